@@ -1,0 +1,49 @@
+# Every target makes its own environment, .venv, from PyPI.
+# Another interpreter: make PYTHON=python3.12 test.  More options for pytest: make test ARGS="-k dtw".
+PYTHON ?= python3
+WORKERS ?= 2
+ARGS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test lint format docs bench clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.plot ## fit the estimators on the sample data, print a table, draw demo.png
+	$(BIN)/python examples/demo.py $(ARGS)
+
+test: $(VENV)/.test ## run the tests (ARGS="-m slow" for the slow ones)
+	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+
+lint: $(VENV)/.dev ## ruff, formatting and docstrings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/numpydoc lint $$(find skts -name '*.py')
+
+format: $(VENV)/.dev ## let ruff format the code and mend what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(VENV)/.docs ## build the documentation in docs/_build/html; a warning is an error
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html $(ARGS)
+
+bench: $(VENV)/.dev ## run the asv benchmarks once in this environment (ARGS="--bench dtw")
+	$(BIN)/asv machine --yes
+	$(BIN)/asv run --environment existing:$(BIN)/python --quick --show-stderr $(ARGS)
+
+clean: ## remove the environment and everything that was built
+	rm -rf $(VENV) build dist demo.png docs/_build docs/auto_examples docs/api/generated
+	rm -rf .pytest_cache .ruff_cache .hypothesis .asv .coverage
+	find skts tests benchmarks docs examples -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# One stamp for each extra: installed once, and again when pyproject.toml has changed.
+$(VENV)/.%: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	@touch $@
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)

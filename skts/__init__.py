@@ -1,0 +1,17 @@
+"""Time-series mining for scikit-learn users, on CPU (Numba) and GPU (CuPy)."""
+
+from ._config import config_context, get_config, set_config
+from .engines import show_engines
+from .neighbors import DTWNearestNeighbor
+from .utils import show_versions
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "DTWNearestNeighbor",
+    "config_context",
+    "get_config",
+    "set_config",
+    "show_engines",
+    "show_versions",
+]

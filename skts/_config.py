@@ -1,0 +1,153 @@
+"""Settings that hold for a thread: engine, memory, devices, progress.
+
+An argument given to an estimator or function beats the setting; a setting beats the default.
+Worker threads of skts run with the settings of the thread that started the work.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["config_context", "get_config", "parse_memory", "set_config"]
+
+_DEFAULTS: dict[str, Any] = {"engine": "auto", "memory": None, "devices": None, "progress": None}
+_local = threading.local()
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+
+
+def parse_memory(memory: int | str) -> int:
+    """Turn a memory budget such as ``2_000_000_000`` or ``"2GiB"`` into bytes.
+
+    Parameters
+    ----------
+    memory : int or str
+        Bytes, or a number followed by K, M, G or T (powers of 1024) with or without "B", "iB".
+
+    Returns
+    -------
+    int
+        Bytes.
+
+    Raises
+    ------
+    ValueError
+        If the text is not such a number, or the number is not positive.
+    """
+    if isinstance(memory, str):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", memory, re.IGNORECASE)
+        if match is None:
+            raise ValueError(f"memory={memory!r} is not a size: write bytes or text such as '2GiB'.")
+        size = int(float(match[1]) * _UNITS[match[2].upper()])
+    elif isinstance(memory, int) and not isinstance(memory, bool):
+        size = memory
+    else:
+        raise ValueError(f"memory={memory!r} is not a size: write bytes or text such as '2GiB'.")
+    if size <= 0:
+        raise ValueError(f"memory={memory!r} leaves no room: give a positive size.")
+    return size
+
+
+def _settings() -> dict[str, Any]:
+    if not hasattr(_local, "settings"):
+        _local.settings = dict(_DEFAULTS)
+    return _local.settings
+
+
+def get_config() -> dict[str, Any]:
+    """Return a copy of the settings of this thread.
+
+    Returns
+    -------
+    dict
+        Keys ``engine``, ``memory``, ``devices``, ``progress``; see `set_config`.
+
+    Examples
+    --------
+    >>> import skts
+    >>> skts.get_config()["engine"]
+    'auto'
+    """
+    return dict(_settings())
+
+
+_KEEP: Any = type("Keep", (), {"__repr__": lambda self: "unchanged"})()
+
+
+def set_config(
+    *,
+    engine: str = _KEEP,
+    memory: int | str | None = _KEEP,
+    devices: Sequence[int] | None = _KEEP,
+    progress: Callable[[int, int], None] | None = _KEEP,
+) -> None:
+    """Change the settings of this thread.
+
+    Parameters
+    ----------
+    engine : str, default "auto"
+        Engine for estimators and functions that name none: "auto", "numba", "cupy", or one that
+        another package registers.
+    memory : int, str or None, default None
+        Working memory beside inputs and results, in bytes or as text ("2GiB"). None is 1 GiB on
+        the CPU and three quarters of what is free on a GPU.
+    devices : sequence of int or None, default None
+        Numbers of the GPUs to use; None is the current one.
+    progress : callable or None, default None
+        Called as ``progress(done, total)`` with the parts of the work that are done.
+
+    Raises
+    ------
+    ValueError
+        If a value is not of these forms.
+
+    Examples
+    --------
+    >>> import skts
+    >>> skts.set_config(memory="512MiB")
+    >>> skts.set_config(memory=None)
+    """
+    new = {"engine": engine, "memory": memory, "devices": devices, "progress": progress}
+    new = {key: value for key, value in new.items() if value is not _KEEP}
+    if not isinstance(new.get("engine", ""), str):
+        raise ValueError(f"engine={engine!r} is not the name of an engine.")
+    if new.get("memory") is not None:
+        parse_memory(new["memory"])
+    if new.get("devices") is not None:
+        numbers = new["devices"] = tuple(new["devices"])
+        if not numbers or any(not isinstance(d, int) or d < 0 for d in numbers):
+            raise ValueError(f"devices={devices!r} is not a list of GPU numbers such as [0, 1].")
+    if new.get("progress") is not None and not callable(new["progress"]):
+        raise ValueError(f"progress={progress!r} cannot be called as progress(done, total).")
+    _settings().update(new)
+
+
+@contextmanager
+def config_context(**settings: Any) -> Iterator[None]:
+    """Change settings inside a ``with`` block and restore them afterwards.
+
+    Parameters
+    ----------
+    **settings
+        As for `set_config`.
+
+    Yields
+    ------
+    None
+
+    Examples
+    --------
+    >>> import skts
+    >>> with skts.config_context(engine="numba"):
+    ...     skts.get_config()["engine"]
+    'numba'
+    """
+    before = get_config()
+    set_config(**settings)
+    try:
+        yield
+    finally:
+        _local.settings = before

@@ -1,0 +1,216 @@
+"""One validation of series for all estimators and functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import Tags
+from sklearn.utils.validation import (
+    assert_all_finite,
+    check_array,
+    check_consistent_length,
+    column_or_1d,
+    validate_data,
+)
+
+from .engines import Series
+
+__all__ = ["SeriesMixin", "check_series"]
+
+#: Beyond this, squares and their sums leave the range of float64.
+LARGEST = 2.0**500
+
+
+def check_series(
+    X: ArrayLike | list[ArrayLike],
+    *,
+    input_name: str = "X",
+    estimator: Any = None,
+    equal_length: bool = False,
+) -> Series:
+    """Bring series in any of the accepted forms into one, or say what is wrong with them.
+
+    Parameters
+    ----------
+    X : array-like or list of array-like
+        ``(n_samples, n_timepoints)``, or ``(n_samples, n_channels, n_timepoints)``; or a list of
+        arrays, each one series of shape ``(n_timepoints,)`` or ``(n_channels, n_timepoints)``,
+        of any lengths. NaN at the end of a series is padding.
+    input_name : str, default "X"
+        The argument's name in messages.
+    estimator : estimator or str or None, default None
+        The estimator in messages.
+    equal_length : bool, default False
+        Whether all series must have one length.
+
+    Returns
+    -------
+    Series
+        float64, with lengths; a view of `X` where that is such an array already.
+
+    Raises
+    ------
+    ValueError, TypeError
+        In scikit-learn's words where it has some; with series and time point for a bad value.
+    """
+    if _is_list_of_series(X):
+        values = _pad(X, input_name)
+    else:
+        values = check_array(
+            X,
+            dtype=np.float64,
+            order="C",
+            allow_nd=True,
+            ensure_all_finite=False,
+            estimator=estimator,
+            input_name=input_name,
+        )
+        if values.ndim == 2:
+            values = values[:, np.newaxis, :]
+        if values.ndim != 3:
+            raise ValueError(
+                f"{input_name} has {values.ndim} dimensions: give series as (n_samples, "
+                "n_timepoints), as (n_samples, n_channels, n_timepoints), or as a list of arrays."
+            )
+        if 0 in values.shape:
+            raise ValueError(
+                f"Found array with shape {values.shape} for {input_name}: a minimum of 1 sample, "
+                "1 channel and 1 time point is required."
+            )
+    series = _measure(values, input_name)
+    if equal_length and not series.equal_length:
+        _raise_unequal(series.lengths, input_name)
+    return series
+
+
+def _is_list_of_series(X: Any) -> bool:
+    """Whether `X` is a list (or tuple) of arrays rather than a nested list of numbers."""
+    if not isinstance(X, list | tuple) or len(X) == 0:
+        return False
+    if any(hasattr(x, "shape") for x in X):
+        return True
+    lengths = {len(x) if isinstance(x, list | tuple) else -1 for x in X}
+    return len(lengths) > 1 and -1 not in lengths
+
+
+def _pad(X: list[ArrayLike], input_name: str) -> np.ndarray:
+    """Turn a list of series into one array with NaN behind the shorter ones."""
+    arrays = []
+    for row, x in enumerate(X):
+        name = f"series {row} of {input_name}"
+        array = check_array(
+            x, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, input_name=name
+        )
+        if array.ndim not in (1, 2):
+            raise ValueError(
+                f"The {name} has {array.ndim} dimensions: a series in a list is (n_timepoints,) "
+                "or (n_channels, n_timepoints)."
+            )
+        array = np.atleast_2d(array)
+        if array.size == 0:
+            raise ValueError(f"The {name} is empty: a minimum of 1 time point is required.")
+        if arrays and len(array) != len(arrays[0]):
+            raise ValueError(
+                f"The {name} has {len(array)} channels where series 0 has {len(arrays[0])}."
+            )
+        arrays.append(array)
+    width = max(array.shape[1] for array in arrays)
+    values = np.full((len(arrays), len(arrays[0]), width), np.nan)
+    for row, array in enumerate(arrays):
+        values[row, :, : array.shape[1]] = array
+    return values
+
+
+def _measure(values: np.ndarray, input_name: str) -> Series:
+    """Find the length of every series and refuse values that take part in nothing."""
+    n_samples, _, n_timepoints = values.shape
+    lengths = np.full(n_samples, n_timepoints, np.int64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        largest = max(values.max(), -values.min())  # NaN if there is any
+    if largest <= LARGEST:
+        return Series(values, lengths)
+    for row, series in enumerate(values):
+        known = np.flatnonzero(~np.isnan(series).all(axis=0))
+        if known.size == 0:
+            raise ValueError(f"Input {input_name} contains only NaN in series {row}.")
+        lengths[row] = known[-1] + 1
+        points = series[:, : lengths[row]]
+        if np.all(np.abs(points) <= LARGEST):
+            continue
+        channel, point = np.argwhere(~(np.abs(points) <= LARGEST))[0]
+        value = points[channel, point]
+        where = f"series {row}, time point {point}" + (
+            f", channel {channel}" if len(series) > 1 else ""
+        )
+        if np.isnan(value):
+            raise ValueError(
+                f"Input {input_name} contains NaN at {where}; NaN is accepted only as padding at "
+                "the end of a series. Interpolate or drop what is missing."
+            )
+        if np.isinf(value):
+            raise ValueError(f"Input {input_name} contains infinity (inf) at {where}.")
+        raise ValueError(
+            f"Input {input_name} contains {value:g} at {where}; above {LARGEST:.1g} squares "
+            "overflow float64. Rescale the data."
+        )
+    padded = np.arange(n_timepoints) >= lengths[:, np.newaxis]
+    return Series(np.where(padded[:, np.newaxis, :], 0.0, values), lengths)
+
+
+def _raise_unequal(lengths: np.ndarray, input_name: str) -> None:
+    row = int(np.flatnonzero(lengths != lengths[0])[0])
+    raise ValueError(
+        f"Series {row} of {input_name} has {lengths[row]} time points where series 0 has "
+        f"{lengths[0]}; series of one length are needed here."
+    )
+
+
+class SeriesMixin:
+    """Validation and tags of estimators whose samples are time series."""
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return scikit-learn's tags: 2-D and 3-D input, no NaN but as padding."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
+
+    def _validate_series(self, X: Any, *, reset: bool, equal_length: bool = False) -> Series:
+        """Validate `X`; on `reset` remember its width, names and channels, else compare them.
+
+        Nothing is written before everything has been checked.
+        """
+        series = check_series(X, estimator=self, equal_length=equal_length)
+        is_list = _is_list_of_series(X)
+        is_3d = not is_list and (X if hasattr(X, "ndim") else np.asarray(X)).ndim == 3
+        if reset:
+            for attribute in ("n_features_in_", "feature_names_in_"):
+                if hasattr(self, attribute):
+                    delattr(self, attribute)
+            if is_3d:
+                self.n_features_in_ = series.n_timepoints
+            elif not is_list:
+                validate_data(self, X, "no_validation", reset=True, skip_check_array=True)
+            self.n_channels_ = series.n_channels
+            return series
+        if not is_list and not is_3d and hasattr(self, "n_features_in_"):
+            validate_data(self, X, "no_validation", reset=False, skip_check_array=True)
+        if series.n_channels != self.n_channels_:
+            raise ValueError(
+                f"X has {series.n_channels} channels, but {type(self).__name__} is expecting "
+                f"{self.n_channels_} channels as input."
+            )
+        return series
+
+    def _validate_target(self, X: Any, y: Any) -> np.ndarray:
+        """Validate a target of one column that goes with `X`."""
+        if y is None:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
+                "is None."
+            )
+        y = column_or_1d(y, warn=True)
+        assert_all_finite(y, input_name="y", estimator_name=type(self).__name__)
+        check_consistent_length(X, y)
+        return y

@@ -1,0 +1,354 @@
+"""Readers of the text formats of the UCR and UEA archives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+__all__ = ["read_series", "read_train_test"]
+
+Series = np.ndarray | list[np.ndarray]
+
+
+def read_series(path: str | PathLike[str]) -> tuple[Series, np.ndarray | None]:
+    r"""Read a file of the UCR or UEA archive: ``.tsv``, ``.txt`` or ``.ts``.
+
+    ``.tsv``
+        One series a line: the label, then the points, between tabs.
+    ``.txt``, or no ending
+        The same, between commas or white space.
+    ``.ts``
+        A header of ``@`` tags and ``#`` comments that ends with ``@data``, then one series a line:
+        its channels between colons, the points of a channel between commas, the label last.
+
+    Missing points are ``NaN`` or ``?`` and come back as NaN. In ``.tsv`` and ``.txt`` files all
+    lines have the same number of fields; shorter series end in NaN there and are returned so.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    X : ndarray or list of ndarray
+        Of float64. Equal lengths: an array of shape (n_samples, n_timepoints), or
+        (n_samples, n_channels, n_timepoints) where the header says ``@univariate false`` or there
+        is more than one channel. Unequal lengths: a list of arrays of shape (n_timepoints,) or
+        (n_channels, n_timepoints).
+    y : ndarray of shape (n_samples,) or None
+        The labels: int64 where all are whole numbers, else str. Targets of a regression file
+        (``@targetLabel true``): float64. None where the header says that there are none.
+
+    Raises
+    ------
+    ValueError
+        Where the file is not what its ending or its header says; the message names the file and
+        the line. Files with time stamps are refused.
+
+    See Also
+    --------
+    read_train_test : The two files of a data set.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from skts.datasets import read_series
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "Steps_TRAIN.tsv"
+    ...     _ = path.write_text("1\t0.0\t0.5\t1.0\n2\t1.0\t0.5\tNaN\n")
+    ...     X, y = read_series(path)
+    >>> X
+    array([[0. , 0.5, 1. ],
+           [1. , 0.5, nan]])
+    >>> y
+    array([1, 2])
+    """
+    path = Path(path)
+    read_lines = _READERS.get(path.suffix.lower())
+    if read_lines is None:
+        raise ValueError(f"{path}: the file name must end in .ts, .tsv or .txt, or have no ending.")
+    # Old files carry comments in other encodings: they are not worth an error.
+    with path.open(encoding="utf-8-sig", errors="replace") as stream:
+        lines = (
+            (_Line(path, number), text.strip(" \r\n"))
+            for number, text in enumerate(stream, start=1)
+            if text.strip()
+        )
+        return read_lines(path, lines)
+
+
+def read_train_test(
+    folder: str | PathLike[str], name: str
+) -> tuple[Series, Series, np.ndarray | None, np.ndarray | None]:
+    r"""Read the training and the test file of a data set.
+
+    The files are ``NAME_TRAIN`` and ``NAME_TEST`` with the ending ``.ts``, ``.tsv``, ``.txt`` or
+    none, the first of these that is there, in the folder or in its subfolder ``NAME``.
+
+    Parameters
+    ----------
+    folder : str or path-like
+        Where the files are.
+    name : str
+        Name of the data set.
+
+    Returns
+    -------
+    X_train, X_test : ndarray or list of ndarray
+        The series, as `read_series` returns them.
+    y_train, y_test : ndarray of shape (n_samples,) or None
+        The labels.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where one of the two is missing.
+
+    See Also
+    --------
+    read_series : One file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from skts.datasets import read_train_test
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "Steps_TRAIN.txt").write_text("1 0.0 0.5\n2 1.0 0.5\n")
+    ...     _ = (Path(folder) / "Steps_TEST.txt").write_text("2 0.9 0.5\n")
+    ...     X_train, X_test, y_train, y_test = read_train_test(folder, "Steps")
+    >>> X_train.shape, X_test.shape, y_test
+    ((2, 2), (1, 2), array([2]))
+    """
+    parts = []
+    for part in ("TRAIN", "TEST"):
+        places = [
+            place / f"{name}_{part}{ending}"
+            for place in (Path(folder), Path(folder) / name)
+            for ending in _READERS
+        ]
+        found = next((place for place in places if place.is_file()), None)
+        if found is None:
+            raise FileNotFoundError(
+                f"There is no {name}_{part} with the ending .ts, .tsv or .txt, or without one, in "
+                f"{folder} or {Path(folder) / name}."
+            )
+        parts.append(read_series(found))
+    (X_train, y_train), (X_test, y_test) = parts
+    return X_train, X_test, y_train, y_test
+
+
+# Lines and fields ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Line:
+    """Where a line is, for messages."""
+
+    path: Path
+    number: int
+
+    def error(self, what: str) -> ValueError:
+        return ValueError(f"{self.path}, line {self.number}: {what}")
+
+
+_Lines = Iterator[tuple[_Line, str]]
+
+
+def _points(fields: list[str], line: _Line) -> np.ndarray:
+    """The fields as float64, ``?`` as NaN."""
+    values = [_number(text.replace("?", "nan")) for text in fields]
+    if None in values:
+        position = values.index(None)
+        what = repr(fields[position].strip())
+        raise line.error(f"point {position + 1} is {what}, not a number.")
+    return np.array(values, dtype=np.float64)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return None if "_" in text else float(text)  # Python reads 1_0 as 10, no archive does
+    except ValueError:
+        return None
+
+
+def _labels(texts: list[str]) -> np.ndarray:
+    """Whole numbers where all are, also if written like 1.0000000e+00; else the texts."""
+    numbers = [_number(text) for text in texts]
+    if all(
+        number is not None and number.is_integer() and abs(number) < 2**53 for number in numbers
+    ):
+        return np.array([int(number) for number in numbers if number is not None], dtype=np.int64)
+    return np.array(texts)
+
+
+def _not_empty(series: list[np.ndarray], path: Path) -> None:
+    if not series:
+        raise ValueError(f"{path}: the file holds no series.")
+
+
+# Label first: .tsv and .txt ------------------------------------------------------------------
+
+
+def _read_delimited(
+    path: Path, lines: _Lines, delimiter: str | None
+) -> tuple[np.ndarray, np.ndarray]:
+    series: list[np.ndarray] = []
+    labels: list[str] = []
+    for line, text in lines:
+        between = "," if delimiter is None and "," in text else delimiter
+        label, *fields = (part.strip() for part in text.split(between))
+        if not fields:
+            wanted = "tabs" if between == "\t" else "commas or white space"
+            raise line.error(f"expected a label and points between {wanted}, found one field.")
+        if not label:
+            raise line.error("the label is missing.")
+        if series and len(fields) != len(series[0]):
+            raise line.error(f"{len(fields)} points, but the lines before have {len(series[0])}.")
+        series.append(_points(fields, line))
+        labels.append(label)
+    _not_empty(series, path)
+    return np.stack(series), _labels(labels)
+
+
+def _read_tsv(path: Path, lines: _Lines) -> tuple[np.ndarray, np.ndarray]:
+    return _read_delimited(path, lines, "\t")
+
+
+def _read_txt(path: Path, lines: _Lines) -> tuple[np.ndarray, np.ndarray]:
+    return _read_delimited(path, lines, None)
+
+
+# A header, label last: .ts -------------------------------------------------------------------
+
+
+@dataclass
+class _Header:
+    """What the header of a ``.ts`` file promises; None where it is silent."""
+
+    univariate: bool | None = None
+    equal_length: bool | None = None
+    n_channels: int | None = None
+    n_timepoints: int | None = None
+    has_target: bool | None = None
+    is_regression: bool = False
+    classes: set[str] = field(default_factory=set)
+
+    def read(self, tag: str, values: list[str], line: _Line) -> None:
+        """Take in one tag; those that say nothing of the layout are passed over."""
+        match tag:
+            case "univariate":
+                self.univariate = _flag(tag, values, line)
+            case "equallength":
+                self.equal_length = _flag(tag, values, line)
+            case "dimension" | "dimensions":
+                self.n_channels = _count(tag, values, line)
+            case "serieslength":
+                self.n_timepoints = _count(tag, values, line)
+            case "classlabel":
+                self.has_target = _flag(tag, values, line)
+                self.classes = set(values[1:])
+            case "targetlabel":
+                self.has_target = self.is_regression = _flag(tag, values, line)
+            case "timestamps":
+                if _flag(tag, values, line):
+                    raise line.error("series with time stamps cannot be read.")
+            case "data":
+                if self.has_target is None:
+                    raise line.error("@data comes before any @classLabel or @targetLabel.")
+
+    def check(self, channels: list[np.ndarray], line: _Line) -> None:
+        """Raise where a series is not what the header promises."""
+        lengths = [len(channel) for channel in channels]
+        if len(set(lengths)) > 1:
+            raise line.error(f"the channels have different lengths, {lengths}.")
+        if self.univariate and len(channels) > 1:
+            raise line.error(f"{len(channels)} channels, but the header says @univariate true.")
+        if self.n_channels not in (None, len(channels)):
+            raise line.error(
+                f"{len(channels)} channels, but the header says @dimensions {self.n_channels}."
+            )
+        if self.n_timepoints not in (None, lengths[0]):
+            raise line.error(
+                f"{lengths[0]} points, but the header says @seriesLength {self.n_timepoints}."
+            )
+
+
+def _flag(tag: str, values: list[str], line: _Line) -> bool:
+    if not values or values[0].lower() not in ("true", "false"):
+        raise line.error(f"@{tag} must be followed by true or false.")
+    return values[0].lower() == "true"
+
+
+def _count(tag: str, values: list[str], line: _Line) -> int:
+    if len(values) != 1 or not values[0].isdecimal() or int(values[0]) < 1:
+        raise line.error(f"@{tag} must be followed by one positive integer.")
+    return int(values[0])
+
+
+def _read_ts(path: Path, lines: _Lines) -> tuple[Series, np.ndarray | None]:
+    header = _read_header(path, lines)
+    samples: list[np.ndarray] = []
+    labels: list[str] = []
+    for line, text in lines:
+        if text.startswith("#"):
+            continue
+        fields = text.split(":")
+        if header.has_target:
+            labels.append(_target(fields.pop().strip(), header, line))
+            if not fields:
+                raise line.error("expected a series, a colon and a label, found no colon.")
+        if any("(" in channel for channel in fields):
+            raise line.error("series with time stamps cannot be read.")
+        channels = [_points(channel.split(","), line) for channel in fields]
+        header.check(channels, line)
+        sample = np.stack(channels)
+        if samples and len(sample) != len(samples[0]):
+            raise line.error(f"{len(sample)} channels, but the lines before: {len(samples[0])}.")
+        if header.equal_length and samples and sample.shape != samples[0].shape:
+            raise line.error(
+                f"{sample.shape[1]} points after series of {samples[0].shape[1]}, but the header "
+                "says @equalLength true."
+            )
+        samples.append(sample)
+    _not_empty(samples, path)
+
+    if header.univariate is not False and len(samples[0]) == 1:
+        samples = [sample[0] for sample in samples]
+    equal = len({sample.shape for sample in samples}) == 1
+    X = np.stack(samples) if equal else samples
+    if not header.has_target:
+        return X, None
+    return X, np.array(labels, dtype=np.float64) if header.is_regression else _labels(labels)
+
+
+def _read_header(path: Path, lines: _Lines) -> _Header:
+    """Read up to and with ``@data``."""
+    header = _Header()
+    for line, text in lines:
+        if text.startswith("#"):
+            continue
+        if not text.startswith("@"):
+            raise line.error("expected a tag such as @data: the header has no @data yet.")
+        tag, *values = text[1:].split() or [""]
+        header.read(tag.lower(), values, line)
+        if tag.lower() == "data":
+            return header
+    raise ValueError(f"{path}: the header of a .ts file must end with @data.")
+
+
+def _target(text: str, header: _Header, line: _Line) -> str:
+    if header.is_regression and _number(text) is None:
+        raise line.error(f"the target is {text!r}, not a number.")
+    if header.classes and not header.is_regression and text not in header.classes:
+        raise line.error(f"the label {text!r} is not among those of @classLabel.")
+    return text
+
+
+_READERS = {".ts": _read_ts, ".tsv": _read_tsv, ".txt": _read_txt, "": _read_txt}

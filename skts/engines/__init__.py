@@ -1,0 +1,75 @@
+"""Engines: how the heavy work of every estimator gets done, on any hardware, with one answer.
+
+Three layers, and imports only point downwards::
+
+     DTWNearestNeighbor.kneighbors          pairwise_dtw                 estimators, functions
+                  |  builds                      |  builds               (NumPy, scikit-learn)
+                  v                              v
+            DTWNeighbors                     DTWMatrix                   reductions
+                  |                              |                       (what is computed)
+                  +-------------+----------------+
+                                v
+        run(reduction)   get_engine -> plan_tiles -> workers -> merge -> finish
+                                |
+             +------------------+------------------+
+             v                  v                  v
+        NumbaEngine         CupyEngine        yours, by entry point      engines
+        dtw.py              dtw.py, kernels/dtw.cu                       (how a tile is computed)
+
+A *reduction* is a heavy piece of work whose result is small: k nearest series, the best split,
+the profile of a join. It is a frozen dataclass of host arrays and options. It says how large
+the work is along two axes, which fixed grid divides it, how the results of tiles merge, and what
+an answer still needs once all tiles are in. It does not say how a tile is computed.
+
+An *engine* computes tiles. It has one method per reduction, named by ``Reduction.method``, and
+says whether it runs here (`Engine.available`), whether it can do the work (`Engine.supports`)
+and how much memory a tile takes (`Engine.footprint`).
+
+`run` joins the two, and is written once. It picks the engine, lets the planner choose the largest
+tiles within the memory budget, hands them to workers, merges, reports progress, and stops on
+Ctrl-C. Tiles are whole cells of a grid that follows from the shapes of the work alone, so
+neither engine, memory, nor number of threads can change an answer.
+
+*Same answer everywhere.* Engines search in float32 where that is fast. `_certify` keeps every
+candidate that float32 could not rule out and has it recomputed as a certified float64 value
+(`DTWPairs`), which has the same bits on all engines. Ties go to the lower index.
+
+*Prepared once.* What an engine makes of an array (lanes packed for SIMD, an upload) goes to its
+`PreparedStore`, is found again by the next call with the same array, and is dropped when the
+array dies or the budget is short. Estimators keep private arrays, so repeated `predict` calls
+and iterations find their data in place. There is no other cache.
+
+To add an engine, subclass `Engine`, and name the class in the entry-point group
+``skts.engines`` of your package. To add a reduction, see ``docs/developer/architecture.rst``.
+"""
+
+from ._engine import Engine
+from ._executor import run
+from ._reductions import (
+    DTWMatrix,
+    DTWNeighbors,
+    DTWPairs,
+    DTWPath,
+    Reduction,
+    Tile,
+    WarpingPath,
+)
+from ._registry import engine_names, find_engine, get_engine, show_engines
+from ._series import Series
+
+__all__ = [
+    "DTWMatrix",
+    "DTWNeighbors",
+    "DTWPairs",
+    "DTWPath",
+    "Engine",
+    "Reduction",
+    "Series",
+    "Tile",
+    "WarpingPath",
+    "engine_names",
+    "find_engine",
+    "get_engine",
+    "run",
+    "show_engines",
+]

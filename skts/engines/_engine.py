@@ -1,0 +1,70 @@
+"""`Engine`: what a piece of hardware offers to the executor."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .._config import get_config, parse_memory
+from ._memory import PreparedStore
+from ._reductions import Reduction, Tile
+
+__all__ = ["Engine"]
+
+
+class Engine(ABC):
+    """A way to compute reductions: one method per reduction, named by `Reduction.method`.
+
+    Such a method has the signature ``method(reduction, tile, cancel)`` and returns what the
+    reduction's `merge` takes. `cancel` is an array of one byte that turns 1 when the user
+    interrupts: long kernels look at it and return early with anything.
+
+    Attributes
+    ----------
+    name : str
+        The name by which users choose it.
+    tile_work : int
+        Elementary steps of a tile that keep this engine busy without making it deaf to Ctrl-C.
+    crossover : int
+        Elementary steps above which ``engine="auto"`` prefers this engine to numba, as measured.
+    """
+
+    name: ClassVar[str]
+    tile_work: ClassVar[int] = 2**26
+    crossover: ClassVar[int] = 0
+
+    def __init__(self) -> None:
+        self.prepared = PreparedStore()
+
+    @abstractmethod
+    def available(self) -> str | None:
+        """Return None if this engine runs here, else what is missing and how to install it."""
+
+    def supports(self, reduction: Reduction) -> str | None:
+        """Return None if this engine computes such work, else the reason why not."""
+        if hasattr(self, reduction.method):
+            return None
+        return f"engine={self.name!r} does not compute {type(reduction).__name__}."
+
+    def workers(self, n_jobs: int | None) -> int:
+        """Threads that may compute tiles at the same time."""
+        return 1
+
+    def default_memory(self) -> int:
+        """Bytes of working memory where the configuration names none."""
+        return 2**30
+
+    def budget(self) -> int:
+        """Bytes of working memory for one run."""
+        memory = get_config()["memory"]
+        return self.default_memory() if memory is None else parse_memory(memory)
+
+    @abstractmethod
+    def footprint(self, reduction: Reduction, rows: int, cols: int) -> int:
+        """Bytes that all workers together hold for tiles of this shape, prepared data included."""
+
+    def compute(self, reduction: Reduction, tile: Tile, cancel: np.ndarray) -> Any:
+        """Compute a tile with the method that the reduction names."""
+        return getattr(self, reduction.method)(reduction, tile, cancel)

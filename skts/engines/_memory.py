@@ -1,0 +1,182 @@
+"""Memory plans (pure arithmetic) and the one store of prepared data.
+
+Memory is planned, never discovered: before any work, the planner picks the largest rectangle of
+grid cells whose footprint, as the engine states it, stays inside the budget. A smaller budget
+gives smaller tiles; it never moves the grid, and so never changes a result.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+
+from ..exceptions import MemoryBudgetError
+from ._reductions import Reduction, Tile
+
+__all__ = ["PreparedStore", "check_result", "format_bytes", "plan_tiles"]
+
+Footprint = Callable[[int, int], int]
+
+
+def format_bytes(size: float) -> str:
+    """Write a number of bytes for people.
+
+    Examples
+    --------
+    >>> format_bytes(3 * 2**29)
+    '1.5 GiB'
+    """
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            break
+        size /= 1024
+    else:
+        unit = "TiB"
+    return f"{size:.4g} {unit}"
+
+
+def physical_memory() -> int:
+    """Bytes of memory in this machine; what cannot be asked counts as no limit."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 2**62
+
+
+def check_result(reduction: Reduction) -> None:
+    """Raise if the answer itself is larger than the memory of this machine."""
+    size, limit = reduction.result_bytes(), physical_memory()
+    if size > limit:
+        rows, cols = reduction.shape
+        raise MemoryBudgetError(
+            f"The result of shape ({rows}, {cols}) needs {format_bytes(size)}; this machine has "
+            f"{format_bytes(limit)} of memory. Ask for part of it, or for nearest neighbours."
+        )
+
+
+def plan_tiles(
+    reduction: Reduction, *, tile_work: int, footprint: Footprint, budget: int
+) -> list[Tile]:
+    """Cut the work into tiles of whole grid cells.
+
+    Parameters
+    ----------
+    reduction : Reduction
+        The work.
+    tile_work : int
+        Elementary steps at which a tile stops growing.
+    footprint : callable
+        Bytes that a tile of so many rows and columns holds while it is computed.
+    budget : int
+        Bytes that it may hold.
+
+    Returns
+    -------
+    list of Tile
+        Column by column, so that what is prepared from the columns is used while it is there.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If not even one row and one group of columns fits.
+
+    Notes
+    -----
+    Tiles grow along the columns first, with one cell of rows: the run of columns then does not
+    depend on the number of rows, and what an engine prepares from it serves the next call.
+    """
+    n_rows, n_cols = reduction.shape
+    if n_rows == 0 or n_cols == 0:
+        return []
+    cell_rows, cell_cols = (min(c, n) for c, n in zip(reduction.cell, reduction.shape, strict=True))
+    rows, cols = cell_rows, cell_cols
+    while rows > 1 and footprint(rows, cols) > budget:
+        rows = (rows + 1) // 2
+    if footprint(rows, cols) > budget:
+        raise MemoryBudgetError(
+            f"The smallest part of this work needs {format_bytes(footprint(rows, cols))} of "
+            f"working memory; the budget is {format_bytes(budget)}. Raise it with "
+            "skts.set_config(memory=...)."
+        )
+
+    def fits(r: int, c: int) -> bool:
+        return r * c * reduction.step_work <= tile_work and footprint(r, c) <= budget
+
+    while cols < n_cols and fits(rows, min(2 * cols, n_cols)):
+        cols = min(2 * cols, n_cols)
+    while rows < n_rows and fits(min(2 * rows, n_rows), cols):
+        rows = min(2 * rows, n_rows)
+    tiles = (
+        Tile(row, min(row + rows, n_rows), col, min(col + cols, n_cols))
+        for col in range(0, n_cols, cols)
+        for row in range(0, n_rows, rows)
+    )
+    return [tile for tile in tiles if reduction.wanted(tile)]
+
+
+class PreparedStore:
+    """What an engine has prepared from arrays: built once, found again, dropped with the array.
+
+    Parameters
+    ----------
+    capacity : int
+        Bytes to hold; the least recently used entries make room.
+    """
+
+    def __init__(self, capacity: int = 2**30) -> None:
+        self.capacity = capacity
+        self._entries: OrderedDict[tuple[int, Hashable], tuple[Any, int]] = OrderedDict()
+        self._owners: set[int] = set()
+        self._lock = threading.RLock()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(
+        self, owner: np.ndarray, key: Hashable, build: Callable[[], tuple[Any, int]]
+    ) -> Any:
+        """Return what `build` made for this array and key, building it at need.
+
+        Parameters
+        ----------
+        owner : ndarray
+            The array from which it is made; when that dies, so does the entry.
+        key : hashable
+            Which of the things made from the array.
+        build : callable
+            Returns the thing and its size in bytes.
+        """
+        full_key = (id(owner), key)
+        with self._lock:
+            if full_key in self._entries:
+                self._entries.move_to_end(full_key)
+                return self._entries[full_key][0]
+        value, size = build()
+        with self._lock:
+            if id(owner) not in self._owners:
+                self._owners.add(id(owner))
+                weakref.finalize(owner, self._drop, id(owner))
+            self._entries[full_key] = (value, size)
+            while len(self._entries) > 1 and self._size() > self.capacity:
+                self._entries.popitem(last=False)
+        return value
+
+    def clear(self) -> None:
+        """Drop everything."""
+        with self._lock:
+            self._entries.clear()
+
+    def _size(self) -> int:
+        return sum(size for _, size in self._entries.values())
+
+    def _drop(self, owner: int) -> None:
+        with self._lock:
+            self._owners.discard(owner)
+            for key in [key for key in self._entries if key[0] == owner]:
+                del self._entries[key]

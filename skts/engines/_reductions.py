@@ -1,0 +1,344 @@
+"""Reductions: heavy pieces of work whose result is small, described without saying how.
+
+See the essay in `skts.engines`. A reduction is a frozen description: host arrays and options.
+Its work lies on two axes (say queries and candidates) that a fixed grid divides; any rectangle
+of grid cells is a `Tile`; an engine computes one tile at a time, and the reduction merges the
+results of tiles, in any order, into the same answer.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ._certify import Neighbors, Rescaling, Shortlist, Shortlists, nearest
+from ._series import Series
+
+__all__ = ["DTWMatrix", "DTWNeighbors", "DTWPairs", "DTWPath", "Reduction", "Tile", "WarpingPath"]
+
+#: Elementary steps in a cell of the grid: some hundredths of a second on one thread, so that work
+#: stops soon after Ctrl-C and threads end together.
+CELL_WORK = 2**26
+#: Columns of a cell are a multiple of this: the lanes of the widest CPU kernel.
+LANES = 64
+
+
+class Tile(NamedTuple):
+    """A rectangle of the work: rows `row` to `row_stop`, columns `col` to `col_stop`."""
+
+    row: int
+    row_stop: int
+    col: int
+    col_stop: int
+
+    @property
+    def rows(self) -> slice:
+        """Its rows."""
+        return slice(self.row, self.row_stop)
+
+    @property
+    def cols(self) -> slice:
+        """Its columns."""
+        return slice(self.col, self.col_stop)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return self.row_stop - self.row, self.col_stop - self.col
+
+
+class Reduction(ABC):
+    """What is to be computed: shapes, options, how it splits, how parts merge, what it costs."""
+
+    #: Name of the engine's method that computes a tile of it.
+    method: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """Extent of the two axes of the work."""
+
+    @property
+    @abstractmethod
+    def step_work(self) -> int:
+        """Elementary steps of one row and one column."""
+
+    @property
+    def cell(self) -> tuple[int, int]:
+        """Rows and columns in a cell of the grid; given by the shapes of the work alone."""
+        pairs = max(1, CELL_WORK // max(1, self.step_work))
+        n_cols = min(max(1, pairs // LANES), 16) * LANES
+        return max(1, pairs // n_cols), n_cols
+
+    def work(self, tile: Tile) -> int:
+        """Elementary steps in a tile."""
+        return tile.shape[0] * tile.shape[1] * self.step_work
+
+    def wanted(self, tile: Tile) -> bool:
+        """Whether a tile adds anything (a symmetric matrix needs half of them)."""
+        return True
+
+    def result_bytes(self) -> int:
+        """Size of the answer."""
+        return 0
+
+    @abstractmethod
+    def part(self, tile: Tile) -> Reduction:
+        """Return the tile as a reduction of its own that carries only its own slice of the data.
+
+        Its result, computed anywhere, merges as the tile's would.
+        """
+
+    @abstractmethod
+    def start(self) -> Any:
+        """Return what `merge` adds to."""
+
+    @abstractmethod
+    def merge(self, total: Any, tile: Tile, result: Any) -> None:
+        """Add the result of a tile; the order of tiles makes no difference to the answer."""
+
+    def finish(self, total: Any, run: Callable[[Reduction], Any]) -> Any:
+        """Turn the merged results into the answer; `run` computes what that still needs."""
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class DTWMatrix(Reduction):
+    """Every distance between two sets of series, or within one, in float64.
+
+    Parameters
+    ----------
+    rows, cols : Series
+        The two sets; the same object twice makes a symmetric matrix, half computed.
+    """
+
+    rows: Series
+    cols: Series
+    method: ClassVar[str] = "dtw_matrix"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of series in the two sets."""
+        return len(self.rows), len(self.cols)
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether rows and columns are the same series."""
+        return self.rows is self.cols
+
+    @property
+    def step_work(self) -> int:
+        """Cells of one warping matrix."""
+        return self.rows.n_timepoints * self.cols.n_timepoints * self.rows.n_channels
+
+    def wanted(self, tile: Tile) -> bool:
+        """Skip what lies below the diagonal of a symmetric matrix."""
+        return not self.symmetric or tile.col_stop > tile.row
+
+    def result_bytes(self) -> int:
+        """Size of the matrix."""
+        return 8 * len(self.rows) * len(self.cols)
+
+    def part(self, tile: Tile) -> DTWMatrix:
+        """Return a tile as a matrix of its own."""
+        return DTWMatrix(self.rows.take(tile.rows), self.cols.take(tile.cols))
+
+    def start(self) -> np.ndarray:
+        """Return the empty matrix."""
+        return np.empty(self.shape)
+
+    def merge(self, total: np.ndarray, tile: Tile, result: np.ndarray) -> None:
+        """Write a block, and its mirror image where the matrix is symmetric."""
+        total[tile.rows, tile.cols] = result
+        if self.symmetric:
+            total[tile.cols, tile.rows] = result.T
+
+
+@dataclass(frozen=True, eq=False)
+class DTWPairs(Reduction):
+    """Certified distances of chosen pairs.
+
+    Parameters
+    ----------
+    left, right : Series
+        Two sets of series.
+    pairs : ndarray of shape (n_pairs, 2), int64
+        A series of `left` and one of `right`.
+    """
+
+    left: Series
+    right: Series
+    pairs: np.ndarray
+    method: ClassVar[str] = "dtw_pairs"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """All pairs, one column."""
+        return len(self.pairs), 1
+
+    @property
+    def step_work(self) -> int:
+        """Cells of one warping matrix."""
+        return self.left.n_timepoints * self.right.n_timepoints * self.left.n_channels
+
+    @property
+    def cell(self) -> tuple[int, int]:
+        """Pairs in a cell of the grid, in whole groups of lanes."""
+        return max(1, CELL_WORK // max(1, self.step_work) // LANES) * LANES, 1
+
+    def part(self, tile: Tile) -> DTWPairs:
+        """Return some of the pairs with just the series that they name."""
+        pairs = self.pairs[tile.rows]
+        left, left_index = np.unique(pairs[:, 0], return_inverse=True)
+        right, right_index = np.unique(pairs[:, 1], return_inverse=True)
+        pairs = np.column_stack([left_index.ravel(), right_index.ravel()])
+        return DTWPairs(self.left.take(left), self.right.take(right), pairs)
+
+    def start(self) -> np.ndarray:
+        """Return the empty vector of distances."""
+        return np.empty(len(self.pairs))
+
+    def merge(self, total: np.ndarray, tile: Tile, result: np.ndarray) -> None:
+        """Write the distances of a run of pairs."""
+        total[tile.rows] = result
+
+
+@dataclass(frozen=True, eq=False)
+class DTWNeighbors(Reduction):
+    """The nearest candidates of each query.
+
+    Parameters
+    ----------
+    queries, candidates : Series
+        Two sets of series.
+    n_neighbors : int
+        Neighbours of each query.
+    excluded : ndarray of shape (n_queries,), int64, or None
+        One candidate that a query must not find, itself in leave-one-out; out of range is none.
+    precision : {"auto", "float32", "float64"}
+        "auto" searches in float32 and certifies, "float32" leaves out the certificate,
+        "float64" searches in float64.
+    """
+
+    queries: Series
+    candidates: Series
+    n_neighbors: int
+    excluded: np.ndarray | None = None
+    precision: str = "auto"
+    method: ClassVar[str] = "dtw_neighbors"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Queries and candidates."""
+        return len(self.queries), len(self.candidates)
+
+    @property
+    def step_work(self) -> int:
+        """Cells of one warping matrix."""
+        return (
+            self.queries.n_timepoints * self.candidates.n_timepoints * self.candidates.n_channels
+        )
+
+    @property
+    def single(self) -> bool:
+        """Whether the search runs in float32."""
+        return self.precision != "float64"
+
+    @cached_property
+    def rescaling(self) -> Rescaling:
+        """Offset and scale of the float32 search, taken from the candidates."""
+        return Rescaling.of(self.candidates.values)
+
+    def part(self, tile: Tile) -> DTWNeighbors:
+        """Return some queries against some candidates."""
+        excluded = None if self.excluded is None else self.excluded[tile.rows] - tile.col
+        return replace(
+            self,
+            queries=self.queries.take(tile.rows),
+            candidates=self.candidates.take(tile.cols),
+            excluded=excluded,
+        )
+
+    def start(self) -> Shortlists:
+        """Return an empty list of survivors."""
+        return Shortlists(len(self.queries), self.n_neighbors)
+
+    def merge(self, total: Shortlists, tile: Tile, result: Shortlist) -> None:
+        """Take the survivors of a tile."""
+        total.add((tile.row, tile.col), result)
+
+    def finish(self, total: Shortlists, run: Callable[[Reduction], Any]) -> Neighbors:
+        """Certify the survivors and choose among them; settle the rest in float64."""
+        query, candidate, estimate, lower, upper = total.compact()
+        value = estimate
+        if self.precision == "auto" and query.size:
+            value = run(
+                DTWPairs(self.queries, self.candidates, np.column_stack([query, candidate]))
+            )
+        answer = nearest(query, candidate, value, len(self.queries), self.n_neighbors)
+        rest = total.unsettled[0]
+        if rest.size:
+            excluded = None if self.excluded is None else self.excluded[rest]
+            settled = run(
+                replace(
+                    self, queries=self.queries.take(rest), excluded=excluded, precision="float64"
+                )
+            )
+            answer.distances[rest] = settled.distances
+            answer.indices[rest] = settled.indices
+        return answer
+
+
+class WarpingPath(NamedTuple):
+    """A best path and the distance along it."""
+
+    path: np.ndarray
+    distance: float
+
+
+@dataclass(frozen=True, eq=False)
+class DTWPath(Reduction):
+    """A best warping path between two series; of equal steps back the diagonal, then the row.
+
+    Parameters
+    ----------
+    x, y : Series
+        One series each.
+    """
+
+    x: Series
+    y: Series
+    method: ClassVar[str] = "dtw_path"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """One piece of work."""
+        return 1, 1
+
+    @property
+    def step_work(self) -> int:
+        """Cells of the warping matrix, filled twice."""
+        return 2 * self.x.n_timepoints * self.y.n_timepoints * self.x.n_channels
+
+    def part(self, tile: Tile) -> DTWPath:
+        """Return itself: a path does not split."""
+        return self
+
+    def start(self) -> list[WarpingPath]:
+        """Return an empty box for the path."""
+        return []
+
+    def merge(self, total: list[WarpingPath], tile: Tile, result: WarpingPath) -> None:
+        """Keep the path."""
+        total.append(result)
+
+    def finish(
+        self, total: list[WarpingPath], run: Callable[[Reduction], Any]
+    ) -> WarpingPath:
+        """Hand the path out."""
+        return total[0]

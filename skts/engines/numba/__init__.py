@@ -1,0 +1,143 @@
+"""The CPU engine: Numba kernels that release the interpreter's lock, run in plain threads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import joblib
+import numba
+import numpy as np
+from joblib.parallel import get_active_backend
+
+from .._certify import Bound, Shortlist, dtw_bound, shortlist
+from .._engine import Engine
+from .._reductions import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, Reduction, Tile, WarpingPath
+from .._series import Series
+from . import dtw
+
+__all__ = ["NumbaEngine"]
+
+#: Groups of lanes that are less than a quarter full run pair by pair instead.
+FEW_LANES = 8
+
+
+class NumbaEngine(Engine):
+    """Computes on the CPU."""
+
+    name = "numba"
+
+    def available(self) -> str | None:
+        """Return None: Numba is a dependency."""
+        return None
+
+    def workers(self, n_jobs: int | None) -> int:
+        """Threads for `n_jobs`, at most what Numba was given."""
+        limit = numba.config.NUMBA_NUM_THREADS
+        if n_jobs is None:
+            n_jobs = get_active_backend()[1]
+        if n_jobs is None:
+            return limit
+        if n_jobs == 0:
+            raise ValueError("n_jobs=0 has no meaning: name a number of threads, or -1 for all.")
+        return max(1, limit + 1 + n_jobs) if n_jobs < 0 else min(n_jobs, limit)
+
+    def footprint(self, reduction: Reduction, rows: int, cols: int) -> int:
+        """Bytes held for tiles of this shape by all workers."""
+        if isinstance(reduction, DTWPath):
+            return dtw.path_bytes(reduction.x.n_timepoints, reduction.y.n_timepoints)
+        left, right = _sides(reduction)
+        points = left.n_channels * (left.n_timepoints + right.n_timepoints)
+        if isinstance(reduction, DTWPairs):
+            return 8 * rows * (2 * points + 4) + 8 * 64 * (2 * left.n_timepoints + 192)
+        per_tile = 8 * rows * (left.n_channels * left.n_timepoints + 5 * cols)
+        packed = 8 * (-(-cols // 64) * 64) * right.n_channels * right.n_timepoints
+        return packed + self.workers(None) * (per_tile + 8 * 64 * (left.n_timepoints + 192))
+
+    def dtw_neighbors(self, reduction: DTWNeighbors, tile: Tile, cancel: np.ndarray) -> Shortlist:
+        """Survivors of a tile."""
+        queries = reduction.queries.take(tile.rows)
+        n_cols = tile.shape[1]
+        if reduction.single:
+            offset, scale = rescaling = reduction.rescaling
+            packed, lengths, error = self._packed(reduction.candidates, tile, np.float32, rescaling)
+            rows, row_error = rescaling.apply(queries.values)
+            bound = dtw_bound(
+                queries.n_timepoints + reduction.candidates.n_timepoints - 1,
+                queries.n_channels,
+                row_error + error,
+                scale,
+            )
+        else:
+            packed, lengths, _ = self._packed(reduction.candidates, tile, np.float64)
+            rows, scale, bound = queries.values, 1.0, Bound()
+        costs = dtw.block(rows, queries.lengths, packed, lengths, cancel)[:, :n_cols]
+        estimates = np.sqrt(costs, dtype=np.float64) / scale
+        excluded = None if reduction.excluded is None else reduction.excluded[tile.rows] - tile.col
+        return shortlist(estimates, reduction.n_neighbors, bound, excluded)
+
+    def dtw_matrix(self, reduction: DTWMatrix, tile: Tile, cancel: np.ndarray) -> np.ndarray:
+        """A block of the matrix."""
+        n_rows, n_cols = tile.shape
+        if min(n_rows, n_cols) == 1 and max(n_rows, n_cols) <= FEW_LANES:
+            rows, cols = reduction.rows.take(tile.rows), reduction.cols.take(tile.cols)
+            index = np.indices(tile.shape).reshape(2, -1)
+            return self._certified(rows, cols, index.T, cancel).reshape(tile.shape)
+        rows = reduction.rows.take(tile.rows)
+        packed, lengths, _ = self._packed(reduction.cols, tile, np.float64)
+        return np.sqrt(dtw.block(rows.values, rows.lengths, packed, lengths, cancel)[:, :n_cols])
+
+    def dtw_pairs(self, reduction: DTWPairs, tile: Tile, cancel: np.ndarray) -> np.ndarray:
+        """Certified distances of some pairs."""
+        pairs = reduction.pairs[tile.rows]
+        return self._certified(reduction.left, reduction.right, pairs, cancel)
+
+    def dtw_path(self, reduction: DTWPath, tile: Tile, cancel: np.ndarray) -> WarpingPath:
+        """A best path."""
+        x, y = (_unpadded(series, 0) for series in (reduction.x, reduction.y))
+        path, cost = dtw.path(x, y, cancel)
+        return WarpingPath(path, float(np.sqrt(cost)))
+
+    def _certified(
+        self, left: Series, right: Series, pairs: np.ndarray, cancel: np.ndarray
+    ) -> np.ndarray:
+        lanes = dtw.LANES[np.float64]
+        in_lanes = len(pairs) // lanes * lanes
+        if len(pairs) - in_lanes > FEW_LANES:
+            in_lanes = len(pairs)
+        i, j = pairs[:in_lanes].T
+        costs = np.empty(len(pairs))
+        if in_lanes:
+            costs[:in_lanes] = dtw.pairs(
+                left.values[i], left.lengths[i], right.values[j], right.lengths[j], cancel
+            )
+        for position in range(in_lanes, len(pairs)):
+            i, j = pairs[position]
+            costs[position] = dtw.single(_unpadded(left, i), _unpadded(right, j), cancel)
+        return np.sqrt(costs)
+
+    def _packed(self, series: Series, tile: Tile, dtype: type, rescaling: Any = None) -> tuple:
+        """Lanes of the column series of a tile, and the rounding error of their points."""
+
+        def build() -> tuple[tuple[np.ndarray, np.ndarray, float], int]:
+            values, error = series.values[tile.cols], 0.0
+            if rescaling is not None:
+                values, error = rescaling.apply(values)
+            packed, lengths = dtw.pack(values, series.lengths[tile.cols], dtw.LANES[dtype])
+            return (packed, lengths, error), packed.nbytes
+
+        key = ("dtw lanes", dtype, rescaling, tile.col, tile.col_stop)
+        return self.prepared.get(series.values, key, build)
+
+
+def _sides(reduction: Any) -> tuple[Series, Series]:
+    """The row and column series of a DTW reduction."""
+    if isinstance(reduction, DTWNeighbors):
+        return reduction.queries, reduction.candidates
+    if isinstance(reduction, DTWMatrix):
+        return reduction.rows, reduction.cols
+    return reduction.left, reduction.right
+
+
+def _unpadded(series: Series, index: int) -> np.ndarray:
+    """One series without padding, of shape (n_channels, n_timepoints)."""
+    return np.ascontiguousarray(series.values[index, :, : series.lengths[index]])

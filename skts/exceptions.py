@@ -1,0 +1,17 @@
+"""Errors that skts raises beside those of scikit-learn and Python."""
+
+from __future__ import annotations
+
+__all__ = ["EngineNotAvailableError", "MemoryBudgetError", "UnsupportedReductionError"]
+
+
+class EngineNotAvailableError(RuntimeError):
+    """The named engine cannot run here; the message says what is missing and how to install it."""
+
+
+class UnsupportedReductionError(NotImplementedError):
+    """The named engine runs here but does not compute the work asked of it; the message says why."""
+
+
+class MemoryBudgetError(MemoryError, ValueError):
+    """The result, or the smallest part of the work, does not fit in memory; raised before any work."""

@@ -1,0 +1,5 @@
+"""Nearest neighbours of time series."""
+
+from ._dtw import DTWNearestNeighbor
+
+__all__ = ["DTWNearestNeighbor"]

@@ -1,0 +1,340 @@
+"""Nearest-neighbour classification under dynamic time warping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_matrix
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    _fit_context,
+)
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from ..base import SeriesMixin
+from ..engines import DTWNeighbors, get_engine, run
+
+__all__ = ["DTWNearestNeighbor"]
+
+
+class DTWNearestNeighbor(
+    SeriesMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    ClassifierMixin,
+    BaseEstimator,
+):
+    """Classify time series by their nearest neighbours under dynamic time warping.
+
+    The distance of two series is the square root of the least sum of squared differences over
+    all warping paths. Neighbours are exact and the same on every engine: the search runs in
+    float32 where that is faster, everything it cannot rule out is compared in float64, and of
+    equally near series the one with the lower index comes first.
+
+    Parameters
+    ----------
+    n_neighbors : int, default 1
+        Neighbours that vote.
+    metric : {"dtw"}, default "dtw"
+        The distance.
+    weights : {"uniform", "distance"} or callable, default "uniform"
+        What a neighbour's vote weighs: 1; the inverse of its distance (series at distance 0 then
+        outvote all others); or what the callable returns for an array of distances.
+    precision : {"auto", "float32", "float64"}, default "auto"
+        "auto" searches in float32 and certifies the answer in float64, "float32" leaves out the
+        certificate (near ties may be resolved wrongly, distances carry about 5 digits),
+        "float64" computes everything in float64.
+    engine : str, default "auto"
+        "auto", "numba", "cupy", or another registered engine. "auto" takes the GPU where there is
+        one and the work is worth the transfer; "cupy" never falls back to the CPU.
+    n_jobs : int or None, default None
+        Threads on the CPU; None is all that Numba was given, or the number of an enclosing
+        ``joblib.parallel_config(n_jobs=...)``; -1 is all.
+    verbose : int, default 0
+        1 shows a progress bar in long work, 2 also says which engine computes.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    n_features_in_ : int
+        Time points of the training series; not set after `fit` on a list.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Column names of the training data, where they are all strings.
+    n_channels_ : int
+        Channels of every series.
+    n_samples_fit_ : int
+        Number of training series.
+    engine_ : str
+        The engine that `fit` chose for a search of this size.
+
+    Raises
+    ------
+    EngineNotAvailableError
+        If the named engine cannot run here, before anything else happens.
+
+    See Also
+    --------
+    skts.metrics.pairwise_dtw : The distances alone, for ``metric="precomputed"`` elsewhere.
+
+    Notes
+    -----
+    `transform` of the training series themselves gives 0 for their own class: a model trained on
+    that has seen its answers. Use ``cross_val_predict(estimator, X, y, method="transform")``.
+
+    References
+    ----------
+    .. [1] Bachmann, Trogant, Freytag. "GPU-beschleunigte Time-Warping-Distanzen", section 2.
+    .. [2] Sakoe, Chiba. "Dynamic programming algorithm optimization for spoken word
+       recognition". IEEE Transactions on Acoustics, Speech and Signal Processing 26, 1978.
+
+    Examples
+    --------
+    >>> from skts import DTWNearestNeighbor
+    >>> X = [[0, 0, 1, 2, 1, 0], [0, 1, 2, 1, 0, 0], [0, 0, -1, -2, -1, 0], [0, -1, -2, -1, 0, 0]]
+    >>> y = ["up", "up", "down", "down"]
+    >>> model = DTWNearestNeighbor().fit(X, y)
+    >>> model.predict([[0, 0, 0, 1, 2, 1]])
+    array(['up'], dtype='<U4')
+    >>> distances, indices = model.kneighbors([[0, 0, 0, 1, 2, 0]])
+    >>> distances, indices
+    (array([[1.]]), array([[0]]))
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "metric": [StrOptions({"dtw"})],
+        "weights": [StrOptions({"uniform", "distance"}), callable],
+        "precision": [StrOptions({"auto", "float32", "float64"})],
+        "engine": [str],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_neighbors: int = 1,
+        *,
+        metric: Literal["dtw"] = "dtw",
+        weights: str | Callable[[np.ndarray], np.ndarray] = "uniform",
+        precision: Literal["auto", "float32", "float64"] = "auto",
+        engine: str = "auto",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.metric = metric
+        self.weights = weights
+        self.precision = precision
+        self.engine = engine
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike | list[ArrayLike], y: ArrayLike) -> Self:
+        """Keep the training series; O(n) in time and memory.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_timepoints) or (n_samples, n_channels, n_timepoints)
+            Training series; or a list of arrays of any lengths. NaN at the end is padding.
+        y : array-like of shape (n_samples,)
+            Class labels.
+
+        Returns
+        -------
+        DTWNearestNeighbor
+            Itself.
+        """
+        get_engine(self.engine)
+        y = self._validate_target(X, y)
+        check_classification_targets(y)
+        series = self._validate_series(X, reset=True).freeze()
+        self.engine_ = get_engine(self.engine, DTWNeighbors(series, series, 1)).name
+        self._series = series
+        self.classes_, self._y = np.unique(y, return_inverse=True)
+        self.n_samples_fit_ = len(series)
+        return self
+
+    def kneighbors(
+        self,
+        X: ArrayLike | list[ArrayLike] | None = None,
+        n_neighbors: int | None = None,
+        return_distance: bool = True,
+    ) -> tuple[np.ndarray, np.ndarray] | np.ndarray:
+        """Find the nearest training series.
+
+        Parameters
+        ----------
+        X : array-like, list of array-like or None, default None
+            Series; None asks for the neighbours of each training series among the others.
+        n_neighbors : int or None, default None
+            How many; None takes the parameter.
+        return_distance : bool, default True
+            Whether to return distances too.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_queries, n_neighbors)
+            Ascending; only if asked for.
+        indices : ndarray of shape (n_queries, n_neighbors), int64
+            Rows of the training series; of equal distances the lower index first.
+
+        Raises
+        ------
+        ValueError
+            If more neighbours are asked for than there are training series.
+        """
+        check_is_fitted(self)
+        k = self.n_neighbors if n_neighbors is None else n_neighbors
+        if not isinstance(k, Integral):
+            raise TypeError(f"n_neighbors does not take {type(k)} value, enter integer value")
+        if k <= 0:
+            raise ValueError(f"Expected n_neighbors > 0. Got {k}")
+        if X is None:
+            queries, excluded = self._series, np.arange(self.n_samples_fit_)
+        else:
+            queries, excluded = self._validate_series(X, reset=False), None
+        available = self.n_samples_fit_ - (X is None)
+        if k > available:
+            raise ValueError(
+                f"Expected n_neighbors <{'' if X is None else '='} n_samples_fit, but "
+                f"n_neighbors = {k}, n_samples_fit = {self.n_samples_fit_}, "
+                f"n_samples = {len(queries)}"
+            )
+        distances, indices = self._run(
+            DTWNeighbors(queries, self._series, int(k), excluded, self.precision)
+        )
+        return (distances, indices) if return_distance else indices
+
+    def kneighbors_graph(
+        self,
+        X: ArrayLike | list[ArrayLike] | None = None,
+        n_neighbors: int | None = None,
+        mode: Literal["connectivity", "distance"] = "connectivity",
+    ) -> csr_matrix:
+        """Return the nearest training series as a sparse graph.
+
+        Parameters
+        ----------
+        X : array-like, list of array-like or None, default None
+            Series; None as in `kneighbors`.
+        n_neighbors : int or None, default None
+            How many; None takes the parameter.
+        mode : {"connectivity", "distance"}, default "connectivity"
+            Ones, or distances.
+
+        Returns
+        -------
+        csr_matrix of shape (n_queries, n_samples_fit)
+            Row i holds the neighbours of query i.
+
+        Raises
+        ------
+        ValueError
+            If `mode` is another word; else as `kneighbors`.
+        """
+        if mode not in ("connectivity", "distance"):
+            raise ValueError(
+                f'Unsupported mode, must be one of "connectivity", or "distance" but got "{mode}" '
+                "instead"
+            )
+        distances, indices = self.kneighbors(X, n_neighbors)
+        data = distances if mode == "distance" else np.ones(indices.shape)
+        pointers = np.arange(0, indices.size + 1, indices.shape[1])
+        shape = (len(indices), self.n_samples_fit_)
+        return csr_matrix((data.ravel(), indices.ravel(), pointers), shape=shape)
+
+    def predict(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
+        """Predict the class of each series by the vote of its neighbours.
+
+        Parameters
+        ----------
+        X : array-like or list of array-like
+            Series.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels; of classes with equal votes the first of `classes_`.
+        """
+        votes = self._votes(X)
+        return self.classes_[votes.argmax(axis=1)]
+
+    def predict_proba(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
+        """Return the share of the votes that each class gets.
+
+        Parameters
+        ----------
+        X : array-like or list of array-like
+            Series.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Rows sum to 1; columns as in `classes_`.
+        """
+        votes = self._votes(X)
+        total = votes.sum(axis=1, keepdims=True)
+        return votes / np.where(total == 0, 1.0, total)
+
+    def transform(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
+        """Return the distance of each series to the nearest training series of each class.
+
+        Parameters
+        ----------
+        X : array-like or list of array-like
+            Series.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Distances; columns as in `classes_`.
+        """
+        check_is_fitted(self)
+        queries = self._validate_series(X, reset=False)
+        columns = []
+        for label in range(len(self.classes_)):
+            members = self._series.take(np.flatnonzero(self._y == label))
+            found = self._run(DTWNeighbors(queries, members, 1, precision=self.precision))
+            columns.append(found.distances[:, 0])
+        return np.column_stack(columns)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.classes_)
+
+    def _votes(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
+        """Weight of the neighbours in each class, shape (n_samples, n_classes)."""
+        distances, indices = self.kneighbors(X)
+        weights = _weigh(distances, self.weights)
+        votes = np.zeros((len(indices), len(self.classes_)))
+        rows = np.arange(len(indices))
+        for neighbor in range(indices.shape[1]):
+            votes[rows, self._y[indices[:, neighbor]]] += weights[:, neighbor]
+        return votes
+
+    def _run(self, reduction: DTWNeighbors) -> Any:
+        return run(reduction, engine=self.engine, n_jobs=self.n_jobs, verbose=self.verbose)
+
+
+def _weigh(
+    distances: np.ndarray, weights: str | Callable[[np.ndarray], np.ndarray]
+) -> np.ndarray:
+    if weights == "uniform":
+        return np.ones_like(distances)
+    if callable(weights):
+        return np.asarray(weights(distances))
+    exact = distances == 0
+    with np.errstate(divide="ignore"):
+        inverse = 1.0 / distances
+    return np.where(exact.any(axis=1, keepdims=True), exact.astype(float), inverse)
