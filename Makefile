@@ -33,7 +33,7 @@ docs: $(VENV)/.docs ## build the documentation in docs/_build/html; a warning is
 
 bench: $(VENV)/.dev ## run the asv benchmarks once in this environment (ARGS="--bench dtw")
 	$(BIN)/asv machine --yes
-	$(BIN)/asv run --environment existing:$(BIN)/python --quick --show-stderr $(ARGS)
+	$(BIN)/asv run --environment existing:$(abspath $(BIN))/python --quick --show-stderr $(ARGS)
 
 clean: ## remove the environment and everything that was built
 	rm -rf $(VENV) build dist demo.png docs/_build docs/auto_examples docs/api/generated

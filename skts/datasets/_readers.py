@@ -22,8 +22,9 @@ def read_series(path: str | PathLike[str]) -> tuple[Series, np.ndarray | None]:
     ``.txt``, or no ending
         The same, between commas or white space.
     ``.ts``
-        A header of ``@`` tags and ``#`` comments that ends with ``@data``, then one series a line:
-        its channels between colons, the points of a channel between commas, the label last.
+        A header of ``@`` tags that ends with ``@data``, then one series a line: its channels
+        between colons, the points of a channel between commas, the label last. Lines that begin
+        with ``#`` or ``%`` are comments.
 
     Missing points are ``NaN`` or ``?`` and come back as NaN. In ``.tsv`` and ``.txt`` files all
     lines have the same number of fields; shorter series end in NaN there and are returned so.
@@ -227,6 +228,8 @@ def _read_txt(path: Path, lines: _Lines) -> tuple[np.ndarray, np.ndarray]:
 
 # A header, label last: .ts -------------------------------------------------------------------
 
+_COMMENT = ("#", "%")
+
 
 @dataclass
 class _Header:
@@ -297,7 +300,7 @@ def _read_ts(path: Path, lines: _Lines) -> tuple[Series, np.ndarray | None]:
     samples: list[np.ndarray] = []
     labels: list[str] = []
     for line, text in lines:
-        if text.startswith("#"):
+        if text.startswith(_COMMENT):
             continue
         fields = text.split(":")
         if header.has_target:
@@ -332,7 +335,7 @@ def _read_header(path: Path, lines: _Lines) -> _Header:
     """Read up to and with ``@data``."""
     header = _Header()
     for line, text in lines:
-        if text.startswith("#"):
+        if text.startswith(_COMMENT):
             continue
         if not text.startswith("@"):
             raise line.error("expected a tag such as @data: the header has no @data yet.")

@@ -163,7 +163,7 @@ class PreparedStore:
                 self._owners.add(id(owner))
                 weakref.finalize(owner, self._drop, id(owner))
             self._entries[full_key] = (value, size)
-            while len(self._entries) > 1 and self._size() > self.capacity:
+            while len(self._entries) > 1 and self.size() > self.capacity:
                 self._entries.popitem(last=False)
         return value
 
@@ -172,7 +172,8 @@ class PreparedStore:
         with self._lock:
             self._entries.clear()
 
-    def _size(self) -> int:
+    def size(self) -> int:
+        """Bytes held."""
         return sum(size for _, size in self._entries.values())
 
     def _drop(self, owner: int) -> None:

@@ -107,8 +107,23 @@ class Reduction(ABC):
         return total
 
 
+class DTWReduction(Reduction):
+    """Work whose steps are cells of warping matrices between two sets of series."""
+
+    @property
+    @abstractmethod
+    def sides(self) -> tuple[Series, Series]:
+        """The series along the rows and those along the columns of the matrices."""
+
+    @property
+    def step_work(self) -> int:
+        """Cells of one warping matrix, channel by channel."""
+        rows, cols = self.sides
+        return rows.n_timepoints * cols.n_timepoints * rows.n_channels
+
+
 @dataclass(frozen=True, eq=False)
-class DTWMatrix(Reduction):
+class DTWMatrix(DTWReduction):
     """Every distance between two sets of series, or within one, in float64.
 
     Parameters
@@ -132,9 +147,9 @@ class DTWMatrix(Reduction):
         return self.rows is self.cols
 
     @property
-    def step_work(self) -> int:
-        """Cells of one warping matrix."""
-        return self.rows.n_timepoints * self.cols.n_timepoints * self.rows.n_channels
+    def sides(self) -> tuple[Series, Series]:
+        """The two sets."""
+        return self.rows, self.cols
 
     def wanted(self, tile: Tile) -> bool:
         """Skip what lies below the diagonal of a symmetric matrix."""
@@ -160,7 +175,7 @@ class DTWMatrix(Reduction):
 
 
 @dataclass(frozen=True, eq=False)
-class DTWPairs(Reduction):
+class DTWPairs(DTWReduction):
     """Certified distances of chosen pairs.
 
     Parameters
@@ -182,9 +197,9 @@ class DTWPairs(Reduction):
         return len(self.pairs), 1
 
     @property
-    def step_work(self) -> int:
-        """Cells of one warping matrix."""
-        return self.left.n_timepoints * self.right.n_timepoints * self.left.n_channels
+    def sides(self) -> tuple[Series, Series]:
+        """The two sets."""
+        return self.left, self.right
 
     @property
     def cell(self) -> tuple[int, int]:
@@ -209,7 +224,7 @@ class DTWPairs(Reduction):
 
 
 @dataclass(frozen=True, eq=False)
-class DTWNeighbors(Reduction):
+class DTWNeighbors(DTWReduction):
     """The nearest candidates of each query.
 
     Parameters
@@ -238,11 +253,9 @@ class DTWNeighbors(Reduction):
         return len(self.queries), len(self.candidates)
 
     @property
-    def step_work(self) -> int:
-        """Cells of one warping matrix."""
-        return (
-            self.queries.n_timepoints * self.candidates.n_timepoints * self.candidates.n_channels
-        )
+    def sides(self) -> tuple[Series, Series]:
+        """The two sets."""
+        return self.queries, self.candidates
 
     @property
     def single(self) -> bool:
@@ -302,7 +315,7 @@ class WarpingPath(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class DTWPath(Reduction):
+class DTWPath(DTWReduction):
     """A best warping path between two series; of equal steps back the diagonal, then the row.
 
     Parameters
@@ -321,9 +334,9 @@ class DTWPath(Reduction):
         return 1, 1
 
     @property
-    def step_work(self) -> int:
-        """Cells of the warping matrix, filled twice."""
-        return 2 * self.x.n_timepoints * self.y.n_timepoints * self.x.n_channels
+    def sides(self) -> tuple[Series, Series]:
+        """The two sets."""
+        return self.x, self.y
 
     def part(self, tile: Tile) -> DTWPath:
         """Return itself: a path does not split."""

@@ -45,7 +45,7 @@ class NumbaEngine(Engine):
         """Bytes held for tiles of this shape by all workers."""
         if isinstance(reduction, DTWPath):
             return dtw.path_bytes(reduction.x.n_timepoints, reduction.y.n_timepoints)
-        left, right = _sides(reduction)
+        left, right = reduction.sides
         points = left.n_channels * (left.n_timepoints + right.n_timepoints)
         if isinstance(reduction, DTWPairs):
             return 8 * rows * (2 * points + 4) + 8 * 64 * (2 * left.n_timepoints + 192)
@@ -127,15 +127,6 @@ class NumbaEngine(Engine):
 
         key = ("dtw lanes", dtype, rescaling, tile.col, tile.col_stop)
         return self.prepared.get(series.values, key, build)
-
-
-def _sides(reduction: Any) -> tuple[Series, Series]:
-    """The row and column series of a DTW reduction."""
-    if isinstance(reduction, DTWNeighbors):
-        return reduction.queries, reduction.candidates
-    if isinstance(reduction, DTWMatrix):
-        return reduction.rows, reduction.cols
-    return reduction.left, reduction.right
 
 
 def _unpadded(series: Series, index: int) -> np.ndarray:

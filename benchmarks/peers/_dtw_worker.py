@@ -1,0 +1,156 @@
+"""DTW by skts and by each of its peers (see `_worker.py`).
+
+A request holds `kind` ("pairwise" or "nearest"), `radius` (of the Sakoe-Chiba band in points, -1
+for none), `threads` and the series. All libraries are asked for the same: for "pairwise" the DTW
+distances (square roots of summed squared differences) of every row of X to every row of Y; for
+"nearest" the labels of the rows of Z by a 1-nearest-neighbour classifier fitted to X and y. Each
+does it in its fastest way; what its window means is translated from the radius.
+"""
+
+import numpy as np
+from _worker import main
+
+
+class Skts:
+    def pairwise(self, X, Y, threads, **window):
+        from skts.metrics import pairwise_dtw
+
+        return pairwise_dtw(X, Y, **window, engine="numba", n_jobs=threads)
+
+    def nearest(self, X, y, Z, threads, **window):
+        from skts import DTWNearestNeighbor
+
+        model = DTWNearestNeighbor(1, **window, engine="numba", n_jobs=threads)
+        return model.fit(X, y).predict(Z)
+
+    def window(self, radius, length):
+        return {} if radius is None else {"window": radius}
+
+
+class Aeon:
+    """Gives sums, not their roots; a window is a fraction of the length, rounded down."""
+
+    def pairwise(self, X, Y, threads, **window):
+        from aeon.distances import dtw_pairwise_distance
+
+        return np.sqrt(dtw_pairwise_distance(X, Y, n_jobs=threads, **window))
+
+    def nearest(self, X, y, Z, threads, **window):
+        from aeon.classification.distance_based import KNeighborsTimeSeriesClassifier
+
+        model = KNeighborsTimeSeriesClassifier("dtw", window, n_neighbors=1, n_jobs=threads)
+        return model.fit(X, y).predict(Z)
+
+    def window(self, radius, length):
+        return {} if radius is None else {"window": (radius + 0.5) / length}
+
+
+class Tslearn:
+    def pairwise(self, X, Y, threads, **window):
+        from tslearn.metrics import cdist_dtw
+
+        return cdist_dtw(X, Y, n_jobs=threads, **window)
+
+    def nearest(self, X, y, Z, threads, **window):
+        from tslearn.neighbors import KNeighborsTimeSeriesClassifier
+
+        model = KNeighborsTimeSeriesClassifier(1, metric_params=window or None, n_jobs=threads)
+        return model.fit(X, y).predict(Z)
+
+    def window(self, radius, length):
+        if radius is None:
+            return {}
+        return {"global_constraint": "sakoe_chiba", "sakoe_chiba_radius": radius}
+
+
+class Wildboar:
+    """Its classifier abandons early; `r` of a length L allows offsets below floor(r L)."""
+
+    def pairwise(self, X, Y, threads, **window):
+        from wildboar.distance import pairwise_distance
+
+        return pairwise_distance(
+            X, Y, dim="mean", metric="dtw", metric_params=window, n_jobs=threads
+        )
+
+    def nearest(self, X, y, Z, threads, **window):
+        from wildboar.distance import KNeighborsClassifier
+
+        model = KNeighborsClassifier(1, metric="dtw", metric_params=window, n_jobs=threads)
+        return model.fit(X, y).predict(Z)
+
+    def window(self, radius, length):
+        return {"r": 1.0 if radius is None else min(1.0, (radius + 1.5) / length)}
+
+
+class Dtaidistance:
+    """Its C code; a window of w allows offsets below w. It has no classifier: its search keeps
+    the best match of a query, skips by LB_Keogh and abandons early."""
+
+    def pairwise(self, X, Y, threads, **window):
+        from dtaidistance.dtw import distance_matrix_fast
+
+        n, m = len(X), len(Y)
+        block = ((0, n), (n, n + m))
+        both = np.concatenate([X, Y])
+        return distance_matrix_fast(both, block=block, parallel=threads > 1, **window)[:n, n:]
+
+    def nearest(self, X, y, Z, threads, **window):
+        from dtaidistance.subsequence.subsequencesearch import subsequence_search
+
+        if threads > 1:  # its search runs on one
+            return y[np.argmin(self.pairwise(Z, X, threads, **window), axis=1)]
+
+        def match(query):
+            return subsequence_search(query, X, dict(window, use_c=True)).best_match().idx
+
+        return y[[match(query) for query in Z]]
+
+    def window(self, radius, length):
+        return {} if radius is None else {"window": radius + 1}
+
+
+class Tsdistances:
+    """Gives sums, not their roots; a band is a fraction of the length. It has no classifier."""
+
+    def pairwise(self, X, Y, threads, **window):
+        from tsdistances import dtw_distance
+
+        return np.sqrt(dtw_distance(X, Y, par=threads > 1, **window))
+
+    def nearest(self, X, y, Z, threads, **window):
+        return y[np.argmin(self.pairwise(Z, X, threads, **window), axis=1)]
+
+    def window(self, radius, length):
+        return {} if radius is None else {"band": (radius + 0.5) / length}
+
+
+LIBRARIES = {
+    library.__name__.lower(): library
+    for library in (Skts, Aeon, Tslearn, Wildboar, Dtaidistance, Tsdistances)
+}
+#: Series of each side in the warm-up.
+FEW = 8
+
+
+def prepare(name, request):
+    library, threads = LIBRARIES[name](), int(request["threads"])
+    radius, X = int(request["radius"]), request["X"]
+    window = library.window(None if radius < 0 else radius, X.shape[-1])
+
+    if request["kind"] == "pairwise":
+        Y = request["Y"]
+
+        def work(n=None):
+            return library.pairwise(X[:n], Y[:n], threads, **window)
+    else:
+        y, Z = request["y"], request["Z"]
+
+        def work(n=None):
+            return library.nearest(X[:n], y[:n], Z[:n], threads, **window)
+
+    return lambda: work(FEW), work
+
+
+if __name__ == "__main__":
+    main(prepare)

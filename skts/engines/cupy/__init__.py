@@ -1,0 +1,144 @@
+"""The GPU engine: CUDA kernels launched through CuPy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._certify import Bound, Shortlist, dtw_bound
+from .._engine import Engine
+from .._reductions import DTWMatrix, DTWNeighbors, DTWPairs, Reduction, Tile
+from .._series import Series
+
+if TYPE_CHECKING:
+    from .dtw import DeviceSeries
+
+__all__ = ["CupyEngine"]
+
+_INSTALL = "pip install 'skts[cuda13]' (CUDA 13) or 'skts[cuda12]' (CUDA 12)"
+
+
+class CupyEngine(Engine):
+    """Computes on an NVIDIA GPU."""
+
+    name = "cupy"
+    #: A hundredth of a second of float32 cells on a large GPU, a second of float64 on a small one.
+    tile_work = 2**36
+    crossover = 2**29
+
+    def available(self) -> str | None:
+        """Return None where CuPy is installed and finds a GPU of compute capability 7.5 or more."""
+        try:
+            import cupy
+        except ImportError as error:
+            return f"engine='cupy' needs CuPy ({error}): {_INSTALL}."
+        try:
+            count = cupy.cuda.runtime.getDeviceCount()
+        except cupy.cuda.runtime.CUDARuntimeError as error:
+            return f"engine='cupy' needs an NVIDIA GPU and its driver; CuPy found none ({error})."
+        if count == 0:
+            return "engine='cupy' needs an NVIDIA GPU; CuPy found none."
+        capability = int(cupy.cuda.Device().compute_capability)
+        if capability < 75:
+            return (
+                "engine='cupy' needs a GPU of compute capability 7.5 or more; this one has "
+                f"{capability / 10:.1f}."
+            )
+        return None
+
+    def default_memory(self) -> int:
+        """Three quarters of what is free on the device, CuPy's own pool included."""
+        import cupy
+
+        free, _ = cupy.cuda.runtime.memGetInfo()
+        held = cupy.get_default_memory_pool().free_bytes()
+        return (free + held + self.prepared.size()) * 3 // 4
+
+    def footprint(self, reduction: Reduction, rows: int, cols: int) -> int:
+        """Bytes on the device for a tile of this shape."""
+        from .dtw import device_bytes, edge_length
+
+        if isinstance(reduction, DTWPairs):
+            left, right = reduction.sides
+            cols = rows
+            matrix = 16 * rows
+        else:
+            left, right = reduction.sides
+            matrix = 12 * rows * cols
+            if rows * cols >= 2**31:
+                return 2**62
+        series = sum(
+            device_bytes(min(count, len(side)), side.n_channels, side.n_timepoints)
+            for count, side in ((rows, left), (cols, right))
+        )
+        return series + matrix + 64 * 8 * edge_length(left.n_timepoints)
+
+    def dtw_neighbors(self, reduction: DTWNeighbors, tile: Tile, cancel: np.ndarray) -> Shortlist:
+        """Survivors of a tile."""
+        from . import dtw
+
+        rescaling = reduction.rescaling if reduction.single else None
+        rows = self._on_device(reduction.queries, tile.row, tile.row_stop, rescaling)
+        cols = self._on_device(reduction.candidates, tile.col, tile.col_stop, rescaling)
+        estimates = dtw.distances(
+            rows, cols, root=not reduction.single, budget=self.prepared.capacity // 4
+        )
+        bound, scale = Bound(), 1.0
+        if reduction.single:
+            scale = reduction.rescaling.scale
+            n_steps = reduction.queries.n_timepoints + reduction.candidates.n_timepoints - 1
+            bound = dtw_bound(
+                n_steps, reduction.candidates.n_channels, rows.error + cols.error, scale
+            )
+        excluded = None if reduction.excluded is None else reduction.excluded[tile.rows] - tile.col
+        return dtw.shortlist(estimates, reduction.n_neighbors, bound, excluded, scale)
+
+    def dtw_matrix(self, reduction: DTWMatrix, tile: Tile, cancel: np.ndarray) -> np.ndarray:
+        """A block of the matrix."""
+        from . import dtw
+
+        rows = self._on_device(reduction.rows, tile.row, tile.row_stop)
+        cols = self._on_device(reduction.cols, tile.col, tile.col_stop)
+        return dtw.distances(rows, cols, root=True, budget=self.prepared.capacity // 4).get()
+
+    def dtw_pairs(self, reduction: DTWPairs, tile: Tile, cancel: np.ndarray) -> np.ndarray:
+        """Certified distances of some pairs."""
+        import cupy
+
+        from . import dtw
+
+        whole = sum(
+            dtw.device_bytes(len(side), side.n_channels, side.n_timepoints)
+            for side in reduction.sides
+        )
+        part = reduction
+        if whole > self.prepared.capacity // 2:
+            part = reduction.part(tile)
+        pairs = cupy.asarray(part.pairs[tile.rows if part is reduction else slice(None)], np.int32)
+        left = self._on_device(part.left, 0, len(part.left))
+        right = self._on_device(part.right, 0, len(part.right))
+        found = dtw.distances(
+            left,
+            right,
+            pairs=cupy.ascontiguousarray(pairs),
+            root=True,
+            budget=self.prepared.capacity // 4,
+        )
+        return found.get()
+
+    def _on_device(
+        self, series: Series, start: int, stop: int, rescaling: Any = None
+    ) -> DeviceSeries:
+        """Some series on the device, in float64, or rescaled in float32."""
+        from . import dtw
+
+        def build() -> tuple[DeviceSeries, int]:
+            if rescaling is None:
+                made = dtw.upload(series.take(slice(start, stop)))
+            else:
+                made = dtw.rescale(self._on_device(series, start, stop), rescaling)
+            return made, made.buffer.nbytes + made.lengths.nbytes
+
+        return self.prepared.get(series.values, ("series", rescaling, start, stop), build)
+

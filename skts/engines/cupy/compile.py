@@ -1,0 +1,74 @@
+"""Compile every CUDA kernel without a GPU: ``python -m skts.engines.cupy.compile --arch 75 80 90``.
+
+Needs NVRTC and its bindings from PyPI (``pip install "skts[test]"``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from cuda.bindings import nvrtc
+
+from ._programs import OPTIONS, SEARCH_KERNELS, all_dtw, source
+
+__all__ = ["compile_program", "programs"]
+
+
+def programs() -> dict[str, list[str]]:
+    """Return the kernels to compile of each source file."""
+    names: dict[str, list[str]] = {"shortlist.cu": list(SEARCH_KERNELS)}
+    names["dtw.cu"] = sorted({kernel.name for kernel in all_dtw()})
+    return names
+
+
+def compile_program(filename: str, names: list[str], arch: int) -> int:
+    """Compile kernels of a file for an architecture such as 90.
+
+    Returns
+    -------
+    int
+        Size of the binary.
+
+    Raises
+    ------
+    RuntimeError
+        With the compiler's log.
+    """
+
+    def check(result: tuple) -> tuple:
+        if result[0] != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            raise RuntimeError(f"{filename} for sm_{arch}: {result[0].name}\n{log()}")
+        return result[1:]
+
+    def log() -> str:
+        size = nvrtc.nvrtcGetProgramLogSize(program)[1]
+        text = b" " * size
+        nvrtc.nvrtcGetProgramLog(program, text)
+        return text.decode(errors="replace").strip("\0 ")
+
+    program = nvrtc.nvrtcCreateProgram(source(filename).encode(), filename.encode(), 0, [], [])[1]
+    for name in names:
+        check(nvrtc.nvrtcAddNameExpression(program, name.encode()))
+    options = [*OPTIONS, f"-arch=sm_{arch}"]
+    check(nvrtc.nvrtcCompileProgram(program, len(options), [o.encode() for o in options]))
+    (size,) = check(nvrtc.nvrtcGetCUBINSize(program))
+    check(nvrtc.nvrtcDestroyProgram(program))
+    return size
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Compile everything for the architectures on the command line."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--arch", type=int, nargs="+", default=[75, 80, 90])
+    for arch in parser.parse_args(arguments).arch:
+        for filename, names in programs().items():
+            start = time.perf_counter()
+            size = compile_program(filename, names, arch)
+            seconds = time.perf_counter() - start
+            print(f"sm_{arch} {filename}: {len(names)} kernels, {size} bytes, {seconds:.1f} s")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

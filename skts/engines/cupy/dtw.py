@@ -1,0 +1,250 @@
+"""Dynamic time warping on the GPU: uploads, launch geometry, and the shortlist of a tile."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import cupy as cp
+import numpy as np
+
+from .._certify import Bound, Rescaling, Shortlist, survivor_cap
+from .._series import Series
+from ._programs import OPTIONS, SEARCH_KERNELS, DTWKernel, choose_dtw, source
+
+__all__ = ["DeviceSeries", "block", "distances", "shortlist", "upload"]
+
+#: Values that may be read before and behind a set: 31 lanes with 2 rows each and points fetched
+#: early, and the columns of a widest strip.
+PAD = 2048
+THREADS = 128
+
+
+@cache
+def _dtw_kernel(name: str) -> cp.RawKernel:
+    module = cp.RawModule(code=source("dtw.cu"), options=OPTIONS, name_expressions=(name,))
+    return module.get_function(name)
+
+
+@cache
+def _search_kernel(name: str) -> cp.RawKernel:
+    module = cp.RawModule(
+        code=source("shortlist.cu"), options=OPTIONS, name_expressions=SEARCH_KERNELS
+    )
+    return module.get_function(name)
+
+
+class DeviceSeries(NamedTuple):
+    """Series on the device, in one type.
+
+    Attributes
+    ----------
+    buffer : cupy.ndarray
+        All values with `PAD` zeros before and behind.
+    lengths : cupy.ndarray of int32
+        Length of each series.
+    shape : tuple of int
+        Series, channels, stride; the stride is a multiple of 4.
+    error : float
+        Largest rounding error of the values.
+    """
+
+    buffer: cp.ndarray
+    lengths: cp.ndarray
+    shape: tuple[int, int, int]
+    error: float = 0.0
+
+    @property
+    def values(self) -> cp.ndarray:
+        """The values without padding."""
+        return self.buffer[PAD : self.buffer.size - PAD]
+
+
+def stride(n_timepoints: int) -> int:
+    """Distance in memory between series of so many points."""
+    return -(-n_timepoints // 4) * 4
+
+
+def device_bytes(n_series: int, n_channels: int, n_timepoints: int) -> int:
+    """Bytes of a set on the device, in float64 and float32 together."""
+    return 12 * (n_series * n_channels * stride(n_timepoints) + 2 * PAD) + 4 * n_series
+
+
+def upload(series: Series) -> DeviceSeries:
+    """Copy series to the device in float64."""
+    n_series, n_channels, n_timepoints = series.values.shape
+    width = stride(n_timepoints)
+    shape = n_series, n_channels, width
+    buffer = cp.zeros(n_series * n_channels * width + 2 * PAD)
+    values = series.values
+    if width != n_timepoints:
+        values = np.pad(values, ((0, 0), (0, 0), (0, width - n_timepoints)))
+    buffer[PAD : buffer.size - PAD].set(np.ascontiguousarray(values).ravel())
+    return DeviceSeries(buffer, cp.asarray(series.lengths.astype(np.int32)), shape)
+
+
+def rescale(series: DeviceSeries, rescaling: Rescaling) -> DeviceSeries:
+    """Make the float32 copy that a search runs on."""
+    buffer = cp.zeros(series.buffer.size, np.float32)
+    error = cp.zeros(1, np.int32)
+    size = series.values.size
+    single = buffer[PAD : PAD + size]
+    blocks = min(-(-size // 256), 1024)
+    _search_kernel("rescale")(
+        (blocks,),
+        (256,),
+        (
+            series.values,
+            np.int64(size),
+            np.float64(rescaling.offset),
+            np.float64(rescaling.scale),
+            single,
+            error,
+        ),
+    )
+    largest = float(error.get().view(np.float32)[0])
+    return DeviceSeries(buffer, series.lengths, series.shape, largest)
+
+
+def groups_in_flight(kernel: DTWKernel, n_pairs: int, n_rows: int, budget: int) -> int:
+    """Groups of a launch; strips keep an edge for each, which bounds their number."""
+    per_block = THREADS // kernel.group
+    multiprocessors = cp.cuda.Device().attributes["MultiProcessorCount"]
+    blocks = min(-(-n_pairs // per_block), multiprocessors * 512)
+    if kernel.strips:
+        edge_bytes = (8 if kernel.type == "double" else 4) * per_block * edge_length(n_rows)
+        blocks = min(blocks, multiprocessors * 8, max(1, budget // edge_bytes))
+    return blocks * per_block
+
+
+def edge_length(n_rows: int) -> int:
+    """Values of an edge buffer: the rows, and what lanes write and fetch beyond the last."""
+    return n_rows + 128
+
+
+def distances(
+    rows: DeviceSeries,
+    cols: DeviceSeries,
+    *,
+    pairs: cp.ndarray | None = None,
+    root: bool,
+    budget: int,
+    kernel: DTWKernel | None = None,
+) -> cp.ndarray:
+    """Compute pairs of series, all of them or those in a list.
+
+    Parameters
+    ----------
+    rows, cols : DeviceSeries
+        Two sets of one type.
+    pairs : cupy.ndarray of shape (n_pairs, 2), int32, or None
+        A row series and a column series each; None is all pairs.
+    root : bool
+        Whether to return distances or their squares.
+    budget : int
+        Bytes for edges of strips.
+    kernel : DTWKernel or None
+        The instance to launch; None chooses by the lengths.
+
+    Returns
+    -------
+    cupy.ndarray
+        Of shape (n_rows, n_cols) or (n_pairs,).
+    """
+    dtype = rows.buffer.dtype
+    n_rows, n_channels, n = rows.shape
+    n_cols, _, m = cols.shape
+    if kernel is None:
+        kernel = choose_dtw("float" if dtype == np.float32 else "double", n_channels, n, m)
+    out = cp.empty((n_rows, n_cols) if pairs is None else len(pairs), dtype)
+    groups = groups_in_flight(kernel, out.size, n, budget)
+    edges = cp.zeros(groups * edge_length(n) if kernel.strips else 1, dtype)
+    _dtw_kernel(kernel.name)(
+        (groups * kernel.group // THREADS,),
+        (THREADS,),
+        (
+            rows.values,
+            rows.lengths,
+            np.int32(n),
+            cols.values,
+            cols.lengths,
+            np.int32(m),
+            0 if pairs is None else pairs,
+            np.int32(out.size),
+            np.int32(n_cols),
+            np.int32(kernel.group),
+            edges,
+            np.int32(edge_length(n)),
+            np.int32(root),
+            out,
+        ),
+    )
+    return out
+
+
+def shortlist(
+    estimates: cp.ndarray,
+    n_neighbors: int,
+    bound: Bound,
+    excluded: np.ndarray | None,
+    scale: float,
+) -> Shortlist:
+    """Keep of each row of a block what may be among its nearest.
+
+    Parameters
+    ----------
+    estimates : cupy.ndarray of shape (n_rows, n_cols)
+        float32: squared distances in scaled units; float64: certified distances.
+    n_neighbors : int
+        Neighbours asked for.
+    bound : Bound
+        Error of the distances; exact for float64.
+    excluded : ndarray of shape (n_rows,), int64, or None
+        One column a row that takes no part.
+    scale : float
+        By which data were multiplied.
+
+    Returns
+    -------
+    Shortlist
+        The survivors, on the host.
+    """
+    n_rows, n_cols = estimates.shape
+    name = "shortlist<float>" if estimates.dtype == np.float32 else "shortlist<double>"
+    cap = max(survivor_cap(n_neighbors), n_neighbors)
+    capacity = n_rows * min(cap, n_cols)
+    n_found = cp.zeros(1, np.int32)
+    found_rows, found_cols = cp.empty(capacity, np.int32), cp.empty(capacity, np.int32)
+    found_values = cp.empty(capacity, estimates.dtype)
+    unsettled = cp.zeros(n_rows, np.uint8)
+    _search_kernel(name)(
+        (n_rows,),
+        (256,),
+        (
+            estimates,
+            np.int32(n_cols),
+            np.int32(n_neighbors),
+            0 if excluded is None else cp.asarray(excluded),
+            np.float64(scale),
+            np.float64(bound.shrink),
+            np.float64(bound.grow),
+            np.float64(bound.slack),
+            np.int32(cap),
+            n_found,
+            found_rows,
+            found_cols,
+            found_values,
+            unsettled,
+        ),
+    )
+    count = int(n_found[0])
+    values = found_values[:count].get()
+    if not bound.exact:
+        values = np.sqrt(values, dtype=np.float64) / scale
+    return Shortlist(
+        found_rows[:count].get().astype(np.int64),
+        found_cols[:count].get().astype(np.int64),
+        values,
+        bound,
+        np.flatnonzero(unsettled.get()),
+    )

@@ -1,0 +1,56 @@
+// Arithmetic of the kernels, by type.
+//
+//   float   searches: fused multiply-add allowed, and the minimum of three non-negative floats is
+//           taken on their bit patterns, which order as integers do (one instruction on sm_90).
+//   double  certifies: one operation order, no fused multiply-add, the bits of the CPU engine.
+#pragma once
+
+template <typename T>
+struct Arithmetic;
+
+template <>
+struct Arithmetic<float> {
+    static __device__ __forceinline__ float infinity() { return __int_as_float(0x7f800000); }
+
+    static __device__ __forceinline__ float min3(float a, float b, float c) {
+#if __CUDA_ARCH__ >= 900
+        // nested integer minima become one VIMNMX3
+        const int m = min(min(__float_as_int(a), __float_as_int(b)), __float_as_int(c));
+        return __int_as_float(m);
+#else
+        return fminf(fminf(a, b), c);
+#endif
+    }
+
+    // (x - y)^2 + sum
+    static __device__ __forceinline__ float add_square(float x, float y, float sum) {
+        const float d = x - y;
+        return fmaf(d, d, sum);
+    }
+
+    static __device__ __forceinline__ float square(float x, float y) {
+        const float d = x - y;
+        return d * d;
+    }
+};
+
+template <>
+struct Arithmetic<double> {
+    static __device__ __forceinline__ double infinity() {
+        return __longlong_as_double(0x7ff0000000000000LL);
+    }
+
+    static __device__ __forceinline__ double min3(double a, double b, double c) {
+        const double m = b < a ? b : a;
+        return m < c ? m : c;
+    }
+
+    static __device__ __forceinline__ double square(double x, double y) {
+        const double d = __dsub_rn(x, y);
+        return __dmul_rn(d, d);
+    }
+
+    static __device__ __forceinline__ double add_square(double x, double y, double sum) {
+        return __dadd_rn(sum, square(x, y));
+    }
+};

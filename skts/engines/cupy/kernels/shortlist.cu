@@ -1,0 +1,136 @@
+// Rescaling of series for the search, and the survivors of a block of estimates.
+
+// rescale: float32 values for the search, (value - offset) * scale, and the largest rounding error,
+// that of the float64 subtraction included.
+// One thread: points with a grid stride. `error` holds the bits of the largest error so far, which
+// order as integers do.
+extern "C" __global__ void rescale(
+    const double* __restrict__ values, long long size, double offset, double scale,
+    float* __restrict__ out, int* error) {
+    float largest = 0;
+    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < size;
+         i += (long long)gridDim.x * blockDim.x) {
+        const double scaled = (values[i] - offset) * scale;
+        const float single = (float)scaled;
+        out[i] = single;
+        double rounding = fabs((double)single - scaled);
+        if (offset != 0) rounding += 0x1p-53 * (fabs(scaled) + fabs(offset) * scale);
+        largest = fmaxf(largest, __double2float_ru(rounding));
+    }
+    for (int other = 16; other > 0; other /= 2)
+        largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, other));
+    if (threadIdx.x % 32 == 0) atomicMax(error, __float_as_int(largest));
+}
+
+// Bit patterns of non-negative floats order as unsigned integers do.
+__device__ __forceinline__ unsigned key(float value) { return __float_as_uint(value); }
+__device__ __forceinline__ unsigned long long key(double value) {
+    return (unsigned long long)__double_as_longlong(value);
+}
+
+// shortlist: of each row of a block of estimates, what may be among its k nearest.
+//
+// One block: a row. It finds the k-th smallest estimate by radix selection, a byte at a time from
+// the top, turns it into the k-th smallest upper value, and lists every column whose lower value
+// does not exceed that. float: estimates are squared distances in scaled units, an interval around
+// each. double: estimates are certified distances; exactly the k nearest are listed, ties by
+// column. A row with more than `cap` survivors lists none and is marked in `unsettled`.
+// Shared memory: 256 counters and a few scalars. Lists are appended to by one atomic a row.
+template <typename T>
+__global__ void shortlist(
+    const T* __restrict__ estimates, int n_cols, int k, const long long* __restrict__ excluded,
+    double scale, double shrink, double grow, double slack, int cap, int* __restrict__ n_found,
+    int* __restrict__ found_row, int* __restrict__ found_col, T* __restrict__ found_value,
+    unsigned char* __restrict__ unsettled) {
+    constexpr bool EXACT = sizeof(T) == 8;
+    using Key = decltype(key(T()));
+    __shared__ int histogram[256];
+    __shared__ int warp_ties[32];
+    __shared__ int count, base, ties;
+    __shared__ Key prefix;
+    __shared__ int remaining;
+    const int row = blockIdx.x;
+    const T* values = estimates + (long long)row * n_cols;
+    const int skip = excluded && excluded[row] >= 0 && excluded[row] < n_cols ? (int)excluded[row] : -1;
+    const int n_allowed = n_cols - (skip >= 0);
+    const bool all = k > n_allowed;
+    if (threadIdx.x == 0) {
+        prefix = 0;
+        remaining = k - 1;
+        count = ties = 0;
+    }
+    if (!all) {
+        for (int shift = 8 * sizeof(Key) - 8; shift >= 0; shift -= 8) {
+            for (int i = threadIdx.x; i < 256; i += blockDim.x) histogram[i] = 0;
+            __syncthreads();
+            const Key high = prefix;
+            // keys that share the bytes found so far (none yet at the first)
+            const Key mask = shift + 8 == 8 * sizeof(Key) ? 0 : ~Key(0) << (shift + 8);
+            for (int i = threadIdx.x; i < n_cols; i += blockDim.x)
+                if (i != skip && (key(values[i]) & mask) == high)
+                    atomicAdd(&histogram[(key(values[i]) >> shift) & 255], 1);
+            __syncthreads();
+            if (threadIdx.x == 0) {
+                int before = 0, byte = 0;
+                while (before + histogram[byte] <= remaining) before += histogram[byte++];
+                remaining -= before;
+                prefix = high | (Key(byte) << shift);
+            }
+            __syncthreads();
+        }
+    }
+    __syncthreads();
+    const Key kth = prefix;
+    double limit = __longlong_as_double(0x7ff0000000000000LL);
+    if (!all && !EXACT) {
+        const double estimate = sqrt((double)__uint_as_float((unsigned)kth)) / scale;
+        if (isfinite(estimate)) limit = estimate * grow + slack;
+    }
+    auto survives = [&](int i) {
+        if (i == skip) return false;
+        if (EXACT) return all || key(values[i]) < kth;
+        const double estimate = sqrt((double)values[i]) / scale;
+        return !isfinite(estimate) || fmax(estimate * shrink - slack, 0.0) <= limit;
+    };
+    int mine = 0;
+    for (int i = threadIdx.x; i < n_cols; i += blockDim.x) mine += survives(i);
+    if (mine) atomicAdd(&count, mine);
+    __syncthreads();
+    const int n_ties = EXACT && !all ? k - count : 0;  // of those equal to the k-th, the first
+    if (count + n_ties > cap) {
+        if (threadIdx.x == 0) unsettled[row] = 1;
+        return;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        base = atomicAdd(n_found, count + n_ties);
+        count = 0;
+    }
+    __syncthreads();
+    auto append = [&](int i) {
+        const int place = base + atomicAdd(&count, 1);
+        found_row[place] = row;
+        found_col[place] = i;
+        found_value[place] = values[i];
+    };
+    for (int i = threadIdx.x; i < n_cols; i += blockDim.x)
+        if (survives(i)) append(i);
+    if (!EXACT || all) return;
+    // columns in order, blockDim.x at a time, so that the lowest of the ties are taken
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    for (int first = 0; first < n_cols; first += blockDim.x) {
+        const int i = first + threadIdx.x;
+        const bool tie = i < n_cols && i != skip && key(values[i]) == kth;
+        const unsigned ballot = __ballot_sync(0xffffffffu, tie);
+        if (lane == 0) warp_ties[warp] = __popc(ballot);
+        __syncthreads();
+        int before = ties + __popc(ballot & ((1u << lane) - 1));
+        for (int w = 0; w < warp; ++w) before += warp_ties[w];
+        if (tie && before < n_ties) append(i);
+        __syncthreads();
+        if (threadIdx.x == 0)
+            for (int w = 0; w < blockDim.x / 32; ++w) ties += warp_ties[w];
+        __syncthreads();
+        if (ties >= n_ties) return;
+    }
+}

@@ -1,0 +1,64 @@
+"""Fixtures of all tests: every engine runs the same ones."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+# the oracle's package metadata lie here: this is how an installed package is found
+sys.path.insert(0, str(Path(__file__).parent))
+
+from skts.engines import Series, find_engine
+
+
+@pytest.fixture(params=["numba", pytest.param("cupy", marks=pytest.mark.gpu), "oracle"])
+def engine(request):
+    """Name of an engine; those that cannot run here are skipped with their own reason."""
+    missing = find_engine(request.param).available()
+    if missing is not None:
+        pytest.skip(missing)
+    return request.param
+
+
+@pytest.fixture(params=["numba", pytest.param("cupy", marks=pytest.mark.gpu)])
+def fast_engine(request):
+    """Name of an engine that ships, for work that plain loops would take too long for."""
+    missing = find_engine(request.param).available()
+    if missing is not None:
+        pytest.skip(missing)
+    return request.param
+
+
+@pytest.fixture
+def rng():
+    """Seeded random numbers."""
+    return np.random.default_rng(20261121)
+
+
+@pytest.fixture(scope="session")
+def ucr():
+    """Folder of the UCR sets, where the environment variable SKTS_DATA names one."""
+    folder = os.environ.get("SKTS_DATA")
+    if not folder:
+        pytest.skip("SKTS_DATA does not name a folder of data")
+    return Path(folder)
+
+
+@pytest.fixture
+def make_series(rng):
+    """Return a function that draws `Series` of one length or of several."""
+
+    def make(n_series, n_timepoints, n_channels=1, *, shortest=None, scale=1.0, offset=0.0):
+        values = offset + scale * rng.normal(size=(n_series, n_channels, n_timepoints))
+        lengths = np.full(n_series, n_timepoints)
+        if shortest is not None:
+            lengths = rng.integers(shortest, n_timepoints + 1, n_series)
+            lengths[0] = n_timepoints
+            values[np.arange(n_timepoints) >= lengths[:, None, None] + np.zeros((1, n_channels, 1))] = 0
+        return Series(values, lengths)
+
+    return make

@@ -1,0 +1,196 @@
+"""Files written here come back as they were; broken ones are refused with file and line."""
+
+import re
+
+import numpy as np
+import pytest
+
+from skts.datasets import load_gunpoint, read_series, read_train_test
+
+HEADER = "# a comment\n% another\n@problemName Test\n@timeStamps false\n"
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Write a text to a file of the given name and read it as series."""
+
+    def write_and_read(name, text):
+        path = tmp_path / name
+        path.write_bytes(text.encode("latin-1") if isinstance(text, str) else text)
+        return read_series(path)
+
+    return write_and_read
+
+
+def rows(X, y, delimiter, number=repr):
+    return "".join(
+        delimiter.join([str(label), *(number(float(value)) for value in series)]) + "\n"
+        for series, label in zip(X, y, strict=True)
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "delimiter"),
+    [("A.tsv", "\t"), ("A.TSV", "\t"), ("A.txt", ","), ("A.txt", "  "), ("A_TRAIN", ",")],
+)
+def test_label_first_round_trip(read, name, delimiter):
+    X, y = load_gunpoint(split="train", return_X_y=True)
+    got_X, got_y = read(name, rows(X, y, delimiter))
+    np.testing.assert_array_equal(got_X, X)
+    np.testing.assert_array_equal(got_y, y)
+    assert got_X.dtype == np.float64 and got_y.dtype == np.int64
+
+
+def test_ts_round_trip(read):
+    X, y = load_gunpoint(split="train", return_X_y=True)
+    text = HEADER + "@univariate true\n@equalLength true\n@seriesLength 150\n"
+    text += "@classLabel true 1 2\n@data\n\n"
+    for series, label in zip(X, y, strict=True):
+        text += ",".join(map(repr, series.tolist())) + f":{label}\n"
+    got_X, got_y = read("GunPoint_TRAIN.ts", text)
+    np.testing.assert_array_equal(got_X, X)
+    np.testing.assert_array_equal(got_y, y)
+
+
+def test_padding_and_missing_points_are_nan(read):
+    X, y = read("A.tsv", "1\t0.5\tNaN\t2\n-1\t?\t1e-3\tNaN\n\n")
+    np.testing.assert_array_equal(X, [[0.5, np.nan, 2], [np.nan, 1e-3, np.nan]])
+    np.testing.assert_array_equal(y, [1, -1])
+    X, _ = read("A.ts", HEADER + "@classLabel true a\n@data\n1,?,NaN:a\n")
+    np.testing.assert_array_equal(X, [[1, np.nan, np.nan]])
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (["1.0000000e+00", "2.0"], np.array([1, 2], dtype=np.int64)),
+        (["1.5", "2"], np.array(["1.5", "2"])),
+        (["up", "2"], np.array(["up", "2"])),
+        (["1_0", "2"], np.array(["1_0", "2"])),
+        (["1e300", "2"], np.array(["1e300", "2"])),
+        (["nan", "2"], np.array(["nan", "2"])),
+    ],
+)
+def test_labels(read, labels, expected):
+    _, y = read("A.txt", "".join(f"{label} 0 1\n" for label in labels))
+    assert y.dtype.kind == expected.dtype.kind
+    np.testing.assert_array_equal(y, expected)
+
+
+def test_multivariate(read):
+    X, y = read(
+        "A.ts",
+        HEADER + "@univariate false\n@dimensions 2\n@classLabel true run walk\n@data\n"
+        "1,2,3:4,5,6:run\n7,8,9:?,11,12:walk\n",
+    )
+    np.testing.assert_array_equal(X, [[[1, 2, 3], [4, 5, 6]], [[7, 8, 9], [np.nan, 11, 12]]])
+    assert y.tolist() == ["run", "walk"]
+
+
+def test_header_decides_between_2d_and_3d_for_one_channel(read):
+    body = "@classLabel true a\n@data\n1,2,3:a\n"
+    assert read("A.ts", HEADER + body)[0].shape == (1, 3)
+    assert read("A.ts", HEADER + "@univariate true\n" + body)[0].shape == (1, 3)
+    assert read("A.ts", HEADER + "@univariate false\n" + body)[0].shape == (1, 1, 3)
+    assert read("A.ts", HEADER + body.replace(":a\n", ":4,5,6:a\n"))[0].shape == (1, 2, 3)
+
+
+def test_unequal_lengths_are_a_list(read):
+    header = HEADER + "@equalLength false\n@classLabel true 1\n@data\n"
+    X, _ = read("A.ts", header + "1,2,3:1\n4,5:1\n")
+    assert isinstance(X, list)
+    assert [series.tolist() for series in X] == [[1, 2, 3], [4, 5]]
+    X, _ = read("A.ts", header + "1,2,3:4,5,6:1\n7:8:1\n")
+    assert [series.shape for series in X] == [(2, 3), (2, 1)]
+
+
+def test_unlabelled_and_regression(read):
+    X, y = read("A.ts", HEADER + "@classLabel false\n@data\n1,2\n3,4\n")
+    assert X.tolist() == [[1, 2], [3, 4]] and y is None
+    X, y = read("A.ts", HEADER + "@targetLabel true\n@data\n1,2:1\n3,4:2\n")
+    assert y.dtype == np.float64 and y.tolist() == [1.0, 2.0]
+
+
+def test_tags_in_any_case_byte_order_mark_and_old_encodings(read):
+    text = "\u00ef\u00bb\u00bf# caf\u00e9\r\n@CLASSLABEL TRUE a\r\n@Data\r\n# \u00fc\r\n1,2:a\r\n"
+    X, y = read("A.ts", text)
+    assert X.tolist() == [[1, 2]] and y.tolist() == ["a"]
+
+
+CLASSES = "@classLabel true a b\n@data\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line", "message"),
+    [
+        ("A.tsv", "1\t2\t3\n1\t2\tx\n", 2, "point 2 is 'x', not a number"),
+        ("A.tsv", "1\t2\t1_0\n", 1, "point 2 is '1_0', not a number"),
+        ("A.tsv", "1\t2\t\t3\n", 1, "point 2 is '', not a number"),
+        ("A.tsv", "1\t2\t3\n\n1\t2\n", 3, "1 points, but the lines before have 2"),
+        ("A.tsv", "1,2,3\n", 1, "expected a label and points between tabs, found one field"),
+        ("A.tsv", "\t2\t3\n", 1, "the label is missing"),
+        ("A.txt", "1 2 3\n1\n", 2, "between commas or white space, found one field"),
+        ("A.txt", "1,2,3\n1,2,?3\n", 2, "point 2 is '?3', not a number"),
+        ("A.ts", "1,2:a\n", 1, "the header has no @data yet"),
+        ("A.ts", "@data\n1,2:a\n", 1, "@data comes before any @classLabel"),
+        ("A.ts", "@timeStamps true\n" + CLASSES + "(0,1):a\n", 1, "time stamps cannot be read"),
+        ("A.ts", CLASSES + "(0,1),(1,2):a\n", 3, "time stamps cannot be read"),
+        ("A.ts", CLASSES + "1,2:a\n1,2:c\n", 4, "label 'c' is not among those of @classLabel"),
+        ("A.ts", CLASSES + "a\n", 3, "expected a series, a colon and a label"),
+        ("A.ts", CLASSES + "1,2:a\n1,zwei:a\n", 4, "point 2 is 'zwei', not a number"),
+        ("A.ts", CLASSES + "1,2:3:a\n", 3, "the channels have different lengths, [2, 1]"),
+        ("A.ts", CLASSES + "1,2:a\n1,2:3,4:a\n", 4, "2 channels, but the lines before: 1"),
+        ("A.ts", "@univariate true\n" + CLASSES + "1:2:a\n", 4, "header says @univariate true"),
+        ("A.ts", "@dimensions 3\n" + CLASSES + "1:2:a\n", 4, "the header says @dimensions 3"),
+        ("A.ts", "@seriesLength 3\n" + CLASSES + "1,2:a\n", 4, "header says @seriesLength 3"),
+        (
+            "A.ts",
+            "@equalLength true\n" + CLASSES + "1,2:a\n1:a\n",
+            5,
+            "1 points after series of 2, but the header says @equalLength true",
+        ),
+        ("A.ts", "@univariate maybe\n" + CLASSES, 1, "must be followed by true or false"),
+        ("A.ts", "@dimensions many\n" + CLASSES, 1, "must be followed by one positive integer"),
+        ("A.ts", "@targetLabel true\n@data\n1,2:x\n", 3, "the target is 'x', not a number"),
+    ],
+)
+def test_malformed_lines(read, tmp_path, name, text, line, message):
+    where = f"{tmp_path / name}, line {line}: "
+    with pytest.raises(ValueError, match=re.escape(where) + ".*" + re.escape(message)):
+        read(name, text)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("A.tsv", "\n", "the file holds no series"),
+        ("A.ts", CLASSES, "the file holds no series"),
+        ("A.ts", "@problemName A\n", "must end with @data"),
+        ("A.arff", "1 2 3\n", "must end in .ts, .tsv or .txt"),
+    ],
+)
+def test_malformed_files(read, tmp_path, name, text, message):
+    with pytest.raises(ValueError, match=re.escape(str(tmp_path / name)) + ".*" + message):
+        read(name, text)
+
+
+def test_absent_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"absent\.ts"):
+        read_series(tmp_path / "absent.ts")
+
+
+@pytest.mark.parametrize("subfolder", [".", "A"])
+def test_train_test(tmp_path, subfolder):
+    folder = tmp_path / subfolder
+    folder.mkdir(exist_ok=True)
+    (folder / "A_TRAIN.tsv").write_text("1\t0\t1\n2\t2\t3\n")
+    (folder / "A_TEST.ts").write_text("@classLabel true 1 2\n@data\n4,5:2\n")
+    X_train, X_test, y_train, y_test = read_train_test(tmp_path, "A")
+    assert X_train.tolist() == [[0, 1], [2, 3]] and X_test.tolist() == [[4, 5]]
+    assert y_train.tolist() == [1, 2] and y_test.tolist() == [2]
+
+
+def test_train_test_says_what_is_missing(tmp_path):
+    (tmp_path / "A_TRAIN.txt").write_text("1 0 1\n")
+    with pytest.raises(FileNotFoundError, match="There is no A_TEST"):
+        read_train_test(tmp_path, "A")

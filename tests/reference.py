@@ -1,0 +1,100 @@
+"""The oracle: every method in plain loops, slow and obvious; also the third engine.
+
+It registers through the public entry point ``skts.engines`` (see ``skts_oracle.dist-info``) and
+passes the same suite as the engines that ship.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skts.engines import Engine, WarpingPath
+from skts.engines._certify import Bound, shortlist
+
+
+def dtw_rows(x, y):
+    """Accumulated costs of all warping paths; x and y are (n_channels, n_timepoints)."""
+    n, m = x.shape[1], y.shape[1]
+    D = np.full((n + 1, m + 1), np.inf)
+    D[0, 0] = 0.0
+    for i in range(n):
+        for j in range(m):
+            cost = 0.0
+            for c in range(x.shape[0]):
+                difference = float(x[c, i]) - float(y[c, j])
+                cost += difference * difference
+            D[i + 1, j + 1] = cost + min(D[i, j], D[i, j + 1], D[i + 1, j])
+    return D[1:, 1:]
+
+
+def dtw(x, y):
+    """Distance of two series, (n_timepoints,) or (n_channels, n_timepoints)."""
+    return float(np.sqrt(dtw_rows(np.atleast_2d(x), np.atleast_2d(y))[-1, -1]))
+
+
+def dtw_path(x, y):
+    """Best path: from the end backwards, the diagonal first, then a step back in x."""
+    D = dtw_rows(np.atleast_2d(x), np.atleast_2d(y))
+    i, j = D.shape[0] - 1, D.shape[1] - 1
+    path = [(i, j)]
+    while (i, j) != (0, 0):
+        steps = [(i - 1, j - 1), (i - 1, j), (i, j - 1)]
+        steps = [(a, b) for a, b in steps if a >= 0 and b >= 0]
+        i, j = min(steps, key=lambda step: D[step])  # the first of equals
+        path.append((i, j))
+    return np.array(path[::-1]), float(np.sqrt(D[-1, -1]))
+
+
+def pairwise_dtw(X, Y):
+    """Matrix of distances between two lists of series."""
+    return np.array([[dtw(x, y) for y in Y] for x in X])
+
+
+def nearest(distances, n_neighbors, excluded=None):
+    """Sort every row by (distance, index)."""
+    best_distances, best_indices = [], []
+    for i, row in enumerate(distances):
+        order = [j for j in range(len(row)) if excluded is None or j != excluded[i]]
+        order.sort(key=lambda j: (row[j], j))
+        best_indices.append(order[:n_neighbors])
+        best_distances.append([row[j] for j in order[:n_neighbors]])
+    return np.array(best_distances), np.array(best_indices)
+
+
+def unpadded(series, index):
+    """One series of a `skts.engines.Series`."""
+    return series.values[index, :, : series.lengths[index]]
+
+
+class OracleEngine(Engine):
+    """Plain loops behind the contract of engines."""
+
+    name = "oracle"
+
+    def available(self):
+        return None
+
+    def footprint(self, reduction, rows, cols):
+        return 0
+
+    def dtw_matrix(self, reduction, tile, cancel):
+        rows, cols = (
+            [unpadded(side, i) for i in range(start, stop)]
+            for side, start, stop in zip(
+                reduction.sides, (tile.row, tile.col), (tile.row_stop, tile.col_stop), strict=True
+            )
+        )
+        return pairwise_dtw(rows, cols)
+
+    def dtw_neighbors(self, reduction, tile, cancel):
+        excluded = None if reduction.excluded is None else reduction.excluded[tile.rows] - tile.col
+        estimates = self.dtw_matrix(reduction, tile, cancel)
+        return shortlist(estimates, reduction.n_neighbors, Bound(), excluded)
+
+    def dtw_pairs(self, reduction, tile, cancel):
+        left, right = reduction.sides
+        pairs = reduction.pairs[tile.rows]
+        return np.array([dtw(unpadded(left, i), unpadded(right, j)) for i, j in pairs])
+
+    def dtw_path(self, reduction, tile, cancel):
+        return WarpingPath(*dtw_path(unpadded(reduction.x, 0), unpadded(reduction.y, 0)))
