@@ -40,7 +40,9 @@ def parse_memory(memory: int | str) -> int:
     if isinstance(memory, str):
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", memory, re.IGNORECASE)
         if match is None:
-            raise ValueError(f"memory={memory!r} is not a size: write bytes or text such as '2GiB'.")
+            raise ValueError(
+                f"memory={memory!r} is not a size: write bytes or text such as '2GiB'."
+            )
         size = int(float(match[1]) * _UNITS[match[2].upper()])
     elif isinstance(memory, int) and not isinstance(memory, bool):
         size = memory

@@ -48,7 +48,7 @@ def check_series(
     Returns
     -------
     Series
-        float64, with lengths; a view of `X` where that is such an array already.
+        The series in float64; a view of `X` where that is such an array already.
 
     Raises
     ------

@@ -10,8 +10,8 @@ class EngineNotAvailableError(RuntimeError):
 
 
 class UnsupportedReductionError(NotImplementedError):
-    """The named engine runs here but does not compute the work asked of it; the message says why."""
+    """The named engine does not compute the work asked of it; the message says why."""
 
 
 class MemoryBudgetError(MemoryError, ValueError):
-    """The result, or the smallest part of the work, does not fit in memory; raised before any work."""
+    """The result, or the smallest part of the work, does not fit in memory."""

@@ -58,7 +58,9 @@ def make_series(rng):
         if shortest is not None:
             lengths = rng.integers(shortest, n_timepoints + 1, n_series)
             lengths[0] = n_timepoints
-            values[np.arange(n_timepoints) >= lengths[:, None, None] + np.zeros((1, n_channels, 1))] = 0
+            values[
+                np.arange(n_timepoints) >= lengths[:, None, None] + np.zeros((1, n_channels, 1))
+            ] = 0
         return Series(values, lengths)
 
     return make

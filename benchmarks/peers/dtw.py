@@ -74,39 +74,37 @@ WORKS = {
 
 
 def rows(work, outcomes, threads, cells):
-    """What is kept of each outcome."""
+    """What is kept of each outcome: the columns of the table."""
     mine = next((o for o in outcomes if o.library == "skts" and not o.failure), None)
     for outcome in outcomes:
-        row = {"work": work.name, "window": work.window, "threads": threads}
-        row["library"] = outcome.library
+        row = {"work": work.name, "threads": threads, "library": outcome.library}
         if outcome.failure:
-            yield row | {"failure": outcome.failure}
+            yield row | {"result": f"failed: {outcome.failure}"}
             continue
         yield row | {
-            "agrees": outcome.agrees,
-            "difference": outcome.difference,
             "seconds": outcome.seconds,
-            "rounds": outcome.wall,
-            "processor_rounds": outcome.processor,
-            "gcells_per_second": cells / outcome.seconds / 1e9,
-            "over_skts": outcome.seconds / mine.seconds if mine else None,
+            "fastest": min(outcome.wall),
+            "rounds": len(outcome.wall),
+            "Gcells/s": cells / outcome.seconds / 1e9,
+            "time / skts": outcome.seconds / mine.seconds if mine else None,
+            "result": "agrees"
+            if outcome.agrees
+            else f"DISAGREES by {outcome.difference:.2g}: times cannot be compared",
         }
 
 
 def table(rows):
     """The rows of one work, as lines of text."""
     yield f"\n{rows[0]['work']}, {rows[0]['threads']} thread(s)"
-    yield f"  {'library':14}{'median s':>10}{'fastest':>10}{'rounds':>8}{'Gcells/s':>10}{'/ skts':>8}"
+    head = f"  {'library':14}{'median s':>10}{'fastest':>10}{'rounds':>8}{'Gcells/s':>10}"
+    yield f"{head}{'/ skts':>8}"
     for row in rows:
-        if "failure" in row:
-            yield f"  {row['library']:14}failed: {row['failure']}"
-            continue
-        line = f"  {row['library']:14}{row['seconds']:10.3f}{min(row['rounds']):10.3f}"
-        line += f"{len(row['rounds']):8}{row['gcells_per_second']:10.3f}"
-        line += f"{row['over_skts']:8.2f}" if row["over_skts"] else " " * 8
-        if not row["agrees"]:
-            line += f"  DISAGREES with the others by {row['difference']:.2g}: not comparable"
-        yield line
+        line = f"  {row['library']:14}"
+        if "seconds" in row:
+            line += f"{row['seconds']:10.3f}{row['fastest']:10.3f}{row['rounds']:8}"
+            line += f"{row['Gcells/s']:10.3f}"
+            line += f"{row['time / skts']:8.2f}" if row["time / skts"] else " " * 8
+        yield f"{line}  {row['result']}"
 
 
 def main():
@@ -134,7 +132,10 @@ def main():
     pythons, missing = {}, {}
     for library in options.libraries:
         try:
-            pythons[library] = sys.executable if library == "skts" else _environments.interpreter(
+            if library == "skts":
+                pythons[library] = sys.executable
+                continue
+            pythons[library] = _environments.interpreter(
                 library,
                 folder=options.environments,
                 python=options.python,
@@ -144,7 +145,7 @@ def main():
             missing[library] = str(error)
             print(error, file=sys.stderr)
 
-    found, versions = [], {}
+    found, timings, versions = [], [], {}
     for name in options.works:
         work = WORKS[name]
         request, cells = work.request()
@@ -161,16 +162,30 @@ def main():
             print(*table(new), sep="\n", flush=True)
             found += new
             for outcome in outcomes:
+                timings.append(
+                    {
+                        "work": work.name,
+                        "threads": threads,
+                        "library": outcome.library,
+                        "wall": outcome.wall,
+                        "processor": outcome.processor,
+                    }
+                )
                 kept = {outcome.library, "python", "numpy", "numba"} & outcome.versions.keys()
                 versions[outcome.library] = {key: outcome.versions[key] for key in sorted(kept)}
 
     _records.write(
         options.output,
         _records.record(
-            "peers-dtw", device="cpu", versions=versions, rows=found, missing=missing
+            "DTW without a window beside its peers on a CPU",
+            device=f"{_records.cpu()}, {os.cpu_count()} cores",
+            versions=versions,
+            rows=found,
+            missing=missing,
+            timings=timings,
         ),
     )
-    if not all(row.get("agrees") for row in found if row["library"] == "skts"):
+    if not all(row["result"] == "agrees" for row in found if row["library"] == "skts"):
         sys.exit("skts failed, or its results are not those of its peers")
 
 

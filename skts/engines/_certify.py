@@ -73,7 +73,9 @@ class Rescaling(NamedTuple):
             single = scaled.astype(np.float32)
             error = np.abs(single - scaled).max(initial=0.0)
         if self.offset:
-            error += FLOAT64_UNIT * (np.abs(scaled).max(initial=0.0) + abs(self.offset) * self.scale)
+            error += FLOAT64_UNIT * (
+                np.abs(scaled).max(initial=0.0) + abs(self.offset) * self.scale
+            )
         return single, float(error)
 
 
@@ -185,7 +187,7 @@ def shortlist(
     Shortlist
         The survivors.
     """
-    n_rows, n_cols = estimates.shape
+    n_cols = estimates.shape[1]
     allowed = np.ones(estimates.shape, bool)
     if excluded is not None:
         inside = np.flatnonzero((excluded >= 0) & (excluded < n_cols))

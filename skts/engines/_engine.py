@@ -26,7 +26,8 @@ class Engine(ABC):
     name : str
         The name by which users choose it.
     tile_work : int
-        Elementary steps of a tile that keep this engine busy without making it deaf to Ctrl-C.
+        Elementary steps of a tile that keep this engine busy without making it deaf to Ctrl-C:
+        by default some hundredths of a second on one thread.
     crossover : int
         Elementary steps above which ``engine="auto"`` prefers this engine to numba, as measured.
     """

@@ -32,13 +32,11 @@ def format_bytes(size: float) -> str:
     >>> format_bytes(3 * 2**29)
     '1.5 GiB'
     """
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if size < 1024:
-            break
+    units = ["bytes", "KiB", "MiB", "GiB", "TiB"]
+    while size >= 1024 and len(units) > 1:
         size /= 1024
-    else:
-        unit = "TiB"
-    return f"{size:.4g} {unit}"
+        units.pop(0)
+    return f"{size:.4g} {units[0]}"
 
 
 def physical_memory() -> int:
@@ -94,10 +92,7 @@ def plan_tiles(
     n_rows, n_cols = reduction.shape
     if n_rows == 0 or n_cols == 0:
         return []
-    cell_rows, cell_cols = (min(c, n) for c, n in zip(reduction.cell, reduction.shape, strict=True))
-    rows, cols = cell_rows, cell_cols
-    while rows > 1 and footprint(rows, cols) > budget:
-        rows = (rows + 1) // 2
+    rows, cols = (min(c, n) for c, n in zip(reduction.cell, reduction.shape, strict=True))
     if footprint(rows, cols) > budget:
         raise MemoryBudgetError(
             f"The smallest part of this work needs {format_bytes(footprint(rows, cols))} of "
@@ -138,9 +133,7 @@ class PreparedStore:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def get(
-        self, owner: np.ndarray, key: Hashable, build: Callable[[], tuple[Any, int]]
-    ) -> Any:
+    def get(self, owner: np.ndarray, key: Hashable, build: Callable[[], tuple[Any, int]]) -> Any:
         """Return what `build` made for this array and key, building it at need.
 
         Parameters

@@ -21,10 +21,7 @@ from ._series import Series
 
 __all__ = ["DTWMatrix", "DTWNeighbors", "DTWPairs", "DTWPath", "Reduction", "Tile", "WarpingPath"]
 
-#: Elementary steps in a cell of the grid: some hundredths of a second on one thread, so that work
-#: stops soon after Ctrl-C and threads end together.
-CELL_WORK = 2**26
-#: Columns of a cell are a multiple of this: the lanes of the widest CPU kernel.
+#: Columns of a grid cell of DTW work: the lanes of the widest CPU kernel.
 LANES = 64
 
 
@@ -69,11 +66,9 @@ class Reduction(ABC):
         """Elementary steps of one row and one column."""
 
     @property
+    @abstractmethod
     def cell(self) -> tuple[int, int]:
-        """Rows and columns in a cell of the grid; given by the shapes of the work alone."""
-        pairs = max(1, CELL_WORK // max(1, self.step_work))
-        n_cols = min(max(1, pairs // LANES), 16) * LANES
-        return max(1, pairs // n_cols), n_cols
+        """Rows and columns of a cell of the grid, the least that an engine is given at a time."""
 
     def work(self, tile: Tile) -> int:
         """Elementary steps in a tile."""
@@ -120,6 +115,11 @@ class DTWReduction(Reduction):
         """Cells of one warping matrix, channel by channel."""
         rows, cols = self.sides
         return rows.n_timepoints * cols.n_timepoints * rows.n_channels
+
+    @property
+    def cell(self) -> tuple[int, int]:
+        """One row series, the lanes of a group."""
+        return 1, LANES
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,8 +203,8 @@ class DTWPairs(DTWReduction):
 
     @property
     def cell(self) -> tuple[int, int]:
-        """Pairs in a cell of the grid, in whole groups of lanes."""
-        return max(1, CELL_WORK // max(1, self.step_work) // LANES) * LANES, 1
+        """Pairs of a group of lanes."""
+        return LANES, 1
 
     def part(self, tile: Tile) -> DTWPairs:
         """Return some of the pairs with just the series that they name."""
@@ -287,7 +287,7 @@ class DTWNeighbors(DTWReduction):
 
     def finish(self, total: Shortlists, run: Callable[[Reduction], Any]) -> Neighbors:
         """Certify the survivors and choose among them; settle the rest in float64."""
-        query, candidate, estimate, lower, upper = total.compact()
+        query, candidate, estimate, *_ = total.compact()
         value = estimate
         if self.precision == "auto" and query.size:
             value = run(
@@ -350,8 +350,6 @@ class DTWPath(DTWReduction):
         """Keep the path."""
         total.append(result)
 
-    def finish(
-        self, total: list[WarpingPath], run: Callable[[Reduction], Any]
-    ) -> WarpingPath:
+    def finish(self, total: list[WarpingPath], run: Callable[[Reduction], Any]) -> WarpingPath:
         """Hand the path out."""
         return total[0]

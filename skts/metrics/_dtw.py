@@ -55,9 +55,7 @@ def dtw(x: ArrayLike, y: ArrayLike, *, engine: str | None = None) -> float:
     return float(run(DTWMatrix(left, right), engine=engine, n_jobs=1)[0, 0])
 
 
-def dtw_path(
-    x: ArrayLike, y: ArrayLike, *, engine: str | None = None
-) -> tuple[np.ndarray, float]:
+def dtw_path(x: ArrayLike, y: ArrayLike, *, engine: str | None = None) -> tuple[np.ndarray, float]:
     """Best warping path of two series, and the distance along it.
 
     Of equally good paths the one is returned that, from the end backwards, prefers the diagonal

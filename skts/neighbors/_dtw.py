@@ -68,7 +68,7 @@ class DTWNearestNeighbor(
         Class labels.
     n_features_in_ : int
         Time points of the training series; not set after `fit` on a list.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Column names of the training data, where they are all strings.
     n_channels_ : int
         Channels of every series.
@@ -152,8 +152,8 @@ class DTWNearestNeighbor(
 
         Returns
         -------
-        DTWNearestNeighbor
-            Itself.
+        self : DTWNearestNeighbor
+            The fitted estimator.
         """
         get_engine(self.engine)
         y = self._validate_target(X, y)
@@ -327,9 +327,7 @@ class DTWNearestNeighbor(
         return run(reduction, engine=self.engine, n_jobs=self.n_jobs, verbose=self.verbose)
 
 
-def _weigh(
-    distances: np.ndarray, weights: str | Callable[[np.ndarray], np.ndarray]
-) -> np.ndarray:
+def _weigh(distances: np.ndarray, weights: str | Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     if weights == "uniform":
         return np.ones_like(distances)
     if callable(weights):

@@ -20,7 +20,7 @@ _PACKAGES = (
 )
 
 
-def versions() -> dict[str, str | None]:
+def _versions() -> dict[str, str | None]:
     """Return the versions of Python and the packages that matter here, None where absent."""
     found: dict[str, str | None] = {"python": platform.python_version()}
     for package in _PACKAGES:
@@ -43,7 +43,7 @@ def show_versions() -> None:
     from ..engines import show_engines
 
     print(f"{'platform':<14}{platform.platform()}")
-    for package, number in versions().items():
+    for package, number in _versions().items():
         print(f"{package:<14}{number or 'not installed'}")
     print("\nEngines:")
     show_engines()

@@ -141,4 +141,3 @@ class CupyEngine(Engine):
             return made, made.buffer.nbytes + made.lengths.nbytes
 
         return self.prepared.get(series.values, ("series", rescaling, start, stop), build)
-

@@ -12,7 +12,7 @@ from .._certify import Bound, Rescaling, Shortlist, survivor_cap
 from .._series import Series
 from ._programs import OPTIONS, SEARCH_KERNELS, DTWKernel, choose_dtw, source
 
-__all__ = ["DeviceSeries", "block", "distances", "shortlist", "upload"]
+__all__ = ["DeviceSeries", "distances", "rescale", "shortlist", "upload"]
 
 #: Values that may be read before and behind a set: 31 lanes with 2 rows each and points fetched
 #: early, and the columns of a widest strip.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import joblib
 import numba
 import numpy as np
 from joblib.parallel import get_active_backend
@@ -58,15 +57,16 @@ class NumbaEngine(Engine):
         queries = reduction.queries.take(tile.rows)
         n_cols = tile.shape[1]
         if reduction.single:
-            offset, scale = rescaling = reduction.rescaling
+            rescaling = reduction.rescaling
             packed, lengths, error = self._packed(reduction.candidates, tile, np.float32, rescaling)
             rows, row_error = rescaling.apply(queries.values)
             bound = dtw_bound(
                 queries.n_timepoints + reduction.candidates.n_timepoints - 1,
                 queries.n_channels,
                 row_error + error,
-                scale,
+                rescaling.scale,
             )
+            scale = rescaling.scale
         else:
             packed, lengths, _ = self._packed(reduction.candidates, tile, np.float64)
             rows, scale, bound = queries.values, 1.0, Bound()

@@ -64,7 +64,12 @@ def _make_sweep(dtype: type, paired: bool, multivariate: bool) -> Callable[..., 
     """
     lanes, width, inf = LANES[dtype], _WIDTH[dtype], dtype(np.inf)
 
-    @njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"} if dtype is np.float32 else False)
+    @njit(
+        nogil=True,
+        cache=True,
+        error_model="numpy",
+        fastmath={"contract"} if dtype is np.float32 else False,
+    )
     def sweep(x, x_lengths, y, y_lengths, out, cancel):
         # x: (n, C, 1 or lanes), y: (m, C, lanes), out: (lanes,) accumulated costs
         n, m, n_channels = x_lengths.max(), y_lengths.max(), y.shape[1]
@@ -238,7 +243,7 @@ def single(x, y, cancel):
 
     `x` and `y` have shape (n_channels, n_timepoints) and no padding.
     """
-    n_channels, n, m = x.shape[0], x.shape[1], y.shape[1]
+    n, m = x.shape[1], y.shape[1]
     row = np.full(m + 1, np.inf)
     row[0] = 0.0
     for i in range(n):

@@ -118,13 +118,13 @@ def aeon(a):
     from aeon.distances import dtw_distance, dtw_pairwise_distance
 
     a.pairs("dtw", SETS + SETS_WITH_CHANNELS, lambda x, y: np.sqrt(dtw_distance(x, y)))
-    for r in WINDOWS:
+
+    def band(r):
         # a fraction of the length, rounded down
-        a.pairs(
-            f"dtw_window{r}",
-            ("walks", "beats", "channels"),
-            lambda x, y: np.sqrt(dtw_distance(x, y, window=(r + 0.5) / x.shape[-1])),
-        )
+        return lambda x, y: np.sqrt(dtw_distance(x, y, window=(r + 0.5) / x.shape[-1]))
+
+    for r in WINDOWS:
+        a.pairs(f"dtw_window{r}", ("walks", "beats", "channels"), band(r))
     X, Z = a.inputs["shapes_X"], a.inputs["shapes_Z"]
     a.nearest("nearest", np.sqrt(dtw_pairwise_distance(Z, X)))
     a.nearest("nearest_window4", np.sqrt(dtw_pairwise_distance(Z, X, window=4.5 / 60)))
@@ -133,14 +133,18 @@ def aeon(a):
 def tslearn(a):
     from tslearn.metrics import dtw, dtw_path, dtw_subsequence_path, frechet
 
-    def band(function, r):
-        options = {"global_constraint": "sakoe_chiba", "sakoe_chiba_radius": r}
+    def points_first(function, **options):
         return lambda x, y: function(x.T, y.T, **options)
 
     for measure, function in (("dtw", dtw), ("frechet", frechet)):
-        a.pairs(measure, SETS + SETS_WITH_CHANNELS, lambda x, y: function(x.T, y.T))
+        a.pairs(measure, SETS + SETS_WITH_CHANNELS, points_first(function))
         for r in WINDOWS:
-            a.pairs(f"{measure}_window{r}", ("walks", "beats", "channels"), band(function, r))
+            band = {"global_constraint": "sakoe_chiba", "sakoe_chiba_radius": r}
+            a.pairs(
+                f"{measure}_window{r}",
+                ("walks", "beats", "channels"),
+                points_first(function, **band),
+            )
     a.pairs("subsequence", ("queries",), lambda x, y: dtw_subsequence_path(x, y)[1])
     for i, (x, y) in enumerate(zip(*(a.inputs[f"walks_{side}"] for side in "XY"), strict=False)):
         path, distance = dtw_path(x, y)

@@ -1,0 +1,113 @@
+"""asv benchmarks of DTW and its nearest neighbours: time, peak memory and accuracy.
+
+Sizes go by decades. An engine that is not available here is skipped.
+"""
+
+from skts import DTWNearestNeighbor
+from skts.datasets import load_arrow_head, load_gunpoint, make_random_walk, make_warped_shapes
+from skts.engines import get_engine
+from skts.exceptions import EngineNotAvailableError
+from skts.metrics import dtw, dtw_path, pairwise_dtw
+
+ENGINES = ["numba", "cupy"]
+
+
+def skip_unless_available(engine):
+    """Leave a benchmark out in asv's way: a NotImplementedError from `setup`."""
+    try:
+        get_engine(engine)
+    except EngineNotAvailableError as error:
+        raise NotImplementedError from error
+
+
+class OnePair:
+    """Two series of growing length."""
+
+    params = [ENGINES, [10, 100, 1_000, 10_000]]
+    param_names = ["engine", "n_timepoints"]
+
+    def setup(self, engine, n_timepoints):
+        skip_unless_available(engine)
+        self.x, self.y = make_random_walk(2, n_timepoints, random_state=0)
+        dtw(self.x[:2], self.y[:2], engine=engine)
+
+    def time_dtw(self, engine, n_timepoints):
+        dtw(self.x, self.y, engine=engine)
+
+    def peakmem_dtw(self, engine, n_timepoints):
+        dtw(self.x, self.y, engine=engine)
+
+
+class Path:
+    """The warping path of two series: its memory grows with the product of the lengths."""
+
+    params = [10, 100, 1_000]
+    param_names = ["n_timepoints"]
+
+    def setup(self, n_timepoints):
+        self.x, self.y = make_random_walk(2, n_timepoints, random_state=0)
+        dtw_path(self.x[:2], self.y[:2])
+
+    def time_dtw_path(self, n_timepoints):
+        dtw_path(self.x, self.y)
+
+    def peakmem_dtw_path(self, n_timepoints):
+        dtw_path(self.x, self.y)
+
+
+class AllPairs:
+    """The matrix of all pairs of a set of series of 100 points."""
+
+    params = [ENGINES, [10, 100, 1_000]]
+    param_names = ["engine", "n_samples"]
+
+    def setup(self, engine, n_samples):
+        skip_unless_available(engine)
+        self.X = make_random_walk(n_samples, 100, random_state=0)
+        pairwise_dtw(self.X[:2], engine=engine)
+
+    def time_pairwise_dtw(self, engine, n_samples):
+        pairwise_dtw(self.X, engine=engine)
+
+    def peakmem_pairwise_dtw(self, engine, n_samples):
+        pairwise_dtw(self.X, engine=engine)
+
+
+class NearestNeighbor:
+    """Fit on a growing set of series of 100 points, and predict ten."""
+
+    params = [ENGINES, [10, 100, 1_000, 10_000]]
+    param_names = ["engine", "n_samples"]
+
+    def setup(self, engine, n_samples):
+        skip_unless_available(engine)
+        X, y = make_warped_shapes(n_samples + 10, 100, random_state=0)
+        self.X, self.y, self.queries = X[:-10], y[:-10], X[-10:]
+        self.model = DTWNearestNeighbor(engine=engine).fit(self.X, self.y)
+        self.model.predict(self.queries[:1])
+
+    def time_fit(self, engine, n_samples):
+        DTWNearestNeighbor(engine=engine).fit(self.X, self.y)
+
+    def time_predict(self, engine, n_samples):
+        self.model.predict(self.queries)
+
+    def peakmem_fit_predict(self, engine, n_samples):
+        DTWNearestNeighbor(engine=engine).fit(self.X, self.y).predict(self.queries)
+
+
+class Accuracy:
+    """Share of the archive's test series that 1-NN gets right, on the sets that come with skts."""
+
+    params = [ENGINES, ["gunpoint", "arrow_head"]]
+    param_names = ["engine", "data"]
+    unit = "accuracy"
+
+    def setup(self, engine, data):
+        skip_unless_available(engine)
+        load = {"gunpoint": load_gunpoint, "arrow_head": load_arrow_head}[data]
+        self.train = load(split="train", return_X_y=True)
+        self.test = load(split="test", return_X_y=True)
+
+    def track_accuracy(self, engine, data):
+        return DTWNearestNeighbor(engine=engine).fit(*self.train).score(*self.test)

@@ -1,0 +1,191 @@
+"""Threads, progress, interrupts, and merging of parts computed apart."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import joblib
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from skts import config_context
+from skts.engines import DTWMatrix, DTWNeighbors, DTWPairs, Tile, find_engine, run
+from skts.engines._reductions import Reduction
+
+
+def subclasses(cls):
+    for sub in cls.__subclasses__():
+        yield sub
+        yield from subclasses(sub)
+
+
+def test_every_reduction_has_a_method_in_the_cpu_engine_and_the_oracle():
+    methods = {sub.method for sub in subclasses(Reduction) if hasattr(sub, "method")}
+    assert methods == {"dtw_matrix", "dtw_neighbors", "dtw_pairs", "dtw_path"}
+    for name in ("numba", "oracle"):
+        assert all(callable(getattr(find_engine(name), method)) for method in methods)
+
+
+def test_parts_computed_apart_merge_to_the_same_answer(fast_engine, make_series):
+    queries, candidates = make_series(9, 20), make_series(150, 20)
+    excluded = np.arange(9) * 7
+    pairs = np.array([[i % 9, (i * 31) % 150] for i in range(40)])
+    engine = find_engine(fast_engine)
+    works = [
+        (
+            DTWNeighbors(queries, candidates, 3, excluded),
+            [Tile(0, 5, 0, 64), Tile(5, 9, 0, 64), Tile(0, 9, 64, 150)],
+        ),
+        (DTWMatrix(queries, candidates), [Tile(0, 9, 0, 100), Tile(0, 9, 100, 150)]),
+        (DTWPairs(queries, candidates, pairs), [Tile(0, 33, 0, 1), Tile(33, 40, 0, 1)]),
+    ]
+    for reduction, tiles in works:
+        expected = run(reduction, engine=fast_engine)
+        total = reduction.start()
+        for tile in reversed(tiles):
+            part = pickle.loads(pickle.dumps(reduction.part(tile)))
+            whole = Tile(0, part.shape[0], 0, part.shape[1])
+            assert whole.shape == tile.shape
+            reduction.merge(total, tile, engine.compute(part, whole, np.zeros(1, np.uint8)))
+        found = reduction.finish(total, lambda work: run(work, engine=fast_engine))
+        for a, b in zip(found, expected, strict=True):
+            assert_array_equal(a, b)
+
+
+def test_progress_is_reported_and_ends_at_the_total(fast_engine, make_series):
+    seen = []
+    with config_context(
+        progress=lambda done, total: seen.append((done, total)),
+        memory="1MiB" if fast_engine == "numba" else None,
+    ):
+        run(DTWMatrix(make_series(200, 100), make_series(200, 100)), engine=fast_engine)
+    assert seen
+    assert [done for done, _ in seen] == list(range(1, len(seen) + 1))
+    assert seen[-1][0] == seen[-1][1]
+
+
+def test_verbose_shows_a_bar(make_series, capsys):
+    run(DTWMatrix(make_series(300, 100), make_series(200, 100)), engine="numba", verbose=2)
+    captured = capsys.readouterr()
+    assert "DTWMatrix: 300 x 200 on numba" in captured.out
+    assert "100%" in captured.err
+
+
+def test_an_error_in_a_worker_reaches_the_caller(make_series, monkeypatch):
+    engine = find_engine("numba")
+
+    def fail(reduction, tile, cancel):
+        raise ZeroDivisionError(f"tile {tile.row}")
+
+    monkeypatch.setattr(engine, "dtw_matrix", fail)
+    with pytest.raises(ZeroDivisionError, match="tile"):
+        run(DTWMatrix(make_series(300, 100), make_series(300, 100)), engine=engine, n_jobs=2)
+    assert threading.active_count() < 20
+
+
+def test_an_interrupt_cancels_what_is_running(make_series, monkeypatch):
+    engine = find_engine("numba")
+    stopped = threading.Event()
+
+    def endless(reduction, tile, cancel):
+        while not cancel[0]:
+            time.sleep(0.01)
+        stopped.set()
+
+    monkeypatch.setattr(engine, "dtw_matrix", endless)
+    timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    start = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        run(DTWMatrix(make_series(300, 100), make_series(300, 100)), engine=engine, n_jobs=2)
+    assert stopped.is_set()
+    assert time.perf_counter() - start < 1.3
+
+
+def test_ctrl_c_stops_a_long_kernel_within_a_second():
+    script = """
+        import numpy as np, sys
+        from skts.metrics import dtw
+        dtw(np.zeros(10), np.zeros(10), engine="numba")
+        print("ready", flush=True)
+        try:
+            dtw(np.zeros(400_000), np.ones(400_000), engine="numba")
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(1.0)
+    start = time.perf_counter()
+    process.send_signal(signal.SIGINT)
+    assert process.stdout.readline() == "interrupted\n"
+    assert time.perf_counter() - start < 1.0
+    assert process.wait() == 0
+
+
+def test_two_threads_at_once(fast_engine, make_series):
+    queries, candidates = make_series(40, 60), make_series(200, 60)
+    expected = run(DTWNeighbors(queries, candidates, 2), engine=fast_engine)
+    with ThreadPoolExecutor(4) as pool:
+        futures = [
+            pool.submit(run, DTWNeighbors(queries, candidates, 2), engine=fast_engine)
+            for _ in range(8)
+        ]
+        for future in futures:
+            assert_array_equal(future.result().indices, expected.indices)
+            assert_array_equal(future.result().distances, expected.distances)
+
+
+def test_two_threads_at_once_under_the_workqueue_layer():
+    """The layer of Numba that aborts on concurrent access is never entered."""
+    script = """
+        import numpy as np
+        from concurrent.futures import ThreadPoolExecutor
+        from skts.metrics import pairwise_dtw
+        X = np.random.default_rng(0).normal(size=(150, 80))
+        with ThreadPoolExecutor(4) as pool:
+            results = list(pool.map(lambda _: pairwise_dtw(X, engine="numba"), range(6)))
+        assert all(np.array_equal(result, results[0]) for result in results)
+        print("done")
+    """
+    environment = {**os.environ, "NUMBA_THREADING_LAYER": "workqueue", "NUMBA_NUM_THREADS": "2"}
+    result = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.stdout == "done\n", result.stderr
+
+
+def test_n_jobs(monkeypatch):
+    import numba
+
+    engine = find_engine("numba")
+    monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 4)
+    assert [engine.workers(n) for n in (None, 1, 3, 9, -1, -2, -9)] == [4, 1, 3, 4, 4, 3, 1]
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        assert engine.workers(None) == 2
+        assert engine.workers(3) == 3
+    with pytest.raises(ValueError, match="n_jobs=0"):
+        engine.workers(0)
+
+
+def test_numba_threads_of_the_user_stay_as_they_are(make_series):
+    import numba
+
+    before = numba.get_num_threads()
+    run(DTWMatrix(make_series(100, 50), make_series(100, 50)), engine="numba", n_jobs=1)
+    assert numba.get_num_threads() == before

@@ -1,0 +1,111 @@
+"""Plans cover the work once, keep to the grid and the budget; the store forgets in time."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+
+from skts.engines import DTWMatrix, DTWNeighbors, DTWPairs, Series
+from skts.engines._memory import PreparedStore, format_bytes, plan_tiles
+from skts.exceptions import MemoryBudgetError
+
+
+def reduction(n_rows, n_cols, length):
+    """A reduction of any size whose arrays take no memory."""
+    rows, cols = (
+        Series(np.broadcast_to(0.0, (n, 1, length)), np.broadcast_to(length, n))
+        for n in (n_rows, n_cols)
+    )
+    return DTWNeighbors(rows, cols, 1)
+
+
+def count_cover(work, tiles):
+    covered = np.zeros(work.shape, int)
+    for tile in tiles:
+        covered[tile.rows, tile.cols] += 1
+    return covered
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (7, 1000), (300, 129), (1000, 1)])
+@pytest.mark.parametrize("budget", [2**62, 10**6, 3 * 10**5])
+@pytest.mark.parametrize("tile_work", [1, 2**26, 2**40])
+def test_plan_covers_the_work_once_within_the_budget(shape, budget, tile_work):
+    work = reduction(*shape, 500)
+
+    def footprint(rows, cols):
+        return 1000 * rows + 4000 * cols + 8 * rows * cols
+
+    tiles = plan_tiles(work, tile_work=tile_work, footprint=footprint, budget=budget)
+    assert np.all(count_cover(work, tiles) == 1)
+    assert max(footprint(*tile.shape) for tile in tiles) <= budget
+
+
+def test_columns_of_a_plan_do_not_depend_on_the_number_of_rows():
+    def columns(n_rows):
+        tiles = plan_tiles(
+            reduction(n_rows, 5000, 100),
+            tile_work=2**36,
+            footprint=lambda rows, cols: 800 * cols + 8 * rows * cols,
+            budget=10**6,
+        )
+        return {(tile.col, tile.col_stop) for tile in tiles}
+
+    assert columns(100) == columns(1000) == columns(99999)
+
+
+def test_a_symmetric_matrix_needs_half_the_tiles():
+    series = reduction(1000, 1, 300).queries
+    plan = {"tile_work": 1, "footprint": lambda rows, cols: 0, "budget": 1}
+    whole = plan_tiles(DTWMatrix(series, series.take(slice(None))), **plan)
+    half = plan_tiles(DTWMatrix(series, series), **plan)
+    assert len(half) < 0.6 * len(whole)
+
+
+def test_a_budget_too_small_for_one_tile_raises_with_both_sizes():
+    with pytest.raises(MemoryBudgetError, match=r"needs .* budget is 1 KiB"):
+        plan_tiles(reduction(10, 10, 100), tile_work=1, footprint=lambda r, c: 2**20, budget=1024)
+
+
+def test_no_work_no_tiles():
+    series = reduction(3, 3, 5).queries
+    pairs = DTWPairs(series, series, np.empty((0, 2), np.int64))
+    assert plan_tiles(pairs, tile_work=1, footprint=lambda r, c: 0, budget=1) == []
+
+
+@pytest.mark.parametrize(
+    ("size", "text"), [(10, "10 bytes"), (2**20, "1 MiB"), (3 * 2**40, "3 TiB")]
+)
+def test_format_bytes(size, text):
+    assert format_bytes(size) == text
+
+
+def test_store_builds_once_and_drops_with_the_array():
+    store, calls = PreparedStore(), []
+
+    def build():
+        calls.append(1)
+        return object(), 10
+
+    array = np.zeros(3)
+    first = store.get(array, "a", build)
+    assert store.get(array, "a", build) is first
+    assert store.get(array, "b", build) is not first
+    assert len(calls) == 2
+    assert store.size() == 20
+    del array
+    gc.collect()
+    assert len(store) == 0
+
+
+def test_store_makes_room_for_the_newest():
+    store = PreparedStore(capacity=25)
+    arrays = [np.zeros(1) for _ in range(3)]
+    for array in arrays:
+        store.get(array, "a", lambda: (object(), 10))
+    assert store.size() == 20
+    rebuilt = []
+    store.get(arrays[2], "a", lambda: rebuilt.append(2) or (object(), 10))
+    store.get(arrays[0], "a", lambda: rebuilt.append(0) or (object(), 10))
+    assert rebuilt == [0]
