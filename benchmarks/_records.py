@@ -58,7 +58,7 @@ def record(name, *, device, versions, rows, commit=None, **more):
         "versions": versions,
         "commit": commit or revision(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": shlex.join(["python", *_module(), *sys.argv[1:]]),
+        "command": _command(),
         **more,
         "rows": rows,
     }
@@ -72,7 +72,9 @@ def write(path, content):
     print(f"written: {os.path.relpath(path)}")
 
 
-def _module():
-    """How the running script was named on the command line."""
-    spec = sys.modules["__main__"].__spec__
-    return ["-m", spec.name] if spec else [Path(sys.argv[0]).name]
+def _command():
+    """The command line, without the folders of this machine."""
+    module = sys.modules["__main__"].__spec__
+    script = ["-m", module.name] if module else sys.argv[:1]
+    words = [*script, *sys.argv[1:]]
+    return shlex.join(["python", *(Path(w).name if os.path.isabs(w) else w for w in words)])

@@ -108,7 +108,7 @@ def kernel_rows(rng):
     for length, must, reach in KERNEL_ROWS:
         many = values[: VALUES // length * length].reshape(-1, length)
         yield kernel_row(
-            f"kernel, one query against {len(many):,}, length {length}",
+            f"kernel, one query against {len(many) - 1:,}, length {length}",
             many[:1],
             many[1:],
             must,

@@ -64,7 +64,8 @@ class Tslearn:
 
 
 class Wildboar:
-    """Its classifier abandons early; `r` of a length L allows offsets below floor(r L)."""
+    """Abandons early; `r` of a length L allows offsets below floor(r L). Its lower bounds halve
+    the time of a search with a window, and cost more than they save without one."""
 
     def pairwise(self, X, Y, threads, **window):
         from wildboar.distance import pairwise_distance
@@ -74,10 +75,15 @@ class Wildboar:
         )
 
     def nearest(self, X, y, Z, threads, **window):
-        from wildboar.distance import KNeighborsClassifier
+        from wildboar.distance import KNeighborsClassifier, argmin_distance
+        from wildboar.distance.lb import DtwKeoghLowerBound
 
-        model = KNeighborsClassifier(1, metric="dtw", metric_params=window, n_jobs=threads)
-        return model.fit(X, y).predict(Z)
+        options = {"metric": "dtw", "metric_params": window, "n_jobs": threads}
+        if window["r"] == 1.0:
+            return KNeighborsClassifier(1, **options).fit(X, y).predict(Z)
+        # the classifier has no lower bounds; the function behind it takes them
+        bounds = DtwKeoghLowerBound(**window).fit(X).transform(Z)
+        return y[np.ravel(argmin_distance(Z, X, lower_bound=bounds, **options))]
 
     def window(self, radius, length):
         return {"r": 1.0 if radius is None else min(1.0, (radius + 1.5) / length)}

@@ -142,7 +142,7 @@ def main():
                 upgrade=options.upgrade,
             )
         except _environments.InstallationError as error:
-            missing[library] = str(error)
+            missing[library] = str(error).splitlines()[0]
             print(error, file=sys.stderr)
 
     found, timings, versions = [], [], {}

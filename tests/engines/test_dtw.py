@@ -177,8 +177,9 @@ def test_constant_and_denormal_values(fast_engine, rng):
 def test_memory_and_threads_do_not_change_a_bit(fast_engine, make_series):
     queries, candidates = make_series(30, 40, shortest=10), make_series(300, 45, shortest=10)
     expected = run(DTWNeighbors(queries, candidates, 3), engine="numba", n_jobs=1)
-    whole = get_engine(fast_engine).footprint(DTWNeighbors(queries, candidates, 3), 30, 300)
-    for memory in (whole // 2, whole // 3):
+    work = DTWNeighbors(queries, candidates, 3)
+    for rows, cols in ((30, 128), (2, 300), (1, 64)):
+        memory = get_engine(fast_engine).footprint(work, rows, cols)
         with config_context(memory=memory):
             for n_jobs in (1, 2):
                 found = run(DTWNeighbors(queries, candidates, 3), engine=fast_engine, n_jobs=n_jobs)

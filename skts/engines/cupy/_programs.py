@@ -64,36 +64,45 @@ class DTWKernel(NamedTuple):
 def column_counts(type: str, channels: int) -> list[int]:
     """Columns per lane that are compiled: multiples of 4 that leave every lane its registers."""
     words = 1 if type == "float" else 2
-    most = max(4, min(40, 80 // (words * (channels + 1)) // 4 * 4))
+    most = max(4, 128 // (words * (channels + 1)) // 4 * 4)
     return list(range(4, most + 1, 4))
+
+
+def rows_in_flight(columns: int) -> int:
+    """Rows that a lane works on at once: with few columns a second one only adds to the skew."""
+    return 1 if columns <= 16 else 2
 
 
 def choose_dtw(type: str, channels: int, n: int, m: int) -> DTWKernel:
     """Choose columns per lane and lanes per pair for n rows and m columns.
 
-    A pair costs (lanes) x (steps) x (columns + overhead of a row). The overhead is in cells: about
-    4 for shuffle, loop and addresses, and more for small groups, whose lanes read many lines of
-    memory at once.
+    A pair costs (lanes) x (rows, with those of the skew) x (columns + overhead of a row). Overheads
+    are in cells and fit what an H200 does: 3 for shuffle, loop and addresses, up to 8 more in small
+    groups, whose lanes read many lines of memory at once; the most columns leave too few warps, and
+    the edges of strips cost a twelfth.
     """
 
-    def cost(group: int, columns: int, rows: int) -> float:
+    def cost(group: int, columns: int) -> float:
         strips = -(-m // (group * columns))
-        return strips * group * (n + rows * (group - 1)) * (columns + 4 + 32 / group)
+        slower = 1 + 0.07 * (columns > 48) + 0.08 * (strips > 1)
+        steps = n + rows_in_flight(columns) * (group - 1)
+        return strips * group * steps * (columns + 3 + 8 / group) * slower
 
-    rows = 2 if type == "float" else 1
     counts = column_counts(type, channels)
-    shapes = [(32, columns) for columns in counts]
+    shapes = [(32, k) for k in counts if k <= 48 or 32 * k >= m]
     shapes += [(g, k) for g in (1, 2, 4, 8, 16) for k in counts if g * k >= m]
-    group, columns = min(shapes, key=lambda shape: cost(*shape, rows))
+    group, columns = min(shapes, key=lambda shape: cost(*shape))
+    rows = rows_in_flight(columns)
     return DTWKernel(type, columns, channels, rows, group * columns < m, group)
 
 
 def all_dtw() -> list[DTWKernel]:
-    """List the instances for up to three channels, for the compile check."""
+    """List the instances for one channel and for three, for the compile check."""
     return [
-        DTWKernel(type, columns, channels, 2 if type == "float" else 1, strips, 32)
+        DTWKernel(type, columns, channels, rows_in_flight(columns), strips, 32)
         for type in ("float", "double")
-        for channels in (1, 2, 3)
+        for channels in (1, 3)
         for columns in column_counts(type, channels)
         for strips in (False, True)
+        if not strips or columns <= 48
     ]

@@ -45,12 +45,17 @@ class NumbaEngine(Engine):
         if isinstance(reduction, DTWPath):
             return dtw.path_bytes(reduction.x.n_timepoints, reduction.y.n_timepoints)
         left, right = reduction.sides
-        points = left.n_channels * (left.n_timepoints + right.n_timepoints)
+        tiles = -(-reduction.shape[0] // rows) * -(-reduction.shape[1] // cols)
+        active = min(self.workers(None), tiles)
         if isinstance(reduction, DTWPairs):
-            return 8 * rows * (2 * points + 4) + 8 * 64 * (2 * left.n_timepoints + 192)
-        per_tile = 8 * rows * (left.n_channels * left.n_timepoints + 5 * cols)
+            points = left.n_channels * (left.n_timepoints + right.n_timepoints)
+            return active * (16 * rows * (points + 2) + dtw.sweep_bytes(rows, left.n_timepoints))
+        series = 8 * rows * left.n_channels * left.n_timepoints
         packed = 8 * (-(-cols // 64) * 64) * right.n_channels * right.n_timepoints
-        return packed + self.workers(None) * (per_tile + 8 * 64 * (left.n_timepoints + 192))
+        if rows * cols == 1:
+            packed = 16 * right.n_channels * right.n_timepoints
+        sweep = dtw.sweep_bytes(rows * cols, left.n_timepoints)
+        return packed + active * (series + 40 * rows * cols + sweep)
 
     def dtw_neighbors(self, reduction: DTWNeighbors, tile: Tile, cancel: np.ndarray) -> Shortlist:
         """Survivors of a tile."""
@@ -78,10 +83,9 @@ class NumbaEngine(Engine):
     def dtw_matrix(self, reduction: DTWMatrix, tile: Tile, cancel: np.ndarray) -> np.ndarray:
         """A block of the matrix."""
         n_rows, n_cols = tile.shape
-        if min(n_rows, n_cols) == 1 and max(n_rows, n_cols) <= FEW_LANES:
-            rows, cols = reduction.rows.take(tile.rows), reduction.cols.take(tile.cols)
-            index = np.indices(tile.shape).reshape(2, -1)
-            return self._certified(rows, cols, index.T, cancel).reshape(tile.shape)
+        if n_rows * n_cols == 1:
+            pair = np.array([[tile.row, tile.col]])
+            return self._certified(*reduction.sides, pair, cancel).reshape(1, 1)
         rows = reduction.rows.take(tile.rows)
         packed, lengths, _ = self._packed(reduction.cols, tile, np.float64)
         return np.sqrt(dtw.block(rows.values, rows.lengths, packed, lengths, cancel)[:, :n_cols])

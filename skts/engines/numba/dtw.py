@@ -18,7 +18,7 @@ from collections.abc import Callable
 import numpy as np
 from numba import njit
 
-__all__ = ["LANES", "block", "pack", "pairs", "path", "single"]
+__all__ = ["LANES", "block", "pack", "pairs", "path", "path_bytes", "single", "sweep_bytes"]
 
 #: Lanes of a group and columns of a strip, by type: the fastest of 16 to 64 of each on AVX2. With
 #: 16 float64 lanes LLVM unrolls the lane loop instead of vectorising it (4 times slower).
@@ -338,6 +338,11 @@ def path(x: np.ndarray, y: np.ndarray, cancel: np.ndarray) -> tuple[np.ndarray, 
         Certified accumulated cost.
     """
     return _traceback(x, y, max(1, math.isqrt(x.shape[1])), cancel)
+
+
+def sweep_bytes(n_pairs: int, n: int) -> int:
+    """Bytes that a kernel holds beside its input: an edge of n rows in all lanes, a strip."""
+    return 16 * n if n_pairs == 1 else 256 * (n + 1) + 4 * 64 * 64 * 8
 
 
 def path_bytes(n: int, m: int) -> int:
