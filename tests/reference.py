@@ -75,7 +75,7 @@ class OracleEngine(Engine):
         return None
 
     def footprint(self, reduction, rows, cols):
-        return 0
+        return 0, 0
 
     def dtw_matrix(self, reduction, tile, cancel):
         rows, cols = (

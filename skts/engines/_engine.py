@@ -63,8 +63,8 @@ class Engine(ABC):
         return self.default_memory() if memory is None else parse_memory(memory)
 
     @abstractmethod
-    def footprint(self, reduction: Reduction, rows: int, cols: int) -> int:
-        """Bytes that all workers together hold for tiles of this shape, prepared data included."""
+    def footprint(self, reduction: Reduction, rows: int, cols: int) -> tuple[int, int]:
+        """Bytes held for a tile of this shape: shared by all workers, and by each of them."""
 
     def compute(self, reduction: Reduction, tile: Tile, cancel: np.ndarray) -> Any:
         """Compute a tile with the method that the reduction names."""

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from .._config import get_config
+from .._config import config_context, get_config
 from ._engine import Engine
 from ._memory import check_result, plan_tiles
 from ._reductions import Reduction, Tile
@@ -59,21 +59,23 @@ def run(
     if not isinstance(engine, Engine):
         engine = get_engine(engine, reduction)
     check_result(reduction)
-    workers = engine.workers(n_jobs)
     budget = engine.budget()
     engine.prepared.capacity = budget
-    tiles = plan_tiles(
+    tiles, workers = plan_tiles(
         reduction,
         tile_work=engine.tile_work,
         footprint=partial(engine.footprint, reduction),
         budget=budget,
+        workers=engine.workers(n_jobs),
     )
+    settings = get_config()
     total = reduction.start()
     lock = threading.Lock()
     with _progress(reduction, engine, tiles, verbose) as advance:
 
         def compute(tile: Tile, cancel: np.ndarray) -> None:
-            result = engine.compute(reduction, tile, cancel)
+            with config_context(**settings):
+                result = engine.compute(reduction, tile, cancel)
             if cancel[0]:
                 return
             with lock:

@@ -21,7 +21,8 @@ from ._reductions import Reduction, Tile
 
 __all__ = ["PreparedStore", "check_result", "format_bytes", "plan_tiles"]
 
-Footprint = Callable[[int, int], int]
+#: Bytes that a tile of so many rows and columns takes: shared by all workers, and of each worker.
+Footprint = Callable[[int, int], tuple[int, int]]
 
 
 def format_bytes(size: float) -> str:
@@ -59,8 +60,8 @@ def check_result(reduction: Reduction) -> None:
 
 
 def plan_tiles(
-    reduction: Reduction, *, tile_work: int, footprint: Footprint, budget: int
-) -> list[Tile]:
+    reduction: Reduction, *, tile_work: int, footprint: Footprint, budget: int, workers: int
+) -> tuple[list[Tile], int]:
     """Cut the work into tiles of whole grid cells.
 
     Parameters
@@ -70,19 +71,24 @@ def plan_tiles(
     tile_work : int
         Elementary steps at which a tile stops growing.
     footprint : callable
-        Bytes that a tile of so many rows and columns holds while it is computed.
+        Bytes that a tile of so many rows and columns takes while it is computed: those that all
+        workers share, and those of each worker.
     budget : int
-        Bytes that it may hold.
+        Bytes that all workers may hold.
+    workers : int
+        Workers that are ready.
 
     Returns
     -------
-    list of Tile
+    tiles : list of Tile
         Column by column, so that what is prepared from the columns is used while it is there.
+    workers : int
+        How many may work at once.
 
     Raises
     ------
     MemoryBudgetError
-        If not even one row and one group of columns fits.
+        If not even one cell on one worker fits.
 
     Notes
     -----
@@ -91,17 +97,20 @@ def plan_tiles(
     """
     n_rows, n_cols = reduction.shape
     if n_rows == 0 or n_cols == 0:
-        return []
+        return [], 0
     rows, cols = (min(c, n) for c, n in zip(reduction.cell, reduction.shape, strict=True))
-    if footprint(rows, cols) > budget:
+    shared, each = footprint(rows, cols)
+    if shared + each > budget:
         raise MemoryBudgetError(
-            f"The smallest part of this work needs {format_bytes(footprint(rows, cols))} of "
-            f"working memory; the budget is {format_bytes(budget)}. Raise it with "
+            f"The smallest part of this work needs {format_bytes(shared + each)} of working "
+            f"memory; the budget is {format_bytes(budget)}. Raise it with "
             "skts.set_config(memory=...)."
         )
+    workers = min(workers, max(1, (budget - shared) // max(1, each)))
 
     def fits(r: int, c: int) -> bool:
-        return r * c * reduction.step_work <= tile_work and footprint(r, c) <= budget
+        shared, each = footprint(r, c)
+        return r * c * reduction.step_work <= tile_work and shared + workers * each <= budget
 
     while cols < n_cols and fits(rows, min(2 * cols, n_cols)):
         cols = min(2 * cols, n_cols)
@@ -112,7 +121,7 @@ def plan_tiles(
         for col in range(0, n_cols, cols)
         for row in range(0, n_rows, rows)
     )
-    return [tile for tile in tiles if reduction.wanted(tile)]
+    return [tile for tile in tiles if reduction.wanted(tile)], workers
 
 
 class PreparedStore:

@@ -179,7 +179,7 @@ def test_memory_and_threads_do_not_change_a_bit(fast_engine, make_series):
     expected = run(DTWNeighbors(queries, candidates, 3), engine="numba", n_jobs=1)
     work = DTWNeighbors(queries, candidates, 3)
     for rows, cols in ((30, 128), (2, 300), (1, 64)):
-        memory = get_engine(fast_engine).footprint(work, rows, cols)
+        memory = sum(get_engine(fast_engine).footprint(work, rows, cols))
         with config_context(memory=memory):
             for n_jobs in (1, 2):
                 found = run(DTWNeighbors(queries, candidates, 3), engine=fast_engine, n_jobs=n_jobs)

@@ -35,20 +35,26 @@ def test_plan_covers_the_work_once_within_the_budget(shape, budget, tile_work):
     work = reduction(*shape, 500)
 
     def footprint(rows, cols):
-        return 1000 * rows + 4000 * cols + 8 * rows * cols
+        return 4000 * cols, 1000 * rows + 8 * rows * cols
 
-    tiles = plan_tiles(work, tile_work=tile_work, footprint=footprint, budget=budget)
+    tiles, workers = plan_tiles(
+        work, tile_work=tile_work, footprint=footprint, budget=budget, workers=4
+    )
     assert np.all(count_cover(work, tiles) == 1)
-    assert max(footprint(*tile.shape) for tile in tiles) <= budget
+    assert 1 <= workers <= 4
+    for tile in tiles:
+        shared, each = footprint(*tile.shape)
+        assert shared + workers * each <= budget
 
 
 def test_columns_of_a_plan_do_not_depend_on_the_number_of_rows():
     def columns(n_rows):
-        tiles = plan_tiles(
+        tiles, _ = plan_tiles(
             reduction(n_rows, 5000, 100),
             tile_work=2**36,
-            footprint=lambda rows, cols: 800 * cols + 8 * rows * cols,
+            footprint=lambda rows, cols: (800 * cols, 8 * rows * cols),
             budget=10**6,
+            workers=2,
         )
         return {(tile.col, tile.col_stop) for tile in tiles}
 
@@ -57,21 +63,28 @@ def test_columns_of_a_plan_do_not_depend_on_the_number_of_rows():
 
 def test_a_symmetric_matrix_needs_half_the_tiles():
     series = reduction(1000, 1, 300).queries
-    plan = {"tile_work": 1, "footprint": lambda rows, cols: 0, "budget": 1}
-    whole = plan_tiles(DTWMatrix(series, series.take(slice(None))), **plan)
-    half = plan_tiles(DTWMatrix(series, series), **plan)
+    plan = {"tile_work": 1, "footprint": lambda rows, cols: (0, 0), "budget": 1, "workers": 1}
+    whole, _ = plan_tiles(DTWMatrix(series, series.take(slice(None))), **plan)
+    half, _ = plan_tiles(DTWMatrix(series, series), **plan)
     assert len(half) < 0.6 * len(whole)
 
 
 def test_a_budget_too_small_for_one_tile_raises_with_both_sizes():
     with pytest.raises(MemoryBudgetError, match=r"needs .* budget is 1 KiB"):
-        plan_tiles(reduction(10, 10, 100), tile_work=1, footprint=lambda r, c: 2**20, budget=1024)
+        plan_tiles(
+            reduction(10, 10, 100),
+            tile_work=1,
+            footprint=lambda r, c: (0, 2**20),
+            budget=1024,
+            workers=1,
+        )
 
 
 def test_no_work_no_tiles():
     series = reduction(3, 3, 5).queries
     pairs = DTWPairs(series, series, np.empty((0, 2), np.int64))
-    assert plan_tiles(pairs, tile_work=1, footprint=lambda r, c: 0, budget=1) == []
+    plan = plan_tiles(pairs, tile_work=1, footprint=lambda r, c: (0, 0), budget=1, workers=3)
+    assert plan == ([], 0)
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..._config import get_config
 from .._certify import Bound, Shortlist, dtw_bound
 from .._engine import Engine
 from .._reductions import DTWMatrix, DTWNeighbors, DTWPairs, Reduction, Tile
@@ -27,6 +31,11 @@ class CupyEngine(Engine):
     tile_work = 2**36
     crossover = 2**29
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._busy: set[int] = set()
+        self._freed = threading.Condition()
+
     def available(self) -> str | None:
         """Return None where CuPy is installed and finds a GPU of compute capability 7.5 or more."""
         try:
@@ -47,32 +56,64 @@ class CupyEngine(Engine):
             )
         return None
 
+    def workers(self, n_jobs: int | None) -> int:
+        """One for each device; `n_jobs` counts CPU threads and says nothing here."""
+        return len(self._devices())
+
     def default_memory(self) -> int:
-        """Three quarters of what is free on the device, CuPy's own pool included."""
+        """Three quarters of what is free on the devices, CuPy's own pool included."""
         import cupy
 
-        free, _ = cupy.cuda.runtime.memGetInfo()
-        held = cupy.get_default_memory_pool().free_bytes()
-        return (free + held + self.prepared.size()) * 3 // 4
+        free = 0
+        for device in self._devices():
+            with cupy.cuda.Device(device):
+                free += cupy.cuda.runtime.memGetInfo()[0]
+                free += cupy.get_default_memory_pool().free_bytes()
+        return (free + self.prepared.size()) * 3 // 4
 
-    def footprint(self, reduction: Reduction, rows: int, cols: int) -> int:
-        """Bytes on the device for a tile of this shape."""
+    def footprint(self, reduction: Reduction, rows: int, cols: int) -> tuple[int, int]:
+        """Bytes on each device for a tile of this shape."""
         from .dtw import device_bytes, edge_length
 
+        left, right = reduction.sides
+        matrix = 12 * rows * cols
         if isinstance(reduction, DTWPairs):
-            left, right = reduction.sides
             cols = rows
             matrix = 16 * rows
-        else:
-            left, right = reduction.sides
-            matrix = 12 * rows * cols
-            if rows * cols >= 2**31:
-                return 2**62
+        elif rows * cols >= 2**31:
+            return 0, 2**62
         series = sum(
             device_bytes(min(count, len(side)), side.n_channels, side.n_timepoints)
             for count, side in ((rows, left), (cols, right))
         )
-        return series + matrix + 64 * 8 * edge_length(left.n_timepoints)
+        return 0, series + matrix + 64 * 8 * edge_length(left.n_timepoints)
+
+    def compute(self, reduction: Reduction, tile: Tile, cancel: np.ndarray) -> Any:
+        """Compute a tile on a device that is free."""
+        import cupy
+
+        with self._one_device() as device, cupy.cuda.Device(device):
+            return super().compute(reduction, tile, cancel)
+
+    def _devices(self) -> tuple[int, ...]:
+        """Numbers of the devices to use."""
+        import cupy
+
+        return get_config()["devices"] or (cupy.cuda.Device().id,)
+
+    @contextmanager
+    def _one_device(self) -> Iterator[int]:
+        """Take a device of those configured that no other worker of this process is using."""
+        with self._freed:
+            while not (free := [d for d in self._devices() if d not in self._busy]):
+                self._freed.wait()
+            self._busy.add(free[0])
+        try:
+            yield free[0]
+        finally:
+            with self._freed:
+                self._busy.discard(free[0])
+                self._freed.notify_all()
 
     def dtw_neighbors(self, reduction: DTWNeighbors, tile: Tile, cancel: np.ndarray) -> Shortlist:
         """Survivors of a tile."""
@@ -130,7 +171,9 @@ class CupyEngine(Engine):
     def _on_device(
         self, series: Series, start: int, stop: int, rescaling: Any = None
     ) -> DeviceSeries:
-        """Some series on the device, in float64, or rescaled in float32."""
+        """Some series on the current device, in float64, or rescaled in float32."""
+        import cupy
+
         from . import dtw
 
         def build() -> tuple[DeviceSeries, int]:
@@ -140,4 +183,5 @@ class CupyEngine(Engine):
                 made = dtw.rescale(self._on_device(series, start, stop), rescaling)
             return made, made.buffer.nbytes + made.lengths.nbytes
 
-        return self.prepared.get(series.values, ("series", rescaling, start, stop), build)
+        key = ("series", cupy.cuda.Device().id, rescaling, start, stop)
+        return self.prepared.get(series.values, key, build)

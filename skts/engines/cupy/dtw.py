@@ -110,7 +110,7 @@ def groups_in_flight(kernel: DTWKernel, n_pairs: int, n_rows: int, budget: int) 
     """Groups of a launch; strips keep an edge for each, which bounds their number."""
     per_block = THREADS // kernel.group
     multiprocessors = cp.cuda.Device().attributes["MultiProcessorCount"]
-    blocks = min(-(-n_pairs // per_block), multiprocessors * 512)
+    blocks = -(-n_pairs // per_block)
     if kernel.strips:
         edge_bytes = (8 if kernel.type == "double" else 4) * per_block * edge_length(n_rows)
         blocks = min(blocks, multiprocessors * 8, max(1, budget // edge_bytes))

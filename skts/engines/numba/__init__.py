@@ -40,22 +40,17 @@ class NumbaEngine(Engine):
             raise ValueError("n_jobs=0 has no meaning: name a number of threads, or -1 for all.")
         return max(1, limit + 1 + n_jobs) if n_jobs < 0 else min(n_jobs, limit)
 
-    def footprint(self, reduction: Reduction, rows: int, cols: int) -> int:
-        """Bytes held for tiles of this shape by all workers."""
-        if isinstance(reduction, DTWPath):
-            return dtw.path_bytes(reduction.x.n_timepoints, reduction.y.n_timepoints)
+    def footprint(self, reduction: Reduction, rows: int, cols: int) -> tuple[int, int]:
+        """Bytes held for a tile of this shape: packed lanes are shared, the rest is a thread's."""
         left, right = reduction.sides
-        tiles = -(-reduction.shape[0] // rows) * -(-reduction.shape[1] // cols)
-        active = min(self.workers(None), tiles)
-        if isinstance(reduction, DTWPairs):
-            points = left.n_channels * (left.n_timepoints + right.n_timepoints)
-            return active * (16 * rows * (points + 2) + dtw.sweep_bytes(rows, left.n_timepoints))
-        series = 8 * rows * left.n_channels * left.n_timepoints
-        packed = 8 * (-(-cols // 64) * 64) * right.n_channels * right.n_timepoints
-        if rows * cols == 1:
-            packed = 16 * right.n_channels * right.n_timepoints
-        sweep = dtw.sweep_bytes(rows * cols, left.n_timepoints)
-        return packed + active * (series + 40 * rows * cols + sweep)
+        n, m, channels = left.n_timepoints, right.n_timepoints, left.n_channels
+        if isinstance(reduction, DTWPath):
+            return 0, dtw.path_bytes(n, m)
+        sweep = dtw.sweep_bytes(rows * cols, n)
+        if isinstance(reduction, DTWPairs) or rows * cols == 1:
+            return 0, 16 * rows * (channels * (n + m) + 2) + sweep
+        packed = 8 * (-(-cols // 64) * 64) * channels * m
+        return packed, 8 * rows * channels * n + 40 * rows * cols + sweep
 
     def dtw_neighbors(self, reduction: DTWNeighbors, tile: Tile, cancel: np.ndarray) -> Shortlist:
         """Survivors of a tile."""

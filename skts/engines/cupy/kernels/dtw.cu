@@ -187,10 +187,11 @@ __global__ void __launch_bounds__(THREADS, blocks_per_sm<T>(K, C)) dtw(
     wave.G = G;
     wave.edge = STRIPS ? edges + (long long)group * edge_stride : nullptr;
 
-    // all groups of a warp make the same number of rounds, so that every shuffle finds 32 lanes;
-    // those that have no pair left do the last one again
-    for (int base = 0; base < n_pairs; base += n_groups) {
-        const int p = min(base + group, n_pairs - 1);
+    // the groups of a warp go on together, so that every shuffle finds 32 lanes; those of the last
+    // warp that have no pair do the last one again
+    const int first_group = (blockIdx.x * blockDim.x + (threadIdx.x & ~31)) / G;
+    for (long long base = 0; base + first_group < n_pairs; base += n_groups) {
+        const int p = min(base + group, n_pairs - 1LL);
         const int r = pairs ? pairs[2 * p] : p / n_cols;
         const int s = pairs ? pairs[2 * p + 1] : p % n_cols;
         const int n = row_lengths[r], m = col_lengths[s];
