@@ -12,7 +12,36 @@ import pytest
 
 from skts import DTWNearestNeighbor
 
-SETS = ["Adiac", "ArrowHead", "Beef", "Car", "CBF", "ChlorineConcentration", "Coffee", "DiatomSizeReduction", "ECG200", "ECGFiveDays", "FaceFour", "GunPoint", "Haptics", "ItalyPowerDemand", "Lightning2", "MoteStrain", "OliveOil", "OSULeaf", "Plane", "SonyAIBORobotSurface1", "Symbols", "SyntheticControl", "Trace", "TwoPatterns", "Wafer", "DodgerLoopDay", "GesturePebbleZ1", "PickupGestureWiimoteZ"]
+SETS = [
+    "Adiac",
+    "ArrowHead",
+    "Beef",
+    "Car",
+    "CBF",
+    "ChlorineConcentration",
+    "Coffee",
+    "DiatomSizeReduction",
+    "ECG200",
+    "ECGFiveDays",
+    "FaceFour",
+    "GunPoint",
+    "Haptics",
+    "ItalyPowerDemand",
+    "Lightning2",
+    "MoteStrain",
+    "OliveOil",
+    "OSULeaf",
+    "Plane",
+    "SonyAIBORobotSurface1",
+    "Symbols",
+    "SyntheticControl",
+    "Trace",
+    "TwoPatterns",
+    "Wafer",
+    "DodgerLoopDay",
+    "GesturePebbleZ1",
+    "PickupGestureWiimoteZ",
+]
 #: The archive's first test row is missing from our copies of these.
 ONE_ROW_SHORT = {"TwoPatterns", "Wafer"}
 

@@ -84,7 +84,7 @@ def choose_dtw(type: str, channels: int, n: int, m: int) -> DTWKernel:
 
     def cost(group: int, columns: int) -> float:
         strips = -(-m // (group * columns))
-        slower = 1 + 0.07 * (columns > 48) + 0.08 * (strips > 1)
+        slower = 1 + 0.12 * (columns > 48) + 0.08 * (strips > 1)
         steps = n + rows_in_flight(columns) * (group - 1)
         return strips * group * steps * (columns + 3 + 8 / group) * slower
 
