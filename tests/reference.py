@@ -6,48 +6,76 @@ passes the same suite as the engines that ship.
 
 from __future__ import annotations
 
+import math
+from dataclasses import asdict
+
 import numpy as np
 
 from skts.engines import Engine, WarpingPath
 from skts.engines._certify import Bound, shortlist
 
 
-def dtw_rows(x, y):
-    """Accumulated costs of all warping paths; x and y are (n_channels, n_timepoints)."""
+def accumulate(x, y, *, metric="dtw", cost="squared", radius=None, alignment="global"):
+    """Accumulated costs D of the best paths to every cell; x and y are (n_channels, n)."""
     n, m = x.shape[1], y.shape[1]
     D = np.full((n + 1, m + 1), np.inf)
     D[0, 0] = 0.0
+    if alignment == "subsequence":
+        D[0, :] = 0.0
+    if alignment == "supersequence":
+        D[:, 0] = 0.0
     for i in range(n):
         for j in range(m):
-            cost = 0.0
+            if radius is not None and abs(i - j) > radius:
+                continue
+            here = 0.0
             for c in range(x.shape[0]):
                 difference = float(x[c, i]) - float(y[c, j])
-                cost += difference * difference
-            D[i + 1, j + 1] = cost + min(D[i, j], D[i, j + 1], D[i + 1, j])
+                here += difference * difference if cost == "squared" else abs(difference)
+            best = min(D[i, j], D[i, j + 1], D[i + 1, j])
+            D[i + 1, j + 1] = here + best if metric == "dtw" else max(here, best)
     return D[1:, 1:]
 
 
-def dtw(x, y):
+def band_radius(window, n, m):
+    """Half width of the band, None without one."""
+    if window is None:
+        return None
+    if isinstance(window, float):
+        window = math.ceil(window * max(n, m) - 1e-9)
+    return max(window, abs(n - m))
+
+
+def dtw(x, y, *, metric="dtw", cost="squared", window=None, alignment="global"):
     """Distance of two series, (n_timepoints,) or (n_channels, n_timepoints)."""
-    return float(np.sqrt(dtw_rows(np.atleast_2d(x), np.atleast_2d(y))[-1, -1]))
+    return dtw_path(x, y, metric=metric, cost=cost, window=window, alignment=alignment)[1]
 
 
-def dtw_path(x, y):
-    """Best path: from the end backwards, the diagonal first, then a step back in x."""
-    D = dtw_rows(np.atleast_2d(x), np.atleast_2d(y))
+def dtw_path(x, y, *, metric="dtw", cost="squared", window=None, alignment="global"):
+    """Best path: from the first best end backwards, the diagonal first, then a step back in x."""
+    x, y = np.atleast_2d(x), np.atleast_2d(y)
+    radius = band_radius(window, x.shape[1], y.shape[1])
+    D = accumulate(x, y, metric=metric, cost=cost, radius=radius, alignment=alignment)
     i, j = D.shape[0] - 1, D.shape[1] - 1
+    if alignment == "subsequence":
+        j = int(np.argmin(D[-1]))
+    if alignment == "supersequence":
+        i = int(np.argmin(D[:, -1]))
+    total = float(np.sqrt(D[i, j])) if cost == "squared" else float(D[i, j])
     path = [(i, j)]
     while (i, j) != (0, 0):
+        if (alignment == "subsequence" and i == 0) or (alignment == "supersequence" and j == 0):
+            break
         steps = [(i - 1, j - 1), (i - 1, j), (i, j - 1)]
         steps = [(a, b) for a, b in steps if a >= 0 and b >= 0]
         i, j = min(steps, key=lambda step: D[step])  # the first of equals
         path.append((i, j))
-    return np.array(path[::-1]), float(np.sqrt(D[-1, -1]))
+    return np.array(path[::-1]), total
 
 
-def pairwise_dtw(X, Y):
+def pairwise_dtw(X, Y, **options):
     """Matrix of distances between two lists of series."""
-    return np.array([[dtw(x, y) for y in Y] for x in X])
+    return np.array([[dtw(x, y, **options) for y in Y] for x in X])
 
 
 def nearest(distances, n_neighbors, excluded=None):
@@ -84,7 +112,7 @@ class OracleEngine(Engine):
                 reduction.sides, (tile.row, tile.col), (tile.row_stop, tile.col_stop), strict=True
             )
         )
-        return pairwise_dtw(rows, cols)
+        return pairwise_dtw(rows, cols, **asdict(reduction.warping))
 
     def dtw_neighbors(self, reduction, tile, cancel):
         excluded = None if reduction.excluded is None else reduction.excluded[tile.rows] - tile.col
@@ -94,7 +122,9 @@ class OracleEngine(Engine):
     def dtw_pairs(self, reduction, tile, cancel):
         left, right = reduction.sides
         pairs = reduction.pairs[tile.rows]
-        return np.array([dtw(unpadded(left, i), unpadded(right, j)) for i, j in pairs])
+        options = asdict(reduction.warping)
+        return np.array([dtw(unpadded(left, i), unpadded(right, j), **options) for i, j in pairs])
 
     def dtw_path(self, reduction, tile, cancel):
-        return WarpingPath(*dtw_path(unpadded(reduction.x, 0), unpadded(reduction.y, 0)))
+        x, y = (unpadded(side, 0) for side in reduction.sides)
+        return WarpingPath(*dtw_path(x, y, **asdict(reduction.warping)))

@@ -56,6 +56,7 @@ from ._reductions import (
 )
 from ._registry import engine_names, find_engine, get_engine, show_engines
 from ._series import Series
+from ._warping import Warping
 
 __all__ = [
     "DTWMatrix",
@@ -66,6 +67,7 @@ __all__ = [
     "Reduction",
     "Series",
     "Tile",
+    "Warping",
     "WarpingPath",
     "engine_names",
     "find_engine",

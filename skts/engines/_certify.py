@@ -110,19 +110,23 @@ class Bound:
         return np.where(np.isfinite(estimate), estimate * self.grow + self.slack, np.inf)
 
 
-def dtw_bound(n_steps: int, n_channels: int, error: float, scale: float) -> Bound:
-    """Bound of a DTW distance (root of summed squares) that was searched in float32.
+def dtw_bound(
+    n_steps: int, n_channels: int, error: float, scale: float, *, squared: bool = True
+) -> Bound:
+    """Bound of a distance under warping that was searched in float32.
 
     Parameters
     ----------
     n_steps : int
-        Points of the longest possible path, the sum of both lengths less one.
+        Costs that are added along the longest possible path (1 where only the largest counts).
     n_channels : int
         Channels over which the cost is summed.
     error : float
         Largest rounding error of the input of one series plus that of the other, scaled.
     scale : float
         The power of two by which the input was multiplied.
+    squared : bool, default True
+        Whether costs are squared and the distance is a root, else costs are absolute.
 
     Returns
     -------
@@ -131,19 +135,21 @@ def dtw_bound(n_steps: int, n_channels: int, error: float, scale: float) -> Boun
 
     Notes
     -----
-    The accumulated sum D of P steps carries a relative error of at most gamma(P + C + 2), and
-    the distance moves by at most sqrt(P C) (e_x + e_y) when the points of the two series move by
-    e_x and e_y. Sums that underflow add at most P C 2^-126 to D. The certified value itself
-    is a float64 sum, and carries gamma(P + C + 2) of that type.
+    The accumulated cost D of P steps carries a relative error of at most gamma(P + C + 2). Where
+    the points of the two series move by e_x and e_y, the root of D moves by at most
+    sqrt(P C) (e_x + e_y), and a sum of absolute costs by at most P C (e_x + e_y). Costs that
+    underflow add at most P C 2^-126 to D. The certified value itself is a float64 sum, and carries
+    gamma(P + C + 2) of that type.
     """
     roundings = n_steps + n_channels + 2
     single, double = gamma(roundings, FLOAT32_UNIT), gamma(roundings + 4, FLOAT64_UNIT)
     if not single < 1:
         return Bound(0.0, np.inf, 0.0)
-    slack = np.sqrt(n_steps * n_channels) * (error + 2.0**-63) / scale * (1 + 1e-6)
-    return Bound(
-        (1 - double) / np.sqrt(1 + single), (1 + double) / np.sqrt(1 - single), float(slack)
-    )
+    shrink, grow, terms = 1 / (1 + single), 1 / (1 - single), float(n_steps * n_channels)
+    if squared:
+        shrink, grow, terms = np.sqrt(shrink), np.sqrt(grow), np.sqrt(terms)
+    slack = terms * (error + 2.0**-63) / scale * (1 + 1e-6)
+    return Bound(float((1 - double) * shrink), float((1 + double) * grow), float(slack))
 
 
 class Neighbors(NamedTuple):

@@ -16,8 +16,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ._certify import Neighbors, Rescaling, Shortlist, Shortlists, nearest
+from ._certify import Bound, Neighbors, Rescaling, Shortlist, Shortlists, dtw_bound, nearest
 from ._series import Series
+from ._warping import Warping
 
 __all__ = ["DTWMatrix", "DTWNeighbors", "DTWPairs", "DTWPath", "Reduction", "Tile", "WarpingPath"]
 
@@ -105,6 +106,8 @@ class Reduction(ABC):
 class DTWReduction(Reduction):
     """Work whose steps are cells of warping matrices between two sets of series."""
 
+    warping: Warping
+
     @property
     @abstractmethod
     def sides(self) -> tuple[Series, Series]:
@@ -112,9 +115,9 @@ class DTWReduction(Reduction):
 
     @property
     def step_work(self) -> int:
-        """Cells of one warping matrix, channel by channel."""
+        """Cells of one warping matrix in the band, channel by channel."""
         rows, cols = self.sides
-        return rows.n_timepoints * cols.n_timepoints * rows.n_channels
+        return self.warping.cells(rows.n_timepoints, cols.n_timepoints) * rows.n_channels
 
     @property
     def cell(self) -> tuple[int, int]:
@@ -130,10 +133,13 @@ class DTWMatrix(DTWReduction):
     ----------
     rows, cols : Series
         The two sets; the same object twice makes a symmetric matrix, half computed.
+    warping : Warping
+        Options of the distance.
     """
 
     rows: Series
     cols: Series
+    warping: Warping = Warping()
     method: ClassVar[str] = "dtw_matrix"
 
     @property
@@ -143,8 +149,8 @@ class DTWMatrix(DTWReduction):
 
     @property
     def symmetric(self) -> bool:
-        """Whether rows and columns are the same series."""
-        return self.rows is self.cols
+        """Whether rows and columns are the same series, and the distance has no direction."""
+        return self.rows is self.cols and self.warping.alignment == "global"
 
     @property
     def sides(self) -> tuple[Series, Series]:
@@ -161,7 +167,7 @@ class DTWMatrix(DTWReduction):
 
     def part(self, tile: Tile) -> DTWMatrix:
         """Return a tile as a matrix of its own."""
-        return DTWMatrix(self.rows.take(tile.rows), self.cols.take(tile.cols))
+        return DTWMatrix(self.rows.take(tile.rows), self.cols.take(tile.cols), self.warping)
 
     def start(self) -> np.ndarray:
         """Return the empty matrix."""
@@ -184,11 +190,14 @@ class DTWPairs(DTWReduction):
         Two sets of series.
     pairs : ndarray of shape (n_pairs, 2), int64
         A series of `left` and one of `right`.
+    warping : Warping
+        Options of the distance.
     """
 
     left: Series
     right: Series
     pairs: np.ndarray
+    warping: Warping = Warping()
     method: ClassVar[str] = "dtw_pairs"
 
     @property
@@ -212,7 +221,7 @@ class DTWPairs(DTWReduction):
         left, left_index = np.unique(pairs[:, 0], return_inverse=True)
         right, right_index = np.unique(pairs[:, 1], return_inverse=True)
         pairs = np.column_stack([left_index.ravel(), right_index.ravel()])
-        return DTWPairs(self.left.take(left), self.right.take(right), pairs)
+        return DTWPairs(self.left.take(left), self.right.take(right), pairs, self.warping)
 
     def start(self) -> np.ndarray:
         """Return the empty vector of distances."""
@@ -238,6 +247,8 @@ class DTWNeighbors(DTWReduction):
     precision : {"auto", "float32", "float64"}
         "auto" searches in float32 and certifies, "float32" leaves out the certificate,
         "float64" searches in float64.
+    warping : Warping
+        Options of the distance.
     """
 
     queries: Series
@@ -245,6 +256,7 @@ class DTWNeighbors(DTWReduction):
     n_neighbors: int
     excluded: np.ndarray | None = None
     precision: str = "auto"
+    warping: Warping = Warping()
     method: ClassVar[str] = "dtw_neighbors"
 
     @property
@@ -266,6 +278,17 @@ class DTWNeighbors(DTWReduction):
     def rescaling(self) -> Rescaling:
         """Offset and scale of the float32 search, taken from the candidates."""
         return Rescaling.of(self.candidates.values)
+
+    def scale_and_bound(self, error: float) -> tuple[float, Bound]:
+        """By what distances of the search are too large, and how they bound certified ones.
+
+        `error` is the largest rounding error of a query's points plus that of a candidate's.
+        """
+        n, m = (side.n_timepoints for side in self.sides)
+        scale = self.rescaling.scale
+        warping = self.warping
+        steps, channels = warping.steps(n, m), self.queries.n_channels
+        return scale, dtw_bound(steps, channels, error, scale, squared=warping.squared)
 
     def part(self, tile: Tile) -> DTWNeighbors:
         """Return some queries against some candidates."""
@@ -290,9 +313,8 @@ class DTWNeighbors(DTWReduction):
         query, candidate, estimate, *_ = total.compact()
         value = estimate
         if self.precision == "auto" and query.size:
-            value = run(
-                DTWPairs(self.queries, self.candidates, np.column_stack([query, candidate]))
-            )
+            pairs = np.column_stack([query, candidate])
+            value = run(DTWPairs(self.queries, self.candidates, pairs, self.warping))
         answer = nearest(query, candidate, value, len(self.queries), self.n_neighbors)
         rest = total.unsettled[0]
         if rest.size:
@@ -322,10 +344,13 @@ class DTWPath(DTWReduction):
     ----------
     x, y : Series
         One series each.
+    warping : Warping
+        Options of the distance.
     """
 
     x: Series
     y: Series
+    warping: Warping = Warping()
     method: ClassVar[str] = "dtw_path"
 
     @property

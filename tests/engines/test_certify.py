@@ -7,7 +7,7 @@ import pytest
 import reference
 from numpy.testing import assert_array_equal
 
-from skts.engines import _certify
+from skts.engines import Warping, _certify
 from skts.engines._certify import Bound, Rescaling, Shortlists, dtw_bound, nearest, shortlist
 from skts.engines.numba import dtw
 
@@ -19,11 +19,11 @@ def test_bound_holds_the_certified_distance(rng, length, scale, offset, channels
     x, y = (offset + scale * rng.normal(size=(40, channels, length)) for _ in range(2))
     lengths = np.full(40, length)
     cancel = np.zeros(1, np.uint8)
-    exact = np.sqrt(dtw.pairs(x, lengths, y, lengths, cancel))
+    exact = np.sqrt(dtw.pairs(x, lengths, y, lengths, Warping(), cancel))
     rescaling = Rescaling.of(y)
     (x32, x_error), (y32, y_error) = rescaling.apply(x), rescaling.apply(y)
     packed, packed_lengths = dtw.pack(y32, lengths, dtw.LANES[np.float32])
-    costs = dtw.block(x32, lengths, packed, packed_lengths, cancel)
+    costs = dtw.block(x32, lengths, packed, packed_lengths, Warping(), cancel)
     estimates = np.sqrt(np.diagonal(costs[:, :40]).astype(float)) / rescaling.scale
     bound = dtw_bound(2 * length - 1, channels, x_error + y_error, rescaling.scale)
     assert not np.array_equal(estimates, exact)

@@ -8,7 +8,7 @@ import numba
 import numpy as np
 from joblib.parallel import get_active_backend
 
-from .._certify import Bound, Shortlist, dtw_bound, shortlist
+from .._certify import Bound, Shortlist, shortlist
 from .._engine import Engine
 from .._reductions import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, Reduction, Tile, WarpingPath
 from .._series import Series
@@ -54,24 +54,18 @@ class NumbaEngine(Engine):
 
     def dtw_neighbors(self, reduction: DTWNeighbors, tile: Tile, cancel: np.ndarray) -> Shortlist:
         """Survivors of a tile."""
+        warping = reduction.warping
         queries = reduction.queries.take(tile.rows)
-        n_cols = tile.shape[1]
+        rows, scale, bound = queries.values, 1.0, Bound()
         if reduction.single:
             rescaling = reduction.rescaling
             packed, lengths, error = self._packed(reduction.candidates, tile, np.float32, rescaling)
-            rows, row_error = rescaling.apply(queries.values)
-            bound = dtw_bound(
-                queries.n_timepoints + reduction.candidates.n_timepoints - 1,
-                queries.n_channels,
-                row_error + error,
-                rescaling.scale,
-            )
-            scale = rescaling.scale
+            rows, row_error = rescaling.apply(rows)
+            scale, bound = reduction.scale_and_bound(row_error + error)
         else:
             packed, lengths, _ = self._packed(reduction.candidates, tile, np.float64)
-            rows, scale, bound = queries.values, 1.0, Bound()
-        costs = dtw.block(rows, queries.lengths, packed, lengths, cancel)[:, :n_cols]
-        estimates = np.sqrt(costs, dtype=np.float64) / scale
+        costs = dtw.block(rows, queries.lengths, packed, lengths, warping, cancel)
+        estimates = warping.distance(costs[:, : tile.shape[1]]) / scale
         excluded = None if reduction.excluded is None else reduction.excluded[tile.rows] - tile.col
         return shortlist(estimates, reduction.n_neighbors, bound, excluded)
 
@@ -80,25 +74,28 @@ class NumbaEngine(Engine):
         n_rows, n_cols = tile.shape
         if n_rows * n_cols == 1:
             pair = np.array([[tile.row, tile.col]])
-            return self._certified(*reduction.sides, pair, cancel).reshape(1, 1)
+            return self._certified(reduction, pair, cancel).reshape(1, 1)
         rows = reduction.rows.take(tile.rows)
         packed, lengths, _ = self._packed(reduction.cols, tile, np.float64)
-        return np.sqrt(dtw.block(rows.values, rows.lengths, packed, lengths, cancel)[:, :n_cols])
+        costs = dtw.block(rows.values, rows.lengths, packed, lengths, reduction.warping, cancel)
+        return reduction.warping.distance(costs[:, :n_cols])
 
     def dtw_pairs(self, reduction: DTWPairs, tile: Tile, cancel: np.ndarray) -> np.ndarray:
         """Certified distances of some pairs."""
-        pairs = reduction.pairs[tile.rows]
-        return self._certified(reduction.left, reduction.right, pairs, cancel)
+        return self._certified(reduction, reduction.pairs[tile.rows], cancel)
 
     def dtw_path(self, reduction: DTWPath, tile: Tile, cancel: np.ndarray) -> WarpingPath:
         """A best path."""
-        x, y = (_unpadded(series, 0) for series in (reduction.x, reduction.y))
-        path, cost = dtw.path(x, y, cancel)
-        return WarpingPath(path, float(np.sqrt(cost)))
+        x, y = (_unpadded(series, 0) for series in reduction.sides)
+        path, cost = dtw.path(x, y, reduction.warping, cancel)
+        return WarpingPath(path, float(reduction.warping.distance(cost)))
 
     def _certified(
-        self, left: Series, right: Series, pairs: np.ndarray, cancel: np.ndarray
+        self, reduction: DTWMatrix | DTWPairs, pairs: np.ndarray, cancel: np.ndarray
     ) -> np.ndarray:
+        """Distances of pairs, in lanes, and those that do not fill enough lanes one by one."""
+        left, right = reduction.sides
+        warping = reduction.warping
         lanes = dtw.LANES[np.float64]
         in_lanes = len(pairs) // lanes * lanes
         if len(pairs) - in_lanes > FEW_LANES:
@@ -107,12 +104,12 @@ class NumbaEngine(Engine):
         costs = np.empty(len(pairs))
         if in_lanes:
             costs[:in_lanes] = dtw.pairs(
-                left.values[i], left.lengths[i], right.values[j], right.lengths[j], cancel
+                left.values[i], left.lengths[i], right.values[j], right.lengths[j], warping, cancel
             )
         for position in range(in_lanes, len(pairs)):
             i, j = pairs[position]
-            costs[position] = dtw.single(_unpadded(left, i), _unpadded(right, j), cancel)
-        return np.sqrt(costs)
+            costs[position] = dtw.single(_unpadded(left, i), _unpadded(right, j), warping, cancel)
+        return warping.distance(costs)
 
     def _packed(self, series: Series, tile: Tile, dtype: type, rescaling: Any = None) -> tuple:
         """Lanes of the column series of a tile, and the rounding error of their points."""

@@ -1,10 +1,10 @@
-"""Dynamic time warping on the CPU: many candidates side by side, one per SIMD lane.
+"""Distances under warping on the CPU: many candidates side by side, one per SIMD lane.
 
 The recurrence D(i,j) = c(i,j) + min(D(i-1,j-1), D(i-1,j), D(i,j-1)) cannot be vectorised along a
 row, but different candidates do not depend on each other. A *group* holds LANES candidates
 point by point (`pack`), and the innermost loop runs over them. Columns go in strips of WIDTH, so
 that the row of a strip stays in the first-level cache whatever the lengths; the right edge of
-a strip is kept for the next one.
+a strip is kept for the next one. A band only shortens the loops over rows and columns.
 
 All sums run in the same order in every kernel here, and without fused multiply-add in float64:
 those values are the certified ones.
@@ -14,9 +14,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 from numba import njit
+
+from .._warping import Warping
 
 __all__ = ["LANES", "block", "pack", "pairs", "path", "path_bytes", "single", "sweep_bytes"]
 
@@ -57,22 +60,24 @@ def pack(values: np.ndarray, lengths: np.ndarray, lanes: int) -> tuple[np.ndarra
     return packed, packed_lengths
 
 
-def _make_sweep(dtype: type, paired: bool, multivariate: bool) -> Callable[..., None]:
+@cache
+def _sweep(
+    dtype: type, paired: bool, multivariate: bool, squared: bool, largest: bool, alignment: str
+) -> Callable[..., None]:
     """Build the kernel that fills LANES warping matrices side by side.
 
     `paired` lanes each have a row series of their own; else one row series meets all lanes.
     """
     lanes, width, inf = LANES[dtype], _WIDTH[dtype], dtype(np.inf)
+    free_columns, free_rows = alignment == "subsequence", alignment == "supersequence"
+    contract = {"contract"} if dtype is np.float32 else False
 
-    @njit(
-        nogil=True,
-        cache=True,
-        error_model="numpy",
-        fastmath={"contract"} if dtype is np.float32 else False,
-    )
-    def sweep(x, x_lengths, y, y_lengths, out, cancel):
-        # x: (n, C, 1 or lanes), y: (m, C, lanes), out: (lanes,) accumulated costs
+    @njit(nogil=True, cache=True, error_model="numpy", fastmath=contract)
+    def sweep(x, x_lengths, y, y_lengths, radius, limit, out, cancel):
+        # x: (n, C, 1 or lanes), y: (m, C, lanes), radius: (lanes,), out: (lanes,) accumulated costs
         n, m, n_channels = x_lengths.max(), y_lengths.max(), y.shape[1]
+        reach = radius.max()
+        uniform = radius.min() == reach
         row = np.empty((width + 1, lanes), y.dtype)
         columns = np.empty((width, lanes), y.dtype)
         edge = np.empty((n + 1, lanes), y.dtype)
@@ -83,7 +88,9 @@ def _make_sweep(dtype: type, paired: bool, multivariate: bool) -> Callable[..., 
         for lane in range(x_lengths.size):
             if x_lengths[lane] > 0:
                 ends[x_lengths[lane] - 1] = 1
-        edge[:] = inf
+        out[:] = inf
+        # edge[i + 1] is D(i, start - 1), with the border above the first row in front
+        edge[:] = 0 if free_rows else inf
         edge[0, :] = 0
         for start in range(0, m, width):
             if cancel[0]:
@@ -92,59 +99,92 @@ def _make_sweep(dtype: type, paired: bool, multivariate: bool) -> Callable[..., 
             for j in range(w):
                 for lane in range(lanes):
                     columns[j, lane] = y[start + j, 0, lane]
-            row[:] = inf
+            first = max(0, start - reach)
+            row[:] = 0 if free_columns else inf
             for lane in range(lanes):
-                row[0, lane] = edge[0, lane]
-                edge[0, lane] = inf
-            for i in range(n):
+                row[0, lane] = edge[first, lane]
+                edge[0, lane] = 0 if free_columns else inf
+            for i in range(first, min(n, start + w + reach)):
+                j_first, j_stop = max(0, i - reach - start), min(w, i + reach + 1 - start)
                 for lane in range(lanes):
-                    diagonal[lane] = row[0, lane]
+                    diagonal[lane] = row[j_first, lane]
                     row[0, lane] = edge[i + 1, lane]
-                    left[lane] = edge[i + 1, lane]
+                    left[lane] = edge[i + 1, lane] if j_first == 0 else inf
                 point = x[i, 0, 0]
-                for j in range(w):
+                for j in range(j_first, j_stop):
                     if multivariate:
                         for lane in range(lanes):
                             d = x[i, 0, lane if paired else 0] - columns[j, lane]
-                            cost[lane] = d * d
+                            cost[lane] = d * d if squared else abs(d)
                         for c in range(1, n_channels):
                             for lane in range(lanes):
                                 d = x[i, c, lane if paired else 0] - y[start + j, c, lane]
-                                cost[lane] += d * d
+                                cost[lane] += d * d if squared else abs(d)
                     for lane in range(lanes):
                         up = row[j + 1, lane]
                         best = up if up < diagonal[lane] else diagonal[lane]
                         best = best if best < left[lane] else left[lane]
                         if multivariate:
-                            value = cost[lane] + best
+                            here = cost[lane]
                         else:
                             d = (x[i, 0, lane] if paired else point) - columns[j, lane]
-                            value = d * d + best
+                            here = d * d if squared else abs(d)
+                        if largest:
+                            value = here if here > best else best
+                        else:
+                            value = here + best
                         diagonal[lane] = up
                         left[lane] = value
                         row[j + 1, lane] = value
-                for lane in range(lanes):
-                    edge[i + 1, lane] = left[lane]
-                if ends[i]:
+                    if not uniform:
+                        for lane in range(lanes):
+                            if abs(i - start - j) > radius[lane]:
+                                left[lane] = inf
+                                row[j + 1, lane] = inf
+                if j_stop == w:
+                    for lane in range(lanes):
+                        edge[i + 1, lane] = left[lane]
+                else:
+                    for lane in range(lanes):
+                        edge[i + 1, lane] = inf
+                if free_rows:
                     for lane in range(lanes):
                         j = y_lengths[lane] - 1 - start
-                        ends_here = x_lengths[lane if paired else 0] - 1 == i
-                        if ends_here and 0 <= j < w:
+                        inside = i < x_lengths[lane if paired else 0]
+                        if inside and 0 <= j < w and row[j + 1, lane] < out[lane]:
                             out[lane] = row[j + 1, lane]
+                elif ends[i]:
+                    for lane in range(lanes):
+                        if x_lengths[lane if paired else 0] - 1 == i:
+                            j = y_lengths[lane] - 1 - start
+                            if free_columns:
+                                for k in range(min(j + 1, w)):
+                                    if row[k + 1, lane] < out[lane]:
+                                        out[lane] = row[k + 1, lane]
+                            elif 0 <= j < w:
+                                out[lane] = row[j + 1, lane]
+            # every path crosses the edge: beyond the limit, nothing below it can follow
+            if limit < inf and start + w < m and not free_columns and not free_rows:
+                hopeless = True
+                for lane in range(lanes):
+                    least = inf
+                    for i in range(first, min(n, start + w + reach)):
+                        least = edge[i + 1, lane] if edge[i + 1, lane] < least else least
+                    if least <= limit and y_lengths[lane] > start + w:
+                        hopeless = False
+                        break
+                if hopeless:
+                    return
 
     return sweep
 
 
-_SWEEP = {
-    (dtype, paired, multivariate): _make_sweep(dtype, paired, multivariate)
-    for dtype, paired in ((np.float64, False), (np.float32, False), (np.float64, True))
-    for multivariate in (False, True)
-}
+@cache
+def _block_kernel(*options: object) -> Callable[..., None]:
+    sweep = _sweep(*options)
 
-
-def _make_block(sweep: Callable[..., None]) -> Callable[..., None]:
     @njit(nogil=True, cache=True)
-    def block_kernel(x, x_lengths, y, y_lengths, out, cancel):
+    def block_kernel(x, x_lengths, y, y_lengths, radius, limits, out, cancel):
         lanes = y.shape[3]
         for group in range(y.shape[0]):
             for i in range(x.shape[0]):
@@ -153,6 +193,8 @@ def _make_block(sweep: Callable[..., None]) -> Callable[..., None]:
                     x_lengths[i : i + 1],
                     y[group],
                     y_lengths[group],
+                    radius[min(i, radius.shape[0] - 1), group],
+                    limits[i],
                     out[i, group * lanes : (group + 1) * lanes],
                     cancel,
                 )
@@ -160,17 +202,25 @@ def _make_block(sweep: Callable[..., None]) -> Callable[..., None]:
     return block_kernel
 
 
-def _make_pairs(sweep: Callable[..., None]) -> Callable[..., None]:
+@cache
+def _pairs_kernel(*options: object) -> Callable[..., None]:
+    sweep = _sweep(*options)
+
     @njit(nogil=True, cache=True)
-    def pairs_kernel(x, x_lengths, y, y_lengths, out, cancel):
+    def pairs_kernel(x, x_lengths, y, y_lengths, radius, out, cancel):
         for group in range(y.shape[0]):
-            sweep(x[group], x_lengths[group], y[group], y_lengths[group], out[group], cancel)
+            sweep(
+                x[group],
+                x_lengths[group],
+                y[group],
+                y_lengths[group],
+                radius[group],
+                np.inf,
+                out[group],
+                cancel,
+            )
 
     return pairs_kernel
-
-
-_BLOCK = {key: _make_block(sweep) for key, sweep in _SWEEP.items() if not key[1]}
-_PAIRS = {key: _make_pairs(sweep) for key, sweep in _SWEEP.items() if key[1]}
 
 
 def block(
@@ -178,7 +228,9 @@ def block(
     x_lengths: np.ndarray,
     packed: np.ndarray,
     packed_lengths: np.ndarray,
+    warping: Warping,
     cancel: np.ndarray,
+    limits: np.ndarray | None = None,
 ) -> np.ndarray:
     """Accumulated costs of every row series against every lane.
 
@@ -190,18 +242,32 @@ def block(
         Their lengths.
     packed, packed_lengths : ndarray
         Column series from `pack`.
+    warping : Warping
+        Options of the distance.
     cancel : ndarray of shape (1,), uint8
         Turns 1 to stop early.
+    limits : ndarray of shape (n_rows,) or None
+        Accumulated costs above which a row may leave infinity instead of the value.
 
     Returns
     -------
     ndarray of shape (n_rows, n_groups * lanes)
-        Squared distances.
+        Accumulated costs.
     """
-    out = np.zeros((x.shape[0], packed.shape[0] * packed.shape[3]), packed.dtype)
-    kernel = _BLOCK[packed.dtype.type, False, x.shape[1] > 1]
+    dtype = packed.dtype.type
+    out = np.empty((x.shape[0], packed.shape[0] * packed.shape[3]), dtype)
+    if limits is None:
+        limits = np.full(x.shape[0], np.inf, dtype)
+    # one radius for every lane, by row series only where their lengths differ
+    longest = packed_lengths.max(axis=1, keepdims=True)
+    lengths = np.where(packed_lengths > 0, packed_lengths, longest)
+    distinct = x_lengths if x_lengths.min() != x_lengths.max() else x_lengths[:1]
+    radius = warping.radius(distinct[:, None, None], lengths)
+    kernel = _block_kernel(
+        dtype, False, x.shape[1] > 1, warping.squared, warping.largest, warping.alignment
+    )
     rows = np.ascontiguousarray(x.transpose(0, 2, 1))[..., None]
-    kernel(rows, x_lengths, packed, packed_lengths, out, cancel)
+    kernel(rows, x_lengths, packed, packed_lengths, radius, limits, out, cancel)
     return out
 
 
@@ -210,6 +276,7 @@ def pairs(
     x_lengths: np.ndarray,
     y: np.ndarray,
     y_lengths: np.ndarray,
+    warping: Warping,
     cancel: np.ndarray,
 ) -> np.ndarray:
     """Certified accumulated costs of series i of `x` against series i of `y`.
@@ -220,124 +287,185 @@ def pairs(
         Series.
     x_lengths, y_lengths : ndarray of shape (n_pairs,)
         Their lengths.
+    warping : Warping
+        Options of the distance.
     cancel : ndarray of shape (1,), uint8
         Turns 1 to stop early.
 
     Returns
     -------
     ndarray of shape (n_pairs,)
-        Squared distances.
+        Accumulated costs.
     """
     lanes = LANES[np.float64]
     x_packed, x_packed_lengths = pack(x, x_lengths, lanes)
     y_packed, y_packed_lengths = pack(y, y_lengths, lanes)
-    out = np.zeros((y_packed.shape[0], lanes))
-    kernel = _PAIRS[np.float64, True, x.shape[1] > 1]
-    kernel(x_packed, x_packed_lengths, y_packed, y_packed_lengths, out, cancel)
+    n = np.where(x_packed_lengths > 0, x_packed_lengths, x_packed_lengths[:, :1])
+    m = np.where(y_packed_lengths > 0, y_packed_lengths, y_packed_lengths[:, :1])
+    out = np.empty((y_packed.shape[0], lanes))
+    kernel = _pairs_kernel(
+        np.float64, True, x.shape[1] > 1, warping.squared, warping.largest, warping.alignment
+    )
+    kernel(
+        x_packed,
+        x_packed_lengths,
+        y_packed,
+        y_packed_lengths,
+        warping.radius(n, m),
+        out,
+        cancel,
+    )
     return out.ravel()[: len(x)]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def single(x, y, cancel):
+def single(x: np.ndarray, y: np.ndarray, warping: Warping, cancel: np.ndarray) -> float:
     """Certified accumulated cost of one pair, without lanes: for work too small to fill them.
 
-    `x` and `y` have shape (n_channels, n_timepoints) and no padding.
+    Parameters
+    ----------
+    x, y : ndarray of shape (n_channels, n_timepoints)
+        Series.
+    warping : Warping
+        Options of the distance.
+    cancel : ndarray of shape (1,), uint8
+        Turns 1 to stop early.
+
+    Returns
+    -------
+    float
+        The accumulated cost.
     """
-    n, m = x.shape[1], y.shape[1]
-    row = np.full(m + 1, np.inf)
-    row[0] = 0.0
-    for i in range(n):
-        if cancel[0]:
-            return 0.0
-        _next_row(x, i, y, row)
-    return row[m]
+    return _scan(x, y, *_options(warping, x, y), cancel)[0]
+
+
+def _options(warping: Warping, x: np.ndarray, y: np.ndarray) -> tuple[int, bool, bool, bool, bool]:
+    return (
+        int(warping.radius(x.shape[1], y.shape[1])),
+        warping.squared,
+        warping.largest,
+        warping.alignment == "subsequence",
+        warping.alignment == "supersequence",
+    )
 
 
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
-def _next_row(x, i, y, row):
+def _next_row(x, i, y, row, radius, squared, largest, free_rows):
     """Turn row i - 1 of the warping matrix, with its border in front, into row i."""
-    diagonal = row[0]
-    row[0] = np.inf
-    left = np.inf
-    for j in range(y.shape[1]):
-        cost = (x[0, i] - y[0, j]) ** 2
+    first, stop = max(0, i - radius), min(y.shape[1], i + radius + 1)
+    diagonal = row[first]
+    row[first] = np.inf
+    if first == 0 and free_rows:
+        row[0] = 0.0
+    left = row[first]
+    for j in range(first, stop):
+        d = x[0, i] - y[0, j]
+        cost = d * d if squared else abs(d)
         for c in range(1, x.shape[0]):
-            cost += (x[c, i] - y[c, j]) ** 2
+            d = x[c, i] - y[c, j]
+            cost += d * d if squared else abs(d)
         up = row[j + 1]
         best = up if up < diagonal else diagonal
         best = best if best < left else left
-        left = cost + best
+        left = (cost if cost > best else best) if largest else cost + best
         row[j + 1] = left
         diagonal = up
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _traceback(x, y, step, cancel):
+def _scan(x, y, radius, squared, largest, free_columns, free_rows, cancel):
+    """Accumulated cost, and the cell in which the best path ends (the first of equals)."""
     n, m = x.shape[1], y.shape[1]
-    n_blocks = (n + step - 1) // step
-    marks = np.empty((n_blocks, m + 1))
-    row = np.full(m + 1, np.inf)
+    row = np.full(m + 1, 0.0 if free_columns else np.inf)
     row[0] = 0.0
+    best, end = np.inf, 0
     for i in range(n):
-        if i % step == 0:
-            marks[i // step] = row
+        if cancel[0]:
+            break
+        _next_row(x, i, y, row, radius, squared, largest, free_rows)
+        if free_rows and row[m] < best:
+            best, end = row[m], i
+    if free_rows:
+        return best, end, m - 1
+    if free_columns:
+        for j in range(m):
+            if row[j + 1] < best:
+                best, end = row[j + 1], j
+        return best, n - 1, end
+    return row[m], n - 1, m - 1
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _traceback(x, y, step, radius, squared, largest, free_columns, free_rows, cancel):
+    total, i, j = _scan(x, y, radius, squared, largest, free_columns, free_rows, cancel)
+    m = y.shape[1]
+    n_blocks = i // step + 1
+    marks = np.empty((n_blocks, m + 1))
+    row = np.full(m + 1, 0.0 if free_columns else np.inf)
+    row[0] = 0.0
+    for r in range(i + 1):
+        if r % step == 0:
+            marks[r // step] = row
         if cancel[0]:
             return np.empty((0, 2), np.int64), 0.0
-        _next_row(x, i, y, row)
-    total = row[m]
+        _next_row(x, r, y, row, radius, squared, largest, free_rows)
     rows = np.empty((step + 1, m + 1))
-    path = np.empty((n + m - 1, 2), np.int64)
-    i, j, length = n - 1, m - 1, 0
-    for block_index in range(n_blocks - 1, -1, -1):
-        first = block_index * step
+    path = np.empty((i + j + 1, 2), np.int64)
+    length = 0
+    for index in range(n_blocks - 1, -1, -1):
+        first = index * step
         if i < first:
             continue
         if cancel[0]:
             return np.empty((0, 2), np.int64), 0.0
-        rows[0] = marks[block_index]
+        rows[0] = marks[index]
         for r in range(i - first + 1):
             rows[r + 1] = rows[r]
-            _next_row(x, first + r, y, rows[r + 1])
+            _next_row(x, first + r, y, rows[r + 1], radius, squared, largest, free_rows)
         while i >= first:
             path[length, 0], path[length, 1] = i, j
             length += 1
-            if i == 0 and j == 0:
+            if (i == 0 and (j == 0 or free_columns)) or (j == 0 and free_rows):
                 i = -1
                 break
             # rows[k] is matrix row first + k - 1, shifted by one column for its border
             above, same = rows[i - first], rows[i - first + 1]
-            if above[j] <= above[j + 1] and above[j] <= same[j]:
+            if i > 0 and j > 0 and above[j] <= above[j + 1] and above[j] <= same[j]:
                 i -= 1
                 j -= 1
-            elif above[j + 1] <= same[j]:
+            elif i > 0 and (j == 0 or above[j + 1] <= same[j]):
                 i -= 1
             else:
                 j -= 1
     return path[:length][::-1].copy(), total
 
 
-def path(x: np.ndarray, y: np.ndarray, cancel: np.ndarray) -> tuple[np.ndarray, float]:
+def path(
+    x: np.ndarray, y: np.ndarray, warping: Warping, cancel: np.ndarray
+) -> tuple[np.ndarray, float]:
     """Best warping path of one pair, in O(m sqrt(n)) memory.
 
     Every sqrt(n)-th row of the warping matrix is kept on the way up; on the way back the rows
     between two of them are filled in once more. Of equally good steps back the diagonal comes
-    first, then the step to the row above.
+    first, then the step to the row above; of equally good ends the first.
 
     Parameters
     ----------
     x, y : ndarray of shape (n_channels, n_timepoints)
         Series.
+    warping : Warping
+        Options of the distance.
     cancel : ndarray of shape (1,), uint8
         Turns 1 to stop early.
 
     Returns
     -------
     path : ndarray of shape (n_steps, 2), int64
-        Matched points, from (0, 0) on.
+        Matched points, in order.
     cost : float
         Certified accumulated cost.
     """
-    return _traceback(x, y, max(1, math.isqrt(x.shape[1])), cancel)
+    step = max(1, math.isqrt(x.shape[1]))
+    return _traceback(x, y, step, *_options(warping, x, y), cancel)
 
 
 def sweep_bytes(n_pairs: int, n: int) -> int:

@@ -1,0 +1,104 @@
+"""`Warping`: which warping paths are allowed, and what they cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+
+import numpy as np
+
+__all__ = ["Warping"]
+
+_CHOICES = {
+    "metric": ("dtw", "dog_keeper"),
+    "cost": ("squared", "absolute"),
+    "alignment": ("global", "subsequence", "supersequence"),
+}
+
+
+@dataclass(frozen=True)
+class Warping:
+    """Options of a distance under warping.
+
+    Parameters
+    ----------
+    metric : {"dtw", "dog_keeper"}, default "dtw"
+        Whether the costs along a path are added, or the largest counts.
+    cost : {"squared", "absolute"}, default "squared"
+        Cost of matching two points, summed over channels. The distance is the square root of the
+        accumulated squared costs, or the accumulated absolute costs themselves.
+    window : int, float or None, default None
+        Sakoe-Chiba band: matched points are at most so far apart. A float is a fraction of the
+        longer series, rounded up (as the UCR archive does); None is no limit.
+    alignment : {"global", "subsequence", "supersequence"}, default "global"
+        Whether both series are matched in full; or the first to a contiguous part of the second;
+        or the second to a contiguous part of the first.
+
+    Raises
+    ------
+    ValueError
+        If an option has another value, or a window comes with an alignment that has no band.
+    """
+
+    metric: str = "dtw"
+    cost: str = "squared"
+    window: float | None = None
+    alignment: str = "global"
+
+    def __post_init__(self) -> None:
+        for name, choices in _CHOICES.items():
+            value = getattr(self, name)
+            if value not in choices:
+                raise ValueError(f"{name}={value!r} is not one of {', '.join(map(repr, choices))}.")
+        window = self.window
+        if window is None:
+            return
+        if isinstance(window, bool) or not isinstance(window, Real):
+            raise ValueError(f"window={window!r} is not a number of points, a fraction, or None.")
+        if isinstance(window, Integral):
+            if window < 0:
+                raise ValueError(f"window={window} is negative: give 0 or more points.")
+        elif not 0 <= window <= 1:
+            raise ValueError(
+                f"window={window} is not a fraction between 0 and 1; give an int for points."
+            )
+        if self.alignment != "global":
+            raise ValueError(
+                f"window={window} does not go with alignment={self.alignment!r}: a band needs the "
+                "ends of both series matched."
+            )
+
+    @property
+    def squared(self) -> bool:
+        """Whether costs are squared, and the distance a square root."""
+        return self.cost == "squared"
+
+    @property
+    def largest(self) -> bool:
+        """Whether the largest cost of a path counts instead of the sum."""
+        return self.metric == "dog_keeper"
+
+    def radius(self, n: np.ndarray | int, m: np.ndarray | int) -> np.ndarray:
+        """Half width of the band for series of n and m points, widened to their difference."""
+        n, m = np.asarray(n, np.int64), np.asarray(m, np.int64)
+        if self.window is None:
+            return n + m
+        if isinstance(self.window, Integral):
+            points = np.int64(self.window)
+        else:
+            points = np.ceil(self.window * np.maximum(n, m) - 1e-9).astype(np.int64)
+        return np.maximum(points, np.abs(n - m))
+
+    def cells(self, n: int, m: int) -> int:
+        """About how many cells of a warping matrix lie in the band."""
+        return max(1, n * min(m, 2 * int(self.radius(n, m)) + 1))
+
+    def distance(self, accumulated: np.ndarray) -> np.ndarray:
+        """Turn accumulated costs into distances."""
+        return np.sqrt(accumulated, dtype=np.float64) if self.squared else np.float64(accumulated)
+
+    def steps(self, n: int, m: int) -> int:
+        """Points of the longest path whose costs are added; 1 where only the largest counts."""
+        if self.largest:
+            return 1
+        return n + m - 1

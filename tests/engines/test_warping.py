@@ -1,0 +1,149 @@
+"""All options of a distance under warping: engines against the oracle, and what must hold."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from itertools import product
+
+import numpy as np
+import pytest
+import reference
+from numpy.testing import assert_array_equal
+
+from skts.engines import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, Warping, run
+
+OPTIONS = [
+    Warping(metric, cost, window, alignment)
+    for metric, cost in product(("dtw", "dog_keeper"), ("squared", "absolute"))
+    for window, alignment in (
+        (None, "global"),
+        (0, "global"),
+        (2, "global"),
+        (0.3, "global"),
+        (None, "subsequence"),
+        (None, "supersequence"),
+    )
+]
+
+
+def listed(series):
+    return [reference.unpadded(series, i) for i in range(len(series))]
+
+
+@pytest.mark.parametrize("warping", OPTIONS, ids=str)
+@pytest.mark.parametrize(
+    ("n", "m", "channels", "shortest"),
+    [(1, 1, 1, None), (9, 9, 1, None), (7, 70, 1, None), (40, 12, 1, 5), (11, 8, 2, 3)],
+)
+def test_matrix_and_neighbors_have_the_bits_of_the_oracle(
+    engine, make_series, warping, n, m, channels, shortest
+):
+    rows, cols = (
+        make_series(3, n, channels, shortest=shortest),
+        make_series(35, m, channels, shortest=shortest),
+    )
+    expected = reference.pairwise_dtw(listed(rows), listed(cols), **asdict(warping))
+    assert_array_equal(run(DTWMatrix(rows, cols, warping), engine=engine), expected)
+    nearest = reference.nearest(expected, 3)
+    for precision in ("auto", "float64"):
+        work = DTWNeighbors(rows, cols, 3, precision=precision, warping=warping)
+        found = run(work, engine=engine)
+        assert_array_equal(found.indices, nearest[1])
+        assert_array_equal(found.distances, nearest[0])
+    pairs = np.array([[i % 3, (7 * i) % 35] for i in range(40)])
+    assert_array_equal(
+        run(DTWPairs(rows, cols, pairs, warping), engine=engine), expected[pairs[:, 0], pairs[:, 1]]
+    )
+
+
+@pytest.mark.parametrize("warping", OPTIONS, ids=str)
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 5), (6, 1), (12, 12), (9, 17), (17, 9)])
+def test_path(make_series, warping, n, m):
+    x, y = make_series(1, n), make_series(1, m)
+    path, distance = run(DTWPath(x, y, warping), engine="numba")
+    expected, expected_distance = reference.dtw_path(x.values[0], y.values[0], **asdict(warping))
+    assert distance == expected_distance
+    assert_array_equal(path, expected)
+
+
+@pytest.mark.parametrize("warping", OPTIONS, ids=str)
+@pytest.mark.parametrize("length", [33, 130, 300])
+def test_long_series_on_both_engines(fast_engine, make_series, warping, length):
+    rows, cols = make_series(3, length, shortest=length // 2), make_series(40, length)
+    expected = run(DTWMatrix(rows, cols, warping), engine="numba")
+    check = reference.dtw(reference.unpadded(rows, 1), cols.values[5], **asdict(warping))
+    assert expected[1, 5] == check
+    assert_array_equal(run(DTWMatrix(rows, cols, warping), engine=fast_engine), expected)
+    found = run(DTWNeighbors(rows, cols, 2, warping=warping), engine=fast_engine)
+    assert_array_equal(found.indices, reference.nearest(expected, 2)[1])
+
+
+@pytest.mark.parametrize("cost", ["squared", "absolute"])
+def test_what_must_hold(make_series, cost):
+    X = make_series(25, 20)
+
+    def matrix(**options):
+        return run(DTWMatrix(X, X, Warping(cost=cost, **options)), engine="numba")
+
+    dtw, keeper = matrix(), matrix(metric="dog_keeper")
+    # a wider band allows more paths; window 0 is the Euclidean (or city-block) distance
+    previous = matrix(window=0)
+    difference = np.abs(X.values[:, None, 0] - X.values[None, :, 0])
+    lockstep = np.sqrt((difference**2).sum(-1)) if cost == "squared" else difference.sum(-1)
+    np.testing.assert_allclose(previous, lockstep, rtol=1e-12, atol=1e-12)
+    for window in (1, 3, 8, 19):
+        band = matrix(window=window)
+        assert np.all(band <= previous)
+        previous = band
+    assert_array_equal(previous, dtw)
+    assert np.all(keeper <= dtw)
+    assert_array_equal(keeper, keeper.T)
+    # triangle inequality of the dog-keeper distance, for every triple
+    assert np.all(keeper[:, None, :] <= (keeper[:, :, None] + keeper[None, :, :]) * (1 + 1e-12))
+    for metric, whole in (("dtw", dtw), ("dog_keeper", keeper)):
+        for alignment in ("subsequence", "supersequence"):
+            assert np.all(matrix(metric=metric, alignment=alignment) <= whole)
+        sub = matrix(metric=metric, alignment="subsequence")
+        assert_array_equal(sub.T, matrix(metric=metric, alignment="supersequence"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"metric": "lcss"}, "metric='lcss' is not one of 'dtw', 'dog_keeper'"),
+        ({"cost": "cubic"}, "cost='cubic' is not one of"),
+        ({"alignment": "local"}, "alignment='local' is not one of"),
+        ({"window": -1}, "window=-1 is negative"),
+        ({"window": 1.5}, "window=1.5 is not a fraction"),
+        ({"window": True}, "window=True is not a number"),
+        ({"window": "wide"}, "window='wide' is not a number"),
+        ({"window": 3, "alignment": "subsequence"}, "window=3 does not go with"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        Warping(**options)
+
+
+@pytest.mark.parametrize(
+    ("window", "n", "m", "radius"),
+    [(None, 5, 7, 12), (0, 5, 5, 0), (0, 5, 9, 4), (3, 9, 9, 3), (0.1, 128, 128, 13)]
+    + [(0.04, 150, 150, 6), (0.07, 100, 100, 7), (1.0, 8, 8, 8), (0.0, 8, 8, 0)],
+)
+def test_radius(window, n, m, radius):
+    assert Warping(window=window).radius(n, m) == radius
+    expected = reference.band_radius(window, n, m)
+    assert radius == (n + m if expected is None else expected)
+
+
+def test_options_travel_with_parts(make_series):
+    warping = Warping("dog_keeper", "absolute")
+    X = make_series(3, 5)
+    from skts.engines import Tile
+
+    tile = Tile(0, 2, 0, 3)
+    pairs = np.array([[0, 1], [2, 2]])
+    for work in (DTWMatrix(X, X, warping), DTWPairs(X, X, pairs, warping)):
+        assert work.part(tile).warping == warping
+    work = replace(DTWNeighbors(X, X, 1), warping=warping)
+    assert work.part(tile).warping == warping
