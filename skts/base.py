@@ -101,7 +101,14 @@ def _pad(X: list[ArrayLike], input_name: str) -> np.ndarray:
     for row, x in enumerate(X):
         name = f"series {row} of {input_name}"
         array = check_array(
-            x, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, input_name=name
+            x,
+            dtype=np.float64,
+            ensure_2d=False,
+            allow_nd=True,
+            ensure_all_finite=False,
+            ensure_min_samples=0,
+            ensure_min_features=0,
+            input_name=name,
         )
         if array.ndim not in (1, 2):
             raise ValueError(

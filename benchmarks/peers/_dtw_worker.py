@@ -117,7 +117,7 @@ class Dtaidistance:
 
 
 class Tsdistances:
-    """Gives sums, not their roots; a band is a fraction of the length. It has no classifier."""
+    """Gives sums; a band is a fraction of the length, rounded up. It has no classifier."""
 
     def pairwise(self, X, Y, threads, **window):
         from tsdistances import dtw_distance
@@ -128,7 +128,7 @@ class Tsdistances:
         return y[np.argmin(self.pairwise(Z, X, threads, **window), axis=1)]
 
     def window(self, radius, length):
-        return {} if radius is None else {"band": (radius + 0.5) / length}
+        return {} if radius is None else {"band": max(0.0, (radius - 0.5) / length)}
 
 
 LIBRARIES = {

@@ -89,7 +89,10 @@ class DTWNearestNeighbor(
     Notes
     -----
     `transform` of the training series themselves gives 0 for their own class: a model trained on
-    that has seen its answers. Use ``cross_val_predict(estimator, X, y, method="transform")``.
+    that has seen its answers. Transform each fold with a model of the others::
+
+        for train, test in StratifiedKFold(5).split(X, y):
+            Z[test] = clone(model).fit(X[train], y[train]).transform(X[test])
 
     References
     ----------

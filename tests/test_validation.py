@@ -1,0 +1,179 @@
+"""One validator: every accepted form, and one clear sentence for everything else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from numpy.testing import assert_array_equal
+
+from skts import DTWNearestNeighbor
+from skts.base import check_series
+
+
+def test_two_dimensions_are_one_channel():
+    X = np.arange(6.0).reshape(2, 3)
+    series = check_series(X)
+    assert_array_equal(series.values, X[:, None, :])
+    assert_array_equal(series.lengths, [3, 3])
+    assert np.shares_memory(series.values, X)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.int64, bool])
+def test_other_types_become_float64(dtype):
+    series = check_series(np.array([[0, 1, 1]], dtype))
+    assert series.values.dtype == np.float64
+    assert_array_equal(series.values, [[[0.0, 1.0, 1.0]]])
+
+
+def test_three_dimensions():
+    X = np.arange(24.0).reshape(2, 3, 4)
+    assert_array_equal(check_series(X).values, X)
+    assert_array_equal(check_series(X.tolist()).values, X)
+
+
+def test_a_nested_list_of_one_length_is_an_array():
+    assert_array_equal(check_series([[1, 2], [3, 4]]).values, [[[1, 2]], [[3, 4]]])
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        [np.array([1.0, 2.0, 3.0]), np.array([4.0])],
+        [[1, 2, 3], [4]],
+        (np.array([1, 2, 3]), [4]),
+        np.array([[1, 2, 3], [4, np.nan, np.nan]]),
+        [np.array([1.0, 2.0, 3.0]), np.array([4.0, np.nan])],
+    ],
+)
+def test_unequal_lengths(X):
+    series = check_series(X)
+    assert_array_equal(series.lengths, [3, 1])
+    assert_array_equal(series.values, [[[1, 2, 3]], [[4, 0, 0]]])
+
+
+def test_a_list_of_arrays_with_channels():
+    series = check_series([np.ones((2, 4)), np.zeros((2, 3))])
+    assert series.values.shape == (2, 2, 4)
+    assert_array_equal(series.lengths, [4, 3])
+
+
+def test_input_is_not_written_to():
+    X = np.array([[1.0, 2.0, np.nan]])
+    check_series(X)
+    assert np.isnan(X[0, 2])
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ([[1.0, np.nan, 2.0], [1, 2, 3]], r"contains NaN at series 0, time point 1; NaN is accept"),
+        ([[1, 2, 3], [np.nan, 1, 2]], "contains NaN at series 1, time point 0"),
+        ([[1, 2], [np.nan, np.nan]], "contains only NaN in series 1"),
+        ([[1, 2], [3, np.inf]], r"contains infinity \(inf\) at series 1, time point 1"),
+        ([[1, 2], [-np.inf, 3]], r"infinity \(inf\) at series 1, time point 0"),
+        ([[1, 2], [3, 1e200]], "contains 1e.200 at series 1, time point 1.* overflow"),
+        (np.full((2, 2, 2), np.inf), r"series 0, time point 0, channel 0"),
+        (np.zeros((2, 2, 2, 2)), "has 4 dimensions"),
+        ([1.0, 2.0], "Reshape your data"),
+        (np.zeros((0, 3)), "0 sample"),
+        (np.zeros((3, 0)), "0 feature"),
+        (np.zeros((3, 0, 2)), r"shape \(3, 0, 2\)"),
+        ([np.zeros(3), np.zeros(0)], "series 1 of X is empty"),
+        ([np.zeros((2, 3)), np.zeros((3, 3))], "series 1 of X has 3 channels where series 0 has 2"),
+        ([np.zeros((1, 2, 3))], "series 0 of X has 3 dimensions"),
+        (np.array([[1 + 1j, 2]]), "Complex data not supported"),
+        ([["a", "b"]], "could not convert string to float"),
+    ],
+)
+def test_bad_input(X, message):
+    with pytest.raises(ValueError, match=message):
+        check_series(X)
+
+
+def test_sparse_input():
+    with pytest.raises(TypeError, match="Sparse data was passed"):
+        check_series(scipy.sparse.eye(3).tocsr())
+
+
+def test_one_length_on_request():
+    with pytest.raises(ValueError, match=r"Series 1 of X has 1 time points where series 0 has 3"):
+        check_series([[1, 2, 3], [4]], equal_length=True)
+
+
+def test_a_read_only_memory_map_is_kept_by_reference(tmp_path):
+    path = tmp_path / "X.npy"
+    np.save(path, np.arange(12.0).reshape(4, 3))
+    X = np.load(path, mmap_mode="r")
+    model = DTWNearestNeighbor(engine="numba").fit(X, [0, 0, 1, 1])
+    assert np.shares_memory(model._series.values, X)
+    assert_array_equal(model.predict(X), [0, 0, 1, 1])
+
+
+def test_the_fitted_copy_is_private_and_read_only():
+    X = np.random.default_rng(0).normal(size=(6, 5))
+    model = DTWNearestNeighbor(engine="numba").fit(X, [0, 1] * 3)
+    before = model.kneighbors(X[:2])
+    queries = X[:2].copy()
+    X[:] = 0
+    after = model.kneighbors(queries)
+    assert_array_equal(before[0], after[0])
+    with pytest.raises(ValueError, match="read-only"):
+        model._series.values[0] = 1
+
+
+def test_data_frames_and_their_columns():
+    frame = pd.DataFrame(np.arange(16.0).reshape(4, 4), columns=["a", "b", "c", "d"])
+    model = DTWNearestNeighbor(engine="numba").fit(frame, [0, 1, 0, 1])
+    assert_array_equal(model.feature_names_in_, ["a", "b", "c", "d"])
+    assert_array_equal(model.predict(frame), [0, 1, 0, 1])
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frame[["b", "a", "c", "d"]])
+
+
+def test_widths_and_channels_later_on():
+    model = DTWNearestNeighbor(engine="numba").fit(np.eye(4), [0, 1, 0, 1])
+    assert (model.n_features_in_, model.n_channels_) == (4, 1)
+    with pytest.raises(ValueError, match="X has 3 features, but DTWNearestNeighbor is expecting 4"):
+        model.predict(np.eye(3))
+    assert model.predict([np.zeros(7)]).shape == (1,)
+    assert model.predict(np.zeros((1, 1, 9))).shape == (1,)
+    with pytest.raises(ValueError, match="X has 2 channels, but DTWNearestNeighbor is expecting 1"):
+        model.predict(np.zeros((1, 2, 4)))
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        (np.array([[1.0, np.nan, 2.0]] * 4), [0, 1, 0, 1]),
+        (np.eye(4), [0, 1, 0]),
+        (np.eye(4), None),
+        (np.eye(4), [0.5, 1.5, 0.1, 0.2]),
+        (np.eye(4), [0, 1, np.nan, 1]),
+        ([np.zeros(3), np.zeros(0)], [0, 1]),
+    ],
+)
+def test_a_failing_fit_leaves_the_estimator_as_it_was(bad):
+    model = DTWNearestNeighbor(engine="numba").fit(np.eye(5), [0, 1, 2, 1, 0])
+    before = dict(vars(model))
+    with pytest.raises(ValueError):
+        model.fit(*bad)
+    after = vars(model)
+    assert before.keys() == after.keys()
+    assert all(before[name] is after[name] for name in before)
+
+
+def test_a_failing_first_fit_leaves_nothing():
+    model = DTWNearestNeighbor()
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit([[np.nan, 1.0]], [0])
+    assert vars(model) == before
+
+
+def test_refit_on_a_list_forgets_the_width():
+    model = DTWNearestNeighbor(engine="numba").fit(np.eye(4), [0, 1, 0, 1])
+    model.fit([np.zeros(3), np.ones(5)], [0, 1])
+    assert not hasattr(model, "n_features_in_")
+    assert_array_equal(model.predict([np.ones(2), np.zeros(9)]), [1, 0])
