@@ -89,6 +89,13 @@ class Warping:
             points = np.ceil(self.window * np.maximum(n, m) - 1e-9).astype(np.int64)
         return np.maximum(points, np.abs(n - m))
 
+    def largest_radius(self, n: np.ndarray, m: np.ndarray) -> int:
+        """Half width of the widest band among all pairs of lengths from two sets."""
+        longest = int(self.radius(n.max(), m.max()))
+        return max(
+            longest, *map(int, (self.radius(n.max(), m.min()), self.radius(n.min(), m.max())))
+        )
+
     def cells(self, n: int, m: int) -> int:
         """About how many cells of a warping matrix lie in the band."""
         return max(1, n * min(m, 2 * int(self.radius(n, m)) + 1))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from skts.engines import Warping
 from skts.engines.cupy._programs import (
     SEARCH_KERNELS,
+    BandKernel,
     DTWKernel,
-    all_dtw,
+    all_kernels,
     choose_dtw,
     column_counts,
 )
@@ -18,26 +20,43 @@ compile = pytest.importorskip("skts.engines.cupy.compile", reason="NVRTC is not 
 @pytest.mark.parametrize("arch", [75, 80, 90])
 def test_kernels_compile(arch):
     names = [
-        DTWKernel("float", 32, 1, 2, False, 8).name,
-        DTWKernel("float", 8, 3, 2, True, 32).name,
-        DTWKernel("double", 8, 1, 1, True, 32).name,
+        DTWKernel("float", 32, 1, False, True, False, False, False, 8).name,
+        DTWKernel("float", 8, 3, True, False, True, True, False, 32).name,
+        DTWKernel("double", 8, 1, True, True, False, False, True, 32).name,
     ]
     assert compile.compile_program("dtw.cu", names, arch) > 1000
+    names = [BandKernel("float", 8, 1, True, False, 8).name]
+    assert compile.compile_program("band.cu", names, arch) > 1000
     assert compile.compile_program("shortlist.cu", list(SEARCH_KERNELS), arch) > 1000
 
 
 def test_errors_of_the_compiler_are_shown():
     with pytest.raises(RuntimeError, match="dtw.cu for sm_90"):
-        compile.compile_program("dtw.cu", ["dtw<no_such_type, 8, 1, 1, false>"], 90)
+        compile.compile_program(
+            "dtw.cu", ["dtw<no_such_type, 8, 1, 1, false, true, false, false, false>"], 90
+        )
 
 
 @pytest.mark.parametrize("type", ["float", "double"])
 @pytest.mark.parametrize("channels", [1, 3, 50])
 @pytest.mark.parametrize("m", [1, 3, 24, 100, 128, 427, 1023, 1092, 2047, 100_000])
 def test_the_chosen_kernel_covers_the_columns(type, channels, m):
-    kernel = choose_dtw(type, channels, m, m)
+    kernel = choose_dtw(type, channels, m, m, Warping(), 2 * m)
     assert kernel.columns in column_counts(type, channels)
     assert kernel.strips == (kernel.width < m)
     assert not kernel.strips or kernel.group == 32
-    if channels <= 3:
-        assert kernel.name in {k.name for k in all_dtw()}
+    if channels in (1, 3):
+        assert kernel.name in all_kernels()["dtw.cu"]
+
+
+@pytest.mark.parametrize("type", ["float", "double"])
+@pytest.mark.parametrize("channels", [1, 3, 50])
+@pytest.mark.parametrize("reach", [0, 1, 10, 102, 255, 256, 5000])
+def test_the_chosen_kernel_covers_the_band(type, channels, reach):
+    kernel = choose_dtw(type, channels, 10 * reach + 10, 10 * reach + 10, Warping(), reach)
+    if isinstance(kernel, BandKernel):
+        assert kernel.columns * kernel.group >= 2 * reach + 1
+        assert channels == 50 or kernel.name in all_kernels()["band.cu"]
+    else:
+        assert kernel.band
+        assert reach > 100 or channels == 50

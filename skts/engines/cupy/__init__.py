@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..._config import get_config
-from .._certify import Bound, Shortlist, dtw_bound
+from .._certify import Bound, Shortlist
 from .._engine import Engine
 from .._reductions import DTWMatrix, DTWNeighbors, DTWPairs, Reduction, Tile
 from .._series import Series
@@ -122,26 +122,25 @@ class CupyEngine(Engine):
         rescaling = reduction.rescaling if reduction.single else None
         rows = self._on_device(reduction.queries, tile.row, tile.row_stop, rescaling)
         cols = self._on_device(reduction.candidates, tile.col, tile.col_stop, rescaling)
-        estimates = dtw.distances(
-            rows, cols, root=not reduction.single, budget=self.prepared.capacity // 4
-        )
+        estimates = self._distances(reduction, rows, cols, root=not reduction.single)
         bound, scale = Bound(), 1.0
         if reduction.single:
-            scale = reduction.rescaling.scale
-            n_steps = reduction.queries.n_timepoints + reduction.candidates.n_timepoints - 1
-            bound = dtw_bound(
-                n_steps, reduction.candidates.n_channels, rows.error + cols.error, scale
-            )
+            scale, bound = reduction.scale_and_bound(rows.error + cols.error)
         excluded = None if reduction.excluded is None else reduction.excluded[tile.rows] - tile.col
-        return dtw.shortlist(estimates, reduction.n_neighbors, bound, excluded, scale)
+        return dtw.shortlist(
+            estimates,
+            reduction.n_neighbors,
+            bound,
+            excluded,
+            scale,
+            squared=reduction.warping.squared,
+        )
 
     def dtw_matrix(self, reduction: DTWMatrix, tile: Tile, cancel: np.ndarray) -> np.ndarray:
         """A block of the matrix."""
-        from . import dtw
-
         rows = self._on_device(reduction.rows, tile.row, tile.row_stop)
         cols = self._on_device(reduction.cols, tile.col, tile.col_stop)
-        return dtw.distances(rows, cols, root=True, budget=self.prepared.capacity // 4).get()
+        return self._distances(reduction, rows, cols, root=True).get()
 
     def dtw_pairs(self, reduction: DTWPairs, tile: Tile, cancel: np.ndarray) -> np.ndarray:
         """Certified distances of some pairs."""
@@ -153,20 +152,35 @@ class CupyEngine(Engine):
             dtw.device_bytes(len(side), side.n_channels, side.n_timepoints)
             for side in reduction.sides
         )
-        part = reduction
+        part, rows = reduction, tile.rows
         if whole > self.prepared.capacity // 2:
-            part = reduction.part(tile)
-        pairs = cupy.asarray(part.pairs[tile.rows if part is reduction else slice(None)], np.int32)
-        left = self._on_device(part.left, 0, len(part.left))
-        right = self._on_device(part.right, 0, len(part.right))
-        found = dtw.distances(
-            left,
-            right,
-            pairs=cupy.ascontiguousarray(pairs),
-            root=True,
+            part, rows = reduction.part(tile), slice(None)
+        pairs = cupy.asarray(np.ascontiguousarray(part.pairs[rows], np.int32))
+        left, right = (self._on_device(side, 0, len(side)) for side in part.sides)
+        return self._distances(part, left, right, root=True, pairs=pairs).get()
+
+    def _distances(
+        self,
+        reduction: DTWMatrix | DTWNeighbors | DTWPairs,
+        rows: DeviceSeries,
+        cols: DeviceSeries,
+        *,
+        root: bool,
+        pairs: Any = None,
+    ) -> Any:
+        """Launch the kernel for the options of a reduction."""
+        from . import dtw
+
+        left, right = reduction.sides
+        return dtw.distances(
+            rows,
+            cols,
+            reduction.warping,
+            reach=reduction.warping.largest_radius(left.lengths, right.lengths),
+            pairs=pairs,
+            root=root,
             budget=self.prepared.capacity // 4,
         )
-        return found.get()
 
     def _on_device(
         self, series: Series, start: int, stop: int, rescaling: Any = None

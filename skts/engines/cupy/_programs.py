@@ -6,9 +6,21 @@ Imports nothing of CUDA, so that `compile` checks every kernel on a machine with
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import NamedTuple
+from itertools import product
+from typing import ClassVar, NamedTuple
 
-__all__ = ["KERNELS", "OPTIONS", "SEARCH_KERNELS", "DTWKernel", "source"]
+from .._warping import Warping
+
+__all__ = [
+    "KERNELS",
+    "OPTIONS",
+    "SEARCH_KERNELS",
+    "BandKernel",
+    "DTWKernel",
+    "all_kernels",
+    "choose_dtw",
+    "source",
+]
 
 #: Folder of the sources.
 KERNELS = files(__package__) / "kernels"
@@ -34,10 +46,14 @@ class DTWKernel(NamedTuple):
         Columns of a lane, K.
     channels : int
         Channels, C.
-    rows : int
-        Rows in flight in a lane.
     strips : bool
         Whether the column series goes in strips.
+    squared, largest : bool
+        Cost and how costs join, as `Warping` has them.
+    band : bool
+        Whether cells outside a band are masked.
+    sub : bool
+        Whether the row series is matched to a part of the column series.
     group : int
         Lanes of a pair, G; chosen at the launch.
     """
@@ -45,20 +61,63 @@ class DTWKernel(NamedTuple):
     type: str
     columns: int
     channels: int
-    rows: int
     strips: bool
+    squared: bool
+    largest: bool
+    band: bool
+    sub: bool
     group: int
+
+    file: ClassVar[str] = "dtw.cu"
+    pairs: ClassVar[int] = 1
 
     @property
     def name(self) -> str:
         """The C++ name of the instance."""
-        strips = "true" if self.strips else "false"
-        return f"dtw<{self.type}, {self.columns}, {self.channels}, {self.rows}, {strips}>"
+        flags = (self.strips, self.squared, self.largest, self.band, self.sub)
+        flags = ", ".join(str(flag).lower() for flag in flags)
+        rows = rows_in_flight(self.columns)
+        return f"dtw<{self.type}, {self.columns}, {self.channels}, {rows}, {flags}>"
 
     @property
     def width(self) -> int:
         """Columns of a strip."""
         return self.columns * self.group
+
+
+class BandKernel(NamedTuple):
+    """An instance of the kernel of ``band.cu``, whose lanes own offsets from the diagonal.
+
+    Attributes
+    ----------
+    type : {"float", "double"}
+        Type of all values.
+    columns : int
+        Offsets of a lane, K.
+    channels : int
+        Channels, C.
+    squared, largest : bool
+        Cost and how costs join, as `Warping` has them.
+    group : int
+        Lanes of two interleaved pairs, G; chosen at the launch.
+    """
+
+    type: str
+    columns: int
+    channels: int
+    squared: bool
+    largest: bool
+    group: int
+
+    file: ClassVar[str] = "band.cu"
+    pairs: ClassVar[int] = 2
+    strips: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        """The C++ name of the instance."""
+        flags = f"{self.squared}, {self.largest}".lower()
+        return f"band<{self.type}, {self.columns}, {self.channels}, {flags}>"
 
 
 def column_counts(type: str, channels: int) -> list[int]:
@@ -68,41 +127,94 @@ def column_counts(type: str, channels: int) -> list[int]:
     return list(range(4, most + 1, 4))
 
 
+def offset_counts(type: str, channels: int) -> list[int]:
+    """Offsets per lane that are compiled: every lane holds those of two pairs."""
+    words = 1 if type == "float" else 2
+    most = max(2, min(16, 96 // (2 * words * (channels + 2)) // 2 * 2))
+    return list(range(2, most + 1, 2))
+
+
 def rows_in_flight(columns: int) -> int:
     """Rows that a lane works on at once: with few columns a second one only adds to the skew."""
     return 1 if columns <= 16 else 2
 
 
-def choose_dtw(type: str, channels: int, n: int, m: int) -> DTWKernel:
-    """Choose columns per lane and lanes per pair for n rows and m columns.
+def choose_dtw(
+    type: str, channels: int, n: int, m: int, warping: Warping, reach: int
+) -> DTWKernel | BandKernel:
+    """Choose kernel, columns per lane and lanes per pair for n rows and m columns.
 
     A pair costs (lanes) x (rows, with those of the skew) x (columns + overhead of a row). Overheads
     are in cells and fit what an H200 does: 3 for shuffle, loop and addresses, up to 8 more in small
     groups, whose lanes read many lines of memory at once; the most columns leave too few warps, and
-    the edges of strips cost a twelfth.
+    the edges of strips cost a twelfth. Masks of a band double the price of a cell.
+
+    Parameters
+    ----------
+    type : {"float", "double"}
+        Type of all values.
+    channels, n, m : int
+        Channels, and points of the longest row and column series.
+    warping : Warping
+        Options of the distance; no "supersequence", which is a subsequence of swapped sides.
+    reach : int
+        Half width of the widest band.
+
+    Returns
+    -------
+    DTWKernel or BandKernel
+        The cheapest.
     """
+    band = reach < max(n, m) - 1
+    options = warping.squared, warping.largest
 
     def cost(group: int, columns: int) -> float:
         strips = -(-m // (group * columns))
-        slower = 1 + 0.12 * (columns > 48) + 0.08 * (strips > 1)
-        steps = n + rows_in_flight(columns) * (group - 1)
+        slower = 1 + 0.12 * (columns > 48) + 0.08 * (strips > 1) + 0.9 * band
+        rows = min(n, group * columns + 2 * reach) if band else n
+        steps = rows + rows_in_flight(columns) * (group - 1)
         return strips * group * steps * (columns + 3 + 8 / group) * slower
+
+    def band_cost(group: int, offsets: int) -> float:
+        return group * (n + offsets + group / 2) * (1.4 * offsets + 6 + 8 / group)
 
     counts = column_counts(type, channels)
     shapes = [(32, k) for k in counts if k <= 48 or 32 * k >= m]
     shapes += [(g, k) for g in (1, 2, 4, 8, 16) for k in counts if g * k >= m]
-    group, columns = min(shapes, key=lambda shape: cost(*shape))
-    rows = rows_in_flight(columns)
-    return DTWKernel(type, columns, channels, rows, group * columns < m, group)
-
-
-def all_dtw() -> list[DTWKernel]:
-    """List the instances for one channel and for three, for the compile check."""
-    return [
-        DTWKernel(type, columns, channels, rows_in_flight(columns), strips, 32)
-        for type in ("float", "double")
-        for channels in (1, 3)
-        for columns in column_counts(type, channels)
-        for strips in (False, True)
-        if not strips or columns <= 48
+    group, columns = best = min(shapes, key=lambda shape: cost(*shape))
+    narrow = [
+        (g, k)
+        for g in (1, 2, 4, 8, 16, 32)
+        for k in offset_counts(type, channels)
+        if band and g * k > 2 * reach
     ]
+    if narrow:
+        lanes, offsets = least = min(narrow, key=lambda shape: band_cost(*shape))
+        if band_cost(*least) < cost(*best):
+            return BandKernel(type, offsets, channels, *options, lanes)
+    sub = warping.alignment == "subsequence"
+    return DTWKernel(type, columns, channels, group * columns < m, *options, band, sub, group)
+
+
+def all_kernels() -> dict[str, list[str]]:
+    """List the kernels of each source file, for the compile check.
+
+    Of the many instances of ``dtw.cu``, which are compiled when they are first needed, all widths
+    with the default options, and all options with two widths.
+    """
+    names: dict[str, set[str]] = {"dtw.cu": set(), "band.cu": set()}
+    flags = [(True, False), (False, False), (True, True), (False, True)]
+    for type, channels in product(("float", "double"), (1, 3)):
+        for columns in column_counts(type, channels):
+            every = columns in (8, 20) and channels == 1
+            for strips, options in product((False, True), flags if every else flags[:1]):
+                for band, sub in ((False, False), (True, False), (False, True))[
+                    : 3 if every else 1
+                ]:
+                    kernel = DTWKernel(type, columns, channels, strips, *options, band, sub, 32)
+                    if columns <= 48 or not strips:
+                        names["dtw.cu"].add(kernel.name)
+        for offsets in offset_counts(type, channels):
+            for options in flags if offsets == 4 else flags[:1]:
+                names["band.cu"].add(BandKernel(type, offsets, channels, *options, 32).name)
+    return {"shortlist.cu": list(SEARCH_KERNELS)} | {f: sorted(n) for f, n in names.items()}

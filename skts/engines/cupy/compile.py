@@ -11,16 +11,9 @@ import time
 
 from cuda.bindings import nvrtc
 
-from ._programs import OPTIONS, SEARCH_KERNELS, all_dtw, source
+from ._programs import OPTIONS, all_kernels, source
 
-__all__ = ["compile_program", "programs"]
-
-
-def programs() -> dict[str, list[str]]:
-    """Return the kernels to compile of each source file."""
-    names: dict[str, list[str]] = {"shortlist.cu": list(SEARCH_KERNELS)}
-    names["dtw.cu"] = sorted({kernel.name for kernel in all_dtw()})
-    return names
+__all__ = ["compile_program"]
 
 
 def compile_program(filename: str, names: list[str], arch: int) -> int:
@@ -63,7 +56,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--arch", type=int, nargs="+", default=[75, 80, 90])
     for arch in parser.parse_args(arguments).arch:
-        for filename, names in programs().items():
+        for filename, names in all_kernels().items():
             start = time.perf_counter()
             size = compile_program(filename, names, arch)
             seconds = time.perf_counter() - start

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
@@ -10,7 +11,8 @@ import numpy as np
 
 from .._certify import Bound, Rescaling, Shortlist, survivor_cap
 from .._series import Series
-from ._programs import OPTIONS, SEARCH_KERNELS, DTWKernel, choose_dtw, source
+from .._warping import Warping
+from ._programs import OPTIONS, SEARCH_KERNELS, BandKernel, DTWKernel, choose_dtw, source
 
 __all__ = ["DeviceSeries", "distances", "rescale", "shortlist", "upload"]
 
@@ -21,8 +23,8 @@ THREADS = 128
 
 
 @cache
-def _dtw_kernel(name: str) -> cp.RawKernel:
-    module = cp.RawModule(code=source("dtw.cu"), options=OPTIONS, name_expressions=(name,))
+def _dtw_kernel(file: str, name: str) -> cp.RawKernel:
+    module = cp.RawModule(code=source(file), options=OPTIONS, name_expressions=(name,))
     return module.get_function(name)
 
 
@@ -106,11 +108,11 @@ def rescale(series: DeviceSeries, rescaling: Rescaling) -> DeviceSeries:
     return DeviceSeries(buffer, series.lengths, series.shape, largest)
 
 
-def groups_in_flight(kernel: DTWKernel, n_pairs: int, n_rows: int, budget: int) -> int:
+def groups_in_flight(kernel: DTWKernel | BandKernel, n_pairs: int, n_rows: int, budget: int) -> int:
     """Groups of a launch; strips keep an edge for each, which bounds their number."""
     per_block = THREADS // kernel.group
     multiprocessors = cp.cuda.Device().attributes["MultiProcessorCount"]
-    blocks = -(-n_pairs // per_block)
+    blocks = -(-n_pairs // (per_block * kernel.pairs))
     if kernel.strips:
         edge_bytes = (8 if kernel.type == "double" else 4) * per_block * edge_length(n_rows)
         blocks = min(blocks, multiprocessors * 8, max(1, budget // edge_bytes))
@@ -125,11 +127,13 @@ def edge_length(n_rows: int) -> int:
 def distances(
     rows: DeviceSeries,
     cols: DeviceSeries,
+    warping: Warping,
     *,
+    reach: int,
     pairs: cp.ndarray | None = None,
     root: bool,
     budget: int,
-    kernel: DTWKernel | None = None,
+    kernel: DTWKernel | BandKernel | None = None,
 ) -> cp.ndarray:
     """Compute pairs of series, all of them or those in a list.
 
@@ -137,13 +141,17 @@ def distances(
     ----------
     rows, cols : DeviceSeries
         Two sets of one type.
+    warping : Warping
+        Options of the distance.
+    reach : int
+        Half width of the widest band among the pairs.
     pairs : cupy.ndarray of shape (n_pairs, 2), int32, or None
         A row series and a column series each; None is all pairs.
     root : bool
-        Whether to return distances or their squares.
+        Whether to return distances or accumulated costs.
     budget : int
         Bytes for edges of strips.
-    kernel : DTWKernel or None
+    kernel : DTWKernel, BandKernel or None
         The instance to launch; None chooses by the lengths.
 
     Returns
@@ -151,15 +159,28 @@ def distances(
     cupy.ndarray
         Of shape (n_rows, n_cols) or (n_pairs,).
     """
+    if warping.alignment == "supersequence":
+        # the part of x that matches y is the part of the second series when the sides are swapped
+        swapped = replace(warping, alignment="subsequence")
+        flipped = None if pairs is None else cp.ascontiguousarray(pairs[:, ::-1])
+        found = distances(
+            cols, rows, swapped, reach=reach, pairs=flipped, root=root, budget=budget, kernel=kernel
+        )
+        return cp.ascontiguousarray(found.T)
     dtype = rows.buffer.dtype
     n_rows, n_channels, n = rows.shape
     n_cols, _, m = cols.shape
     if kernel is None:
-        kernel = choose_dtw("float" if dtype == np.float32 else "double", n_channels, n, m)
+        name = "float" if dtype == np.float32 else "double"
+        kernel = choose_dtw(name, n_channels, n, m, warping, reach)
     out = cp.empty((n_rows, n_cols) if pairs is None else len(pairs), dtype)
     groups = groups_in_flight(kernel, out.size, n, budget)
-    edges = cp.zeros(groups * edge_length(n) if kernel.strips else 1, dtype)
-    _dtw_kernel(kernel.name)(
+    fraction = isinstance(warping.window, float)
+    edges = ()
+    if isinstance(kernel, DTWKernel):
+        buffer = cp.zeros(groups * edge_length(n) if kernel.strips else 1, dtype)
+        edges = buffer, np.int32(edge_length(n))
+    _dtw_kernel(kernel.file, kernel.name)(
         (groups * kernel.group // THREADS,),
         (THREADS,),
         (
@@ -173,9 +194,10 @@ def distances(
             np.int32(out.size),
             np.int32(n_cols),
             np.int32(kernel.group),
-            edges,
-            np.int32(edge_length(n)),
-            np.int32(root),
+            *edges,
+            np.int32(-1 if fraction or warping.window is None else warping.window),
+            np.float64(warping.window if fraction else 0.0),
+            np.int32(root and warping.squared),
             out,
         ),
     )
@@ -188,13 +210,15 @@ def shortlist(
     bound: Bound,
     excluded: np.ndarray | None,
     scale: float,
+    *,
+    squared: bool,
 ) -> Shortlist:
     """Keep of each row of a block what may be among its nearest.
 
     Parameters
     ----------
     estimates : cupy.ndarray of shape (n_rows, n_cols)
-        float32: squared distances in scaled units; float64: certified distances.
+        float32: accumulated costs in scaled units; float64: certified distances.
     n_neighbors : int
         Neighbours asked for.
     bound : Bound
@@ -203,6 +227,8 @@ def shortlist(
         One column a row that takes no part.
     scale : float
         By which data were multiplied.
+    squared : bool
+        Whether float32 estimates are squared distances.
 
     Returns
     -------
@@ -226,6 +252,7 @@ def shortlist(
             np.int32(n_neighbors),
             0 if excluded is None else cp.asarray(excluded),
             np.float64(scale),
+            np.int32(squared),
             np.float64(bound.shrink),
             np.float64(bound.grow),
             np.float64(bound.slack),
@@ -240,7 +267,8 @@ def shortlist(
     count = int(n_found[0])
     values = found_values[:count].get()
     if not bound.exact:
-        values = np.sqrt(values, dtype=np.float64) / scale
+        values = values.astype(np.float64)
+        values = (np.sqrt(values) if squared else values) / scale
     return Shortlist(
         found_rows[:count].get().astype(np.int64),
         found_cols[:count].get().astype(np.int64),

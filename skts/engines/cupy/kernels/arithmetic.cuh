@@ -22,16 +22,23 @@ struct Arithmetic<float> {
 #endif
     }
 
-    // (x - y)^2 + sum
-    static __device__ __forceinline__ float add_square(float x, float y, float sum) {
-        const float d = x - y;
-        return fmaf(d, d, sum);
+    static __device__ __forceinline__ float larger(float a, float b) {
+        return __int_as_float(max(__float_as_int(a), __float_as_int(b)));
     }
+
+    static __device__ __forceinline__ float add(float a, float b) { return a + b; }
 
     static __device__ __forceinline__ float square(float x, float y) {
         const float d = x - y;
         return d * d;
     }
+
+    static __device__ __forceinline__ float add_square(float x, float y, float sum) {
+        const float d = x - y;
+        return fmaf(d, d, sum);
+    }
+
+    static __device__ __forceinline__ float difference(float x, float y) { return fabsf(x - y); }
 };
 
 template <>
@@ -45,6 +52,10 @@ struct Arithmetic<double> {
         return m < c ? m : c;
     }
 
+    static __device__ __forceinline__ double larger(double a, double b) { return a > b ? a : b; }
+
+    static __device__ __forceinline__ double add(double a, double b) { return __dadd_rn(a, b); }
+
     static __device__ __forceinline__ double square(double x, double y) {
         const double d = __dsub_rn(x, y);
         return __dmul_rn(d, d);
@@ -52,5 +63,44 @@ struct Arithmetic<double> {
 
     static __device__ __forceinline__ double add_square(double x, double y, double sum) {
         return __dadd_rn(sum, square(x, y));
+    }
+
+    static __device__ __forceinline__ double difference(double x, double y) {
+        return fabs(__dsub_rn(x, y));
+    }
+};
+
+// Half width of the band for series of n and m points, as Warping.radius has it: `window` points, or
+// where that is negative a fraction of the longer series.
+__device__ __forceinline__ int band_reach(int window, double fraction, int n, int m) {
+    int points = window;
+    if (window < 0) points = (int)ceil(__dsub_rn(__dmul_rn(fraction, (double)max(n, m)), 1e-9));
+    return max(points, abs(n - m));
+}
+
+__device__ __forceinline__ int warp_max(int value) {
+#pragma unroll
+    for (int other = 16; other > 0; other /= 2)
+        value = max(value, __shfl_xor_sync(0xffffffffu, value, other));
+    return value;
+}
+
+// The cost of two points, and how it joins the best of the three cells before.
+//
+//   SQUARED   squared differences, else absolute ones; channels are added in order
+//   LARGEST   the largest cost of a path counts (dog-keeper distance), else their sum
+template <typename T, int C, bool SQUARED, bool LARGEST>
+struct Cost {
+    using A = Arithmetic<T>;
+
+    // `y` has its channels `stride` apart
+    static __device__ __forceinline__ T join(const T (&x)[C], const T* y, int stride, T best) {
+        if (C == 1 && SQUARED && !LARGEST) return A::add_square(x[0], y[0], best);
+        T cost = SQUARED ? A::square(x[0], y[0]) : A::difference(x[0], y[0]);
+#pragma unroll
+        for (int c = 1; c < C; ++c)
+            cost = SQUARED ? A::add_square(x[c], y[c * stride], cost)
+                           : A::add(cost, A::difference(x[c], y[c * stride]));
+        return LARGEST ? A::larger(cost, best) : A::add(cost, best);
     }
 };

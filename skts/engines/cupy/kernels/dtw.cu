@@ -45,7 +45,7 @@ struct alignas(16) Vector {
 };
 
 // K columns of one lane, C channels.
-template <typename T, int K, int C>
+template <typename T, int K, int C, bool SQUARED, bool LARGEST, bool BAND>
 struct Columns {
     T y[C][K];
     T D[K];
@@ -61,45 +61,61 @@ struct Columns {
 #pragma unroll
                 for (int i = 0; i < V; ++i) y[c][k + i] = loaded.v[i];
             }
-#pragma unroll
-        for (int k = 0; k < K; ++k) D[k] = Arithmetic<T>::infinity();
+        fill(Arithmetic<T>::infinity());
     }
 
-    // cost of point x against column k, plus sum, channels added in order before the sum
-    __device__ __forceinline__ T add_cost(const T (&x)[C], int k, T sum) const {
-        if (C == 1) return Arithmetic<T>::add_square(x[0], y[0][k], sum);
-        T cost = Arithmetic<T>::square(x[0], y[0][k]);
-#pragma unroll
-        for (int c = 1; c < C; ++c) cost = Arithmetic<T>::add_square(x[c], y[c][k], cost);
-        return cost + sum;
+    __device__ __forceinline__ T join(const T (&x)[C], int k, T best) const {
+        return Cost<T, C, SQUARED, LARGEST>::join(x, &y[0][k], K, best);
+    }
+
+    // `value`, or infinity outside the band: column k of the lane is `offset` + k from its low end
+    __device__ __forceinline__ static T mask(T value, int offset, int k, int reach) {
+        if (!BAND) return value;
+        return (unsigned)(offset + k) <= (unsigned)(2 * reach) ? value : Arithmetic<T>::infinity();
     }
 
     // next row; `diagonal` and `left` are the values left of column 0 in the row above and in this
-    __device__ __forceinline__ void row(const T (&x)[C], T diagonal, T left) {
+    __device__ __forceinline__ void row(
+        const T (&x)[C], T diagonal, T left, int offset, int reach) {
 #pragma unroll
         for (int k = 0; k < K; ++k) {
             const T best = Arithmetic<T>::min3(diagonal, D[k], left);
             diagonal = D[k];
-            left = D[k] = add_cost(x, k, best);
+            left = D[k] = mask(join(x, k, best), offset, k, reach);
         }
     }
 
     // next two rows, skewed by one column, so that two chains of dependent cells are in flight;
     // `single` leaves D at the first of them
     __device__ __forceinline__ T two_rows(
-        const T (&x0)[C], const T (&x1)[C], T diagonal, T left0, T left1, bool single) {
+        const T (&x0)[C], const T (&x1)[C], T diagonal, T left0, T left1, bool single, int offset,
+        int reach) {
         T diagonal1 = left0;
 #pragma unroll
         for (int k = 0; k < K; ++k) {
             const T best0 = Arithmetic<T>::min3(diagonal, D[k], left0);
             diagonal = D[k];
-            const T above = add_cost(x0, k, best0);
+            const T above = mask(join(x0, k, best0), offset, k, reach);
             const T best1 = Arithmetic<T>::min3(diagonal1, above, left1);
-            left1 = add_cost(x1, k, best1);
+            left1 = mask(join(x1, k, best1), offset - 1, k, reach);
             D[k] = single ? above : left1;
             diagonal1 = left0 = above;
         }
         return left0;
+    }
+
+    // least of the first `count` columns
+    __device__ __forceinline__ T least(int count) const {
+        T value = Arithmetic<T>::infinity();
+#pragma unroll
+        for (int k = 0; k < K; ++k)
+            if (k < count && D[k] < value) value = D[k];
+        return value;
+    }
+
+    __device__ __forceinline__ void fill(T value) {
+#pragma unroll
+        for (int k = 0; k < K; ++k) D[k] = value;
     }
 
     __device__ __forceinline__ T pick(int k) const {
@@ -112,36 +128,47 @@ struct Columns {
 };
 
 // The state of one lane in a strip, and one step of it.
-template <typename T, int K, int C, int ROWS, bool STRIPS>
+template <typename T, int K, int C, int ROWS, bool STRIPS, bool SQUARED, bool LARGEST, bool BAND>
 struct Wavefront {
-    Columns<T, K, C> columns;
+    Columns<T, K, C, SQUARED, LARGEST, BAND> columns;
     T diagonal;       // left of column 0 in the row above
     T above;          // ROWS = 2: last column of the first of the two rows
     int lane, G;
-    bool first_strip;
+    int first;        // first column of the strip
+    int row0;         // row of step 0
+    int reach;        // half width of the band
     T* edge;
 
-    // `x` are the points of ROWS rows, `in` what the strip to the left holds for lane 0, `t` the
+    // what the strip to the left holds for row i
+    __device__ __forceinline__ T from_edge(T value, int i) const {
+        if (BAND && abs(i - first + 1) > reach) return Arithmetic<T>::infinity();
+        return value;
+    }
+
+    // `x` are the points of ROWS rows, `in` the edge of the strip to the left in those rows, `t` the
     // step, `single` whether only the first of two rows counts
     __device__ __forceinline__ void step(const T (*x)[C], const T* in, int t, bool single) {
         const T inf = Arithmetic<T>::infinity();
         const unsigned all = 0xffffffffu;
-        const bool from_edge = STRIPS && !first_strip;
+        const bool strip = STRIPS && first > 0;
+        const int i = row0 + ROWS * t;               // row of lane 0
+        const int own = i - ROWS * lane;             // row of this lane
+        const int offset = first + lane * K - own + reach;
         if (ROWS == 1) {
             T left = __shfl_up_sync(all, columns.D[K - 1], 1, G);
-            if (lane == 0) left = from_edge ? in[0] : inf;
-            columns.row(x[0], diagonal, left);
+            if (lane == 0) left = strip ? from_edge(in[0], i) : inf;
+            columns.row(x[0], diagonal, left, offset, reach);
             diagonal = left;
         } else {
             T left0 = __shfl_up_sync(all, above, 1, G);
             T left1 = __shfl_up_sync(all, columns.D[K - 1], 1, G);
-            if (lane == 0) left0 = from_edge ? in[0] : inf;
-            if (lane == 0) left1 = from_edge ? in[1] : inf;
-            above = columns.two_rows(x[0], x[1], diagonal, left0, left1, single);
+            if (lane == 0) left0 = strip ? from_edge(in[0], i) : inf;
+            if (lane == 0) left1 = strip ? from_edge(in[1], i + 1) : inf;
+            above = columns.two_rows(x[0], x[1], diagonal, left0, left1, single, offset, reach);
             diagonal = left1;
         }
         if (STRIPS && lane == G - 1 && t >= G - 1) {
-            T* out = edge + ROWS * (t - (G - 1));
+            T* out = edge + own;
             if (ROWS == 2) out[0] = above;
             out[ROWS - 1] = columns.D[K - 1];
         }
@@ -162,27 +189,23 @@ __device__ __forceinline__ void fetch_edge(T (&in)[UNROLL], const T* edge) {
     for (int u = 0; u < UNROLL; ++u) in[u] = edge[u];
 }
 
-__device__ __forceinline__ int warp_min(int value) {
-#pragma unroll
-    for (int other = 16; other > 0; other /= 2)
-        value = min(value, __shfl_xor_sync(0xffffffffu, value, other));
-    return value;
-}
-
 // Pair p is a row series and a column series: (pairs[2 p], pairs[2 p + 1]), or with pairs = nullptr
-// (p / n_cols, p % n_cols). `edges` has room for edge_stride
-// values of every group of the grid (STRIPS only). `root`: whether to write distances or their
-// squares.
-template <typename T, int K, int C, int ROWS, bool STRIPS>
+// (p / n_cols, p % n_cols). `edges` has room for edge_stride values of every group of the grid
+// (STRIPS only). `root`: whether to write distances or their squares. SUB: the row series is matched
+// to a contiguous part of the column series.
+template <
+    typename T, int K, int C, int ROWS, bool STRIPS, bool SQUARED, bool LARGEST, bool BAND, bool SUB>
 __global__ void __launch_bounds__(THREADS, blocks_per_sm<T>(K, C)) dtw(
     const T* __restrict__ row_values, const int* __restrict__ row_lengths, int row_stride,
     const T* __restrict__ col_values, const int* __restrict__ col_lengths, int col_stride,
-    const int* __restrict__ pairs, int n_pairs, int n_cols, int G, T* edges, int edge_stride, int root, T* __restrict__ out) {
+    const int* __restrict__ pairs, int n_pairs, int n_cols, int G, T* edges, int edge_stride,
+    int window, double fraction, int root, T* __restrict__ out) {
     constexpr int STEPS = UNROLL / ROWS;
+    const T inf = Arithmetic<T>::infinity();
     const int lane = threadIdx.x & (G - 1);
     const int group = (blockIdx.x * blockDim.x + threadIdx.x) / G;
     const int n_groups = gridDim.x * blockDim.x / G;
-    Wavefront<T, K, C, ROWS, STRIPS> wave;
+    Wavefront<T, K, C, ROWS, STRIPS, SQUARED, LARGEST, BAND> wave;
     wave.lane = lane;
     wave.G = G;
     wave.edge = STRIPS ? edges + (long long)group * edge_stride : nullptr;
@@ -195,54 +218,85 @@ __global__ void __launch_bounds__(THREADS, blocks_per_sm<T>(K, C)) dtw(
         const int r = pairs ? pairs[2 * p] : p / n_cols;
         const int s = pairs ? pairs[2 * p + 1] : p % n_cols;
         const int n = row_lengths[r], m = col_lengths[s];
-        const T* points = row_values + (long long)r * C * row_stride - ROWS * lane;
+        const T* series = row_values + (long long)r * C * row_stride;
         const T* own = col_values + (long long)s * C * col_stride;
+        wave.reach = BAND ? band_reach(window, fraction, n, m) : 0;
+        T result = inf;
 
         for (int first = 0; first < m; first += G * K) {
-            const bool last_strip = !STRIPS || m - first <= G * K;
             const int last = min(m - first, G * K) - 1;  // last column of the strip
-            const int last_lane = last / K;
-            wave.first_strip = first == 0;
+            const bool last_strip = !STRIPS || m - first <= G * K;
+            // rows that the band leaves of this strip
+            const int row0 = BAND ? max(0, first - wave.reach) : 0;
+            const int n_rows = (BAND ? min(n, first + last + wave.reach + 1) : n) - row0;
+            const T* points = series + row0 - ROWS * lane;
+            T* edge = STRIPS ? wave.edge + row0 : nullptr;
+            wave.first = first;
+            wave.row0 = row0;
             wave.columns.load(own + first + lane * K, col_stride);
-            wave.above = Arithmetic<T>::infinity();
-            wave.diagonal = lane == 0 && first == 0 ? T(0) : wave.above;
-            const int stop = (n - 1) / ROWS + last_lane;  // the step in which this group ends
-            const int first_stop = warp_min(stop), last_stop = -warp_min(-stop);
+            wave.above = inf;
+            wave.diagonal = lane == 0 && first == 0 ? T(0) : inf;
+            if (STRIPS && BAND && lane == 0 && row0 > 0) wave.diagonal = edge[-1];
+            // the step in which this lane is done (SUB), or the one that ends the strip
+            const int last_lane = last / K;
+            const int stop = (n_rows - 1) / ROWS + (SUB ? min(lane, last_lane) : last_lane);
+            const int first_stop = -warp_max(-stop), last_stop = warp_max(stop);
 
-            // while no group of the warp ends: UNROLL rows at a time, points fetched ahead
             int t = 0;
-            T x[UNROLL][C], in[UNROLL];
-            fetch(x, points, row_stride);
-            if (STRIPS) fetch_edge(in, wave.edge);
-            for (; t + STEPS <= first_stop; t += STEPS) {
-                T next[UNROLL][C], next_in[UNROLL];
-                fetch(next, points + ROWS * t + UNROLL, row_stride);
-                if (STRIPS) fetch_edge(next_in, wave.edge + ROWS * t + UNROLL);
+            // SUB: the steps in which lanes reach their first row go one by one, as do the last ones
+            for (int phase = SUB ? 0 : 1; phase < 2; ++phase) {
+                // while no group of the warp ends: UNROLL rows at a time, points fetched ahead
+                const int fast_until = phase == 0 ? 0 : first_stop;
+                T x[UNROLL][C], in[UNROLL];
+                fetch(x, points + ROWS * t, row_stride);
+                if (STRIPS) fetch_edge(in, edge + ROWS * t);
+                for (; t + STEPS <= fast_until; t += STEPS) {
+                    T next[UNROLL][C], next_in[UNROLL];
+                    fetch(next, points + ROWS * t + UNROLL, row_stride);
+                    if (STRIPS) fetch_edge(next_in, edge + ROWS * t + UNROLL);
 #pragma unroll
-                for (int u = 0; u < STEPS; ++u)
-                    wave.step(x + u * ROWS, in + u * ROWS, t + u, false);
+                    for (int u = 0; u < STEPS; ++u)
+                        wave.step(x + u * ROWS, in + u * ROWS, t + u, false);
 #pragma unroll
-                for (int u = 0; u < UNROLL; ++u) {
+                    for (int u = 0; u < UNROLL; ++u) {
 #pragma unroll
-                    for (int c = 0; c < C; ++c) x[u][c] = next[u][c];
-                    if (STRIPS) in[u] = next_in[u];
+                        for (int c = 0; c < C; ++c) x[u][c] = next[u][c];
+                        if (STRIPS) in[u] = next_in[u];
+                    }
                 }
-            }
-            // the last few steps, in which groups end
-            T result = 0;
+                // the steps in which groups begin or end
+                const int until = phase == 0 ? min(G - 1, last_stop) : last_stop;
 #pragma unroll 1
-            for (; t <= last_stop; ++t) {
+                for (; t <= until; ++t) {
 #pragma unroll
-                for (int i = 0; i < ROWS; ++i) {
+                    for (int i = 0; i < ROWS; ++i) {
 #pragma unroll
-                    for (int c = 0; c < C; ++c) x[i][c] = points[c * row_stride + ROWS * t + i];
-                    if (STRIPS) in[i] = wave.edge[ROWS * t + i];
+                        for (int c = 0; c < C; ++c) x[i][c] = points[c * row_stride + ROWS * t + i];
+                        if (STRIPS) in[i] = edge[ROWS * t + i];
+                    }
+                    if (SUB && t == lane) {
+                        // a path may begin at any column: the row above the first is free
+                        wave.columns.fill(T(0));
+                        wave.diagonal = T(0);
+                    }
+                    wave.step(x, in, t, ROWS == 2 && t == stop && n_rows % 2 == 1);
+                    if (t == stop && SUB) {
+                        const T least = wave.columns.least(last + 1 - lane * K);
+                        result = least < result ? least : result;
+                    } else if (t == stop) {
+                        result = wave.columns.pick(last % K);
+                    }
                 }
-                wave.step(x, in, t, ROWS == 2 && t == stop && n % 2 == 1);
-                if (t == stop) result = wave.columns.pick(last % K);
             }
             if (STRIPS) __syncwarp();
-            if (last_strip && lane == last_lane) out[p] = root ? sqrt(result) : result;
+            if (!SUB && last_strip && lane == last_lane) out[p] = root ? sqrt(result) : result;
+        }
+        if (SUB) {
+            for (int other = G / 2; other > 0; other /= 2) {
+                const T theirs = __shfl_xor_sync(0xffffffffu, result, other);
+                result = theirs < result ? theirs : result;
+            }
+            if (lane == 0) out[p] = root ? sqrt(result) : result;
         }
     }
 }

@@ -32,14 +32,14 @@ __device__ __forceinline__ unsigned long long key(double value) {
 //
 // One block: a row. It finds the k-th smallest estimate by radix selection, a byte at a time from
 // the top, turns it into the k-th smallest upper value, and lists every column whose lower value
-// does not exceed that. float: estimates are squared distances in scaled units, an interval around
-// each. double: estimates are certified distances; exactly the k nearest are listed, ties by
+// does not exceed that. float: estimates are accumulated costs in scaled units (`squared`: their roots are
+// distances), an interval around each. double: estimates are certified distances; exactly the k nearest are listed, ties by
 // column. A row with more than `cap` survivors lists none and is marked in `unsettled`.
 // Shared memory: 256 counters and a few scalars. Lists are appended to by one atomic a row.
 template <typename T>
 __global__ void shortlist(
     const T* __restrict__ estimates, int n_cols, int k, const long long* __restrict__ excluded,
-    double scale, double shrink, double grow, double slack, int cap, int* __restrict__ n_found,
+    double scale, int squared, double shrink, double grow, double slack, int cap, int* __restrict__ n_found,
     int* __restrict__ found_row, int* __restrict__ found_col, T* __restrict__ found_value,
     unsigned char* __restrict__ unsettled) {
     constexpr bool EXACT = sizeof(T) == 8;
@@ -81,15 +81,18 @@ __global__ void shortlist(
     }
     __syncthreads();
     const Key kth = prefix;
+    auto distance = [&](T value) {
+        return (squared ? sqrt((double)value) : (double)value) / scale;
+    };
     double limit = __longlong_as_double(0x7ff0000000000000LL);
     if (!all && !EXACT) {
-        const double estimate = sqrt((double)__uint_as_float((unsigned)kth)) / scale;
+        const double estimate = distance((T)__uint_as_float((unsigned)kth));
         if (isfinite(estimate)) limit = estimate * grow + slack;
     }
     auto survives = [&](int i) {
         if (i == skip) return false;
         if (EXACT) return all || key(values[i]) < kth;
-        const double estimate = sqrt((double)values[i]) / scale;
+        const double estimate = distance(values[i]);
         return !isfinite(estimate) || fmax(estimate * shrink - slack, 0.0) <= limit;
     };
     int mine = 0;
