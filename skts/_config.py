@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from numbers import Integral
 from typing import Any
 
 __all__ = ["config_context", "get_config", "parse_memory", "set_config"]
@@ -44,8 +45,8 @@ def parse_memory(memory: int | str) -> int:
                 f"memory={memory!r} is not a size: write bytes or text such as '2GiB'."
             )
         size = int(float(match[1]) * _UNITS[match[2].upper()])
-    elif isinstance(memory, int) and not isinstance(memory, bool):
-        size = memory
+    elif isinstance(memory, Integral) and not isinstance(memory, bool):
+        size = int(memory)
     else:
         raise ValueError(f"memory={memory!r} is not a size: write bytes or text such as '2GiB'.")
     if size <= 0:
@@ -119,8 +120,9 @@ def set_config(
     if new.get("memory") is not None:
         parse_memory(new["memory"])
     if new.get("devices") is not None:
-        numbers = new["devices"] = tuple(new["devices"])
-        if not numbers or any(not isinstance(d, int) or d < 0 for d in numbers):
+        numbers = tuple(devices) if isinstance(devices, Iterable) else ()
+        new["devices"] = numbers
+        if not numbers or any(not isinstance(d, Integral) or d < 0 for d in numbers):
             raise ValueError(f"devices={devices!r} is not a list of GPU numbers such as [0, 1].")
     if new.get("progress") is not None and not callable(new["progress"]):
         raise ValueError(f"progress={progress!r} cannot be called as progress(done, total).")

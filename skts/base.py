@@ -19,6 +19,7 @@ from .engines import Series
 
 __all__ = ["SeriesMixin", "check_series"]
 
+_WIDTH_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
 #: Beyond this, squares and their sums leave the range of float64.
 LARGEST = 2.0**500
 
@@ -79,7 +80,8 @@ def check_series(
                 f"Found array with shape {values.shape} for {input_name}: a minimum of 1 sample, "
                 "1 channel and 1 time point is required."
             )
-    series = _measure(values, input_name)
+    # a view of our own: engines tie what they prepare to it, and it dies with this call or fit
+    series = _measure(values.view(), input_name)
     if equal_length and not series.equal_length:
         _raise_unequal(series.lengths, input_name)
     return series
@@ -93,6 +95,11 @@ def _is_list_of_series(X: Any) -> bool:
         return True
     lengths = {len(x) if isinstance(x, list | tuple) else -1 for x in X}
     return len(lengths) > 1 and -1 not in lengths
+
+
+def _is_3d(X: Any) -> bool:
+    """Whether `X`, which is no list of series, has three dimensions."""
+    return not _is_list_of_series(X) and (X if hasattr(X, "ndim") else np.asarray(X)).ndim == 3
 
 
 def _pad(X: list[ArrayLike], input_name: str) -> np.ndarray:
@@ -183,25 +190,27 @@ class SeriesMixin:
         tags.input_tags.three_d_array = True
         return tags
 
-    def _validate_series(self, X: Any, *, reset: bool, equal_length: bool = False) -> Series:
-        """Validate `X`; on `reset` remember its width, names and channels, else compare them.
-
-        Nothing is written before everything has been checked.
-        """
-        series = check_series(X, estimator=self, equal_length=equal_length)
-        is_list = _is_list_of_series(X)
-        is_3d = not is_list and (X if hasattr(X, "ndim") else np.asarray(X)).ndim == 3
-        if reset:
-            for attribute in ("n_features_in_", "feature_names_in_"):
-                if hasattr(self, attribute):
-                    delattr(self, attribute)
-            if is_3d:
+    def _remember_form(self, X: Any, series: Series) -> None:
+        """Remember width, names and channels of training data that have been checked."""
+        before = {name: vars(self).pop(name, None) for name in _WIDTH_ATTRIBUTES}
+        try:
+            if _is_3d(X):
                 self.n_features_in_ = series.n_timepoints
-            elif not is_list:
+            elif not _is_list_of_series(X):
                 validate_data(self, X, "no_validation", reset=True, skip_check_array=True)
-            self.n_channels_ = series.n_channels
-            return series
-        if not is_list and not is_3d and hasattr(self, "n_features_in_"):
+        except BaseException:
+            vars(self).update({name: value for name, value in before.items() if value is not None})
+            raise
+        self.n_channels_ = series.n_channels
+
+    def _validate_series(self, X: Any) -> Series:
+        """Validate series that come after `fit`, and compare their form with what was remembered.
+
+        A 2-D array must have the width of the training data; lists and 3-D arrays are of any length.
+        """
+        series = check_series(X, estimator=self)
+        any_length = _is_list_of_series(X) or _is_3d(X)
+        if not any_length and hasattr(self, "n_features_in_"):
             validate_data(self, X, "no_validation", reset=False, skip_check_array=True)
         if series.n_channels != self.n_channels_:
             raise ValueError(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 
+import numpy as np
 import pytest
 
 from skts import config_context, get_config, set_config
 from skts._config import parse_memory
+from skts.engines import DTWMatrix, find_engine, run
 
 
 @pytest.fixture(autouse=True)
@@ -68,3 +70,85 @@ def test_bad_settings_change_nothing(bad):
     with pytest.raises(ValueError, match=next(iter(bad))):
         set_config(**{"memory": 100, **bad})
     assert get_config() == before
+
+
+def test_unknown_settings_raise():
+    before = get_config()
+    with pytest.raises(TypeError, match="colour"):
+        set_config(colour="red")
+    with pytest.raises(TypeError, match="colour"), config_context(memory=100, colour="red"):
+        pytest.fail("the block must not be entered")
+    assert get_config() == before
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"engine": None}, "engine=None is not the name of an engine"),
+        ({"devices": "01"}, "devices='01' is not a list of GPU numbers"),
+        ({"devices": 0}, "devices=0 is not a list of GPU numbers"),
+        ({"progress": True}, r"progress=True cannot be called as progress\(done, total\)"),
+    ],
+)
+def test_bad_contexts_are_not_entered(bad, message):
+    before = get_config()
+    with pytest.raises(ValueError, match=message), config_context(memory=100, **bad):
+        pytest.fail("the block must not be entered")
+    assert get_config() == before
+
+
+@pytest.mark.parametrize("text", ["", "GiB", "1e9", "-1GiB", "1 2", "1GiBs", None, [1]])
+def test_what_is_no_size(text):
+    with pytest.raises(ValueError, match="is not a size: write bytes or text such as '2GiB'"):
+        parse_memory(text)
+
+
+@pytest.mark.parametrize("text", [0, -5, "0", "0GiB", "0.3B"])
+def test_what_is_no_room(text):
+    with pytest.raises(ValueError, match="leaves no room: give a positive size"):
+        parse_memory(text)
+
+
+def test_two_threads_change_their_settings_at_the_same_time():
+    seen, both = [], threading.Barrier(2, timeout=10)
+
+    def other():
+        seen.append(get_config())
+        set_config(engine="oracle", memory=77)
+        both.wait()
+        both.wait()
+        seen.append(get_config())
+
+    defaults = get_config()
+    set_config(engine="numba", memory="1GiB")
+    thread = threading.Thread(target=other)
+    thread.start()
+    both.wait()  # the other has set its own
+    assert (get_config()["engine"], get_config()["memory"]) == ("numba", "1GiB")
+    with config_context(engine="cupy"):
+        both.wait()
+        thread.join()
+    assert seen == [defaults, {**defaults, "engine": "oracle", "memory": 77}]
+
+
+def test_workers_have_the_settings_of_the_thread_that_started_them(make_series, monkeypatch):
+    seen = []
+
+    def watch(self, reduction, tile, cancel):
+        seen.append((threading.current_thread(), get_config()))
+        return np.zeros(tile.shape)
+
+    oracle = type(find_engine("oracle"))
+    for name, value in (
+        ("dtw_matrix", watch),
+        ("workers", lambda self, n_jobs: 2),
+        ("tile_work", 1),
+    ):
+        monkeypatch.setattr(oracle, name, value)
+    series = make_series(4, 3)
+    with config_context(engine="oracle", memory="3MiB"):
+        expected = get_config()
+        run(DTWMatrix(series, series))
+    assert len(seen) >= 4
+    assert threading.main_thread() not in {thread for thread, _ in seen}
+    assert all(settings == expected for _, settings in seen)

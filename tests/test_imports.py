@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import re
 import subprocess
 import sys
+import typing
 from pathlib import Path
 
 import pytest
@@ -69,3 +71,144 @@ def test_public_names_exist_with_docstring_and_types(module):
             untyped = [p for p in hints.parameters.values() if p.annotation is p.empty]
             assert not untyped, (name, untyped)
             assert hints.return_annotation is not hints.empty, name
+
+
+def test_fitting_loads_no_gpu_library():
+    code = (
+        "import sys, skts; model = skts.DTWNearestNeighbor().fit([[0, 1], [1, 0]], [0, 1]); "
+        "print(model.predict([[0, 2]]), 'numba' in sys.modules, 'cupy' in sys.modules)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.split() == ["[0]", "True", "False"]
+
+
+# --- layers, with relative imports resolved ----------------------------------------------------
+
+SOURCES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
+
+
+def resolved(source):
+    """Full names of what a file of the package imports, at its top or inside functions."""
+    package = ["skts", *Path(source).parts[:-1]]
+    for node in ast.walk(ast.parse((PACKAGE / source).read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            start = package[: len(package) - node.level + 1] if node.level else []
+            base = ".".join([*start, *([node.module] if node.module else [])])
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def inside(names, packages):
+    return [name for name in names if any(f"{name}.".startswith(f"{p}.") for p in packages)]
+
+
+def test_relative_imports_are_resolved():
+    assert "skts.base.SeriesMixin" in set(resolved("neighbors/_dtw.py"))
+    assert "skts._config.get_config" in set(resolved("engines/cupy/__init__.py"))
+    assert "cupy" in set(resolved("engines/cupy/dtw.py"))
+    assert "numba.njit" in set(resolved("engines/numba/dtw.py"))
+
+
+@pytest.mark.parametrize("source", [s for s in SOURCES if not s.startswith("engines/")])
+def test_users_side_knows_engines_by_their_public_names_alone(source):
+    names = inside(resolved(source), ["skts.engines"])
+    assert {name.removeprefix("skts.engines.") for name in names} <= set(skts.engines.__all__)
+
+
+@pytest.mark.parametrize("source", [s for s in SOURCES if s.startswith("engines/")])
+def test_engines_import_nothing_from_above(source):
+    names = inside(resolved(source), ["skts"])
+    allowed = ["skts.engines", "skts._config", "skts.exceptions"]
+    assert set(names) == set(inside(names, allowed))
+
+
+@pytest.mark.parametrize(
+    ("folder", "other"), [("engines/numba/", "cupy"), ("engines/cupy/", "numba")]
+)
+def test_kernels_do_not_know_the_other_engine(folder, other):
+    sources = [source for source in SOURCES if source.startswith(folder)]
+    assert len(sources) > 1
+    for source in sources:
+        assert inside(resolved(source), [other, f"skts.engines.{other}"]) == [], source
+
+
+# --- what is public, in detail -----------------------------------------------------------------
+
+USERS = ["skts", "skts.base", "skts.datasets", "skts.exceptions", "skts.metrics", "skts.neighbors"]
+
+
+def sections(thing):
+    """Headings of a numpydoc docstring, each with the text under it."""
+    parts = re.split(r"^([A-Z][A-Za-z ]+)\n-{3,}\n", inspect.getdoc(thing), flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def described(text):
+    """Names that a Parameters or Attributes section describes."""
+    lines = re.findall(r"^(\*{0,2}\w+(?:, \w+)*)(?: :.*)?$", text, flags=re.M)
+    return {name.strip().lstrip("*") for line in lines for name in line.split(",")}
+
+
+def functions():
+    """Every public function, and every public method defined in a public class."""
+    for module in USERS:
+        module = importlib.import_module(module)
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if inspect.isfunction(thing):
+                yield f"{module.__name__}.{name}", thing
+            elif inspect.isclass(thing):
+                for method, function in vars(thing).items():
+                    if not method.startswith("_") and inspect.isfunction(function):
+                        yield f"{module.__name__}.{name}.{method}", function
+
+
+FUNCTIONS = dict(functions())
+
+
+def test_the_list_of_public_functions_is_complete():
+    assert {"skts.metrics.dtw_path", "skts.DTWNearestNeighbor.kneighbors"} <= set(FUNCTIONS)
+    assert {"skts.set_config", "skts.base.check_series"} <= set(FUNCTIONS)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_docstrings_describe_each_parameter_and_the_result(name):
+    signature = inspect.signature(FUNCTIONS[name])
+    found = sections(FUNCTIONS[name])
+    parameters = set(signature.parameters) - {"self"}
+    assert described(found.get("Parameters", "")) == parameters
+    if signature.return_annotation not in (None, "None"):
+        assert {"Returns", "Yields"} & set(found)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_type_hints_are_complete_and_resolve(name):
+    hints = typing.get_type_hints(FUNCTIONS[name])
+    parameters = set(inspect.signature(FUNCTIONS[name]).parameters) - {"self"}
+    assert set(hints) == parameters | {"return"}
+
+
+@pytest.mark.parametrize("module", ["skts", "skts.metrics"])
+def test_what_users_meet_first_has_examples(module):
+    module = importlib.import_module(module)
+    for name in module.__all__:
+        assert ">>>" in sections(getattr(module, name))["Examples"], name
+
+
+def test_the_estimator_describes_parameters_and_fitted_attributes():
+    estimator = skts.DTWNearestNeighbor
+    parameters = set(inspect.signature(estimator).parameters)
+    found = sections(estimator)
+    assert parameters == described(found["Parameters"]) == set(estimator._parameter_constraints)
+    assert parameters | {"return"} == set(typing.get_type_hints(estimator.__init__))
+    fitted = vars(estimator().fit([[0, 1], [1, 0]], [0, 1]))
+    fitted = {name for name in fitted if name.endswith("_")}
+    assert fitted <= described(found["Attributes"])
+
+
+def test_the_package_is_typed_and_has_a_version():
+    assert (PACKAGE / "py.typed").exists()
+    assert re.fullmatch(r"\d+\.\d+\.\d+\S*", skts.__version__)

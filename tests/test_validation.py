@@ -10,6 +10,9 @@ from numpy.testing import assert_array_equal
 
 from skts import DTWNearestNeighbor
 from skts.base import check_series
+from skts.engines import find_engine
+from skts.exceptions import UnsupportedReductionError
+from skts.metrics import dtw, pairwise_dtw
 
 
 def test_two_dimensions_are_one_channel():
@@ -177,3 +180,197 @@ def test_refit_on_a_list_forgets_the_width():
     model.fit([np.zeros(3), np.ones(5)], [0, 1])
     assert not hasattr(model, "n_features_in_")
     assert_array_equal(model.predict([np.ones(2), np.zeros(9)]), [1, 0])
+
+
+# --- every form of the same series -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ((1, 2, 3), (4, 5, 6)),
+        [pd.Series([1, 2, 3]), pd.Series([4, 5, 6])],
+        np.array([[1, 2, 3], [4, 5, 6]], ">f8"),
+        np.array([[1, 2, 3], [4, 5, 6]], object),
+        np.array([[1.0, 2, 3], [4, 5, 6]], order="F"),
+        np.array([[1.0, 0, 2, 0, 3, 0], [4, 0, 5, 0, 6, 0]])[:, ::2],
+        np.array([[[1, 2, 3]], [[4, 5, 6]]], np.float32),
+        [[[1, 2, 3]], [[4, 5, 6]]],
+        pd.DataFrame({"a": [1, 4], "b": [2, 5], "c": [3, 6]}),
+    ],
+)
+def test_one_set_of_series_in_many_forms(given):
+    series = check_series(given)
+    assert series.values.dtype == np.float64
+    assert series.values.flags.c_contiguous
+    assert_array_equal(series.values, [[[1, 2, 3]], [[4, 5, 6]]])
+    assert_array_equal(series.lengths, [3, 3])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        [[[1, 2, 3], [4, 5, 6]], np.array([[7], [8]])],
+        [np.array([[1, 2, 3], [4, 5, 6]]), np.array([[7, np.nan], [8, np.nan]])],
+        np.array([[[1, 2, 3], [4, 5, 6]], [[7, np.nan, np.nan], [8, np.nan, np.nan]]]),
+    ],
+)
+def test_channels_of_unequal_lengths(given):
+    series = check_series(given)
+    assert_array_equal(series.values, [[[1, 2, 3], [4, 5, 6]], [[7, 0, 0], [8, 0, 0]]])
+    assert_array_equal(series.lengths, [3, 1])
+
+
+def test_missing_values_of_a_data_frame_are_padding_too():
+    series = check_series(pd.DataFrame([[1, 2, 3], [4, None, None]]))
+    assert_array_equal(series.lengths, [3, 1])
+
+
+def test_float32_and_integers_give_the_answer_of_their_values(rng):
+    fine = 10 * rng.normal(size=(3, 4))
+    for array in (fine.astype(np.float32), fine.astype(np.int16)):
+        assert_array_equal(pairwise_dtw(array), pairwise_dtw(array.astype(np.float64)))
+
+
+def test_a_read_only_memory_map_of_channels(tmp_path, rng):
+    array = rng.normal(size=(4, 2, 5))
+    np.save(tmp_path / "X.npy", array)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    assert np.shares_memory(check_series(mapped).values, mapped)
+    assert_array_equal(pairwise_dtw(mapped), pairwise_dtw(array))
+    model = DTWNearestNeighbor(engine="numba").fit(mapped, [0, 1, 2, 3])
+    assert_array_equal(model.predict(mapped), [0, 1, 2, 3])
+
+
+# --- more that is refused ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ([[1, np.nan, 2, np.nan]], "NaN at series 0, time point 1"),
+        ([np.ones(2), np.array([1, 1, np.nan, 1])], "NaN at series 1, time point 2"),
+        (np.array([[[1, 2], [1, 2]], [[1, 2], [1, np.nan]]]), "series 1, time point 1, channel 1"),
+        (pd.DataFrame([[1, 2], [None, 3]]), "NaN at series 1, time point 0"),
+        ([[1, 2], [np.inf, np.nan]], r"infinity \(inf\) at series 1, time point 0"),
+        ([[1, -1e300]], r"-1e\+300 at series 0, time point 1; .*Rescale"),
+        ([], "Reshape your data"),
+        (3.0, "Reshape your data"),
+        (np.zeros((4, 2, 0)), r"shape \(4, 2, 0\) .*1 time point"),
+        ([[1, 2], [1], []], "series 2 of X is empty"),
+        ([np.ones((2, 3)), np.ones((2, 0))], "series 1 of X is empty"),
+        ([np.ones((2, 5)), np.ones(5)], "series 1 of X has 1 channels where series 0 has 2"),
+        ([np.array([1j])], "Complex data not supported"),
+        (np.array([[1, "b"]], object), "could not convert string to float: 'b'"),
+    ],
+)
+def test_more_bad_input(X, message):
+    with pytest.raises(ValueError, match=message):
+        check_series(X)
+
+
+def test_sparse_input_in_a_list_is_named_by_its_row():
+    with pytest.raises(TypeError, match="Sparse data was passed for series 1 of X"):
+        check_series([np.ones(3), scipy.sparse.csr_array(np.eye(3))])
+
+
+def test_the_name_of_the_argument_is_in_the_message():
+    with pytest.raises(ValueError, match="Input query contains NaN at series 0, time point 0"):
+        check_series([[np.nan, 1]], input_name="query")
+    with pytest.raises(ValueError, match="Input y contains NaN at series 0, time point 1"):
+        dtw([1, 2], [1, np.nan, 2])
+    with pytest.raises(ValueError, match="Input Y contains infinity"):
+        pairwise_dtw([[1.0, 2.0]], [[np.inf, 1.0]])
+
+
+def test_the_largest_value_that_will_do():
+    limit = 2.0**500
+    assert dtw([limit], [-limit]) == 2 * limit
+    with pytest.raises(ValueError, match="Rescale the data"):
+        check_series([[np.nextafter(limit, np.inf)]])
+
+
+# --- state -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("first", [pd.DataFrame(np.eye(4), columns=list("abcd")), list(np.eye(4))])
+@pytest.mark.parametrize(
+    ("bad", "error", "message"),
+    [
+        (np.full((4, 3), np.inf), ValueError, "infinity"),
+        (np.full((4, 2, 3), 1e200), ValueError, "Rescale"),
+        ([np.ones(3), np.ones(2), np.ones((2, 2)), np.ones(1)], ValueError, "series 2 of X has 2"),
+        (np.ones((4, 1, 1, 1)), ValueError, "4 dimensions"),
+        (scipy.sparse.csr_matrix(np.eye(4)), TypeError, "Sparse data was passed"),
+        (
+            pd.DataFrame(np.eye(4), columns=["a", "b", 2, 3]),
+            TypeError,
+            "Feature names are only supported if all input features have string names",
+        ),
+    ],
+)
+def test_series_that_will_not_do_leave_the_estimator_as_it_was(first, bad, error, message):
+    model = DTWNearestNeighbor(engine="numba").fit(first, [0, 1, 0, 1])
+    before = dict(vars(model))
+    with pytest.raises(error, match=message):
+        model.fit(bad, [0, 1, 0, 1])
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[name] is before[name] for name in before)
+
+
+def test_an_engine_without_the_search_leaves_the_estimator_as_it_was(monkeypatch):
+    model = DTWNearestNeighbor(engine="oracle").fit(np.eye(4), [0, 1, 0, 1])
+    before = dict(vars(model))
+    monkeypatch.delattr(type(find_engine("oracle")), "dtw_neighbors")
+    with pytest.raises(UnsupportedReductionError, match="'oracle' does not compute DTWNeighbors"):
+        model.fit(np.ones((2, 3, 5)), [0, 1])
+    assert vars(model).keys() == before.keys()
+    changed = [name for name in before if vars(model)[name] is not before[name]]
+    assert changed == []
+
+
+@pytest.mark.parametrize(
+    "bad", [np.full((2, 4), np.nan), np.ones((2, 3)), np.ones((2, 2, 4)), [np.ones(0)], np.ones(4)]
+)
+def test_bad_queries_write_nothing(bad):
+    model = DTWNearestNeighbor(engine="numba").fit(np.eye(4), [0, 1, 0, 1])
+    before = dict(vars(model))
+    for method in (model.predict, model.predict_proba, model.kneighbors, model.transform):
+        with pytest.raises(ValueError):
+            method(bad)
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[name] is before[name] for name in before)
+
+
+def test_refits_keep_nothing_of_the_form_before():
+    y = [0, 1, 0, 1]
+    frame = pd.DataFrame(np.eye(4), columns=list("abcd"))
+    model = DTWNearestNeighbor(engine="numba").fit(frame, y)
+    model.fit(np.eye(4), y)
+    assert model.n_features_in_ == 4
+    assert not hasattr(model, "feature_names_in_")
+    model.fit(np.ones((4, 3, 7)), y)
+    assert (model.n_features_in_, model.n_channels_, model.n_samples_fit_) == (7, 3, 4)
+    model.fit(frame, y).fit([[1, 2], [3], [4], [5]], y)
+    assert not hasattr(model, "n_features_in_")
+    assert not hasattr(model, "feature_names_in_")
+    assert model.n_channels_ == 1
+
+
+def test_arrays_where_there_were_names_warn():
+    frame = pd.DataFrame(np.eye(4), columns=list("abcd"))
+    model = DTWNearestNeighbor(engine="numba").fit(frame, [0, 1, 0, 1])
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        model.predict(np.eye(4))
+
+
+@pytest.mark.parametrize("k", [5, 7])
+def test_too_many_neighbors_are_refused_before_any_work(k, monkeypatch):
+    model = DTWNearestNeighbor(k, engine="numba").fit(np.eye(4), [0, 1, 0, 1])
+    monkeypatch.setattr(
+        type(find_engine("numba")), "compute", lambda *arguments: pytest.fail("work was done")
+    )
+    message = rf"Expected n_neighbors <= n_samples_fit, but n_neighbors = {k}, n_samples_fit = 4"
+    for method in (model.predict, model.predict_proba, model.kneighbors):
+        with pytest.raises(ValueError, match=message):
+            method(np.eye(4))

@@ -20,7 +20,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from ..base import SeriesMixin
+from ..base import SeriesMixin, check_series
 from ..engines import DTWNeighbors, get_engine, run
 
 __all__ = ["DTWNearestNeighbor"]
@@ -149,7 +149,9 @@ class DTWNearestNeighbor(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_timepoints) or (n_samples, n_channels, n_timepoints)
-            Training series; or a list of arrays of any lengths. NaN at the end is padding.
+            Training series; or a list of arrays of any lengths. NaN at the end is padding. The
+            series are copied, but for a memory map of float64, which is kept by reference: its
+            file must not change while the estimator is in use.
         y : array-like of shape (n_samples,)
             Class labels.
 
@@ -161,8 +163,10 @@ class DTWNearestNeighbor(
         get_engine(self.engine)
         y = self._validate_target(X, y)
         check_classification_targets(y)
-        series = self._validate_series(X, reset=True).freeze()
-        self.engine_ = get_engine(self.engine, DTWNeighbors(series, series, 1)).name
+        series = check_series(X, estimator=self).freeze()
+        engine = get_engine(self.engine, DTWNeighbors(series, series, 1))
+        self._remember_form(X, series)
+        self.engine_ = engine.name
         self._series = series
         self.classes_, self._y = np.unique(y, return_inverse=True)
         self.n_samples_fit_ = len(series)
@@ -206,7 +210,7 @@ class DTWNearestNeighbor(
         if X is None:
             queries, excluded = self._series, np.arange(self.n_samples_fit_)
         else:
-            queries, excluded = self._validate_series(X, reset=False), None
+            queries, excluded = self._validate_series(X), None
         available = self.n_samples_fit_ - (X is None)
         if k > available:
             raise ValueError(
@@ -304,7 +308,7 @@ class DTWNearestNeighbor(
             Distances; columns as in `classes_`.
         """
         check_is_fitted(self)
-        queries = self._validate_series(X, reset=False)
+        queries = self._validate_series(X)
         columns = []
         for label in range(len(self.classes_)):
             members = self._series.take(np.flatnonzero(self._y == label))
@@ -327,6 +331,7 @@ class DTWNearestNeighbor(
         return votes
 
     def _run(self, reduction: DTWNeighbors) -> Any:
+        self._validate_params()  # set_params may have come after fit
         return run(reduction, engine=self.engine, n_jobs=self.n_jobs, verbose=self.verbose)
 
 
@@ -334,7 +339,13 @@ def _weigh(distances: np.ndarray, weights: str | Callable[[np.ndarray], np.ndarr
     if weights == "uniform":
         return np.ones_like(distances)
     if callable(weights):
-        return np.asarray(weights(distances))
+        found = np.asarray(weights(distances))
+        if found.shape != distances.shape:
+            raise ValueError(
+                f"weights returned shape {found.shape} for distances of shape {distances.shape}; "
+                "return one weight for each distance."
+            )
+        return found
     exact = distances == 0
     with np.errstate(divide="ignore"):
         inverse = 1.0 / distances

@@ -9,6 +9,7 @@ import joblib
 import numpy as np
 import pytest
 import reference
+import scipy.stats
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
@@ -17,7 +18,9 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
 from skts import DTWNearestNeighbor, config_context
+from skts.base import check_series
 from skts.datasets import load_gunpoint, make_cylinder_bell_funnel
+from skts.engines import DTWNeighbors, find_engine
 from skts.exceptions import EngineNotAvailableError, MemoryBudgetError
 
 
@@ -255,3 +258,126 @@ def test_no_gpu_no_change(data):
     with pytest.raises(EngineNotAvailableError, match="pip install"):
         model.fit(X, y)
     assert vars(model) == before
+
+
+def test_float32_finds_neighbors_that_are_as_near(fast_engine, rng):
+    X, Q = rng.normal(size=(60, 30)), rng.normal(size=(8, 30))
+    model = DTWNearestNeighbor(3, engine=fast_engine, precision="float32")
+    distances, indices = model.fit(X, np.arange(60) % 2).kneighbors(Q)
+    matrix = reference.pairwise_dtw(Q, X)
+    assert_allclose(distances, np.sort(matrix, axis=1)[:, :3], rtol=1e-5)
+    assert_allclose(np.take_along_axis(matrix, indices, axis=1), distances, rtol=1e-5)
+
+
+def test_ties_go_to_the_lower_index(engine):
+    X = [[1.0, 2, 1], [5, 5, 5], [1, 2, 1], [0, 0, 0], [1, 2, 1]]
+    model = DTWNearestNeighbor(3, engine=engine).fit(X, [0, 0, 1, 1, 0])
+    assert_array_equal(model.kneighbors([[1.0, 2, 1]])[1], [[0, 2, 4]])
+    assert_array_equal(model.kneighbors(n_neighbors=2)[1][[0, 2, 4]], [[2, 4], [0, 4], [0, 2]])
+    # a point doubled costs nothing in time warping: these tie although their points differ
+    assert_array_equal(model.kneighbors([np.array([1.0, 2, 2, 1, 1])])[1], [[0, 2, 4]])
+
+
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+def test_series_met_exactly_outvote_all_others(engine, weights):
+    X = np.array([[0.0, 1], [0, 1], [0, 2], [0, 2], [0, 2]])
+    model = DTWNearestNeighbor(5, engine=engine, weights=weights).fit(X, list("aabbb"))
+    shares = {"uniform": [[0.4, 0.6]], "distance": [[1.0, 0.0]]}
+    assert_array_equal(model.predict_proba([[0.0, 1]]), shares[weights])
+    assert model.score([[0.0, 1]], ["a"]) == (weights == "distance")
+
+
+def test_channels_in_three_dimensions(engine, rng):
+    X, Q = rng.normal(size=(6, 3, 7)), rng.normal(size=(2, 3, 7))
+    model = DTWNearestNeighbor(4, engine=engine).fit(X, [0, 1] * 3)
+    distances, indices = model.kneighbors(Q)
+    expected = expected_neighbors(X, Q, 4)
+    assert_array_equal(distances, expected[0])
+    assert_array_equal(indices, expected[1])
+    assert (model.n_channels_, model.n_features_in_) == (3, 7)
+
+
+def test_queries_changed_in_place_are_seen(engine, rng):
+    """Whatever an engine prepares from an array of the user must not outlive its content."""
+    X, Q = rng.normal(size=(6, 2, 7)), rng.normal(size=(3, 2, 7))
+    model = DTWNearestNeighbor(2, engine=engine).fit(X, [0, 1] * 3)
+    model.kneighbors(Q)
+    Q[:] = Q[::-1].copy()
+    assert_array_equal(model.kneighbors(Q)[0], expected_neighbors(X, Q, 2)[0])
+
+
+def test_orders_of_queries_and_of_training_series(fast_engine, rng):
+    X, Q = rng.normal(size=(130, 20)), rng.normal(size=(40, 20))
+    distances, indices = DTWNearestNeighbor(3, engine=fast_engine).fit(X, X[:, 0] > 0).kneighbors(Q)
+    shuffle = rng.permutation(130)
+    model = DTWNearestNeighbor(3, engine=fast_engine).fit(X[shuffle], X[shuffle, 0] > 0)
+    found = model.kneighbors(Q[::-1])
+    assert_array_equal(found[0], distances[::-1])
+    assert_array_equal(shuffle[found[1]], indices[::-1])
+
+
+def test_the_smallest_budget_gives_many_tiles_and_the_same_bits(fast_engine, rng):
+    X, Q = rng.normal(size=(300, 40)), rng.normal(size=(25, 40))
+    model = DTWNearestNeighbor(3, engine=fast_engine).fit(X, np.arange(300) % 3)
+    expected = model.kneighbors(Q)
+    work = DTWNeighbors(check_series(Q), check_series(X), 3)
+    least = sum(find_engine(fast_engine).footprint(work, 1, 64))
+    totals = []
+    with config_context(memory=least, progress=lambda done, total: totals.append(total)):
+        found = model.kneighbors(Q)
+    assert totals[0] == 25 * 5  # each query with 64 of 300 candidates at a time
+    assert_array_equal(found[0], expected[0])
+    assert_array_equal(found[1], expected[1])
+    with (
+        config_context(memory=least - 1),
+        pytest.raises(MemoryBudgetError, match=r"needs [\d.]+ \w+ of .* the budget is [\d.]+ \w+"),
+    ):
+        model.kneighbors(Q)
+
+
+def test_lists_in_cross_validation(fast_engine, rng):
+    X = [np.sin(np.arange(n)) * (1 + n % 2) + 0.1 * rng.normal(size=n) for n in range(10, 34)]
+    y = np.arange(10, 34) % 2
+    scores = cross_val_score(DTWNearestNeighbor(engine=fast_engine), X, y, cv=4)
+    assert scores.shape == (4,)
+    assert scores.mean() > 0.9
+
+
+def test_search_over_a_pipeline_that_normalises(fast_engine):
+    X, y = make_cylinder_bell_funnel(30, 32, random_state=1)
+    steps = make_pipeline(
+        FunctionTransformer(scipy.stats.zscore, kw_args={"axis": 1}),
+        DTWNearestNeighbor(engine=fast_engine),
+    )
+    grid = {"dtwnearestneighbor__weights": ["uniform", "distance"]}
+    search = GridSearchCV(steps, grid, cv=3, error_score="raise").fit(X, y)
+    # what a shift and a scale of each series cannot change
+    shifted = X * np.linspace(0.5, 2, 30)[:, None] + np.linspace(-3, 3, 30)[:, None]
+    assert_array_equal(search.predict(shifted), search.predict(X))
+    assert search.best_score_ > 0.8
+
+
+def test_pickles_of_every_form(fast_engine, tmp_path, rng):
+    X = rng.normal(size=(4, 2, 5))
+    np.save(tmp_path / "X.npy", X)
+    for training in (X, list(X), np.load(tmp_path / "X.npy", mmap_mode="r")):
+        model = DTWNearestNeighbor(engine=fast_engine).fit(training, list("abab"))
+        moved = pickle.loads(pickle.dumps(model))
+        for found, expected in zip(moved.kneighbors(X, 3), model.kneighbors(X, 3), strict=True):
+            assert_array_equal(found, expected)
+        assert_array_equal(moved.predict(X), list("abab"))
+
+
+def test_copies_are_not_prepared_from_each_other(fast_engine, rng):
+    """Two models of different series, one after the other, in the same memory or not."""
+    Q = rng.normal(size=(3, 9))
+    for _ in range(20):
+        X = rng.normal(size=(5, 9))
+        model = DTWNearestNeighbor(2, engine=fast_engine).fit(X, [0, 1, 0, 1, 0])
+        assert_array_equal(model.kneighbors(Q)[0], expected_neighbors(X, Q, 2)[0])
+
+
+def test_verbose_tells_the_engine(fast_engine, data, capsys):
+    X, y, Q = data
+    DTWNearestNeighbor(engine=fast_engine, verbose=2).fit(X, y).predict(Q)
+    assert f"DTWNeighbors: 6 x 14 on {fast_engine}" in capsys.readouterr().out
