@@ -206,7 +206,7 @@ class SeriesMixin:
     def _validate_series(self, X: Any) -> Series:
         """Validate series that come after `fit`, and compare their form with what was remembered.
 
-        A 2-D array must have the width of the training data; lists and 3-D arrays are of any length.
+        A 2-D array must have the width of the training data; lists and 3-D are of any length.
         """
         series = check_series(X, estimator=self)
         any_length = _is_list_of_series(X) or _is_3d(X)
