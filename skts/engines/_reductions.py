@@ -18,7 +18,7 @@ import numpy as np
 
 from ._certify import Bound, Neighbors, Rescaling, Shortlist, Shortlists, dtw_bound, nearest
 from ._series import Series
-from ._warping import Warping
+from ._warping import PLAIN, Warping
 
 __all__ = ["DTWMatrix", "DTWNeighbors", "DTWPairs", "DTWPath", "Reduction", "Tile", "WarpingPath"]
 
@@ -139,7 +139,7 @@ class DTWMatrix(DTWReduction):
 
     rows: Series
     cols: Series
-    warping: Warping = Warping()
+    warping: Warping = PLAIN
     method: ClassVar[str] = "dtw_matrix"
 
     @property
@@ -197,7 +197,7 @@ class DTWPairs(DTWReduction):
     left: Series
     right: Series
     pairs: np.ndarray
-    warping: Warping = Warping()
+    warping: Warping = PLAIN
     method: ClassVar[str] = "dtw_pairs"
 
     @property
@@ -256,7 +256,7 @@ class DTWNeighbors(DTWReduction):
     n_neighbors: int
     excluded: np.ndarray | None = None
     precision: str = "auto"
-    warping: Warping = Warping()
+    warping: Warping = PLAIN
     method: ClassVar[str] = "dtw_neighbors"
 
     @property
@@ -350,7 +350,7 @@ class DTWPath(DTWReduction):
 
     x: Series
     y: Series
-    warping: Warping = Warping()
+    warping: Warping = PLAIN
     method: ClassVar[str] = "dtw_path"
 
     @property

@@ -7,7 +7,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-__all__ = ["Warping"]
+__all__ = ["PLAIN", "Warping"]
 
 _CHOICES = {
     "metric": ("dtw", "dog_keeper"),
@@ -109,3 +109,7 @@ class Warping:
         if self.largest:
             return 1
         return n + m - 1
+
+
+#: Dynamic time warping of whole series without a window.
+PLAIN = Warping()
