@@ -1,26 +1,44 @@
-"""Dynamic time warping as functions."""
+"""Distances under warping as functions."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
 from ..base import check_series
-from ..engines import DTWMatrix, DTWPath, Series, run
+from ..engines import DTWMatrix, DTWPath, Series, Warping, run
 
-__all__ = ["dtw", "dtw_path", "pairwise_dtw"]
+__all__ = ["dog_keeper", "dtw", "dtw_path", "lb_keogh", "pairwise_dtw"]
 
 
-def dtw(x: ArrayLike, y: ArrayLike, *, engine: str | None = None) -> float:
+def dtw(
+    x: ArrayLike,
+    y: ArrayLike,
+    *,
+    window: float | None = None,
+    cost: str = "squared",
+    alignment: str = "global",
+    engine: str | None = None,
+) -> float:
     """Dynamic time warping distance of two series.
 
-    The square root of the least sum of squared differences over all warping paths, which match
-    first with first point, last with last, and never step back.
+    The least sum of costs over all warping paths, which match first with first point, last with
+    last, and never step back. For squared costs the distance is the square root of that sum, for
+    absolute costs the sum itself.
 
     Parameters
     ----------
     x, y : array-like of shape (n_timepoints,) or (n_channels, n_timepoints)
         Two series, of any lengths and the same number of channels.
+    window : int, float or None, default None
+        Sakoe-Chiba band: matched time points are at most so far apart; a fraction of the longer
+        series is rounded up. A band is widened to the difference of the lengths; None is no limit.
+    cost : {"squared", "absolute"}, default "squared"
+        Cost of matching two points, summed over channels.
+    alignment : {"global", "subsequence", "supersequence"}, default "global"
+        Whether both series are matched in full; or `x` to a contiguous part of `y`; or `y` to a
+        contiguous part of `x`. The latter two take no window.
     engine : str or None, default None
         "auto", "numba", "cupy" or another registered engine; None takes the configured one.
 
@@ -32,16 +50,18 @@ def dtw(x: ArrayLike, y: ArrayLike, *, engine: str | None = None) -> float:
     Raises
     ------
     ValueError
-        If a series is empty, has NaN inside or infinity, or the channels differ.
+        If a series is empty, has NaN inside or infinity, the channels differ, or an option is
+        unknown or does not go with another.
 
     See Also
     --------
+    dog_keeper : The largest cost of a path instead of the sum.
     dtw_path : The path along with the distance.
     pairwise_dtw : All distances between two sets.
 
     References
     ----------
-    .. [1] Bachmann, Trogant, Freytag. "GPU-beschleunigte Time-Warping-Distanzen", section 2.
+    .. [1] Bachmann, Trogant, Freytag. "GPU-beschleunigte Time-Warping-Distanzen", sections 2, 3.2.
 
     Examples
     --------
@@ -50,35 +70,117 @@ def dtw(x: ArrayLike, y: ArrayLike, *, engine: str | None = None) -> float:
     0.0
     >>> dtw([0, 0], [3, 4])
     5.0
+    >>> dtw([0, 0], [3, 4], cost="absolute")
+    7.0
+    >>> dtw([1, 2], [9, 1, 2, 9], alignment="subsequence")
+    0.0
     """
-    left, right = _check_two([x], [y], ("x", "y"))
-    return float(run(DTWMatrix(left, right), engine=engine, n_jobs=1)[0, 0])
+    return _distance(x, y, Warping("dtw", cost, window, alignment), engine)
 
 
-def dtw_path(x: ArrayLike, y: ArrayLike, *, engine: str | None = None) -> tuple[np.ndarray, float]:
-    """Best warping path of two series, and the distance along it.
+def dog_keeper(
+    x: ArrayLike,
+    y: ArrayLike,
+    *,
+    window: float | None = None,
+    cost: str = "squared",
+    alignment: str = "global",
+    engine: str | None = None,
+) -> float:
+    """Dog-keeper (discrete Frechet) distance of two series.
 
-    Of equally good paths the one is returned that, from the end backwards, prefers the diagonal
-    step, then a step back in `x`.
+    The least, over all warping paths, of the largest cost along the path: the shortest leash that
+    lets a keeper and a dog walk their paths. For squared costs the distance is the square root.
+    Without a window and for whole series it obeys the triangle inequality; repeating points
+    costs nothing.
 
     Parameters
     ----------
     x, y : array-like of shape (n_timepoints,) or (n_channels, n_timepoints)
         Two series, of any lengths and the same number of channels.
+    window : int, float or None, default None
+        Sakoe-Chiba band: matched time points are at most so far apart; a fraction of the longer
+        series is rounded up. A band is widened to the difference of the lengths; None is no limit.
+    cost : {"squared", "absolute"}, default "squared"
+        Cost of matching two points, summed over channels.
+    alignment : {"global", "subsequence", "supersequence"}, default "global"
+        Whether both series are matched in full; or `x` to a contiguous part of `y`; or `y` to a
+        contiguous part of `x`. The latter two take no window.
+    engine : str or None, default None
+        "auto", "numba", "cupy" or another registered engine; None takes the configured one.
+
+    Returns
+    -------
+    float
+        The distance, in the units of the data.
+
+    Raises
+    ------
+    ValueError
+        If a series is empty, has NaN inside or infinity, the channels differ, or an option is
+        unknown or does not go with another.
+
+    See Also
+    --------
+    dtw : The sum of costs.
+
+    References
+    ----------
+    .. [1] Bachmann, Trogant, Freytag. "GPU-beschleunigte Time-Warping-Distanzen", section 2.
+
+    Examples
+    --------
+    >>> from skts.metrics import dog_keeper
+    >>> dog_keeper([0, 1, 5, 5, 5], [0, 1, 2, 5])
+    1.0
+    """
+    return _distance(x, y, Warping("dog_keeper", cost, window, alignment), engine)
+
+
+def dtw_path(
+    x: ArrayLike,
+    y: ArrayLike,
+    *,
+    metric: str = "dtw",
+    window: float | None = None,
+    cost: str = "squared",
+    alignment: str = "global",
+    engine: str | None = None,
+) -> tuple[np.ndarray, float]:
+    """Best warping path of two series, and the distance along it.
+
+    Of equally good paths the one is returned that ends first and, from the end backwards, prefers
+    the diagonal step, then a step back in `x`.
+
+    Parameters
+    ----------
+    x, y : array-like of shape (n_timepoints,) or (n_channels, n_timepoints)
+        Two series, of any lengths and the same number of channels.
+    metric : {"dtw", "dog_keeper"}, default "dtw"
+        Whether costs along the path are added, or the largest counts.
+    window : int, float or None, default None
+        Sakoe-Chiba band: matched time points are at most so far apart; a fraction of the longer
+        series is rounded up. A band is widened to the difference of the lengths; None is no limit.
+    cost : {"squared", "absolute"}, default "squared"
+        Cost of matching two points, summed over channels.
+    alignment : {"global", "subsequence", "supersequence"}, default "global"
+        Whether both series are matched in full; or `x` to a contiguous part of `y`; or `y` to a
+        contiguous part of `x`. The latter two take no window.
     engine : str or None, default None
         An engine that computes paths; "auto" finds one.
 
     Returns
     -------
     path : ndarray of shape (n_steps, 2), int64
-        Matched time points of `x` and `y`, from (0, 0) to the last of both.
+        Matched time points of `x` and `y`, in order.
     distance : float
-        As `dtw` returns it.
+        As `dtw` or `dog_keeper` returns it.
 
     Raises
     ------
     ValueError
-        As `dtw` does.
+        If a series is empty, has NaN inside or infinity, the channels differ, or an option is
+        unknown or does not go with another.
 
     Notes
     -----
@@ -93,7 +195,9 @@ def dtw_path(x: ArrayLike, y: ArrayLike, *, engine: str | None = None) -> tuple[
     >>> distance
     0.0
     """
-    path, distance = run(DTWPath(*_check_two([x], [y], ("x", "y"))), engine=engine, n_jobs=1)
+    left, right = _check_two([x], [y], ("x", "y"))
+    warping = Warping(metric, cost, window, alignment)
+    path, distance = run(DTWPath(left, right, warping), engine=engine, n_jobs=1)
     return path, distance
 
 
@@ -101,11 +205,15 @@ def pairwise_dtw(
     X: ArrayLike,
     Y: ArrayLike | None = None,
     *,
+    metric: str = "dtw",
+    window: float | None = None,
+    cost: str = "squared",
+    alignment: str = "global",
     engine: str | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> np.ndarray:
-    """Dynamic time warping distances between all series of two sets, or within one.
+    """Distances under warping between all series of two sets, or within one.
 
     Parameters
     ----------
@@ -113,6 +221,16 @@ def pairwise_dtw(
         Series; or a list of arrays, each one series, of any lengths.
     Y : array-like or None, default None
         A second set in one of these forms; None compares `X` with itself, each pair once.
+    metric : {"dtw", "dog_keeper"}, default "dtw"
+        Whether costs along a path are added, or the largest counts.
+    window : int, float or None, default None
+        Sakoe-Chiba band: matched time points are at most so far apart; a fraction of the longer
+        series is rounded up. A band is widened to the difference of the lengths; None is no limit.
+    cost : {"squared", "absolute"}, default "squared"
+        Cost of matching two points, summed over channels.
+    alignment : {"global", "subsequence", "supersequence"}, default "global"
+        Whether both series are matched in full; or series of `X` to a contiguous part of those of
+        `Y`; or the other way round. The latter two take no window.
     engine : str or None, default None
         "auto", "numba", "cupy" or another registered engine; None takes the configured one.
     n_jobs : int or None, default None
@@ -123,12 +241,13 @@ def pairwise_dtw(
     Returns
     -------
     ndarray of shape (n_samples_X, n_samples_Y)
-        Square roots of accumulated squared differences, computed in float64.
+        Distances as `dtw` and `dog_keeper` return them, computed in float64.
 
     Raises
     ------
     ValueError
-        If a series is empty, has NaN inside or infinity, or the channels differ.
+        If a series is empty, has NaN inside or infinity, the channels differ, or an option is
+        unknown or does not go with another.
     MemoryBudgetError
         If the matrix is larger than the memory of the machine.
 
@@ -140,11 +259,86 @@ def pairwise_dtw(
            [1.        , 0.        , 6.55743852],
            [7.07106781, 6.55743852, 0.        ]])
     """
+    warping = Warping(metric, cost, window, alignment)
     if Y is None:
         rows = cols = check_series(X)
     else:
         rows, cols = _check_two(X, Y, ("X", "Y"))
-    return run(DTWMatrix(rows, cols), engine=engine, n_jobs=n_jobs, verbose=verbose)
+    return run(DTWMatrix(rows, cols, warping), engine=engine, n_jobs=n_jobs, verbose=verbose)
+
+
+def lb_keogh(
+    x: ArrayLike,
+    y: ArrayLike,
+    *,
+    metric: str = "dtw",
+    window: float | None = None,
+    cost: str = "squared",
+) -> float:
+    """Lower bound of the distance of two series: how far `x` leaves the envelope of `y`.
+
+    Point i of `x` can only be matched with points of `y` in the band, so it costs at least its
+    distance from the range of those. Call it both ways and take the larger value.
+
+    Parameters
+    ----------
+    x, y : array-like of shape (n_timepoints,) or (n_channels, n_timepoints)
+        Two series, of any lengths and the same number of channels.
+    metric : {"dtw", "dog_keeper"}, default "dtw"
+        Which distance to bound.
+    window : int, float or None, default None
+        Sakoe-Chiba band: matched time points are at most so far apart; a fraction of the longer
+        series is rounded up. A band is widened to the difference of the lengths; None is no limit.
+    cost : {"squared", "absolute"}, default "squared"
+        Cost of matching two points, summed over channels.
+
+    Returns
+    -------
+    float
+        At most the distance, but for rounding.
+
+    Raises
+    ------
+    ValueError
+        If a series is empty, has NaN inside or infinity, the channels differ, or an option is
+        unknown or does not go with another.
+
+    References
+    ----------
+    .. [1] Keogh, Ratanamahatana. "Exact indexing of dynamic time warping". Knowledge and
+       Information Systems 7, 2005.
+
+    Examples
+    --------
+    >>> from skts.metrics import dtw, lb_keogh
+    >>> lb_keogh([0, 3, 0], [0, 1, 0], window=1), dtw([0, 3, 0], [0, 1, 0], window=1)
+    (2.0, 2.0)
+    """
+    left, right = _check_two([x], [y], ("x", "y"))
+    warping = Warping(metric, cost, window)
+    n, m = left.n_timepoints, right.n_timepoints
+    radius = int(min(warping.radius(n, m), n + m))
+    low, high = (
+        _slide(right.values[0], n, radius, best, missing)
+        for best, missing in ((minimum_filter1d, np.inf), (maximum_filter1d, -np.inf))
+    )
+    points = left.values[0]
+    outside = np.maximum(np.maximum(points - high, low - points), 0.0)
+    costs = (outside**2 if warping.squared else outside).sum(axis=0)
+    return float(warping.distance(costs.max() if warping.largest else costs.sum()))
+
+
+def _slide(points: np.ndarray, n: int, radius: int, best: object, missing: float) -> np.ndarray:
+    """Least or largest of the points within `radius` of each of n positions."""
+    padded = np.full((len(points), max(n, points.shape[1])), missing)
+    padded[:, : points.shape[1]] = points
+    size = 2 * min(radius, padded.shape[1]) + 1
+    return best(padded, size, axis=1, mode="constant", cval=missing)[:, :n]
+
+
+def _distance(x: ArrayLike, y: ArrayLike, warping: Warping, engine: str | None) -> float:
+    left, right = _check_two([x], [y], ("x", "y"))
+    return float(run(DTWMatrix(left, right, warping), engine=engine, n_jobs=1)[0, 0])
 
 
 def _check_two(a: ArrayLike, b: ArrayLike, names: tuple[str, str]) -> tuple[Series, Series]:

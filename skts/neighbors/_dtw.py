@@ -16,12 +16,13 @@ from sklearn.base import (
     TransformerMixin,
     _fit_context,
 )
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils import Tags
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ..base import SeriesMixin, check_series
-from ..engines import DTWNeighbors, get_engine, run
+from ..engines import DTWNeighbors, Series, Warping, get_engine, run
 
 __all__ = ["DTWNearestNeighbor"]
 
@@ -35,17 +36,28 @@ class DTWNearestNeighbor(
 ):
     """Classify time series by their nearest neighbours under dynamic time warping.
 
-    The distance of two series is the square root of the least sum of squared differences over
-    all warping paths. Neighbours are exact and the same on every engine: the search runs in
-    float32 where that is faster, everything it cannot rule out is compared in float64, and of
-    equally near series the one with the lower index comes first.
+    The distance of two series is, by default, the square root of the least sum of squared
+    differences over all warping paths. Neighbours are exact and the same on every engine: the
+    search runs in float32 where that is faster, everything it cannot rule out is compared in
+    float64, and of equally near series the one with the lower index comes first.
 
     Parameters
     ----------
     n_neighbors : int, default 1
         Neighbours that vote.
-    metric : {"dtw"}, default "dtw"
-        The distance.
+    metric : {"dtw", "dog_keeper", "precomputed"}, default "dtw"
+        Whether the costs along a path are added (dynamic time warping) or the largest counts
+        (dog-keeper distance); or `X` is a matrix of distances to the training series.
+    cost : {"squared", "absolute"}, default "squared"
+        Cost of matching two points, summed over channels. The distance is the square root of
+        accumulated squared costs, or the accumulated absolute costs.
+    window : int, float or None, default None
+        Sakoe-Chiba band: matched time points are at most so far apart. A float is a fraction of the
+        longer series, rounded up (the UCR archive's rule); the band is widened to the difference of
+        the lengths; 0 is the Euclidean distance for equal lengths; None is no limit.
+    alignment : {"global", "subsequence", "supersequence"}, default "global"
+        Whether series are matched in full; or the query to a contiguous part of the training
+        series; or the training series to a contiguous part of the query. No window goes with these.
     weights : {"uniform", "distance"} or callable, default "uniform"
         What a neighbour's vote weighs: 1; the inverse of its distance (series at distance 0 then
         outvote all others); or what the callable returns for an array of distances.
@@ -115,7 +127,14 @@ class DTWNearestNeighbor(
 
     _parameter_constraints: ClassVar[dict] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "metric": [StrOptions({"dtw"})],
+        "metric": [StrOptions({"dtw", "dog_keeper", "precomputed"})],
+        "cost": [StrOptions({"squared", "absolute"})],
+        "window": [
+            None,
+            Interval(Integral, 0, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="both"),
+        ],
+        "alignment": [StrOptions({"global", "subsequence", "supersequence"})],
         "weights": [StrOptions({"uniform", "distance"}), callable],
         "precision": [StrOptions({"auto", "float32", "float64"})],
         "engine": [str],
@@ -127,7 +146,10 @@ class DTWNearestNeighbor(
         self,
         n_neighbors: int = 1,
         *,
-        metric: Literal["dtw"] = "dtw",
+        metric: Literal["dtw", "dog_keeper", "precomputed"] = "dtw",
+        cost: Literal["squared", "absolute"] = "squared",
+        window: float | None = None,
+        alignment: Literal["global", "subsequence", "supersequence"] = "global",
         weights: str | Callable[[np.ndarray], np.ndarray] = "uniform",
         precision: Literal["auto", "float32", "float64"] = "auto",
         engine: str = "auto",
@@ -136,6 +158,9 @@ class DTWNearestNeighbor(
     ) -> None:
         self.n_neighbors = n_neighbors
         self.metric = metric
+        self.cost = cost
+        self.window = window
+        self.alignment = alignment
         self.weights = weights
         self.precision = precision
         self.engine = engine
@@ -163,8 +188,10 @@ class DTWNearestNeighbor(
         get_engine(self.engine)
         y = self._validate_target(X, y)
         check_classification_targets(y)
-        series = check_series(X, estimator=self).freeze()
-        engine = get_engine(self.engine, DTWNeighbors(series, series, 1))
+        series = check_series(X, estimator=self, equal_length=self._precomputed).freeze()
+        if self._precomputed:
+            _check_distances(series, len(series))
+        engine = get_engine(self.engine, self._search(series, series, 1))
         self._remember_form(X, series)
         self.engine_ = engine.name
         self._series = series
@@ -218,9 +245,10 @@ class DTWNearestNeighbor(
                 f"n_neighbors = {k}, n_samples_fit = {self.n_samples_fit_}, "
                 f"n_samples = {len(queries)}"
             )
-        distances, indices = self._run(
-            DTWNeighbors(queries, self._series, int(k), excluded, self.precision)
-        )
+        if self._precomputed:
+            distances, indices = _nearest_of(queries, self.n_samples_fit_, int(k), excluded)
+        else:
+            distances, indices = self._run(self._search(queries, self._series, int(k), excluded))
         return (distances, indices) if return_distance else indices
 
     def kneighbors_graph(
@@ -311,9 +339,13 @@ class DTWNearestNeighbor(
         queries = self._validate_series(X)
         columns = []
         for label in range(len(self.classes_)):
-            members = self._series.take(np.flatnonzero(self._y == label))
-            found = self._run(DTWNeighbors(queries, members, 1, precision=self.precision))
-            columns.append(found.distances[:, 0])
+            members = np.flatnonzero(self._y == label)
+            if self._precomputed:
+                matrix = _check_distances(queries, self.n_samples_fit_)
+                columns.append(matrix[:, members].min(axis=1))
+            else:
+                found = self._run(self._search(queries, self._series.take(members), 1))
+                columns.append(found.distances[:, 0])
         return np.column_stack(columns)
 
     @property
@@ -329,6 +361,24 @@ class DTWNearestNeighbor(
         for neighbor in range(indices.shape[1]):
             votes[rows, self._y[indices[:, neighbor]]] += weights[:, neighbor]
         return votes
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return scikit-learn's tags: a precomputed matrix is cut along both axes, and positive."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = tags.input_tags.positive_only = self._precomputed
+        return tags
+
+    @property
+    def _precomputed(self) -> bool:
+        return self.metric == "precomputed"
+
+    def _search(
+        self, queries: Series, candidates: Series, k: int, excluded: np.ndarray | None = None
+    ) -> DTWNeighbors:
+        """The work of a search, with the options of this estimator."""
+        metric = "dtw" if self._precomputed else self.metric
+        warping = Warping(metric, self.cost, self.window, self.alignment)
+        return DTWNeighbors(queries, candidates, k, excluded, self.precision, warping)
 
     def _run(self, reduction: DTWNeighbors) -> Any:
         self._validate_params()  # set_params may have come after fit
@@ -350,3 +400,32 @@ def _weigh(distances: np.ndarray, weights: str | Callable[[np.ndarray], np.ndarr
     with np.errstate(divide="ignore"):
         inverse = 1.0 / distances
     return np.where(exact.any(axis=1, keepdims=True), exact.astype(float), inverse)
+
+
+def _check_distances(matrix: Series, n_columns: int) -> np.ndarray:
+    """Return a matrix of distances to the training series, or say what is wrong with it."""
+    values = matrix.values[:, 0, :]
+    if matrix.n_channels != 1 or values.shape[1] != n_columns:
+        raise ValueError(
+            f"Precomputed metric requires shape (n_queries, n_indexed). Got "
+            f"{(len(values), values.shape[1])} for {n_columns} indexed."
+        )
+    if np.any(values < 0):
+        row, column = np.argwhere(values < 0)[0]
+        raise ValueError(
+            "Negative values in data passed as precomputed distances: "
+            f"{values[row, column]:g} in row {row}, column {column}."
+        )
+    return values
+
+
+def _nearest_of(
+    matrix: Series, n_columns: int, k: int, excluded: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The nearest columns of each row of precomputed distances, ties by column."""
+    values = _check_distances(matrix, n_columns)
+    if excluded is not None:
+        values = values.copy()
+        values[np.arange(len(values)), excluded] = np.inf
+    indices = np.argsort(values, axis=1, kind="stable")[:, :k]
+    return np.take_along_axis(values, indices, axis=1), indices

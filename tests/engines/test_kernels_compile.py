@@ -41,7 +41,7 @@ def test_errors_of_the_compiler_are_shown():
 @pytest.mark.parametrize("channels", [1, 3, 50])
 @pytest.mark.parametrize("m", [1, 3, 24, 100, 128, 427, 1023, 1092, 2047, 100_000])
 def test_the_chosen_kernel_covers_the_columns(type, channels, m):
-    kernel = choose_dtw(type, channels, m, m, Warping(), 2 * m)
+    kernel, _ = choose_dtw(type, channels, m, m, Warping(), 2 * m)
     assert kernel.columns in column_counts(type, channels)
     assert kernel.strips == (kernel.width < m)
     assert not kernel.strips or kernel.group == 32
@@ -53,7 +53,7 @@ def test_the_chosen_kernel_covers_the_columns(type, channels, m):
 @pytest.mark.parametrize("channels", [1, 3, 50])
 @pytest.mark.parametrize("reach", [0, 1, 10, 102, 255, 256, 5000])
 def test_the_chosen_kernel_covers_the_band(type, channels, reach):
-    kernel = choose_dtw(type, channels, 10 * reach + 10, 10 * reach + 10, Warping(), reach)
+    kernel, _ = choose_dtw(type, channels, 10 * reach + 10, 10 * reach + 10, Warping(), reach)
     if isinstance(kernel, BandKernel):
         assert kernel.columns * kernel.group >= 2 * reach + 1
         assert channels == 50 or kernel.name in all_kernels()["band.cu"]

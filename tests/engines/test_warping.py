@@ -10,7 +10,8 @@ import pytest
 import reference
 from numpy.testing import assert_array_equal
 
-from skts.engines import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, Warping, run
+from skts.engines import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, Series, Warping, run
+from skts.engines.numba import lower_bounds
 
 OPTIONS = [
     Warping(metric, cost, window, alignment)
@@ -149,3 +150,40 @@ def test_options_travel_with_parts(make_series):
         assert work.part(tile).warping == warping
     work = replace(DTWNeighbors(X, X, 1), warping=warping)
     assert work.part(tile).warping == warping
+
+
+@pytest.mark.parametrize("metric", ["dtw", "dog_keeper"])
+@pytest.mark.parametrize("cost", ["squared", "absolute"])
+@pytest.mark.parametrize("channels", [1, 2])
+@pytest.mark.parametrize("kind", ["walks", "near ties", "ties", "far away"])
+def test_bounds_and_abandoning_change_nothing(fast_engine, rng, metric, cost, channels, kind):
+    """Enough candidates of one length for the cascade of the CPU engine."""
+    warping = Warping(metric, cost, window=3)
+    X = np.cumsum(rng.normal(size=(300, channels, 40)), axis=2)
+    Q = np.cumsum(rng.normal(size=(4, channels, 40)), axis=2)
+    if kind == "near ties":
+        X = X[:1] + 1e-9 * rng.normal(size=X.shape)
+    if kind == "ties":
+        X = X[rng.integers(0, 5, 300)]
+    if kind == "far away":
+        X += 1e6
+    queries, candidates = (Series(V, np.full(len(V), 40)) for V in (Q, X))
+    matrix = run(DTWMatrix(queries, candidates, warping), engine="numba")
+    excluded = np.array([-1, 7, 0, 299])
+    for n_neighbors in (1, 5):
+        work = DTWNeighbors(queries, candidates, n_neighbors, excluded, warping=warping)
+        found = run(work, engine=fast_engine)
+        expected = reference.nearest(matrix, n_neighbors, excluded)
+        assert_array_equal(found.indices, expected[1])
+        assert_array_equal(found.distances, expected[0])
+
+
+@pytest.mark.parametrize("channels", [1, 2])
+@pytest.mark.parametrize("radius", [0, 1, 4, 30])
+def test_envelopes(rng, channels, radius):
+    values = rng.normal(size=(5, channels, 20)).astype(np.float32)
+    low, high = lower_bounds.envelopes(values, radius)
+    for i in range(20):
+        near = values[:, :, max(0, i - radius) : i + radius + 1]
+        assert_array_equal(low[:, :, i], near.min(axis=2))
+        assert_array_equal(high[:, :, i], near.max(axis=2))

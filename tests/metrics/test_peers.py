@@ -13,10 +13,10 @@ from skts.metrics import dtw_path, pairwise_dtw
 
 with np.load(Path(__file__).parents[1] / "data" / "peers" / "dtw.npz") as stored:
     STORED = dict(stored)
-MEASURES = ("dtw",)
-MATRICES = [key for key in STORED if key.split(".")[0] in MEASURES]
+MEASURES = ("dtw", "absolute", "frechet", "subsequence")
+MATRICES = [key for key in STORED if key.split(".")[0].split("_")[0] in MEASURES]
 PATHS = [key for key in STORED if key.startswith("path.") and "distance" not in key]
-NEAREST = [key for key in STORED if key.startswith("nearest.") and ".index." in key]
+NEAREST = [key for key in STORED if key.startswith("nearest") and ".index." in key]
 
 
 def as_list(X):
@@ -28,9 +28,18 @@ def as_list(X):
 
 @pytest.mark.parametrize("key", MATRICES)
 def test_matrices(fast_engine, key):
-    name = key.split(".")[1]
+    measure, name, _ = key.split(".")
+    measure, _, window = measure.partition("_window")
+    options = {
+        "dtw": {},
+        "absolute": {"cost": "absolute"},
+        "frechet": {"metric": "dog_keeper"},
+        "subsequence": {"alignment": "subsequence"},
+    }[measure]
+    if window:
+        options = {**options, "window": int(window)}
     X, Y = as_list(STORED[f"{name}_X"]), as_list(STORED[f"{name}_Y"])
-    found = pairwise_dtw(X, Y, engine=fast_engine)
+    found = pairwise_dtw(X, Y, **options, engine=fast_engine)
     assert_allclose(found, STORED[key], rtol=1e-9, atol=1e-12)
 
 
@@ -46,7 +55,10 @@ def test_paths(key):
 
 @pytest.mark.parametrize("key", NEAREST)
 def test_nearest(fast_engine, key):
-    model = DTWNearestNeighbor(engine=fast_engine).fit(STORED["shapes_X"], STORED["shapes_y"])
+    window = 4 if key.startswith("nearest_window4") else None
+    model = DTWNearestNeighbor(window=window, engine=fast_engine).fit(
+        STORED["shapes_X"], STORED["shapes_y"]
+    )
     distances, indices = model.kneighbors(STORED["shapes_Z"])
     assert_array_equal(indices[:, 0], STORED[key])
     assert_allclose(distances[:, 0], STORED[key.replace(".index.", ".distance.")], rtol=1e-9)

@@ -76,7 +76,7 @@ class CupyEngine(Engine):
         from .dtw import device_bytes, edge_length
 
         left, right = reduction.sides
-        matrix = 12 * rows * cols
+        matrix = 16 * rows * cols
         if isinstance(reduction, DTWPairs):
             cols = rows
             matrix = 16 * rows

@@ -141,7 +141,7 @@ def rows_in_flight(columns: int) -> int:
 
 def choose_dtw(
     type: str, channels: int, n: int, m: int, warping: Warping, reach: int
-) -> DTWKernel | BandKernel:
+) -> tuple[DTWKernel | BandKernel, float]:
     """Choose kernel, columns per lane and lanes per pair for n rows and m columns.
 
     A pair costs (lanes) x (rows, with those of the skew) x (columns + overhead of a row). Overheads
@@ -162,8 +162,10 @@ def choose_dtw(
 
     Returns
     -------
-    DTWKernel or BandKernel
+    kernel : DTWKernel or BandKernel
         The cheapest.
+    price : float
+        What a pair costs.
     """
     band = reach < max(n, m) - 1
     options = warping.squared, warping.largest
@@ -191,9 +193,10 @@ def choose_dtw(
     if narrow:
         lanes, offsets = least = min(narrow, key=lambda shape: band_cost(*shape))
         if band_cost(*least) < cost(*best):
-            return BandKernel(type, offsets, channels, *options, lanes)
+            return BandKernel(type, offsets, channels, *options, lanes), band_cost(*least)
     sub = warping.alignment == "subsequence"
-    return DTWKernel(type, columns, channels, group * columns < m, *options, band, sub, group)
+    strips = group * columns < m
+    return DTWKernel(type, columns, channels, strips, *options, band, sub, group), cost(*best)
 
 
 def all_kernels() -> dict[str, list[str]]:

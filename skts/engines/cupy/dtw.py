@@ -159,20 +159,27 @@ def distances(
     cupy.ndarray
         Of shape (n_rows, n_cols) or (n_pairs,).
     """
-    if warping.alignment == "supersequence":
-        # the part of x that matches y is the part of the second series when the sides are swapped
-        swapped = replace(warping, alignment="subsequence")
-        flipped = None if pairs is None else cp.ascontiguousarray(pairs[:, ::-1])
-        found = distances(
-            cols, rows, swapped, reach=reach, pairs=flipped, root=root, budget=budget, kernel=kernel
-        )
-        return cp.ascontiguousarray(found.T)
     dtype = rows.buffer.dtype
     n_rows, n_channels, n = rows.shape
     n_cols, _, m = cols.shape
-    if kernel is None:
+    swap = warping.alignment == "supersequence"
+    if swap:
+        # the part of x that matches y is the part of the second series when the sides are swapped
+        warping = replace(warping, alignment="subsequence")
+    elif kernel is None:
         name = "float" if dtype == np.float32 else "double"
-        kernel = choose_dtw(name, n_channels, n, m, warping, reach)
+        kernel, price = choose_dtw(name, n_channels, n, m, warping, reach)
+        if warping.alignment == "global":
+            # either side may lie in the registers, as long series against short ones show
+            other, other_price = choose_dtw(name, n_channels, m, n, warping, reach)
+            swap = other_price < 0.9 * price
+            kernel = other if swap else kernel
+    if swap:
+        flipped = None if pairs is None else cp.ascontiguousarray(pairs[:, ::-1])
+        found = distances(
+            cols, rows, warping, reach=reach, pairs=flipped, root=root, budget=budget, kernel=kernel
+        )
+        return cp.ascontiguousarray(found.T)
     out = cp.empty((n_rows, n_cols) if pairs is None else len(pairs), dtype)
     groups = groups_in_flight(kernel, out.size, n, budget)
     fraction = isinstance(warping.window, float)

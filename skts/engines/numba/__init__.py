@@ -12,7 +12,7 @@ from .._certify import Bound, Shortlist, shortlist
 from .._engine import Engine
 from .._reductions import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, Reduction, Tile, WarpingPath
 from .._series import Series
-from . import dtw
+from . import dtw, lower_bounds
 
 __all__ = ["NumbaEngine"]
 
@@ -49,7 +49,8 @@ class NumbaEngine(Engine):
         sweep = dtw.sweep_bytes(rows * cols, n)
         if isinstance(reduction, DTWPairs) or rows * cols == 1:
             return 0, 16 * rows * (channels * (n + m) + 2) + sweep
-        packed = 8 * (-(-cols // 64) * 64) * channels * m
+        # float64 lanes, or lanes, rows and envelopes in float32
+        packed = 16 * (-(-cols // 64) * 64) * channels * m
         return packed, 8 * rows * channels * n + 40 * rows * cols + sweep
 
     def dtw_neighbors(self, reduction: DTWNeighbors, tile: Tile, cancel: np.ndarray) -> Shortlist:
@@ -57,17 +58,70 @@ class NumbaEngine(Engine):
         warping = reduction.warping
         queries = reduction.queries.take(tile.rows)
         rows, scale, bound = queries.values, 1.0, Bound()
+        excluded = None if reduction.excluded is None else reduction.excluded[tile.rows] - tile.col
         if reduction.single:
             rescaling = reduction.rescaling
             packed, lengths, error = self._packed(reduction.candidates, tile, np.float32, rescaling)
             rows, row_error = rescaling.apply(rows)
             scale, bound = reduction.scale_and_bound(row_error + error)
+            if self._worth_bounding(reduction, tile) and bound.shrink > 0:
+                prepared = packed, *self._enveloped(reduction, tile)
+                return self._cascade(reduction, rows, prepared, excluded, bound, cancel)
         else:
             packed, lengths, _ = self._packed(reduction.candidates, tile, np.float64)
         costs = dtw.block(rows, queries.lengths, packed, lengths, warping, cancel)
         estimates = warping.distance(costs[:, : tile.shape[1]]) / scale
-        excluded = None if reduction.excluded is None else reduction.excluded[tile.rows] - tile.col
         return shortlist(estimates, reduction.n_neighbors, bound, excluded)
+
+    def _worth_bounding(self, reduction: DTWNeighbors, tile: Tile) -> bool:
+        """Whether bounds may spare work: a band, one length, more candidates than neighbours."""
+        queries, candidates = reduction.sides
+        n = queries.n_timepoints
+        return (
+            reduction.warping.window is not None
+            and n == candidates.n_timepoints
+            and queries.equal_length
+            and candidates.equal_length
+            and int(reduction.warping.radius(n, n)) < n // 2
+            and tile.shape[1] >= max(2, reduction.n_neighbors // 8) * dtw.LANES[np.float32]
+        )
+
+    def _cascade(
+        self,
+        reduction: DTWNeighbors,
+        rows: np.ndarray,
+        prepared: tuple[np.ndarray, ...],
+        excluded: np.ndarray | None,
+        bound: Bound,
+        cancel: np.ndarray,
+    ) -> Shortlist:
+        """Survivors of a tile, most candidates ruled out by their bounds."""
+        warping, k = reduction.warping, reduction.n_neighbors
+        n_rows, n_channels, n = rows.shape
+        scale = reduction.rescaling.scale
+        flags = dtw.Flags.of(warping, n_channels)
+        n_candidates = len(prepared[1])
+        found, costs = np.empty(n_candidates, np.int64), np.empty(n_candidates, np.float32)
+        lists = []
+        for row in range(n_rows):
+            count = lower_bounds.cascade(
+                np.ascontiguousarray(rows[row].T),
+                *prepared,
+                -1 if excluded is None else excluded[row],
+                k,
+                int(warping.radius(n, n)),
+                scale,
+                *(bound.shrink, bound.grow, bound.slack),
+                found,
+                costs,
+                cancel,
+                *(flags.multivariate, flags.squared, flags.largest),
+            )
+            estimates = warping.distance(costs[:count]) / scale
+            upper = np.sort(bound.upper(estimates))
+            keep = bound.lower(estimates) <= (upper[k - 1] if count >= k else np.inf)
+            lists.append((np.full(keep.sum(), row), found[:count][keep], estimates[keep]))
+        return Shortlist(*map(np.concatenate, zip(*lists, strict=True)), bound)
 
     def dtw_matrix(self, reduction: DTWMatrix, tile: Tile, cancel: np.ndarray) -> np.ndarray:
         """A block of the matrix."""
@@ -121,7 +175,19 @@ class NumbaEngine(Engine):
             packed, lengths = dtw.pack(values, series.lengths[tile.cols], dtw.LANES[dtype])
             return (packed, lengths, error), packed.nbytes
 
-        key = ("dtw lanes", dtype, rescaling, tile.col, tile.col_stop)
+        key = ("lanes", dtype, rescaling, tile.col, tile.col_stop)
+        return self.prepared.get(series.values, key, build)
+
+    def _enveloped(self, reduction: DTWNeighbors, tile: Tile) -> tuple[np.ndarray, ...]:
+        """Column series of a tile in float32, one after the other, and their envelopes."""
+        series, rescaling = reduction.candidates, reduction.rescaling
+        radius = int(reduction.warping.radius(series.n_timepoints, series.n_timepoints))
+
+        def build() -> tuple[tuple[np.ndarray, ...], int]:
+            values, _ = rescaling.apply(series.values[tile.cols])
+            return (values, *lower_bounds.envelopes(values, radius)), 3 * values.nbytes
+
+        key = ("envelopes", rescaling, radius, tile.col, tile.col_stop)
         return self.prepared.get(series.values, key, build)
 
 

@@ -13,20 +13,42 @@ those values are the certified ones.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import cache
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from numba import njit, types
+from numba.extending import overload
 
 from .._warping import Warping
 
-__all__ = ["LANES", "block", "pack", "pairs", "path", "path_bytes", "single", "sweep_bytes"]
+__all__ = [
+    "LANES",
+    "Flags",
+    "block",
+    "pack",
+    "pairs",
+    "path",
+    "path_bytes",
+    "single",
+    "sweep_bytes",
+]
 
-#: Lanes of a group and columns of a strip, by type: the fastest of 16 to 64 of each on AVX2. With
+#: Lanes of a group, by type, and columns of a strip: the fastest of 16 to 64 of each on AVX2. With
 #: 16 float64 lanes LLVM unrolls the lane loop instead of vectorising it (4 times slower).
 LANES = {np.float64: 32, np.float32: 64}
-_WIDTH = {np.float64: 64, np.float32: 32}
+_WIDTH = 32
+
+
+def lanes_of(packed: np.ndarray) -> int:
+    """Lanes of a type, a constant wherever a kernel is compiled."""
+    return LANES[packed.dtype.type]
+
+
+@overload(lanes_of)
+def _lanes_of(packed):
+    if packed.dtype == types.float32:
+        return lambda packed: 64
+    return lambda packed: 32
 
 
 def pack(values: np.ndarray, lengths: np.ndarray, lanes: int) -> tuple[np.ndarray, np.ndarray]:
@@ -60,167 +82,190 @@ def pack(values: np.ndarray, lengths: np.ndarray, lanes: int) -> tuple[np.ndarra
     return packed, packed_lengths
 
 
-@cache
-def _sweep(
-    dtype: type, paired: bool, multivariate: bool, squared: bool, largest: bool, alignment: str
-) -> Callable[..., None]:
-    """Build the kernel that fills LANES warping matrices side by side.
+class Flags(NamedTuple):
+    """Options of a kernel as types: True or None, which Numba tells apart when it compiles.
 
-    `paired` lanes each have a row series of their own; else one row series meets all lanes.
+    A branch on ``flag is None`` is gone before LLVM sees it, so that one source serves all options
+    and every instance is cached on disk by its signature.
     """
-    lanes, width, inf = LANES[dtype], _WIDTH[dtype], dtype(np.inf)
-    free_columns, free_rows = alignment == "subsequence", alignment == "supersequence"
-    contract = {"contract"} if dtype is np.float32 else False
 
-    @njit(nogil=True, cache=True, error_model="numpy", fastmath=contract)
-    def sweep(x, x_lengths, y, y_lengths, radius, limit, out, cancel):
-        # x: (n, C, 1 or lanes), y: (m, C, lanes), radius: (lanes,), out: (lanes,) accumulated costs
-        n, m, n_channels = x_lengths.max(), y_lengths.max(), y.shape[1]
-        reach = radius.max()
-        uniform = radius.min() == reach
-        row = np.empty((width + 1, lanes), y.dtype)
-        columns = np.empty((width, lanes), y.dtype)
-        edge = np.empty((n + 1, lanes), y.dtype)
-        left = np.empty(lanes, y.dtype)
-        diagonal = np.empty(lanes, y.dtype)
-        cost = np.empty(lanes, y.dtype)
-        ends = np.zeros(n, np.uint8)
-        for lane in range(x_lengths.size):
-            if x_lengths[lane] > 0:
-                ends[x_lengths[lane] - 1] = 1
-        out[:] = inf
-        # edge[i + 1] is D(i, start - 1), with the border above the first row in front
-        edge[:] = 0 if free_rows else inf
-        edge[0, :] = 0
-        for start in range(0, m, width):
-            if cancel[0]:
-                return
-            w = min(width, m - start)
-            for j in range(w):
-                for lane in range(lanes):
-                    columns[j, lane] = y[start + j, 0, lane]
-            first = max(0, start - reach)
-            row[:] = 0 if free_columns else inf
-            for lane in range(lanes):
-                row[0, lane] = edge[first, lane]
-                edge[0, lane] = 0 if free_columns else inf
-            for i in range(first, min(n, start + w + reach)):
-                j_first, j_stop = max(0, i - reach - start), min(w, i + reach + 1 - start)
-                for lane in range(lanes):
-                    diagonal[lane] = row[j_first, lane]
-                    row[0, lane] = edge[i + 1, lane]
-                    left[lane] = edge[i + 1, lane] if j_first == 0 else inf
-                point = x[i, 0, 0]
-                for j in range(j_first, j_stop):
-                    if multivariate:
-                        for lane in range(lanes):
-                            d = x[i, 0, lane if paired else 0] - columns[j, lane]
-                            cost[lane] = d * d if squared else abs(d)
-                        for c in range(1, n_channels):
-                            for lane in range(lanes):
-                                d = x[i, c, lane if paired else 0] - y[start + j, c, lane]
-                                cost[lane] += d * d if squared else abs(d)
-                    for lane in range(lanes):
-                        up = row[j + 1, lane]
-                        best = up if up < diagonal[lane] else diagonal[lane]
-                        best = best if best < left[lane] else left[lane]
-                        if multivariate:
-                            here = cost[lane]
-                        else:
-                            d = (x[i, 0, lane] if paired else point) - columns[j, lane]
-                            here = d * d if squared else abs(d)
-                        if largest:
-                            value = here if here > best else best
-                        else:
-                            value = here + best
-                        diagonal[lane] = up
-                        left[lane] = value
-                        row[j + 1, lane] = value
-                    if not uniform:
-                        for lane in range(lanes):
-                            if abs(i - start - j) > radius[lane]:
-                                left[lane] = inf
-                                row[j + 1, lane] = inf
-                if j_stop == w:
-                    for lane in range(lanes):
-                        edge[i + 1, lane] = left[lane]
-                else:
-                    for lane in range(lanes):
-                        edge[i + 1, lane] = inf
-                if free_rows:
-                    for lane in range(lanes):
-                        j = y_lengths[lane] - 1 - start
-                        inside = i < x_lengths[lane if paired else 0]
-                        if inside and 0 <= j < w and row[j + 1, lane] < out[lane]:
-                            out[lane] = row[j + 1, lane]
-                elif ends[i]:
-                    for lane in range(lanes):
-                        if x_lengths[lane if paired else 0] - 1 == i:
-                            j = y_lengths[lane] - 1 - start
-                            if free_columns:
-                                for k in range(min(j + 1, w)):
-                                    if row[k + 1, lane] < out[lane]:
-                                        out[lane] = row[k + 1, lane]
-                            elif 0 <= j < w:
-                                out[lane] = row[j + 1, lane]
-            # every path crosses the edge: beyond the limit, nothing below it can follow
-            if limit < inf and start + w < m and not free_columns and not free_rows:
-                hopeless = True
-                for lane in range(lanes):
-                    least = inf
-                    for i in range(first, min(n, start + w + reach)):
-                        least = edge[i + 1, lane] if edge[i + 1, lane] < least else least
-                    if least <= limit and y_lengths[lane] > start + w:
-                        hopeless = False
-                        break
-                if hopeless:
-                    return
+    paired: bool | None
+    multivariate: bool | None
+    squared: bool | None
+    largest: bool | None
+    free_columns: bool | None
+    free_rows: bool | None
 
-    return sweep
-
-
-@cache
-def _block_kernel(*options: object) -> Callable[..., None]:
-    sweep = _sweep(*options)
-
-    @njit(nogil=True, cache=True)
-    def block_kernel(x, x_lengths, y, y_lengths, radius, limits, out, cancel):
-        lanes = y.shape[3]
-        for group in range(y.shape[0]):
-            for i in range(x.shape[0]):
-                sweep(
-                    x[i],
-                    x_lengths[i : i + 1],
-                    y[group],
-                    y_lengths[group],
-                    radius[min(i, radius.shape[0] - 1), group],
-                    limits[i],
-                    out[i, group * lanes : (group + 1) * lanes],
-                    cancel,
+    @classmethod
+    def of(cls, warping: Warping, n_channels: int, *, paired: bool = False) -> Flags:
+        """Choose for a distance."""
+        return cls(
+            *(
+                flag or None
+                for flag in (
+                    paired,
+                    n_channels > 1,
+                    warping.squared,
+                    warping.largest,
+                    warping.alignment == "subsequence",
+                    warping.alignment == "supersequence",
                 )
+            )
+        )
 
-    return block_kernel
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def sweep(
+    x, x_lengths, y, y_lengths, radius, limit, out, cancel,
+    paired, multivariate, squared, largest, free_columns, free_rows,
+):  # fmt: skip
+    """Fill warping matrices side by side, one in each lane.
+
+    With `paired` lanes each have a row series of their own; else one row series meets all lanes.
+    """
+    # x: (n, C, 1 or lanes), y: (m, C, lanes), radius: (lanes,), out: (lanes,) accumulated costs
+    lanes = lanes_of(y)
+    inf = y.dtype.type(np.inf)
+    n, m, n_channels = x_lengths.max(), y_lengths.max(), y.shape[1]
+    reach = radius.max()
+    uniform = radius.min() == reach
+    row = np.empty((_WIDTH + 1, lanes), y.dtype)
+    columns = np.empty((_WIDTH, lanes), y.dtype)
+    edge = np.empty((n + 1, lanes), y.dtype)
+    left = np.empty(lanes, y.dtype)
+    diagonal = np.empty(lanes, y.dtype)
+    cost = np.empty(lanes, y.dtype)
+    ends = np.zeros(n, np.uint8)
+    for lane in range(x_lengths.size):
+        if x_lengths[lane] > 0:
+            ends[x_lengths[lane] - 1] = 1
+    out[:] = inf
+    # edge[i + 1] is D(i, start - 1), with the border above the first row in front
+    edge[:] = 0 if free_rows is not None else inf
+    edge[0, :] = 0
+    for start in range(0, m, _WIDTH):
+        if cancel[0]:
+            return
+        w = min(_WIDTH, m - start)
+        for j in range(w):
+            for lane in range(lanes):
+                columns[j, lane] = y[start + j, 0, lane]
+        first = max(0, start - reach)
+        row[:] = 0 if free_columns is not None else inf
+        for lane in range(lanes):
+            row[0, lane] = edge[first, lane]
+            edge[0, lane] = 0 if free_columns is not None else inf
+        for i in range(first, min(n, start + w + reach)):
+            j_first, j_stop = max(0, i - reach - start), min(w, i + reach + 1 - start)
+            for lane in range(lanes):
+                diagonal[lane] = row[j_first, lane]
+                row[0, lane] = edge[i + 1, lane]
+                left[lane] = edge[i + 1, lane] if j_first == 0 else inf
+            point = x[i, 0, 0]
+            for j in range(j_first, j_stop):
+                if multivariate is not None:
+                    for lane in range(lanes):
+                        d = x[i, 0, lane if paired is not None else 0] - columns[j, lane]
+                        cost[lane] = d * d if squared is not None else abs(d)
+                    for c in range(1, n_channels):
+                        for lane in range(lanes):
+                            d = x[i, c, lane if paired is not None else 0] - y[start + j, c, lane]
+                            cost[lane] += d * d if squared is not None else abs(d)
+                for lane in range(lanes):
+                    up = row[j + 1, lane]
+                    best = up if up < diagonal[lane] else diagonal[lane]
+                    best = best if best < left[lane] else left[lane]
+                    if multivariate is not None:
+                        here = cost[lane]
+                    else:
+                        d = (x[i, 0, lane] if paired is not None else point) - columns[j, lane]
+                        here = d * d if squared is not None else abs(d)
+                    if largest is not None:
+                        value = here if here > best else best
+                    else:
+                        value = here + best
+                    diagonal[lane] = up
+                    left[lane] = value
+                    row[j + 1, lane] = value
+                if not uniform:
+                    for lane in range(lanes):
+                        if abs(i - start - j) > radius[lane]:
+                            left[lane] = inf
+                            row[j + 1, lane] = inf
+            if j_stop == w:
+                for lane in range(lanes):
+                    edge[i + 1, lane] = left[lane]
+            else:
+                for lane in range(lanes):
+                    edge[i + 1, lane] = inf
+            if free_rows is not None:
+                for lane in range(lanes):
+                    j = y_lengths[lane] - 1 - start
+                    inside = i < x_lengths[lane if paired is not None else 0]
+                    if inside and 0 <= j < w and row[j + 1, lane] < out[lane]:
+                        out[lane] = row[j + 1, lane]
+            elif ends[i]:
+                for lane in range(lanes):
+                    if x_lengths[lane if paired is not None else 0] - 1 == i:
+                        j = y_lengths[lane] - 1 - start
+                        if free_columns is not None:
+                            for k in range(min(j + 1, w)):
+                                if row[k + 1, lane] < out[lane]:
+                                    out[lane] = row[k + 1, lane]
+                        elif 0 <= j < w:
+                            out[lane] = row[j + 1, lane]
+        # every path crosses the edge: beyond the limit, nothing below it can follow
+        if limit < inf and start + w < m and free_columns is None and free_rows is None:
+            hopeless = True
+            for lane in range(lanes):
+                least = inf
+                for i in range(first, min(n, start + w + reach)):
+                    least = edge[i + 1, lane] if edge[i + 1, lane] < least else least
+                if least <= limit and y_lengths[lane] > start + w:
+                    hopeless = False
+                    break
+            if hopeless:
+                return
 
 
-@cache
-def _pairs_kernel(*options: object) -> Callable[..., None]:
-    sweep = _sweep(*options)
-
-    @njit(nogil=True, cache=True)
-    def pairs_kernel(x, x_lengths, y, y_lengths, radius, out, cancel):
-        for group in range(y.shape[0]):
+@njit(nogil=True, cache=True)
+def _block_kernel(
+    x, x_lengths, y, y_lengths, radius, limits, out, cancel,
+    paired, multivariate, squared, largest, free_columns, free_rows,
+):  # fmt: skip
+    lanes = y.shape[3]
+    for group in range(y.shape[0]):
+        for i in range(x.shape[0]):
             sweep(
-                x[group],
-                x_lengths[group],
+                x[i],
+                x_lengths[i : i + 1],
                 y[group],
                 y_lengths[group],
-                radius[group],
-                np.inf,
-                out[group],
+                radius[min(i, radius.shape[0] - 1), group],
+                limits[i],
+                out[i, group * lanes : (group + 1) * lanes],
                 cancel,
+                *(paired, multivariate, squared, largest, free_columns, free_rows),
             )
 
-    return pairs_kernel
+
+@njit(nogil=True, cache=True)
+def _pairs_kernel(
+    x, x_lengths, y, y_lengths, radius, out, cancel,
+    paired, multivariate, squared, largest, free_columns, free_rows,
+):  # fmt: skip
+    for group in range(y.shape[0]):
+        sweep(
+            x[group],
+            x_lengths[group],
+            y[group],
+            y_lengths[group],
+            radius[group],
+            np.inf,
+            out[group],
+            cancel,
+            *(paired, multivariate, squared, largest, free_columns, free_rows),
+        )
 
 
 def block(
@@ -263,11 +308,9 @@ def block(
     lengths = np.where(packed_lengths > 0, packed_lengths, longest)
     distinct = x_lengths if x_lengths.min() != x_lengths.max() else x_lengths[:1]
     radius = warping.radius(distinct[:, None, None], lengths)
-    kernel = _block_kernel(
-        dtype, False, x.shape[1] > 1, warping.squared, warping.largest, warping.alignment
-    )
     rows = np.ascontiguousarray(x.transpose(0, 2, 1))[..., None]
-    kernel(rows, x_lengths, packed, packed_lengths, radius, limits, out, cancel)
+    flags = Flags.of(warping, x.shape[1])
+    _block_kernel(rows, x_lengths, packed, packed_lengths, radius, limits, out, cancel, *flags)
     return out
 
 
@@ -303,17 +346,10 @@ def pairs(
     n = np.where(x_packed_lengths > 0, x_packed_lengths, x_packed_lengths[:, :1])
     m = np.where(y_packed_lengths > 0, y_packed_lengths, y_packed_lengths[:, :1])
     out = np.empty((y_packed.shape[0], lanes))
-    kernel = _pairs_kernel(
-        np.float64, True, x.shape[1] > 1, warping.squared, warping.largest, warping.alignment
-    )
-    kernel(
-        x_packed,
-        x_packed_lengths,
-        y_packed,
-        y_packed_lengths,
-        warping.radius(n, m),
-        out,
-        cancel,
+    radius = warping.radius(n, m)
+    flags = Flags.of(warping, x.shape[1], paired=True)
+    _pairs_kernel(
+        x_packed, x_packed_lengths, y_packed, y_packed_lengths, radius, out, cancel, *flags
     )
     return out.ravel()[: len(x)]
 
