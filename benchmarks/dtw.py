@@ -7,7 +7,7 @@ from skts import DTWNearestNeighbor
 from skts.datasets import load_arrow_head, load_gunpoint, make_random_walk, make_warped_shapes
 from skts.engines import get_engine
 from skts.exceptions import EngineNotAvailableError
-from skts.metrics import dtw, dtw_path, pairwise_dtw
+from skts.metrics import dog_keeper, dtw, dtw_path, pairwise_dtw
 
 ENGINES = ["numba", "cupy"]
 
@@ -29,10 +29,14 @@ class OnePair:
     def setup(self, engine, n_timepoints):
         skip_unless_available(engine)
         self.x, self.y = make_random_walk(2, n_timepoints, random_state=0)
-        dtw(self.x[:2], self.y[:2], engine=engine)
+        for distance in (dtw, dog_keeper):
+            distance(self.x[:2], self.y[:2], engine=engine)
 
     def time_dtw(self, engine, n_timepoints):
         dtw(self.x, self.y, engine=engine)
+
+    def time_dog_keeper(self, engine, n_timepoints):
+        dog_keeper(self.x, self.y, engine=engine)
 
     def peakmem_dtw(self, engine, n_timepoints):
         dtw(self.x, self.y, engine=engine)
@@ -58,42 +62,43 @@ class Path:
 class AllPairs:
     """The matrix of all pairs of a set of series of 100 points."""
 
-    params = [ENGINES, [10, 100, 1_000]]
-    param_names = ["engine", "n_samples"]
+    params = [ENGINES, [10, 100, 1_000], [None, 0.1]]
+    param_names = ["engine", "n_samples", "window"]
 
-    def setup(self, engine, n_samples):
+    def setup(self, engine, n_samples, window):
         skip_unless_available(engine)
         self.X = make_random_walk(n_samples, 100, random_state=0)
-        pairwise_dtw(self.X[:2], engine=engine)
+        pairwise_dtw(self.X[:2], window=window, engine=engine)
 
-    def time_pairwise_dtw(self, engine, n_samples):
-        pairwise_dtw(self.X, engine=engine)
+    def time_pairwise_dtw(self, engine, n_samples, window):
+        pairwise_dtw(self.X, window=window, engine=engine)
 
-    def peakmem_pairwise_dtw(self, engine, n_samples):
-        pairwise_dtw(self.X, engine=engine)
+    def peakmem_pairwise_dtw(self, engine, n_samples, window):
+        pairwise_dtw(self.X, window=window, engine=engine)
 
 
 class NearestNeighbor:
     """Fit on a growing set of series of 100 points, and predict ten."""
 
-    params = [ENGINES, [10, 100, 1_000, 10_000]]
-    param_names = ["engine", "n_samples"]
+    params = [ENGINES, [10, 100, 1_000, 10_000], [None, 0.1]]
+    param_names = ["engine", "n_samples", "window"]
 
-    def setup(self, engine, n_samples):
+    def setup(self, engine, n_samples, window):
         skip_unless_available(engine)
         X, y = make_warped_shapes(n_samples + 10, 100, random_state=0)
         self.X, self.y, self.queries = X[:-10], y[:-10], X[-10:]
-        self.model = DTWNearestNeighbor(engine=engine).fit(self.X, self.y)
+        self.model = DTWNearestNeighbor(window=window, engine=engine).fit(self.X, self.y)
         self.model.predict(self.queries[:1])
 
-    def time_fit(self, engine, n_samples):
-        DTWNearestNeighbor(engine=engine).fit(self.X, self.y)
+    def time_fit(self, engine, n_samples, window):
+        DTWNearestNeighbor(window=window, engine=engine).fit(self.X, self.y)
 
-    def time_predict(self, engine, n_samples):
+    def time_predict(self, engine, n_samples, window):
         self.model.predict(self.queries)
 
-    def peakmem_fit_predict(self, engine, n_samples):
-        DTWNearestNeighbor(engine=engine).fit(self.X, self.y).predict(self.queries)
+    def peakmem_fit_predict(self, engine, n_samples, window):
+        model = DTWNearestNeighbor(window=window, engine=engine).fit(self.X, self.y)
+        model.predict(self.queries)
 
 
 class Accuracy:

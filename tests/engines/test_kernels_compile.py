@@ -53,7 +53,8 @@ def test_the_chosen_kernel_covers_the_columns(type, channels, m):
 @pytest.mark.parametrize("channels", [1, 3, 50])
 @pytest.mark.parametrize("reach", [0, 1, 10, 102, 255, 256, 5000])
 def test_the_chosen_kernel_covers_the_band(type, channels, reach):
-    kernel, _ = choose_dtw(type, channels, 10 * reach + 10, 10 * reach + 10, Warping(), reach)
+    width = 10 * reach + 10
+    kernel, _ = choose_dtw(type, channels, width, width, Warping(window=reach), reach)
     if isinstance(kernel, BandKernel):
         assert kernel.columns * kernel.group >= 2 * reach + 1
         assert channels == 50 or kernel.name in all_kernels()["band.cu"]

@@ -187,3 +187,17 @@ def test_envelopes(rng, channels, radius):
         near = values[:, :, max(0, i - radius) : i + radius + 1]
         assert_array_equal(low[:, :, i], near.min(axis=2))
         assert_array_equal(high[:, :, i], near.max(axis=2))
+
+
+@pytest.mark.parametrize("warping", OPTIONS, ids=str)
+def test_no_series_as_long_as_the_array(fast_engine, make_series, warping):
+    """The width of the arrays says nothing about bands: lengths do."""
+    rows, cols = make_series(9, 90, shortest=20), make_series(40, 50, shortest=30)
+    rows, cols = rows.take(np.flatnonzero(rows.lengths < 80)), cols.take(slice(1, None))
+    expected = run(DTWMatrix(rows, cols, warping), engine="numba")
+    assert expected[0, 3] == reference.dtw(
+        reference.unpadded(rows, 0), reference.unpadded(cols, 3), **asdict(warping)
+    )
+    assert_array_equal(run(DTWMatrix(rows, cols, warping), engine=fast_engine), expected)
+    found = run(DTWNeighbors(rows, cols, 2, warping=warping), engine=fast_engine)
+    assert_array_equal(found.indices, reference.nearest(expected, 2)[1])

@@ -167,7 +167,7 @@ def choose_dtw(
     price : float
         What a pair costs.
     """
-    band = reach < max(n, m) - 1
+    band = warping.window is not None and reach < max(n, m) - 1
     options = warping.squared, warping.largest
 
     def cost(group: int, columns: int) -> float:

@@ -307,7 +307,7 @@ def block(
     longest = packed_lengths.max(axis=1, keepdims=True)
     lengths = np.where(packed_lengths > 0, packed_lengths, longest)
     distinct = x_lengths if x_lengths.min() != x_lengths.max() else x_lengths[:1]
-    radius = warping.radius(distinct[:, None, None], lengths)
+    radius = _radius(warping, distinct[:, None, None], lengths)
     rows = np.ascontiguousarray(x.transpose(0, 2, 1))[..., None]
     flags = Flags.of(warping, x.shape[1])
     _block_kernel(rows, x_lengths, packed, packed_lengths, radius, limits, out, cancel, *flags)
@@ -346,12 +346,18 @@ def pairs(
     n = np.where(x_packed_lengths > 0, x_packed_lengths, x_packed_lengths[:, :1])
     m = np.where(y_packed_lengths > 0, y_packed_lengths, y_packed_lengths[:, :1])
     out = np.empty((y_packed.shape[0], lanes))
-    radius = warping.radius(n, m)
+    radius = _radius(warping, n, m)
     flags = Flags.of(warping, x.shape[1], paired=True)
     _pairs_kernel(
         x_packed, x_packed_lengths, y_packed, y_packed_lengths, radius, out, cancel, *flags
     )
     return out.ravel()[: len(x)]
+
+
+def _radius(warping: Warping, n: np.ndarray, m: np.ndarray) -> np.ndarray:
+    """Half width of the band of every lane; without a window one for all, which needs no masks."""
+    radius = warping.radius(n, m)
+    return np.full_like(radius, radius.max()) if warping.window is None else radius
 
 
 def single(x: np.ndarray, y: np.ndarray, warping: Warping, cancel: np.ndarray) -> float:
