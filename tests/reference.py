@@ -128,3 +128,13 @@ class OracleEngine(Engine):
     def dtw_path(self, reduction, tile, cancel):
         x, y = (unpadded(side, 0) for side in reduction.sides)
         return WarpingPath(*dtw_path(x, y, **asdict(reduction.warping)))
+
+    def dtw_window_search(self, reduction, tile, cancel):
+        cost = "squared" if reduction.squared else "absolute"
+        sides = reduction.queries.values[tile.rows], reduction.candidates.values
+        excluded = reduction.excluded[tile.rows]
+        found = [
+            nearest(pairwise_dtw(*sides, window=radius, cost=cost), 1, excluded)[1][:, 0]
+            for radius in reduction.radii.tolist()
+        ]
+        return np.column_stack(found)

@@ -57,12 +57,14 @@ from ._reductions import (
 from ._registry import engine_names, find_engine, get_engine, show_engines
 from ._series import Series
 from ._warping import Warping
+from ._window_search import DTWWindowSearch
 
 __all__ = [
     "DTWMatrix",
     "DTWNeighbors",
     "DTWPairs",
     "DTWPath",
+    "DTWWindowSearch",
     "Engine",
     "Reduction",
     "Series",

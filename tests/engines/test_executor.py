@@ -30,7 +30,13 @@ def subclasses(cls):
 
 def test_every_reduction_has_a_method_in_the_cpu_engine_and_the_oracle():
     methods = {sub.method for sub in subclasses(Reduction) if hasattr(sub, "method")}
-    assert methods == {"dtw_matrix", "dtw_neighbors", "dtw_pairs", "dtw_path"}
+    assert methods == {
+        "dtw_matrix",
+        "dtw_neighbors",
+        "dtw_pairs",
+        "dtw_path",
+        "dtw_window_search",
+    }
     for name in ("numba", "oracle"):
         assert all(callable(getattr(find_engine(name), method)) for method in methods)
 

@@ -12,7 +12,8 @@ from .._certify import Bound, Shortlist, shortlist
 from .._engine import Engine
 from .._reductions import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, Reduction, Tile, WarpingPath
 from .._series import Series
-from . import dtw, lower_bounds
+from .._window_search import DTWWindowSearch
+from . import dtw, lower_bounds, window_search
 
 __all__ = ["NumbaEngine"]
 
@@ -42,6 +43,9 @@ class NumbaEngine(Engine):
 
     def footprint(self, reduction: Reduction, rows: int, cols: int) -> tuple[int, int]:
         """Bytes held for a tile of this shape: packed lanes are shared, the rest is a thread's."""
+        if isinstance(reduction, DTWWindowSearch):
+            n_results = rows * reduction.radii.size
+            return 0, window_search.query_bytes(*reduction.candidates.values.shape, n_results)
         left, right = reduction.sides
         n, m, channels = left.n_timepoints, right.n_timepoints, left.n_channels
         if isinstance(reduction, DTWPath):
@@ -143,6 +147,22 @@ class NumbaEngine(Engine):
         x, y = (_unpadded(series, 0) for series in reduction.sides)
         path, cost = dtw.path(x, y, reduction.warping, cancel)
         return WarpingPath(path, float(reduction.warping.distance(cost)))
+
+    def dtw_window_search(
+        self, reduction: DTWWindowSearch, tile: Tile, cancel: np.ndarray
+    ) -> np.ndarray:
+        """Nearest candidates of some queries, at every radius."""
+        found = np.zeros((tile.shape[0], reduction.radii.size), np.int64)
+        window_search.search(
+            reduction.queries.values[tile.rows],
+            reduction.candidates.values,
+            reduction.excluded[tile.rows],
+            reduction.radii,
+            reduction.squared,
+            found,
+            cancel,
+        )
+        return found
 
     def _certified(
         self, reduction: DTWMatrix | DTWPairs, pairs: np.ndarray, cancel: np.ndarray

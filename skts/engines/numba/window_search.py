@@ -1,0 +1,220 @@
+"""Nearest neighbours at every width of the warping window, one query at a time.
+
+Windows are taken from the widest to the narrowest, because
+
+* a narrower window allows fewer paths, so that a distance, or a lower bound of one, bounds the
+  distance from below in every later window;
+* a distance stays the same down to the *reach* of its best path, the largest |i - j| on it; and
+  as the others only grow, the neighbour stays the same down to the reach of its own path.
+
+Both hold for the computed values bit by bit: rounding is monotone, and a narrower window leaves
+the sums along the path as they are. Whatever these do not settle is bounded by LB_Keogh, and then
+warped within the cells from which the best distance so far can still be reached (early abandoning
+and pruning). The Euclidean distance, window 0, bounds every distance from above.
+
+Costs and sums are those of `dtw`, so that the values are the certified ones.
+
+References
+----------
+Tan, Herrmann, Forestier, Webb, Petitjean. "Efficient search of the best warping window for dynamic
+time warping". SIAM International Conference on Data Mining, 2018.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from .lower_bounds import envelope
+
+__all__ = ["query_bytes", "search"]
+
+_UNIT = 2.0**-53
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _distance(cost, squared):
+    return np.sqrt(cost) if squared else cost
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _largest_equal(cost, squared):
+    """Largest cost that is no farther than this one: roots of different costs may be equal."""
+    if squared:
+        distance = np.sqrt(cost)
+        while cost < np.inf and np.sqrt(np.nextafter(cost, np.inf)) == distance:
+            cost = np.nextafter(cost, np.inf)
+    return cost
+
+
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+def _cost(x, i, y, j, squared):
+    d = x[0, i] - y[0, j]
+    cost = d * d if squared else abs(d)
+    for c in range(1, x.shape[0]):
+        d = x[c, i] - y[c, j]
+        cost += d * d if squared else abs(d)
+    return cost
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _straight(x, y, squared):
+    """Accumulated cost of the diagonal, the only path of window 0."""
+    total = 0.0
+    for i in range(x.shape[1]):
+        total = _cost(x, i, y, i, squared) + total
+    return total
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _bounded(x, low, high, allowed, limit, squared):
+    """Whether LB_Keogh leaves a path of at most `limit`, and what each row may have used up of it.
+
+    low, high: envelope (n, C) of the column series; x: row series; allowed[i]: the limit less the
+    bounds of the rows after i.
+    """
+    n = x.shape[1]
+    for i in range(n - 1, -1, -1):
+        allowed[i] = limit
+        for c in range(x.shape[0]):
+            above, below = x[c, i] - high[i, c], low[i, c] - x[c, i]
+            d = above if above > below else below
+            if d > 0.0:
+                limit -= d * d if squared else d
+        if limit < 0.0:
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _warp(x, y, radius, allowed, squared, row, reaches, cancel):
+    """Accumulated cost of the best path, infinity if no path keeps the limits of its rows.
+
+    Only columns from which the last cell can still be reached are filled: row i starts at the
+    first column that row i - 1 left within its limit, and ends at the first beyond the last
+    such column that is not within its own. With `reaches`, else None, its last entry becomes the
+    reach of a best path.
+    """
+    # row[j + 1] is D(i, j), reaches[j + 1] the reach of a best path to there; a cell that is not
+    # within the limit is left at infinity, or at no less than its true value, beyond the limit
+    n, m = x.shape[1], y.shape[1]
+    row[0], row[1] = 0.0, np.inf
+    first = stop = 0
+    if reaches is not None:
+        reaches[0] = reaches[1] = 0
+    for i in range(n):
+        if cancel[0]:
+            return np.inf
+        limit = allowed[i]
+        start, end = max(first, i - radius), min(m, i + radius + 1)
+        diagonal, left = row[start], np.inf
+        if reaches is not None:
+            diagonal_reach, left_reach = reaches[start], 0
+        # below the cells of the row before, and one beyond
+        for j in range(start, min(end, stop + 1)):
+            up = row[j + 1]
+            best = up if up < diagonal else diagonal
+            if reaches is not None:
+                up_reach = reaches[j + 1]
+                reach = up_reach if up < diagonal else diagonal_reach
+                reach = left_reach if left < best else reach
+                left_reach = max(reach, abs(i - j))
+                diagonal_reach = up_reach
+                reaches[j + 1] = left_reach
+            best = left if left < best else best
+            left = _cost(x, i, y, j, squared) + best
+            row[j + 1] = left
+            diagonal = up
+        # further right only step by step along the row
+        j = stop + 1
+        while j < end and left <= limit:
+            left = _cost(x, i, y, j, squared) + left
+            row[j + 1] = left
+            if reaches is not None:
+                left_reach = max(left_reach, abs(i - j))
+                reaches[j + 1] = left_reach
+            j += 1
+        first, stop = start, min(end, j)
+        while first < stop and not row[first + 1] <= limit:
+            first += 1
+        while first < stop and not row[stop] <= limit:
+            stop -= 1
+        if first >= stop:
+            return np.inf
+        row[first] = np.inf
+        if stop < m:
+            row[stop + 1] = np.inf
+    return row[m] if stop == m else np.inf
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def search(queries, candidates, excluded, radii, squared, found, cancel):
+    """Find the nearest candidate of every query at every radius.
+
+    Parameters
+    ----------
+    queries, candidates : ndarray of shape (n_series, n_channels, n_timepoints), float64
+        Series of one length.
+    excluded : ndarray of shape (n_queries,), int64
+        One candidate that a query must not find.
+    radii : ndarray of shape (n_radii,), int64
+        Half widths of the band, strictly descending.
+    squared : bool
+        Whether costs are squared and the distance is a root.
+    found : ndarray of shape (n_queries, n_radii), int64
+        Receives the candidates; of equally near ones the lowest.
+    cancel : ndarray of shape (1,), uint8
+        Turns 1 to stop early.
+    """
+    n_candidates, n_channels, n = candidates.shape
+    row, reaches = np.empty(n + 2), np.empty(n + 2, np.int64)
+    allowed = np.empty(n)
+    low, high = np.empty((n, n_channels)), np.empty((n, n_channels))
+    # what is known of each candidate: the cost is exact where the reach is in the window
+    costs, reach = np.empty(n_candidates), np.empty(n_candidates, np.int64)
+    # of a bound and of a distance, relative: one for each sum and product, and once more for both
+    slack = 1.0 + 2.0 * _UNIT * (n * n_channels + 2 * n + n_channels + 8)
+    for q in range(queries.shape[0]):
+        query = queries[q]
+        for candidate in range(n_candidates):
+            straight = _straight(query, candidates[candidate], squared)
+            costs[candidate] = straight if candidate != excluded[q] else np.inf
+        order = np.argsort(costs, kind="mergesort")
+        ceiling = _largest_equal(costs[order[0]], squared)
+        costs[:] = 0.0
+        reach[:] = n
+        nearest = order[0]
+        for k in range(radii.size):
+            if cancel[0]:
+                return
+            radius = radii[k]
+            if reach[nearest] <= radius:
+                found[q, k] = nearest
+                continue
+            envelope(query.T, radius, low, high)
+            limit, best, guess, nearest = ceiling, np.inf, nearest, -1
+            for position in range(-1, n_candidates):
+                candidate = guess if position < 0 else order[position]
+                if candidate == excluded[q] or costs[candidate] > limit:
+                    continue
+                if reach[candidate] > radius:
+                    cost, x = np.inf, candidates[candidate]
+                    if _bounded(x, low, high, allowed, (limit + _TINY) * slack, squared):
+                        cost = _warp(x, query, radius, allowed, squared, row, None, cancel)
+                    if cost > limit:
+                        costs[candidate] = np.nextafter(limit, np.inf)
+                        continue
+                    costs[candidate] = cost
+                    _warp(x, query, radius, allowed, squared, row, reaches, cancel)
+                    reach[candidate] = reaches[n]
+                distance = _distance(costs[candidate], squared)
+                if nearest < 0 or distance < best or (distance == best and candidate < nearest):
+                    best, nearest = distance, candidate
+                    limit = _largest_equal(costs[candidate], squared)
+            found[q, k] = nearest
+
+
+def query_bytes(n_candidates: int, n_channels: int, n: int, n_results: int) -> int:
+    """Bytes that `search` holds beside its input: for one query, and its results."""
+    return 8 * (4 * n_candidates + (2 * n_channels + 5) * n + n_results)

@@ -1,0 +1,151 @@
+"""The leave-one-out error of nearest-neighbour classification for every warping window."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import assert_all_finite, check_consistent_length, column_or_1d
+
+from ..base import check_series
+from ..engines import DTWWindowSearch, Warping, run
+
+__all__ = ["WindowSearch", "dtw_window_search"]
+
+
+class WindowSearch(NamedTuple):
+    """Leave-one-out errors for several warping windows.
+
+    Attributes
+    ----------
+    windows : ndarray of shape (n_windows,), int64
+        Half widths of the band in time points.
+    errors : ndarray of shape (n_windows,), float64
+        Share of the series whose nearest other series has another label.
+    best : int or float
+        The window of least error, the smallest of equals: in points, or as a fraction of the
+        length where `fractions` is not None. It suits ``DTWNearestNeighbor(window=...)``.
+    fractions : ndarray of shape (n_windows,), float64, or None
+        The windows as fractions of the length, where they were given so.
+    """
+
+    windows: np.ndarray
+    errors: np.ndarray
+    best: float
+    fractions: np.ndarray | None
+
+
+def dtw_window_search(
+    X: ArrayLike | list[ArrayLike],
+    y: ArrayLike,
+    *,
+    windows: ArrayLike | None = None,
+    cost: str = "squared",
+    engine: str | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> WindowSearch:
+    """Leave-one-out error of 1-NN classification for every warping window, in one pass.
+
+    The errors are those that ``DTWNearestNeighbor(window=w).fit(X, y).kneighbors()`` leads to for
+    each window, exactly; but distances that are the same for several windows are computed once,
+    and most are only bounded.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_timepoints) or (n_samples, n_channels, n_timepoints)
+        At least two series of one length; or a list of such arrays.
+    y : array-like of shape (n_samples,)
+        Class labels.
+    windows : array-like of int or float, or None, default None
+        Half widths of the band to try, in time points; or as fractions of the length between 0 and
+        1, rounded up to points. None is 0, 1, ... 100 % of the length, as in the UCR archive.
+    cost : {"squared", "absolute"}, default "squared"
+        Cost of matching two points, summed over channels.
+    engine : str or None, default None
+        An engine that computes this, as numba does; "auto" finds one. None takes the configured
+        one.
+    n_jobs : int or None, default None
+        Threads on the CPU; None is all that Numba was given.
+    verbose : int, default 0
+        1 shows a progress bar, 2 also says which engine computes.
+
+    Returns
+    -------
+    WindowSearch
+        Named tuple of `windows`, `errors`, `best` and `fractions`.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, there are fewer than two series, the numbers of series and labels differ,
+        or a window or cost is unknown.
+    UnsupportedReductionError
+        If the named engine does not compute this.
+
+    See Also
+    --------
+    skts.DTWNearestNeighbor : The classifier for which the window is chosen.
+
+    Notes
+    -----
+    Of series at equal distance the one that comes first in `X` is the nearest. The archive's
+    published windows were found in the same way. A window chosen so is fitted to `X`: estimate the
+    error of the classifier on other series.
+
+    References
+    ----------
+    .. [1] Tan, Herrmann, Forestier, Webb, Petitjean. "Efficient search of the best warping window
+       for dynamic time warping". SIAM International Conference on Data Mining, 2018.
+    .. [2] Dau, Bagnall, Kamgar, Yeh, Zhu, Gharghabi, Ratanamahatana, Keogh. "The UCR time series
+       archive". IEEE/CAA Journal of Automatica Sinica 6, 2019.
+
+    Examples
+    --------
+    >>> from skts.neighbors import dtw_window_search
+    >>> X = [[0, 4, 0, 0, 0, 0], [0, 0, 4, 0, 0, 0], [0, 5, 0, 4, 0, 0], [0, 0, 5, 0, 4, 0]]
+    >>> y = ["one", "one", "two", "two"]
+    >>> search = dtw_window_search(X, y, windows=[0, 1, 2])
+    >>> search.errors
+    array([1., 0., 0.])
+    >>> search.best
+    1
+    """
+    y = column_or_1d(y, warn=True)
+    assert_all_finite(y, input_name="y")
+    check_consistent_length(X, y)
+    check_classification_targets(y)
+    series = check_series(X, equal_length=True)
+    if len(series) < 2:
+        raise ValueError(f"Found array with {len(series)} sample(s) while 2 or more are required.")
+    n = series.n_timepoints
+    given = _check_windows(windows)
+    warpings = [Warping("dtw", cost, window) for window in given.tolist()]
+    points = np.array([int(warping.radius(n, n)) for warping in warpings], np.int64)
+    # from the widest to the narrowest, each once; none is wider than the series
+    radii, position = np.unique(np.minimum(points, n - 1), return_inverse=True)
+    reduction = DTWWindowSearch(
+        series,
+        series,
+        np.arange(len(series)),
+        np.ascontiguousarray(radii[::-1]),
+        warpings[0].squared,
+    )
+    nearest = run(reduction, engine=engine, n_jobs=n_jobs, verbose=verbose)[:, ::-1]
+    errors = np.mean(y[nearest] != y[:, None], axis=0)[position.ravel()]
+    best = given[errors == errors.min()].min().item()
+    return WindowSearch(points, errors, best, given if given.dtype.kind == "f" else None)
+
+
+def _check_windows(windows: ArrayLike | None) -> np.ndarray:
+    """Windows as int64 points or float64 fractions; their range is checked by `Warping`."""
+    if windows is None:
+        return np.arange(101) / 100
+    given = np.asarray(windows)
+    if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iuf":
+        raise ValueError(
+            f"windows={windows!r} is not a list of numbers of points or of fractions of the length."
+        )
+    return given.astype(np.float64 if given.dtype.kind == "f" else np.int64)
