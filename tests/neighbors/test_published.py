@@ -68,13 +68,16 @@ def prepare(X, name):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("learned", [False, True], ids=["no window", "learned window"])
 @pytest.mark.parametrize("name", SETS)
-def test_error_of_the_archive_without_a_window(fast_engine, ucr, name):
+def test_error_of_the_archive(fast_engine, ucr, name, learned):
     with (ucr / "reference.csv").open() as file:
         published = {row["name"]: row for row in csv.DictReader(file)}[name]
     X_train, y_train, X_test, y_test = load(ucr, name)
-    model = DTWNearestNeighbor(engine=fast_engine).fit(X_train, y_train)
+    window = float(published["learned_w_pct"]) / 100 if learned else None
+    model = DTWNearestNeighbor(window=window, engine=fast_engine).fit(X_train, y_train)
     wrong = int(np.sum(model.predict(X_test) != y_test))
     n_test = len(y_test) + (name in ONE_ROW_SHORT)
-    expected = round(float(published["err_1nn_dtw_full"]) * n_test)
+    error = published["err_1nn_dtw_learned" if learned else "err_1nn_dtw_full"]
+    expected = round(float(error) * n_test)
     assert abs(wrong - expected) <= (name in ONE_ROW_SHORT)
