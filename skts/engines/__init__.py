@@ -43,17 +43,10 @@ To add an engine, subclass `Engine`, and name the class in the entry-point group
 ``skts.engines`` of your package. To add a reduction, see ``docs/developer/architecture.rst``.
 """
 
+from ._dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, WarpingPath
 from ._engine import Engine
 from ._executor import run
-from ._reductions import (
-    DTWMatrix,
-    DTWNeighbors,
-    DTWPairs,
-    DTWPath,
-    Reduction,
-    Tile,
-    WarpingPath,
-)
+from ._reductions import Reduction, Tile
 from ._registry import engine_names, find_engine, get_engine, show_engines
 from ._series import Series
 from ._warping import Warping

@@ -62,9 +62,12 @@ class Engine(ABC):
         memory = get_config()["memory"]
         return self.default_memory() if memory is None else parse_memory(memory)
 
-    @abstractmethod
     def footprint(self, reduction: Reduction, rows: int, cols: int) -> tuple[int, int]:
-        """Bytes held for a tile of this shape: shared by all workers, and by each of them."""
+        """Bytes held for a tile of this shape: shared by all workers, and by each of them.
+
+        A method ``x`` of an engine states its own in a method ``x_bytes``.
+        """
+        return getattr(self, reduction.method + "_bytes")(reduction, rows, cols)
 
     def compute(self, reduction: Reduction, tile: Tile, cancel: np.ndarray) -> Any:
         """Compute a tile with the method that the reduction names."""

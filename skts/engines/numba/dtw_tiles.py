@@ -1,0 +1,206 @@
+"""Tiles of work under warping on the CPU: what is prepared, which kernel runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._certify import Bound, Shortlist, shortlist
+from .._dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, DTWReduction, WarpingPath
+from .._memory import PreparedStore
+from .._reductions import Tile
+from .._series import Series
+from .._window_search import DTWWindowSearch
+from . import dtw, lower_bounds, window_search
+
+__all__ = ["DTWTiles"]
+
+#: Groups of lanes that are less than a quarter full run pair by pair instead.
+FEW_LANES = 8
+
+
+class DTWTiles:
+    """Methods of the CPU engine for DTW and dog-keeper work."""
+
+    prepared: PreparedStore
+
+    def _dtw_bytes(self, reduction: DTWReduction, rows: int, cols: int) -> tuple[int, int]:
+        """Bytes held for a tile of this shape: packed lanes are shared, the rest is a thread's."""
+        left, right = reduction.sides
+        n, m, channels = left.n_timepoints, right.n_timepoints, left.n_channels
+        if isinstance(reduction, DTWPath):
+            return 0, dtw.path_bytes(n, m)
+        sweep = dtw.sweep_bytes(rows * cols, n)
+        if isinstance(reduction, DTWPairs) or rows * cols == 1:
+            return 0, 16 * rows * (channels * (n + m) + 2) + sweep
+        # float64 lanes, or lanes, rows and envelopes in float32
+        packed = 16 * (-(-cols // 64) * 64) * channels * m
+        return packed, 8 * rows * channels * n + 40 * rows * cols + sweep
+
+    dtw_matrix_bytes = dtw_neighbors_bytes = dtw_pairs_bytes = dtw_path_bytes = _dtw_bytes
+
+    def dtw_window_search_bytes(
+        self, reduction: DTWWindowSearch, rows: int, cols: int
+    ) -> tuple[int, int]:
+        """Bytes held for some queries at every radius."""
+        n_results = rows * reduction.radii.size
+        return 0, window_search.query_bytes(*reduction.candidates.values.shape, n_results)
+
+    def dtw_neighbors(self, reduction: DTWNeighbors, tile: Tile, cancel: np.ndarray) -> Shortlist:
+        """Survivors of a tile."""
+        warping = reduction.warping
+        queries = reduction.queries.take(tile.rows)
+        rows, scale, bound = queries.values, 1.0, Bound()
+        excluded = None if reduction.excluded is None else reduction.excluded[tile.rows] - tile.col
+        if reduction.single:
+            rescaling = reduction.rescaling
+            packed, lengths, error = self._packed(reduction.candidates, tile, np.float32, rescaling)
+            rows, row_error = rescaling.apply(rows)
+            scale, bound = reduction.scale_and_bound(row_error + error)
+            if self._worth_bounding(reduction, tile) and bound.shrink > 0:
+                prepared = packed, *self._enveloped(reduction, tile)
+                return self._cascade(reduction, rows, prepared, excluded, bound, cancel)
+        else:
+            packed, lengths, _ = self._packed(reduction.candidates, tile, np.float64)
+        costs = dtw.block(rows, queries.lengths, packed, lengths, warping, cancel)
+        estimates = warping.distance(costs[:, : tile.shape[1]]) / scale
+        return shortlist(estimates, reduction.n_neighbors, bound, excluded)
+
+    def _worth_bounding(self, reduction: DTWNeighbors, tile: Tile) -> bool:
+        """Whether bounds may spare work: a band, one length, more candidates than neighbours."""
+        queries, candidates = reduction.sides
+        n = queries.n_timepoints
+        return (
+            reduction.warping.window is not None
+            and n == candidates.n_timepoints
+            and queries.equal_length
+            and candidates.equal_length
+            and int(reduction.warping.radius(n, n)) < n // 2
+            and tile.shape[1] >= max(2, reduction.n_neighbors // 8) * dtw.LANES[np.float32]
+        )
+
+    def _cascade(
+        self,
+        reduction: DTWNeighbors,
+        rows: np.ndarray,
+        prepared: tuple[np.ndarray, ...],
+        excluded: np.ndarray | None,
+        bound: Bound,
+        cancel: np.ndarray,
+    ) -> Shortlist:
+        """Survivors of a tile, most candidates ruled out by their bounds."""
+        warping, k = reduction.warping, reduction.n_neighbors
+        n_rows, n_channels, n = rows.shape
+        scale = reduction.rescaling.scale
+        flags = dtw.Flags.of(warping, n_channels)
+        n_candidates = len(prepared[1])
+        found, costs = np.empty(n_candidates, np.int64), np.empty(n_candidates, np.float32)
+        lists = []
+        for row in range(n_rows):
+            count = lower_bounds.cascade(
+                np.ascontiguousarray(rows[row].T),
+                *prepared,
+                -1 if excluded is None else excluded[row],
+                k,
+                int(warping.radius(n, n)),
+                scale,
+                *(bound.shrink, bound.grow, bound.slack),
+                found,
+                costs,
+                cancel,
+                *(flags.multivariate, flags.squared, flags.largest),
+            )
+            estimates = warping.distance(costs[:count]) / scale
+            upper = np.sort(bound.upper(estimates))
+            keep = bound.lower(estimates) <= (upper[k - 1] if count >= k else np.inf)
+            lists.append((np.full(keep.sum(), row), found[:count][keep], estimates[keep]))
+        return Shortlist(*map(np.concatenate, zip(*lists, strict=True)), bound)
+
+    def dtw_matrix(self, reduction: DTWMatrix, tile: Tile, cancel: np.ndarray) -> np.ndarray:
+        """A block of the matrix."""
+        n_rows, n_cols = tile.shape
+        if n_rows * n_cols == 1:
+            pair = np.array([[tile.row, tile.col]])
+            return self._certified(reduction, pair, cancel).reshape(1, 1)
+        rows = reduction.rows.take(tile.rows)
+        packed, lengths, _ = self._packed(reduction.cols, tile, np.float64)
+        costs = dtw.block(rows.values, rows.lengths, packed, lengths, reduction.warping, cancel)
+        return reduction.warping.distance(costs[:, :n_cols])
+
+    def dtw_pairs(self, reduction: DTWPairs, tile: Tile, cancel: np.ndarray) -> np.ndarray:
+        """Certified distances of some pairs."""
+        return self._certified(reduction, reduction.pairs[tile.rows], cancel)
+
+    def dtw_path(self, reduction: DTWPath, tile: Tile, cancel: np.ndarray) -> WarpingPath:
+        """A best path."""
+        x, y = (_unpadded(series, 0) for series in reduction.sides)
+        path, cost = dtw.path(x, y, reduction.warping, cancel)
+        return WarpingPath(path, float(reduction.warping.distance(cost)))
+
+    def dtw_window_search(
+        self, reduction: DTWWindowSearch, tile: Tile, cancel: np.ndarray
+    ) -> np.ndarray:
+        """Nearest candidates of some queries, at every radius."""
+        found = np.zeros((tile.shape[0], reduction.radii.size), np.int64)
+        window_search.search(
+            reduction.queries.values[tile.rows],
+            reduction.candidates.values,
+            reduction.excluded[tile.rows],
+            reduction.radii,
+            reduction.squared,
+            found,
+            cancel,
+        )
+        return found
+
+    def _certified(
+        self, reduction: DTWMatrix | DTWPairs, pairs: np.ndarray, cancel: np.ndarray
+    ) -> np.ndarray:
+        """Distances of pairs, in lanes, and those that do not fill enough lanes one by one."""
+        left, right = reduction.sides
+        warping = reduction.warping
+        lanes = dtw.LANES[np.float64]
+        in_lanes = len(pairs) // lanes * lanes
+        if len(pairs) - in_lanes > FEW_LANES:
+            in_lanes = len(pairs)
+        i, j = pairs[:in_lanes].T
+        costs = np.empty(len(pairs))
+        if in_lanes:
+            costs[:in_lanes] = dtw.pairs(
+                left.values[i], left.lengths[i], right.values[j], right.lengths[j], warping, cancel
+            )
+        for position in range(in_lanes, len(pairs)):
+            i, j = pairs[position]
+            costs[position] = dtw.single(_unpadded(left, i), _unpadded(right, j), warping, cancel)
+        return warping.distance(costs)
+
+    def _packed(self, series: Series, tile: Tile, dtype: type, rescaling: Any = None) -> tuple:
+        """Lanes of the column series of a tile, and the rounding error of their points."""
+
+        def build() -> tuple[tuple[np.ndarray, np.ndarray, float], int]:
+            values, error = series.values[tile.cols], 0.0
+            if rescaling is not None:
+                values, error = rescaling.apply(values)
+            packed, lengths = dtw.pack(values, series.lengths[tile.cols], dtw.LANES[dtype])
+            return (packed, lengths, error), packed.nbytes
+
+        key = ("lanes", dtype, rescaling, tile.col, tile.col_stop)
+        return self.prepared.get(series.values, key, build)
+
+    def _enveloped(self, reduction: DTWNeighbors, tile: Tile) -> tuple[np.ndarray, ...]:
+        """Column series of a tile in float32, one after the other, and their envelopes."""
+        series, rescaling = reduction.candidates, reduction.rescaling
+        radius = int(reduction.warping.radius(series.n_timepoints, series.n_timepoints))
+
+        def build() -> tuple[tuple[np.ndarray, ...], int]:
+            values, _ = rescaling.apply(series.values[tile.cols])
+            return (values, *lower_bounds.envelopes(values, radius)), 3 * values.nbytes
+
+        key = ("envelopes", rescaling, radius, tile.col, tile.col_stop)
+        return self.prepared.get(series.values, key, build)
+
+
+def _unpadded(series: Series, index: int) -> np.ndarray:
+    """One series without padding, of shape (n_channels, n_timepoints)."""
+    return np.ascontiguousarray(series.values[index, :, : series.lengths[index]])
