@@ -4,7 +4,8 @@ The recurrence D(i,j) = c(i,j) + min(D(i-1,j-1), D(i-1,j), D(i,j-1)) cannot be v
 row, but different candidates do not depend on each other. A *group* holds LANES candidates
 point by point (`pack`), and the innermost loop runs over them. Columns go in strips of WIDTH, so
 that the row of a strip stays in the first-level cache whatever the lengths; the right edge of
-a strip is kept for the next one. A band only shortens the loops over rows and columns.
+a strip is kept for the next one. Rows go two at a time, because loads and stores, not arithmetic,
+are what limits one at a time. A band only shortens the loops over rows and columns.
 
 All sums run in the same order in every kernel here, and without fused multiply-add in float64:
 those values are the certified ones.
@@ -127,18 +128,21 @@ def sweep(
     lanes = lanes_of(y)
     inf = y.dtype.type(np.inf)
     n, m, n_channels = x_lengths.max(), y_lengths.max(), y.shape[1]
-    reach = radius.max()
-    uniform = radius.min() == reach
+    reach, least_reach = radius.max(), radius.min()
     row = np.empty((_WIDTH + 1, lanes), y.dtype)
     columns = np.empty((_WIDTH, lanes), y.dtype)
     edge = np.empty((n + 1, lanes), y.dtype)
-    left = np.empty(lanes, y.dtype)
+    left = np.empty((2, lanes), y.dtype)
     diagonal = np.empty(lanes, y.dtype)
-    cost = np.empty(lanes, y.dtype)
-    ends = np.zeros(n, np.uint8)
+    above = np.empty(lanes, y.dtype)
+    cost = np.empty((2, lanes), y.dtype)
+    row_ends, column_ends = np.zeros(n, np.uint8), np.zeros(m, np.uint8)
     for lane in range(x_lengths.size):
         if x_lengths[lane] > 0:
-            ends[x_lengths[lane] - 1] = 1
+            row_ends[x_lengths[lane] - 1] = 1
+    for lane in range(lanes):
+        if y_lengths[lane] > 0:
+            column_ends[y_lengths[lane] - 1] = 1
     out[:] = inf
     # edge[i + 1] is D(i, start - 1), with the border above the first row in front
     edge[:] = 0 if free_rows is not None else inf
@@ -150,63 +154,114 @@ def sweep(
         for j in range(w):
             for lane in range(lanes):
                 columns[j, lane] = y[start + j, 0, lane]
-        first = max(0, start - reach)
+        first, stop = max(0, start - reach), min(n, start + w + reach)
         row[:] = 0 if free_columns is not None else inf
         for lane in range(lanes):
             row[0, lane] = edge[first, lane]
             edge[0, lane] = 0 if free_columns is not None else inf
-        for i in range(first, min(n, start + w + reach)):
-            j_first, j_stop = max(0, i - reach - start), min(w, i + reach + 1 - start)
+        i = first
+        while i < stop:
+            # rows i and i + 1 at once: half the loads and stores of one at a time
+            height = 2 if i + 1 < stop and not row_ends[i] else 1
+            j_first = max(0, i - reach - start)
+            j_stop = min(w, i + height + reach - start)
+            # columns in which all cells of two rows lie in the bands of all lanes
+            inner_first = max(j_first, i + 1 - least_reach - start)
+            inner_stop = min(j_stop, i + least_reach + 1 - start) if height == 2 else 0
             for lane in range(lanes):
                 diagonal[lane] = row[j_first, lane]
-                row[0, lane] = edge[i + 1, lane]
-                left[lane] = edge[i + 1, lane] if j_first == 0 else inf
-            point = x[i, 0, 0]
+                left[0, lane] = edge[i + 1, lane] if j_first == 0 else inf
+                left[1, lane] = edge[i + height, lane] if j_first == 0 else inf
+                row[0, lane] = edge[i + height, lane]
+            point, next_point = x[i, 0, 0], x[i + height - 1, 0, 0]
             for j in range(j_first, j_stop):
                 if multivariate is not None:
-                    for lane in range(lanes):
-                        d = x[i, 0, lane if paired is not None else 0] - columns[j, lane]
-                        cost[lane] = d * d if squared is not None else abs(d)
-                    for c in range(1, n_channels):
+                    for k in range(height):
                         for lane in range(lanes):
-                            d = x[i, c, lane if paired is not None else 0] - y[start + j, c, lane]
-                            cost[lane] += d * d if squared is not None else abs(d)
-                for lane in range(lanes):
-                    up = row[j + 1, lane]
-                    best = up if up < diagonal[lane] else diagonal[lane]
-                    best = best if best < left[lane] else left[lane]
-                    if multivariate is not None:
-                        here = cost[lane]
-                    else:
-                        d = (x[i, 0, lane] if paired is not None else point) - columns[j, lane]
-                        here = d * d if squared is not None else abs(d)
-                    if largest is not None:
-                        value = here if here > best else best
-                    else:
-                        value = here + best
-                    diagonal[lane] = up
-                    left[lane] = value
-                    row[j + 1, lane] = value
-                if not uniform:
+                            d = x[i + k, 0, lane if paired is not None else 0] - columns[j, lane]
+                            cost[k, lane] = d * d if squared is not None else abs(d)
+                        for c in range(1, n_channels):
+                            for lane in range(lanes):
+                                d = (
+                                    x[i + k, c, lane if paired is not None else 0]
+                                    - y[start + j, c, lane]
+                                )
+                                cost[k, lane] += d * d if squared is not None else abs(d)
+                inner = inner_first <= j < inner_stop
+                if free_rows is not None:
+                    inner = inner and not column_ends[start + j]
+                if inner:
                     for lane in range(lanes):
-                        if abs(i - start - j) > radius[lane]:
-                            left[lane] = inf
-                            row[j + 1, lane] = inf
-            if j_stop == w:
+                        up = row[j + 1, lane]
+                        best = up if up < diagonal[lane] else diagonal[lane]
+                        best = best if best < left[0, lane] else left[0, lane]
+                        if multivariate is not None:
+                            here = cost[0, lane]
+                        else:
+                            d = (x[i, 0, lane] if paired is not None else point) - columns[j, lane]
+                            here = d * d if squared is not None else abs(d)
+                        if largest is not None:
+                            value = here if here > best else best
+                        else:
+                            value = here + best
+                        best = value if value < left[0, lane] else left[0, lane]
+                        best = best if best < left[1, lane] else left[1, lane]
+                        diagonal[lane] = up
+                        left[0, lane] = value
+                        if multivariate is not None:
+                            here = cost[1, lane]
+                        else:
+                            d = (x[i + 1, 0, lane] if paired is not None else next_point) - columns[
+                                j, lane
+                            ]
+                            here = d * d if squared is not None else abs(d)
+                        if largest is not None:
+                            value = here if here > best else best
+                        else:
+                            value = here + best
+                        left[1, lane] = value
+                        row[j + 1, lane] = value
+                    continue
                 for lane in range(lanes):
-                    edge[i + 1, lane] = left[lane]
-            else:
+                    above[lane] = row[j + 1, lane]
+                for k in range(height):
+                    for lane in range(lanes):
+                        best = above[lane] if above[lane] < diagonal[lane] else diagonal[lane]
+                        best = best if best < left[k, lane] else left[k, lane]
+                        if multivariate is not None:
+                            here = cost[k, lane]
+                        else:
+                            d = x[i + k, 0, lane if paired is not None else 0] - columns[j, lane]
+                            here = d * d if squared is not None else abs(d)
+                        if largest is not None:
+                            value = here if here > best else best
+                        else:
+                            value = here + best
+                        diagonal[lane] = left[k, lane]
+                        left[k, lane] = value
+                        above[lane] = value
+                    offset = abs(i + k - start - j)
+                    if offset > least_reach:
+                        for lane in range(lanes):
+                            if offset > radius[lane]:
+                                left[k, lane] = inf
+                                above[lane] = inf
+                    if free_rows is not None:
+                        for lane in range(lanes):
+                            last = y_lengths[lane] - 1 == start + j
+                            inside = i + k < x_lengths[lane if paired is not None else 0]
+                            if last and inside and above[lane] < out[lane]:
+                                out[lane] = above[lane]
                 for lane in range(lanes):
-                    edge[i + 1, lane] = inf
-            if free_rows is not None:
+                    diagonal[lane] = row[j + 1, lane]
+                    row[j + 1, lane] = above[lane]
+            for k in range(height):
                 for lane in range(lanes):
-                    j = y_lengths[lane] - 1 - start
-                    inside = i < x_lengths[lane if paired is not None else 0]
-                    if inside and 0 <= j < w and row[j + 1, lane] < out[lane]:
-                        out[lane] = row[j + 1, lane]
-            elif ends[i]:
+                    edge[i + k + 1, lane] = left[k, lane] if j_stop == w else inf
+            i += height
+            if row_ends[i - 1] and free_rows is None:
                 for lane in range(lanes):
-                    if x_lengths[lane if paired is not None else 0] - 1 == i:
+                    if x_lengths[lane if paired is not None else 0] == i:
                         j = y_lengths[lane] - 1 - start
                         if free_columns is not None:
                             for k in range(min(j + 1, w)):
@@ -219,7 +274,7 @@ def sweep(
             hopeless = True
             for lane in range(lanes):
                 least = inf
-                for i in range(first, min(n, start + w + reach)):
+                for i in range(first, stop):
                     least = edge[i + 1, lane] if edge[i + 1, lane] < least else least
                 if least <= limit and y_lengths[lane] > start + w:
                     hopeless = False
