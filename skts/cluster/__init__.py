@@ -1,0 +1,5 @@
+"""Clustering of time series."""
+
+from ._kshape import KShapeClusterer
+
+__all__ = ["KShapeClusterer"]

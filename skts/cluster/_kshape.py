@@ -1,0 +1,474 @@
+"""k-Shape clustering."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+    _fit_context,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from ..base import SeriesMixin, _is_3d, check_series
+from ..engines import (
+    Assignment,
+    SBDAssign,
+    SBDCenters,
+    SBDMatrix,
+    Series,
+    Shapes,
+    get_engine,
+    run,
+)
+
+__all__ = ["KShapeClusterer"]
+
+#: Distances that are no further apart tie, on every engine.
+TIE = 1e-9
+#: Series of fewer points are scaled to unit norm and not centred.
+SHORT = 3
+
+
+class _Iterate(NamedTuple):
+    """Centres, and the assignment that follows from them."""
+
+    inertia: float
+    centers: Shapes
+    assigned: Assignment
+
+
+class _Run(NamedTuple):
+    """What one start led to."""
+
+    found: _Iterate
+    history: list[float]
+    problem: str | None
+
+
+class KShapeClusterer(
+    SeriesMixin, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator
+):
+    """Cluster time series by shape: k-Shape.
+
+    Series are compared by the shape-based distance (SBD), 1 minus their largest normalised
+    cross-correlation over all shifts. Centres and members take turns: the members of a cluster are
+    shifted to match its centre, the centre becomes the shape that correlates best with them all,
+    and each series goes to its nearest centre.
+
+    Parameters
+    ----------
+    n_clusters : int, default 3
+        Number of clusters.
+    init : {"random", "series", "plusplus"} or array-like, default "random"
+        How to start: from random labels, as the paper does; from series drawn as centres; from
+        series drawn one after the other with a probability that grows with the squared distance
+        to those before ("plusplus"); or from centres of shape (n_clusters, n_timepoints) or
+        (n_clusters, n_channels, n_timepoints).
+    n_init : int or "auto", default "auto"
+        How often to start; the run with the least inertia counts. "auto" is 10 for "random" and
+        "series", 1 for "plusplus" and centres.
+    max_iter : int, default 100
+        Iterations of a run at most.
+    tol : float, default 0.0
+        Stop when inertia changes by less than this share of itself; 0 leaves it to the labels.
+    normalize : bool, default True
+        Whether each channel of each series is z-normalised. A constant one becomes zeros. Series
+        of 1 or 2 points are scaled to norm 1 instead.
+    random_state : int, RandomState or None, default None
+        Random numbers of the starts.
+    precision : {"auto", "float64"}, default "auto"
+        Both compute in float64.
+    engine : str, default "auto"
+        "auto", "numba", "cupy", or another registered engine. "auto" takes the GPU where there is
+        one and the work is worth the transfer; "cupy" never falls back to the CPU.
+    n_jobs : int or None, default None
+        Threads on the CPU; None is all that Numba was given, or the number of an enclosing
+        ``joblib.parallel_config(n_jobs=...)``; -1 is all.
+    verbose : int, default 0
+        1 prints the inertia of each iteration.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_timepoints)
+        Centres, z-normalised, ordered as `labels_` counts them; of shape (n_clusters, n_channels,
+        n_timepoints) for 3-D input or several channels.
+    labels_ : ndarray of shape (n_samples,), int32
+        Cluster of each series, the same as `predict` of the training series.
+    shifts_ : ndarray of shape (n_samples,), int32
+        How many time points each series moves to the right to match its centre.
+    inertia_ : float
+        Sum of the distances of the series to their centres.
+    n_iter_ : int
+        Iterations of the best run.
+    history_ : ndarray of shape (n_iter_,)
+        Inertia after each iteration of the best run.
+    n_features_in_ : int
+        Time points of the training series; not set after `fit` on a list.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Column names of the training data, where they are all strings.
+    n_channels_ : int
+        Channels of every series.
+    engine_ : str
+        The engine that `fit` chose.
+
+    Warns
+    -----
+    ConvergenceWarning
+        When labels come back that were left before, when `max_iter` is reached (the best iterate
+        is returned in both cases), and when there are fewer different series than clusters.
+
+    See Also
+    --------
+    skts.metrics.sbd : The distance of two series, and the shift.
+
+    Notes
+    -----
+    An assignment never raises the inertia, and a centre never lowers the sum of the squared
+    correlations with its members as they are shifted; but these are two objectives, and inertia may
+    rise from one iteration to the next.
+
+    The first iteration from random labels has no centre to align members to; in later ones the
+    members of a cluster are aligned to its centre before. Shifts whose correlation lies within
+    1e-9 of the largest tie, and the shortest is taken, then the one to the left; of centres that
+    tie the first. Centres follow equation 8 of [1]_: aligned members are not normalised again.
+
+    A cluster that loses all members gets the series that is farthest from its centre as its new
+    centre.
+
+    References
+    ----------
+    .. [1] Wang, Song, Xiao, Li, Li. "Accelerating k-Shape Time Series Clustering Algorithm Using
+       GPU". IEEE Transactions on Parallel and Distributed Systems, 2023, sections II.B and IV.
+    .. [2] Paparrizos, Gravano. "k-Shape: Efficient and Accurate Clustering of Time Series". SIGMOD
+       2015.
+
+    Examples
+    --------
+    >>> from skts import KShapeClusterer
+    >>> X = [[0, 0, 1, 2, 1, 0, 0, 0], [0, 0, 0, 0, 1, 2, 1, 0],
+    ...      [2, 1, 0, 2, 1, 0, 2, 1], [1, 0, 2, 1, 0, 2, 1, 0]]
+    >>> model = KShapeClusterer(2, random_state=0).fit(X)
+    >>> groups = [model.labels_ == label for label in range(2)]
+    >>> sorted(group.nonzero()[0].tolist() for group in groups)
+    [[0, 1], [2, 3]]
+    >>> int(model.shifts_[0] - model.shifts_[1])
+    2
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "init": [StrOptions({"random", "series", "plusplus"}), "array-like"],
+        "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "normalize": ["boolean"],
+        "random_state": ["random_state"],
+        "precision": [StrOptions({"auto", "float64"})],
+        "engine": [str],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 3,
+        *,
+        init: Literal["random", "series", "plusplus"] | ArrayLike = "random",
+        n_init: int | Literal["auto"] = "auto",
+        max_iter: int = 100,
+        tol: float = 0.0,
+        normalize: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+        precision: Literal["auto", "float64"] = "auto",
+        engine: str = "auto",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.normalize = normalize
+        self.random_state = random_state
+        self.precision = precision
+        self.engine = engine
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike | list[ArrayLike], y: Any = None) -> Self:
+        """Cluster series.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_timepoints) or (n_samples, n_channels, n_timepoints)
+            Series; or a list of arrays of any lengths. NaN at the end is padding: each series is
+            normalised on its own points and filled with zeros.
+        y : ignored
+            There for pipelines.
+
+        Returns
+        -------
+        self : KShapeClusterer
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer series than clusters, `init` has another shape than centres of these
+            series have, or a series holds NaN or infinity inside.
+        """
+        get_engine(self.engine)
+        series = check_series(X, estimator=self)
+        if len(series) < self.n_clusters:
+            raise ValueError(f"n_samples={len(series)} should be >= n_clusters={self.n_clusters}.")
+        starts = self._given_centers(series)
+        shapes = self._shapes(series, series.n_timepoints)
+        centers = shapes.take(slice(self.n_clusters)) if starts is None else starts
+        engine = get_engine(self.engine, SBDAssign(shapes, centers))
+        random_state = check_random_state(self.random_state)
+        runs = 10 if isinstance(self.init, str) and self.init != "plusplus" else 1
+        runs = self.n_init if self.n_init != "auto" else runs
+        best: _Run | None = None
+        for _ in range(runs if starts is None else 1):
+            one = self._run_once(engine, shapes, starts, random_state)
+            if best is None or one.found.inertia < best.found.inertia:
+                best = one
+        if best.problem is not None:
+            warnings.warn(best.problem, ConvergenceWarning, stacklevel=2)
+        self._remember_form(X, series)
+        inertia, centers, assigned = best.found
+        n_found = len(centers)
+        if n_found < self.n_clusters:
+            warnings.warn(
+                f"The series have only {n_found} different shapes: there are that many clusters "
+                f"instead of n_clusters={self.n_clusters}.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        flat = series.n_channels == 1 and not _is_3d(X)
+        self.cluster_centers_ = centers.values[:, 0] if flat else centers.values
+        self.labels_, self.shifts_ = assigned.labels, assigned.shifts
+        self.inertia_ = inertia
+        self.history_ = np.array(best.history)
+        self.n_iter_ = len(best.history)
+        self.engine_ = engine.name
+        self._n_features_out = n_found
+        return self
+
+    def predict(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
+        """Find the nearest centre of each series.
+
+        Parameters
+        ----------
+        X : array-like or list of array-like
+            Series.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int32
+            Clusters.
+        """
+        return self._compute(X, SBDAssign).labels
+
+    def transform(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
+        """Return the distance of each series to each centre.
+
+        Parameters
+        ----------
+        X : array-like or list of array-like
+            Series.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters)
+            Shape-based distances, between 0 and 2.
+        """
+        return self._compute(X, SBDMatrix).distances
+
+    def score(self, X: ArrayLike | list[ArrayLike], y: Any = None) -> float:
+        """Return the negative sum of the distances of series to their nearest centres.
+
+        Parameters
+        ----------
+        X : array-like or list of array-like
+            Series.
+        y : ignored
+            There for pipelines.
+
+        Returns
+        -------
+        float
+            The greater the better; at most 0.
+        """
+        return -float(self._compute(X, SBDAssign).distances.sum())
+
+    def _compute(self, X: Any, work: type[SBDAssign] | type[SBDMatrix]) -> Any:
+        """Compare series with the centres."""
+        check_is_fitted(self)
+        self._validate_params()  # set_params may have come after fit
+        series = self._validate_series(X)
+        centers = self.cluster_centers_.reshape(len(self.cluster_centers_), self.n_channels_, -1)
+        fitted = centers.shape[2]
+        width = max(fitted, series.n_timepoints)
+        centers = np.pad(centers, ((0, 0), (0, 0), (0, width - fitted)))
+        shapes = self._shapes(series, fitted, width)
+        return self._run(self.engine, work(shapes, Shapes.of(centers)))
+
+    def _shapes(self, series: Series, fitted: int, width: int | None = None) -> Shapes:
+        """Normalise series the way those of `fit`, of `fitted` points, are."""
+        return Shapes.normalized(
+            series, normalize=self.normalize, short=fitted < SHORT, width=width
+        )
+
+    def _given_centers(self, series: Series) -> Shapes | None:
+        """Centres that `init` holds, normalised; None where it is a word."""
+        if isinstance(self.init, str):
+            return None
+        given = check_series(self.init, input_name="init", equal_length=True)
+        expected = self.n_clusters, series.n_channels, series.n_timepoints
+        if given.values.shape != expected:
+            raise ValueError(
+                f"init has shape {given.values.shape} as (n_centers, n_channels, n_timepoints); "
+                f"{expected} is needed here."
+            )
+        return Shapes.normalized(given, short=series.n_timepoints < SHORT)
+
+    def _run(self, engine: Any, work: Any) -> Any:
+        return run(work, engine=engine, n_jobs=self.n_jobs, verbose=max(0, self.verbose - 1))
+
+    def _run_once(
+        self,
+        engine: Any,
+        shapes: Shapes,
+        centers: Shapes | None,
+        random_state: np.random.RandomState,
+    ) -> _Run:
+        """Iterate from one start."""
+        n_clusters = self.n_clusters
+        centered = shapes.n_timepoints >= SHORT
+        if centers is None and self.init == "random":
+            labels = _random_labels(len(shapes), n_clusters, random_state)
+            zeros = np.zeros(len(shapes))
+            assigned = Assignment(labels, zeros.astype(np.int32), zeros)
+        else:
+            if centers is None:
+                centers = shapes.take(self._drawn(engine, shapes, random_state))
+                centers = _as_centers(centers.values, centered)
+            centers, assigned = self._assign(engine, shapes, centers)
+        history: list[float] = []
+        seen = {_fingerprint(assigned.labels)}
+        best: _Iterate | None = None
+        problem = None
+        for iteration in range(self.max_iter):
+            aligned = centers is not None
+            values = self._run(
+                engine,
+                SBDCenters(
+                    shapes,
+                    assigned.labels,
+                    assigned.shifts,
+                    n_clusters if centers is None else len(centers),
+                    None if centers is None else centers.values,
+                    centered,
+                ),
+            )
+            before = assigned
+            centers, assigned = self._assign(engine, shapes, Shapes.of(values))
+            inertia = float(assigned.distances.sum())
+            history.append(inertia)
+            if self.verbose:
+                print(f"Iteration {iteration + 1}, inertia {inertia:.6f}")
+            latest = _Iterate(inertia, centers, assigned)
+            if best is None or inertia < best.inertia:
+                best = latest
+            if aligned and np.array_equal(before.labels, assigned.labels):
+                return _Run(latest, history, None)
+            if len(history) > 1 and abs(history[-2] - inertia) < self.tol * inertia:
+                return _Run(latest, history, None)
+            fingerprint = _fingerprint(assigned.labels)
+            if aligned and fingerprint in seen:
+                problem = (
+                    f"The labels of iteration {iteration + 1} were there before: k-Shape goes in "
+                    f"circles. The best of {iteration + 1} iterations is returned."
+                )
+                break
+            seen.add(fingerprint)
+        else:
+            problem = (
+                f"Labels still change after max_iter={self.max_iter} iterations; the best of them "
+                "is returned."
+            )
+        return _Run(best, history, problem)
+
+    def _assign(self, engine: Any, shapes: Shapes, centers: Shapes) -> tuple[Shapes, Assignment]:
+        """Assign series to centres; centres that nobody is near to are moved, or dropped."""
+        values = centers.values
+        moves = 0
+        while True:
+            assigned = self._run(engine, SBDAssign(shapes, centers))
+            empty = np.bincount(assigned.labels, minlength=len(centers)) == 0
+            if not empty.any():
+                return centers, assigned
+            away = np.where(shapes.norms > 0, assigned.distances, 0.0)
+            if away.max() > TIE and moves < 2 * len(centers) + 10:
+                farthest = int(np.argmax(away >= away.max() - TIE))
+                moved = _as_centers(
+                    shapes.values[farthest : farthest + 1], shapes.n_timepoints >= SHORT
+                )
+                values = values.copy()
+                values[np.argmax(empty)] = moved.values[0]
+                moves += 1
+            else:
+                values = values[~empty]
+            centers = Shapes.of(np.ascontiguousarray(values))
+
+    def _drawn(
+        self, engine: Any, shapes: Shapes, random_state: np.random.RandomState
+    ) -> np.ndarray:
+        """Indices of the series that a run starts from."""
+        n, k = len(shapes), self.n_clusters
+        if self.init == "series":
+            return random_state.choice(n, k, replace=False)
+        drawn = [int(random_state.randint(n))]
+        nearest = np.full(n, np.inf)
+        while len(drawn) < k:
+            latest = shapes.take(slice(drawn[-1], drawn[-1] + 1))
+            distances = self._run(engine, SBDMatrix(shapes, latest)).distances[:, 0]
+            nearest = np.minimum(nearest, np.where(distances > TIE, distances, 0.0))
+            nearest[drawn[-1]] = 0.0
+            weights = np.cumsum(nearest**2)
+            point = random_state.random_sample() * weights[-1]
+            drawn.append(min(int(np.searchsorted(weights, point, side="right")), n - 1))
+        return np.array(drawn)
+
+
+def _random_labels(n: int, k: int, random_state: np.random.RandomState) -> np.ndarray:
+    """Labels at random, each of them at least once."""
+    labels = random_state.randint(k, size=n).astype(np.int32)
+    labels[random_state.permutation(n)[:k]] = np.arange(k, dtype=np.int32)
+    return labels
+
+
+def _as_centers(values: np.ndarray, centered: bool) -> Shapes:
+    """Scale series to the norm of centres: that of z-normalised series, or 1 for short ones."""
+    norms = np.sqrt(np.einsum("ict,ict->i", values, values))[:, None, None]
+    norm = np.sqrt(values[0].size) if centered else 1.0
+    return Shapes.of(values * np.where(norms > 0, norm / np.where(norms > 0, norms, 1.0), 0.0))
+
+
+def _fingerprint(labels: np.ndarray) -> int:
+    """A number that other labels do not share, but for one case in 2^64."""
+    return hash((labels.astype(np.uint8) if labels.max() < 256 else labels).tobytes())

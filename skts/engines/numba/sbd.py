@@ -1,0 +1,181 @@
+"""Shape-based distances on the CPU: correlations by real transforms, products with S on members."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from scipy.fft import irfft, next_fast_len, rfft
+
+from .._sbd import TIE
+
+__all__ = ["aligned", "correlate", "fft_length", "gram_product", "member_sums", "spectra"]
+
+#: Sums of a dot product run in as many lanes as the hardware has; infinities do not occur.
+FAST = {"reassoc", "contract", "arcp", "nsz"}
+
+
+def fft_length(n_timepoints: int) -> int:
+    """Points of a transform that has room for all shifts of two series."""
+    return next_fast_len(2 * n_timepoints - 1, real=True)
+
+
+def spectra(values: np.ndarray) -> np.ndarray:
+    """Spectra of series of shape (n_series, n_channels, n_timepoints), channel by channel."""
+    return rfft(values, fft_length(values.shape[2]), axis=2)
+
+
+def correlate(
+    spectrum: np.ndarray,
+    norms: np.ndarray,
+    centers: np.ndarray,
+    center_norms: np.ndarray,
+    n_timepoints: int,
+    distances: np.ndarray,
+    shifts: np.ndarray,
+) -> None:
+    """Distances and shifts of a block of series and all centres.
+
+    Parameters
+    ----------
+    spectrum : ndarray of shape (n_series, n_channels, n_frequencies), complex128
+        Spectra of the series.
+    norms, center_norms : ndarray of shape (n_series,) and (n_centers,)
+        Norms of both sides.
+    centers : ndarray of shape (n_centers, n_channels, n_frequencies), complex128
+        Spectra of the centres.
+    n_timepoints : int
+        Points of a series.
+    distances, shifts : ndarray of shape (n_series, n_centers)
+        Where to write.
+    """
+    n = fft_length(n_timepoints)
+    product = np.empty((spectrum.shape[0], spectrum.shape[2]), np.complex128)
+    for j in range(len(centers)):
+        multiply(spectrum, centers[j], product)
+        # series j of the block slides over the centre: lag s stands at -s
+        best(
+            irfft(product, n, axis=1, overwrite_x=True),
+            norms,
+            center_norms[j],
+            n_timepoints,
+            distances[:, j],
+            shifts[:, j],
+        )
+
+
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def multiply(spectrum, center, product):
+    """Products of the spectra of a block with the conjugate of one, summed over channels."""
+    n_series, n_channels, n_frequencies = spectrum.shape
+    for i in range(n_series):
+        for f in range(n_frequencies):
+            x, c = spectrum[i, 0, f], center[0, f]
+            product[i, f] = complex(
+                x.real * c.real + x.imag * c.imag, x.imag * c.real - x.real * c.imag
+            )
+        for channel in range(1, n_channels):
+            for f in range(n_frequencies):
+                x, c = spectrum[i, channel, f], center[channel, f]
+                product[i, f] += complex(
+                    x.real * c.real + x.imag * c.imag, x.imag * c.real - x.real * c.imag
+                )
+
+
+@njit(nogil=True, cache=True)
+def largest(values, start, stop):
+    """Largest value of a stretch, in lanes."""
+    lanes = np.full(8, -np.inf)
+    whole = start + (stop - start) // 8 * 8
+    for i in range(start, whole, 8):
+        for lane in range(8):
+            value = values[i + lane]
+            lanes[lane] = value if value > lanes[lane] else lanes[lane]
+    top = lanes.max()
+    for i in range(whole, stop):
+        top = max(top, values[i])
+    return top
+
+
+@njit(nogil=True, cache=True)
+def best(correlations, norms, center_norm, n_timepoints, distances, shifts):
+    """The distance of each row, and its shift: of those that tie the shortest, then to the left.
+
+    The correlation at shift s stands at -s, that at -s at s.
+    """
+    n_series, n = correlations.shape
+    for i in range(n_series):
+        values = correlations[i]
+        scale = norms[i] * center_norm
+        if scale == 0.0:
+            distances[i], shifts[i] = 1.0, 0
+            continue
+        top = max(largest(values, 0, n_timepoints), largest(values, n - n_timepoints + 1, n))
+        floor = top - TIE * scale
+        found = 0
+        if not values[0] >= floor:
+            for s in range(1, n_timepoints):
+                if values[s] >= floor:
+                    found = -s
+                    break
+                if values[n - s] >= floor:
+                    found = s
+                    break
+        distances[i] = max(0.0, 1.0 - top / scale)
+        shifts[i] = found
+
+
+@njit(nogil=True, cache=True, fastmath=FAST)
+def gram_product(values, members, shifts, vectors, out, cancel):
+    """Add to `out` the products of S, the sum of outer products of aligned members, with vectors.
+
+    A member is read once for all vectors. Shapes: `values` (n_series, n_channels, n_timepoints),
+    `vectors` and `out` (n_vectors, n_channels, n_timepoints).
+    """
+    n_vectors, n_channels, n = vectors.shape
+    weights = np.empty(n_vectors)
+    for position in range(members.size):
+        if position % 1024 == 0 and cancel[0]:
+            return
+        member = members[position]
+        shift = shifts[member]
+        low, high = max(0, shift), min(n, n + shift)
+        for q in range(n_vectors):
+            weight = 0.0
+            for c in range(n_channels):
+                x, v = values[member, c, low - shift : high - shift], vectors[q, c, low:high]
+                for t in range(high - low):
+                    weight += x[t] * v[t]
+            weights[q] = weight
+        for q in range(n_vectors):
+            for c in range(n_channels):
+                x, w = values[member, c, low - shift : high - shift], out[q, c, low:high]
+                for t in range(high - low):
+                    w[t] += weights[q] * x[t]
+
+
+@njit(nogil=True, cache=True)
+def member_sums(values, members, shifts, out):
+    """Add the aligned members to `out`, of shape (n_channels, n_timepoints)."""
+    n = out.shape[1]
+    for position in range(members.size):
+        member = members[position]
+        shift = shifts[member]
+        low, high = max(0, shift), min(n, n + shift)
+        for c in range(out.shape[0]):
+            x, w = values[member, c, low - shift : high - shift], out[c, low:high]
+            for t in range(high - low):
+                w[t] += x[t]
+
+
+@njit(nogil=True, cache=True)
+def aligned(values, members, shifts, out):
+    """Write aligned members to `out`, of shape (n_members, n_channels, n_timepoints)."""
+    n = out.shape[2]
+    out[:] = 0.0
+    for position in range(members.size):
+        member = members[position]
+        shift = shifts[member]
+        low, high = max(0, shift), min(n, n + shift)
+        for c in range(out.shape[1]):
+            for t in range(low, high):
+                out[position, c, t] = values[member, c, t - shift]

@@ -1,0 +1,166 @@
+"""Tiles of k-Shape work on the CPU: what is prepared, which kernel runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.linalg import eigh
+
+from .._memory import PreparedStore
+from .._reductions import Tile
+from .._sbd import (
+    Assignment,
+    SBDAssign,
+    SBDCenters,
+    SBDMatrix,
+    SBDReduction,
+    ShapeDistances,
+    Shapes,
+    center_space,
+    choose_shape,
+    generic_vector,
+    leading_shape,
+    scaled_center,
+)
+from . import sbd
+
+__all__ = ["SBDTiles"]
+
+#: Series of at most so many points have S itself formed: two reads of the members do.
+SMALL = 64
+#: Members whose outer products are added up at a time.
+CHUNK = 512
+
+
+class SBDTiles:
+    """Methods of the CPU engine for k-Shape work."""
+
+    prepared: PreparedStore
+
+    def _sbd_bytes(self, reduction: SBDReduction, rows: int, cols: int) -> tuple[int, int]:
+        """Bytes held for a tile of this shape: spectra are shared, a block is a thread's."""
+        channels, length = reduction.series.n_channels, reduction.series.n_timepoints
+        n = sbd.fft_length(length)
+        spectrum = 16 * channels * (n // 2 + 1)
+        block = min(rows, reduction.cell_rows)
+        return (rows + cols) * spectrum, 2 * block * (spectrum + 8 * n) + 12 * rows * cols
+
+    sbd_matrix_bytes = sbd_assign_bytes = _sbd_bytes
+
+    def sbd_matrix(self, reduction: SBDMatrix, tile: Tile, cancel: np.ndarray) -> ShapeDistances:
+        """A block of the matrices."""
+        series, centers = reduction.series, reduction.centers
+        n_rows, n_cols = tile.shape
+        found = ShapeDistances(np.empty((n_rows, n_cols)), np.empty((n_rows, n_cols), np.int32))
+        spectra = self._spectra(series, tile.row, tile.row_stop)
+        others = self._spectra(centers, tile.col, tile.col_stop)
+        norms, other_norms = series.norms[tile.rows], centers.norms[tile.cols]
+        # blocks are cells of the grid, so that a transform meets the same company in every tile
+        for start in range(0, n_rows, reduction.cell_rows):
+            if cancel[0]:
+                break
+            block = slice(start, min(start + reduction.cell_rows, n_rows))
+            sbd.correlate(
+                spectra[block],
+                norms[block],
+                others,
+                other_norms,
+                series.n_timepoints,
+                found.distances[block],
+                found.shifts[block],
+            )
+        return found
+
+    def sbd_assign(self, reduction: SBDAssign, tile: Tile, cancel: np.ndarray) -> Assignment:
+        """Centres of some series."""
+        return self.sbd_matrix(reduction, tile, cancel).assign()
+
+    def _spectra(self, shapes: Shapes, start: int, stop: int) -> np.ndarray:
+        """Spectra of some series."""
+
+        def build() -> tuple[np.ndarray, int]:
+            made = sbd.spectra(shapes.values[start:stop])
+            return made, made.nbytes
+
+        return self.prepared.get(shapes.values, ("spectra", start, stop), build)
+
+    def sbd_centers_bytes(self, reduction: SBDCenters, rows: int, cols: int) -> tuple[int, int]:
+        """Bytes held for some centres: a basis and its images, or S."""
+        n = reduction.series.n_channels * reduction.series.n_timepoints
+        chunk = 8 * CHUNK * n if n <= SMALL else 0
+        return 0, 8 * n * (3 * min(64, n) + rows + 8) + 16 * min(n, SMALL) ** 2 + chunk
+
+    def sbd_centers(self, reduction: SBDCenters, tile: Tile, cancel: np.ndarray) -> np.ndarray:
+        """Centres of some clusters."""
+        return np.array(
+            [self._center(reduction, c, cancel) for c in range(tile.row, tile.row_stop)]
+        )
+
+    def _center(self, reduction: SBDCenters, cluster: int, cancel: np.ndarray) -> np.ndarray:
+        """The centre of a cluster, of shape (n_channels, n_timepoints)."""
+        values, shifts = reduction.series.values, reduction.shifts
+        members = reduction.members(cluster)
+        shape = values.shape[1:]
+        n = shape[0] * shape[1]
+        if members.size == 0:
+            return np.zeros(shape)
+
+        def centered(vectors: np.ndarray) -> np.ndarray:
+            return center_space(vectors, shape[0], reduction.centered)
+
+        def apply(vectors: np.ndarray) -> np.ndarray:
+            out = np.zeros((len(vectors), *shape))
+            # vectors are centred but for rounding, which grows where they were scaled up
+            lanes = np.ascontiguousarray(centered(vectors)).reshape(out.shape)
+            sbd.gram_product(values, members, shifts, lanes, out, cancel)
+            return centered(out.reshape(len(vectors), n))
+
+        def rows(start: int, stop: int) -> np.ndarray:
+            out = np.empty((stop - start, *shape))
+            sbd.aligned(values, members[start:stop], shifts, out)
+            return centered(out.reshape(len(out), n))
+
+        def member(number: int) -> np.ndarray:
+            return rows(number, number + 1)[0]
+
+        def dense() -> tuple[np.ndarray, np.ndarray]:
+            return _eigenvectors(rows, members.size, n, cancel)
+
+        sums = np.zeros(shape)
+        sbd.member_sums(values, members, shifts, sums)
+        total = centered(sums.reshape(1, n))[0]
+        guess = generic_vector(n)[np.newaxis]
+        if reduction.previous is not None:
+            before = reduction.previous[cluster].reshape(1, n)
+            guess = before + 1e-3 * np.sqrt(np.mean(before**2)) * guess
+        guess = centered(guess)[0]
+        if n <= SMALL:
+            vector = choose_shape(*dense(), total, members.size, member)
+        else:
+            vector = leading_shape(apply, total, guess, members.size, dense=dense, member=member)
+        return scaled_center(vector, reduction.centered).reshape(shape)
+
+
+def _eigenvectors(
+    rows: Callable[[int, int], np.ndarray], n_members: int, n: int, cancel: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues of S, descending, and vectors: from S, or from the members' inner products.
+
+    `rows` maps two numbers to Q times the members between them, one a row.
+    """
+    if n <= n_members:
+        S = np.zeros((n, n))
+        for start in range(0, n_members, CHUNK):
+            if cancel[0]:
+                break
+            block = rows(start, min(start + CHUNK, n_members))
+            S += block.T @ block
+        values, vectors = eigh(S)
+        return values[::-1], vectors.T[::-1]
+    everyone = rows(0, n_members)
+    values, mixes = eigh(everyone @ everyone.T)
+    values, mixes = values[::-1], mixes.T[::-1]
+    kept = values > 0.5 * values[0]
+    vectors = mixes[kept] @ everyone
+    return values[kept], vectors / np.linalg.norm(vectors, axis=1, keepdims=True)

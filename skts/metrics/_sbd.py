@@ -1,0 +1,155 @@
+"""The shape-based distance as functions."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..base import check_series
+from ..engines import SBDMatrix, Series, Shapes, run
+from ._dtw import _check_two
+
+__all__ = ["ShapeDistance", "pairwise_sbd", "sbd"]
+
+
+class ShapeDistance(NamedTuple):
+    """What `sbd` returns.
+
+    Attributes
+    ----------
+    distance : float
+        Between 0 and 2.
+    shift : int
+        How many time points the first series moves to the right to match the second.
+    """
+
+    distance: float
+    shift: int
+
+
+def sbd(
+    x: ArrayLike, y: ArrayLike, *, normalize: bool = True, engine: str | None = None
+) -> ShapeDistance:
+    """Shape-based distance of two series, and the shift that brings them together.
+
+    1 minus the largest cross-correlation over all shifts, divided by the norms of both series. A
+    series is not wrapped around: zeros come in where it leaves.
+
+    Parameters
+    ----------
+    x, y : array-like of shape (n_timepoints,) or (n_channels, n_timepoints)
+        Two series with the same number of channels, which share one shift; the shorter is filled
+        with zeros after normalisation.
+    normalize : bool, default True
+        Whether each channel is z-normalised first, as k-Shape does; where both series have fewer
+        than 3 points, they are scaled to norm 1 instead. A constant channel becomes zeros.
+    engine : str or None, default None
+        "auto", "numba", "cupy" or another registered engine; None takes the configured one.
+
+    Returns
+    -------
+    distance : float
+        Between 0 (one is a shifted multiple of the other) and 2; 1 where a norm is 0.
+    shift : int
+        How many time points `x` moves to the right to match `y`. Of shifts whose correlation is
+        within 1e-9 of the largest the shortest, then the one to the left.
+
+    Raises
+    ------
+    ValueError
+        If a series is empty or has NaN inside or infinity, or the channels differ.
+
+    See Also
+    --------
+    pairwise_sbd : All distances between two sets.
+
+    References
+    ----------
+    .. [1] Wang, Song, Xiao, Li, Li. "Accelerating k-Shape Time Series Clustering Algorithm Using
+       GPU", section II.B, equations 1 to 4.
+
+    Examples
+    --------
+    >>> from skts.metrics import sbd
+    >>> distance, shift = sbd([0, 0, 1, 2, 1, 0, 0, 0], [0, 0, 0, 0, 1, 2, 1, 0], normalize=False)
+    >>> round(distance, 12), shift
+    (0.0, 2)
+    """
+    left, right = _check_two([x], [y], ("x", "y"))
+    found = run(_work(left, right, normalize), engine=engine, n_jobs=1)
+    return ShapeDistance(float(found.distances[0, 0]), int(found.shifts[0, 0]))
+
+
+def pairwise_sbd(
+    X: ArrayLike,
+    Y: ArrayLike | None = None,
+    *,
+    normalize: bool = True,
+    return_shifts: bool = False,
+    engine: str | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+    """Shape-based distances between all series of two sets, or within one.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples_X, n_timepoints) or (n_samples_X, n_channels, n_timepoints)
+        Series; or a list of arrays, each one series, of any lengths.
+    Y : array-like or None, default None
+        A second set in one of these forms; None compares `X` with itself.
+    normalize : bool, default True
+        Whether each channel is z-normalised first; see `sbd`.
+    return_shifts : bool, default False
+        Whether to return the shifts too.
+    engine : str or None, default None
+        "auto", "numba", "cupy" or another registered engine; None takes the configured one.
+    n_jobs : int or None, default None
+        Threads on the CPU; None is all that Numba was given.
+    verbose : int, default 0
+        1 shows a progress bar.
+
+    Returns
+    -------
+    distances : ndarray of shape (n_samples_X, n_samples_Y)
+        Distances as `sbd` returns them.
+    shifts : ndarray of shape (n_samples_X, n_samples_Y), int32
+        How far series of `X` move to the right; only if asked for.
+
+    Raises
+    ------
+    ValueError
+        If a series is empty or has NaN inside or infinity, or the channels differ.
+    MemoryBudgetError
+        If the matrix is larger than the memory of the machine.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skts.metrics import pairwise_sbd
+    >>> X = [[0, 1, 0, 0, 0], [0, 0, 0, 1, 0], [0, 0, 0, -1, 0]]
+    >>> distances, shifts = pairwise_sbd(X, normalize=False, return_shifts=True)
+    >>> distances.round(12)
+    array([[0., 0., 1.],
+           [0., 0., 1.],
+           [1., 1., 0.]])
+    >>> shifts[0]
+    array([0, 2, 0], dtype=int32)
+    """
+    if Y is None:
+        left = right = check_series(X)
+    else:
+        left, right = _check_two(X, Y, ("X", "Y"))
+    work = _work(left, right, normalize)
+    found = run(work, engine=engine, n_jobs=n_jobs, verbose=verbose)
+    return (found.distances, found.shifts) if return_shifts else found.distances
+
+
+def _work(left: Series, right: Series, normalize: bool) -> SBDMatrix:
+    """Normalise both sides, and fill them to one width."""
+    width = max(left.n_timepoints, right.n_timepoints)
+    options = {"normalize": normalize, "short": width < 3, "width": width}
+    series = Shapes.normalized(left, **options)
+    return SBDMatrix(series, series if left is right else Shapes.normalized(right, **options))
