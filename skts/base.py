@@ -17,11 +17,13 @@ from sklearn.utils.validation import (
 
 from .engines import Series
 
-__all__ = ["SeriesMixin", "check_series"]
+__all__ = ["SeriesMixin", "check_series", "check_univariate"]
 
 _WIDTH_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
 #: Beyond this, squares and their sums leave the range of float64.
 LARGEST = 2.0**500
+#: Points that are looked at together, where a series may be a memory map.
+_PIECE = 2**20
 
 
 def check_series(
@@ -87,6 +89,65 @@ def check_series(
     return series
 
 
+def check_univariate(
+    X: ArrayLike | list[ArrayLike], *, input_name: str = "X", estimator: Any = None
+) -> list[np.ndarray]:
+    """Bring series of one channel into a list, for methods that pass over missing values.
+
+    Parameters
+    ----------
+    X : array-like or list of array-like
+        As for `check_series`, with one channel. NaN and infinities may be anywhere.
+    input_name : str, default "X"
+        The argument's name in messages.
+    estimator : estimator or str or None, default None
+        The estimator in messages.
+
+    Returns
+    -------
+    list of ndarray of shape (n_timepoints,), float64
+        The series; views of what is given where that holds float64, memory maps included.
+
+    Raises
+    ------
+    ValueError, TypeError
+        In scikit-learn's words where it has some; if there are several channels; if a finite
+        value is so large that its square overflows.
+    """
+    if _is_list_of_series(X):
+        series = _listed(X, input_name)
+    else:
+        values = check_array(
+            X,
+            dtype=np.float64,
+            order="C",
+            allow_nd=True,
+            ensure_all_finite=False,
+            estimator=estimator,
+            input_name=input_name,
+        )
+        if values.ndim > 3 or 0 in values.shape:
+            raise ValueError(
+                f"{input_name} has shape {values.shape}: give series as (n_samples, "
+                "n_timepoints), or as a list of arrays."
+            )
+        series = list(values if values.ndim == 3 else values[:, np.newaxis, :])
+    if len(series[0]) > 1:
+        name = "This method" if estimator is None else type(estimator).__name__
+        raise ValueError(f"{name} takes series of one channel; {input_name} has {len(series[0])}.")
+    for row, (points,) in enumerate(series):
+        for start in range(0, points.size, _PIECE):
+            sizes = np.abs(points[start : start + _PIECE])
+            bad = (sizes > LARGEST) & (sizes < np.inf)
+            if bad.any():
+                place = start + int(np.argmax(bad))
+                raise ValueError(
+                    f"Input {input_name} contains {points[place]:g} at series {row}, time point "
+                    f"{place}; above {LARGEST:.1g} squares overflow float64. Rescale the data."
+                )
+    return [points for (points,) in series]
+
+
 def _is_list_of_series(X: Any) -> bool:
     """Whether `X` is a list (or tuple) of arrays rather than a nested list of numbers."""
     if not isinstance(X, list | tuple) or len(X) == 0:
@@ -102,8 +163,8 @@ def _is_3d(X: Any) -> bool:
     return not _is_list_of_series(X) and (X if hasattr(X, "ndim") else np.asarray(X)).ndim == 3
 
 
-def _pad(X: list[ArrayLike], input_name: str) -> np.ndarray:
-    """Turn a list of series into one array with NaN behind the shorter ones."""
+def _listed(X: list[ArrayLike], input_name: str) -> list[np.ndarray]:
+    """Check each series of a list: arrays of shape (n_channels, n_timepoints)."""
     arrays = []
     for row, x in enumerate(X):
         name = f"series {row} of {input_name}"
@@ -130,6 +191,12 @@ def _pad(X: list[ArrayLike], input_name: str) -> np.ndarray:
                 f"The {name} has {len(array)} channels where series 0 has {len(arrays[0])}."
             )
         arrays.append(array)
+    return arrays
+
+
+def _pad(X: list[ArrayLike], input_name: str) -> np.ndarray:
+    """Turn a list of series into one array with NaN behind the shorter ones."""
+    arrays = _listed(X, input_name)
     width = max(array.shape[1] for array in arrays)
     values = np.full((len(arrays), len(arrays[0]), width), np.nan)
     for row, array in enumerate(arrays):
@@ -209,15 +276,19 @@ class SeriesMixin:
         A 2-D array must have the width of the training data; lists and 3-D are of any length.
         """
         series = check_series(X, estimator=self)
+        self._compare_form(X, series.n_channels)
+        return series
+
+    def _compare_form(self, X: Any, n_channels: int) -> None:
+        """Compare the form of series that have been checked with what was remembered."""
         any_length = _is_list_of_series(X) or _is_3d(X)
         if not any_length and hasattr(self, "n_features_in_"):
             validate_data(self, X, "no_validation", reset=False, skip_check_array=True)
-        if series.n_channels != self.n_channels_:
+        if n_channels != self.n_channels_:
             raise ValueError(
-                f"X has {series.n_channels} channels, but {type(self).__name__} is expecting "
+                f"X has {n_channels} channels, but {type(self).__name__} is expecting "
                 f"{self.n_channels_} channels as input."
             )
-        return series
 
     def _validate_target(self, X: Any, y: Any) -> np.ndarray:
         """Validate a target of one column that goes with `X`."""
