@@ -13,6 +13,8 @@ import numpy as np
 
 from skts.engines import Engine, WarpingPath
 from skts.engines._certify import Bound, shortlist
+from reference_join import JoinOracle
+from reference_sbd import SBDOracle
 
 
 def accumulate(x, y, *, metric="dtw", cost="squared", radius=None, alignment="global"):
@@ -94,7 +96,7 @@ def unpadded(series, index):
     return series.values[index, :, : series.lengths[index]]
 
 
-class OracleEngine(Engine):
+class OracleEngine(JoinOracle, SBDOracle, Engine):
     """Plain loops behind the contract of engines."""
 
     name = "oracle"

@@ -46,24 +46,38 @@ To add an engine, subclass `Engine`, and name the class in the entry-point group
 from ._dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, WarpingPath
 from ._engine import Engine
 from ._executor import run
+from ._join import Join, JoinFound
 from ._reductions import Reduction, Tile
 from ._registry import engine_names, find_engine, get_engine, show_engines
+from ._sbd import Assignment, SBDAssign, SBDCenters, SBDMatrix, ShapeDistances, Shapes
 from ._series import Series
 from ._warping import Warping
 from ._window_search import DTWWindowSearch
+from ._windows import Pool, WindowDistances, WindowKinds
 
 __all__ = [
+    "Assignment",
     "DTWMatrix",
     "DTWNeighbors",
     "DTWPairs",
     "DTWPath",
     "DTWWindowSearch",
     "Engine",
+    "Join",
+    "JoinFound",
+    "Pool",
     "Reduction",
+    "SBDAssign",
+    "SBDCenters",
+    "SBDMatrix",
     "Series",
+    "ShapeDistances",
+    "Shapes",
     "Tile",
     "Warping",
     "WarpingPath",
+    "WindowDistances",
+    "WindowKinds",
     "engine_names",
     "find_engine",
     "get_engine",

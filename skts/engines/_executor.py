@@ -75,7 +75,9 @@ def run(
 
         def compute(tile: Tile, cancel: np.ndarray) -> None:
             with config_context(**settings):
-                result = engine.compute(reduction, tile, cancel)
+                with lock:
+                    work = reduction.informed(total)
+                result = engine.compute(work, tile, cancel)
             if cancel[0]:
                 return
             with lock:

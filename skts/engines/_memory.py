@@ -93,7 +93,8 @@ def plan_tiles(
     Notes
     -----
     Tiles grow along the columns first, with one cell of rows: the run of columns then does not
-    depend on the number of rows, and what an engine prepares from it serves the next call.
+    depend on the number of rows, and what an engine prepares from it serves the next call. Square
+    ones grow along both axes in turn, and leave several tiles to each worker.
     """
     n_rows, n_cols = reduction.shape
     if n_rows == 0 or n_cols == 0:
@@ -112,6 +113,14 @@ def plan_tiles(
         shared, each = footprint(r, c)
         return r * c * reduction.step_work <= tile_work and shared + workers * each <= budget
 
+    tile_work *= reduction.tile_scale
+    if reduction.square:
+        if workers > 1:
+            tile_work = min(tile_work, n_rows * n_cols * reduction.step_work // (8 * workers))
+        while max(rows / n_rows, cols / n_cols) < 1 and fits(
+            min(2 * rows, n_rows), min(2 * cols, n_cols)
+        ):
+            rows, cols = min(2 * rows, n_rows), min(2 * cols, n_cols)
     while cols < n_cols and fits(rows, min(2 * cols, n_cols)):
         cols = min(2 * cols, n_cols)
     while rows < n_rows and fits(min(2 * rows, n_rows), cols):

@@ -44,6 +44,10 @@ class Reduction(ABC):
 
     #: Name of the engine's method that computes a tile of it.
     method: ClassVar[str]
+    #: How much more than usual a tile may hold, where the results of tiles are large.
+    tile_scale: ClassVar[int] = 1
+    #: Whether tiles grow along both axes alike; else along the columns first.
+    square: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -82,6 +86,10 @@ class Reduction(ABC):
     @abstractmethod
     def start(self) -> Any:
         """Return what `merge` adds to."""
+
+    def informed(self, total: Any) -> Reduction:
+        """Return the work with what is known so far; that may spare work, and changes no answer."""
+        return self
 
     @abstractmethod
     def merge(self, total: Any, tile: Tile, result: Any) -> None:

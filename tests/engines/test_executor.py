@@ -36,6 +36,12 @@ def test_every_reduction_has_a_method_in_the_cpu_engine_and_the_oracle():
         "dtw_pairs",
         "dtw_path",
         "dtw_window_search",
+        "join",
+        "window_distances",
+        "window_kinds",
+        "sbd_assign",
+        "sbd_centers",
+        "sbd_matrix",
     }
     for name in ("numba", "oracle"):
         assert all(callable(getattr(find_engine(name), method)) for method in methods)

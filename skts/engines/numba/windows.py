@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["statistics"]
+__all__ = ["distances", "pair_distances", "statistics"]
 
 _LANES = 32
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def statistics(points, length):
-    """Two-pass mean and deviation, minimum and maximum of all windows of finite points."""
+def statistics(points, raw, length):
+    """Two-pass mean and deviation of all windows of finite points; least and largest raw point."""
     n_windows = points.size - length + 1
     mean, deviation = np.empty(n_windows), np.empty(n_windows)
     low, high = np.empty(n_windows), np.empty(n_windows)
@@ -31,6 +31,7 @@ def statistics(points, length):
             for lane in range(lanes):
                 point = points[start + lane + i]
                 total[lane] += point
+                point = raw[start + lane + i]
                 least[lane] = point if point < least[lane] else least[lane]
                 most[lane] = point if point > most[lane] else most[lane]
         for lane in range(lanes):
@@ -45,3 +46,54 @@ def statistics(points, length):
             low[start + lane] = least[lane]
             high[start + lane] = most[lane]
     return mean, deviation, low, high
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def distances(a, i, mean, inverse, b, start, means, inverses, length, out, cancel):
+    """Certified distances of the window at `i` of `a` to the windows of `b` from `start` on.
+
+    The norm of the difference of the two normalised windows, summed in the order of time.
+    """
+    total = np.empty(_LANES)
+    center, scale = np.empty(_LANES), np.empty(_LANES)
+    for first in range(0, out.size, _LANES):
+        if cancel[0]:
+            return
+        lanes = min(_LANES, out.size - first)
+        at = start + first
+        total[:] = 0.0
+        center[:] = 0.0
+        scale[:] = 0.0
+        for lane in range(lanes):
+            center[lane] = means[at + lane]
+            scale[lane] = inverses[at + lane]
+        if at + _LANES + length - 1 <= b.size:
+            for t in range(length):
+                point = (a[i + t] - mean) * inverse
+                for lane in range(_LANES):
+                    d = point - (b[at + lane + t] - center[lane]) * scale[lane]
+                    total[lane] += d * d
+        else:
+            for t in range(length):
+                point = (a[i + t] - mean) * inverse
+                for lane in range(lanes):
+                    d = point - (b[at + lane + t] - center[lane]) * scale[lane]
+                    total[lane] += d * d
+        for lane in range(lanes):
+            out[first + lane] = np.sqrt(total[lane])
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def pair_distances(a, i, means_a, inverses_a, b, j, means_b, inverses_b, length, out, cancel):
+    """Certified distances of pairs of windows: the value of `distances`, pair by pair."""
+    for pair in range(out.size):
+        if cancel[0]:
+            return
+        x, y = i[pair], j[pair]
+        mean_x, mean_y = means_a[x], means_b[y]
+        scale_x, scale_y = inverses_a[x], inverses_b[y]
+        total = 0.0
+        for t in range(length):
+            d = (a[x + t] - mean_x) * scale_x - (b[y + t] - mean_y) * scale_y
+            total += d * d
+        out[pair] = np.sqrt(total)

@@ -1,0 +1,282 @@
+"""Joins: the nearest window of each window of a line, in itself or in another line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ._reductions import Reduction, Tile
+from ._windows import Kinds, Pool, WindowDistances, WindowKinds
+
+__all__ = ["Join", "JoinFound", "JoinPart", "Nearest"]
+
+#: No pair is this far below the diagonal: the exclusion of a join of two lines.
+NO_EXCLUSION = -(2**62)
+
+
+class Nearest(NamedTuple):
+    """Neighbours of windows, nearest first, equal ones by their place.
+
+    Attributes
+    ----------
+    distances : ndarray of shape (n_windows, n_neighbors), float64
+        Certified distances, infinite where there is none.
+    indices : ndarray of shape (n_windows, n_neighbors), int64
+        Places on the line, -1 where there is none.
+    """
+
+    distances: np.ndarray
+    indices: np.ndarray
+
+    @classmethod
+    def none(cls, n_windows: int, n_neighbors: int) -> Nearest:
+        """Return neighbours not yet found."""
+        shape = n_windows, n_neighbors
+        return cls(np.full(shape, np.inf), np.full(shape, -1, np.int64))
+
+    def add(self, windows: slice | np.ndarray, other: Nearest) -> None:
+        """Take other neighbours of some windows where they are nearer; none may be there twice."""
+        if self.distances.shape[1] == 1:
+            mine, place = self.distances[windows], self.indices[windows]
+            nearer = (other.distances < mine) | (
+                (other.distances == mine) & (other.indices < place) & (other.indices >= 0)
+            )
+            self.distances[windows] = np.where(nearer, other.distances, mine)
+            self.indices[windows] = np.where(nearer, other.indices, place)
+            return
+        k = self.distances.shape[1]
+        distances = np.hstack([self.distances[windows], other.distances])
+        indices = np.hstack([self.indices[windows], other.indices])
+        order = np.lexsort((indices, distances), axis=1)[:, :k]
+        self.distances[windows] = np.take_along_axis(distances, order, axis=1)
+        self.indices[windows] = np.take_along_axis(indices, order, axis=1)
+
+    def copy(self) -> Nearest:
+        """Return a copy."""
+        return Nearest(self.distances.copy(), self.indices.copy())
+
+
+class JoinPart(NamedTuple):
+    """What a tile finds: neighbours of its rows among its columns, and the other way round.
+
+    Windows that are constant or not finite are not among them, nor are neighbours whose
+    correlation is not positive.
+    """
+
+    rows: Nearest
+    cols: Nearest | None
+
+
+class JoinFound(NamedTuple):
+    """The answer of a join.
+
+    Attributes
+    ----------
+    distances, indices : ndarray of shape (n_windows, n_neighbors)
+        As of `Nearest`.
+    left, right : Nearest or None
+        The nearest among earlier and among later windows, where asked for.
+    """
+
+    distances: np.ndarray
+    indices: np.ndarray
+    left: Nearest | None = None
+    right: Nearest | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Join(Reduction):
+    """The nearest windows of every window.
+
+    Parameters
+    ----------
+    a : Pool
+        The line whose windows look for neighbours.
+    b : Pool or None
+        The line where they look; None is `a` itself.
+    length : int
+        Points of a window.
+    exclusion : int, default 0
+        Within one line windows i and j are admissible neighbours where ``|i - j| > exclusion``.
+    n_neighbors : int, default 1
+        Neighbours of each window.
+    sides : bool, default False
+        Whether earlier and later windows are also searched apart, within one line.
+    normalize : bool, default True
+        Whether windows are z-normalised.
+    excluded : ndarray of shape (n_windows,), bool, or None
+        Windows of `a` (and of `b`, where that is `a`) that take part in nothing.
+    since : int, default 0
+        Within one line only pairs count whose later window starts at or after this place.
+    precision : {"auto", "float32", "float64"}
+        Type of the search; "float32" leaves out the certificate.
+    hint : ndarray of shape (n_windows, n_neighbors), or None
+        Distances that neighbours need not exceed: what other tiles have found.
+    """
+
+    a: Pool
+    b: Pool | None
+    length: int
+    exclusion: int = 0
+    n_neighbors: int = 1
+    sides: bool = False
+    normalize: bool = True
+    excluded: np.ndarray | None = None
+    since: int = 0
+    precision: str = "auto"
+    hint: tuple[np.ndarray, np.ndarray] | None = None
+    method: ClassVar[str] = "join"
+    tile_scale: ClassVar[int] = 16
+    square: ClassVar[bool] = True
+
+    @property
+    def within(self) -> bool:
+        """Whether the line is joined with itself."""
+        return self.b is None
+
+    @property
+    def other(self) -> Pool:
+        """The line along the columns."""
+        return self.a if self.b is None else self.b
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Windows along rows and columns."""
+        return self.a.n_windows(self.length), self.other.n_windows(self.length)
+
+    @property
+    def step_work(self) -> int:
+        """One covariance."""
+        return 1
+
+    @property
+    def cell(self) -> tuple[int, int]:
+        """A band of rows, some strips."""
+        return 1024, 1024
+
+    @property
+    def least_apart(self) -> int:
+        """Pairs with j - i <= this are not admissible, as the kernels have it."""
+        return self.exclusion if self.within else NO_EXCLUSION
+
+    def wanted(self, tile: Tile) -> bool:
+        """Skip what lies below the diagonal, and what is older than asked for."""
+        if not self.within:
+            return True
+        return tile.col_stop - 1 - tile.row > self.exclusion and tile.col_stop > self.since
+
+    def result_bytes(self) -> int:
+        """Size of the profile."""
+        return 16 * self.shape[0] * self.n_neighbors * (3 if self.sides else 1)
+
+    def part(self, tile: Tile) -> Join:
+        """Return itself: a tile needs both lines."""
+        return self
+
+    def start(self) -> list[Nearest]:
+        """Return empty lists of later neighbours and of earlier ones; one list where they mix."""
+        lists = [Nearest.none(self.shape[0], self.n_neighbors)]
+        if self.within and self.sides:
+            lists.append(Nearest.none(self.shape[0], self.n_neighbors))
+        return lists
+
+    def informed(self, total: list[Nearest]) -> Join:
+        """Let tiles know how far the neighbours found so far are."""
+        return replace(self, hint=(total[0].distances[:, -1], total[-1].distances[:, -1]))
+
+    def merge(self, total: list[Nearest], tile: Tile, result: JoinPart) -> None:
+        """Take the neighbours of a tile."""
+        total[0].add(tile.rows, result.rows)
+        if self.within:
+            total[-1].add(tile.cols, result.cols)
+
+    def finish(self, total: list[Nearest], run: Callable[[Reduction], Any]) -> JoinFound:
+        """Add constant windows, and neighbours where nothing alike was found."""
+        a = run(WindowKinds(self.a, self.length))
+        b = a if self.within else run(WindowKinds(self.other, self.length))
+        if self.excluded is not None:
+            a = Kinds(a.constant & ~self.excluded, a.finite & ~self.excluded)
+            b = a if self.within else b
+        if not self.normalize:
+            a, b = (Kinds(np.zeros_like(kinds.constant), kinds.finite) for kinds in (a, b))
+        directions = ["right", "left"] if len(total) == 2 else ["both"]
+        for nearest, direction in zip(total, directions, strict=True):
+            self._add_constant(nearest, direction, a, b)
+            self._add_unlike(nearest, direction, a, b, run)
+        if len(total) == 1:
+            return JoinFound(*total[0])
+        right, left = total
+        both = right.copy()
+        both.add(slice(None), left)
+        return JoinFound(*both, left=left, right=right)
+
+    def _ranges(self, windows: np.ndarray, direction: str) -> list[tuple[np.ndarray, np.ndarray]]:
+        """First and last places, exclusive, of admissible neighbours: one run or two."""
+        zero = np.zeros(len(windows), np.int64)
+        end = np.full(len(windows), self.shape[1])
+        if not self.within:
+            return [(zero, end)]
+        # an old window may only meet new ones
+        oldest = np.where(windows < self.since, self.since, 0)
+        before = (oldest, np.maximum(oldest, windows - self.exclusion))
+        after = (np.maximum(oldest, windows + self.exclusion + 1), end)
+        return {"left": [before], "right": [after], "both": [before, after]}[direction]
+
+    def _first(self, places: np.ndarray, windows: np.ndarray, direction: str) -> np.ndarray:
+        """The first admissible of some sorted places for each window, then -1."""
+        chosen = np.full((len(windows), self.n_neighbors), -1, np.int64)
+        if places.size == 0:
+            return chosen
+        wanted = np.arange(self.n_neighbors)[np.newaxis, :]
+        passed = np.zeros((len(windows), 1), np.int64)
+        for first, stop in self._ranges(windows, direction):
+            low, high = np.searchsorted(places, first), np.searchsorted(places, stop)
+            count = np.maximum(high - low, 0)[:, np.newaxis]
+            here = (wanted >= passed) & (wanted < passed + count)
+            at = np.where(here, low[:, np.newaxis] + wanted - passed, 0)
+            chosen = np.where(here, places[at], chosen)
+            passed = passed + count
+        return chosen
+
+    def _add_constant(self, nearest: Nearest, direction: str, a: Kinds, b: Kinds) -> None:
+        """Constant windows are at 0 from each other and at sqrt(length) from all others."""
+        unlike = float(np.sqrt(self.length))
+        constant, usual = np.flatnonzero(b.constant), np.flatnonzero(b.usual)
+        far = np.flatnonzero(a.usual & (nearest.distances[:, -1] >= unlike))
+        flat = np.flatnonzero(a.constant)
+        for windows, places, distance in (
+            (far, constant, unlike),
+            (flat, constant, 0.0),
+            (flat, usual, unlike),
+        ):
+            if windows.size and places.size:
+                found = self._first(places, windows, direction)
+                nearest.add(windows, Nearest(np.where(found < 0, np.inf, distance), found))
+
+    def _add_unlike(
+        self, nearest: Nearest, direction: str, a: Kinds, b: Kinds, run: Callable[[Reduction], Any]
+    ) -> None:
+        """Measure windows with too few neighbours of positive correlation against all others."""
+        n_windows = self.shape[1]
+        windows = np.flatnonzero(a.usual & np.isinf(nearest.distances[:, -1]))
+        enough = sum(
+            np.maximum(stop - first, 0) for first, stop in self._ranges(windows, direction)
+        )
+        windows = windows[enough > (nearest.indices[windows] >= 0).sum(axis=1)]
+        batch = max(1, 2**23 // max(1, n_windows))
+        places = np.arange(n_windows)
+        for start in range(0, len(windows), batch):
+            some = windows[start : start + batch]
+            distances = run(WindowDistances(self.a, some, self.other, self.length, self.normalize))
+            admissible = np.zeros(distances.shape, bool)
+            for first, stop in self._ranges(some, direction):
+                admissible |= (places >= first[:, np.newaxis]) & (places < stop[:, np.newaxis])
+            distances[~(admissible & b.finite)] = np.inf
+            k = min(self.n_neighbors, n_windows)
+            order = np.argsort(distances, axis=1, kind="stable")[:, :k]
+            value = np.take_along_axis(distances, order, axis=1)
+            nearest.distances[some, :k] = value
+            nearest.indices[some, :k] = np.where(np.isinf(value), -1, order)

@@ -1,0 +1,152 @@
+"""The oracle of joins: z-normalised windows of long series against each other, in plain loops."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from skts.engines._join import JoinPart, Nearest
+from skts.engines._windows import Kinds
+
+
+def is_constant(window):
+    """Whether a window's range is at most 2^-40 of its largest magnitude."""
+    return max(window) - min(window) <= 2.0**-40 * max(abs(x) for x in window)
+
+
+def total(values):
+    """Plain sum, in order; Python's own compensates since 3.12."""
+    found = 0.0
+    for value in values:
+        found += value
+    return found
+
+
+def z_normalize(window):
+    """Zero mean and unit population deviation, summed in the order of time."""
+    mean = total(window) / len(window)
+    deviation = math.sqrt(total((x - mean) * (x - mean) for x in window) / len(window))
+    return [(x - mean) * (1 / deviation) for x in window]
+
+
+def window_distance(a, b, *, normalize=True, offsets=(0.0, 0.0)):
+    """Distance of two windows: infinite with NaN or inf, sqrt(l) for one constant window.
+
+    `offsets` are taken off first: those of `skts.engines._windows.lay_line`.
+    """
+    a, b = [float(x) for x in a], [float(x) for x in b]
+    if not all(map(math.isfinite, a + b)):
+        return math.inf
+    constant = is_constant(a), is_constant(b)
+    a, b = [x - offsets[0] for x in a], [x - offsets[1] for x in b]
+    if normalize:
+        if all(constant):
+            return 0.0
+        if any(constant):
+            return math.sqrt(len(a))
+        a, b = z_normalize(a), z_normalize(b)
+    return math.sqrt(total((x - y) * (x - y) for x, y in zip(a, b, strict=True)))
+
+
+def offset_of(points):
+    """The middle of the data, where it is farther from 0 than the data spread; else 0."""
+    finite = [x for x in points if math.isfinite(x)]
+    if not finite:
+        return 0.0
+    low, high = min(finite), max(finite)
+    middle = low / 2 + high / 2
+    return middle if abs(middle) > high / 2 - low / 2 else 0.0
+
+
+def window_distances(a, positions, b, length, *, normalize=True):
+    """Distances of windows of `a` at `positions` to all windows of `b`."""
+    offsets = offset_of(a), offset_of(b)
+    if not normalize:
+        offsets = 0.0, 0.0
+    return np.array(
+        [
+            [
+                window_distance(
+                    a[i : i + length], b[j : j + length], normalize=normalize, offsets=offsets
+                )
+                for j in range(len(b) - length + 1)
+            ]
+            for i in positions
+        ]
+    ).reshape(len(positions), len(b) - length + 1)
+
+
+def nearest_windows(distances, admissible, k):
+    """For each row the k nearest admissible windows by (value, index); inf and -1 for none."""
+    values = np.full((len(distances), k), np.inf)
+    indices = np.full((len(distances), k), -1)
+    for i, row in enumerate(distances):
+        found = sorted(
+            (value, j) for j, value in enumerate(row) if admissible(i, j) and value < math.inf
+        )[:k]
+        for rank, (value, j) in enumerate(found):
+            values[i, rank], indices[i, rank] = value, j
+    return values, indices
+
+
+def join(reduction):
+    """Nearest windows of a `skts.engines.Join`: of all, of earlier and of later ones."""
+    a, b, length = reduction.a.points, reduction.other.points, reduction.length
+    distances = window_distances(
+        a, range(len(a) - length + 1), b, length, normalize=reduction.normalize
+    )
+    if reduction.excluded is not None:
+        distances[reduction.excluded] = np.inf
+        if reduction.within:
+            distances[:, reduction.excluded] = np.inf
+
+    def admissible(i, j):
+        return not reduction.within or (
+            abs(i - j) > reduction.exclusion and max(i, j) >= reduction.since
+        )
+
+    k = reduction.n_neighbors
+    return (
+        nearest_windows(distances, admissible, k),
+        nearest_windows(distances, lambda i, j: admissible(i, j) and j < i, k),
+        nearest_windows(distances, lambda i, j: admissible(i, j) and j > i, k),
+    )
+
+
+class JoinOracle:
+    """Plain loops for the reductions on windows."""
+
+    def window_kinds(self, reduction, tile, cancel):
+        points, length = reduction.series.points, reduction.length
+        pieces = [points[i : i + length] for i in range(len(points) - length + 1)]
+        finite = np.array([bool(np.isfinite(piece).all()) for piece in pieces])
+        flat = [f and is_constant(piece) for f, piece in zip(finite, pieces, strict=True)]
+        return Kinds(np.array(flat), finite)
+
+    def window_distances(self, reduction, tile, cancel):
+        found = window_distances(
+            reduction.queries.points,
+            reduction.positions[tile.rows],
+            reduction.series.points,
+            reduction.length,
+            normalize=reduction.normalize,
+        )
+        return found[:, tile.cols]
+
+    def join(self, reduction, tile, cancel):
+        both, left, right = join(replace(reduction, sides=True))
+        if not reduction.within:
+            return JoinPart(Nearest(*(part[tile.rows] for part in both)), None)
+        return JoinPart(
+            Nearest(*_inside(right, tile.rows, tile.cols)),
+            Nearest(*_inside(left, tile.cols, tile.rows)),
+        )
+
+
+def _inside(found, windows, others):
+    """Neighbours of some windows, without those outside of a run."""
+    distances, indices = (part[windows] for part in found)
+    inside = (indices >= others.start) & (indices < others.stop)
+    return np.where(inside, distances, np.inf), np.where(inside, indices, -1)
