@@ -346,8 +346,12 @@ class SBDCenters(Reduction):
             kind = np.int64
         # a stable sort of short integers is a counting sort
         order = np.argsort(self.labels.astype(kind), kind="stable")
-        counts = np.bincount(self.labels, minlength=self.n_clusters)
-        return order, np.concatenate([[0], np.cumsum(counts)])
+        return order, np.concatenate([[0], np.cumsum(self.counts)])
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """Number of members of each cluster."""
+        return np.bincount(self.labels, minlength=self.n_clusters)
 
     def members(self, cluster: int) -> np.ndarray:
         """Indices of the members of a cluster, ascending."""
@@ -391,6 +395,16 @@ def generic_vector(n: int) -> np.ndarray:
     """Fixed numbers without pattern, so that no eigenvector is orthogonal to them."""
     k = np.arange(1, n + 1)
     return np.sin(k * k * 0.7310585786300049 + k)
+
+
+def aligned_member(work: SBDCenters, index: int) -> np.ndarray:
+    """Q times one series, moved by its shift; of shape (n_channels * n_timepoints,)."""
+    source, shift = work.series.values[index], int(work.shifts[index])
+    n = source.shape[1]
+    low, high = max(0, shift), min(n, n + shift)
+    moved = np.zeros(source.shape)
+    moved[:, low:high] = source[:, low - shift : high - shift]
+    return center_space(moved.reshape(1, -1), len(source), work.centered)[0]
 
 
 def scaled_center(vector: np.ndarray, centered: bool) -> np.ndarray:

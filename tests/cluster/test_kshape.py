@@ -28,9 +28,9 @@ def waves(rng, n_samples, n_timepoints, n_kinds=3, n_channels=None, noise=0.1, r
     t = np.arange(n_timepoints) / n_timepoints
     inside = (t > 0.25) & (t < 0.75)
     kinds = [
-        np.sin((t - 0.25) * 2 * np.pi) * inside,
+        np.sin((t - 0.25) * 4 * np.pi) * inside,
         ((t - 0.25) * 8 % 1 - 0.5) * inside,
-        np.sign(np.sin((t - 0.25) * 14 * np.pi)) * inside,
+        np.sign(np.sin((t - 0.249) * 16 * np.pi)) * inside,
         np.sin((t - 0.25) * 22 * np.pi) * inside,
     ][:n_kinds]
     y = rng.permutation(np.arange(n_samples) % n_kinds)

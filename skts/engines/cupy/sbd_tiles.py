@@ -1,0 +1,185 @@
+"""Tiles of k-Shape work on the GPU: what is uploaded, which kernel runs.
+
+CuPy is imported by the methods, so that the engine can be asked whether it is there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._memory import PreparedStore
+from .._reductions import Tile
+from .._sbd import (
+    LEVEL,
+    Assignment,
+    SBDAssign,
+    SBDCenters,
+    SBDMatrix,
+    SBDReduction,
+    ShapeDistances,
+    Shapes,
+    aligned_member,
+    choose_shape,
+    scaled_center,
+)
+
+if TYPE_CHECKING:
+    from .sbd import DeviceShapes, Spectra
+
+__all__ = ["SBDTiles"]
+
+
+class SBDTiles:
+    """Methods of the GPU engine for k-Shape work."""
+
+    prepared: PreparedStore
+
+    def _sbd_bytes(self, reduction: SBDReduction, rows: int, cols: int) -> tuple[int, int]:
+        """Bytes on each device for a tile of this shape: series, spectra of pairs and centres."""
+        from .sbd import FFT_BATCH, transform_length
+
+        shapes = reduction.series
+        n = transform_length(shapes.n_timepoints)
+        size = shapes.n_channels * shapes.n_timepoints
+        spectrum = 16 * shapes.n_channels * n
+        series = rows * (8 * size + spectrum // 2 + 16)
+        return 0, series + cols * (
+            8 * size + spectrum
+        ) + 28 * rows * cols + 5 * FFT_BATCH * spectrum
+
+    sbd_matrix_bytes = sbd_assign_bytes = _sbd_bytes
+
+    def sbd_matrix(self, reduction: SBDMatrix, tile: Tile, cancel: np.ndarray) -> ShapeDistances:
+        """A block of the matrices."""
+        found, shifts = self._distances(reduction, tile)
+        return ShapeDistances(found.get(), shifts.get())
+
+    def sbd_assign(self, reduction: SBDAssign, tile: Tile, cancel: np.ndarray) -> Assignment:
+        """Centres of some series; labels and shifts of all of them stay on the device, too."""
+        from . import sbd
+
+        on_device = sbd.nearest(*self._distances(reduction, tile))
+        found = Assignment(*(array.get() for array in on_device))
+        if tile.shape == reduction.shape:
+            labels, shifts, _ = on_device
+            self._labels(found.labels, found.shifts, (labels, shifts))
+        return found
+
+    def _distances(self, reduction: SBDReduction, tile: Tile) -> tuple[Any, Any]:
+        """Distances and shifts of a tile, on the device."""
+        from . import sbd
+
+        series, series_norms = self._spectra(reduction.series, tile.row, tile.row_stop)
+        centers = sbd.upload(reduction.centers.take(tile.cols))
+        return sbd.distances(
+            series,
+            series_norms,
+            sbd.spectra(centers, paired=False),
+            centers.norms,
+            reduction.series.n_timepoints,
+        )
+
+    def _series(self, shapes: Shapes, start: int, stop: int) -> DeviceShapes:
+        """Some series on the current device."""
+        import cupy
+
+        from . import sbd
+
+        def build() -> tuple[DeviceShapes, int]:
+            made = sbd.upload(shapes.take(slice(start, stop)))
+            return made, made.values.nbytes + made.norms.nbytes
+
+        key = ("shapes", cupy.cuda.Device().id, start, stop)
+        return self.prepared.get(shapes.values, key, build)
+
+    def _spectra(self, shapes: Shapes, start: int, stop: int) -> tuple[Spectra, Any]:
+        """Spectra and norms of some series on the current device."""
+        import cupy
+
+        from . import sbd
+
+        def build() -> tuple[tuple[Spectra, Any], int]:
+            series = self._series(shapes, start, stop)
+            made = sbd.spectra(series, paired=True)
+            return (made, series.norms), made.values.nbytes + series.norms.nbytes
+
+        key = ("pairs", cupy.cuda.Device().id, start, stop)
+        return self.prepared.get(shapes.values, key, build)
+
+    def _labels(
+        self, labels: np.ndarray, shifts: np.ndarray, known: tuple[Any, Any] | None = None
+    ) -> tuple[Any, Any]:
+        """Labels and shifts on the current device: those that an assignment left there."""
+        import cupy
+
+        def build() -> tuple[tuple[Any, Any], int]:
+            made = known or tuple(cupy.asarray(np.asarray(a, np.int32)) for a in (labels, shifts))
+            return made, 8 * labels.size
+
+        # `shifts` belong to these labels as long as they are the same object
+        key = ("labels", cupy.cuda.Device().id, id(shifts))
+        return self.prepared.get(labels, key, build)
+
+    def sbd_centers_bytes(self, reduction: SBDCenters, rows: int, cols: int) -> tuple[int, int]:
+        """Bytes on each device for some centres: of iteration on members, or of S."""
+        from .sbd import choose_gram, dense_bytes, krylov_bytes
+
+        shapes = reduction.series
+        n, size = len(shapes), shapes.n_channels * shapes.n_timepoints
+        dense = dense_bytes(size)
+        resident = 8 * n * size + krylov_bytes(n, rows, size)
+        if choose_gram(size) is None or resident > self.prepared.capacity // 2:
+            return 0, dense
+        return 0, resident
+
+    def sbd_centers(self, reduction: SBDCenters, tile: Tile, cancel: np.ndarray) -> np.ndarray:
+        """Centres of some clusters."""
+        from . import sbd
+
+        shapes = reduction.series
+        n_channels, length = shapes.n_channels, shapes.n_timepoints
+        n_clusters, size = tile.shape[0], n_channels * length
+        resident = 8 * len(shapes) * size + sbd.krylov_bytes(len(shapes), n_clusters, size)
+        fits = sbd.choose_gram(size) is not None and resident <= self.prepared.capacity // 2
+        whole = n_clusters == reduction.n_clusters
+        values = leading = None
+        if fits:
+            values = self._series(shapes, 0, len(shapes)).values
+            labels, shifts = self._labels(reduction.labels, reduction.shifts)
+            members = sbd.sort(labels, shifts, reduction.n_clusters)
+            if not whole:
+                members = members._replace(starts=members.starts[tile.row : tile.row_stop + 1])
+            previous = None if reduction.previous is None else reduction.previous[tile.rows]
+            leading = sbd.leading_vectors(
+                values, members, previous, cancel, centered=reduction.centered
+            )
+        centers = np.zeros((n_clusters, size))
+        for row in range(n_clusters):
+            cluster = tile.row + row
+
+            def member(number: int, cluster: int = cluster) -> np.ndarray:
+                return aligned_member(reduction, reduction.members(cluster)[number])
+
+            if leading is not None and leading.settled[row]:
+                found, vectors = leading.values[row], leading.vectors[row]
+                total = leading.totals[row]
+                if found.size == 0:
+                    continue
+                n_members = reduction.counts[cluster]
+                level = LEVEL * np.sqrt(n_members * found[0])
+                if np.linalg.norm(vectors @ total) > level:
+                    vector = choose_shape(found, vectors, total, n_members, member)
+                    centers[row] = scaled_center(vector, reduction.centered)
+                    continue
+            # not settled, or the sum says nothing about an eigenspace that may be larger
+            order = reduction.members(cluster)
+            if order.size == 0 or cancel[0]:
+                continue
+            found, vectors, total = sbd.dense_eigenvectors(
+                shapes, values, order, reduction.shifts, cancel, centered=reduction.centered
+            )
+            vector = choose_shape(found, vectors, total, order.size, member)
+            centers[row] = scaled_center(vector, reduction.centered)
+        return centers.reshape(n_clusters, n_channels, length)
