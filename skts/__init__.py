@@ -1,7 +1,9 @@
 """Time-series mining for scikit-learn users, on CPU (Numba) and GPU (CuPy)."""
 
 from ._config import config_context, get_config, set_config
+from .cluster import KShapeClusterer
 from .engines import show_engines
+from .motifs import MotifFinder
 from .neighbors import DTWNearestNeighbor
 from .utils import show_versions
 
@@ -9,6 +11,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "DTWNearestNeighbor",
+    "KShapeClusterer",
+    "MotifFinder",
     "config_context",
     "get_config",
     "set_config",

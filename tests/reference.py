@@ -14,6 +14,7 @@ import numpy as np
 from skts.engines import Engine, WarpingPath
 from skts.engines._certify import Bound, shortlist
 from reference_join import JoinOracle
+from reference_motifs import MKOracle
 from reference_sbd import SBDOracle
 
 
@@ -96,7 +97,7 @@ def unpadded(series, index):
     return series.values[index, :, : series.lengths[index]]
 
 
-class OracleEngine(JoinOracle, SBDOracle, Engine):
+class OracleEngine(JoinOracle, MKOracle, SBDOracle, Engine):
     """Plain loops behind the contract of engines."""
 
     name = "oracle"

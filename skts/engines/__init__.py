@@ -47,6 +47,7 @@ from ._dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, WarpingPath
 from ._engine import Engine
 from ._executor import run
 from ._join import Join, JoinFound
+from ._mk import MotifPair, NearestPair
 from ._reductions import Reduction, Tile
 from ._registry import engine_names, find_engine, get_engine, show_engines
 from ._sbd import Assignment, SBDAssign, SBDCenters, SBDMatrix, ShapeDistances, Shapes
@@ -65,6 +66,8 @@ __all__ = [
     "Engine",
     "Join",
     "JoinFound",
+    "MotifPair",
+    "NearestPair",
     "Pool",
     "Reduction",
     "SBDAssign",

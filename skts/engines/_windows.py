@@ -69,6 +69,12 @@ class Pool(NamedTuple):
         points.flags.writeable = False
         return cls(points, starts, lengths)
 
+    @property
+    def offset(self) -> float:
+        """What kernels take off all points, which they share: see `lay_line`."""
+        _, filled, _ = lay_line(self.points, centered=False)
+        return Rescaling.of(filled).offset
+
     def n_windows(self, length: int) -> int:
         """Windows of so many points on the line, those that touch a gap included."""
         return max(0, self.points.size - length + 1)

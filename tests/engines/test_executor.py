@@ -37,6 +37,7 @@ def test_every_reduction_has_a_method_in_the_cpu_engine_and_the_oracle():
         "dtw_path",
         "dtw_window_search",
         "join",
+        "pair_walk",
         "window_distances",
         "window_kinds",
         "sbd_assign",

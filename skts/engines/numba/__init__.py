@@ -11,12 +11,13 @@ from joblib.parallel import get_active_backend
 from .._engine import Engine
 from .dtw_tiles import DTWTiles
 from .join_tiles import JoinTiles
+from .mk_tiles import MKTiles
 from .sbd_tiles import SBDTiles
 
 __all__ = ["NumbaEngine"]
 
 
-class NumbaEngine(DTWTiles, JoinTiles, SBDTiles, Engine):
+class NumbaEngine(DTWTiles, JoinTiles, MKTiles, SBDTiles, Engine):
     """Computes on the CPU."""
 
     name = "numba"

@@ -1,0 +1,329 @@
+"""Functions for single series: the matrix profile, motifs and discords."""
+
+from __future__ import annotations
+
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions, validate_params
+
+from ..base import check_univariate
+from ..engines import Join, MotifPair, Pool, get_engine, run
+from ._records import Discord, MatrixProfile, Motif
+from ._search import (
+    PairSearch,
+    ProfileSearch,
+    Windows,
+    exclusion_of,
+    find_discords,
+    find_motifs,
+)
+
+__all__ = ["discords", "matrix_profile", "motifs"]
+
+_POSITIVE = Interval(Integral, 1, None, closed="left")
+_COMMON = {
+    "a": ["array-like"],
+    "window": [_POSITIVE],
+    "exclusion": [Interval(Integral, 0, None, closed="left"), None],
+    "normalize": ["boolean"],
+    "engine": [str, None],
+    "n_jobs": [Integral, None],
+    "verbose": ["verbose"],
+}
+_PRECISION = {"precision": [StrOptions({"auto", "float32", "float64"})]}
+
+
+@validate_params(
+    _COMMON | _PRECISION | {"b": ["array-like", None], "k": [_POSITIVE], "sides": ["boolean"]},
+    prefer_skip_nested_validation=True,
+)
+def matrix_profile(
+    a: ArrayLike,
+    b: ArrayLike | None = None,
+    *,
+    window: int,
+    exclusion: int | None = None,
+    k: int = 1,
+    sides: bool = False,
+    normalize: bool = True,
+    precision: Literal["auto", "float32", "float64"] = "auto",
+    engine: str | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> MatrixProfile:
+    """Find the nearest neighbours of every window of a series, in itself or in another one.
+
+    The distance of two windows is the Euclidean distance after each has been z-normalised by its
+    own mean and population deviation; it lies between 0 and ``2 sqrt(window)``.
+
+    Parameters
+    ----------
+    a : array-like of shape (n_timepoints,)
+        The series whose windows look for neighbours. Windows with NaN or infinity take part in
+        nothing. A memory map is read where it is.
+    b : array-like of shape (n_timepoints_b,) or None, default None
+        The series where they look; None is `a` itself.
+    window : int
+        Points of a window.
+    exclusion : int or None, default None
+        Within `a` itself, windows that start at most so far apart are no neighbours; None is a
+        quarter of the window, rounded up. With `b` all pairs count.
+    k : int, default 1
+        Neighbours of each window.
+    sides : bool, default False
+        Whether to find the neighbours among earlier and among later windows, too; not with `b`.
+    normalize : bool, default True
+        Whether windows are z-normalised. Otherwise distances are plain Euclidean ones.
+    precision : {"auto", "float32", "float64"}, default "auto"
+        "auto" is exact: the search may run in float32 where its error is known, and every answer is
+        certified in float64. "float32" leaves out the certificate, "float64" the float32.
+    engine : str or None, default None
+        "auto", "numba", "cupy", or another registered engine; None takes the configuration's.
+    n_jobs : int or None, default None
+        Threads on the CPU, as everywhere in this package.
+    verbose : int, default 0
+        1 shows a progress bar.
+
+    Returns
+    -------
+    MatrixProfile
+        `distances` and `indices` of shape (n_windows,), or (n_windows, k) for k > 1; with `sides`
+        also `left` and `right`.
+
+    Raises
+    ------
+    ValueError
+        If a series is no 1-D array or shorter than the window, or `sides` is asked for with `b`.
+
+    See Also
+    --------
+    skts.MotifFinder : Motifs and discords of one or many series, as an estimator.
+
+    Notes
+    -----
+    A window is constant when its range is at most 2^-40 of its largest magnitude. Two constant
+    windows are at distance 0, a constant and another one at ``sqrt(window)``. Of equally near
+    neighbours the first counts. Distances are norms of differences of normalised windows, computed
+    in float64; they are the same on every engine.
+
+    References
+    ----------
+    .. [1] Yeh et al. "Matrix Profile I: All Pairs Similarity Joins for Time Series". ICDM 2016.
+    .. [2] Zimmerman et al. "Matrix Profile XIV: Scaling Time Series Motif Discovery with GPUs to
+       Break a Quintillion Pairwise Comparisons a Day and Beyond". SoCC 2019.
+
+    Examples
+    --------
+    >>> from skts.motifs import matrix_profile
+    >>> x = [0, 1, 3, 2, 9, 4, 1, 1, 2, 4, 3, 0]
+    >>> profile = matrix_profile(x, window=4)
+    >>> profile.indices
+    array([7, 6, 0, 8, 8, 1, 1, 0, 3])
+    >>> profile.distances.round(2)
+    array([0.  , 0.81, 1.16, 0.99, 2.58, 3.09, 0.81, 0.  , 0.99])
+    """
+    pool = _line(a, window, "a")
+    if b is not None and sides:
+        raise ValueError(
+            "sides=True asks for earlier and later windows of one series; b is another."
+        )
+    other = None if b is None else _line(b, window, "b")
+    work = Join(
+        pool,
+        other,
+        int(window),
+        exclusion=exclusion_of(exclusion, window),
+        n_neighbors=int(k),
+        sides=bool(sides),
+        normalize=bool(normalize),
+        precision=precision,
+    )
+    found = run(work, engine=engine, n_jobs=n_jobs, verbose=verbose)
+
+    def record(one: Any, **more: Any) -> MatrixProfile:
+        column = 0 if k == 1 else slice(None)
+        return MatrixProfile(one.distances[:, column], one.indices[:, column], **more)
+
+    if not sides:
+        return record(found)
+    return record(found, left=record(found.left), right=record(found.right))
+
+
+@validate_params(
+    _COMMON
+    | {
+        "n_motifs": [_POSITIVE],
+        "max_matches": [Interval(Integral, 2, None, closed="left"), None],
+        "radius": [Interval(Real, 1, None, closed="left")],
+        "algorithm": [StrOptions({"auto", "profile", "mk"})],
+        "n_references": [_POSITIVE],
+        "random_state": ["random_state"],
+    },
+    prefer_skip_nested_validation=True,
+)
+def motifs(
+    a: ArrayLike,
+    *,
+    window: int,
+    n_motifs: int = 3,
+    max_matches: int | None = 10,
+    radius: float = 2.0,
+    exclusion: int | None = None,
+    normalize: bool = True,
+    algorithm: Literal["auto", "profile", "mk"] = "auto",
+    n_references: int = 10,
+    random_state: int | np.random.RandomState | None = None,
+    engine: str | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> list[Motif]:
+    """Find the patterns that repeat best in a series.
+
+    Parameters
+    ----------
+    a : array-like of shape (n_timepoints,)
+        The series. Windows with NaN or infinity take part in nothing.
+    window : int
+        Points of a window.
+    n_motifs : int, default 3
+        How many motifs at most. The k-th is the nearest pair among the windows that do not start
+        within `exclusion` of an occurrence of an earlier one.
+    max_matches : int or None, default 10
+        Occurrences that are returned of each motif, best first; None is all.
+    radius : float, default 2.0
+        Occurrences are within so many times the distance of the pair from its first window; at
+        least 1. Where the distance is 0, within 1e-7 sqrt(window).
+    exclusion : int or None, default None
+        Windows that start at most so far apart are neither a pair nor both occurrences; None is a
+        quarter of the window, rounded up.
+    normalize : bool, default True
+        Whether windows are z-normalised.
+    algorithm : {"auto", "profile", "mk"}, default "auto"
+        As in `skts.MotifFinder`. All give the same motifs.
+    n_references : int, default 10
+        Reference windows of MK.
+    random_state : int, RandomState or None, default None
+        Draws them; the motifs do not depend on it.
+    engine : str or None, default None
+        "auto", "numba", "cupy", or another registered engine; None takes the configuration's.
+    n_jobs : int or None, default None
+        Threads on the CPU, as everywhere in this package.
+    verbose : int, default 0
+        1 shows a progress bar.
+
+    Returns
+    -------
+    list of Motif
+        Best first; fewer than `n_motifs` where no pair is left.
+
+    Raises
+    ------
+    ValueError
+        If `a` is no 1-D array or shorter than the window.
+
+    See Also
+    --------
+    skts.MotifFinder : The same for one or many series, as an estimator.
+
+    Examples
+    --------
+    >>> from skts.motifs import motifs
+    >>> x = [5, 0, 1, 3, 2, 9, 4, 4, 1, 1, 2, 4, 3, 0, 7]
+    >>> (motif,) = motifs(x, window=4, n_motifs=1)
+    >>> motif.positions
+    array([1, 9])
+    >>> motif.values
+    array([[0., 1., 3., 2.],
+           [1., 2., 4., 3.]])
+    """
+    pool = _line(a, window, "a")
+    windows = Windows(pool, int(window), exclusion_of(exclusion, window), bool(normalize))
+    work = windows.join() if algorithm != "mk" else MotifPair(pool, int(window), windows.exclusion)
+    compute = partial(run, engine=get_engine(engine, work), n_jobs=n_jobs, verbose=verbose)
+    if algorithm == "mk":
+        search = PairSearch(windows, compute, n_references, check_random_state(random_state))
+    else:
+        search = ProfileSearch(windows, compute, compute(work))
+    return find_motifs([search], n_motifs, max_matches, radius)
+
+
+@validate_params(_COMMON | {"n_discords": [_POSITIVE]}, prefer_skip_nested_validation=True)
+def discords(
+    a: ArrayLike,
+    *,
+    window: int,
+    n_discords: int = 3,
+    exclusion: int | None = None,
+    normalize: bool = True,
+    engine: str | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> list[Discord]:
+    """Find the windows of a series that are most unlike all others.
+
+    Parameters
+    ----------
+    a : array-like of shape (n_timepoints,)
+        The series. Windows with NaN or infinity take part in nothing.
+    window : int
+        Points of a window.
+    n_discords : int, default 3
+        How many discords at most.
+    exclusion : int or None, default None
+        Windows that start at most so far apart are neither neighbours nor both discords; None is
+        a quarter of the window, rounded up.
+    normalize : bool, default True
+        Whether windows are z-normalised.
+    engine : str or None, default None
+        "auto", "numba", "cupy", or another registered engine; None takes the configuration's.
+    n_jobs : int or None, default None
+        Threads on the CPU, as everywhere in this package.
+    verbose : int, default 0
+        1 shows a progress bar.
+
+    Returns
+    -------
+    list of Discord
+        The one whose nearest neighbour is farthest first. A window without any neighbour is none.
+
+    Raises
+    ------
+    ValueError
+        If `a` is no 1-D array or shorter than the window.
+
+    See Also
+    --------
+    matrix_profile : The distance of every window to its nearest neighbour.
+
+    Examples
+    --------
+    >>> from skts.motifs import discords
+    >>> x = [0, 1, 2, 1] * 3 + [0, 2, 1, 3] + [0, 1, 2, 1] * 3
+    >>> [(found.position, round(found.distance, 2)) for found in discords(x, window=4)]
+    [(12, 2.34), (14, 1.68), (10, 1.09)]
+    """
+    pool = _line(a, window, "a")
+    windows = Windows(pool, int(window), exclusion_of(exclusion, window), bool(normalize))
+    profile = run(windows.join(), engine=engine, n_jobs=n_jobs, verbose=verbose)
+    return find_discords([windows], [profile], n_discords)
+
+
+def _line(a: ArrayLike, window: int, name: str) -> Pool:
+    """One series as a line."""
+    if not hasattr(a, "shape"):
+        a = np.asarray(a, np.float64)
+    if a.ndim != 1:
+        raise ValueError(
+            f"{name} has {a.ndim} dimensions; one series of shape (n_timepoints,) is needed here."
+        )
+    (points,) = check_univariate([a], input_name=name)
+    if points.size < window:
+        raise ValueError(
+            f"{name} has {points.size} time points; that is less than one window of {window}."
+        )
+    return Pool.of([points])

@@ -1,0 +1,647 @@
+"""Motifs and discords of one or many series, as an estimator."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.fft import irfft, next_fast_len, rfft
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    _fit_context,
+)
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from ..base import SeriesMixin, check_univariate
+from ..engines import JoinFound, Pool, Reduction, Series, WindowDistances, get_engine, run
+from ._records import SeriesProfile
+from ._search import (
+    PairSearch,
+    ProfileSearch,
+    Windows,
+    exclusion_of,
+    find_discords,
+    find_motifs,
+)
+
+__all__ = ["MotifFinder"]
+
+#: What window="auto" looks at: so many series, so many points of each.
+AUTO_SERIES, AUTO_POINTS = 1000, 2**20
+#: Windows of fewer points say little more than up or down.
+SHORTEST = 3
+
+
+class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Find what repeats in time series, and what does not: motifs and discords.
+
+    A motif is the pair of windows that are nearest to each other, with its further occurrences; a
+    discord is a window whose nearest neighbour is far away. Windows are compared by the Euclidean
+    distance after z-normalisation of each. The answer is exact, and the same on every engine.
+
+    Several series are one pool: a window and its neighbour may lie in different ones.
+
+    Parameters
+    ----------
+    window : int, float, "auto" or array-like, default "auto"
+        Points of a window; or a fraction of the shortest series, rounded up. "auto" is the lag
+        between 3 points and a third of the shortest series at which the autocorrelation, summed
+        over the series, has its highest peak: one period; and a tenth of the shortest series, at
+        least 3 points, where no peak is positive. Several lengths compete by distance over the
+        square root of the length.
+    n_motifs : int, default 3
+        How many motifs at most. The k-th is the nearest pair among the windows that do not start
+        within `exclusion` of an occurrence of an earlier one.
+    max_matches : int or None, default 10
+        Occurrences that are kept of each motif, best first; None is all. Windows near to any
+        occurrence, kept or not, are left out of the search for further motifs.
+    radius : float, default 2.0
+        Occurrences are within so many times the distance of the pair from its first window; at
+        least 1. Where that distance is 0, within 1e-7 times the square root of the window.
+    n_discords : int, default 0
+        How many discords at most.
+    exclusion : int or None, default None
+        Windows of one series that start at most so far apart are neither a pair nor both
+        occurrences; None is a quarter of the window, rounded up.
+    normalize : bool, default True
+        Whether windows are z-normalised.
+    left_right : bool, default False
+        Whether to keep the nearest neighbours among earlier and among later windows, too.
+    algorithm : {"auto", "profile", "mk"}, default "auto"
+        "profile" computes the distance of every window to its nearest neighbour. "mk" finds the
+        best pairs alone, by distances to reference windows, and has no profile and no discords.
+        "auto" is "profile": in what was measured it is the faster one by far, see the user guide.
+    n_references : int, default 10
+        Reference windows of MK.
+    random_state : int, RandomState or None, default None
+        Draws the reference windows; what is found does not depend on it.
+    precision : {"auto", "float32", "float64"}, default "auto"
+        "auto" is exact: the profile may be searched in float32 where its error is known, and every
+        answer is certified in float64. "float32" leaves out the certificate, "float64" the float32.
+    engine : str, default "auto"
+        "auto", "numba", "cupy", or another registered engine. "auto" takes the GPU where there is
+        one and the work is worth the transfer; "cupy" never falls back to the CPU.
+    n_jobs : int or None, default None
+        Threads on the CPU; None is all that Numba was given, or the number of an enclosing
+        ``joblib.parallel_config(n_jobs=...)``; -1 is all.
+    verbose : int, default 0
+        1 shows a progress bar in long work, 2 also says which engine computes.
+
+    Attributes
+    ----------
+    motifs_ : list of Motif
+        Motifs, best first: `window`, `positions`, `distances`, `values` and `series` of the
+        occurrences, `radius`, `n_matches`. Fewer than `n_motifs` where no pair is left.
+    discords_ : list of Discord
+        Discords, the one farthest from its neighbour first; windows without any neighbour are none.
+    window_ : int or ndarray of int
+        Points of a window; an array where several lengths were given.
+    profile_ : ndarray of shape (n_samples, n_windows)
+        Distance of every window to its nearest neighbour; infinite where there is none, or where a
+        series is shorter than the longest. A list of these where several lengths were given. Not
+        there after ``algorithm="mk"``.
+    profile_index_ : ndarray of shape (n_samples, n_windows), int64
+        Where the neighbours start in their series, -1 where there is none.
+    profile_series_ : ndarray of shape (n_samples, n_windows), int64
+        In which series the neighbours lie, -1 where there is none.
+    left_profile_, right_profile_ : SeriesProfile
+        `distances`, `indices` and `series` of neighbours among the windows before, and among those
+        after; all windows of one series come before those of the next. Only with `left_right`.
+    pruning_rate_ : ndarray of shape (n_searches,)
+        Share of the pairs whose distance MK never measured, for each pair that it searched. Only
+        with ``algorithm="mk"``.
+    n_features_in_ : int
+        Time points of the series given to `fit`; not set after `fit` on a list.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Column names of the data given to `fit`, where they are all strings.
+    n_channels_ : int
+        1.
+    engine_ : str
+        The engine that `fit` chose.
+
+    See Also
+    --------
+    skts.motifs.matrix_profile : The profile alone, also of one series against another.
+
+    Notes
+    -----
+    NaN and infinities may be anywhere: a window that holds one takes part in nothing. A window is
+    constant when its range is at most 2^-40 of its largest magnitude; two constant windows are at
+    distance 0, a constant and another one at ``sqrt(window)``. Equally near windows are ordered by
+    their place, and series by their row.
+
+    A single series is one row: ``fit(x.reshape(1, -1))``. A row that is a `numpy.memmap` of float64
+    is used where it is; several rows are copied.
+
+    References
+    ----------
+    .. [1] Kraeva. "Development of a parallel algorithm for motif discovery in time series on
+       many-core accelerators". Thesis, South Ural State University, 2020, sections 3 and 4.
+    .. [2] Mueen, Keogh, Zhu, Cash, Westover. "Exact Discovery of Time Series Motifs". SDM 2009.
+    .. [3] Yeh et al. "Matrix Profile I: All Pairs Similarity Joins for Time Series". ICDM 2016.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skts import MotifFinder
+    >>> x = np.random.default_rng(0).normal(size=200)
+    >>> x[120:140] = x[30:50] * 3 + 5
+    >>> model = MotifFinder(20, n_motifs=1, n_discords=1).fit(x.reshape(1, -1))
+    >>> model.motifs_[0].positions
+    array([ 30, 120])
+    >>> model.predict([x[25:60], x[150:185]])
+    array([ 0, -1])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "window": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="right"),
+            StrOptions({"auto"}),
+            "array-like",
+        ],
+        "n_motifs": [Interval(Integral, 1, None, closed="left")],
+        "max_matches": [Interval(Integral, 2, None, closed="left"), None],
+        "radius": [Interval(Real, 1, None, closed="left")],
+        "n_discords": [Interval(Integral, 0, None, closed="left")],
+        "exclusion": [Interval(Integral, 0, None, closed="left"), None],
+        "normalize": ["boolean"],
+        "left_right": ["boolean"],
+        "algorithm": [StrOptions({"auto", "profile", "mk"})],
+        "n_references": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "precision": [StrOptions({"auto", "float32", "float64"})],
+        "engine": [str],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        window: int | float | Literal["auto"] | ArrayLike = "auto",
+        *,
+        n_motifs: int = 3,
+        max_matches: int | None = 10,
+        radius: float = 2.0,
+        n_discords: int = 0,
+        exclusion: int | None = None,
+        normalize: bool = True,
+        left_right: bool = False,
+        algorithm: Literal["auto", "profile", "mk"] = "auto",
+        n_references: int = 10,
+        random_state: int | np.random.RandomState | None = None,
+        precision: Literal["auto", "float32", "float64"] = "auto",
+        engine: str = "auto",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.window = window
+        self.n_motifs = n_motifs
+        self.max_matches = max_matches
+        self.radius = radius
+        self.n_discords = n_discords
+        self.exclusion = exclusion
+        self.normalize = normalize
+        self.left_right = left_right
+        self.algorithm = algorithm
+        self.n_references = n_references
+        self.random_state = random_state
+        self.precision = precision
+        self.engine = engine
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike | list[ArrayLike], y: Any = None) -> Self:
+        """Find motifs and discords.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_timepoints), or list of array-like
+            Series of one channel, of any lengths in a list. A single series is one row.
+        y : ignored
+            There for pipelines.
+
+        Returns
+        -------
+        self : MotifFinder
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If there is no pair of windows, a window is longer than every series, or options
+            contradict each other.
+        """
+        get_engine(self.engine)
+        if self.algorithm == "mk" and (self.n_discords > 0 or self.left_right):
+            raise ValueError(
+                "algorithm='mk' computes no profile, and so neither discords nor left and right "
+                "profiles: use algorithm='profile'."
+            )
+        series = check_univariate(X, estimator=self)
+        lengths = _window_lengths(self.window, series)
+        exclusions = [exclusion_of(self.exclusion, length) for length in lengths]
+        pool = _private(series, gap=max(exclusions) - min(lengths) + 1)
+        windows = self._windows(pool, lengths)
+        engine = get_engine(self.engine, windows[-1].join())
+        compute = self._computer(engine)
+        profiles = None
+        if self.algorithm != "mk":
+            profiles = [compute(each.join(sides=bool(self.left_right))) for each in windows]
+        motifs, discords, rates = self._find(windows, profiles, compute)
+        if not motifs:
+            raise ValueError(_no_pair(windows[0], len(series)))
+        self._remember_form(X, _as_series(series[0]))
+        several = not isinstance(self.window, str | Real)
+        self.window_ = np.array(lengths) if several else lengths[0]
+        self._pool = pool
+        self._set_found(motifs, discords, rates, profiles)
+        self.engine_ = engine.name
+        return self
+
+    def update(self, points: ArrayLike, series: int = -1) -> Self:
+        """Append points to a series; profile, motifs and discords become those of all points.
+
+        What is there already is not computed again, unless another series than the last one grows,
+        or data far from 0 change their range. Window lengths stay as they are.
+
+        Parameters
+        ----------
+        points : array-like of shape (n_points,)
+            What follows after the end of the series.
+        series : int, default -1
+            Which series grows (row of `X`); the last by default.
+
+        Returns
+        -------
+        self : MotifFinder
+            The estimator.
+
+        Raises
+        ------
+        ValueError
+            If `points` is not 1-D, or there is no such series.
+
+        Notes
+        -----
+        `n_features_in_` stays what it was. A memory map is read into memory.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skts import MotifFinder
+        >>> x = np.random.default_rng(0).normal(size=200)
+        >>> model = MotifFinder(20).fit(x[:150].reshape(1, -1)).update(x[150:])
+        >>> again = MotifFinder(20).fit(x.reshape(1, -1))
+        >>> np.array_equal(model.profile_, again.profile_)
+        True
+        """
+        check_is_fitted(self)
+        self._validate_params()  # set_params may have come after fit
+        points = np.asarray(points, np.float64)
+        if points.ndim != 1:
+            raise ValueError(
+                f"points has {points.ndim} dimensions; what follows one series is 1-D."
+            )
+        pool = self._pool
+        n_samples = len(pool.lengths)
+        if not isinstance(series, Integral) or not -n_samples <= series < n_samples:
+            raise ValueError(f"series={series!r}: there are {n_samples} series.")
+        if points.size == 0:
+            return self
+        (points,) = check_univariate([points], input_name="points", estimator=self)
+        series = int(series) % n_samples
+        parts = [
+            pool.points[start : start + length]
+            for start, length in zip(pool.starts, pool.lengths, strict=True)
+        ]
+        parts[series] = np.concatenate([parts[series], points])
+        lengths = np.atleast_1d(self.window_).tolist()
+        exclusions = [exclusion_of(self.exclusion, length) for length in lengths]
+        grown = Pool.of(parts, gap=max(exclusions) - min(lengths) + 1)
+        before, windows = self._windows(pool, lengths), self._windows(grown, lengths)
+        compute = self._computer(get_engine(self.engine, windows[-1].join()))
+        profiles = None
+        if self.algorithm != "mk":
+            old = [None] * len(lengths)
+            known = hasattr(self, "profile_") and bool(self.left_right) == hasattr(
+                self, "left_profile_"
+            )
+            same = grown.offset == pool.offset or not self.normalize
+            if known and same and series == n_samples - 1:
+                old = self._line_profiles(before)
+            profiles = [self._grow(compute, *one) for one in zip(before, windows, old, strict=True)]
+        found = self._find(windows, profiles, compute)
+        self._pool = grown
+        self._set_found(*found, profiles)
+        return self
+
+    def transform(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
+        """Return the distance of each series to each motif.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_timepoints), or list of array-like
+            Series, none shorter than the windows of the motifs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_motifs)
+            Distance of the first window of a motif to the nearest window of the series; infinite
+            where every window of the series holds NaN or infinity.
+
+        Raises
+        ------
+        ValueError
+            If a series is shorter than a motif.
+        """
+        check_is_fitted(self)
+        self._validate_params()  # set_params may have come after fit
+        series = check_univariate(X, estimator=self)
+        self._compare_form(X, 1)
+        longest = max(motif.window for motif in self.motifs_)
+        short = [row for row, points in enumerate(series) if points.size < longest]
+        if short:
+            raise ValueError(
+                f"Series {short[0]} of X has {series[short[0]].size} time points; that is less "
+                f"than one window of {longest}."
+            )
+        pool = Pool.of(series)
+        found = np.empty((len(series), len(self.motifs_)))
+        for column, motif in enumerate(self.motifs_):
+            pattern = Pool.of([motif.values[0]])
+            first = np.zeros(1, np.int64)
+            work = WindowDistances(pattern, first, pool, motif.window, bool(self.normalize))
+            (row,) = self._computer(self.engine)(work)
+            for i, (start, length) in enumerate(zip(pool.starts, pool.lengths, strict=True)):
+                found[i, column] = row[start : start + length - motif.window + 1].min()
+        return found
+
+    def predict(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
+        """Find the motif that comes closest in each series.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_timepoints), or list of array-like
+            Series, none shorter than the windows of the motifs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int64
+            Index into `motifs_` of the nearest one (by distance over the square root of the
+            window) that is within its radius, of equally near ones the first; -1 where there is
+            none.
+        """
+        distances = self.transform(X)
+        radii = np.array([motif.radius for motif in self.motifs_])
+        sizes = np.sqrt([motif.window for motif in self.motifs_])
+        ranks = np.where(distances <= radii, distances / sizes, np.inf)
+        best = ranks.argmin(axis=1)
+        return np.where(np.isinf(ranks.min(axis=1)), -1, best)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.motifs_)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return scikit-learn's tags: NaN is allowed."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _windows(self, pool: Pool, lengths: Sequence[int]) -> list[Windows]:
+        """The windows of all lengths on a line."""
+        return [
+            Windows(
+                pool,
+                length,
+                exclusion_of(self.exclusion, length),
+                bool(self.normalize),
+                self.precision,
+            )
+            for length in lengths
+        ]
+
+    def _computer(self, engine: Any) -> Callable[[Reduction], Any]:
+        return partial(run, engine=engine, n_jobs=self.n_jobs, verbose=self.verbose)
+
+    def _find(
+        self,
+        windows: list[Windows],
+        profiles: list[JoinFound] | None,
+        compute: Callable[[Reduction], Any],
+    ) -> tuple[list, list, np.ndarray | None]:
+        """Motifs, discords and pruning rates."""
+        if profiles is None:
+            random_state = check_random_state(self.random_state)
+            searches = [
+                PairSearch(each, compute, self.n_references, random_state) for each in windows
+            ]
+        else:
+            searches = [
+                ProfileSearch(each, compute, profile)
+                for each, profile in zip(windows, profiles, strict=True)
+            ]
+        motifs = find_motifs(searches, self.n_motifs, self.max_matches, self.radius)
+        if profiles is None:
+            return motifs, [], np.array([rate for each in searches for rate in each.pruned])
+        return motifs, find_discords(windows, profiles, self.n_discords), None
+
+    def _grow(
+        self,
+        compute: Callable[[Reduction], Any],
+        before: Windows,
+        windows: Windows,
+        old: JoinFound | None,
+    ) -> JoinFound:
+        """The profile of a line that has grown at its end, from that before."""
+        sides = bool(self.left_right)
+        if old is None or before.number == 0:
+            return compute(windows.join(sides=sides))
+        new = compute(windows.join(sides=sides, since=before.number))
+        for mine, theirs in zip(
+            (new, new.left, new.right), (old, old.left, old.right), strict=True
+        ):
+            if mine is None:
+                continue
+            known = slice(before.number)
+            distance, index = mine.distances[known], mine.indices[known]
+            kept = (theirs.distances < distance) | (
+                (theirs.distances == distance) & (theirs.indices < index) & (theirs.indices >= 0)
+            )
+            distance[kept], index[kept] = theirs.distances[kept], theirs.indices[kept]
+        return new
+
+    def _set_found(
+        self,
+        motifs: list,
+        discords: list,
+        rates: np.ndarray | None,
+        profiles: list[JoinFound] | None,
+    ) -> None:
+        """Set the fitted attributes; those of an earlier fit go."""
+        for name in _PROFILES + ("pruning_rate_",):
+            vars(self).pop(name, None)
+        self.motifs_ = motifs
+        self.discords_ = discords
+        if profiles is None:
+            self.pruning_rate_ = rates
+            return
+        lengths = np.atleast_1d(self.window_).tolist()
+        several = not isinstance(self.window_, int)
+
+        def spread(found: list[Any]) -> list[SeriesProfile]:
+            pairs = zip(lengths, found, strict=True)
+            return [_by_series(self._pool, length, one) for length, one in pairs]
+
+        both = spread(profiles)
+        whole = both if several else both[0]
+        columns = list(zip(*both, strict=True)) if several else whole
+        self.profile_, self.profile_index_, self.profile_series_ = (
+            list(column) if several else column for column in columns
+        )
+        if self.left_right:
+            for side in ("left", "right"):
+                found = spread([getattr(profile, side) for profile in profiles])
+                setattr(self, f"{side}_profile_", found if several else found[0])
+
+    def _line_profiles(self, windows: list[Windows]) -> list[JoinFound]:
+        """The profiles that are kept, as they lie on the line."""
+        several = not isinstance(self.window_, int)
+
+        def records(name: str) -> list[SeriesProfile | None]:
+            found = getattr(self, name, None)
+            return found if several and found is not None else [found] * len(windows)
+
+        both = (self.profile_, self.profile_index_, self.profile_series_)
+        both = zip(*both, strict=True) if several else [both]
+        kept = zip(windows, both, records("left_profile_"), records("right_profile_"), strict=True)
+        lines = []
+        for each, profile, left, right in kept:
+            sides = [None if side is None else _on_line(each, side) for side in (left, right)]
+            lines.append(
+                _on_line(each, SeriesProfile(*profile))._replace(left=sides[0], right=sides[1])
+            )
+        return lines
+
+
+_PROFILES = (
+    "profile_",
+    "profile_index_",
+    "profile_series_",
+    "left_profile_",
+    "right_profile_",
+)
+
+
+def _window_lengths(window: Any, series: list[np.ndarray]) -> list[int]:
+    """Points of the windows that are asked for."""
+    shortest = min(points.size for points in series)
+    longest = max(points.size for points in series)
+    if isinstance(window, str):
+        return [_period(series, shortest)]
+    lengths = []
+    for each in [window] if isinstance(window, Real) else np.asarray(window).ravel().tolist():
+        if isinstance(each, Integral) and each >= 1:
+            length = int(each)
+        elif isinstance(each, Real) and not isinstance(each, Integral) and 0 < each <= 1:
+            length = max(1, math.ceil(each * shortest - 1e-9))
+        else:
+            raise ValueError(
+                f"window={each!r}: a length is a number of points, at least 1, or a fraction of "
+                "the shortest series above 0 and up to 1."
+            )
+        if length > longest:
+            raise ValueError(
+                f"A window of {length} is longer than every series; the longest has {longest} "
+                "time points."
+            )
+        lengths.append(length)
+    if not lengths:
+        raise ValueError("window is empty: name at least one length.")
+    return lengths
+
+
+def _period(series: list[np.ndarray], shortest: int) -> int:
+    """The lag of the highest peak of the summed autocorrelation; see `window`."""
+    default = min(shortest, max(SHORTEST, shortest // 10))
+    last = min(shortest // 3, AUTO_POINTS // 3)
+    if last <= SHORTEST:
+        return default
+    total = np.zeros(last + 2)
+    for points in series[:AUTO_SERIES]:
+        points = np.array(points[:AUTO_POINTS], np.float64)
+        finite = np.isfinite(points)
+        if not finite.any():
+            continue
+        points -= points[finite].mean()
+        points[~finite] = 0.0
+        largest = np.abs(points).max()
+        if largest == 0:
+            continue
+        spectrum = np.abs(rfft(points / largest, next_fast_len(points.size + last + 2, real=True)))
+        found = irfft(spectrum**2, next_fast_len(points.size + last + 2, real=True))[: last + 2]
+        total += found / found[0]
+    lags = np.arange(SHORTEST, last + 1)
+    peaks = lags[
+        (total[lags] > total[lags - 1]) & (total[lags] >= total[lags + 1]) & (total[lags] > 0)
+    ]
+    return int(peaks[np.argmax(total[peaks])]) if peaks.size else default
+
+
+def _as_series(points: np.ndarray) -> Series:
+    """One series of one channel."""
+    return Series(points[np.newaxis, np.newaxis], np.array([points.size], np.int64))
+
+
+def _private(series: list[np.ndarray], gap: int) -> Pool:
+    """A line of our own; a single memory map is kept by reference."""
+    if len(series) == 1:
+        series = [_as_series(series[0]).freeze().values[0, 0]]
+    return Pool.of(series, gap)
+
+
+def _no_pair(windows: Windows, n_samples: int) -> str:
+    return (
+        f"There is no motif: no two windows of {windows.length} points in the "
+        f"n_samples = {n_samples} series are finite and start more than {windows.exclusion} points "
+        "apart."
+    )
+
+
+def _by_series(pool: Pool, length: int, found: Any) -> SeriesProfile:
+    """Cut a profile on the line into one row for each series."""
+    counts = pool.lengths - length + 1
+    shape = len(counts), max(0, int(counts.max()))
+    distances = np.full(shape, np.inf)
+    places = np.full(shape, -1, np.int64)
+    for row, (start, count) in enumerate(zip(pool.starts, counts, strict=True)):
+        count = max(0, count)
+        distances[row, :count] = found.distances[start : start + count, 0]
+        places[row, :count] = found.indices[start : start + count, 0]
+    series, starts = pool.locate(places)
+    return SeriesProfile(distances, starts, series)
+
+
+def _on_line(windows: Windows, profile: SeriesProfile) -> JoinFound:
+    """The inverse of `_by_series`."""
+    pool = windows.pool
+    distances = np.full((windows.number, 1), np.inf)
+    indices = np.full((windows.number, 1), -1, np.int64)
+    there = profile.indices >= 0
+    places = np.where(there, pool.starts[np.maximum(profile.series, 0)] + profile.indices, -1)
+    for row, start in enumerate(pool.starts):
+        count = max(0, int(pool.lengths[row]) - windows.length + 1)
+        distances[start : start + count, 0] = profile.distances[row, :count]
+        indices[start : start + count, 0] = places[row, :count]
+    return JoinFound(distances, indices)

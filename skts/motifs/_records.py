@@ -1,0 +1,114 @@
+"""What is found in series: motifs, discords, profiles."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = ["Discord", "MatrixProfile", "Motif", "SeriesProfile"]
+
+
+class Motif(NamedTuple):
+    """A pattern that repeats.
+
+    The two windows that are nearest to each other come first, the earlier one at place 0; the
+    others are its further occurrences, best first.
+
+    Attributes
+    ----------
+    window : int
+        Points of a window.
+    positions : ndarray of shape (n_occurrences,), int64
+        Where the occurrences start in their series.
+    distances : ndarray of shape (n_occurrences,), float64
+        From the first occurrence; `distances[1]` is that of the motif pair.
+    values : ndarray of shape (n_occurrences, window), float64
+        Points of the occurrences, as given.
+    series : ndarray of shape (n_occurrences,), int64
+        In which series (row of `X`) the occurrences lie.
+    radius : float
+        How far an occurrence may be from the first.
+    n_matches : int
+        How many occurrences there are, also those beyond `max_matches`.
+    """
+
+    window: int
+    positions: np.ndarray
+    distances: np.ndarray
+    values: np.ndarray
+    series: np.ndarray
+    radius: float
+    n_matches: int
+
+    @property
+    def distance(self) -> float:
+        """Distance of the two nearest windows."""
+        return float(self.distances[1])
+
+
+class Discord(NamedTuple):
+    """A window unlike all others.
+
+    Attributes
+    ----------
+    window : int
+        Points of a window.
+    position : int
+        Where it starts in its series.
+    distance : float
+        To its nearest neighbour.
+    values : ndarray of shape (window,), float64
+        Its points, as given.
+    series : int
+        In which series (row of `X`) it lies.
+    neighbor : int
+        Where the nearest neighbour starts in its series.
+    neighbor_series : int
+        In which series the nearest neighbour lies.
+    """
+
+    window: int
+    position: int
+    distance: float
+    values: np.ndarray
+    series: int
+    neighbor: int
+    neighbor_series: int
+
+
+class MatrixProfile(NamedTuple):
+    """Nearest neighbours of all windows of a series.
+
+    Attributes
+    ----------
+    distances : ndarray of shape (n_windows,) or (n_windows, k), float64
+        Distances, ascending; infinite where there is no neighbour.
+    indices : ndarray of shape (n_windows,) or (n_windows, k), int64
+        Where the neighbours start, -1 where there is none.
+    left, right : MatrixProfile or None
+        The nearest among earlier and among later windows, where asked for.
+    """
+
+    distances: np.ndarray
+    indices: np.ndarray
+    left: MatrixProfile | None = None
+    right: MatrixProfile | None = None
+
+
+class SeriesProfile(NamedTuple):
+    """Nearest neighbours of all windows of several series.
+
+    Attributes
+    ----------
+    distances : ndarray of shape (n_samples, n_windows), float64
+        Distances; infinite where there is no neighbour, or where a series is shorter.
+    indices : ndarray of shape (n_samples, n_windows), int64
+        Where the neighbours start in their series, -1 where there is none.
+    series : ndarray of shape (n_samples, n_windows), int64
+        In which series they lie, -1 where there is none.
+    """
+
+    distances: np.ndarray
+    indices: np.ndarray
+    series: np.ndarray

@@ -1,0 +1,291 @@
+"""Motifs and discords among the windows of a line, from its profile or by MK."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..engines import Join, JoinFound, MotifPair, Pool, Reduction, WindowDistances
+from ._records import Discord, Motif
+
+__all__ = ["PairSearch", "ProfileSearch", "Windows", "exclusion_of", "find_discords", "find_motifs"]
+
+#: Occurrences of a pair of equal windows may differ from it by rounding: times sqrt(length).
+SAME = 1e-7
+#: Distances that are looked at together, so that a batch of rows fits into memory.
+BATCH = 2**22
+#: Rows of distances that are measured for one pair before the whole profile is computed anew
+#: without the masked windows: points that are compared, as a share of all pairs of windows.
+REPROFILE = 1.0
+
+
+def exclusion_of(exclusion: int | None, length: int) -> int:
+    """Trivial matches start within so many points: by default a quarter of the window."""
+    return math.ceil(length / 4) if exclusion is None else exclusion
+
+
+class Windows(NamedTuple):
+    """The windows of one length on a line, and how they are compared.
+
+    Attributes
+    ----------
+    pool : Pool
+        The line.
+    length : int
+        Points of a window.
+    exclusion : int
+        Windows that start so near to each other are no pair.
+    normalize : bool
+        Whether windows are z-normalised.
+    precision : str
+        As `Join` has it.
+    """
+
+    pool: Pool
+    length: int
+    exclusion: int
+    normalize: bool = True
+    precision: str = "auto"
+
+    @property
+    def number(self) -> int:
+        """How many there are, those that touch gaps included."""
+        return self.pool.n_windows(self.length)
+
+    def join(self, **options: Any) -> Join:
+        """The work of a profile."""
+        return Join(
+            self.pool,
+            None,
+            self.length,
+            exclusion=self.exclusion,
+            normalize=self.normalize,
+            precision=self.precision,
+            **options,
+        )
+
+    def rows(self, positions: Sequence[int] | np.ndarray) -> WindowDistances:
+        """The work of comparing some windows with all."""
+        positions = np.asarray(positions, np.int64)
+        return WindowDistances(self.pool, positions, self.pool, self.length, self.normalize)
+
+    def near(self, position: int) -> slice:
+        """Windows that start so near that they are no pair with this one."""
+        return slice(max(0, position - self.exclusion), position + self.exclusion + 1)
+
+    def values(self, positions: np.ndarray) -> np.ndarray:
+        """Points of windows, shape (n_positions, length)."""
+        points = self.pool.points
+        return np.array([points[p : p + self.length] for p in positions]).reshape(-1, self.length)
+
+
+class _Pair(NamedTuple):
+    """The nearest two windows, the earlier one first."""
+
+    distance: float
+    first: int
+    second: int
+
+
+class PairSearch:
+    """The best pair of windows that are not masked, found by MK every time.
+
+    Parameters
+    ----------
+    windows : Windows
+        Where to search.
+    compute : callable
+        Runs a reduction.
+    n_references : int
+        Reference windows.
+    random_state : RandomState
+        Draws them.
+    """
+
+    def __init__(
+        self,
+        windows: Windows,
+        compute: Callable[[Reduction], Any],
+        n_references: int,
+        random_state: np.random.RandomState,
+    ) -> None:
+        self.windows = windows
+        self.masked = np.zeros(windows.number, bool)
+        self.pruned: list[float] = []
+        self._compute = compute
+        self._n_references = n_references
+        self._random_state = random_state
+        self._latest: _Pair | None = None
+
+    def best_pair(self) -> _Pair | None:
+        """The nearest admissible pair; None where there is none."""
+        if self._latest is None or self.masked[[self._latest.first, self._latest.second]].any():
+            windows = self.windows
+            found = self._compute(
+                MotifPair(
+                    windows.pool,
+                    windows.length,
+                    windows.exclusion,
+                    normalize=windows.normalize,
+                    excluded=self.masked.copy(),
+                    n_references=self._n_references,
+                    seed=int(self._random_state.randint(2**31 - 1)),
+                )
+            )
+            self.pruned.append(found.pruned)
+            if found.first < 0:
+                return None
+            self._latest = _Pair(found.distance, found.first, found.second)
+        return self._latest
+
+    def occurrences(self, pair: _Pair, limit: float) -> tuple[np.ndarray, np.ndarray]:
+        """Windows within `limit` of the first of a pair, best first, and their distances."""
+        row = self._compute(self.windows.rows([pair.first]))[0]
+        row[self.masked] = np.inf
+        near = np.flatnonzero(row <= limit)
+        near = near[np.argsort(row[near], kind="stable")]
+        taken = []
+        free = np.ones(row.size, bool)
+        for position in near:
+            if free[position]:
+                taken.append(position)
+                free[self.windows.near(position)] = False
+        return np.array(taken, np.int64), row[taken]
+
+    def mask(self, positions: np.ndarray) -> None:
+        """Take all windows out that start within the exclusion of one of these places."""
+        for position in positions:
+            self.masked[self.windows.near(position)] = True
+
+
+class ProfileSearch(PairSearch):
+    """The best pair of windows that are not masked, from a profile.
+
+    Masking can only take neighbours away, so the profile of all windows is a lower bound. Windows
+    are looked at in its order: one whose neighbour is still there has its distance; the others are
+    compared with all that is left, and wait for their turn with what comes out.
+
+    Parameters
+    ----------
+    windows : Windows
+        Where to search.
+    compute : callable
+        Runs a reduction.
+    profile : JoinFound
+        The profile of all windows.
+    """
+
+    def __init__(
+        self, windows: Windows, compute: Callable[[Reduction], Any], profile: JoinFound
+    ) -> None:
+        super().__init__(windows, compute, 0, None)
+        self._bound = profile.distances[:, 0].copy()
+        self._neighbor = profile.indices[:, 0].copy()
+
+    def best_pair(self) -> _Pair | None:
+        """The nearest admissible pair; None where there is none."""
+        windows, n = self.windows, self.windows.number
+        self._bound[self.masked] = np.inf
+        batch = measured = 1
+        while n:
+            best = int(np.argmin(self._bound))
+            distance, neighbor = float(self._bound[best]), int(self._neighbor[best])
+            if distance == np.inf:
+                break
+            if not self.masked[neighbor]:
+                return _Pair(distance, min(best, neighbor), max(best, neighbor))
+            if measured * windows.length > REPROFILE * n:
+                found = self._compute(windows.join(excluded=self.masked.copy()))
+                self._bound, self._neighbor = found.distances[:, 0], found.indices[:, 0].copy()
+                continue
+            stale = np.flatnonzero((self._bound < np.inf) & self.masked[self._neighbor])
+            stale = stale[np.argsort(self._bound[stale], kind="stable")[:batch]]
+            self._measure(stale)
+            measured += len(stale)
+            batch = max(1, min(2 * batch, BATCH // n))
+        return None
+
+    def _measure(self, positions: np.ndarray) -> None:
+        """Find the nearest neighbours of some windows among those that are left."""
+        rows = self._compute(self.windows.rows(positions))
+        rows[:, self.masked] = np.inf
+        for position, row in zip(positions, rows, strict=True):
+            row[self.windows.near(position)] = np.inf
+            self._neighbor[position] = nearest = int(np.argmin(row))
+            self._bound[position] = row[nearest]
+
+
+def find_motifs(
+    searches: Sequence[PairSearch], n_motifs: int, max_matches: int | None, radius: float
+) -> list[Motif]:
+    """Find the best pairs, each without what starts near an occurrence of an earlier one.
+
+    Of several lengths the pair counts whose distance over the square root of the length is least,
+    and of equal ones the length that comes first.
+    """
+    motifs: list[Motif] = []
+    while len(motifs) < n_motifs:
+        best = None
+        for search in searches:
+            pair = search.best_pair()
+            if pair is None:
+                continue
+            rank = pair.distance / math.sqrt(search.windows.length)
+            if best is None or rank < best[0]:
+                best = rank, search, pair
+        if best is None:
+            break
+        _, search, pair = best
+        windows = search.windows
+        limit = radius * pair.distance if pair.distance > 0 else SAME * math.sqrt(windows.length)
+        places, distances = search.occurrences(pair, limit)
+        kept = slice(max_matches)
+        series, positions = windows.pool.locate(places[kept])
+        values = windows.values(places[kept])
+        motifs.append(
+            Motif(windows.length, positions, distances[kept], values, series, limit, len(places))
+        )
+        for each in searches:
+            each.mask(places)
+    return motifs
+
+
+def find_discords(
+    windows: Sequence[Windows], profiles: Sequence[JoinFound], n_discords: int
+) -> list[Discord]:
+    """Find the windows whose nearest neighbour is farthest, more than the exclusion apart.
+
+    Of several lengths those count whose distance over the square root of the length is largest.
+    """
+    ranks = []
+    for each, profile in zip(windows, profiles, strict=True):
+        distances = profile.distances[:, 0] / math.sqrt(each.length)
+        ranks.append(np.where(profile.indices[:, 0] < 0, -np.inf, distances))
+    discords: list[Discord] = []
+    while len(discords) < n_discords:
+        tops = [int(np.argmax(rank)) if rank.size else -1 for rank in ranks]
+        heights = [
+            rank[top] if rank.size else -np.inf for rank, top in zip(ranks, tops, strict=True)
+        ]
+        which = int(np.argmax(heights))
+        if heights[which] == -np.inf:
+            break
+        each, profile, place = windows[which], profiles[which], tops[which]
+        series, position = each.pool.locate(np.array([place, profile.indices[place, 0]]))
+        discords.append(
+            Discord(
+                each.length,
+                int(position[0]),
+                float(profile.distances[place, 0]),
+                each.values([place])[0],
+                int(series[0]),
+                int(position[1]),
+                int(series[1]),
+            )
+        )
+        for other, rank in zip(windows, ranks, strict=True):
+            rank[other.near(place)] = -np.inf
+    return discords
