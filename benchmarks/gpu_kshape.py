@@ -6,8 +6,8 @@ writes `benchmarks/results/gpu-kshape.json`. The series are on the device alread
 every iteration of `fit` but the first; what comes before once (copy and spectra) has a column of
 its own. Series are synthetic, of the shapes of the sets that the paper and its users name: shapes
 of k kinds, moved and noisy. Every row is checked in the same run against `engine="numba"`: labels
-and shifts of a sample of the series, and every centre by its residual on the CPU (or, for small sets,
-by the centres that the CPU finds). The two small sets also run as plain CuPy would do it: one
+and shifts of a sample of the series, and every centre by its residual on the CPU (or, for small
+sets, by the centres that the CPU finds). Small sets also run as plain CuPy would do it: one
 inverse transform of cuFFT per centre over all series, arg-max, 30 steps of power iteration.
 """
 
@@ -219,10 +219,10 @@ def device_times(engine, shapes, n_clusters, assigned, centers):
     from skts.engines.cupy import sbd
 
     n = len(shapes)
-    spectra, norms = engine._spectra(shapes, 0, n)
+    spectra, norms = engine._sbd_spectra(shapes, 0, n)
     targets = sbd.upload(Shapes.of(centers))
     target_spectra = sbd.spectra(targets, paired=False)
-    values = engine._series(shapes, 0, n).values
+    values = engine._sbd_series(shapes, 0, n).values
     labels, shifts = (cupy.asarray(a) for a in (assigned.labels, assigned.shifts))
     members = sbd.sort(labels, shifts, n_clusters)
     products = sbd._Products(values, members)

@@ -398,7 +398,7 @@ def leading_vectors(
             if cancel[0]:
                 return found
             mixes, done, hopeless = _ritz(
-                matrix.get()[:, :known, :known], coupling.get(), waiting, found.values, room
+                matrix[:, :known, :known].get(), coupling.get(), waiting, found.values, room
             )
             _launch(
                 "combine",
@@ -483,8 +483,8 @@ def _ritz(
     clusters = np.flatnonzero(waiting)
     if clusters.size == 0:
         return mixes, done, hopeless
-    matrix = matrix[clusters]
-    found, vectors = np.linalg.eigh((matrix + matrix.transpose(0, 2, 1)) / 2)
+    # a column holds products with the vectors before it and with its own pair
+    found, vectors = np.linalg.eigh(matrix[clusters], UPLO="U")
     for cluster, ritz, rows in zip(
         clusters, found[:, ::-1], vectors.transpose(0, 2, 1)[:, ::-1], strict=True
     ):

@@ -53,25 +53,25 @@ class SBDTiles:
 
     def sbd_matrix(self, reduction: SBDMatrix, tile: Tile, cancel: np.ndarray) -> ShapeDistances:
         """A block of the matrices."""
-        found, shifts = self._distances(reduction, tile)
+        found, shifts = self._sbd_distances(reduction, tile)
         return ShapeDistances(found.get(), shifts.get())
 
     def sbd_assign(self, reduction: SBDAssign, tile: Tile, cancel: np.ndarray) -> Assignment:
         """Centres of some series; labels and shifts of all of them stay on the device, too."""
         from . import sbd
 
-        on_device = sbd.nearest(*self._distances(reduction, tile))
+        on_device = sbd.nearest(*self._sbd_distances(reduction, tile))
         found = Assignment(*(array.get() for array in on_device))
         if tile.shape == reduction.shape:
             labels, shifts, _ = on_device
-            self._labels(found.labels, found.shifts, (labels, shifts))
+            self._sbd_labels(found.labels, found.shifts, (labels, shifts))
         return found
 
-    def _distances(self, reduction: SBDReduction, tile: Tile) -> tuple[Any, Any]:
+    def _sbd_distances(self, reduction: SBDReduction, tile: Tile) -> tuple[Any, Any]:
         """Distances and shifts of a tile, on the device."""
         from . import sbd
 
-        series, series_norms = self._spectra(reduction.series, tile.row, tile.row_stop)
+        series, series_norms = self._sbd_spectra(reduction.series, tile.row, tile.row_stop)
         centers = sbd.upload(reduction.centers.take(tile.cols))
         return sbd.distances(
             series,
@@ -81,7 +81,7 @@ class SBDTiles:
             reduction.series.n_timepoints,
         )
 
-    def _series(self, shapes: Shapes, start: int, stop: int) -> DeviceShapes:
+    def _sbd_series(self, shapes: Shapes, start: int, stop: int) -> DeviceShapes:
         """Some series on the current device."""
         import cupy
 
@@ -94,21 +94,21 @@ class SBDTiles:
         key = ("shapes", cupy.cuda.Device().id, start, stop)
         return self.prepared.get(shapes.values, key, build)
 
-    def _spectra(self, shapes: Shapes, start: int, stop: int) -> tuple[Spectra, Any]:
+    def _sbd_spectra(self, shapes: Shapes, start: int, stop: int) -> tuple[Spectra, Any]:
         """Spectra and norms of some series on the current device."""
         import cupy
 
         from . import sbd
 
         def build() -> tuple[tuple[Spectra, Any], int]:
-            series = self._series(shapes, start, stop)
+            series = self._sbd_series(shapes, start, stop)
             made = sbd.spectra(series, paired=True)
             return (made, series.norms), made.values.nbytes + series.norms.nbytes
 
         key = ("pairs", cupy.cuda.Device().id, start, stop)
         return self.prepared.get(shapes.values, key, build)
 
-    def _labels(
+    def _sbd_labels(
         self, labels: np.ndarray, shifts: np.ndarray, known: tuple[Any, Any] | None = None
     ) -> tuple[Any, Any]:
         """Labels and shifts on the current device: those that an assignment left there."""
@@ -146,8 +146,8 @@ class SBDTiles:
         whole = n_clusters == reduction.n_clusters
         values = leading = None
         if fits:
-            values = self._series(shapes, 0, len(shapes)).values
-            labels, shifts = self._labels(reduction.labels, reduction.shifts)
+            values = self._sbd_series(shapes, 0, len(shapes)).values
+            labels, shifts = self._sbd_labels(reduction.labels, reduction.shifts)
             members = sbd.sort(labels, shifts, reduction.n_clusters)
             if not whole:
                 members = members._replace(starts=members.starts[tile.row : tile.row_stop + 1])

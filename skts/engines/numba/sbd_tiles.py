@@ -53,8 +53,8 @@ class SBDTiles:
         series, centers = reduction.series, reduction.centers
         n_rows, n_cols = tile.shape
         found = ShapeDistances(np.empty((n_rows, n_cols)), np.empty((n_rows, n_cols), np.int32))
-        spectra = self._spectra(series, tile.row, tile.row_stop)
-        others = self._spectra(centers, tile.col, tile.col_stop)
+        spectra = self._sbd_spectra(series, tile.row, tile.row_stop)
+        others = self._sbd_spectra(centers, tile.col, tile.col_stop)
         norms, other_norms = series.norms[tile.rows], centers.norms[tile.cols]
         # blocks are cells of the grid, so that a transform meets the same company in every tile
         for start in range(0, n_rows, reduction.cell_rows):
@@ -76,7 +76,7 @@ class SBDTiles:
         """Centres of some series."""
         return self.sbd_matrix(reduction, tile, cancel).assign()
 
-    def _spectra(self, shapes: Shapes, start: int, stop: int) -> np.ndarray:
+    def _sbd_spectra(self, shapes: Shapes, start: int, stop: int) -> np.ndarray:
         """Spectra of some series."""
 
         def build() -> tuple[np.ndarray, int]:
@@ -94,10 +94,10 @@ class SBDTiles:
     def sbd_centers(self, reduction: SBDCenters, tile: Tile, cancel: np.ndarray) -> np.ndarray:
         """Centres of some clusters."""
         return np.array(
-            [self._center(reduction, c, cancel) for c in range(tile.row, tile.row_stop)]
+            [self._sbd_center(reduction, c, cancel) for c in range(tile.row, tile.row_stop)]
         )
 
-    def _center(self, reduction: SBDCenters, cluster: int, cancel: np.ndarray) -> np.ndarray:
+    def _sbd_center(self, reduction: SBDCenters, cluster: int, cancel: np.ndarray) -> np.ndarray:
         """The centre of a cluster, of shape (n_channels, n_timepoints)."""
         values, shifts = reduction.series.values, reduction.shifts
         members = reduction.members(cluster)

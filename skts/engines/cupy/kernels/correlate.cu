@@ -12,6 +12,9 @@
 
 // Values of NCC no further apart than this tie.
 constexpr double TIE = 1e-9;
+#ifndef LIMIT
+#define LIMIT 512
+#endif
 
 template <int N, int B, int COUNT>
 __device__ __forceinline__ double2* buffer(unsigned char* memory) {
@@ -133,7 +136,7 @@ struct Best {
 // correlate: distances and shifts of B pairs of series (grid x) and `per_block` centres (grid y).
 // Writes distances[series][centre] and shifts[series][centre].
 template <int N, int T, int B, int... R>
-__global__ void __launch_bounds__(T* B) correlate(
+__global__ void __launch_bounds__(T* B, (LIMIT) / (T * B) < 1 ? 1 : (LIMIT) / (T * B)) correlate(
     const double2* __restrict__ spectra, const double* __restrict__ norms, int n_series,
     int n_channels, int length, const double2* __restrict__ centers,
     const double* __restrict__ center_norms, int n_centers, int per_block,
