@@ -145,13 +145,13 @@ def matrix_profile(
     )
     found = run(work, engine=engine, n_jobs=n_jobs, verbose=verbose)
 
-    def record(one: Any, **more: Any) -> MatrixProfile:
+    def _record(one: Any, **more: Any) -> MatrixProfile:
         column = 0 if k == 1 else slice(None)
         return MatrixProfile(one.distances[:, column], one.indices[:, column], **more)
 
     if not sides:
-        return record(found)
-    return record(found, left=record(found.left), right=record(found.right))
+        return _record(found)
+    return _record(found, left=_record(found.left), right=_record(found.right))
 
 
 @validate_params(

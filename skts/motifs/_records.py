@@ -43,7 +43,13 @@ class Motif(NamedTuple):
 
     @property
     def distance(self) -> float:
-        """Distance of the two nearest windows."""
+        """Distance of the two nearest windows.
+
+        Returns
+        -------
+        float
+            The second of `distances`.
+        """
         return float(self.distances[1])
 
 

@@ -1,0 +1,191 @@
+"""matrix_profile, motifs and discords of single series, against plain loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skts.engines import find_engine
+from skts.motifs import discords, matrix_profile, motifs
+from tests import reference_motifs as reference
+from tests.engines.test_join import KINDS, make_line
+
+
+def close(found, expected, length):
+    assert_allclose(found, expected, rtol=1e-9, atol=1e-12 * np.sqrt(length))
+
+
+def check_motifs(found, expected):
+    assert [motif.window for motif in found] == [length for length, _ in expected]
+    for motif, (length, occurrences) in zip(found, expected, strict=True):
+        places = list(zip(motif.series.tolist(), motif.positions.tolist(), strict=True))
+        assert places == [(row, start) for _, row, start in occurrences]
+        close(motif.distances, [distance for distance, *_ in occurrences], length)
+        assert motif.n_matches == len(occurrences)
+
+
+def check_discords(found, expected):
+    assert [
+        (one.window, one.series, one.position, (one.neighbor_series, one.neighbor)) for one in found
+    ] == [(length, row, start, other) for length, _, row, start, other in expected]
+    close([one.distance for one in found], [distance for _, distance, *_ in expected], 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("length", [5, 12])
+def test_plain_loops_find_the_same(rng, fast_engine, kind, normalize, length):
+    x = make_line(kind, 130, rng)
+    options = {"window": length, "normalize": normalize, "engine": fast_engine}
+    for exclusion in (None, 0, length + 3):
+        windows = reference.Windows([x], length, exclusion, normalize=normalize)
+        profile = windows.profile()
+        found = matrix_profile(x, exclusion=exclusion, **options)
+        assert_array_equal(found.indices, [j for _, j in profile])
+        close(found.distances, [distance for distance, _ in profile], length)
+        for algorithm, radius in (("profile", 2.0), ("mk", 1.0), ("auto", 5.0)):
+            found = motifs(
+                x, n_motifs=4, radius=radius, exclusion=exclusion, max_matches=None,
+                algorithm=algorithm, **options,
+            )  # fmt: skip
+            check_motifs(found, reference.find_motifs([windows], 4, radius))
+        found = discords(x, n_discords=4, exclusion=exclusion, **options)
+        check_discords(found, reference.find_discords([windows], 4))
+
+
+def test_many_motifs_mask_each_other(fast_engine):
+    """Neighbours that were masked are replaced, one by one or by a new profile."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        x = np.round(rng.normal(size=160).cumsum(), 1 - seed % 2)
+        windows = reference.Windows([x], 7, 3)
+        for algorithm in ("profile", "mk"):
+            found = motifs(
+                x, window=7, exclusion=3, n_motifs=40, radius=1.5, max_matches=None,
+                algorithm=algorithm, engine=fast_engine,
+            )  # fmt: skip
+            check_motifs(found, reference.find_motifs([windows], 40, 1.5))
+
+
+def test_the_next_lowest_value_is_not_the_second_motif(fast_engine):
+    """Its neighbour belongs to the first motif; without that the pair is another one."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=400)
+    x[100:120] = x[20:40]
+    x[200:220] = x[20:40] + 0.05 * rng.normal(size=20)
+    x[300:320] = x[260:280] + 0.2 * rng.normal(size=20)
+    profile = matrix_profile(x, window=20, engine=fast_engine)
+    first, second = motifs(x, window=20, n_motifs=2, radius=1.0, engine=fast_engine)
+    assert first.positions.tolist() == [20, 100]
+    assert first.distance == 0
+    assert profile.distances[200] < second.distance
+    check_motifs([first, second], reference.find_motifs([reference.Windows([x], 20, None)], 2, 1.0))
+
+
+def test_top_k_and_sides(rng, fast_engine):
+    x = rng.normal(size=120).cumsum()
+    found = matrix_profile(x, window=8, k=3, sides=True, engine=fast_engine)
+    one = matrix_profile(x, window=8, sides=True, engine=fast_engine)
+    assert found.distances.shape == found.indices.shape == (113, 3)
+    assert_array_equal(found.indices[:, 0], one.indices)
+    assert_array_equal(found.left.distances[:, 0], one.left.distances)
+    windows = reference.Windows([x], 8, None)
+    for i in range(113):
+        order = [
+            j
+            for j in np.argsort(windows.distances[i], kind="stable")
+            if abs(int(j) - i) > windows.exclusion
+        ]
+        assert found.indices[i].tolist() == order[:3]
+        for side, some in (
+            (one.left, [j for j in order if j < i]),
+            (one.right, [j for j in order if j > i]),
+        ):
+            assert side.indices[i] == (some[0] if some else -1)
+            assert np.isinf(side.distances[i]) == (not some)
+
+
+def test_join_of_two_series(rng, fast_engine):
+    a, b = rng.normal(size=90), rng.normal(size=50)
+    b[10:22] = 3 * a[40:52] - 7
+    found = matrix_profile(a, b, window=12, engine=fast_engine)
+    assert found.distances.shape == (79,)
+    assert found.indices[40] == 10
+    assert found.distances[40] < 1e-6
+    back = matrix_profile(b, a, window=12, k=2, engine=fast_engine)
+    assert back.distances.shape == (39, 2)
+    assert back.indices[10, 0] == 40
+    assert (found.distances.min() == back.distances.min()) and np.isfinite(back.distances).all()
+
+
+def test_max_matches_limits_what_is_returned_not_what_is_masked(rng, fast_engine):
+    x = np.tile(rng.normal(size=20), 12) + 1e-3 * rng.normal(size=240)
+    options = {"window": 20, "n_motifs": 3, "radius": 20.0, "engine": fast_engine}
+    every = motifs(x, max_matches=None, **options)
+    few = motifs(x, max_matches=2, **options)
+    assert every[0].n_matches == few[0].n_matches > 5
+    for one, other in zip(every, few, strict=True):
+        assert_array_equal(one.positions[:2], other.positions)
+        assert other.values.shape == (2, 20)
+
+
+def test_values_are_the_points_as_given(rng, fast_engine):
+    x = 1e8 + rng.normal(size=150)
+    motif = motifs(x, window=10, n_motifs=1, engine=fast_engine)[0]
+    for position, values in zip(motif.positions, motif.values, strict=True):
+        assert_array_equal(values, x[position : position + 10])
+    discord = discords(x, window=10, n_discords=1, engine=fast_engine)[0]
+    assert_array_equal(discord.values, x[discord.position : discord.position + 10])
+
+
+def test_windows_without_neighbours_are_no_discords(fast_engine):
+    x = np.array([np.nan, 1, 5, 2, np.nan, 3, 1, 7, 2, np.nan])
+    assert discords(x, window=3, exclusion=5, engine=fast_engine) == []
+    assert motifs(x, window=3, exclusion=5, engine=fast_engine) == []
+    profile = matrix_profile(x, window=3, exclusion=5, engine=fast_engine)
+    assert (profile.indices == -1).all() and np.isinf(profile.distances).all()
+
+
+def test_memory_maps_lists_and_other_types(rng, tmp_path):
+    x = rng.normal(size=200)
+    np.save(tmp_path / "x.npy", x)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    expected = matrix_profile(x, window=10)
+    for same in (mapped, x.tolist(), x[::-1][::-1]):
+        assert_array_equal(matrix_profile(same, window=10).distances, expected.distances)
+    single = x.astype(np.float32)
+    assert_array_equal(
+        matrix_profile(single, window=10).indices,
+        matrix_profile(single.astype(float), window=10).indices,
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: matrix_profile(np.ones((2, 9)), window=3), "a has 2 dimensions"),
+        (lambda: matrix_profile(np.ones(9), np.ones((1, 9)), window=3), "b has 2 dimensions"),
+        (lambda: matrix_profile(np.ones(9), window=10), "a has 9 time points; that is less than"),
+        (lambda: matrix_profile(np.ones(9), np.ones(2), window=3), "b has 2 time points"),
+        (lambda: matrix_profile(np.ones(9), np.ones(9), window=3, sides=True), "sides=True"),
+        (lambda: matrix_profile(np.ones(9), window=0), "The 'window' parameter"),
+        (lambda: motifs(np.ones(9), window=3, radius=0.5), "The 'radius' parameter"),
+        (lambda: motifs(np.ones(9), window=3, max_matches=1), "The 'max_matches' parameter"),
+        (lambda: motifs(np.ones(9), window=3, engine="none"), "engine='none' is not known"),
+        (lambda: discords(np.ones(9), window=3, exclusion=-1), "The 'exclusion' parameter"),
+        (lambda: matrix_profile([1e200, 1, 2, 1], window=2), "series 0, time point 0"),
+    ],
+)
+def test_what_is_wrong_is_said(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_the_oracle_runs_behind_the_functions(rng):
+    assert find_engine("oracle").available() is None
+    x = rng.normal(size=60)
+    for algorithm in ("profile", "mk"):
+        options = {"window": 6, "n_motifs": 2, "algorithm": algorithm, "n_references": 2}
+        one, other = motifs(x, engine="oracle", **options), motifs(x, engine="numba", **options)
+        assert [m.positions.tolist() for m in one] == [m.positions.tolist() for m in other]
