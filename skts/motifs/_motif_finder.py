@@ -25,6 +25,7 @@ from ..base import SeriesMixin, check_univariate
 from ..engines import JoinFound, Pool, Reduction, Series, WindowDistances, get_engine, run
 from ._records import SeriesProfile
 from ._search import (
+    SAME,
     PairSearch,
     ProfileSearch,
     Windows,
@@ -398,16 +399,17 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Returns
         -------
         ndarray of shape (n_samples,), int64
-            Index into `motifs_` of the nearest one (by distance over the square root of the
-            window) that is within its radius, of equally near ones the first; -1 where there is
-            none.
+            Index into `motifs_` of the nearest one that is within its radius, by distance over the
+            square root of the window; -1 where there is none. Differences up to 1e-7 do not count:
+            of equally near motifs it is the first.
         """
         distances = self.transform(X)
         radii = np.array([motif.radius for motif in self.motifs_])
         sizes = np.sqrt([motif.window for motif in self.motifs_])
-        ranks = np.where(distances <= radii, distances / sizes, np.inf)
-        best = ranks.argmin(axis=1)
-        return np.where(np.isinf(ranks.min(axis=1)), -1, best)
+        near = distances <= radii + SAME * sizes
+        ranks = np.where(near, distances / sizes, np.inf)
+        best = np.argmax(ranks <= ranks.min(axis=1, keepdims=True) + SAME, axis=1)
+        return np.where(near.any(axis=1), best, -1)
 
     @property
     def _n_features_out(self) -> int:
@@ -551,7 +553,9 @@ def _window_lengths(window: Any, series: list[np.ndarray]) -> list[int]:
     if isinstance(window, str):
         return [_period(series, shortest)]
     lengths = []
-    for each in [window] if isinstance(window, Real) else np.asarray(window).ravel().tolist():
+    if not isinstance(window, Real):
+        window = list(window) if isinstance(window, list | tuple) else np.ravel(window).tolist()
+    for each in [window] if isinstance(window, Real) else window:
         if isinstance(each, Integral) and each >= 1:
             length = int(each)
         elif isinstance(each, Real) and not isinstance(each, Integral) and 0 < each <= 1:

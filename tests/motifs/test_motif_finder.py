@@ -1,0 +1,336 @@
+"""MotifFinder: pools of series, growing series, scikit-learn's contract."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+from skts import MotifFinder, config_context
+from skts.exceptions import EngineNotAvailableError
+from skts.motifs import discords, matrix_profile, motifs
+from tests import reference_motifs as reference
+from tests.engines.test_join import KINDS, make_line
+from tests.motifs.test_functions import check_discords, check_motifs
+
+
+def same_motifs(one, other):
+    assert len(one) == len(other)
+    for a, b in zip(one, other, strict=True):
+        for x, y in zip(a, b, strict=True):
+            assert_array_equal(x, y)
+
+
+def same_fit(one, other):
+    """Everything that was found is the same, bit by bit."""
+    same_motifs(one.motifs_, other.motifs_)
+    same_motifs(one.discords_, other.discords_)
+    for name in ("profile_", "profile_index_", "profile_series_"):
+        for x, y in zip(getattr(one, name), getattr(other, name), strict=True):
+            assert_array_equal(x, y)
+    for name in ("left_profile_", "right_profile_"):
+        if hasattr(one, name):
+            a, b = getattr(one, name), getattr(other, name)
+            for x, y in zip(a, b, strict=True):
+                for u, v in zip(x, y, strict=True):
+                    assert_array_equal(u, v)
+
+
+def check_profile(model, windows, row_lengths):
+    """Against the oracle's list of neighbours."""
+    expected = iter(windows.profile())
+    for row, n in enumerate(row_lengths):
+        for start in range(model.profile_.shape[1]):
+            if start > n - windows.length:
+                assert model.profile_index_[row, start] == -1
+                assert np.isinf(model.profile_[row, start])
+                continue
+            distance, j = next(expected)
+            other = windows.places[j] if j >= 0 else (-1, -1)
+            at = model.profile_series_[row, start], model.profile_index_[row, start]
+            assert at == other
+            assert_allclose(model.profile_[row, start], distance, rtol=1e-9, atol=1e-12)
+    assert next(expected, None) is None
+
+
+def test_one_series_is_that_of_the_functions(rng, fast_engine):
+    x = rng.normal(size=300).cumsum()
+    model = MotifFinder(20, n_discords=2, left_right=True, engine=fast_engine)
+    assert model.fit(x.reshape(1, -1)) is model
+    profile = matrix_profile(x, window=20, sides=True)
+    assert_array_equal(model.profile_, profile.distances[np.newaxis])
+    assert_array_equal(model.profile_index_, profile.indices[np.newaxis])
+    assert (model.profile_series_ == 0).all()
+    for side in ("left", "right"):
+        found, expected = getattr(model, f"{side}_profile_"), getattr(profile, side)
+        assert_array_equal(found.distances[0], expected.distances)
+        assert_array_equal(found.indices[0], expected.indices)
+    same_motifs(model.motifs_, motifs(x, window=20))
+    same_motifs(model.discords_, discords(x, window=20, n_discords=2))
+    assert (model.engine_, model.window_, model.n_channels_) == (fast_engine, 20, 1)
+    assert model.n_features_in_ == 300
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("exclusion", [None, 0, 25])
+def test_pool_of_unequal_series(rng, fast_engine, kind, exclusion):
+    X = [
+        make_line(kind, 70, rng),
+        make_line("walk", 12, rng),
+        rng.normal(size=7),
+        rng.normal(size=40),
+    ]
+    X[3][5:20] = X[0][30:45] * 2 + 1  # a pair across series
+    model = MotifFinder(
+        10, n_motifs=4, max_matches=None, n_discords=3, exclusion=exclusion, engine=fast_engine
+    ).fit(X)
+    windows = reference.Windows(X, 10, exclusion)
+    check_motifs(model.motifs_, reference.find_motifs([windows], 4, 2.0))
+    check_discords(model.discords_, reference.find_discords([windows], 3))
+    check_profile(model, windows, [len(x) for x in X])
+    again = clone(model).set_params(algorithm="mk", n_discords=0, n_references=3).fit(X)
+    same_motifs(again.motifs_, model.motifs_)
+    assert not hasattr(again, "profile_")
+    assert ((again.pruning_rate_ >= 0) & (again.pruning_rate_ <= 1)).all()
+
+
+@pytest.mark.parametrize("algorithm", ["profile", "mk"])
+def test_several_lengths_compete(rng, fast_engine, algorithm):
+    X = [rng.normal(size=90).cumsum(), rng.normal(size=60)]
+    X[1][10:35] = X[0][40:65] + 0.01 * rng.normal(size=25)
+    lengths = [8, 15, 25, 0.1]
+    model = MotifFinder(
+        lengths, n_motifs=5, max_matches=None, algorithm=algorithm, engine=fast_engine
+    ).fit(X)
+    assert_array_equal(model.window_, [8, 15, 25, 6])
+    every = [reference.Windows(X, length, None) for length in model.window_]
+    check_motifs(model.motifs_, reference.find_motifs(every, 5, 2.0))
+    assert len({motif.window for motif in model.motifs_}) > 1
+    assert model.transform(X).shape == (2, 5)
+    if algorithm == "mk":
+        return
+    model.set_params(n_discords=4).fit(X)
+    check_discords(model.discords_, reference.find_discords(every, 4))
+    assert len(model.profile_) == len(model.profile_index_) == 4
+    single = MotifFinder(15, engine=fast_engine).fit(X)
+    # lines have other gaps, distances the same bits
+    assert_array_equal(model.profile_[1], single.profile_)
+    assert_array_equal(model.profile_index_[1], single.profile_index_)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("algorithm", ["profile", "mk"])
+def test_growing_is_the_same_as_fitting_anew(rng, fast_engine, kind, algorithm):
+    x = make_line(kind, 200, rng)
+    options = {"algorithm": algorithm, "engine": fast_engine}
+    if algorithm == "profile":
+        options |= {"n_discords": 2, "left_right": True}
+    model = MotifFinder(12, **options).fit(x[np.newaxis, :90])
+    for start, stop in ((90, 91), (91, 91), (91, 120), (120, 200)):
+        assert model.update(x[start:stop]) is model
+        expected = MotifFinder(12, **options).fit(x[np.newaxis, :stop])
+        if algorithm == "mk":
+            same_motifs(model.motifs_, expected.motifs_)
+        else:
+            same_fit(model, expected)
+
+
+@pytest.mark.parametrize("row", [0, 1, -1])
+def test_any_series_of_a_pool_may_grow(rng, fast_engine, row):
+    X = [rng.normal(size=60).cumsum() + 50, rng.normal(size=8), rng.normal(size=50)]
+    more = 3 * rng.normal(size=30)
+    options = {"n_discords": 3, "left_right": True, "engine": fast_engine}
+    for window in (10, [6, 10]):
+        model = MotifFinder(window, **options).fit(X).update(more, row)
+        grown = list(X)
+        grown[row] = np.concatenate([X[row], more])
+        expected = MotifFinder(window, **options).fit(grown)
+        same_motifs(model.motifs_, expected.motifs_)
+        same_motifs(model.discords_, expected.discords_)
+        for x, y in zip(model.profile_, expected.profile_, strict=True):
+            assert_array_equal(x, y)
+
+
+def test_growing_sets_back_nothing_that_options_changed(rng):
+    x = rng.normal(size=(1, 150))
+    model = MotifFinder(10).fit(x[:, :100])
+    model.set_params(left_right=True, n_discords=1).update(x[0, 100:])
+    same_fit(model, MotifFinder(10, left_right=True, n_discords=1).fit(x))
+    model = MotifFinder(10).fit(x[:, :100]).set_params(algorithm="mk").update(x[0, 100:])
+    assert not hasattr(model, "profile_")
+    model.set_params(algorithm="profile").update(x[0, :5])
+    assert model.profile_.shape == (1, 146)
+
+
+def test_transform_is_the_distance_to_the_nearest_window(rng, fast_engine):
+    X = rng.normal(size=(6, 80))
+    X[4, 30:50] = X[1, 10:30] * 5
+    model = MotifFinder(20, n_motifs=2, engine=fast_engine).fit(X)
+    Z = [rng.normal(size=n) for n in (20, 33, 61)] + [X[4], np.full(25, 3.0)]
+    Z[2][7] = np.nan
+    found = model.transform(Z)
+    for column, motif in enumerate(model.motifs_):
+        for row, z in enumerate(Z):
+            expected = np.nanmin(matrix_profile(motif.values[0], z, window=20).distances)
+            assert_allclose(found[row, column], expected, rtol=1e-9, atol=1e-9)
+    assert found[3, 0] < 1e-7
+    assert_allclose(found[4], np.sqrt(20))
+    assert np.isinf(model.transform([np.full(30, np.nan)])).all()
+    with pytest.raises(ValueError, match="Series 1 of X has 19 time points"):
+        model.transform([Z[0], Z[0][:19]])
+
+
+def test_predict_names_the_motif_within_its_radius(rng, fast_engine):
+    t = np.linspace(0, 6, 30)
+    one, other = np.sin(t), np.sign(np.sin(2 * t))
+    x = 0.3 * rng.normal(size=500)
+    for start in (50, 200, 350):
+        x[start : start + 30] = 5 * one + 0.01 * rng.normal(size=30)
+        x[start + 70 : start + 100] = 5 * other + 0.02 * rng.normal(size=30)
+    model = MotifFinder(30, n_motifs=2, engine=fast_engine).fit(x[np.newaxis])
+    Z = 0.3 * rng.normal(size=(3, 60))
+    Z[0, 5:35], Z[1, 20:50] = other, one * 9 - 4
+    kinds = [abs(np.corrcoef(motif.values[0], one)[0, 1]) > 0.9 for motif in model.motifs_]
+    assert kinds == [True, False]
+    assert model.predict(list(Z)).tolist() == [1, 0, -1]
+    assert model.predict(x[np.newaxis]).tolist() == [0]
+    distances = model.transform(list(Z))
+    inside = distances <= [motif.radius for motif in model.motifs_]
+    assert_array_equal(model.predict(list(Z)) >= 0, inside.any(axis=1))
+
+
+def test_window_rules(rng):
+    t = np.arange(400)
+    x = np.sin(2 * np.pi * t / 25) + 0.1 * rng.normal(size=400)
+    assert MotifFinder().fit(x[np.newaxis]).window_ == 25
+    assert MotifFinder().fit([x, x[:90], np.full(80, np.nan)]).window_ == 25
+    assert MotifFinder(0.05).fit(x[np.newaxis]).window_ == 20
+    assert MotifFinder(0.051).fit([x, x]).window_ == 21
+    assert MotifFinder(1.0, exclusion=0).fit([x, x]).window_ == 400
+    ramp = np.arange(100.0)[np.newaxis]
+    assert MotifFinder().fit(ramp).window_ == 10  # no period: a tenth
+    assert MotifFinder().fit(np.ones((2, 5))).window_ == 3
+    assert MotifFinder().fit(np.ones((3, 1))).window_ == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "X", "message"),
+    [
+        ({"window": 11}, np.ones((1, 10)), "A window of 11 is longer than every series"),
+        ({"window": [4, 0]}, np.ones((1, 10)), "window=0: a length is a number of points"),
+        ({"window": [4, 1.5]}, np.ones((1, 10)), "window=1.5: a length is"),
+        ({"window": []}, np.ones((1, 10)), "window is empty"),
+        ({"window": 0.0}, np.ones((1, 10)), "The 'window' parameter"),
+        ({"window": "period"}, np.ones((1, 10)), "The 'window' parameter"),
+        ({"window": 9}, np.ones((1, 10)), "There is no motif: no two windows of 9 points"),
+        ({"window": 3}, np.full((2, 10), np.nan), "There is no motif"),
+        ({"algorithm": "mk", "n_discords": 1}, np.ones((1, 10)), "algorithm='mk' computes no"),
+        ({"algorithm": "mk", "left_right": True}, np.ones((1, 10)), "algorithm='mk' computes no"),
+        ({}, np.ones((2, 3, 10)), "MotifFinder takes series of one channel; X has 3"),
+        ({}, np.ones(10), "Reshape your data"),
+        ({"engine": "none"}, np.ones((1, 10)), "engine='none' is not known"),
+    ],
+)
+def test_what_is_wrong_is_said(options, X, message):
+    with pytest.raises(ValueError, match=message):
+        MotifFinder(**options).fit(X)
+
+
+def test_what_is_wrong_with_new_points_is_said(rng):
+    model = MotifFinder(5).fit(rng.normal(size=(2, 30)))
+    with pytest.raises(ValueError, match="points has 2 dimensions"):
+        model.update(np.ones((1, 3)))
+    with pytest.raises(ValueError, match="series=2: there are 2 series"):
+        model.update(np.ones(3), 2)
+    with pytest.raises(ValueError, match="above"):
+        model.update([1e300])
+    with pytest.raises(ValueError, match="X has 29 features"):
+        model.transform(rng.normal(size=(2, 29)))
+
+
+def test_a_named_engine_that_is_missing_raises_first():
+    from skts.engines import find_engine
+
+    if find_engine("cupy").available() is None:
+        pytest.skip("cupy runs here")
+    with pytest.raises(EngineNotAvailableError):
+        MotifFinder(engine="cupy").fit("nonsense")
+
+
+def test_missing_values_take_part_in_nothing(rng, fast_engine):
+    x = rng.normal(size=200)
+    x[150:170] = x[30:50]
+    x[80], x[100:103] = np.nan, np.inf
+    model = MotifFinder(20, n_motifs=1, engine=fast_engine).fit(x[np.newaxis])
+    assert model.motifs_[0].positions.tolist()[:2] == [30, 150]
+    holes = np.r_[61:81, 81:103]
+    assert np.isinf(model.profile_[0, holes]).all() and (model.profile_index_[0, holes] == -1).all()
+    assert not np.isin(model.profile_index_[0], holes).any()
+
+
+def test_memory_maps_are_used_where_they_are(rng, tmp_path, fast_engine):
+    x = rng.normal(size=(1, 400))
+    np.save(tmp_path / "x.npy", x)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    model = MotifFinder(20, n_discords=1, engine=fast_engine).fit(mapped)
+    assert np.shares_memory(model._pool.points, mapped)
+    expected = MotifFinder(20, n_discords=1, engine=fast_engine).fit(x)
+    assert not np.shares_memory(expected._pool.points, x)
+    same_fit(model, expected)
+    same_fit(MotifFinder(20, n_discords=1).fit([mapped[0]]), expected)
+    assert_array_equal(model.transform(mapped), expected.transform(x))
+
+
+def test_what_fit_was_given_may_change(rng):
+    x = rng.normal(size=(1, 100))
+    model = MotifFinder(10).fit(x)
+    expected = MotifFinder(10).fit(np.hstack([x, x[:, :9]]))
+    tail = x[0, :9].copy()
+    x[:] = 0
+    same_fit(model.update(tail), expected)
+
+
+def test_threads_budget_and_precision_do_not_matter(rng, fast_engine):
+    x = rng.normal(size=(1, 3000)).cumsum(axis=1)
+    expected = MotifFinder(40, n_discords=2, engine=fast_engine).fit(x)
+    same_fit(MotifFinder(40, n_discords=2, engine=fast_engine, n_jobs=1).fit(x), expected)
+    with config_context(memory="32MiB"):
+        same_fit(MotifFinder(40, n_discords=2, engine=fast_engine).fit(x), expected)
+    exact = MotifFinder(40, n_discords=2, engine=fast_engine, precision="float64").fit(x)
+    same_fit(exact, expected)
+
+
+def test_pipelines_names_and_pickles(rng):
+    X = rng.normal(size=(5, 60))
+    model = MotifFinder(12, n_motifs=2).fit(X)
+    assert model.get_feature_names_out().tolist() == ["motiffinder0", "motiffinder1"]
+    frame = clone(model).set_output(transform="pandas").fit(X).transform(X)
+    assert isinstance(frame, pd.DataFrame)
+    assert frame.columns.tolist() == ["motiffinder0", "motiffinder1"]
+    assert_array_equal(frame.to_numpy(), model.transform(X))
+    copy = pickle.loads(pickle.dumps(model))
+    assert_array_equal(copy.transform(X), model.transform(X))
+    same_fit(copy.update(X[0]), model.update(X[0]))
+    pipeline = make_pipeline(MotifFinder(12, n_motifs=2), StandardScaler())
+    assert pipeline.fit_transform(X).shape == (5, 2)
+
+
+def test_repr_and_docstring_name_every_parameter():
+    assert set(MotifFinder().get_params()) == set(MotifFinder._parameter_constraints)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"window": [1, 0.5]}, {"algorithm": "mk", "n_references": 2}]
+)
+def test_estimator_checks(fast_engine, options):
+    results = check_estimator(MotifFinder(engine=fast_engine, **options), on_skip=None)
+    assert not [result for result in results if result["status"] == "failed"]
+    assert {result["status"] for result in results} <= {"passed", "skipped"}
+    assert len(results) > 40
