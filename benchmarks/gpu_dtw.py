@@ -19,7 +19,7 @@ from statistics import median
 import numpy as np
 
 from benchmarks import _records
-from skts.engines import DTWMatrix, Series, Warping, run
+from skts.engines import DTWMatrix, DTWPath, Series, Warping, run
 from skts.engines._certify import Rescaling, dtw_bound
 
 #: Values of a set of series in a kernel run: a gigabyte on the host in float64.
@@ -268,7 +268,7 @@ def search_rows(rng):
     yield search_row(name, X, queries, slice(None, None, 1000), 1.0, 0.3, window=0.1)
 
 
-def osuleaf_rows():
+def osuleaf_rows(rng):
     """Fit and predict on OSULeaf, or on warped shapes of its size where SKTS_DATA is not set."""
     from skts import DTWNearestNeighbor
     from skts.datasets import make_warped_shapes
@@ -329,6 +329,46 @@ def long_rows(rng):
             }
 
 
+def path_rows(rng):
+    """The best path of one pair of long series, which go in strips."""
+    for n in (10_000, 50_000):
+        x, y = (as_series(np.cumsum(rng.standard_normal((1, n)), axis=1)) for _ in range(2))
+        seconds, found = median_wall(lambda x=x, y=y: run(DTWPath(x, y), engine="cupy"), repeats=2)
+        checked = run(DTWPath(x, y), engine="numba")
+        same = np.array_equal(found.path, checked.path) and found.distance == checked.distance
+        yield {
+            "work": f"best path of one pair, {n:,} x {n:,} points",
+            "value": seconds,
+            "unit": "s",
+            "must": None,
+            "reach": None,
+            "checked": verdict(same, "path and distance as numba's, bit by bit"),
+        }
+
+
+def window_rows(rng):
+    """Leave-one-out errors at 101 windows: each window on its own, against one pass on the CPU."""
+    from skts.datasets import make_warped_shapes
+    from skts.neighbors import dtw_window_search
+
+    X, y = make_warped_shapes(200, 427, random_state=0)
+    seconds, found = median_wall(lambda: dtw_window_search(X, y, engine="cupy"), repeats=2)
+    start = time.perf_counter()
+    checked = dtw_window_search(X, y, engine="numba", n_jobs=1)
+    cpu = time.perf_counter() - start
+    yield {
+        "work": "dtw_window_search, 101 windows, 200 warped shapes of length 427",
+        "value": seconds,
+        "unit": "s",
+        "must": None,
+        "reach": None,
+        "checked": verdict(
+            np.array_equal(found.errors, checked.errors),
+            f"errors as numba's, which took {cpu:.2f} s on 1 thread",
+        ),
+    }
+
+
 def verdict(passed, text):
     """How a check came out: failed ones say so."""
     return text if passed else f"FAILED: {text}"
@@ -361,7 +401,8 @@ def main():
         sys.stdout.flush()
         rows.append(row)
 
-    for row in chain(kernel_rows(rng), search_rows(rng), osuleaf_rows(), long_rows(rng)):
+    parts = (kernel_rows, search_rows, osuleaf_rows, long_rows, path_rows, window_rows)
+    for row in chain.from_iterable(part(rng) for part in parts):
         keep(row)
 
     device, versions = device_and_versions()

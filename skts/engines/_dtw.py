@@ -46,8 +46,9 @@ class DTWReduction(Reduction):
 
     @property
     def cell(self) -> tuple[int, int]:
-        """One row series, the lanes of a group."""
-        return 1, LANES
+        """One series, and the lanes of a group on the other side: the columns, unless too few."""
+        rows, cols = self.shape
+        return (LANES, 1) if cols < min(rows, LANES) else (1, LANES)
 
 
 @dataclass(frozen=True, eq=False)

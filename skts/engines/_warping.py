@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 
 import numpy as np
@@ -77,6 +77,12 @@ class Warping:
     def largest(self) -> bool:
         """Whether the largest cost of a path counts instead of the sum."""
         return self.metric == "dog_keeper"
+
+    @property
+    def flipped(self) -> Warping:
+        """The same distance when the two series change places."""
+        other = {"subsequence": "supersequence", "supersequence": "subsequence"}
+        return replace(self, alignment=other.get(self.alignment, self.alignment))
 
     def radius(self, n: np.ndarray | int, m: np.ndarray | int) -> np.ndarray:
         """Half width of the band for series of n and m points, widened to their difference."""

@@ -167,7 +167,7 @@ def dtw_path(
         Whether both series are matched in full; or `x` to a contiguous part of `y`; or `y` to a
         contiguous part of `x`. The latter two take no window.
     engine : str or None, default None
-        An engine that computes paths; "auto" finds one.
+        "auto", "numba", "cupy" or another registered engine; None takes the configured one.
 
     Returns
     -------

@@ -65,8 +65,7 @@ def dtw_window_search(
     cost : {"squared", "absolute"}, default "squared"
         Cost of matching two points, summed over channels.
     engine : str or None, default None
-        An engine that computes this, as numba does; "auto" finds one. None takes the configured
-        one.
+        "auto", "numba", "cupy" or another registered engine; None takes the configured one.
     n_jobs : int or None, default None
         Threads on the CPU; None is all that Numba was given.
     verbose : int, default 0
@@ -82,8 +81,6 @@ def dtw_window_search(
     ValueError
         If lengths differ, there are fewer than two series, the numbers of series and labels differ,
         or a window or cost is unknown.
-    UnsupportedReductionError
-        If the named engine does not compute this.
 
     See Also
     --------

@@ -224,16 +224,15 @@ def test_engines_agree_with_channels(fast_engine, make_series, channels):
 
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 6), (6, 1), (7, 7), (20, 13), (40, 41)])
 @pytest.mark.parametrize("channels", [1, 2])
-@pytest.mark.parametrize("path_engine", ["numba", "oracle"])
-def test_path(make_series, path_engine, n, m, channels):
+def test_path(make_series, engine, n, m, channels):
     x, y = make_series(1, n, channels), make_series(1, m, channels)
-    path, distance = run(DTWPath(x, y), engine=path_engine)
+    path, distance = run(DTWPath(x, y), engine=engine)
     expected, expected_distance = reference.dtw_path(x.values[0], y.values[0])
     assert_array_equal(path, expected)
     assert distance == expected_distance
 
 
-def test_path_prefers_the_diagonal():
+def test_path_prefers_the_diagonal(engine):
     flat = as_series(np.zeros((1, 5)))
-    path, _ = run(DTWPath(flat, flat), engine="numba")
+    path, _ = run(DTWPath(flat, flat), engine=engine)
     assert_array_equal(path, np.column_stack([np.arange(5)] * 2))

@@ -10,7 +10,16 @@ import pytest
 import reference
 from numpy.testing import assert_array_equal
 
-from skts.engines import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, Series, Warping, run
+from skts.engines import (
+    DTWMatrix,
+    DTWNeighbors,
+    DTWPairs,
+    DTWPath,
+    Series,
+    Warping,
+    find_engine,
+    run,
+)
 from skts.engines.numba import lower_bounds
 
 OPTIONS = [
@@ -61,12 +70,78 @@ def test_matrix_and_neighbors_have_the_bits_of_the_oracle(
 
 @pytest.mark.parametrize("warping", OPTIONS, ids=str)
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 5), (6, 1), (12, 12), (9, 17), (17, 9)])
-def test_path(make_series, warping, n, m):
+def test_path(make_series, engine, warping, n, m):
     x, y = make_series(1, n), make_series(1, m)
-    path, distance = run(DTWPath(x, y, warping), engine="numba")
+    path, distance = run(DTWPath(x, y, warping), engine=engine)
     expected, expected_distance = reference.dtw_path(x.values[0], y.values[0], **asdict(warping))
     assert distance == expected_distance
     assert_array_equal(path, expected)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("warping", OPTIONS, ids=str)
+@pytest.mark.parametrize(
+    ("n", "m", "channels"), [(1030, 1050, 1), (2500, 2400, 1), (3000, 40, 2), (40, 3000, 1)]
+)
+def test_long_paths_on_the_gpu_are_those_of_the_cpu(make_series, warping, n, m, channels):
+    missing = find_engine("cupy").available()
+    if missing is not None:
+        pytest.skip(missing)
+    # whole numbers, so that many steps are equally good
+    x, y = (
+        Series(np.round(side.values), side.lengths)
+        for side in (make_series(1, n, channels), make_series(1, m, channels))
+    )
+    if warping.window is not None and n != m:
+        warping = replace(warping, window=abs(n - m) + 7)
+    path, distance = run(DTWPath(x, y, warping), engine="cupy")
+    expected, expected_distance = run(DTWPath(x, y, warping), engine="numba")
+    assert distance == expected_distance
+    assert_array_equal(path, expected)
+
+
+@pytest.mark.parametrize("warping", OPTIONS, ids=str)
+@pytest.mark.parametrize("n_cols", [1, 3])
+def test_many_rows_against_few_columns(engine, make_series, warping, n_cols):
+    rows, cols = make_series(70, 9, shortest=4), make_series(n_cols, 7, shortest=5)
+    expected = reference.pairwise_dtw(listed(rows), listed(cols), **asdict(warping))
+    assert_array_equal(run(DTWMatrix(rows, cols, warping), engine=engine), expected)
+    excluded = np.arange(70) % 5 if n_cols > 1 else None
+    for precision in ("auto", "float64"):
+        work = DTWNeighbors(rows, cols, 1, excluded, precision, warping)
+        found, nearest = run(work, engine=engine), reference.nearest(expected, 1, excluded)
+        assert_array_equal(found.indices, nearest[1])
+        assert_array_equal(found.distances, nearest[0])
+
+
+@pytest.mark.parametrize("metric", ["dtw", "dog_keeper"])
+@pytest.mark.parametrize(
+    ("n", "m", "channels", "window"),
+    [
+        (1, 1, 1, 0),
+        (5, 3, 2, 2),
+        (40, 40, 1, 3),
+        (103, 101, 3, 0.1),
+        (64, 64, 1, 14),
+        (90, 93, 1, 0.42),
+        (150, 150, 1, 66),
+    ],
+)
+def test_bands_of_equal_lengths(fast_engine, make_series, metric, n, m, channels, window):
+    # all widths of a GPU band, series along either side of a block
+    rows, cols = make_series(3, n, channels), make_series(140, m, channels)
+    for cost in ("squared", "absolute"):
+        warping = Warping(metric, cost, window)
+        few = listed(cols.take(slice(4)))
+        expected = reference.pairwise_dtw(listed(rows), few, **asdict(warping))
+        found = run(DTWMatrix(rows, cols.take(slice(4)), warping), engine=fast_engine)
+        assert_array_equal(found, expected)
+        whole = run(DTWMatrix(rows, cols, warping), engine=fast_engine)
+        assert_array_equal(whole[:, :4], expected)
+        flipped = run(DTWMatrix(cols, rows, warping), engine=fast_engine)
+        assert_array_equal(flipped, whole.T)
+        nearest = run(DTWNeighbors(rows, cols, 2, warping=warping), engine=fast_engine)
+        assert_array_equal(nearest.distances, np.sort(whole, axis=1)[:, :2])
 
 
 @pytest.mark.parametrize("warping", OPTIONS, ids=str)

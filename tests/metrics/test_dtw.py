@@ -12,8 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skts import config_context
 from skts.base import check_series
-from skts.engines import DTWMatrix, DTWPath, find_engine
-from skts.exceptions import MemoryBudgetError, UnsupportedReductionError
+from skts.engines import DTWMatrix, find_engine
+from skts.exceptions import MemoryBudgetError
 from skts.metrics import dtw, dtw_path, pairwise_dtw
 
 
@@ -106,21 +106,6 @@ def test_auto_finds_an_engine_with_paths(rng):
     expected = dtw_path(x, y, engine="numba")
     assert_array_equal(path, expected[0])
     assert distance == expected[1]
-
-
-def test_the_gpu_engine_says_that_it_has_no_paths():
-    series = check_series([[0, 1]])
-    reason = find_engine("cupy").supports(DTWPath(series, series))
-    assert reason == "engine='cupy' does not compute DTWPath."
-
-
-@pytest.mark.gpu
-def test_paths_on_the_gpu_are_refused():
-    missing = find_engine("cupy").available()
-    if missing is not None:
-        pytest.skip(missing)
-    with pytest.raises(UnsupportedReductionError, match="'cupy' does not compute DTWPath"):
-        dtw_path([0, 1], [1, 0], engine="cupy")
 
 
 # Whole numbers make ties; the others make rounding.

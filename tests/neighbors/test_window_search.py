@@ -12,8 +12,8 @@ from numpy.testing import assert_array_equal
 from skts import DTWNearestNeighbor, config_context
 from skts.base import check_series
 from skts.datasets import load_gunpoint, make_cylinder_bell_funnel
-from skts.engines import DTWWindowSearch, Tile, find_engine, get_engine, run
-from skts.exceptions import MemoryBudgetError, UnsupportedReductionError
+from skts.engines import DTWWindowSearch, Tile, find_engine, run
+from skts.exceptions import MemoryBudgetError
 from skts.neighbors import dtw_window_search
 
 
@@ -50,35 +50,35 @@ DATA = {
 
 @pytest.mark.parametrize("cost", ["squared", "absolute"])
 @pytest.mark.parametrize("kind", DATA)
-def test_neighbors_at_every_window(rng, kind, cost):
+def test_neighbors_at_every_window(fast_engine, rng, kind, cost):
     for _ in range(4):
         X = DATA[kind](rng)
         radii = np.arange(X.shape[-1])[::-1].copy()
-        found = run(reduction(X, radii, cost == "squared"), engine="numba")
+        found = run(reduction(X, radii, cost == "squared"), engine=fast_engine)
         assert found.dtype == np.int64
         brute = neighbors(X, radii, cost=cost, precision="float64", engine="numba")
         assert_array_equal(found, brute)
 
 
 @pytest.mark.parametrize("kind", ["walks", "ties", "channels"])
-def test_oracle_agrees(rng, kind):
+def test_oracle_agrees(fast_engine, rng, kind):
     X = DATA[kind](rng)[:8]
     work = reduction(X, [8, 5, 2, 1, 0])
-    assert_array_equal(run(work, engine="numba"), run(work, engine="oracle"))
+    assert_array_equal(run(work, engine=fast_engine), run(work, engine="oracle"))
 
 
-def test_equal_roots_tie(rng):
+def test_equal_roots_tie(engine):
     # costs that differ in the last bit have the same root: the lower index is nearest
     step = np.nextafter(1.0, 2.0)
     X = np.array([[0.0, 0.0], [step, 1.0], [1.0, 1.0]])
     assert reference.dtw(X[0], X[1]) == reference.dtw(X[0], X[2])
     assert (X[1] ** 2).sum() > (X[2] ** 2).sum()
-    assert_array_equal(run(reduction(X, [1, 0]), engine="numba")[0], [1, 1])
+    assert_array_equal(run(reduction(X, [1, 0]), engine=engine)[0], [1, 1])
 
 
-def test_errors_of_all_fractions():
+def test_errors_of_all_fractions(fast_engine):
     X, y = make_cylinder_bell_funnel(30, 64, random_state=0)
-    search = dtw_window_search(X, y, engine="numba")
+    search = dtw_window_search(X, y, engine=fast_engine)
     errors = []
     for window in np.arange(101) / 100:
         model = DTWNearestNeighbor(window=float(window), engine="numba").fit(X, y)
@@ -108,33 +108,21 @@ def test_given_windows(rng):
     assert_array_equal(fractions.fractions, [0.1, 0.0, 1.0])
 
 
-def test_threads_and_parts_change_nothing(rng):
+def test_threads_and_parts_change_nothing(fast_engine, rng):
     X = rng.normal(size=(40, 25)).cumsum(axis=1)
     y = rng.integers(0, 3, 40)
-    whole, threads = (dtw_window_search(X, y, engine="numba", n_jobs=n) for n in (1, 2))
+    whole, threads = (dtw_window_search(X, y, engine=fast_engine, n_jobs=n) for n in (1, 2))
     assert_array_equal(whole.errors, threads.errors)
     work = reduction(X, np.arange(25)[::-1].copy())
-    answer = run(work, engine="numba", n_jobs=1)
+    answer = run(work, engine=fast_engine, n_jobs=1)
     part = work.part(Tile(11, 30, 0, 1))
-    assert_array_equal(run(part, engine="numba"), answer[11:30])
-    numba = find_engine("numba")
+    assert_array_equal(run(part, engine=fast_engine), answer[11:30])
+    engine = find_engine(fast_engine)
     single = [
-        numba.compute(work, Tile(row, row + 1, 0, 1), np.zeros(1, np.uint8))[0] for row in range(40)
+        engine.compute(work, Tile(row, row + 1, 0, 1), np.zeros(1, np.uint8))[0]
+        for row in range(40)
     ]
     assert_array_equal(single, answer)
-
-
-def test_other_engines(monkeypatch):
-    work = reduction(np.arange(12.0).reshape(3, 4), [1])
-    cupy = find_engine("cupy")
-    assert cupy.supports(work) == "engine='cupy' does not compute DTWWindowSearch."
-    # a GPU is there, and all work is large enough for it
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
-    monkeypatch.setattr(type(cupy), "available", lambda self: None)
-    monkeypatch.setattr(type(cupy), "crossover", 0)
-    assert get_engine("auto", work).name == "numba"
-    with pytest.raises(UnsupportedReductionError, match="does not compute DTWWindowSearch"):
-        dtw_window_search([[0, 1], [1, 0]], [0, 1], engine="cupy")
 
 
 def test_memory_budget():

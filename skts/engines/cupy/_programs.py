@@ -10,15 +10,21 @@ from itertools import product
 from typing import ClassVar, NamedTuple
 
 from .._warping import Warping
+from .join_programs import all_join_kernels
+from .sbd_programs import kernels as shape_kernels
 
 __all__ = [
     "KERNELS",
     "OPTIONS",
+    "PATH_KERNELS",
     "SEARCH_KERNELS",
+    "STRIP",
     "BandKernel",
     "DTWKernel",
+    "NarrowKernel",
     "all_kernels",
     "choose_dtw",
+    "choose_narrow",
     "source",
 ]
 
@@ -28,6 +34,11 @@ KERNELS = files(__package__) / "kernels"
 OPTIONS = ("-std=c++17", f"-I{KERNELS}")
 #: Kernels of ``shortlist.cu``.
 SEARCH_KERNELS = ("rescale", "shortlist<float>", "shortlist<double>")
+#: Lanes that keep a large GPU busy.
+LANES_IN_FLIGHT = 2**15
+#: Kernels of ``path.cu``, and the rows of a strip there.
+PATH_KERNELS = ("strip", "walk")
+STRIP = 1024
 
 
 def source(name: str) -> str:
@@ -120,6 +131,36 @@ class BandKernel(NamedTuple):
         return f"band<{self.type}, {self.columns}, {self.channels}, {flags}>"
 
 
+class NarrowKernel(NamedTuple):
+    """An instance of the kernel of ``narrow.cu``, whose threads own whole bands.
+
+    Attributes
+    ----------
+    type : {"float", "double"}
+        Type of all values.
+    offsets : int
+        Offsets of a thread, K.
+    channels : int
+        Channels, C.
+    squared, largest : bool
+        Cost and how costs join, as `Warping` has them.
+    """
+
+    type: str
+    offsets: int
+    channels: int
+    squared: bool
+    largest: bool
+
+    file: ClassVar[str] = "narrow.cu"
+
+    @property
+    def name(self) -> str:
+        """The C++ name of the instance."""
+        flags = f"{self.squared}, {self.largest}".lower()
+        return f"narrow<{self.type}, {self.offsets}, {self.channels}, {flags}>"
+
+
 def column_counts(type: str, channels: int) -> list[int]:
     """Columns per lane that are compiled: multiples of 4 that leave every lane its registers."""
     words = 1 if type == "float" else 2
@@ -134,20 +175,64 @@ def offset_counts(type: str, channels: int) -> list[int]:
     return list(range(2, most + 1, 2))
 
 
+def narrow_counts(type: str, channels: int) -> list[int]:
+    """Offsets of a thread that are compiled: those of a band, or 2, 4 or 6 more.
+
+    Beyond 77 (float, one channel) some points are kept in memory, which still is twice as
+    fast as other kernels up to 133.
+    """
+    words = 1 if type == "float" else 2
+    return list(range(5, 270 // (words * (channels + 1)) + 1, 8))
+
+
+def choose_narrow(
+    type: str, channels: int, n: int, m: int, warping: Warping
+) -> NarrowKernel | None:
+    """Choose an instance for rows of n and columns of m points, None where another kernel is due.
+
+    Parameters
+    ----------
+    type : {"float", "double"}
+        Type of all values.
+    channels, n, m : int
+        Channels, and points of every row and column series.
+    warping : Warping
+        Options of the distance.
+
+    Returns
+    -------
+    NarrowKernel or None
+        The instance; None without a band, and where the band is as wide as the matrix or too
+        wide for a thread.
+    """
+    offsets = 2 * int(warping.radius(n, m)) + 1
+    fitting = [k for k in narrow_counts(type, channels) if k >= offsets]
+    if warping.window is None or not fitting or offsets > 1.5 * max(n, m):
+        return None
+    return NarrowKernel(type, fitting[0], channels, warping.squared, warping.largest)
+
+
 def rows_in_flight(columns: int) -> int:
     """Rows that a lane works on at once: with few columns a second one only adds to the skew."""
     return 1 if columns <= 16 else 2
 
 
 def choose_dtw(
-    type: str, channels: int, n: int, m: int, warping: Warping, reach: int
+    type: str,
+    channels: int,
+    n: int,
+    m: int,
+    warping: Warping,
+    reach: int,
+    n_pairs: int = 2**31,
 ) -> tuple[DTWKernel | BandKernel, float]:
     """Choose kernel, columns per lane and lanes per pair for n rows and m columns.
 
     A pair costs (lanes) x (rows, with those of the skew) x (columns + overhead of a row). Overheads
     are in cells and fit what an H200 does: 3 for shuffle, loop and addresses, up to 8 more in small
     groups, whose lanes read many lines of memory at once; the most columns leave too few warps, and
-    the edges of strips cost a twelfth. Masks of a band double the price of a cell.
+    the edges of strips cost a twelfth. Masks of a band double the price of a cell. Pairs too few to
+    fill the device are given more lanes.
 
     Parameters
     ----------
@@ -159,13 +244,15 @@ def choose_dtw(
         Options of the distance; no "supersequence", which is a subsequence of swapped sides.
     reach : int
         Half width of the widest band.
+    n_pairs : int, default 2**31
+        Pairs of a launch.
 
     Returns
     -------
     kernel : DTWKernel or BandKernel
         The cheapest.
     price : float
-        What a pair costs.
+        What a pair costs, on the lanes that work on it at a time.
     """
     band = warping.window is not None and reach < max(n, m) - 1
     options = warping.squared, warping.largest
@@ -175,10 +262,14 @@ def choose_dtw(
         slower = 1 + 0.12 * (columns > 48) + 0.08 * (strips > 1) + 0.9 * band
         rows = min(n, group * columns + 2 * reach) if band else n
         steps = rows + rows_in_flight(columns) * (group - 1)
-        return strips * group * steps * (columns + 3 + 8 / group) * slower
+        return strips * alone(group) * steps * (columns + 3 + 8 / group) * slower
 
     def band_cost(group: int, offsets: int) -> float:
-        return group * (n + offsets + group / 2) * (1.4 * offsets + 6 + 8 / group)
+        return alone(group) * (n + offsets + group / 2) * (1.4 * offsets + 6 + 8 / group)
+
+    def alone(group: int) -> float:
+        # of the lanes of a pair, those that others could have had
+        return group / min(1.0, n_pairs * group / LANES_IN_FLIGHT)
 
     counts = column_counts(type, channels)
     shapes = [(32, k) for k in counts if k <= 48 or 32 * k >= m]
@@ -205,7 +296,7 @@ def all_kernels() -> dict[str, list[str]]:
     Of the many instances of ``dtw.cu``, which are compiled when they are first needed, all widths
     with the default options, and all options with two widths.
     """
-    names: dict[str, set[str]] = {"dtw.cu": set(), "band.cu": set()}
+    names: dict[str, set[str]] = {"dtw.cu": set(), "band.cu": set(), "narrow.cu": set()}
     flags = [(True, False), (False, False), (True, True), (False, True)]
     for type, channels in product(("float", "double"), (1, 3)):
         for columns in column_counts(type, channels):
@@ -220,4 +311,9 @@ def all_kernels() -> dict[str, list[str]]:
         for offsets in offset_counts(type, channels):
             for options in flags if offsets == 4 else flags[:1]:
                 names["band.cu"].add(BandKernel(type, offsets, channels, *options, 32).name)
-    return {"shortlist.cu": list(SEARCH_KERNELS)} | {f: sorted(n) for f, n in names.items()}
+        for offsets in narrow_counts(type, channels):
+            for options in flags if offsets == 5 else flags[:1]:
+                names["narrow.cu"].add(NarrowKernel(type, offsets, channels, *options).name)
+    fixed = {"shortlist.cu": list(SEARCH_KERNELS), "path.cu": list(PATH_KERNELS)}
+    fixed |= shape_kernels() | all_join_kernels()
+    return fixed | {f: sorted(n) for f, n in names.items()}

@@ -12,7 +12,17 @@ import numpy as np
 from .._certify import Bound, Rescaling, Shortlist, survivor_cap
 from .._series import Series
 from .._warping import Warping
-from ._programs import OPTIONS, SEARCH_KERNELS, BandKernel, DTWKernel, choose_dtw, source
+from ._programs import (
+    OPTIONS,
+    SEARCH_KERNELS,
+    BandKernel,
+    DTWKernel,
+    NarrowKernel,
+    choose_dtw,
+    choose_narrow,
+    narrow_counts,
+    source,
+)
 
 __all__ = ["DeviceSeries", "distances", "rescale", "shortlist", "upload"]
 
@@ -47,6 +57,8 @@ class DeviceSeries(NamedTuple):
         Length of each series.
     shape : tuple of int
         Series, channels, stride; the stride is a multiple of 4.
+    length : int
+        Points of every series, 0 where they differ.
     error : float
         Largest rounding error of the values.
     """
@@ -54,6 +66,7 @@ class DeviceSeries(NamedTuple):
     buffer: cp.ndarray
     lengths: cp.ndarray
     shape: tuple[int, int, int]
+    length: int
     error: float = 0.0
 
     @property
@@ -82,7 +95,9 @@ def upload(series: Series) -> DeviceSeries:
     if width != n_timepoints:
         values = np.pad(values, ((0, 0), (0, 0), (0, width - n_timepoints)))
     buffer[PAD : buffer.size - PAD].set(np.ascontiguousarray(values).ravel())
-    return DeviceSeries(buffer, cp.asarray(series.lengths.astype(np.int32)), shape)
+    lengths = series.lengths.astype(np.int32)
+    length = int(lengths[0]) if np.all(lengths == lengths[0]) else 0
+    return DeviceSeries(buffer, cp.asarray(lengths), shape, length)
 
 
 def rescale(series: DeviceSeries, rescaling: Rescaling) -> DeviceSeries:
@@ -105,7 +120,7 @@ def rescale(series: DeviceSeries, rescaling: Rescaling) -> DeviceSeries:
         ),
     )
     largest = float(error.get().view(np.float32)[0])
-    return DeviceSeries(buffer, series.lengths, series.shape, largest)
+    return series._replace(buffer=buffer, error=largest)
 
 
 def groups_in_flight(kernel: DTWKernel | BandKernel, n_pairs: int, n_rows: int, budget: int) -> int:
@@ -117,6 +132,17 @@ def groups_in_flight(kernel: DTWKernel | BandKernel, n_pairs: int, n_rows: int, 
         edge_bytes = (8 if kernel.type == "double" else 4) * per_block * edge_length(n_rows)
         blocks = min(blocks, multiprocessors * 8, max(1, budget // edge_bytes))
     return blocks * per_block
+
+
+def bands_shape(n: int, n_cols: int, offsets: int) -> tuple[int, int]:
+    """Points and series of the transposed columns of `_in_bands`, with what surrounds them."""
+    return n + offsets + 8, -(-n_cols // THREADS) * THREADS
+
+
+def bands_bytes(n: int, n_channels: int, n_cols: int) -> int:
+    """Bytes that these take at most."""
+    height, pitch = bands_shape(n, n_cols, max(narrow_counts("float", n_channels), default=0))
+    return 8 * n_channels * height * pitch
 
 
 def edge_length(n_rows: int) -> int:
@@ -162,16 +188,21 @@ def distances(
     dtype = rows.buffer.dtype
     n_rows, n_channels, n = rows.shape
     n_cols, _, m = cols.shape
+    type = "float" if dtype == np.float32 else "double"
+    if rows.length and cols.length and pairs is None and kernel is None:
+        narrow = choose_narrow(type, n_channels, rows.length, cols.length, warping)
+        if narrow is not None:
+            return _in_bands(rows, cols, narrow, warping, root=root)
     swap = warping.alignment == "supersequence"
     if swap:
         # the part of x that matches y is the part of the second series when the sides are swapped
         warping = replace(warping, alignment="subsequence")
     elif kernel is None:
-        name = "float" if dtype == np.float32 else "double"
-        kernel, price = choose_dtw(name, n_channels, n, m, warping, reach)
+        n_pairs = n_rows * n_cols if pairs is None else len(pairs)
+        kernel, price = choose_dtw(type, n_channels, n, m, warping, reach, n_pairs)
         if warping.alignment == "global":
             # either side may lie in the registers, as long series against short ones show
-            other, other_price = choose_dtw(name, n_channels, m, n, warping, reach)
+            other, other_price = choose_dtw(type, n_channels, m, n, warping, reach, n_pairs)
             swap = other_price < 0.9 * price
             kernel = other if swap else kernel
     if swap:
@@ -205,6 +236,47 @@ def distances(
             np.int32(-1 if fraction or warping.window is None else warping.window),
             np.float64(warping.window if fraction else 0.0),
             np.int32(root and warping.squared),
+            out,
+        ),
+    )
+    return out
+
+
+def _in_bands(
+    rows: DeviceSeries, cols: DeviceSeries, kernel: NarrowKernel, warping: Warping, *, root: bool
+) -> cp.ndarray:
+    """All pairs of two sets, each of one length, by threads that own whole bands."""
+    out = cp.empty((rows.shape[0], cols.shape[0]), rows.buffer.dtype)
+    strides = out.shape[1], 1
+    # the side that fills blocks better goes along the threads
+    blocks = [-(-side.shape[0] // THREADS) for side in (rows, cols)]
+    if blocks[0] * cols.shape[0] < blocks[1] * rows.shape[0]:
+        rows, cols, strides = cols, rows, strides[::-1]
+    n_rows, n_channels, width = rows.shape
+    n_cols = cols.shape[0]
+    n, m = rows.length, cols.length
+    reach = int(warping.radius(n, m))
+    height, pitch = bands_shape(n, n_cols, kernel.offsets)
+    points = cols.values.reshape(cols.shape)[:, :, :m].transpose(1, 2, 0)
+    bands = cp.full((n_channels, height, pitch), np.inf, out.dtype)
+    bands[:, reach : reach + m, :n_cols] = points[:, : height - reach]
+    _dtw_kernel(kernel.file, kernel.name)(
+        (pitch // THREADS, min(n_rows, 65535)),
+        (THREADS,),
+        (
+            rows.values,
+            np.int32(n_rows),
+            np.int32(n),
+            np.int32(width),
+            bands,
+            np.int32(n_cols),
+            np.int32(height),
+            np.int32(pitch),
+            np.int32(reach),
+            np.int32(m - n + reach),
+            np.int32(root and warping.squared),
+            np.int64(strides[0]),
+            np.int64(strides[1]),
             out,
         ),
     )

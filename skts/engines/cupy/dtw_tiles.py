@@ -5,15 +5,18 @@ CuPy is imported by the methods, so that the engine can be asked whether it is t
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._certify import Bound, Shortlist
-from .._dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWReduction
+from .._dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, DTWReduction, WarpingPath
 from .._memory import PreparedStore
 from .._reductions import Tile
 from .._series import Series
+from .._warping import Warping
+from .._window_search import DTWWindowSearch
 
 if TYPE_CHECKING:
     from .dtw import DeviceSeries
@@ -28,7 +31,7 @@ class DTWTiles:
 
     def _dtw_bytes(self, reduction: DTWReduction, rows: int, cols: int) -> tuple[int, int]:
         """Bytes on each device for a tile of this shape."""
-        from .dtw import device_bytes, edge_length
+        from .dtw import bands_bytes, device_bytes, edge_length
 
         left, right = reduction.sides
         matrix = 16 * rows * cols
@@ -41,7 +44,28 @@ class DTWTiles:
             device_bytes(min(count, len(side)), side.n_channels, side.n_timepoints)
             for count, side in ((rows, left), (cols, right))
         )
+        if reduction.warping.window is not None:
+            longest = max(left.n_timepoints, right.n_timepoints)
+            series += bands_bytes(longest, left.n_channels, max(rows, cols))
         return 0, series + matrix + 64 * 8 * edge_length(left.n_timepoints)
+
+    def dtw_path_bytes(self, reduction: DTWPath, rows: int, cols: int) -> tuple[int, int]:
+        """Bytes held for a path."""
+        from .dtw import device_bytes
+        from .warping_path import path_bytes
+
+        n, m = (side.n_timepoints for side in reduction.sides)
+        channels = reduction.x.n_channels
+        series = device_bytes(1, channels, n) + device_bytes(1, channels, m)
+        return 0, series + path_bytes(n, m)
+
+    def dtw_window_search_bytes(
+        self, reduction: DTWWindowSearch, rows: int, cols: int
+    ) -> tuple[int, int]:
+        """Bytes held for some queries at every radius, one radius at a time."""
+        search = self._search_of(reduction, Tile(0, rows, 0, 1))
+        shared, each = self._dtw_bytes(search, rows, len(reduction.candidates))
+        return shared, each + 8 * rows * reduction.radii.size
 
     dtw_matrix_bytes = dtw_neighbors_bytes = dtw_pairs_bytes = _dtw_bytes
 
@@ -89,6 +113,49 @@ class DTWTiles:
         left, right = (self._on_device(side, 0, len(side)) for side in part.sides)
         return self._distances(part, left, right, root=True, pairs=pairs).get()
 
+    def dtw_path(self, reduction: DTWPath, tile: Tile, cancel: np.ndarray) -> WarpingPath:
+        """A best path."""
+        from . import dtw, warping_path
+
+        x, y = (dtw.upload(_unpadded(side)) for side in reduction.sides)
+        path, cost = warping_path.path(x, y, reduction.warping, cancel)
+        return WarpingPath(path, float(reduction.warping.distance(cost)))
+
+    def dtw_window_search(
+        self, reduction: DTWWindowSearch, tile: Tile, cancel: np.ndarray
+    ) -> np.ndarray:
+        """Nearest candidates of some queries, at one radius after the other."""
+        found = np.zeros((tile.shape[0], reduction.radii.size), np.int64)
+        search = self._search_of(reduction, tile)
+        for index, radius in enumerate(reduction.radii):
+            if cancel[0]:
+                break
+            warping = replace(search.warping, window=int(radius))
+            found[:, index] = self._nearest(replace(search, warping=warping), cancel)
+        return found
+
+    def _search_of(self, reduction: DTWWindowSearch, tile: Tile) -> DTWNeighbors:
+        """Return the search of a tile, at the widest radius."""
+        cost = "squared" if reduction.squared else "absolute"
+        return DTWNeighbors(
+            reduction.queries.take(tile.rows),
+            reduction.candidates,
+            1,
+            reduction.excluded[tile.rows],
+            warping=Warping(cost=cost, window=int(reduction.radii[0])),
+        )
+
+    def _nearest(self, search: DTWNeighbors, cancel: np.ndarray) -> np.ndarray:
+        """The nearest candidate of each query, certified."""
+
+        def whole(work: DTWReduction) -> Any:
+            """Compute some work as one tile."""
+            tile, total = Tile(0, work.shape[0], 0, work.shape[1]), work.start()
+            work.merge(total, tile, getattr(self, work.method)(work, tile, cancel))
+            return work.finish(total, whole)
+
+        return whole(search).indices[:, 0]
+
     def _distances(
         self,
         reduction: DTWMatrix | DTWNeighbors | DTWPairs,
@@ -129,3 +196,8 @@ class DTWTiles:
 
         key = ("series", cupy.cuda.Device().id, rescaling, start, stop)
         return self.prepared.get(series.values, key, build)
+
+
+def _unpadded(series: Series) -> Series:
+    """The one series of a set, without what lies beyond its end."""
+    return Series(series.values[:, :, : series.lengths[0]], series.lengths)

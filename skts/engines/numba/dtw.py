@@ -30,6 +30,7 @@ __all__ = [
     "pairs",
     "path",
     "path_bytes",
+    "rows_in_lanes",
     "single",
     "sweep_bytes",
 ]
@@ -50,6 +51,12 @@ def _lanes_of(packed):
     if packed.dtype == types.float32:
         return lambda packed: 64
     return lambda packed: 32
+
+
+def rows_in_lanes(n_rows: int, n_cols: int, dtype: type) -> bool:
+    """Whether the row series of a block fill lanes better than its column series do."""
+    lanes = LANES[dtype]
+    return -(-n_rows // lanes) * n_cols < -(-n_cols // lanes) * n_rows
 
 
 def pack(values: np.ndarray, lengths: np.ndarray, lanes: int) -> tuple[np.ndarray, np.ndarray]:

@@ -34,9 +34,11 @@ class DTWTiles:
         sweep = dtw.sweep_bytes(rows * cols, n)
         if isinstance(reduction, DTWPairs) or rows * cols == 1:
             return 0, 16 * rows * (channels * (n + m) + 2) + sweep
+        if dtw.rows_in_lanes(rows, cols, np.float64) or dtw.rows_in_lanes(rows, cols, np.float32):
+            sweep = max(sweep, dtw.sweep_bytes(rows * cols, m))
         # float64 lanes, or lanes, rows and envelopes in float32
         packed = 16 * (-(-cols // 64) * 64) * channels * m
-        return packed, 8 * rows * channels * n + 40 * rows * cols + sweep
+        return packed, 16 * (-(-rows // 64) * 64) * channels * n + 40 * rows * cols + sweep
 
     dtw_matrix_bytes = dtw_neighbors_bytes = dtw_pairs_bytes = dtw_path_bytes = _dtw_bytes
 
@@ -49,30 +51,48 @@ class DTWTiles:
 
     def dtw_neighbors(self, reduction: DTWNeighbors, tile: Tile, cancel: np.ndarray) -> Shortlist:
         """Survivors of a tile."""
-        warping = reduction.warping
-        queries = reduction.queries.take(tile.rows)
-        rows, scale, bound = queries.values, 1.0, Bound()
         excluded = None if reduction.excluded is None else reduction.excluded[tile.rows] - tile.col
+        if self._worth_bounding(reduction, tile):
+            found = self._cascade(reduction, tile, excluded, cancel)
+            if found is not None:
+                return found
+        scale, bound = 1.0, Bound()
+        costs, error = self._costs(reduction, tile, cancel)
         if reduction.single:
-            rescaling = reduction.rescaling
-            packed, lengths, error = self._packed(reduction.candidates, tile, np.float32, rescaling)
-            rows, row_error = rescaling.apply(rows)
-            scale, bound = reduction.scale_and_bound(row_error + error)
-            if self._worth_bounding(reduction, tile) and bound.shrink > 0:
-                prepared = packed, *self._enveloped(reduction, tile)
-                return self._cascade(reduction, rows, prepared, excluded, bound, cancel)
-        else:
-            packed, lengths, _ = self._packed(reduction.candidates, tile, np.float64)
-        costs = dtw.block(rows, queries.lengths, packed, lengths, warping, cancel)
-        estimates = warping.distance(costs[:, : tile.shape[1]]) / scale
+            scale, bound = reduction.scale_and_bound(error)
+        estimates = reduction.warping.distance(costs) / scale
         return shortlist(estimates, reduction.n_neighbors, bound, excluded)
+
+    def _costs(
+        self, reduction: DTWMatrix | DTWNeighbors, tile: Tile, cancel: np.ndarray
+    ) -> tuple[np.ndarray, float]:
+        """Accumulated costs of a tile, and the rounding error of the points of both sides."""
+        single = isinstance(reduction, DTWNeighbors) and reduction.single
+        dtype, rescaling = np.float64, None
+        if single:
+            dtype, rescaling = np.float32, reduction.rescaling
+        warping, (left, right) = reduction.warping, reduction.sides
+        rows, cols = left, right
+        row_slice, col_slice = tile.rows, tile.cols
+        flip = dtw.rows_in_lanes(*tile.shape, dtype)
+        if flip:
+            warping, rows, cols = warping.flipped, right, left
+            row_slice, col_slice = col_slice, row_slice
+        packed, lengths, error = self._packed(cols, col_slice, dtype, rescaling)
+        values, row_error = rows.values[row_slice], 0.0
+        if single:
+            values, row_error = rescaling.apply(values)
+        costs = dtw.block(values, rows.lengths[row_slice], packed, lengths, warping, cancel)
+        costs = costs[:, : col_slice.stop - col_slice.start]
+        return costs.T if flip else costs, row_error + error
 
     def _worth_bounding(self, reduction: DTWNeighbors, tile: Tile) -> bool:
         """Whether bounds may spare work: a band, one length, more candidates than neighbours."""
         queries, candidates = reduction.sides
         n = queries.n_timepoints
         return (
-            reduction.warping.window is not None
+            reduction.single
+            and reduction.warping.window is not None
             and n == candidates.n_timepoints
             and queries.equal_length
             and candidates.equal_length
@@ -83,16 +103,19 @@ class DTWTiles:
     def _cascade(
         self,
         reduction: DTWNeighbors,
-        rows: np.ndarray,
-        prepared: tuple[np.ndarray, ...],
+        tile: Tile,
         excluded: np.ndarray | None,
-        bound: Bound,
         cancel: np.ndarray,
-    ) -> Shortlist:
-        """Survivors of a tile, most candidates ruled out by their bounds."""
-        warping, k = reduction.warping, reduction.n_neighbors
+    ) -> Shortlist | None:
+        """Survivors of a tile, most candidates ruled out by their bounds; None for want of one."""
+        warping, k, rescaling = reduction.warping, reduction.n_neighbors, reduction.rescaling
+        packed, _, error = self._packed(reduction.candidates, tile.cols, np.float32, rescaling)
+        rows, row_error = rescaling.apply(reduction.queries.values[tile.rows])
+        scale, bound = reduction.scale_and_bound(row_error + error)
+        if bound.shrink == 0:
+            return None
+        prepared = packed, *self._enveloped(reduction, tile)
         n_rows, n_channels, n = rows.shape
-        scale = reduction.rescaling.scale
         flags = dtw.Flags.of(warping, n_channels)
         n_candidates = len(prepared[1])
         found, costs = np.empty(n_candidates, np.int64), np.empty(n_candidates, np.float32)
@@ -123,10 +146,7 @@ class DTWTiles:
         if n_rows * n_cols == 1:
             pair = np.array([[tile.row, tile.col]])
             return self._certified(reduction, pair, cancel).reshape(1, 1)
-        rows = reduction.rows.take(tile.rows)
-        packed, lengths, _ = self._packed(reduction.cols, tile, np.float64)
-        costs = dtw.block(rows.values, rows.lengths, packed, lengths, reduction.warping, cancel)
-        return reduction.warping.distance(costs[:, :n_cols])
+        return reduction.warping.distance(self._costs(reduction, tile, cancel)[0])
 
     def dtw_pairs(self, reduction: DTWPairs, tile: Tile, cancel: np.ndarray) -> np.ndarray:
         """Certified distances of some pairs."""
@@ -175,17 +195,17 @@ class DTWTiles:
             costs[position] = dtw.single(_unpadded(left, i), _unpadded(right, j), warping, cancel)
         return warping.distance(costs)
 
-    def _packed(self, series: Series, tile: Tile, dtype: type, rescaling: Any = None) -> tuple:
-        """Lanes of the column series of a tile, and the rounding error of their points."""
+    def _packed(self, series: Series, part: slice, dtype: type, rescaling: Any = None) -> tuple:
+        """Lanes of some series, and the rounding error of their points."""
 
         def build() -> tuple[tuple[np.ndarray, np.ndarray, float], int]:
-            values, error = series.values[tile.cols], 0.0
+            values, error = series.values[part], 0.0
             if rescaling is not None:
                 values, error = rescaling.apply(values)
-            packed, lengths = dtw.pack(values, series.lengths[tile.cols], dtw.LANES[dtype])
+            packed, lengths = dtw.pack(values, series.lengths[part], dtw.LANES[dtype])
             return (packed, lengths, error), packed.nbytes
 
-        key = ("lanes", dtype, rescaling, tile.col, tile.col_stop)
+        key = ("lanes", dtype, rescaling, part.start, part.stop)
         return self.prepared.get(series.values, key, build)
 
     def _enveloped(self, reduction: DTWNeighbors, tile: Tile) -> tuple[np.ndarray, ...]:
