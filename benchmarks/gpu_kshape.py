@@ -224,7 +224,7 @@ def device_times(engine, shapes, n_clusters, assigned, centers):
     target_spectra = sbd.spectra(targets, paired=False)
     values = engine._sbd_series(shapes, 0, n).values
     labels, shifts = (cupy.asarray(a) for a in (assigned.labels, assigned.shifts))
-    members = sbd.sort(labels, shifts, n_clusters)
+    members = sbd.sort(labels, shifts, n_clusters, slice(0, n_clusters))
     products = sbd._Products(values, members)
     vectors = cupy.random.standard_normal((n_clusters, 2, products.size))
     out = cupy.empty_like(vectors)
@@ -234,7 +234,7 @@ def device_times(engine, shapes, n_clusters, assigned, centers):
         return float(np.median(times)) * 1e3
 
     found = {
-        "sort": milliseconds(lambda: sbd.sort(labels, shifts, n_clusters)),
+        "sort": milliseconds(lambda: sbd.sort(labels, shifts, n_clusters, slice(0, n_clusters))),
         "correlate": milliseconds(
             lambda: sbd.distances(
                 spectra, norms, target_spectra, targets.norms, shapes.n_timepoints

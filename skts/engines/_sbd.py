@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -202,6 +202,10 @@ class SBDReduction(Reduction):
         n = 2 * self.series.n_timepoints
         return n * (self.series.n_channels + max(1, n.bit_length()))
 
+    def work(self, tile: Tile) -> int:
+        """Steps that run without a look at the interpreter: those of one cell."""
+        return min(tile.shape[0], self.cell_rows) * tile.shape[1] * self.step_work
+
     @property
     def cell_rows(self) -> int:
         """Series of a grid cell, an even number."""
@@ -338,6 +342,10 @@ class SBDCenters(Reduction):
         """One cluster."""
         return 1, 1
 
+    def work(self, tile: Tile) -> int:
+        """Steps that run without a look at the interpreter: one product."""
+        return 4 * self.series.values.size // self.n_clusters
+
     @cached_property
     def groups(self) -> tuple[np.ndarray, np.ndarray]:
         """Indices of the series in the order of their clusters, and where each cluster starts."""
@@ -391,10 +399,13 @@ def center_space(vectors: np.ndarray, n_channels: int, centered: bool) -> np.nda
     return (parts - parts.mean(axis=2, keepdims=True)).reshape(vectors.shape)
 
 
+@lru_cache(maxsize=8)
 def generic_vector(n: int) -> np.ndarray:
     """Fixed numbers without pattern, so that no eigenvector is orthogonal to them."""
     k = np.arange(1, n + 1)
-    return np.sin(k * k * 0.7310585786300049 + k)
+    numbers = np.sin(k * k * 0.7310585786300049 + k)
+    numbers.flags.writeable = False
+    return numbers
 
 
 def aligned_member(work: SBDCenters, index: int) -> np.ndarray:

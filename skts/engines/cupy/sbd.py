@@ -8,7 +8,7 @@ from typing import NamedTuple
 import cupy as cp
 import numpy as np
 
-from .._sbd import DEGENERATE, RESIDUAL, Shapes, generic_vector
+from .._sbd import DEGENERATE, RESIDUAL, Shapes, center_space, generic_vector
 from ._programs import OPTIONS, source
 from .sbd_programs import SHAPE_KERNELS, Transform, choose_gram, choose_transform
 
@@ -250,15 +250,21 @@ class Members(NamedTuple):
         Where each cluster starts in `order`, and the end.
     shifts : cupy.ndarray of int32
         Shift of each series, in their own order.
+    chunk_starts : cupy.ndarray of int32
+        The first chunk of members of each cluster, and their number.
+    active : cupy.ndarray of uint8
+        Clusters that are worked on.
     """
 
     order: cp.ndarray
     starts: cp.ndarray
     shifts: cp.ndarray
+    chunk_starts: cp.ndarray
+    active: cp.ndarray
 
 
-def sort(labels: cp.ndarray, shifts: cp.ndarray, n_clusters: int) -> Members:
-    """Sort series by label: counts of blocks, running sums, places."""
+def sort(labels: cp.ndarray, shifts: cp.ndarray, n_clusters: int, wanted: slice) -> Members:
+    """Sort series by label (counts of blocks, running sums, places), and describe some clusters."""
     n_series = labels.size
     blocks = -(-n_series // 1024)
     counts = cp.empty((n_clusters, blocks), np.int32)
@@ -266,9 +272,27 @@ def sort(labels: cp.ndarray, shifts: cp.ndarray, n_clusters: int) -> Members:
     ends = cp.cumsum(counts.ravel(), dtype=np.int64)
     order = cp.empty(n_series, np.int32)
     _launch("scatter", (blocks,), 256, (labels, np.int64(n_series), counts, ends, order))
-    starts = cp.zeros(n_clusters + 1, np.int64)
-    starts[1:] = ends.reshape(n_clusters, blocks)[:, -1]
-    return Members(order, starts, shifts)
+    n_wanted = wanted.stop - wanted.start
+    starts = cp.empty(n_wanted + 1, np.int64)
+    chunk_starts = cp.empty(n_wanted + 1, np.int32)
+    active = cp.empty(n_wanted, np.uint8)
+    chunk = chunk_rows(n_series)
+    _launch(
+        "bounds",
+        (1,),
+        256,
+        (
+            ends,
+            np.int64(blocks),
+            np.int32(wanted.start),
+            np.int32(n_wanted),
+            np.int32(chunk),
+            starts,
+            chunk_starts,
+            active,
+        ),
+    )
+    return Members(order, starts, shifts, chunk_starts, active)
 
 
 def chunk_rows(n_series: int) -> int:
@@ -286,12 +310,9 @@ class _Products:
         self.n_clusters = members.starts.size - 1
         self.kernel = choose_gram(self.size)
         self.chunk = chunk_rows(n_series)
-        n_chunks = -(-(members.starts[1:] - members.starts[:-1]) // self.chunk)
-        self.chunk_starts = cp.zeros(self.n_clusters + 1, np.int32)
-        self.chunk_starts[1:] = cp.cumsum(n_chunks)
+        self.chunk_starts, self.active = members.chunk_starts, members.active
         self.blocks = -(-n_series // self.chunk) + self.n_clusters
         self.partial = cp.empty((self.blocks, 2, self.size))
-        self.active = cp.ones(self.n_clusters, np.uint8)
 
     def apply(self, vectors: cp.ndarray, stride: int, out: cp.ndarray, *, sums: bool) -> None:
         """Write S times the vectors, or the sum of the members, to out[cluster]."""
@@ -376,13 +397,14 @@ def leading_vectors(
         guess = before + 1e-3 * np.sqrt(np.mean(before**2, axis=1, keepdims=True)) * guess
     pairs = cp.empty((k, 2, size))
     products.apply(pairs, 2 * size, pairs, sums=True)
-    pairs[:, 1] = cp.asarray(np.ascontiguousarray(guess))
-    totals = pairs[:, 0].reshape(k, products.n_channels, -1)
-    totals = (totals - totals.mean(axis=2, keepdims=True)) if centered else totals.copy()
+    sums = pairs.get()
+    sums[:, 1] = guess
+    totals = center_space(sums[:, 0], products.n_channels, centered)
+    pairs.set(sums)
     bases = cp.empty((k, room, size))
     matrix, coupling = cp.zeros((k, room, room)), cp.zeros((k, 3))
     found = Leading(
-        totals.reshape(k, size).get(),
+        totals,
         [np.empty(0)] * k,
         [np.empty((0, size))] * k,
         np.zeros(k, bool),

@@ -17,6 +17,7 @@ SHAPE_KERNELS = (
     "nearest",
     "count",
     "scatter",
+    "bounds",
     "collect",
     "extend",
     "combine",
@@ -25,6 +26,8 @@ SHAPE_KERNELS = (
 #: Additions and multiplications of a butterfly of each radix, a value.
 RADICES = {2: 2.0, 3: 4.0, 4: 4.0, 5: 6.4, 6: 6.7, 7: 9.4, 8: 6.5, 9: 9.4, 10: 9.2}
 RADICES |= {12: 9.0, 15: 11.2, 16: 9.0}
+#: Radices whose butterflies need more registers than there are, and by how much that slows a pass.
+SLOWER = {6: 1.2, 7: 1.3, 9: 1.3, 10: 1.3, 12: 1.3, 15: 1.3}
 #: What a pass takes beside its butterflies, a value: a write, a read, a turn, waiting.
 PASS = 14.0
 #: Values that a thread may hold; more would not stay in registers.
@@ -140,14 +143,16 @@ def _cost(n: int, threads: int, radices: tuple[int, ...]) -> float | None:
     radices : tuple of int
         Radix of each pass.
     """
-    cost = 0.0
+    cost, most = 0.0, 0
     for radix in radices:
         held = -(-(n // radix) // threads) * radix
         if held > (HELD if threads <= WIDE else HELD_WIDE) and n > 16:
             return None
-        cost += threads * held * (RADICES[radix] + PASS)
-    # few values a thread means many barriers
-    return cost * (1 + 0.02 * max(0, threads // 32 - 8))
+        cost += threads * held * (RADICES[radix] + PASS) * SLOWER.get(radix, 1.0)
+        most = max(most, held)
+    # more values leave fewer warps; wide blocks wait longer
+    crowded = 1.0 if most <= 10 else 1.15 if most <= 16 else 1.6
+    return cost * crowded * (1 + 0.01 * max(0, threads // 32 - 8))
 
 
 class GramKernel(NamedTuple):
@@ -169,7 +174,7 @@ class GramKernel(NamedTuple):
     @property
     def names(self) -> tuple[str, str]:
         """C++ names of the instances for products and for sums."""
-        rows = 4 if self.columns <= 4 else 2 if self.columns <= 10 else 1
+        rows = 4 if self.columns <= 5 else 2 if self.columns <= 10 else 1
         shape = f"{self.columns}, {self.threads}, {rows}"
         return f"gram<{shape}, false>", f"gram<{shape}, true>"
 

@@ -143,14 +143,11 @@ class SBDTiles:
         n_clusters, size = tile.shape[0], n_channels * length
         resident = 8 * len(shapes) * size + sbd.krylov_bytes(len(shapes), n_clusters, size)
         fits = sbd.choose_gram(size) is not None and resident <= self.prepared.capacity // 2
-        whole = n_clusters == reduction.n_clusters
         values = leading = None
         if fits:
             values = self._sbd_series(shapes, 0, len(shapes)).values
             labels, shifts = self._sbd_labels(reduction.labels, reduction.shifts)
-            members = sbd.sort(labels, shifts, reduction.n_clusters)
-            if not whole:
-                members = members._replace(starts=members.starts[tile.row : tile.row_stop + 1])
+            members = sbd.sort(labels, shifts, reduction.n_clusters, tile.rows)
             previous = None if reduction.previous is None else reduction.previous[tile.rows]
             leading = sbd.leading_vectors(
                 values, members, previous, cancel, centered=reduction.centered

@@ -12,9 +12,23 @@
 
 // Values of NCC no further apart than this tie.
 constexpr double TIE = 1e-9;
-#ifndef LIMIT
-#define LIMIT 512
-#endif
+
+// Values that a thread holds at most, in the passes of these radices.
+template <int N, int T, int R, int... REST>
+__host__ __device__ constexpr int held() {
+    constexpr int here = (N / R + T - 1) / T * R;
+    if constexpr (sizeof...(REST) == 0)
+        return here;
+    else
+        return here > held<N, T, REST...>() ? here : held<N, T, REST...>();
+}
+
+// Blocks that a multiprocessor should hold: few values leave registers for six warps a scheduler,
+// many for four. As measured on an H200.
+__host__ __device__ constexpr int blocks(int threads, int held) {
+    const int wanted = (held <= 10 ? 768 : 512) / threads;
+    return wanted < 1 ? 1 : wanted;
+}
 
 template <int N, int B, int COUNT>
 __device__ __forceinline__ double2* buffer(unsigned char* memory) {
@@ -136,7 +150,7 @@ struct Best {
 // correlate: distances and shifts of B pairs of series (grid x) and `per_block` centres (grid y).
 // Writes distances[series][centre] and shifts[series][centre].
 template <int N, int T, int B, int... R>
-__global__ void __launch_bounds__(T* B, (LIMIT) / (T * B) < 1 ? 1 : (LIMIT) / (T * B)) correlate(
+__global__ void __launch_bounds__(T* B, blocks(T* B, held<N, T, R...>())) correlate(
     const double2* __restrict__ spectra, const double* __restrict__ norms, int n_series,
     int n_channels, int length, const double2* __restrict__ centers,
     const double* __restrict__ center_norms, int n_centers, int per_block,

@@ -114,6 +114,27 @@ extern "C" __global__ void scatter(
     }
 }
 
+// bounds: where each of n_clusters, from `first` on, starts in the order, and its first chunk; all
+// of them are active.
+// One block; one thread adds up the chunks.
+extern "C" __global__ void bounds(
+    const long long* __restrict__ ends, long long blocks, int first, int n_clusters, int chunk,
+    long long* __restrict__ starts, int* __restrict__ chunk_starts,
+    unsigned char* __restrict__ active) {
+    for (int cluster = threadIdx.x; cluster <= n_clusters; cluster += blockDim.x) {
+        starts[cluster] = first + cluster ? ends[(first + cluster) * blocks - 1] : 0;
+        if (cluster < n_clusters) active[cluster] = 1;
+    }
+    __syncthreads();
+    if (threadIdx.x) return;
+    int chunks = 0;
+    for (int cluster = 0; cluster < n_clusters; ++cluster) {
+        chunk_starts[cluster] = chunks;
+        chunks += (int)((starts[cluster + 1] - starts[cluster] + chunk - 1) / chunk);
+    }
+    chunk_starts[n_clusters] = chunks;
+}
+
 // --- products with S = A' A, A the aligned members of a cluster ------------------------------------
 
 // The cluster that block `block` of a run of chunks belongs to, chunk_starts[c] <= block.
@@ -132,6 +153,8 @@ __device__ __forceinline__ int cluster_of(const int* chunk_starts, int n_cluster
 // them, in registers, ROWS members at a time; a member is read once. vectors[cluster] holds two vectors
 // of n_channels * length points, clusters lie `stride` apart. partial[block][2][points] is written.
 // Nothing is done for clusters that are not `active`. Shared memory: sums over warps.
+constexpr int LISTED = 64;  // members whose numbers and shifts are fetched ahead
+
 template <int K, int T, int ROWS, bool SUM>
 __global__ void __launch_bounds__(T) gram(
     const double* __restrict__ values, const int* __restrict__ shifts,
@@ -139,6 +162,7 @@ __global__ void __launch_bounds__(T) gram(
     const int* __restrict__ chunk_starts, const unsigned char* __restrict__ active, int n_clusters,
     int chunk, int n_channels, int length, const double* __restrict__ vectors, long long stride, double* __restrict__ partial) {
     __shared__ double sums[2][ROWS * 2][T / 32];
+    __shared__ int ids[LISTED], moves[LISTED];
     const int block = blockIdx.x, t = threadIdx.x, size = n_channels * length;
     if (block >= chunk_starts[n_clusters]) return;
     const int cluster = cluster_of(chunk_starts, n_clusters, block);
@@ -156,12 +180,20 @@ __global__ void __launch_bounds__(T) gram(
     }
     int turn = 0;
     for (long long row = first; row < stop; row += ROWS, turn ^= 1) {
+        const int listed = (int)(row - first) % LISTED;
+        if (listed == 0) {
+            __syncthreads();
+            for (int i = t; i < LISTED && row + i < stop; i += T) {
+                ids[i] = order[row + i];
+                moves[i] = shifts[ids[i]];
+            }
+            __syncthreads();
+        }
         double x[ROWS][K];
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) {
             const bool there = row + r < stop;
-            const int member = there ? order[row + r] : 0;
-            const int shift = there ? shifts[member] : 0;
+            const int member = there ? ids[listed + r] : 0, shift = there ? moves[listed + r] : 0;
             const double* source = values + (long long)member * size + t - shift;
 #pragma unroll
             for (int m = 0; m < K; ++m) {
