@@ -1,0 +1,72 @@
+"""k-Shape by skts and by each of its peers (see `_worker.py`).
+
+A request holds `threads`, `n_clusters`, `n_iter` and z-normalised series X. Everybody clusters them
+for n_iter iterations, in its fastest way, from the first `n_clusters` series as centres where it
+takes centres (kshape takes none and starts at random). The answer is the number of iterations done
+and the labels.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from _worker import main
+
+
+def skts(X, k, n_iter, threads):
+    import warnings
+
+    from skts import KShapeClusterer
+
+    # whether labels still change after so few iterations is no matter here
+    warnings.simplefilter("ignore")
+    model = KShapeClusterer(k, init=X[:k], max_iter=n_iter, engine="numba", n_jobs=threads).fit(X)
+    return model.n_iter_, model.labels_
+
+
+def tslearn(X, k, n_iter, threads):
+    from tslearn.clustering import KShape
+
+    X = X[:, :, None]
+    model = KShape(k, init=X[:k], max_iter=n_iter, tol=0, n_init=1).fit(X)
+    return model.n_iter_, model.labels_
+
+
+def aeon(X, k, n_iter, threads):
+    from aeon.clustering import KShape
+
+    X = X[:, None]
+    model = KShape(k, init=X[:k], max_iter=n_iter, tol=0, n_jobs=threads, n_init=1)
+    model.fit(X)
+    return model.n_iter_, model.labels_
+
+
+def kshape(X, k, n_iter, threads):
+    """The authors' package; it does not say how many iterations it did."""
+    # a script of this name stands beside this one and must not be taken for the package
+    sys.path = [entry for entry in sys.path if Path(entry).resolve() != Path(__file__).parent]
+    from kshape.core import KShapeClusteringCPU
+
+    np.random.seed(0)  # noqa: NPY002 - the package draws from the global generator
+    model = KShapeClusteringCPU(k, max_iter=n_iter, n_jobs=threads).fit(X[:, :, None])
+    return n_iter, model.labels_.astype(int)
+
+
+def prepare(library, request):
+    """A warm-up on few series, and the work."""
+    cluster = {"skts": skts, "tslearn": tslearn, "aeon": aeon, "kshape": kshape}[library]
+    X = request["X"]
+    k, n_iter, threads = (int(request[name]) for name in ("n_clusters", "n_iter", "threads"))
+
+    def warm_up():
+        cluster(np.ascontiguousarray(X[: 8 * k]), k, n_iter, threads)
+
+    def work():
+        done, labels = cluster(X, k, n_iter, threads)
+        return np.concatenate([[done], labels])
+
+    return warm_up, work
+
+
+if __name__ == "__main__":
+    main(prepare)
