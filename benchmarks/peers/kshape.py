@@ -4,8 +4,9 @@
 
 makes an environment for each peer where there is none, lets every library cluster the same series
 for some iterations, and writes `benchmarks/results/peers-kshape.json`. A figure is the time of
-`fit` over the iterations that it did, the first assignment included. Series are z-normalised before, and
-come in planted kinds; the Rand index of labels and kinds says whether times are of the same work.
+`fit` over the iterations that it did, the first assignment included. Series are z-normalised
+before, and come in planted kinds; the Rand index of labels and kinds says whether times are of the
+same work.
 skts runs in the environment of this command. Takes some five minutes.
 """
 

@@ -315,6 +315,21 @@ class KShapeClusterer(
         """
         return -float(self._compute(X, SBDAssign).distances.sum())
 
+    def _aligned(self, X: ArrayLike | list[ArrayLike]) -> tuple[np.ndarray, np.ndarray]:
+        """Labels of series, and the series normalised and moved to match their centres.
+
+        The series have as many points as the centres, or the longest of them where that is more.
+        """
+        _, shifts, _ = assigned = self._compute(X, SBDAssign)
+        series = self._validate_series(X)
+        fitted = self.cluster_centers_.shape[-1]
+        values = self._shapes(series, fitted, max(fitted, series.n_timepoints)).values
+        width = values.shape[2]
+        times = np.arange(width) - shifts[:, np.newaxis]
+        moved = np.take_along_axis(values, times.clip(0, width - 1)[:, np.newaxis], axis=2)
+        inside = (times >= 0) & (times < width)
+        return assigned.labels, np.where(inside[:, np.newaxis], moved, 0.0)
+
     def _compute(self, X: Any, work: type[SBDAssign] | type[SBDMatrix]) -> Any:
         """Compare series with the centres."""
         check_is_fitted(self)

@@ -30,12 +30,14 @@ FFT_BATCH = 64
 #: Vectors of the basis before the iteration starts anew.
 ROOM = 64
 RESTARTS = 4
-#: Steps after which Ritz values are looked at, whatever the data: when a cluster is done
-#: must not depend on the others.
-CHECKS = (4, 6, 8, 10, 12, 15, 18, 22, 27)
+#: Steps after which Ritz values are looked at, whatever the values: when a cluster is done must not
+#: depend on the others. A step over few series costs less than a look.
+CHECKS = (6, 8, 10, 13, 16, 20, 25)
+CHECKS_OF_MANY = (4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20, 23, 26, 29)
+MANY = 2**25
 #: Members of a chunk: at least so many, and more where there would be too many chunks.
 CHUNK = 16
-CHUNKS = 4096
+CHUNKS = 2048
 #: Members whose outer products one multiplication adds up.
 DENSE_ROWS = 4096
 
@@ -53,10 +55,13 @@ def _kernel(file: str, names: tuple[str, ...], name: str, shared: int = 0) -> cp
     return kernel
 
 
-def _launch(name: str, grid: tuple, threads: int, arguments: tuple, shared: int = 0) -> None:
+def _launch(
+    name: str, grid: tuple, threads: int | tuple, arguments: tuple, shared: int = 0
+) -> None:
     """Run a kernel of ``shapes.cu``."""
     kernel = _kernel("shapes.cu", SHAPE_KERNELS, name)
-    kernel(grid, (threads,), arguments, shared_mem=shared)
+    block = threads if isinstance(threads, tuple) else (threads,)
+    kernel(grid, block, arguments, shared_mem=shared)
 
 
 class DeviceShapes(NamedTuple):
@@ -340,8 +345,8 @@ class _Products:
         count = self.size * (1 if sums else 2)
         _launch(
             "collect",
-            (-(-count // 128), self.n_clusters),
-            128,
+            (-(-count // 32), self.n_clusters),
+            (32, 16),
             (
                 self.partial,
                 self.chunk_starts,
@@ -410,12 +415,13 @@ def leading_vectors(
         np.zeros(k, bool),
     )
     waiting = np.ones(k, bool)
+    checks = CHECKS if values.size < MANY else CHECKS_OF_MANY
     for _ in range(RESTARTS):
         _extend(products, pairs, bases, 0, matrix, coupling, centered=centered)
         for known in range(2, last + 1, 2):
             products.apply(bases[:, known - 2 :], room * size, pairs, sums=False)
             _extend(products, pairs, bases, known, matrix, coupling, centered=centered)
-            if known < last and known // 2 not in CHECKS:
+            if known < last and known // 2 not in checks:
                 continue
             if cancel[0]:
                 return found
@@ -455,7 +461,7 @@ def _extend(
     _launch(
         "extend",
         (products.n_clusters,),
-        512,
+        1024,
         (
             pairs,
             bases,

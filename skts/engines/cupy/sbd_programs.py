@@ -183,7 +183,7 @@ def choose_gram(size: int) -> GramKernel | None:
     """Choose the kernel for members of `size` points; None where there are too many."""
     for threads in (32, 64, 128, 256, 512):
         columns = -(-size // threads)
-        if columns <= (10 if threads < 512 else 20):
+        if columns <= (8 if threads < 512 else 20):
             return GramKernel(columns, threads)
     return None
 

@@ -256,28 +256,33 @@ __global__ void __launch_bounds__(T) gram(
     }
 }
 
-// collect: out[cluster][i], the sum of partial[block][i] over the cluster's blocks, in their order;
-// i < count of 2 * size. One thread an i (grid x), grid y: clusters.
+// collect: out[cluster][i], the sum of partial[block][i] over the cluster's blocks; i < count.
+// One block, dim3(32, LANES): 32 sums (grid x) of one cluster (grid y). One thread: every LANES-th
+// of the cluster's blocks, in their order; the lanes are added in theirs. Shared memory: their sums.
+constexpr int LANES = 16;
+
 extern "C" __global__ void collect(
     const double* __restrict__ partial, const int* __restrict__ chunk_starts,
     const unsigned char* __restrict__ active, long long count, long long width,
     double* __restrict__ out) {
-    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    const int cluster = blockIdx.y;
-    if (i >= count || !active[cluster]) return;
-    double sums[4] = {0, 0, 0, 0};
-    const int first = chunk_starts[cluster], stop = chunk_starts[cluster + 1];
-    int block = first;
-    for (; block + 4 <= stop; block += 4)
-#pragma unroll
-        for (int lane = 0; lane < 4; ++lane) sums[lane] += partial[(block + lane) * width + i];
-    for (; block < stop; ++block) sums[0] += partial[block * width + i];
-    out[cluster * width + i] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    __shared__ double sums[LANES][32];
+    const long long i = (long long)blockIdx.x * 32 + threadIdx.x;
+    const int cluster = blockIdx.y, lane = threadIdx.y;
+    if (!active[cluster]) return;
+    double sum = 0;
+    if (i < count)
+        for (int block = chunk_starts[cluster] + lane; block < chunk_starts[cluster + 1]; block += LANES)
+            sum += partial[block * width + i];
+    sums[lane][threadIdx.x] = sum;
+    __syncthreads();
+    if (lane || i >= count) return;
+    for (int other = 1; other < LANES; ++other) sum += sums[other][threadIdx.x];
+    out[cluster * width + i] = sum;
 }
 
 // --- one step of the block Lanczos iteration, all clusters at once -----------------------------------
 
-constexpr int STEP_THREADS = 512;
+constexpr int STEP_THREADS = 1024;
 
 __device__ __forceinline__ double over_warp(double value) {
 #pragma unroll
