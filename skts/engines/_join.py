@@ -11,7 +11,7 @@ import numpy as np
 from ._reductions import Reduction, Tile
 from ._windows import Kinds, Pool, WindowDistances, WindowKinds
 
-__all__ = ["Join", "JoinFound", "JoinPart", "Nearest"]
+__all__ = ["Join", "JoinFound", "JoinPart", "JoinTotal", "Nearest"]
 
 #: No pair is this far below the diagonal: the exclusion of a join of two lines.
 NO_EXCLUSION = -(2**62)
@@ -62,12 +62,29 @@ class Nearest(NamedTuple):
 class JoinPart(NamedTuple):
     """What a tile finds: neighbours of its rows among its columns, and the other way round.
 
-    Windows that are constant or not finite are not among them, nor are neighbours whose
-    correlation is not positive.
+    Windows that are constant or not finite are not among them. Neighbours at a distance of
+    `row_floor` (or `col_floor`) or more may be missing; None is infinite.
     """
 
     rows: Nearest
     cols: Nearest | None
+    row_floor: np.ndarray | None = None
+    col_floor: np.ndarray | None = None
+
+
+class JoinTotal(NamedTuple):
+    """What tiles have found together.
+
+    Attributes
+    ----------
+    lists : list of Nearest
+        Later and earlier neighbours; one list where they mix.
+    floors : list of ndarray
+        Distances that neighbours which no tile has listed do not fall below.
+    """
+
+    lists: list[Nearest]
+    floors: list[np.ndarray]
 
 
 class JoinFound(NamedTuple):
@@ -176,24 +193,31 @@ class Join(Reduction):
         """Return itself: a tile needs both lines."""
         return self
 
-    def start(self) -> list[Nearest]:
-        """Return empty lists of later neighbours and of earlier ones; one list where they mix."""
-        lists = [Nearest.none(self.shape[0], self.n_neighbors)]
-        if self.within and self.sides:
-            lists.append(Nearest.none(self.shape[0], self.n_neighbors))
-        return lists
+    def start(self) -> JoinTotal:
+        """Return empty lists."""
+        n_windows = self.shape[0]
+        n_lists = 2 if self.within and self.sides else 1
+        return JoinTotal(
+            [Nearest.none(n_windows, self.n_neighbors) for _ in range(n_lists)],
+            [np.full(n_windows, np.inf) for _ in range(n_lists)],
+        )
 
-    def informed(self, total: list[Nearest]) -> Join:
+    def informed(self, total: JoinTotal) -> Join:
         """Let tiles know how far the neighbours found so far are."""
-        return replace(self, hint=(total[0].distances[:, -1], total[-1].distances[:, -1]))
+        return replace(self, hint=tuple(total.lists[at].distances[:, -1] for at in (0, -1)))
 
-    def merge(self, total: list[Nearest], tile: Tile, result: JoinPart) -> None:
+    def merge(self, total: JoinTotal, tile: Tile, result: JoinPart) -> None:
         """Take the neighbours of a tile."""
-        total[0].add(tile.rows, result.rows)
+        sides = [(0, tile.rows, result.rows, result.row_floor)]
         if self.within:
-            total[-1].add(tile.cols, result.cols)
+            sides.append((-1, tile.cols, result.cols, result.col_floor))
+        for at, windows, nearest, floor in sides:
+            total.lists[at].add(windows, nearest)
+            if floor is not None:
+                floors = total.floors[at]
+                floors[windows] = np.minimum(floors[windows], floor)
 
-    def finish(self, total: list[Nearest], run: Callable[[Reduction], Any]) -> JoinFound:
+    def finish(self, total: JoinTotal, run: Callable[[Reduction], Any]) -> JoinFound:
         """Add constant windows, and neighbours where nothing alike was found."""
         a = run(WindowKinds(self.a, self.length))
         b = a if self.within else run(WindowKinds(self.other, self.length))
@@ -202,13 +226,13 @@ class Join(Reduction):
             b = a if self.within else b
         if not self.normalize:
             a, b = (Kinds(np.zeros_like(kinds.constant), kinds.finite) for kinds in (a, b))
-        directions = ["right", "left"] if len(total) == 2 else ["both"]
-        for nearest, direction in zip(total, directions, strict=True):
+        directions = ["right", "left"] if len(total.lists) == 2 else ["both"]
+        for nearest, floor, direction in zip(*total, directions, strict=True):
             self._add_constant(nearest, direction, a, b)
-            self._add_unlike(nearest, direction, a, b, run)
-        if len(total) == 1:
-            return JoinFound(*total[0])
-        right, left = total
+            self._measure_again(floor, nearest, direction, a, b, run)
+        if len(total.lists) == 1:
+            return JoinFound(*total.lists[0])
+        right, left = total.lists
         both = right.copy()
         both.add(slice(None), left)
         return JoinFound(*both, left=left, right=right)
@@ -256,16 +280,22 @@ class Join(Reduction):
                 found = self._first(places, windows, direction)
                 nearest.add(windows, Nearest(np.where(found < 0, np.inf, distance), found))
 
-    def _add_unlike(
-        self, nearest: Nearest, direction: str, a: Kinds, b: Kinds, run: Callable[[Reduction], Any]
+    def _measure_again(
+        self,
+        floor: np.ndarray,
+        nearest: Nearest,
+        direction: str,
+        a: Kinds,
+        b: Kinds,
+        run: Callable[[Reduction], Any],
     ) -> None:
-        """Measure windows with too few neighbours of positive correlation against all others."""
+        """Measure windows that may have neighbours which no tile has listed against all others."""
         n_windows = self.shape[1]
-        windows = np.flatnonzero(a.usual & np.isinf(nearest.distances[:, -1]))
+        windows = np.flatnonzero(a.usual & (floor <= nearest.distances[:, -1]))
         enough = sum(
             np.maximum(stop - first, 0) for first, stop in self._ranges(windows, direction)
         )
-        windows = windows[enough > (nearest.indices[windows] >= 0).sum(axis=1)]
+        windows = windows[enough > 0]
         batch = max(1, 2**23 // max(1, n_windows))
         places = np.arange(n_windows)
         for start in range(0, len(windows), batch):

@@ -16,13 +16,15 @@ from ..._config import get_config
 from .._engine import Engine
 from .._reductions import Reduction, Tile
 from .dtw_tiles import DTWTiles
+from .join_tiles import JoinTiles
+from .sbd_tiles import SBDTiles
 
 __all__ = ["CupyEngine"]
 
 _INSTALL = "pip install 'skts[cuda13]' (CUDA 13) or 'skts[cuda12]' (CUDA 12)"
 
 
-class CupyEngine(DTWTiles, Engine):
+class CupyEngine(DTWTiles, JoinTiles, SBDTiles, Engine):
     """Computes on an NVIDIA GPU."""
 
     name = "cupy"

@@ -1,0 +1,159 @@
+"""Matrix profiles on one GPU: kernel speed, and wall time from host arrays to host arrays.
+
+    python -m benchmarks.gpu_join
+
+takes less than two minutes and writes `benchmarks/results/gpu-join.json`. In each row neighbours
+and distances of a sample of windows are compared, bit by bit, with certified distances of those
+windows to all others on the CPU. `SKTS_DATA` names a folder with `long/mitbih100_mlii.npz`, an
+ECG; without it there are no rows of the ECG.
+"""
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from benchmarks import _records
+from benchmarks.gpu_dtw import device_and_versions, verdict
+from skts.engines import Join, Pool, Tile, WindowDistances, find_engine, run
+
+#: Points, window, kind of series, seconds that an issue is accepted on, seconds we want to reach.
+WHOLE_ROWS = (
+    (400_000, 128, "random walk", 0.10, 0.04),
+    (400_000, 1024, "random walk", 0.10, 0.04),
+    (400_000, 128, "ECG", 0.10, 0.04),
+    (400_000, 1024, "ECG", 0.10, 0.04),
+    (1_000_000, 128, "random walk", 0.40, 0.18),
+    (2_097_152, 128, "random walk", 1.6, 0.7),
+)
+#: Type, points, must and reach in Tcells/s.
+KERNEL_ROWS = (("float32", 400_000, 3.5, 4.5), ("float64", 400_000, 1.5, 2.0))
+#: Windows that are checked.
+SAMPLE = 20
+
+
+def make_line(kind, n, rng):
+    """A series of a kind, None where it is not at hand."""
+    if kind == "random walk":
+        return rng.standard_normal(n).cumsum()
+    folder = os.environ.get("SKTS_DATA")
+    file = Path(folder or ".") / "long" / "mitbih100_mlii.npz"
+    return np.load(file)["series"][:n].astype(float) if folder and file.exists() else None
+
+
+def check(line, length, exclusion, found, rng):
+    """Whether sampled windows have the nearest neighbour that the CPU finds among all."""
+    places = np.arange(line.n_windows(length))
+    chosen = np.sort(rng.choice(places, SAMPLE, replace=False))
+    distances = run(WindowDistances(line, chosen, line, length), engine="numba")
+    distances[np.abs(chosen[:, None] - places) <= exclusion] = np.inf
+    return np.array_equal(distances.argmin(axis=1), found.indices[chosen, 0]) and np.array_equal(
+        distances.min(axis=1), found.distances[chosen, 0]
+    )
+
+
+def whole_rows(rng):
+    """Profiles with indices, from host to host; of new arrays, so that nothing is prepared."""
+    for n, length, kind, must, reach in WHOLE_ROWS:
+        series = make_line(kind, n, rng)
+        if series is None:
+            continue
+        exclusion, elapsed = -(-length // 4), []
+        for _ in range(6):
+            line = Pool.of([series.copy()])
+            start = time.perf_counter()
+            found = run(Join(line, None, length, exclusion), engine="cupy")
+            elapsed.append(time.perf_counter() - start)
+        yield {
+            "work": f"matrix profile with indices, {kind}, {n:,} points, window {length:,}",
+            "value": median(elapsed[1:]),
+            "unit": "s",
+            "must": must,
+            "reach": reach,
+            "checked": verdict(
+                check(line, length, exclusion, found, rng),
+                f"{SAMPLE} windows against all others on the CPU, bit by bit",
+            ),
+        }
+
+
+def kernel_rows(rng):
+    """The walk alone, by CUDA events around its launches."""
+    import cupy
+
+    from skts.engines.cupy import join
+
+    engine, launch = find_engine("cupy"), join._kernel
+    for kind, n, must, reach in KERNEL_ROWS:
+        for length in (128, 1024):
+            line = Pool.of([rng.standard_normal(n + length - 1).cumsum()])
+            exclusion = -(-length // 4)
+            precision = "float32" if kind == "float32" else "auto"
+            work = Join(line, None, length, exclusion, precision=precision)
+            elapsed = []
+
+            def timed(file, name, elapsed=elapsed):
+                kernel = launch(file, name)
+                if not name.startswith("join<"):
+                    return kernel
+
+                def call(*arguments):
+                    start, stop = cupy.cuda.Event(), cupy.cuda.Event()
+                    start.record()
+                    kernel(*arguments)
+                    stop.record()
+                    stop.synchronize()
+                    elapsed[-1] += cupy.cuda.get_elapsed_time(start, stop) / 1e3
+
+                return call
+
+            join._kernel = timed
+            try:
+                for _ in range(4):
+                    elapsed.append(0.0)
+                    part = engine.compute(work, Tile(0, n, 0, n), np.zeros(1, np.uint8))
+            finally:
+                join._kernel = launch
+            total = work.start()
+            work.merge(total, Tile(0, n, 0, n), part)
+            found = work.finish(total, lambda rest: run(rest, engine="cupy"))
+            yield {
+                "work": f"kernel, {kind}, {n:,} windows of {length:,} points, random walk",
+                "value": n * n / 2 / median(elapsed[1:]) / 1e12,
+                "unit": "Tcells/s",
+                "must": must,
+                "reach": reach,
+                "checked": verdict(
+                    check(line, length, exclusion, found, rng),
+                    f"{SAMPLE} windows against all others on the CPU, bit by bit",
+                ),
+            }
+
+
+def main():
+    """Run all rows, print and record them."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--output", type=Path, default=_records.RESULTS / "gpu-join.json")
+    parser.add_argument("--commit", help="what to record where git is not at hand")
+    arguments = parser.parse_args()
+    rng = np.random.default_rng(0)
+    rows = []
+    for row in [*kernel_rows(rng), *whole_rows(rng)]:
+        rows.append(row)
+        print(f"{row['work']}: {row['value']:.4g} {row['unit']} ({row['checked']})", flush=True)
+    device, versions = device_and_versions()
+    _records.write(
+        arguments.output,
+        _records.record(
+            "gpu-join", device=device, versions=versions, rows=rows, commit=arguments.commit
+        ),
+    )
+    sys.exit(any(row["checked"].startswith("FAILED") for row in rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,499 @@
+"""Joins on the GPU: lines on the device, launch geometry, and what is listed measured."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import cupy as cp
+import numpy as np
+
+from .._join import Join, JoinPart, Nearest
+from .._reductions import Tile
+from .._windows import Pool, lay_line, settle_statistics, whole_windows
+from ._programs import OPTIONS, source
+from .join_programs import RUNS_PER_WINDOW, JoinKernel, choose_join, seed_kernel
+
+__all__ = ["DeviceLine", "lay", "nearest", "window_distances"]
+
+#: Windows of a group, over which bounds of errors are taken.
+GROUP = 64
+#: Points of a line that a block of `seeds` may read beyond the last.
+SEED_SPAN = 1024
+#: Bytes of first columns in a launch.
+SEED_BYTES = 2**30
+#: Runs that are measured at a time.
+RUNS_AT_A_TIME = 2**19
+_TAKES_NO_PART = np.int32(2**31 - 1)
+
+_population = cp.ElementwiseKernel(
+    "int32 bits", "int32 count", "count = __popc(bits)", "population"
+)
+
+
+@cache
+def _kernel(file: str, name: str) -> cp.RawKernel:
+    names = (name,) if "<" in name else None
+    module = cp.RawModule(code=source(file), options=OPTIONS, name_expressions=names)
+    return module.get_function(name)
+
+
+class DeviceLine(NamedTuple):
+    """A line on the device, prepared for one window length.
+
+    Attributes
+    ----------
+    points : cupy.ndarray of float64
+        The line from `lay_line`.
+    mean, inverse : cupy.ndarray of float64
+        What certified distances take of each window: mean and 1 / deviation, or 0 and 1.
+    constant, finite : cupy.ndarray of bool
+        Which windows are constant, which are finite.
+    rough_mean, norm : cupy.ndarray of float64
+        Mean and norm of all windows, of the filled ones, too; the norm of what covariances are
+        taken of.
+    size : cupy.ndarray of float64
+        No magnitude of a point of a window is larger.
+    """
+
+    points: cp.ndarray
+    mean: cp.ndarray
+    inverse: cp.ndarray
+    constant: cp.ndarray
+    finite: cp.ndarray
+    rough_mean: cp.ndarray
+    norm: cp.ndarray
+    size: cp.ndarray
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on the device."""
+        return sum(array.nbytes for array in self)
+
+
+def lay(pool: Pool, length: int, normalize: bool) -> DeviceLine:
+    """Bring a line to the device."""
+    points, filled, finite = lay_line(pool.points, centered=normalize)
+    on_device = cp.asarray(points)
+    raw = on_device if filled is points else cp.asarray(filled)
+    n_windows = pool.n_windows(length)
+    mean, deviation, low, high = (cp.empty(n_windows) for _ in range(4))
+    _kernel("windows.cu", "statistics")(
+        (-(-n_windows // 128),),
+        (128,),
+        (on_device, raw, np.int32(n_windows), np.int32(length), mean, deviation, low, high),
+    )
+    whole = cp.asarray(whole_windows(finite, length))
+    found = settle_statistics(mean, deviation, low, high, whole)
+    size = cp.abs(mean) + np.sqrt(length) * deviation
+    if normalize:
+        inverse = cp.where(found.deviation > 0, 1.0 / found.deviation, 0.0)
+        norm = np.sqrt(length) * deviation
+        return DeviceLine(on_device, mean, inverse, found.constant, found.finite, mean, norm, size)
+    norm = cp.sqrt(length * (deviation**2 + mean**2))
+    return DeviceLine(
+        on_device,
+        cp.zeros(n_windows),
+        found.finite.astype(np.float64),
+        cp.zeros(n_windows, bool),
+        found.finite,
+        *(mean, norm, size),
+    )
+
+
+class Steps(NamedTuple):
+    """What covariances need of the windows of a line, in the type of a search.
+
+    Attributes
+    ----------
+    rows : cupy.ndarray of shape (n_windows, 4)
+        The two factors of the step that leads to a window, and its weight, along the rows.
+    first, second, weight : cupy.ndarray of shape (n_windows,)
+        The same, along the columns.
+    groups : cupy.ndarray of shape (n_groups, 6), float64
+        The kernel's ``Group``.
+    """
+
+    rows: cp.ndarray
+    first: cp.ndarray
+    second: cp.ndarray
+    weight: cp.ndarray
+    groups: cp.ndarray
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on the device."""
+        return sum(array.nbytes for array in self)
+
+
+def prepare(
+    line: DeviceLine, usual: cp.ndarray, length: int, normalize: bool, level: float, dtype: type
+) -> Steps:
+    """Make what covariances need; `level` keeps the scores of raw windows positive."""
+    points, mean = line.points, line.rough_mean
+    n_windows = mean.size
+    new, old = points[length:], points[: points.size - length]
+    lead, trail = cp.zeros(n_windows), cp.zeros(n_windows)
+    if normalize:
+        lead[1:] = (new - old) / 2
+        trail[1:] = (new - mean[1:]) + (old - mean[:-1])
+        weight = cp.where(usual, line.inverse / np.sqrt(length), 0.0)
+        first, second = trail, lead
+    else:
+        lead[1:], trail[1:] = new, -old
+        weight = cp.where(usual, level / 2 - line.norm**2 / 2, -level)
+        first, second = lead, -trail
+    rows = cp.stack([lead, trail, weight, cp.zeros(n_windows)], axis=1).astype(dtype)
+    n_groups = -(-n_windows // GROUP)
+    groups = cp.empty((n_groups, 6))
+    step = cp.abs(lead) + cp.abs(trail)
+    for at, values in enumerate((line.norm, step, line.size, cp.maximum(weight, 0), -mean, mean)):
+        padded = cp.full(n_groups * GROUP, -np.inf)
+        padded[:n_windows] = values
+        groups[:, at] = padded.reshape(n_groups, GROUP).max(axis=1)
+    groups[:, 4] *= -1
+    return Steps(rows, *(array.astype(dtype) for array in (first, second, weight)), groups)
+
+
+class Side(NamedTuple):
+    """Windows of one side of a join: what they know, and the list of possible neighbours."""
+
+    tops: cp.ndarray
+    slots: cp.ndarray
+    skipped: cp.ndarray
+    runs: cp.ndarray
+    count: cp.ndarray
+
+    def addresses(self) -> list[int]:
+        """Return the kernel's ``Side``."""
+        return [array.data.ptr for array in self] + [len(self.runs)]
+
+
+def _open_side(
+    windows: slice, usual: cp.ndarray, scores: cp.ndarray, k: int, capacity: int, dtype: type
+) -> Side:
+    """Windows outside of a tile take no part, those inside know what `scores` say they reach."""
+    tops = cp.full(usual.size, _TAKES_NO_PART)
+    inside = cp.where(usual[windows], _leading_bits(scores, dtype), _TAKES_NO_PART)
+    tops[windows] = inside
+    slots = cp.repeat(tops, k) if k > 1 else cp.zeros(1, np.int32)
+    return Side(
+        tops,
+        slots,
+        cp.zeros(usual.size, np.int32),
+        cp.empty((capacity, 4), np.int32),
+        cp.zeros(1, np.int32),
+    )
+
+
+def _leading_bits(scores: cp.ndarray, dtype: type) -> cp.ndarray:
+    """Leading bits of scores, towards zero; 0 for those that are not positive."""
+    scores = cp.where(scores > 0, scores, 0.0)
+    if dtype is np.float32:
+        single = scores.astype(np.float32)
+        single = cp.where(single > scores, cp.nextafter(single, np.float32(0)), single)
+        return single.view(np.int32)
+    return (scores.view(np.int64) >> 32).astype(np.int32)
+
+
+def _from_leading_bits(bits: cp.ndarray, dtype: type) -> cp.ndarray:
+    """The least scores with such leading bits."""
+    if dtype is np.float32:
+        return bits.view(np.float32).astype(np.float64)
+    return (bits.astype(np.int64) << 32).view(np.float64)
+
+
+class Search(NamedTuple):
+    """A join within a tile, as the launches share it."""
+
+    join: Join
+    kernel: JoinKernel
+    lines: tuple[DeviceLine, DeviceLine]
+    usual: tuple[cp.ndarray, cp.ndarray]
+    steps: tuple[Steps, Steps]
+    tile: Tile
+    level: float
+    height: int
+    sides: tuple[Side, Side]
+    found: list[Found]
+
+
+class Found:
+    """Neighbours that have been measured, on the device.
+
+    Parameters
+    ----------
+    n_windows : int
+        Windows of the line.
+    n_neighbors : int
+        Neighbours of each.
+    """
+
+    def __init__(self, n_windows: int, n_neighbors: int) -> None:
+        self.distances = cp.full((n_windows, n_neighbors), np.inf)
+        self.indices = cp.full((n_windows, n_neighbors), _TAKES_NO_PART, np.int32)
+
+    def answer(self, windows: slice) -> Nearest:
+        """Return what some windows have found."""
+        indices = self.indices[windows].astype(np.int64)
+        indices[indices == _TAKES_NO_PART] = -1
+        return Nearest(self.distances[windows].get(), indices.get())
+
+
+def nearest(
+    join: Join,
+    lines: tuple[DeviceLine, DeviceLine],
+    steps: tuple[Steps, Steps],
+    usual: tuple[cp.ndarray, cp.ndarray],
+    tile: Tile,
+    level: float,
+    kernel: JoinKernel | None = None,
+) -> JoinPart:
+    """Nearest windows within a tile.
+
+    Parameters
+    ----------
+    join : Join
+        The work.
+    lines, steps, usual : tuple of two
+        Lines on the device, their steps, and which windows take part, along rows and columns.
+    tile : Tile
+        Rows and columns.
+    level : float
+        As in `prepare`.
+    kernel : JoinKernel or None
+        The instance to launch; None chooses.
+
+    Returns
+    -------
+    JoinPart
+        In host memory.
+    """
+    kernel = kernel or choose_join(join, tile.shape)
+    dtype, k, length = kernel.dtype, join.n_neighbors, join.length
+    walked = tile._replace(col=max(tile.col, join.since)) if join.within else tile
+    linear = [_linear(line, length, join.normalize, level) for line in lines]
+    sides, windows = [], (tile.rows, tile.cols)
+    for at in (0, 1):
+        alpha, beta = (values[windows[at]] for values in linear[at])
+        scores = cp.zeros(alpha.size)
+        if join.hint is not None and (at == 0 or join.within):
+            limit = cp.asarray(join.hint[at][windows[at]]) ** 2 * (1 + 1e-12)
+            scores = (alpha - limit) / beta
+            scores = cp.where(cp.isfinite(scores), scores * (1 - 1e-12), 0.0)
+        capacity = min(max(2**20, RUNS_PER_WINDOW * scores.size), 2**27)
+        if at and not join.within:
+            capacity = 1
+        sides.append(_open_side(windows[at], usual[at], scores, k, capacity, dtype))
+    found = [Found(side.tops.size, k) for side in sides]
+    height = 4096 if min(tile.shape) >= 2**17 else 1024
+    search = Search(join, kernel, lines, usual, steps, walked, level, height, tuple(sides), found)
+    _walk(search)
+    answer, floors = [], []
+    for at in range(2 if join.within else 1):
+        answer.append(found[at].answer(windows[at]))
+        alpha, beta = (values[windows[at]] for values in linear[at])
+        floor = alpha - beta * _from_leading_bits(sides[at].skipped[windows[at]], dtype)
+        if join.normalize:
+            # so unlike that the leading bits of a score cannot hold the rounding of the distance
+            floor = cp.minimum(floor, 2.0 * length * (1 - min(0.5, 1e-6 * length)))
+        floor = cp.where(usual[at][windows[at]], cp.sqrt(cp.maximum(floor, 0.0)), np.inf)
+        floors.append(floor.get())
+    if not join.within:
+        return JoinPart(answer[0], None, floors[0])
+    return JoinPart(*answer, *floors)
+
+
+def _linear(
+    line: DeviceLine, length: int, normalize: bool, level: float
+) -> tuple[cp.ndarray, cp.ndarray]:
+    """Squared distances of a window are alpha - beta score."""
+    if normalize:
+        alpha = cp.full(line.mean.size, 2.0 * length)
+        return alpha, 2.0 * np.sqrt(length) * line.inverse
+    return line.norm**2 + level, cp.full(line.mean.size, 2.0)
+
+
+def _walk(search: Search) -> None:
+    """Search the tile, launch by launch, and measure what is listed."""
+    tile, kernel = search.tile, search.kernel
+    n_panels = -(-tile.shape[1] // kernel.panel)
+    size = np.dtype(kernel.dtype).itemsize
+    bands = max(1, SEED_BYTES // (size * search.height * max(1, n_panels)))
+    rows = bands * search.height
+    for start in range(tile.row, tile.row_stop, rows):
+        if search.join.within and tile.col_stop - 1 - start <= search.join.exclusion:
+            break
+        _walk_rows(search, start, min(start + rows, tile.row_stop), n_panels)
+    _measure_all(search)
+
+
+def _walk_rows(search: Search, row: int, stop: int, n_panels: int, again: bool = False) -> None:
+    """Walk some rows; where a list is too short, again, and then by halves."""
+    before = [int(side.count[0]) for side in search.sides]
+    _launch(search, row, stop, n_panels, again)
+    after = [int(side.count[0]) for side in search.sides]
+    if all(count <= len(side.runs) for count, side in zip(after, search.sides, strict=True)):
+        return
+    # what came before is measured and makes room; and what neighbours reach is known now, so that
+    # most of what was listed would not be again
+    for side, count in zip(search.sides, before, strict=True):
+        side.count[:] = count
+    _measure_all(search)
+    if not again:
+        _walk_rows(search, row, stop, n_panels, True)
+        return
+    middle = row + max(1, (stop - row) // 2)
+    if stop - row > search.height:
+        middle = row + -(-(stop - row) // (2 * search.height)) * search.height
+    _walk_rows(search, row, middle, n_panels, True)
+    _walk_rows(search, middle, stop, n_panels, True)
+
+
+def _launch(search: Search, row: int, stop: int, n_panels: int, again: bool) -> None:
+    """Seeds of all bands and panels, then the walk; `again` if these rows were walked before."""
+    join, kernel, tile = search.join, search.kernel, search.tile
+    k = join.n_neighbors
+    (line_a, line_b), (steps_a, steps_b) = search.lines, search.steps
+    n_rows, n_cols = stop - row, tile.shape[1]
+    n_bands = -(-n_rows // search.height)
+    first_rows = cp.zeros((n_bands, n_cols), kernel.dtype)
+    first_cols = cp.zeros((n_panels, n_rows), kernel.dtype)
+    seed = _kernel("join.cu", seed_kernel(kernel))
+    length, least = np.int32(join.length), np.int64(join.least_apart)
+    for out, line, other, first, start, apart, sign in (
+        (first_rows, line_b, line_a, tile.col, row, search.height, 1),
+        (first_cols, line_a, line_b, row, tile.col, kernel.panel, -1),
+    ):
+        n_filters, count = out.shape
+        for some in range(0, n_filters, 2 * 65535):
+            filters = min(2 * 65535, n_filters - some)
+            seed(
+                (-(-count // SEED_SPAN), -(-filters // 2)),
+                (128,),
+                (
+                    *(line.points, line.rough_mean, np.int32(first), np.int32(count)),
+                    *(other.points, other.rough_mean, np.int32(start + some * apart)),
+                    *(np.int32(apart), np.int32(filters), np.int32(other.mean.size), length),
+                    *(least, np.int32(sign), out[some:], np.int64(count)),
+                ),
+            )
+    sides = cp.asarray(np.array([side.addresses() for side in search.sides], np.int64))
+    _kernel("join.cu", kernel.name)(
+        (-(-n_panels * n_bands // 4),),
+        (128,),
+        (
+            *(steps_a.rows, steps_b.first, steps_b.second, steps_b.weight),
+            *(first_rows, first_cols, np.int64(n_cols), np.int64(n_rows)),
+            *(steps_a.groups, steps_b.groups, np.int32(row), np.int32(stop)),
+            *(np.int32(tile.col), np.int32(tile.col_stop), np.int32(search.height)),
+            *(np.int32(kernel.strips), np.int32(n_panels), least, length),
+            *(np.int32(0 if again and k > 1 else k), sides),
+        ),
+    )
+
+
+def _measure_all(search: Search) -> None:
+    """Measure what is listed, and empty the lists."""
+    for at in range(2 if search.join.within else 1):
+        side = search.sides[at]
+        runs = side.runs[: int(side.count[0])]
+        runs = runs[runs[:, 3] >= side.tops[runs[:, 0]]]
+        side.count[:] = 0
+        lanes = 1 if at else search.kernel.columns
+        for start in range(0, len(runs), RUNS_AT_A_TIME):
+            _measure(search, at, cp.ascontiguousarray(runs[start : start + RUNS_AT_A_TIME]), lanes)
+
+
+def _measure(search: Search, at: int, runs: cp.ndarray, lanes: int) -> None:
+    """Certify what of some runs may be among the nearest."""
+    join, side, found = search.join, search.sides[at], search.found[at]
+    k, length = np.int32(join.n_neighbors), np.int32(join.length)
+    order = (0, 1) if at == 0 else (1, 0)
+    own, other = (search.lines[i] for i in order)
+    addresses = [
+        [search.lines[i].points, search.lines[i].mean, search.lines[i].inverse, search.usual[i]]
+        for i in order
+    ]
+    lines = cp.asarray(np.array([[a.data.ptr for a in line] for line in addresses], np.int64))
+    cells = cp.cumsum(_population(runs[:, 2]).astype(np.int64) * lanes)
+    n_cells = int(cells[-1])
+    offsets = cp.concatenate([cp.zeros(1, np.int64), cells[:-1]])
+    owners = cp.zeros(n_cells, np.int32)
+    owners[offsets[1:]] = 1
+    owners = cp.cumsum(owners, dtype=np.int32)
+    windows, places = cp.empty(n_cells, np.int32), cp.empty(n_cells, np.int32)
+    uppers = cp.empty(n_cells)
+    reached = _from_leading_bits(side.tops, search.kernel.dtype)
+    _kernel("join.cu", "refine")(
+        (-(-n_cells // 128),),
+        (128,),
+        (
+            *(runs, offsets, owners, np.int32(n_cells), np.int32(lanes), lines),
+            *(np.int32(other.mean.size), length, np.int64(join.least_apart)),
+            *(np.int32(-1 if at else 1), np.int32(join.normalize), np.float64(search.level)),
+            *(own.norm, other.norm, own.rough_mean, other.rough_mean, np.int32(k == 1)),
+            *(reached, windows, places, uppers),
+        ),
+    )
+    near = cp.flatnonzero(uppers >= reached[windows])
+    windows, places = windows[near], places[near]
+    count = windows.size
+    if count == 0:
+        return
+    distances = cp.empty(count)
+    before = found.distances[:, 0].copy() if k == 1 else None
+    blocks = (-(-count // 128),)
+    _kernel("join.cu", "certify")(
+        blocks,
+        (128,),
+        (
+            *(windows, places, np.int32(count), lines, length),
+            *(found.distances if k == 1 else 0, distances),
+        ),
+    )
+    if k > 1:
+        _keep_nearest(found, windows, distances, places)
+        return
+    # where a nearer one was found, what had been the first is no more
+    found.indices[found.distances[:, 0] < before] = _TAKES_NO_PART
+    _kernel("join.cu", "first_of_equals")(
+        blocks,
+        (128,),
+        (windows, places, np.int32(count), found.distances, distances, found.indices),
+    )
+
+
+def _keep_nearest(
+    found: Found, windows: cp.ndarray, distances: cp.ndarray, places: cp.ndarray
+) -> None:
+    """Take measured neighbours of some windows, and keep the k nearest of each."""
+    k = found.distances.shape[1]
+    touched = cp.unique(windows)
+    windows = cp.concatenate([windows, cp.repeat(touched, k)])
+    distances = cp.concatenate([distances, found.distances[touched].ravel()])
+    places = cp.concatenate([places, found.indices[touched].ravel()])
+    order = cp.lexsort(cp.stack([places.astype(np.float64), distances, windows.astype(np.float64)]))
+    windows, distances, places = windows[order], distances[order], places[order]
+    rank = cp.arange(windows.size) - cp.searchsorted(windows, windows)
+    near = rank < k
+    found.distances[windows[near], rank[near]] = distances[near]
+    found.indices[windows[near], rank[near]] = places[near]
+
+
+def window_distances(
+    a: DeviceLine, positions: np.ndarray, b: DeviceLine, first: int, count: int, length: int
+) -> cp.ndarray:
+    """Certified distances of chosen windows to a run of others, constant ones not settled."""
+    out = cp.empty((len(positions), count))
+    for start in range(0, len(positions), 65535):
+        some = cp.asarray(positions[start : start + 65535].astype(np.int64))
+        _kernel("windows.cu", "distances")(
+            (-(-count // 256), len(some)),
+            (256,),
+            (
+                *(a.points, a.mean, a.inverse, some, b.points, b.mean, b.inverse),
+                *(np.int32(first), np.int32(count), np.int32(length), out[start:]),
+            ),
+        )
+    return out
