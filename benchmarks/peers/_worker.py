@@ -20,10 +20,13 @@ import numpy as np
 
 
 def main(prepare):
-    """Serve the rounds of `prepare(library, request)`: a pair of functions, warm-up and work."""
+    """Serve the rounds of `prepare(library, request)`: two functions, warm-up and work.
+
+    A third may follow: it makes the answer, which is compared, of what the work returns.
+    """
     library, request_path, answer_path = sys.argv[1:]
     with np.load(request_path) as file:
-        warm_up, work = prepare(library, dict(file))
+        warm_up, work, *answer = prepare(library, dict(file))
     warm_up()
     print("ready", flush=True)
     result = None
@@ -32,6 +35,8 @@ def main(prepare):
         result = work()
         wall, processor = time.perf_counter() - wall, time.process_time() - processor
         print("time", wall, processor, flush=True)
-    versions = {found.name.lower(): found.version for found in distributions()}
+    for make in answer:
+        result = make(result)
+    versions = {found.metadata["Name"].lower(): found.version for found in distributions()}
     versions["python"] = python_version()
     np.savez(answer_path, result=np.asarray(result), versions=json.dumps(versions))
