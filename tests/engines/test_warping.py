@@ -8,6 +8,9 @@ from itertools import product
 import numpy as np
 import pytest
 import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_array_equal
 
 from skts.engines import (
@@ -16,11 +19,12 @@ from skts.engines import (
     DTWPairs,
     DTWPath,
     Series,
+    Tile,
     Warping,
     find_engine,
     run,
 )
-from skts.engines.numba import lower_bounds
+from skts.engines.numba import dtw, lower_bounds
 
 OPTIONS = [
     Warping(metric, cost, window, alignment)
@@ -217,8 +221,6 @@ def test_radius(window, n, m, radius):
 def test_options_travel_with_parts(make_series):
     warping = Warping("dog_keeper", "absolute")
     X = make_series(3, 5)
-    from skts.engines import Tile
-
     tile = Tile(0, 2, 0, 3)
     pairs = np.array([[0, 1], [2, 2]])
     for work in (DTWMatrix(X, X, warping), DTWPairs(X, X, pairs, warping)):
@@ -253,11 +255,86 @@ def test_bounds_and_abandoning_change_nothing(fast_engine, rng, metric, cost, ch
         assert_array_equal(found.distances, expected[0])
 
 
+lengths_of = st.integers(1, 12)
+
+
+@given(
+    data=st.data(),
+    n=lengths_of,
+    lengths=st.lists(lengths_of, min_size=1, max_size=3),
+    channels=st.integers(1, 3),
+    warping=st.sampled_from(OPTIONS),
+)
+@settings(deadline=None, max_examples=300)
+def test_bounds_are_at_most_the_distance(data, n, lengths, channels, warping):
+    """Both bounds of the cascade, deflated, against certified distances of the same points."""
+    finite = st.floats(-100, 100, width=32, allow_subnormal=False)
+    x = data.draw(arrays(np.float32, (channels, n), elements=finite))
+    m = max(lengths)
+    values = np.zeros((len(lengths), channels, m), np.float32)
+    for y, length in zip(values, lengths, strict=True):
+        y[:, :length] = data.draw(arrays(np.float32, (channels, length), elements=finite))
+    lengths = np.array(lengths)
+    radius = int(warping.radius(n, lengths).max())
+    # envelopes in a band, ranges of whole series without: the cascade has ranges in wide bands too
+    whole = warping.window is None or data.draw(st.booleans())
+    low, high = lower_bounds.envelopes(values, lengths, radius, 1 if whole else n)
+    packed, packed_lengths = dtw.pack(values, lengths, dtw.LANES[np.float32])
+    flags = dtw.Flags.of(warping, channels)
+    ends = warping.alignment == "global" or None
+    bounds = lower_bounds.first_bounds(
+        *(np.ascontiguousarray(x.T), packed, packed_lengths, low, high, radius),
+        *(flags.multivariate, flags.squared, flags.largest, flags.free_columns, ends),
+    )
+    sides = [Series(np.zeros((1, channels, k)), np.array([k])) for k in (n, m)]
+    deflation = lower_bounds.deflation(channels, DTWNeighbors(*sides, 1, warping=warping))
+    assert 0.999 < deflation < 1
+    for i, (y, length) in enumerate(zip(values, lengths, strict=True)):
+        distance = reference.dtw(x.astype(float), y[:, :length].astype(float), **asdict(warping))
+        cost = distance**2 if warping.squared else distance
+        allowed = cost * (1 + 1e-12) + 1e-30
+        assert bounds[i] * deflation <= allowed
+        if ends:
+            second = lower_bounds.second_bound(
+                *(x, np.ascontiguousarray(y)[:, :length], low[i], high[i]),
+                *(flags.squared, flags.largest),
+            )
+            assert second * deflation <= allowed
+
+
+@pytest.mark.parametrize(
+    ("warping", "channels"), [(w, 1) for w in OPTIONS] + [(w, 2) for w in OPTIONS[3::5]], ids=str
+)
+@pytest.mark.parametrize("kind", ["one length", "lengths"])
+def test_the_cascade_with_every_option(rng, warping, channels, kind):
+    """Long enough series, enough candidates, far and near: bounds must rule out some of them."""
+    n, m = (60, 60) if kind == "one length" else (50, 60)
+    X = np.cumsum(rng.normal(size=(200, channels, m)), axis=2) * rng.choice([1, 20], (200, 1, 1))
+    Q = np.cumsum(rng.normal(size=(3, channels, n)), axis=2)
+    lengths = (np.full(3, n), np.full(200, m))
+    if kind == "lengths":
+        lengths = rng.integers(25, n + 1, 3), rng.integers(25, m + 1, 200)
+        for V, k in ((Q, lengths[0]), (X, lengths[1])):
+            V[np.arange(V.shape[2]) >= k[:, None, None] + np.zeros((1, channels, 1))] = 0
+    queries, candidates = Series(Q, lengths[0]), Series(X, lengths[1])
+    matrix = run(DTWMatrix(queries, candidates, warping), engine="numba")
+    excluded = np.array([-1, 7, 199])
+    numba = find_engine("numba")
+    for n_neighbors in (1, 4):
+        work = DTWNeighbors(queries, candidates, n_neighbors, excluded, warping=warping)
+        tile = Tile(0, 3, 0, 200)
+        assert numba._worth_bounding(work, tile)
+        found = run(work, engine="numba")
+        expected = reference.nearest(matrix, n_neighbors, excluded)
+        assert_array_equal(found.indices, expected[1])
+        assert_array_equal(found.distances, expected[0])
+
+
 @pytest.mark.parametrize("channels", [1, 2])
 @pytest.mark.parametrize("radius", [0, 1, 4, 30])
 def test_envelopes(rng, channels, radius):
     values = rng.normal(size=(5, channels, 20)).astype(np.float32)
-    low, high = lower_bounds.envelopes(values, radius)
+    low, high = lower_bounds.envelopes(values, np.full(5, 20), radius, 20)
     for i in range(20):
         near = values[:, :, max(0, i - radius) : i + radius + 1]
         assert_array_equal(low[:, :, i], near.min(axis=2))

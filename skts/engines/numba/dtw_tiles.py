@@ -18,6 +18,8 @@ __all__ = ["DTWTiles"]
 
 #: Groups of lanes that are less than a quarter full run pair by pair instead.
 FEW_LANES = 8
+#: Points of two series together from which bounds pay, in a band of any width or without.
+WORTH_BOUNDING = 40
 
 
 class DTWTiles:
@@ -37,7 +39,7 @@ class DTWTiles:
         if dtw.rows_in_lanes(rows, cols, np.float64) or dtw.rows_in_lanes(rows, cols, np.float32):
             sweep = max(sweep, dtw.sweep_bytes(rows * cols, m))
         # float64 lanes, or lanes, rows and envelopes in float32
-        packed = 16 * (-(-cols // 64) * 64) * channels * m
+        packed = 8 * (-(-cols // 64) * 64) * channels * (m + max(n, m))
         return packed, 16 * (-(-rows // 64) * 64) * channels * n + 40 * rows * cols + sweep
 
     dtw_matrix_bytes = dtw_neighbors_bytes = dtw_pairs_bytes = dtw_path_bytes = _dtw_bytes
@@ -87,16 +89,11 @@ class DTWTiles:
         return costs.T if flip else costs, row_error + error
 
     def _worth_bounding(self, reduction: DTWNeighbors, tile: Tile) -> bool:
-        """Whether bounds may spare work: a band, one length, more candidates than neighbours."""
-        queries, candidates = reduction.sides
-        n = queries.n_timepoints
+        """Whether bounds may spare work: long enough series, more candidates than neighbours."""
+        n, m = (side.n_timepoints for side in reduction.sides)
         return (
             reduction.single
-            and reduction.warping.window is not None
-            and n == candidates.n_timepoints
-            and queries.equal_length
-            and candidates.equal_length
-            and int(reduction.warping.radius(n, n)) < n // 2
+            and n + m >= WORTH_BOUNDING
             and tile.shape[1] >= max(2, reduction.n_neighbors // 8) * dtw.LANES[np.float32]
         )
 
@@ -109,30 +106,36 @@ class DTWTiles:
     ) -> Shortlist | None:
         """Survivors of a tile, most candidates ruled out by their bounds; None for want of one."""
         warping, k, rescaling = reduction.warping, reduction.n_neighbors, reduction.rescaling
-        packed, _, error = self._packed(reduction.candidates, tile.cols, np.float32, rescaling)
-        rows, row_error = rescaling.apply(reduction.queries.values[tile.rows])
+        packed, lengths, error = self._packed(
+            reduction.candidates, tile.cols, np.float32, rescaling
+        )
+        queries = reduction.queries.take(tile.rows)
+        rows, row_error = rescaling.apply(queries.values)
         scale, bound = reduction.scale_and_bound(row_error + error)
         if bound.shrink == 0:
             return None
-        prepared = packed, *self._enveloped(reduction, tile)
-        n_rows, n_channels, n = rows.shape
-        flags = dtw.Flags.of(warping, n_channels)
-        n_candidates = len(prepared[1])
+        prepared = packed, lengths, *self._enveloped(reduction, tile)
+        flags = dtw.Flags.of(warping, rows.shape[1])
+        deflation = lower_bounds.deflation(rows.shape[1], reduction)
+        candidate_lengths = reduction.candidates.lengths[tile.cols]
+        n_candidates = len(candidate_lengths)
         found, costs = np.empty(n_candidates, np.int64), np.empty(n_candidates, np.float32)
         lists = []
-        for row in range(n_rows):
+        for row, n in enumerate(queries.lengths):
             count = lower_bounds.cascade(
-                np.ascontiguousarray(rows[row].T),
+                np.ascontiguousarray(rows[row, :, :n].T),
                 *prepared,
+                warping.radius(n, candidate_lengths),
                 -1 if excluded is None else excluded[row],
                 k,
-                int(warping.radius(n, n)),
+                deflation,
                 scale,
                 *(bound.shrink, bound.grow, bound.slack),
                 found,
                 costs,
                 cancel,
-                *(flags.multivariate, flags.squared, flags.largest),
+                *flags[1:],
+                warping.alignment == "global" or None,
             )
             estimates = warping.distance(costs[:count]) / scale
             upper = np.sort(bound.upper(estimates))
@@ -209,15 +212,20 @@ class DTWTiles:
         return self.prepared.get(series.values, key, build)
 
     def _enveloped(self, reduction: DTWNeighbors, tile: Tile) -> tuple[np.ndarray, ...]:
-        """Column series of a tile in float32, one after the other, and their envelopes."""
-        series, rescaling = reduction.candidates, reduction.rescaling
-        radius = int(reduction.warping.radius(series.n_timepoints, series.n_timepoints))
+        """Column series of a tile in float32, and their envelopes or ranges."""
+        queries, series, rescaling = *reduction.sides, reduction.rescaling
+        lengths = series.lengths[tile.cols]
+        n, longest = queries.n_timepoints, max(queries.n_timepoints, series.n_timepoints)
+        radius = reduction.warping.largest_radius(queries.lengths, lengths)
+        if reduction.warping.window is None or 2 * radius >= longest:
+            n, radius = 1, 0
 
         def build() -> tuple[tuple[np.ndarray, ...], int]:
             values, _ = rescaling.apply(series.values[tile.cols])
-            return (values, *lower_bounds.envelopes(values, radius)), 3 * values.nbytes
+            made = values, *lower_bounds.envelopes(values, lengths, radius, n)
+            return made, sum(array.nbytes for array in made)
 
-        key = ("envelopes", rescaling, radius, tile.col, tile.col_stop)
+        key = ("envelopes", rescaling, radius, n, tile.col, tile.col_stop)
         return self.prepared.get(series.values, key, build)
 
 
