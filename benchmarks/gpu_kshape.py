@@ -42,8 +42,8 @@ WORKS = (
 SMALL = 2**24
 
 
-def moved_shapes(n_series, n_timepoints, n_kinds, rng):
-    """Shapes of so many kinds, each moved by up to an eighth of the length, under noise."""
+def moved_shapes(n_series, n_timepoints, n_kinds, rng, noise=0.5):
+    """Shapes of some kinds, moved by up to an eighth of the length, under noise; and the kinds."""
     t = np.arange(3 * n_timepoints) / n_timepoints - 1
     inside = (t > 0.2) & (t < 0.8)
     kinds = np.array(
@@ -54,20 +54,20 @@ def moved_shapes(n_series, n_timepoints, n_kinds, rng):
         ]
     )
     places = np.lib.stride_tricks.sliding_window_view(kinds, n_timepoints, axis=1)
-    noise = rng.standard_normal(2**22 + n_timepoints)
-    noise = np.lib.stride_tricks.sliding_window_view(noise, n_timepoints)
+    errors = noise * rng.standard_normal(2**22 + n_timepoints)
+    errors = np.lib.stride_tricks.sliding_window_view(errors, n_timepoints)
     labels = rng.integers(0, n_kinds, n_series)
     shifts = rng.integers(-n_timepoints // 8, n_timepoints // 8 + 1, n_series)
-    starts = rng.integers(0, len(noise), n_series)
+    starts = rng.integers(0, len(errors), n_series)
     values = np.empty((n_series, 1, n_timepoints))
     step = max(1, 2**22 // n_timepoints)
     for first in range(0, n_series, step):
         rows = slice(first, first + step)
-        block = places[labels[rows], n_timepoints - shifts[rows]] + 0.5 * noise[starts[rows]]
+        block = places[labels[rows], n_timepoints - shifts[rows]] + errors[starts[rows]]
         block -= block.mean(axis=1, keepdims=True)
         block /= block.std(axis=1, keepdims=True)
         values[rows, 0] = block
-    return Shapes.of(values)
+    return Shapes.of(values), labels
 
 
 def iterate(engine, shapes, n_clusters, assigned, centers):
@@ -167,7 +167,7 @@ def rows(name, n_series, n_timepoints, n_clusters, must, reach, rng):
     import cupy
 
     engine = find_engine("cupy")
-    shapes = moved_shapes(n_series, n_timepoints, n_clusters, rng)
+    shapes, _ = moved_shapes(n_series, n_timepoints, n_clusters, rng)
     start = time.perf_counter()
     assigned = run(SBDAssign(shapes, shapes.take(slice(0, n_clusters))), engine=engine)
     first = time.perf_counter() - start

@@ -16,7 +16,16 @@ import pytest
 import skts
 
 PACKAGE = Path(skts.__file__).parent
-PUBLIC = ["skts", "skts.datasets", "skts.engines", "skts.metrics", "skts.neighbors", "skts.utils"]
+PUBLIC = [
+    "skts",
+    "skts.cluster",
+    "skts.datasets",
+    "skts.engines",
+    "skts.metrics",
+    "skts.neighbors",
+    "skts.plotting",
+    "skts.utils",
+]
 
 
 def test_import_loads_no_kernel_library():
@@ -137,7 +146,16 @@ def test_kernels_do_not_know_the_other_engine(folder, other):
 
 # --- what is public, in detail -----------------------------------------------------------------
 
-USERS = ["skts", "skts.base", "skts.datasets", "skts.exceptions", "skts.metrics", "skts.neighbors"]
+USERS = [
+    "skts",
+    "skts.base",
+    "skts.cluster",
+    "skts.datasets",
+    "skts.exceptions",
+    "skts.metrics",
+    "skts.neighbors",
+    "skts.plotting",
+]
 
 
 def sections(thing):

@@ -42,12 +42,10 @@ class Work:
 
     def request(self):
         """What the workers get, and the kind of each series."""
-        rng = np.random.default_rng(0)
         shape = self.n_series, self.n_timepoints, self.n_clusters
-        kinds = np.random.default_rng(0)
-        kinds.standard_normal(2**22 + self.n_timepoints)
-        kinds = kinds.integers(0, self.n_clusters, self.n_series)
-        X = np.ascontiguousarray(moved_shapes(*shape, rng).values[:, 0])
+        # so much noise that labels keep changing for some iterations
+        shapes, kinds = moved_shapes(*shape, np.random.default_rng(0), noise=2.0)
+        X = np.ascontiguousarray(shapes.values[:, 0])
         return {"X": X, "n_clusters": self.n_clusters, "n_iter": self.n_iter}, kinds
 
 
@@ -137,9 +135,10 @@ def main():
             missing=missing,
         ),
     )
-    mine = [row for row in found if row["library"] == "skts"]
-    if any("failed" in row or row["Rand index"] < 0.99 for row in mine):
-        sys.exit("skts failed, or did not find the planted kinds")
+    for row in found:
+        others = (r.get("Rand index", 0) for r in found if r["work"] == row["work"])
+        if row["library"] == "skts" and row.get("Rand index", 0) < max(others) - 0.02:
+            sys.exit(f"skts failed at {row['work']}, or others find the planted kinds better")
 
 
 if __name__ == "__main__":

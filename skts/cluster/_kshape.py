@@ -1,4 +1,4 @@
-"""k-Shape clustering."""
+"""Clustering by shape: k-Shape."""
 
 from __future__ import annotations
 

@@ -1,5 +1,15 @@
 """Distances between time series, on the same engines as the estimators."""
 
 from ._dtw import dog_keeper, dtw, dtw_path, lb_keogh, pairwise_dtw
+from ._sbd import ShapeDistance, pairwise_sbd, sbd
 
-__all__ = ["dog_keeper", "dtw", "dtw_path", "lb_keogh", "pairwise_dtw"]
+__all__ = [
+    "ShapeDistance",
+    "dog_keeper",
+    "dtw",
+    "dtw_path",
+    "lb_keogh",
+    "pairwise_dtw",
+    "pairwise_sbd",
+    "sbd",
+]

@@ -23,6 +23,12 @@ class ShapeDistance(NamedTuple):
         Between 0 and 2.
     shift : int
         How many time points the first series moves to the right to match the second.
+
+    Examples
+    --------
+    >>> from skts.metrics import sbd
+    >>> sbd([0, 1, 0, 0], [0, 0, 1, 0], normalize=False).shift
+    1
     """
 
     distance: float

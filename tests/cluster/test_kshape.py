@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
+import typing
 import warnings
 
 import numpy as np
@@ -378,3 +380,23 @@ def test_scikit_learns_checks(fast_engine, monkeypatch):
     skipped = {result["check_name"] for result in results if result["status"] == "skipped"}
     assert skipped <= {"check_array_api_input"}
     assert len(results) > 40
+
+
+def test_parameters_and_fitted_attributes_are_described(rng):
+    documentation = inspect.getdoc(KShapeClusterer)
+    parameters = set(inspect.signature(KShapeClusterer).parameters)
+    assert parameters == set(KShapeClusterer._parameter_constraints)
+    fitted = vars(KShapeClusterer(2).fit(waves(rng, 12, 20)[0]))
+    for name in parameters | {name for name in fitted if name.endswith("_")}:
+        assert f"\n{name} : " in documentation
+    hints = typing.get_type_hints(KShapeClusterer.__init__)
+    assert parameters | {"return"} == set(hints)
+
+
+def test_memory_maps_and_pickles(rng, tmp_path):
+    X = waves(rng, 20, 24)[0]
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    model = KShapeClusterer(2, random_state=0).fit(mapped)
+    assert_array_equal(model.labels_, KShapeClusterer(2, random_state=0).fit(X).labels_)
+    assert not any(isinstance(value, np.memmap) for value in vars(model).values())
