@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from skts import MotifFinder, config_context
+from skts.engines import Join, find_engine
 from skts.exceptions import EngineNotAvailableError
 from skts.motifs import discords, matrix_profile, motifs
 from tests import reference_motifs as reference
@@ -256,8 +257,6 @@ def test_what_is_wrong_with_new_points_is_said(rng):
 
 
 def test_a_named_engine_that_is_missing_raises_first():
-    from skts.engines import find_engine
-
     if find_engine("cupy").available() is None:
         pytest.skip("cupy runs here")
     with pytest.raises(EngineNotAvailableError):
@@ -301,7 +300,9 @@ def test_threads_budget_and_precision_do_not_matter(rng, fast_engine):
     x = rng.normal(size=(1, 3000)).cumsum(axis=1)
     expected = MotifFinder(40, n_discords=2, engine=fast_engine).fit(x)
     same_fit(MotifFinder(40, n_discords=2, engine=fast_engine, n_jobs=1).fit(x), expected)
-    with config_context(memory="32MiB"):
+    join = Join(expected._pool, None, 40, 10)
+    least = sum(find_engine(fast_engine).footprint(join, *join.cell))
+    with config_context(memory=int(1.05 * least)):
         same_fit(MotifFinder(40, n_discords=2, engine=fast_engine).fit(x), expected)
     exact = MotifFinder(40, n_discords=2, engine=fast_engine, precision="float64").fit(x)
     same_fit(exact, expected)

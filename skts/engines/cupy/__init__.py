@@ -17,6 +17,7 @@ from .._engine import Engine
 from .._reductions import Reduction, Tile
 from .dtw_tiles import DTWTiles
 from .join_tiles import JoinTiles
+from .mk_tiles import MKTiles
 from .sbd_tiles import SBDTiles
 
 __all__ = ["CupyEngine"]
@@ -24,7 +25,7 @@ __all__ = ["CupyEngine"]
 _INSTALL = "pip install 'skts[cuda13]' (CUDA 13) or 'skts[cuda12]' (CUDA 12)"
 
 
-class CupyEngine(DTWTiles, JoinTiles, SBDTiles, Engine):
+class CupyEngine(DTWTiles, JoinTiles, MKTiles, SBDTiles, Engine):
     """Computes on an NVIDIA GPU."""
 
     name = "cupy"

@@ -315,5 +315,6 @@ def all_kernels() -> dict[str, list[str]]:
             for options in flags if offsets == 5 else flags[:1]:
                 names["narrow.cu"].add(NarrowKernel(type, offsets, channels, *options).name)
     fixed = {"shortlist.cu": list(SEARCH_KERNELS), "path.cu": list(PATH_KERNELS)}
+    fixed["mk.cu"] = ["bound", "measure"]
     fixed |= shape_kernels() | all_join_kernels()
     return fixed | {f: sorted(n) for f, n in names.items()}
