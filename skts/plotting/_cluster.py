@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from ..cluster import KShapeClusterer
+from ..cluster import KShapeClusterer
 
 __all__ = ["ClusterDisplay"]
 
@@ -74,7 +71,7 @@ class ClusterDisplay:
         channel: int = 0,
         max_members: int = 100,
         objective: bool = True,
-        axes: list[Axes] | None = None,
+        axes: list[Any] | None = None,
     ) -> Self:
         """Assign series to the clusters of an estimator, and plot them.
 
@@ -114,7 +111,7 @@ class ClusterDisplay:
         display = cls(centers, members, sizes, estimator.history_)
         return display.plot(objective=objective, axes=axes)
 
-    def plot(self, *, objective: bool = True, axes: list[Axes] | None = None) -> Self:
+    def plot(self, *, objective: bool = True, axes: list[Any] | None = None) -> Self:
         """Draw the display.
 
         Parameters
