@@ -12,6 +12,8 @@ __all__ = ["aligned", "correlate", "fft_length", "gram_product", "member_sums", 
 
 #: Sums of a dot product run in as many lanes as the hardware has; infinities do not occur.
 FAST = {"reassoc", "contract", "arcp", "nsz"}
+#: Correlations of a block of series with some centres that are made at a time: 1 MiB.
+POINTS = 2**17
 
 
 def fft_length(n_timepoints: int) -> int:
@@ -49,36 +51,40 @@ def correlate(
         Where to write.
     """
     n = fft_length(n_timepoints)
-    product = np.empty((spectrum.shape[0], spectrum.shape[2]), np.complex128)
-    for j in range(len(centers)):
-        multiply(spectrum, centers[j], product)
-        # series j of the block slides over the centre: lag s stands at -s
+    n_series, n_frequencies = spectrum.shape[0], spectrum.shape[2]
+    # many centres a call: between calls threads wait for the interpreter's lock
+    step = max(1, POINTS // (n_series * n))
+    for start in range(0, len(centers), step):
+        some = slice(start, min(start + step, len(centers)))
+        product = np.empty((some.stop - start, n_series, n_frequencies), np.complex128)
+        multiply(spectrum, centers[some], product)
         best(
-            irfft(product, n, axis=1, overwrite_x=True),
+            irfft(product, n, axis=2, overwrite_x=True),
             norms,
-            center_norms[j],
+            center_norms[some],
             n_timepoints,
-            distances[:, j],
-            shifts[:, j],
+            distances[:, some],
+            shifts[:, some],
         )
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"})
-def multiply(spectrum, center, product):
-    """Products of the spectra of a block with the conjugate of one, summed over channels."""
+def multiply(spectrum, centers, product):
+    """Products of the spectra of a block with the conjugates of others, summed over channels."""
     n_series, n_channels, n_frequencies = spectrum.shape
-    for i in range(n_series):
-        for f in range(n_frequencies):
-            x, c = spectrum[i, 0, f], center[0, f]
-            product[i, f] = complex(
-                x.real * c.real + x.imag * c.imag, x.imag * c.real - x.real * c.imag
-            )
-        for channel in range(1, n_channels):
+    for j in range(len(centers)):
+        for i in range(n_series):
             for f in range(n_frequencies):
-                x, c = spectrum[i, channel, f], center[channel, f]
-                product[i, f] += complex(
+                x, c = spectrum[i, 0, f], centers[j, 0, f]
+                product[j, i, f] = complex(
                     x.real * c.real + x.imag * c.imag, x.imag * c.real - x.real * c.imag
                 )
+            for channel in range(1, n_channels):
+                for f in range(n_frequencies):
+                    x, c = spectrum[i, channel, f], centers[j, channel, f]
+                    product[j, i, f] += complex(
+                        x.real * c.real + x.imag * c.imag, x.imag * c.real - x.real * c.imag
+                    )
 
 
 @njit(nogil=True, cache=True)
@@ -97,31 +103,32 @@ def largest(values, start, stop):
 
 
 @njit(nogil=True, cache=True)
-def best(correlations, norms, center_norm, n_timepoints, distances, shifts):
-    """The distance of each row, and its shift: of those that tie the shortest, then to the left.
+def best(correlations, norms, center_norms, n_timepoints, distances, shifts):
+    """Each distance, and its shift: of those that tie the shortest, then the one to the left.
 
     The correlation at shift s stands at -s, that at -s at s.
     """
-    n_series, n = correlations.shape
-    for i in range(n_series):
-        values = correlations[i]
-        scale = norms[i] * center_norm
-        if scale == 0.0:
-            distances[i], shifts[i] = 1.0, 0
-            continue
-        top = max(largest(values, 0, n_timepoints), largest(values, n - n_timepoints + 1, n))
-        floor = top - TIE * scale
-        found = 0
-        if not values[0] >= floor:
-            for s in range(1, n_timepoints):
-                if values[s] >= floor:
-                    found = -s
-                    break
-                if values[n - s] >= floor:
-                    found = s
-                    break
-        distances[i] = max(0.0, 1.0 - top / scale)
-        shifts[i] = found
+    n_centers, n_series, n = correlations.shape
+    for j in range(n_centers):
+        for i in range(n_series):
+            values = correlations[j, i]
+            scale = norms[i] * center_norms[j]
+            if scale == 0.0:
+                distances[i, j], shifts[i, j] = 1.0, 0
+                continue
+            top = max(largest(values, 0, n_timepoints), largest(values, n - n_timepoints + 1, n))
+            floor = top - TIE * scale
+            found = 0
+            if not values[0] >= floor:
+                for s in range(1, n_timepoints):
+                    if values[s] >= floor:
+                        found = -s
+                        break
+                    if values[n - s] >= floor:
+                        found = s
+                        break
+            distances[i, j] = max(0.0, 1.0 - top / scale)
+            shifts[i, j] = found
 
 
 @njit(nogil=True, cache=True, fastmath=FAST)

@@ -44,7 +44,9 @@ class SBDTiles:
         n = sbd.fft_length(length)
         spectrum = 16 * channels * (n // 2 + 1)
         block = min(rows, reduction.cell_rows)
-        return (rows + cols) * spectrum, 2 * block * (spectrum + 8 * n) + 12 * rows * cols
+        at_once = min(cols, max(1, sbd.POINTS // (block * n))) * block
+        each = at_once * (8 * n + spectrum) + block * spectrum + 12 * rows * cols
+        return (rows + cols) * spectrum, each
 
     sbd_matrix_bytes = sbd_assign_bytes = _sbd_bytes
 
