@@ -22,6 +22,7 @@ PUBLIC = [
     "skts.datasets",
     "skts.engines",
     "skts.metrics",
+    "skts.motifs",
     "skts.neighbors",
     "skts.plotting",
     "skts.utils",
@@ -153,6 +154,7 @@ USERS = [
     "skts.datasets",
     "skts.exceptions",
     "skts.metrics",
+    "skts.motifs",
     "skts.neighbors",
     "skts.plotting",
 ]

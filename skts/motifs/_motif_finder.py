@@ -56,9 +56,9 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     window : int, float, "auto" or array-like, default "auto"
         Points of a window; or a fraction of the shortest series, rounded up. "auto" is the lag
         between 3 points and a third of the shortest series at which the autocorrelation, summed
-        over the series, has its highest peak: one period; and a tenth of the shortest series, at
-        least 3 points, where no peak is positive. Several lengths compete by distance over the
-        square root of the length.
+        over the series, has its clearest peak (height times prominence): one period; and a
+        tenth of the shortest series, at least 3 points, where no peak is positive. Several lengths
+        compete by distance over the square root of the length.
     n_motifs : int, default 3
         How many motifs at most. The k-th is the nearest pair among the windows that do not start
         within `exclusion` of an occurrence of an earlier one.
@@ -322,10 +322,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             return self
         (points,) = check_univariate([points], input_name="points", estimator=self)
         series = int(series) % n_samples
-        parts = [
-            pool.points[start : start + length]
-            for start, length in zip(pool.starts, pool.lengths, strict=True)
-        ]
+        parts = self._series()
         parts[series] = np.concatenate([parts[series], points])
         lengths = np.atleast_1d(self.window_).tolist()
         exclusions = [exclusion_of(self.exclusion, length) for length in lengths]
@@ -420,6 +417,14 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+    def _series(self) -> list[np.ndarray]:
+        """The series that are kept."""
+        pool = self._pool
+        return [
+            pool.points[start : start + length]
+            for start, length in zip(pool.starts, pool.lengths, strict=True)
+        ]
 
     def _windows(self, pool: Pool, lengths: Sequence[int]) -> list[Windows]:
         """The windows of all lengths on a line."""
@@ -577,7 +582,7 @@ def _window_lengths(window: Any, series: list[np.ndarray]) -> list[int]:
 
 
 def _period(series: list[np.ndarray], shortest: int) -> int:
-    """The lag of the highest peak of the summed autocorrelation; see `window`."""
+    """The lag of the clearest peak of the summed autocorrelation; see `window`."""
     default = min(shortest, max(SHORTEST, shortest // 10))
     last = min(shortest // 3, AUTO_POINTS // 3)
     if last <= SHORTEST:
@@ -596,11 +601,11 @@ def _period(series: list[np.ndarray], shortest: int) -> int:
         spectrum = np.abs(rfft(points / largest, next_fast_len(points.size + last + 2, real=True)))
         found = irfft(spectrum**2, next_fast_len(points.size + last + 2, real=True))[: last + 2]
         total += found / found[0]
-    lags = np.arange(SHORTEST, last + 1)
-    peaks = lags[
-        (total[lags] > total[lags - 1]) & (total[lags] >= total[lags + 1]) & (total[lags] > 0)
-    ]
-    return int(peaks[np.argmax(total[peaks])]) if peaks.size else default
+    from scipy.signal import find_peaks  # takes a tenth of a second, and few need it
+
+    peaks, found = find_peaks(total, height=0.0, prominence=0.0)
+    clear = np.where(peaks >= SHORTEST, found["peak_heights"] * found["prominences"], 0.0)
+    return int(peaks[np.argmax(clear)]) if clear.any() else default
 
 
 def _as_series(points: np.ndarray) -> Series:

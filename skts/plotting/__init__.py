@@ -1,5 +1,6 @@
 """Plots, in the manner of scikit-learn's displays: `SomeDisplay.from_estimator(model, X)`."""
 
 from ._cluster import ClusterDisplay
+from ._motifs import MotifDisplay
 
-__all__ = ["ClusterDisplay"]
+__all__ = ["ClusterDisplay", "MotifDisplay"]

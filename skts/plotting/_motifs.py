@@ -1,0 +1,207 @@
+"""Plots of motifs and discords."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..motifs import Discord, Motif, MotifFinder
+
+__all__ = ["MotifDisplay"]
+
+
+class MotifDisplay:
+    """A series with its motifs and discords, occurrences on top of each other, and the profile.
+
+    Make one with `from_estimator`.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_timepoints,)
+        The series.
+    motifs : list of Motif
+        Motifs.
+    discords : list of Discord
+        Discords.
+    profiles : list of (int, ndarray)
+        Window length and profile of the series, for each length; empty without a profile.
+    series : int, default 0
+        Which series it is.
+
+    Attributes
+    ----------
+    figure_ : matplotlib.figure.Figure
+        The figure, once plotted.
+    axes_ : ndarray of matplotlib.axes.Axes
+        The series, one for each motif, and the profile if there is one.
+    span_patches_ : list of list of matplotlib.patches.Patch
+        For each motif the marks of its occurrences in the series.
+    profile_lines_ : list of matplotlib.lines.Line2D
+        The profile, one line for each window length.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skts import MotifFinder
+    >>> from skts.plotting import MotifDisplay
+    >>> x = np.random.default_rng(0).normal(size=300)
+    >>> x[200:230] = x[50:80]
+    >>> model = MotifFinder(30, n_motifs=2, n_discords=1).fit(x.reshape(1, -1))
+    >>> display = MotifDisplay.from_estimator(model)
+    >>> len(display.axes_)
+    4
+    """
+
+    def __init__(
+        self,
+        points: np.ndarray,
+        motifs: list[Motif],
+        discords: list[Discord],
+        profiles: list[tuple[int, np.ndarray]],
+        series: int = 0,
+    ) -> None:
+        self.points = points
+        self.motifs = motifs
+        self.discords = discords
+        self.profiles = profiles
+        self.series = series
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: MotifFinder,
+        *,
+        series: int = 0,
+        axes: list[Any] | None = None,
+    ) -> Self:
+        """Plot what an estimator found in one of its series.
+
+        Parameters
+        ----------
+        estimator : MotifFinder
+            A fitted estimator.
+        series : int, default 0
+            Which of its series (row of `X`). Occurrences in others are only laid on top of each
+            other.
+        axes : list of matplotlib.axes.Axes or None, default None
+            Where to draw: the series, each motif, and the profile if there is one; None makes a
+            figure.
+
+        Returns
+        -------
+        display : MotifDisplay
+            The display, plotted.
+
+        Raises
+        ------
+        ValueError
+            If there is no such series, or `axes` are not as many as there are panels.
+        """
+        check_is_fitted(estimator)
+        all_points = estimator._series()
+        if not 0 <= series < len(all_points):
+            raise ValueError(
+                f"series={series} is not among the {len(all_points)} of the estimator."
+            )
+        points = all_points[series]
+        profiles = []
+        if hasattr(estimator, "profile_"):
+            several = np.ndim(estimator.window_) > 0
+            found = estimator.profile_ if several else [estimator.profile_]
+            for window, profile in zip(np.atleast_1d(estimator.window_), found, strict=True):
+                n_windows = max(0, len(points) - int(window) + 1)
+                profiles.append((int(window), profile[series, :n_windows]))
+        display = cls(points, estimator.motifs_, estimator.discords_, profiles, series)
+        return display.plot(axes=axes)
+
+    def plot(self, *, axes: list[Any] | None = None) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        axes : list of matplotlib.axes.Axes or None, default None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : MotifDisplay
+            The display itself.
+
+        Raises
+        ------
+        ValueError
+            If `axes` are not as many as there are panels.
+        """
+        n_motifs = len(self.motifs)
+        n_panels = 1 + n_motifs + bool(self.profiles)
+        if axes is None:
+            axes = self._make_axes()
+        elif len(axes) != n_panels:
+            raise ValueError(f"axes holds {len(axes)} axes for {n_panels} panels.")
+        top, overlays, bottom = axes[0], axes[1 : 1 + n_motifs], axes[1 + n_motifs :]
+        top.plot(self.points, color="0.4", linewidth=0.7)
+        top.set(title=f"series {self.series}", xlabel="time point")
+        self.span_patches_ = []
+        for number, (motif, ax) in enumerate(zip(self.motifs, overlays, strict=True)):
+            color = f"C{number % 10}"
+            here = motif.positions[motif.series == self.series]
+            self.span_patches_.append(
+                [top.axvspan(p, p + motif.window - 1, color=color, alpha=0.3) for p in here]
+            )
+            shapes = motif.values - motif.values.mean(axis=1, keepdims=True)
+            spread = shapes.std(axis=1, keepdims=True)
+            shapes /= np.where(spread > 0, spread, 1)
+            ax.plot(shapes[1:].T, color=color, alpha=0.5, linewidth=0.8)
+            ax.plot(shapes[0], color=color, linewidth=2)
+            found = f"{motif.n_matches} occurrences\ndistance {motif.distance:.3g}"
+            ax.set(title=f"motif {number}: {found}", xlabel="time point")
+        for discord in self.discords:
+            if discord.series == self.series:
+                place = discord.position, discord.position + discord.window - 1
+                top.axvspan(*place, facecolor="none", edgecolor="k", hatch="///", alpha=0.5)
+        self.profile_lines_ = []
+        for ax in bottom:
+            self._plot_profile(ax)
+        self.axes_ = np.array(axes, dtype=object)
+        self.figure_ = axes[0].figure
+        return self
+
+    def _make_axes(self) -> list[Any]:
+        """A figure: the series over the whole width, motifs beside each other, the profile."""
+        import matplotlib.pyplot as plt
+
+        n_motifs = len(self.motifs)
+        columns = min(4, max(1, n_motifs))
+        rows = -(-n_motifs // columns)
+        figure = plt.figure(
+            figsize=(3.2 * max(columns, 2), 2.2 * (1 + rows + bool(self.profiles))),
+            layout="constrained",
+        )
+        grid = figure.add_gridspec(1 + rows + bool(self.profiles), columns)
+        axes = [figure.add_subplot(grid[0, :])]
+        for number in range(n_motifs):
+            axes.append(figure.add_subplot(grid[1 + number // columns, number % columns]))
+        if self.profiles:
+            axes.append(figure.add_subplot(grid[-1, :], sharex=axes[0]))
+        return axes
+
+    def _plot_profile(self, ax: Any) -> None:
+        """Draw the profile, per square root of the length where there are several."""
+        several = len(self.profiles) > 1
+        for window, profile in self.profiles:
+            scale = np.sqrt(window) if several else 1.0
+            finite = np.where(np.isfinite(profile), profile, np.nan)
+            (line,) = ax.plot(finite / scale, linewidth=0.8, label=f"window {window}")
+            self.profile_lines_.append(line)
+        for discord in self.discords:
+            if discord.series == self.series:
+                scale = np.sqrt(discord.window) if several else 1.0
+                ax.plot(discord.position, discord.distance / scale, "kv")
+        if several:
+            ax.legend(loc="upper right")
+        ax.set(
+            title="distance to the nearest neighbour" + (" / sqrt(window)" if several else ""),
+            xlabel="start of the window",
+        )
