@@ -9,12 +9,15 @@ import numba
 from joblib.parallel import get_active_backend
 
 from .._engine import Engine
+from ._cache import name_files_by_signature
 from .dtw_tiles import DTWTiles
 from .join_tiles import JoinTiles
 from .mk_tiles import MKTiles
 from .sbd_tiles import SBDTiles
 
 __all__ = ["NumbaEngine"]
+
+name_files_by_signature(__name__)
 
 
 class NumbaEngine(DTWTiles, JoinTiles, MKTiles, SBDTiles, Engine):

@@ -1,0 +1,78 @@
+"""Kernels on disk: processes that compile at the same time must not mix up theirs."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+from numba.core.caching import IndexDataCacheFile
+from numba.core.dispatcher import Dispatcher
+
+import skts.engines.numba
+from skts.engines.numba._cache import KeyedCacheFile
+
+MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(skts.engines.numba.__path__, "skts.engines.numba.")
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_cached_kernel_keeps_its_files_by_signature(name):
+    for value in vars(importlib.import_module(name)).values():
+        if isinstance(value, Dispatcher) and hasattr(value._cache, "_cache_file"):
+            assert type(value._cache._cache_file) is KeyedCacheFile, value
+
+
+def interleaved(kind, folder):
+    """Save two instances as two processes that both read the index before either wrote it."""
+    first, second = (kind(str(folder), "module.kernel-1.py3", "stamp") for _ in range(2))
+    before = second._load_index()
+    first.save("float64", "kernel for float64")
+    second._load_index = lambda: dict(before)
+    second.save("float32", "kernel for float32")
+    later = kind(str(folder), "module.kernel-1.py3", "stamp")
+    return first, later
+
+
+def test_two_processes_at_once(tmp_path):
+    _, later = interleaved(KeyedCacheFile, tmp_path)
+    assert later.load("float64") in (None, "kernel for float64")
+    assert later.load("float32") == "kernel for float32"
+    later.save("float64", "kernel for float64")
+    assert later.load("float64") == "kernel for float64"
+    assert later.load("float32") == "kernel for float32"
+    assert len(set(later._load_index().values())) == 2
+
+
+def test_numba_itself_gives_both_one_file(tmp_path):
+    # if this fails, Numba has mended it, and `_cache.py` may go
+    first, later = interleaved(IndexDataCacheFile, tmp_path)
+    assert later.load("float32") == "kernel for float32"
+    first._load_index = lambda: {"float64": first._data_name(1)}
+    assert first.load("float64") == "kernel for float32"
+
+
+def test_what_one_process_compiles_another_finds(tmp_path):
+    script = (
+        "import numpy as np, sys\n"
+        "from skts.metrics import dtw\n"
+        "from skts.engines.numba.dtw import _scan\n"
+        "dtw(np.arange(4.0), np.arange(5.0), engine='numba')\n"
+        "print(sum(_scan.stats.cache_hits.values()), sum(_scan.stats.cache_misses.values()))\n"
+    )
+    seen = [
+        subprocess.run(
+            [sys.executable, "-c", script],
+            check=True,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        ).stdout.split()
+        for _ in range(2)
+    ]
+    assert seen == [["0", "1"], ["1", "0"]]
