@@ -202,3 +202,12 @@ def test_pool_locates_windows(rng):
     assert_array_equal(start, [0, 4, 0, 2, 0, -1])
     assert_array_equal(line.points[7:10], np.arange(3.0))
     assert np.isnan(line.points[5:7]).all()
+
+
+def test_float32_finds_neighbors_as_near_but_for_rounding(rng, fast_engine):
+    line = Pool.of([rng.normal(size=3000).cumsum()])
+    join = Join(line, None, 40, 10)
+    found = run(replace(join, precision="float32"), engine=fast_engine)
+    expected = run(join, engine="numba")
+    assert np.mean(found.indices == expected.indices) > 0.999
+    assert_allclose(found.distances, expected.distances, atol=1e-3 * np.sqrt(40))

@@ -18,6 +18,10 @@ __all__ = ["DeviceLine", "lay", "nearest", "window_distances"]
 
 #: Windows of a group, over which bounds of errors are taken.
 GROUP = 64
+#: Bands, and panels, of a square of warps.
+SQUARE = 32
+#: Rows that the walk may fetch beyond the last.
+PAD = 64
 #: Points of a line that a block of `seeds` may read beyond the last.
 SEED_SPAN = 1024
 #: Bytes of first columns in a launch.
@@ -106,7 +110,7 @@ class Steps(NamedTuple):
 
     Attributes
     ----------
-    rows : cupy.ndarray of shape (n_windows, 4)
+    rows : cupy.ndarray of shape (n_windows + PAD, 4)
         The two factors of the step that leads to a window, and its weight, along the rows.
     first, second, weight : cupy.ndarray of shape (n_windows,)
         The same, along the columns.
@@ -143,7 +147,8 @@ def prepare(
         lead[1:], trail[1:] = new, -old
         weight = cp.where(usual, level / 2 - line.norm**2 / 2, -level)
         first, second = lead, -trail
-    rows = cp.stack([lead, trail, weight, cp.zeros(n_windows)], axis=1).astype(dtype)
+    rows = cp.zeros((n_windows + PAD, 4), dtype)
+    rows[:n_windows] = cp.stack([lead, trail, weight, cp.zeros(n_windows)], axis=1)
     n_groups = -(-n_windows // GROUP)
     groups = cp.empty((n_groups, 6))
     step = cp.abs(lead) + cp.abs(trail)
@@ -358,14 +363,14 @@ def _launch(search: Search, row: int, stop: int, n_panels: int, again: bool) -> 
     n_rows, n_cols = stop - row, tile.shape[1]
     n_bands = -(-n_rows // search.height)
     first_rows = cp.zeros((n_bands, n_cols), kernel.dtype)
-    first_cols = cp.zeros((n_panels, n_rows), kernel.dtype)
+    first_cols = cp.zeros((n_panels, -(-n_rows // 4) * 4 + PAD), kernel.dtype)
     seed = _kernel("join.cu", seed_kernel(kernel))
     length, least = np.int32(join.length), np.int64(join.least_apart)
-    for out, line, other, first, start, apart, sign in (
-        (first_rows, line_b, line_a, tile.col, row, search.height, 1),
-        (first_cols, line_a, line_b, row, tile.col, kernel.panel, -1),
+    for out, line, other, first, count, start, apart, sign in (
+        (first_rows, line_b, line_a, tile.col, n_cols, row, search.height, 1),
+        (first_cols, line_a, line_b, row, n_rows, tile.col, kernel.panel, -1),
     ):
-        n_filters, count = out.shape
+        n_filters, stride = out.shape
         for some in range(0, n_filters, 2 * 65535):
             filters = min(2 * 65535, n_filters - some)
             seed(
@@ -375,20 +380,21 @@ def _launch(search: Search, row: int, stop: int, n_panels: int, again: bool) -> 
                     *(line.points, line.rough_mean, np.int32(first), np.int32(count)),
                     *(other.points, other.rough_mean, np.int32(start + some * apart)),
                     *(np.int32(apart), np.int32(filters), np.int32(other.mean.size), length),
-                    *(least, np.int32(sign), out[some:], np.int64(count)),
+                    *(least, np.int32(sign), out[some:], np.int64(stride)),
+                    *(steps_a.rows, steps_b.first, steps_b.second),
                 ),
             )
     sides = cp.asarray(np.array([side.addresses() for side in search.sides], np.int64))
     _kernel("join.cu", kernel.name)(
-        (-(-n_panels * n_bands // 4),),
+        (-(-n_panels // SQUARE) * -(-n_bands // SQUARE) * SQUARE**2 // 4,),
         (128,),
         (
             *(steps_a.rows, steps_b.first, steps_b.second, steps_b.weight),
-            *(first_rows, first_cols, np.int64(n_cols), np.int64(n_rows)),
+            *(first_rows, first_cols, np.int64(n_cols), np.int64(first_cols.shape[1])),
             *(steps_a.groups, steps_b.groups, np.int32(row), np.int32(stop)),
             *(np.int32(tile.col), np.int32(tile.col_stop), np.int32(search.height)),
             *(np.int32(kernel.strips), np.int32(n_panels), least, length),
-            *(np.int32(0 if again and k > 1 else k), sides),
+            *(np.int32(0 if again and k > 1 else k), np.int32(join.precision != "float32"), sides),
         ),
     )
 
@@ -425,6 +431,8 @@ def _measure(search: Search, at: int, runs: cp.ndarray, lanes: int) -> None:
     windows, places = cp.empty(n_cells, np.int32), cp.empty(n_cells, np.int32)
     uppers = cp.empty(n_cells)
     reached = _from_leading_bits(side.tops, search.kernel.dtype)
+    if join.precision == "float32":
+        reached[:] = 0  # what float32 says is reached may not be
     _kernel("join.cu", "refine")(
         (-(-n_cells // 128),),
         (128,),

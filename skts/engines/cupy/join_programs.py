@@ -12,7 +12,7 @@ __all__ = ["JoinKernel", "all_join_kernels", "choose_join", "seed_kernel"]
 
 _TYPES = {np.float32: "float", np.float64: "double"}
 #: Columns of a lane, and blocks on a multiprocessor, which bound its registers: fastest on an H200.
-SHAPES = {np.float32: (16, 3), np.float64: (8, 3)}
+SHAPES = {np.float32: (20, 3), np.float64: (12, 3)}
 
 #: Runs of possible neighbours that a list has room for.
 RUNS_PER_WINDOW = 24

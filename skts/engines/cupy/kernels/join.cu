@@ -33,13 +33,14 @@ struct Group {
 //
 // A thread has 8 consecutive i of 2 filters f; a block of 128 threads has 1,024 i. Points and filters lie in
 // shared memory, piece by piece. c is the mean of the block's middle window: close to those of its
-// others, so that little cancels.
+// others, so that little cancels. With sign < 0 filters are first columns, and the step that leads to
+// them from the column before is taken back: what comes out is what enters there.
 template <typename T, bool NORMALIZE>
 __global__ void __launch_bounds__(128) seeds(
     const double* __restrict__ line, const double* __restrict__ line_mean, int first, int count,
     const double* __restrict__ other, const double* __restrict__ other_mean, int start, int apart,
     int n_filters, int n_other, int length, long long least_apart, int sign, T* __restrict__ out,
-    long long stride
+    long long stride, const Row<T>* __restrict__ rows, const T* __restrict__ q, const T* __restrict__ s
 ) {
     constexpr int V = 8, F = 2, PIECE = 256, SPAN = 128 * V;
     __shared__ double points[(SPAN + PIECE) / 8 * 9 + 16];
@@ -99,7 +100,12 @@ __global__ void __launch_bounds__(128) seeds(
 #pragma unroll
             for (int v = 0; v < V; ++v) {
                 const int i = base + threadIdx.x * V + v;
-                if (i < count) out[(f0 + f) * stride + i] = (T)sums[f][v];
+                if (i >= count) continue;
+                if (sign < 0) {
+                    const Row<T> row = rows[first + i];
+                    sums[f][v] -= (double)row.p * q[at[f]] + (double)row.r * s[at[f]];
+                }
+                out[(f0 + f) * stride + i] = (T)sums[f][v];
             }
 }
 
@@ -179,33 +185,50 @@ struct Extent {
 
 // One warp walks a panel of `n_strips` strips of 32 K columns down one band of rows, strip after strip: what
 // leaves one on the right enters the next. A block has 4 independent warps. Blocks go over panels
-// first, so that warps of a time share rows.
+// so many bands and panels at a time that few warps of a time share a window, whose neighbours they
+// would list before they know of each other's.
 //
-// Rows come in chunks of 32. Shared memory, of each warp alone: what the rows of the chunk need, fetched
-// one chunk ahead; what leaves on the right; and the best score of every lane in every row, at which lane l
-// looks for row l when the chunk is done, so that nothing waits inside of it.
+// Rows come in chunks of 32. Shared memory, of each warp alone: what the rows of the chunk need, copied
+// one chunk ahead; what leaves on the right; the best score of every lane in every row, at which lane l looks
+// for row l when the chunk is done, so that nothing waits inside of it; what columns need to be listed.
 template <typename T, int K, int B, bool COLUMNS, bool NORMALIZE>
 __global__ void __launch_bounds__(128, B) join(
     const Row<T>* __restrict__ rows, const T* __restrict__ q, const T* __restrict__ s,
     const T* __restrict__ weights, const T* __restrict__ first_rows, T* first_cols,
     long long row_stride, long long col_stride, const Group* __restrict__ groups_a,
     const Group* __restrict__ groups_b, int row, int row_stop, int col, int col_stop, int height,
-    int n_strips, int n_panels, long long least_apart, int length, int n_neighbors,
+    int n_strips, int n_panels, long long least_apart, int length, int n_neighbors, int exact,
     const Side* __restrict__ sides
 ) {
-    __shared__ Row<T> stages[4][CHUNK];
-    __shared__ T leaving[4][CHUNK];
-    __shared__ int bests[4][CHUNK * 33];
-    const int lane = threadIdx.x & 31;
-    const int warp = blockIdx.x * 4 + threadIdx.x / 32;
-    const int panel = warp % n_panels, band = warp / n_panels;
+    __shared__ Row<T> stages[4][2][CHUNK];
+    __shared__ alignas(16) T enterings[4][2][CHUNK];
+    __shared__ T leavings[4][CHUNK];
+    __shared__ int bests[4][CHUNK * 33], needs[4][COLUMNS ? 32 * K : 1];
+    const int lane = threadIdx.x & 31, which = threadIdx.x / 32;
+    // squares of SQUARE x SQUARE bands and panels, one after the other
+    constexpr int SQUARE = 32;
+    const int warp = blockIdx.x * 4 + which, squares = (n_panels + SQUARE - 1) / SQUARE;
+    const int square = warp / (SQUARE * SQUARE), inside = warp % (SQUARE * SQUARE);
+    const int panel = square % squares * SQUARE + inside % SQUARE;
+    const int band = square / squares * SQUARE + inside / SQUARE;
     const int left = col + panel * n_strips * 32 * K, right = min(col_stop, left + n_strips * 32 * K);
     const int top = row + band * height, bottom = min(row_stop, top + height);
-    if (top >= bottom || right - 1 - top <= least_apart) return;
-    Row<T>* const stage = stages[threadIdx.x / 32];
-    T* const edge = leaving[threadIdx.x / 32];
-    int* const best_of_lanes = bests[threadIdx.x / 32];
+    if (panel >= n_panels || top >= bottom || right - 1 - top <= least_apart) return;
+    T* const leaving = leavings[which];
+    int* const best_of_lanes = bests[which];
+    int* const needed = needs[which];
     T* const entering = first_cols + panel * col_stride - row;
+    // the next chunk comes while this one is walked; lines are padded
+    auto fetch = [&](int chunk) {
+        const int buffer = (chunk - top) / CHUNK & 1;
+        const char* from = (const char*)(rows + chunk + lane);
+        char* to = (char*)&stages[which][buffer][lane];
+#pragma unroll
+        for (int part = 0; part < (int)sizeof(Row<T>); part += 16) copy_16(to + part, from + part);
+        constexpr int EACH = 16 / sizeof(T);
+        if (lane < CHUNK / EACH)
+            copy_16(&enterings[which][buffer][lane * EACH], entering + chunk + lane * EACH);
+    };
 
     // the error of a covariance: rounding on the way, of the seed, and of the means
     double slack_row, slack_col;
@@ -227,6 +250,7 @@ __global__ void __launch_bounds__(128, B) join(
             slack_row = slack_col = error + half * 8 * length * (a.norm * a.norm + b.norm * b.norm);
         }
     }
+    if (!exact) slack_row = slack_col = 0;
     const int slack_row_bits = bits_below<T>(slack_row) + 1;
     const int slack_col_bits = bits_below<T>(slack_col) + 1;
 
@@ -245,49 +269,45 @@ __global__ void __launch_bounds__(128, B) join(
             here.cov[k] = inside ? first_rows[band * row_stride + (mine + k - col)] : T(0);
             best[k] = 0;
         }
-        const T q_left = q[start], s_left = s[start];
-        // no column of this lane has been known to reach less
-        int least_known = 0;
-        // what enters the strip comes in the place that a row leaves unused
-        auto fetch = [&](int i) {
-            Row<T> next = {};
-            if (i < bottom) {
-                next = load_row(rows + i);
-                next.unused = __ldcg(entering + i);
-                // seeds are of the first column itself: the step that leads to it is taken back
-                if (start == left) next.unused -= next.p * q_left + next.r * s_left;
-            }
-            return next;
-        };
-        Row<T> ahead = fetch(top + lane);
+        if (COLUMNS)
+#pragma unroll
+            for (int k = 0; k < K; ++k) needed[k * 32 + lane] = 0;
+        wait_for_copies();
+        __syncwarp();
+        fetch(top);
 
         for (int base = top; base < bottom; base += CHUNK) {
             const int stop = min(base + CHUNK, bottom);
             if (end - 1 - base <= least_apart) break;
-            stage[lane] = ahead;
+            wait_for_copies();
             __syncwarp();
-            ahead = fetch(base + CHUNK + lane);
+            const Row<T>* const stage = stages[which][(base - top) / CHUNK & 1];
+            const T* const enters = enterings[which][(base - top) / CHUNK & 1];
+            if (base + CHUNK < bottom) fetch(base + CHUNK);
             if (base > top && stop == base + CHUNK && start - (stop - 1) > least_apart) {
-                Row<T> below = stage[0];
-#pragma unroll 2
-                for (int t = 0; t < CHUNK; ++t) {
-                    const Row<T> next = below;
-                    below = stage[(t + 1) % CHUNK];
-                    here.step(next, next.unused, lane);
-                    int most = 0;
+                // two rows at a time: a maximum of three is one instruction
+                for (int t = 0; t < CHUNK; t += 2) {
+                    int score[COLUMNS ? K : 1], most[2] = {0, 0};
 #pragma unroll
-                    for (int k = 0; k < K; ++k) {
-                        most = max(most, here.in_row(k));
-                        if (COLUMNS) best[k] = max(best[k], here.in_column(k, next.weight));
+                    for (int u = 0; u < 2; ++u) {
+                        const Row<T> next = stage[t + u];
+                        here.step(next, enters[t + u], lane);
+#pragma unroll
+                        for (int k = 0; k < K; ++k) {
+                            most[u] = max(most[u], here.in_row(k));
+                            if (COLUMNS && u == 0) score[k] = here.in_column(k, next.weight);
+                            if (COLUMNS && u == 1)
+                                best[k] = max(max(best[k], score[k]), here.in_column(k, next.weight));
+                        }
+                        best_of_lanes[(t + u) * 33 + lane] = most[u];
+                        if (lane == 31) leaving[t + u] = here.cov[K - 1];
                     }
-                    best_of_lanes[t * 33 + lane] = most;
-                    if (lane == 31) edge[t] = here.cov[K - 1];
                 }
             } else {
                 // the first rows, the last ones, and those at the diagonal
                 for (int i = base; i < stop; ++i) {
                     const Row<T> next = stage[i - base];
-                    if (i > top) here.step(next, next.unused, lane);
+                    if (i > top) here.step(next, enters[i - base], lane);
                     const long long apart = (long long)mine - i;
                     int most = 0;
 #pragma unroll
@@ -297,12 +317,13 @@ __global__ void __launch_bounds__(128, B) join(
                             if (COLUMNS) best[k] = max(best[k], here.in_column(k, next.weight));
                         }
                     best_of_lanes[(i - base) * 33 + lane] = most;
-                    if (lane == 31) edge[i - base] = here.cov[K - 1];
+                    if (lane == 31) leaving[i - base] = here.cov[K - 1];
                 }
             }
+            // what a row leaves enters the next strip in the row below; the copy ahead has been made
+            wait_for_copies();
             __syncwarp();
-            // what a row leaves enters the next strip in the row below
-            if (base + lane + 1 < bottom) __stcg(entering + base + lane + 1, edge[lane]);
+            if (base + lane + 1 < bottom) __stcg(entering + base + lane + 1, leaving[lane]);
 
             // rows: lane l looks at row base + l
             {
@@ -336,14 +357,13 @@ __global__ void __launch_bounds__(128, B) join(
             }
             // columns: each lane looks at its own, where one of them may have gone beyond
             if (COLUMNS) {
-                int largest = 0;
+                bool beyond = false;
 #pragma unroll
-                for (int k = 0; k < K; ++k) largest = max(largest, best[k]);
-                const int most = bits_below<T>(least_of<T>(largest) * (1 + ABOVE<T>) + slack_col) + 1;
-                if (__any_sync(ALL, most >= least_known)) {
-                    least_known = 0x7fffffff;
+                for (int k = 0; k < K; ++k) beyond |= best[k] >= needed[k * 32 + lane];
+                if (__any_sync(ALL, beyond)) {
 #pragma unroll
                     for (int k = 0; k < K; ++k) {
+                        if (!__any_sync(ALL, best[k] >= needed[k * 32 + lane])) continue;
                         const int j = mine + k;
                         const bool there = j < end;
                         const int known = there ? __ldcg(&sides[1].tops[j]) : 0x7fffffff;
@@ -357,7 +377,11 @@ __global__ void __launch_bounds__(128, B) join(
                                    known, n_neighbors);
                         if (there && best[k] == 0 && slack_col_bits >= known && j - base > least_apart)
                             atomicMax(&sides[1].skipped[j], slack_col_bits);
-                        least_known = min(least_known, known);
+                        // less than this does not reach what is known
+                        const double least = least_of<T>(known) - slack_col;
+                        needed[k * 32 + lane] =
+                            known == 0x7fffffff ? known
+                                                : max(bits_below<T>(least * (1 - ABOVE<T>)) - 1, 0);
                     }
                 }
 #pragma unroll

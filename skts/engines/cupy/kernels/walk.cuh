@@ -53,13 +53,19 @@ struct alignas(4 * sizeof(T)) Row {
     T p, r, weight, unused;
 };
 
-__device__ __forceinline__ Row<float> load_row(const Row<float>* at) {
-    const float4 v = __ldg((const float4*)at);
-    return {v.x, v.y, v.z, v.w};
+// Copy 16 bytes from global to shared memory, past registers and the first-level cache where that can be.
+__device__ __forceinline__ void copy_16(void* shared, const void* global) {
+#if __CUDA_ARCH__ >= 800
+    const unsigned to = (unsigned)__cvta_generic_to_shared(shared);
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
+#else
+    *(int4*)shared = __ldcg((const int4*)global);
+#endif
 }
-__device__ __forceinline__ Row<double> load_row(const Row<double>* at) {
-    const double2 a = __ldg((const double2*)at), b = __ldg((const double2*)at + 1);
-    return {a.x, a.y, b.x, b.y};
+__device__ __forceinline__ void wait_for_copies() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
 }
 
 template <typename T, int K, bool NORMALIZE>
