@@ -221,6 +221,46 @@ def test_any_split_gives_the_same_bits(fast_engine, rng):
     assert_array_equal(centers, run(work, engine=fast_engine, n_jobs=2))
 
 
+def test_series_that_do_not_fit_stream(fast_engine, rng):
+    X, C = shapes(rng, 20_000, 50), shapes(rng, 3, 50)
+    whole = run(SBDAssign(X, C), engine=fast_engine)
+    centers = run(SBDCenters(X, whole.labels, whole.shifts, 3, C.values), engine=fast_engine)
+    engine = find_engine(fast_engine)
+    engine.prepared.clear()
+    # the series alone take 8 MB
+    with config_context(memory="6 MiB"):
+        streamed = run(SBDAssign(X, C), engine=fast_engine)
+        assert engine.prepared.size() <= 6 * 2**20
+        again = run(SBDCenters(X, whole.labels, whole.shifts, 3, C.values), engine=fast_engine)
+    for a, b in zip(whole, streamed, strict=True):
+        assert_array_equal(a, b)
+    assert_same_centers(again, centers)
+
+
+@pytest.mark.parametrize("n_timepoints", [3000, 6100])
+def test_long_series(fast_engine, rng, n_timepoints):
+    X, C = shapes(rng, 5, n_timepoints), shapes(rng, 2, n_timepoints)
+    C.values[0, 0, 70:] = X.values[3, 0, :-70]
+    C = Shapes.of(C.values)
+    found = run(SBDMatrix(X, C), engine=fast_engine)
+    for i in range(5):
+        for j in range(2):
+            x, c = X.values[i, 0], C.values[j, 0]
+            values = np.correlate(c, x, "full") / (X.norms[i] * C.norms[j])
+            assert_allclose(found.distances[i, j], 1 - values.max(), atol=1e-12)
+            assert found.shifts[i, j] == values.argmax() - (n_timepoints - 1)
+    assert found.shifts[3, 0] == 70
+    zeros = np.zeros(5, np.int32)
+    work = SBDCenters(X, zeros, found.shifts[:, 0], 1)
+    A = np.array([reference.shifted(x, s) for x, s in zip(X.values, work.shifts, strict=True)])[
+        :, 0
+    ]
+    A -= A.mean(axis=1, keepdims=True)
+    _, _, vectors = np.linalg.svd(A, full_matrices=False)
+    expected = vectors[0] * np.sign(vectors[0] @ A.sum(axis=0)) * np.sqrt(n_timepoints)
+    assert_same_centers(run(work, engine=fast_engine)[0, 0], expected)
+
+
 def test_members_are_grouped_in_order(rng):
     labels = rng.integers(0, 300, 2000).astype(np.int32)
     work = SBDCenters(shapes(rng, 2000, 3), labels, labels, 300)

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 __all__ = ["SBDTiles"]
 
+#: Clusters of a launch at most: the second extent of its grid.
+LARGEST_GRID = 65_535
+
 
 class SBDTiles:
     """Methods of the GPU engine for k-Shape work."""
@@ -128,6 +131,8 @@ class SBDTiles:
 
         shapes = reduction.series
         n, size = len(shapes), shapes.n_channels * shapes.n_timepoints
+        if rows > LARGEST_GRID:
+            return 0, 2**62
         dense = dense_bytes(size)
         resident = 8 * n * size + krylov_bytes(n, rows, size)
         if choose_gram(size) is None or resident > self.prepared.capacity // 2:
