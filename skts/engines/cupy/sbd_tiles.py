@@ -114,16 +114,19 @@ class SBDTiles:
     def _sbd_labels(
         self, labels: np.ndarray, shifts: np.ndarray, known: tuple[Any, Any] | None = None
     ) -> tuple[Any, Any]:
-        """Labels and shifts on the current device: those that an assignment left there."""
+        """Labels and shifts on the current device: those that an assignment left there (`known`).
+
+        The entry holds the array of shifts, so that no other can be taken for it.
+        """
         import cupy
 
-        def build() -> tuple[tuple[Any, Any], int]:
+        def build() -> tuple[tuple[np.ndarray, tuple[Any, Any]], int]:
             made = known or tuple(cupy.asarray(np.asarray(a, np.int32)) for a in (labels, shifts))
-            return made, 8 * labels.size
+            return (shifts, made), 8 * labels.size
 
-        # `shifts` belong to these labels as long as they are the same object
-        key = ("labels", cupy.cuda.Device().id, id(shifts))
-        return self.prepared.get(labels, key, build)
+        key = ("labels", cupy.cuda.Device().id)
+        belonging, found = self.prepared.get(labels, key, build)
+        return found if belonging is shifts else build()[0][1]
 
     def sbd_centers_bytes(self, reduction: SBDCenters, rows: int, cols: int) -> tuple[int, int]:
         """Bytes on each device for some centres: of iteration on members, or of S."""
