@@ -9,53 +9,54 @@ from .windows import pair_distances
 
 __all__ = ["walk"]
 
-#: Positions that are bounded together, points that are added together.
+#: Positions that are bounded together; points that are added between two looks at the total.
 _LANES = 64
-_POINTS = 8
-#: References between two looks at whether any position of a block is left.
-_REFERENCES = 3
+_POINTS = 32
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _square(points, i, mean_i, inverse_i, j, mean_j, inverse_j, length, cutoff, total):
-    """Squared distance of two windows, in no particular order; abandoned above `cutoff`."""
-    total[:] = 0.0
-    whole = length - length % (4 * _POINTS)
-    for t in range(0, whole, 4 * _POINTS):
-        for s in range(0, 4 * _POINTS, _POINTS):
-            for lane in range(_POINTS):
-                a = (points[i + t + s + lane] - mean_i) * inverse_i
-                d = a - (points[j + t + s + lane] - mean_j) * inverse_j
-                total[lane] += d * d
-        found = 0.0
-        for lane in range(_POINTS):
-            found += total[lane]
-        if found > cutoff:
-            return found
-    found = 0.0
-    for lane in range(_POINTS):
-        found += total[lane]
+def _difference(x, mean_i, inverse_i, y, mean_j, inverse_j):
+    """Difference of two normalised points, as certified distances have it: in strict arithmetic."""
+    return (x - mean_i) * inverse_i - (y - mean_j) * inverse_j
+
+
+@njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "nsz"})
+def _square(points, i, mean_i, inverse_i, j, mean_j, inverse_j, length, cutoff):
+    """Squared distance of two windows, summed in any order; abandoned above `cutoff`."""
+    first, second = points[i : i + length], points[j : j + length]
+    whole = length - length % _POINTS
+    total = 0.0
+    for t in range(0, whole, _POINTS):
+        x, y = first[t : t + _POINTS], second[t : t + _POINTS]
+        for s in range(_POINTS):
+            d = _difference(x[s], mean_i, inverse_i, y[s], mean_j, inverse_j)
+            total += d * d
+        if total > cutoff:
+            return total
     for t in range(whole, length):
-        d = (points[i + t] - mean_i) * inverse_i - (points[j + t] - mean_j) * inverse_j
-        found += d * d
-    return found
+        d = _difference(first[t], mean_i, inverse_i, second[t], mean_j, inverse_j)
+        total += d * d
+    return total
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _bound(gaps, reference, p, offset, lanes, limit, worst):
     """Raise the bounds of some positions by one more reference; how many are within the limit."""
-    row = gaps[reference]
+    here = gaps[reference, p : p + lanes]
+    there = gaps[reference, p + offset : p + offset + lanes]
     left = 0
     if lanes == _LANES:
         for lane in range(_LANES):
-            gap = abs(row[p + lane + offset] - row[p + lane])
-            worst[lane] = gap if gap > worst[lane] else worst[lane]
+            gap = abs(there[lane] - here[lane])
+            known = worst[lane]
+            worst[lane] = gap if gap > known else known
+        near = np.int32(0)
         for lane in range(_LANES):
-            left += worst[lane] <= limit
+            near += np.int32(worst[lane] <= limit)
+        left = near
     else:
         for lane in range(lanes):
-            gap = abs(row[p + lane + offset] - row[p + lane])
-            worst[lane] = gap if gap > worst[lane] else worst[lane]
+            worst[lane] = max(worst[lane], abs(there[lane] - here[lane]))
             left += worst[lane] <= limit
     return left
 
@@ -71,7 +72,6 @@ def walk(
     row, row_stop, first, stop = tile  # positions and offsets
     n_ordered, n_references = order.size, gaps.shape[0]
     worst = np.empty(_LANES, np.float32)
-    total = np.empty(_POINTS)
     i_pair, j_pair = np.empty(1, np.int64), np.empty(1, np.int64)
     value = np.empty(1)
     n_blocks = (row_stop - row + _LANES - 1) // _LANES
@@ -113,7 +113,7 @@ def walk(
                 measured += 1
                 cutoff = best[0] * best[0] * (1.0 + 1e-9)
                 found = _square(
-                    points, i, mean[i], inverse[i], j, mean[j], inverse[j], length, cutoff, total
+                    points, i, mean[i], inverse[i], j, mean[j], inverse[j], length, cutoff
                 )
                 if found > cutoff:
                     continue
