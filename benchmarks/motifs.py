@@ -1,0 +1,70 @@
+"""asv benchmarks of matrix profiles and motifs: time and peak memory.
+
+Sizes go by decades. An engine that is not available here is skipped.
+"""
+
+import numpy as np
+
+from benchmarks.dtw import ENGINES, skip_unless_available
+from skts import MotifFinder
+from skts.motifs import matrix_profile, motifs
+
+
+def walk(n):
+    """A random walk."""
+    return np.random.default_rng(0).standard_normal(n).cumsum()
+
+
+class Profile:
+    """The profile of a series of growing length."""
+
+    params = [ENGINES, [1_000, 10_000, 50_000], [128, 1_024]]
+    param_names = ["engine", "n_timepoints", "window"]
+
+    def setup(self, engine, n_timepoints, window):
+        skip_unless_available(engine)
+        if window >= n_timepoints:
+            raise NotImplementedError
+        self.x = walk(n_timepoints)
+        self.options = {"window": window, "engine": engine}
+        matrix_profile(self.x[: 3 * window], **self.options)
+
+    def time_matrix_profile(self, engine, n_timepoints, window):
+        matrix_profile(self.x, **self.options)
+
+    def peakmem_matrix_profile(self, engine, n_timepoints, window):
+        matrix_profile(self.x, **self.options)
+
+
+class Pair:
+    """The nearest pair by the profile and by MK."""
+
+    params = [ENGINES, ["profile", "mk"], [1_000, 10_000]]
+    param_names = ["engine", "algorithm", "n_timepoints"]
+
+    def setup(self, engine, algorithm, n_timepoints):
+        skip_unless_available(engine)
+        self.x = walk(n_timepoints)
+        self.options = {"window": 64, "n_motifs": 1, "algorithm": algorithm, "engine": engine}
+        motifs(self.x[:300], random_state=0, **self.options)
+
+    def time_motifs(self, engine, algorithm, n_timepoints):
+        motifs(self.x, random_state=0, **self.options)
+
+
+class Growing:
+    """A hundred points more, beside a fit anew."""
+
+    params = [ENGINES, [10_000, 30_000]]
+    param_names = ["engine", "n_timepoints"]
+
+    def setup(self, engine, n_timepoints):
+        skip_unless_available(engine)
+        self.x = walk(n_timepoints + 100)
+        self.model = MotifFinder(128, engine=engine).fit(self.x[np.newaxis, :-100])
+
+    def time_update(self, engine, n_timepoints):
+        self.model.update(self.x[-100:])
+
+    def time_fit(self, engine, n_timepoints):
+        MotifFinder(128, engine=self.model.engine).fit(self.x[np.newaxis])
