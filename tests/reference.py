@@ -10,12 +10,12 @@ import math
 from dataclasses import asdict
 
 import numpy as np
-
-from skts.engines import Engine, WarpingPath
-from skts.engines._certify import Bound, shortlist
 from reference_join import JoinOracle
 from reference_motifs import MKOracle
 from reference_sbd import SBDOracle
+
+from skts.engines import Engine, WarpingPath
+from skts.engines._certify import Bound, shortlist
 
 
 def accumulate(x, y, *, metric="dtw", cost="squared", radius=None, alignment="global"):
