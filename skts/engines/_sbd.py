@@ -431,7 +431,7 @@ def leading_shape(
     *,
     dense: Callable[[], tuple[np.ndarray, np.ndarray]],
     member: Callable[[int], np.ndarray],
-    max_vectors: int = 64,
+    max_vectors: int = 128,
     restarts: int = 4,
 ) -> np.ndarray:
     """Find the centre of one cluster, as `SBDCenters` defines it, of norm 1.
@@ -455,7 +455,7 @@ def leading_shape(
         residual stays above `RESIDUAL`.
     member : callable
         Maps a number below `n_members` to Q times that member.
-    max_vectors : int, default 64
+    max_vectors : int, default 128
         Largest dimension before a restart.
     restarts : int, default 4
         How often to start anew before `dense` is asked.
@@ -539,7 +539,8 @@ def krylov(
         steps += 1
         exhausted = len(block) == 0
         full = stop + len(block) > max_vectors
-        if exhausted or full or steps % 2 == 0:
+        # the more vectors, the dearer a look
+        if exhausted or full or steps % (2 if steps < 16 else 4) == 0:
             values, mixes = np.linalg.eigh((matrix[:stop, :stop] + matrix[:stop, :stop].T) / 2)
             values, mixes = values[::-1], mixes[:, ::-1]
             count = int(np.sum(values >= values[0] * (1 - DEGENERATE))) if values[0] > 0 else 1

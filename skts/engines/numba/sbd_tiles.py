@@ -91,7 +91,7 @@ class SBDTiles:
         """Bytes held for some centres: a basis and its images, or S."""
         n = reduction.series.n_channels * reduction.series.n_timepoints
         chunk = 8 * CHUNK * n if n <= SMALL else 0
-        return 0, 8 * n * (3 * min(64, n) + rows + 8) + 16 * min(n, SMALL) ** 2 + chunk
+        return 0, 8 * n * (3 * min(128, n) + rows + 8) + 16 * min(n, SMALL) ** 2 + chunk
 
     def sbd_centers(self, reduction: SBDCenters, tile: Tile, cancel: np.ndarray) -> np.ndarray:
         """Centres of some clusters."""
