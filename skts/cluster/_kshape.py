@@ -111,7 +111,7 @@ class KShapeClusterer(
         Sum of the distances of the series to their centres.
     n_iter_ : int
         Iterations of the best run.
-    history_ : ndarray of shape (n_iter_,)
+    history_ : ndarray of shape (`n_iter_`,)
         Inertia after each iteration of the best run.
     n_features_in_ : int
         Time points of the training series; not set after `fit` on a list.
