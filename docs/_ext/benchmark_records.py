@@ -10,6 +10,7 @@ Figures in the documentation come from these files only.
 
 import csv
 import io
+import re
 import json
 
 from sphinx.errors import ExtensionError
@@ -27,6 +28,10 @@ def read_record(path):
     return record
 
 
+#: Characters that mean something in reStructuredText.
+MARKUP = re.compile(r"[|*`_\\]")
+
+
 def show(value):
     """Text of one cell: four significant digits for a float, empty for None."""
     if value is None:
@@ -37,7 +42,7 @@ def show(value):
         return ", ".join(f"{key} {show(item)}" for key, item in value.items())
     if isinstance(value, list):
         return ", ".join(map(show, value))
-    return str(value)
+    return MARKUP.sub(r"\\\g<0>", str(value))
 
 
 def as_rst(record):
