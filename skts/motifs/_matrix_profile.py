@@ -15,6 +15,7 @@ from ..base import check_univariate
 from ..engines import Join, MotifPair, Pool, get_engine, run
 from ._records import Discord, MatrixProfile, Motif
 from ._search import (
+    EitherSearch,
     PairSearch,
     ProfileSearch,
     Windows,
@@ -25,6 +26,8 @@ from ._search import (
 
 __all__ = ["discords", "matrix_profile", "motifs"]
 
+#: Windows from which on it pays to see whether MK would be faster than a profile.
+MANY = 2**17
 _POSITIVE = Interval(Integral, 1, None, closed="left")
 _COMMON = {
     "a": ["array-like"],
@@ -204,7 +207,10 @@ def motifs(
     normalize : bool, default True
         Whether windows are z-normalised.
     algorithm : {"auto", "profile", "mk"}, default "auto"
-        As in `skts.MotifFinder`. All give the same motifs.
+        "profile" computes the distance of every window to its nearest neighbour, "mk" measures
+        distances to reference windows and what they leave of the pairs. "auto" begins with MK where
+        there are 131,072 windows or more, and turns to the profile when that is likely to take less
+        time, judged by the pairs that are left. All give the same motifs.
     n_references : int, default 10
         Reference windows of MK.
     random_state : int, RandomState or None, default None
@@ -245,10 +251,13 @@ def motifs(
     windows = Windows(pool, int(window), exclusion_of(exclusion, window), bool(normalize))
     work = windows.join() if algorithm != "mk" else MotifPair(pool, int(window), windows.exclusion)
     compute = partial(run, engine=get_engine(engine, work), n_jobs=n_jobs, verbose=verbose)
-    if algorithm == "mk":
-        search = PairSearch(windows, compute, n_references, check_random_state(random_state))
-    else:
+    if algorithm == "auto" and windows.number < MANY:
+        algorithm = "profile"
+    if algorithm == "profile":
         search = ProfileSearch(windows, compute, compute(work))
+    else:
+        kind = PairSearch if algorithm == "mk" else EitherSearch
+        search = kind(windows, compute, n_references, check_random_state(random_state))
     return find_motifs([search], n_motifs, max_matches, radius)
 
 

@@ -11,7 +11,15 @@ import numpy as np
 from ..engines import Join, JoinFound, MotifPair, Pool, Reduction, WindowDistances
 from ._records import Discord, Motif
 
-__all__ = ["PairSearch", "ProfileSearch", "Windows", "exclusion_of", "find_discords", "find_motifs"]
+__all__ = [
+    "EitherSearch",
+    "PairSearch",
+    "ProfileSearch",
+    "Windows",
+    "exclusion_of",
+    "find_discords",
+    "find_motifs",
+]
 
 #: Occurrences of a pair of equal windows may differ from it by rounding: times sqrt(length).
 SAME = 1e-7
@@ -90,6 +98,10 @@ class _Pair(NamedTuple):
     second: int
 
 
+class _GivenUp(Exception):
+    """MK is likely to take longer than a profile."""
+
+
 class PairSearch:
     """The best pair of windows that are not masked, found by MK every time.
 
@@ -104,6 +116,9 @@ class PairSearch:
     random_state : RandomState
         Draws them.
     """
+
+    #: Whether MK gives up where a profile is likely to take less time.
+    hurried = False
 
     def __init__(
         self,
@@ -133,8 +148,11 @@ class PairSearch:
                     excluded=self.masked.copy(),
                     n_references=self._n_references,
                     seed=int(self._random_state.randint(2**31 - 1)),
+                    hurried=self.hurried,
                 )
             )
+            if found.given_up:
+                raise _GivenUp
             self.pruned.append(found.pruned)
             if found.first < 0:
                 return None
@@ -182,8 +200,11 @@ class ProfileSearch(PairSearch):
         self, windows: Windows, compute: Callable[[Reduction], Any], profile: JoinFound
     ) -> None:
         super().__init__(windows, compute, 0, None)
-        self._bound = profile.distances[:, 0].copy()
-        self._neighbor = profile.indices[:, 0].copy()
+        self._take(profile)
+
+    def _take(self, profile: JoinFound) -> None:
+        """Take the values of a profile as bounds."""
+        self._bound, self._neighbor = profile.distances[:, 0].copy(), profile.indices[:, 0].copy()
 
     def best_pair(self) -> _Pair | None:
         """The nearest admissible pair; None where there is none."""
@@ -198,8 +219,7 @@ class ProfileSearch(PairSearch):
             if not self.masked[neighbor]:
                 return _Pair(distance, min(best, neighbor), max(best, neighbor))
             if measured * windows.length > REPROFILE * n:
-                found = self._compute(windows.join(excluded=self.masked.copy()))
-                self._bound, self._neighbor = found.distances[:, 0], found.indices[:, 0].copy()
+                self._take(self._compute(windows.join(excluded=self.masked.copy())))
                 continue
             stale = np.flatnonzero((self._bound < np.inf) & self.masked[self._neighbor])
             stale = stale[np.argsort(self._bound[stale], kind="stable")[:batch]]
@@ -216,6 +236,45 @@ class ProfileSearch(PairSearch):
             row[self.windows.near(position)] = np.inf
             self._neighbor[position] = nearest = int(np.argmin(row))
             self._bound[position] = row[nearest]
+
+
+class EitherSearch(ProfileSearch):
+    """The best pair of windows that are not masked, by MK while that is likely to be faster.
+
+    Once MK gives up, there is a profile, and the rest comes from that.
+
+    Parameters
+    ----------
+    windows : Windows
+        Where to search.
+    compute : callable
+        Runs a reduction.
+    n_references : int
+        Reference windows of MK.
+    random_state : RandomState
+        Draws them.
+    """
+
+    hurried = True
+
+    def __init__(
+        self,
+        windows: Windows,
+        compute: Callable[[Reduction], Any],
+        n_references: int,
+        random_state: np.random.RandomState,
+    ) -> None:
+        PairSearch.__init__(self, windows, compute, n_references, random_state)
+        self._bound = None
+
+    def best_pair(self) -> _Pair | None:
+        """The nearest admissible pair; None where there is none."""
+        if self._bound is None:
+            try:
+                return PairSearch.best_pair(self)
+            except _GivenUp:
+                self._take(self._compute(self.windows.join(excluded=self.masked.copy())))
+        return super().best_pair()
 
 
 def find_motifs(

@@ -156,3 +156,16 @@ def test_gaps_that_say_nothing_leave_all_pairs(rng, fast_engine):
     x = np.concatenate([pattern + 1e-9 * rng.normal(size=50) for _ in range(8)])
     line = Pool.of([x])
     assert run(MotifPair(line, 50, 13), engine=fast_engine)[:3] == profile_pair(line, 50, 13)
+
+
+def test_a_hurried_search_gives_up_where_a_profile_is_faster(rng, fast_engine):
+    x = rng.normal(size=6000).cumsum()
+    noise = Pool.of([rng.normal(size=6000)])
+    found = run(MotifPair(noise, 64, 16, hurried=True), engine=fast_engine)
+    assert found.given_up and np.isnan(found.distance)
+    x[4000:4064] = x[100:164]
+    work = MotifPair(Pool.of([x]), 64, 16, hurried=True)
+    assert run(work, engine=fast_engine)[:3] == (0.0, 100, 4000)
+    assert not run(MotifPair(noise, 64, 16), engine=fast_engine).given_up
+    # not long enough to find out
+    assert not run(replace(work, series=Pool.of([x[:900]])), engine=fast_engine).given_up

@@ -83,6 +83,22 @@ def test_the_next_lowest_value_is_not_the_second_motif(fast_engine):
     check_motifs([first, second], reference.find_motifs([reference.Windows([x], 20, None)], 2, 1.0))
 
 
+def test_auto_begins_with_mk_and_turns_to_the_profile(rng, fast_engine, monkeypatch):
+    from skts.motifs import _matrix_profile
+
+    monkeypatch.setattr(_matrix_profile, "MANY", 1)
+    x = rng.normal(size=4000).cumsum()
+    for start in (500, 1500):
+        x[start + 2000 : start + 2064] = x[start : start + 64]
+    options = {"window": 64, "n_motifs": 5, "engine": fast_engine}
+    found = motifs(x, algorithm="auto", random_state=0, **options)
+    expected = motifs(x, algorithm="profile", **options)
+    assert [m.distance for m in found][:2] == [0.0, 0.0]
+    for one, other in zip(found, expected, strict=True):
+        for a, b in zip(one, other, strict=True):
+            assert_array_equal(a, b)
+
+
 def test_top_k_and_sides(rng, fast_engine):
     x = rng.normal(size=120).cumsum()
     found = matrix_profile(x, window=8, k=3, sides=True, engine=fast_engine)
