@@ -10,8 +10,8 @@ Figures in the documentation come from these files only.
 
 import csv
 import io
-import re
 import json
+import re
 
 from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
