@@ -168,4 +168,4 @@ def test_a_hurried_search_gives_up_where_a_profile_is_faster(rng, fast_engine):
     assert run(work, engine=fast_engine)[:3] == (0.0, 100, 4000)
     assert not run(MotifPair(noise, 64, 16), engine=fast_engine).given_up
     # not long enough to find out
-    assert not run(replace(work, series=Pool.of([x[:900]])), engine=fast_engine).given_up
+    assert not run(replace(work, series=Pool.of([x[:110]])), engine=fast_engine).given_up
