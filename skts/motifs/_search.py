@@ -159,10 +159,13 @@ class PairSearch:
             self._latest = _Pair(found.distance, found.first, found.second)
         return self._latest
 
-    def occurrences(self, pair: _Pair, limit: float) -> tuple[np.ndarray, np.ndarray]:
-        """Windows within `limit` of the first of a pair, best first, and their distances."""
+    def occurrences(self, pair: _Pair, radius: float) -> tuple[np.ndarray, np.ndarray, float]:
+        """Windows near the first of a pair, best first, their distances, and how far is near."""
         row = self._compute(self.windows.rows([pair.first]))[0]
         row[self.masked] = np.inf
+        # the certified distance, also where the profile was not certified
+        distance = row[pair.second]
+        limit = radius * distance if distance > 0 else SAME * math.sqrt(self.windows.length)
         near = np.flatnonzero(row <= limit)
         near = near[np.argsort(row[near], kind="stable")]
         taken = []
@@ -171,7 +174,7 @@ class PairSearch:
             if free[position]:
                 taken.append(position)
                 free[self.windows.near(position)] = False
-        return np.array(taken, np.int64), row[taken]
+        return np.array(taken, np.int64), row[taken], float(limit)
 
     def mask(self, positions: np.ndarray) -> None:
         """Take all windows out that start within the exclusion of one of these places."""
@@ -299,8 +302,7 @@ def find_motifs(
             break
         _, search, pair = best
         windows = search.windows
-        limit = radius * pair.distance if pair.distance > 0 else SAME * math.sqrt(windows.length)
-        places, distances = search.occurrences(pair, limit)
+        places, distances, limit = search.occurrences(pair, radius)
         kept = slice(max_matches)
         series, positions = windows.pool.locate(places[kept])
         values = windows.values(places[kept])
