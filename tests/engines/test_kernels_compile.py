@@ -6,11 +6,14 @@ import pytest
 
 from skts.engines import Warping
 from skts.engines.cupy._programs import (
+    PATH_KERNELS,
     SEARCH_KERNELS,
     BandKernel,
     DTWKernel,
+    NarrowKernel,
     all_kernels,
     choose_dtw,
+    choose_narrow,
     column_counts,
 )
 
@@ -28,6 +31,9 @@ def test_kernels_compile(arch):
     names = [BandKernel("float", 8, 1, True, False, 8).name]
     assert compile.compile_program("band.cu", names, arch) > 1000
     assert compile.compile_program("shortlist.cu", list(SEARCH_KERNELS), arch) > 1000
+    assert compile.compile_program("path.cu", list(PATH_KERNELS), arch) > 1000
+    names = [NarrowKernel("float", 5, 1, True, False).name]
+    assert compile.compile_program("narrow.cu", names, arch) > 1000
 
 
 def test_errors_of_the_compiler_are_shown():
@@ -61,3 +67,20 @@ def test_the_chosen_kernel_covers_the_band(type, channels, reach):
     else:
         assert kernel.band
         assert reach > 100 or channels == 50
+
+
+@pytest.mark.parametrize("type", ["float", "double"])
+@pytest.mark.parametrize("channels", [1, 3, 50])
+def test_threads_that_own_bands_have_room_for_them(type, channels):
+    wide = 0
+    for reach in range(100):
+        kernel = choose_narrow(type, channels, 1000, 1000, Warping(window=reach))
+        if kernel is not None:
+            # walls stand behind the last offset, or 2, 4 or 6 before the last register
+            assert kernel.offsets - (2 * reach + 1) in (0, 2, 4, 6)
+            wide = reach
+    assert wide == {("float", 1): 66, ("double", 1): 30, ("float", 3): 30, ("double", 3): 14}.get(
+        (type, channels), 2 if type == "float" else 0
+    )
+    assert choose_narrow(type, channels, 30, 30, Warping()) is None
+    assert choose_narrow(type, channels, 30, 30, Warping(window=29)) is None

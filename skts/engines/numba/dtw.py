@@ -138,7 +138,9 @@ def sweep(
     reach, least_reach = radius.max(), radius.min()
     row = np.empty((_WIDTH + 1, lanes), y.dtype)
     columns = np.empty((_WIDTH, lanes), y.dtype)
-    edge = np.empty((n + 1, lanes), y.dtype)
+    # of one strip nothing is kept: all its rows share one border
+    strips = m > _WIDTH
+    edge = np.empty((n + 1 if strips else 2, lanes), y.dtype)
     left = np.empty((2, lanes), y.dtype)
     diagonal = np.empty(lanes, y.dtype)
     above = np.empty(lanes, y.dtype)
@@ -175,11 +177,12 @@ def sweep(
             # columns in which all cells of two rows lie in the bands of all lanes
             inner_first = max(j_first, i + 1 - least_reach - start)
             inner_stop = min(j_stop, i + least_reach + 1 - start) if height == 2 else 0
+            border, next_border = (i + 1, i + height) if strips else (1, 1)
             for lane in range(lanes):
                 diagonal[lane] = row[j_first, lane]
-                left[0, lane] = edge[i + 1, lane] if j_first == 0 else inf
-                left[1, lane] = edge[i + height, lane] if j_first == 0 else inf
-                row[0, lane] = edge[i + height, lane]
+                left[0, lane] = edge[border, lane] if j_first == 0 else inf
+                left[1, lane] = edge[next_border, lane] if j_first == 0 else inf
+                row[0, lane] = edge[next_border, lane]
             point, next_point = x[i, 0, 0], x[i + height - 1, 0, 0]
             for j in range(j_first, j_stop):
                 if multivariate is not None:
@@ -262,7 +265,7 @@ def sweep(
                 for lane in range(lanes):
                     diagonal[lane] = row[j + 1, lane]
                     row[j + 1, lane] = above[lane]
-            for k in range(height):
+            for k in range(height if strips else 0):
                 for lane in range(lanes):
                     edge[i + k + 1, lane] = left[k, lane] if j_stop == w else inf
             i += height
@@ -572,9 +575,11 @@ def path(
     return _traceback(x, y, step, *_options(warping, x, y), cancel)
 
 
-def sweep_bytes(n_pairs: int, n: int) -> int:
-    """Bytes that a kernel holds beside its input: an edge of n rows in all lanes, a strip."""
-    return 16 * n if n_pairs == 1 else 256 * (n + 1) + 4 * 64 * 64 * 8
+def sweep_bytes(n_pairs: int, n: int, m: int) -> int:
+    """Bytes that a kernel holds beside its input: a strip, and between strips an edge of n rows."""
+    if n_pairs == 1:
+        return 16 * n
+    return (256 * (n + 1) if m > _WIDTH else 0) + n + m + 4 * 64 * 64 * 8
 
 
 def path_bytes(n: int, m: int) -> int:

@@ -33,14 +33,33 @@ class DTWTiles:
         n, m, channels = left.n_timepoints, right.n_timepoints, left.n_channels
         if isinstance(reduction, DTWPath):
             return 0, dtw.path_bytes(n, m)
-        sweep = dtw.sweep_bytes(rows * cols, n)
         if isinstance(reduction, DTWPairs) or rows * cols == 1:
+            sweep = dtw.sweep_bytes(rows * cols, n, m)
             return 0, 16 * rows * (channels * (n + m) + 2) + sweep
-        if dtw.rows_in_lanes(rows, cols, np.float64) or dtw.rows_in_lanes(rows, cols, np.float32):
-            sweep = max(sweep, dtw.sweep_bytes(rows * cols, m))
+        return tuple(
+            map(
+                max,
+                *(
+                    self._block_bytes(reduction, rows, cols, flip=dtw.rows_in_lanes(rows, cols, t))
+                    for t in dtw.LANES
+                ),
+            )
+        )
+
+    def _block_bytes(
+        self, reduction: DTWReduction, rows: int, cols: int, *, flip: bool
+    ) -> tuple[int, int]:
+        """Bytes held for a block whose column series, or with `flip` row series, lie in lanes."""
+        left, right = reduction.sides
+        n, m, channels = left.n_timepoints, right.n_timepoints, left.n_channels
+        if flip:
+            n, m, rows, cols = m, n, cols, rows
         # float64 lanes, or lanes, rows and envelopes in float32
-        packed = 8 * (-(-cols // 64) * 64) * channels * (m + max(n, m))
-        return packed, 16 * (-(-rows // 64) * 64) * channels * n + 40 * rows * cols + sweep
+        lanes = 8 * (-(-cols // 64) * 64) * channels * (m + (m if flip else max(n, m)))
+        each = 16 * rows * channels * n + 40 * rows * cols + dtw.sweep_bytes(rows * cols, n, m)
+        # lanes that the cascade gathers
+        each += 256 * channels * m
+        return (0, lanes + each) if flip else (lanes, each)
 
     dtw_matrix_bytes = dtw_neighbors_bytes = dtw_pairs_bytes = dtw_path_bytes = _dtw_bytes
 
