@@ -36,7 +36,6 @@ class Windows:
             for row, points in enumerate(series)
             for start in range(len(points) - length + 1)
         ]
-        self.at = {place: k for k, place in enumerate(self.places)}
         on_line = [starts[row] + start for row, start in self.places]
         self.distances = distances[np.ix_(on_line, on_line)]
 
@@ -44,10 +43,6 @@ class Windows:
         """Whether two windows start within the exclusion of each other in one series."""
         (row, start), (other_row, other_start) = one, other
         return row == other_row and abs(start - other_start) <= self.exclusion
-
-    def finite(self, k):
-        """Whether a window takes part in anything."""
-        return self.distances[k][k] < math.inf
 
     def profile(self):
         """For each window its nearest admissible neighbour: (distance, index), (inf, -1)."""
