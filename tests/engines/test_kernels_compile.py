@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from skts.engines import Warping
+from skts.engines import Join, Pool, Warping
 from skts.engines.cupy._programs import (
     PATH_KERNELS,
     SEARCH_KERNELS,
@@ -16,11 +17,18 @@ from skts.engines.cupy._programs import (
     choose_narrow,
     column_counts,
 )
+from skts.engines.cupy.join_programs import choose_join
 
+JOINS = [
+    (Join(Pool.of([np.zeros(9)]), None, 3, precision="float32"), (7, 7)),
+    (Join(Pool.of([np.zeros(9)]), Pool.of([np.zeros(9)]), 3, normalize=False), (7, 7)),
+]
 compile = pytest.importorskip("skts.engines.cupy.compile", reason="NVRTC is not installed")
 
 
-@pytest.mark.parametrize("arch", [75, 80, 90])
+@pytest.mark.parametrize(
+    "arch", [pytest.param(75, marks=pytest.mark.slow), pytest.param(80, marks=pytest.mark.slow), 90]
+)
 def test_kernels_compile(arch):
     names = [
         DTWKernel("float", 32, 1, False, True, False, False, False, 8).name,
@@ -31,6 +39,8 @@ def test_kernels_compile(arch):
     names = [BandKernel("float", 8, 1, True, False, 8).name]
     assert compile.compile_program("band.cu", names, arch) > 1000
     assert compile.compile_program("shortlist.cu", list(SEARCH_KERNELS), arch) > 1000
+    names = [choose_join(kind, shape).name for kind, shape in JOINS]
+    assert compile.compile_program("join.cu", [*names, "refine", "certify"], arch) > 1000
     assert compile.compile_program("path.cu", list(PATH_KERNELS), arch) > 1000
     names = [NarrowKernel("float", 5, 1, True, False).name]
     assert compile.compile_program("narrow.cu", names, arch) > 1000

@@ -52,7 +52,9 @@ def test_members_of_too_many_points_have_no_kernel():
     assert choose_gram(10_241) is None
 
 
-@pytest.mark.parametrize("arch", [75, 80, 90])
+@pytest.mark.parametrize(
+    "arch", [pytest.param(75, marks=pytest.mark.slow), pytest.param(80, marks=pytest.mark.slow), 90]
+)
 def test_kernels_compile(arch):
     compile = pytest.importorskip(
         "skts.engines.cupy.compile", reason="NVRTC is not installed"
