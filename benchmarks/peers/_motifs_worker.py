@@ -52,8 +52,8 @@ class Pyscamp:
 
 
 class Matrixprofile:
-    """Its C code, MPX. Its exclusion is fixed and one point larger: on a smooth series the neighbours
-    of some windows differ."""
+    """Its C code, MPX. Its exclusion is fixed and one point larger: on a smooth series the
+    neighbours of some windows differ."""
 
     def profile(self, x, y, window, exclusion, threads):
         from matrixprofile.algorithms.mpx import mpx

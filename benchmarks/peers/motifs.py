@@ -126,7 +126,9 @@ def main():
             for row, outcome in zip(new, outcomes, strict=True):
                 found.append(row | {"difference": outcome.difference})
                 kept = {outcome.library, "python", "numpy", "numba"} & outcome.versions.keys()
-                versions[outcome.library] = {key: outcome.versions[key] for key in sorted(kept)}
+                if kept:
+                    found_here = {key: outcome.versions[key] for key in sorted(kept)}
+                    versions[outcome.library] = found_here
     _records.write(
         options.output,
         _records.record(
