@@ -13,6 +13,7 @@ import numpy as np
 from reference_join import JoinOracle
 from reference_motifs import MKOracle
 from reference_sbd import SBDOracle
+from reference_shapelets import ShapeletOracle
 
 from skts.engines import Engine, WarpingPath
 from skts.engines._certify import Bound, shortlist
@@ -97,7 +98,7 @@ def unpadded(series, index):
     return series.values[index, :, : series.lengths[index]]
 
 
-class OracleEngine(JoinOracle, MKOracle, SBDOracle, Engine):
+class OracleEngine(JoinOracle, MKOracle, SBDOracle, ShapeletOracle, Engine):
     """Plain loops behind the contract of engines."""
 
     name = "oracle"

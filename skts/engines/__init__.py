@@ -52,12 +52,20 @@ from ._reductions import Reduction, Tile
 from ._registry import engine_names, find_engine, get_engine, show_engines
 from ._sbd import Assignment, SBDAssign, SBDCenters, SBDMatrix, ShapeDistances, Shapes
 from ._series import Series
+from ._shapelets import (
+    Criterion,
+    Matches,
+    ShapeletSearch,
+    ShapeletSplit,
+    SubsequenceMatches,
+)
 from ._warping import Warping
 from ._window_search import DTWWindowSearch
 from ._windows import Pool, WindowDistances, WindowKinds
 
 __all__ = [
     "Assignment",
+    "Criterion",
     "DTWMatrix",
     "DTWNeighbors",
     "DTWPairs",
@@ -66,6 +74,7 @@ __all__ = [
     "Engine",
     "Join",
     "JoinFound",
+    "Matches",
     "MotifPair",
     "NearestPair",
     "Pool",
@@ -75,7 +84,10 @@ __all__ = [
     "SBDMatrix",
     "Series",
     "ShapeDistances",
+    "ShapeletSearch",
+    "ShapeletSplit",
     "Shapes",
+    "SubsequenceMatches",
     "Tile",
     "Warping",
     "WarpingPath",

@@ -14,13 +14,14 @@ from .dtw_tiles import DTWTiles
 from .join_tiles import JoinTiles
 from .mk_tiles import MKTiles
 from .sbd_tiles import SBDTiles
+from .shapelet_tiles import ShapeletTiles
 
 __all__ = ["NumbaEngine"]
 
 name_files_by_signature(__name__)
 
 
-class NumbaEngine(DTWTiles, JoinTiles, MKTiles, SBDTiles, Engine):
+class NumbaEngine(DTWTiles, JoinTiles, MKTiles, SBDTiles, ShapeletTiles, Engine):
     """Computes on the CPU."""
 
     name = "numba"

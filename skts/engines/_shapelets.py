@@ -1,0 +1,380 @@
+"""Shapelets: best matches of short queries in series, and the best split of a tree's node.
+
+The search of a split estimates the distances of all candidates to all series of the node, with a
+bound of the error of each candidate; from the estimates follow a gain and a gap that no exact
+distances exceed. Candidates that could be the best are then measured: a split that leaves this
+module rests on certified distances alone, so every engine, split and budget finds the same one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ._reductions import Reduction, Tile
+from ._series import Series
+
+__all__ = [
+    "Criterion",
+    "Cut",
+    "Matches",
+    "ShapeletSearch",
+    "ShapeletSplit",
+    "SubsequenceMatches",
+    "Survivors",
+]
+
+#: Entropies are integers in this unit, so that equal splits tie exactly.
+UNIT = 2.0**40
+#: Candidates that are measured together.
+BATCH = 32
+#: Bytes of distances of a block of candidate series to all series, for one length.
+BLOCK_BYTES = 2**27
+#: Windows of fewer points are compared as they are: normalised they keep little but a sign.
+LEAST_NORMALIZED = 3
+
+
+class Matches(NamedTuple):
+    """Best matches of queries in series.
+
+    Attributes
+    ----------
+    distances : ndarray of shape (n_queries, n_series), float64
+        Norm of the difference, not divided by the length; infinite where nothing matches.
+    starts : ndarray of shape (n_queries, n_series), int64
+        Where the match begins, the first of equals; -1 where nothing matches.
+    """
+
+    distances: np.ndarray
+    starts: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class SubsequenceMatches(Reduction):
+    """The best match of each query among all windows of each series, certified.
+
+    Two constant windows are at 0, a constant and another at sqrt(length); windows that are not
+    finite match nothing.
+
+    Parameters
+    ----------
+    queries : tuple of ndarray of shape (length,), float64
+        Queries as they are, of any lengths.
+    series : Series
+        The series; points that are not finite may be anywhere.
+    normalize : bool, default True
+        Whether windows and queries are z-normalised.
+    channels : ndarray of shape (n_queries,), int64, or None, default None
+        The channel in which each query is looked for; None is the first.
+    """
+
+    queries: tuple[np.ndarray, ...]
+    series: Series
+    normalize: bool = True
+    channels: np.ndarray | None = None
+    method: ClassVar[str] = "subsequence_matches"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Queries and series."""
+        return len(self.queries), len(self.series)
+
+    @property
+    def step_work(self) -> int:
+        """Points of all windows of a series, for the longest query."""
+        return self.series.n_timepoints * max(len(query) for query in self.queries)
+
+    @property
+    def cell(self) -> tuple[int, int]:
+        """One query in one series."""
+        return 1, 1
+
+    def result_bytes(self) -> int:
+        """Size of distances and starts."""
+        return 16 * self.shape[0] * self.shape[1]
+
+    def part(self, tile: Tile) -> SubsequenceMatches:
+        """Return some queries in some series."""
+        channels = None if self.channels is None else self.channels[tile.rows]
+        return SubsequenceMatches(
+            self.queries[tile.rows], self.series.take(tile.cols), self.normalize, channels
+        )
+
+    def start(self) -> Matches:
+        """Return empty matrices."""
+        return Matches(np.empty(self.shape), np.empty(self.shape, np.int64))
+
+    def merge(self, total: Matches, tile: Tile, result: Matches) -> None:
+        """Write a block."""
+        total.distances[tile.rows, tile.cols] = result.distances
+        total.starts[tile.rows, tile.cols] = result.starts
+
+
+def _entropies(weights: np.ndarray) -> np.ndarray:
+    """X ln x, 0 at 0."""
+    return weights * np.log(np.where(weights > 0, weights, 1.0))
+
+
+class Cut(NamedTuple):
+    """A cut of an order line.
+
+    Attributes
+    ----------
+    gain : int
+        Information gain times the weight of the node, in the unit of `UNIT` to a nat.
+    gap : float
+        Mean distance on the right less that on the left.
+    threshold : float
+        Distances up to this go left.
+    """
+
+    gain: int
+    gap: float
+    threshold: float
+
+
+@dataclass(frozen=True, eq=False)
+class Criterion:
+    """How cuts of an order line are judged.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_members,), int64
+        Class of each series of the node.
+    class_weight : ndarray of shape (n_classes,), float64
+        Weight of a series of each class.
+    min_samples_leaf : int, default 1
+        Series that must lie on either side.
+    min_weight_leaf : float, default 0.0
+        Weight that must lie on either side.
+    """
+
+    labels: np.ndarray
+    class_weight: np.ndarray
+    min_samples_leaf: int = 1
+    min_weight_leaf: float = 0.0
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Series of each class."""
+        return np.bincount(self.labels, minlength=len(self.class_weight))
+
+    def terms(self, counts: np.ndarray) -> np.ndarray:
+        """Entropy of sets of series times their weight, in integers.
+
+        Every term is rounded by itself, so that the same counts give the same integer.
+        """
+        each = counts * self.class_weight
+        # summed class by class: the order of classes is the same everywhere
+        total = np.zeros(each.shape[:-1])
+        for label in range(each.shape[-1]):
+            total += each[..., label]
+        whole = np.rint(UNIT * _entropies(total)).astype(np.int64)
+        return whole - np.rint(UNIT * _entropies(each)).astype(np.int64).sum(axis=-1)
+
+    def best_cut(self, distances: np.ndarray) -> Cut | None:
+        """Choose the cut of certified distances with the largest (gain, gap); None without any.
+
+        Of cuts with the same gain and gap the one with the lowest threshold.
+        """
+        order = np.argsort(distances, kind="stable")
+        ordered = distances[order]
+        n = order.size
+        left = np.zeros((n, len(self.class_weight)), np.int64)
+        left[np.arange(n), self.labels[order]] = 1
+        left = np.cumsum(left, axis=0)[:-1]
+        right = self.counts - left
+        size = np.arange(1, n)
+        allowed = (ordered[:-1] < ordered[1:]) & np.isfinite(ordered[1:])
+        allowed &= np.minimum(size, n - size) >= self.min_samples_leaf
+        weight = np.minimum(left @ self.class_weight, right @ self.class_weight)
+        allowed &= weight >= self.min_weight_leaf
+        if not allowed.any():
+            return None
+        gain = self.terms(self.counts) - self.terms(left) - self.terms(right)
+        best = gain[allowed].max()
+        ways = np.flatnonzero(allowed & (gain == best))
+        sums = np.cumsum(ordered)
+        gaps = (sums[-1] - sums[ways]) / (n - 1 - ways) - sums[ways] / (ways + 1)
+        at = ways[int(np.argmax(gaps))]
+        a, b = ordered[at], ordered[at + 1]
+        threshold = a + (b - a) / 2
+        return Cut(int(best), float(gaps.max()), float(a if threshold >= b else threshold))
+
+
+class Survivors(NamedTuple):
+    """Candidates that could be the best.
+
+    Attributes
+    ----------
+    gain : ndarray of shape (n,), int64
+        What their gain does not exceed.
+    gap : ndarray of shape (n,), float64
+        What their gap does not exceed, where the gain is as large as that.
+    where : ndarray of shape (n, 5), int64
+        Length, place of the series among the members, start, channel, and number of the way in
+        which it joins the literals before it.
+    """
+
+    gain: np.ndarray
+    gap: np.ndarray
+    where: np.ndarray
+
+
+class ShapeletSplit(NamedTuple):
+    """The best split of a node.
+
+    Attributes
+    ----------
+    cut : Cut
+        Where the order line is cut.
+    length, series, start, channel : int
+        The shapelet; `series` counts among the members.
+    way : str
+        How it joins the literals before it: "and", "or", or "first".
+    distances : ndarray of shape (n_members,), float64
+        Of the members, joined with those of the literals before it.
+    """
+
+    cut: Cut
+    length: int
+    series: int
+    start: int
+    channel: int
+    way: str
+    distances: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class ShapeletSearch(Reduction):
+    """The best shapelet of a node.
+
+    Parameters
+    ----------
+    series : Series
+        All training series, the same object in every search of a tree.
+    members : ndarray of shape (n_members,), int64
+        The series of the node, ascending.
+    lengths : tuple of int
+        Lengths of candidates, ascending, none longer than the shortest series.
+    criterion : Criterion
+        How cuts are judged.
+    before : ndarray of shape (n_members,), float64, or None, default None
+        Joined distances of the literals that the node has.
+    ways : tuple of {"first", "and", "or"}, default ("first",)
+        How a candidate may join them.
+    least : int, default 0
+        A gain that must be exceeded; with `least_gap`, or equalled.
+    least_gap : float, default inf
+        A gap that must be exceeded where the gain is `least`.
+    """
+
+    series: Series
+    members: np.ndarray
+    lengths: tuple[int, ...]
+    criterion: Criterion
+    before: np.ndarray | None = None
+    ways: tuple[str, ...] = ("first",)
+    least: int = 0
+    least_gap: float = np.inf
+    method: ClassVar[str] = "shapelet_search"
+    square: ClassVar[bool] = True
+    tile_scale: ClassVar[int] = 2**14
+
+    @property
+    def block(self) -> int:
+        """Series whose candidates are compared with all others at a time."""
+        n, width = len(self.members), self.series.n_timepoints
+        return int(np.clip(BLOCK_BYTES // (8 * n * width), 1, n))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Lengths, and blocks of series."""
+        return len(self.lengths), -(-len(self.members) // self.block)
+
+    @property
+    def step_work(self) -> int:
+        """Pairs of windows, for candidates of one block and length."""
+        windows = self.series.n_timepoints - self.lengths[0] + 1
+        return self.block * len(self.members) * windows**2 * self.series.n_channels // 2 + 1
+
+    @property
+    def cell(self) -> tuple[int, int]:
+        """One length and one block."""
+        return 1, 1
+
+    def part(self, tile: Tile) -> ShapeletSearch:
+        """Return some of the lengths; blocks need all series."""
+        return replace(self, lengths=self.lengths[tile.rows])
+
+    def start(self) -> list[Survivors]:
+        """Return an empty list."""
+        return []
+
+    def merge(self, total: list[Survivors], tile: Tile, result: Survivors) -> None:
+        """Take the survivors of a tile."""
+        total.append(result)
+
+    def finish(
+        self, total: list[Survivors], run: Callable[[Reduction], Any]
+    ) -> ShapeletSplit | None:
+        """Measure candidates, the most promising first, until no other can be the best."""
+        if not total:
+            return None
+        gain, gap, where = (np.concatenate(parts) for parts in zip(*total, strict=True))
+        order = np.lexsort((*where.T[::-1], -gap, -gain))
+        return self.measure(gain[order], gap[order], where[order], run)
+
+    def measure(
+        self,
+        gain: np.ndarray,
+        gap: np.ndarray,
+        where: np.ndarray,
+        run: Callable[[Reduction], Any],
+    ) -> ShapeletSplit | None:
+        """Choose among candidates, in the order of what they promise at most."""
+        best: ShapeletSplit | None = None
+        key: tuple = (self.least, self.least_gap)
+        series = self.series.take(self.members)
+        for first in range(0, len(gain), BATCH):
+            if (gain[first], gap[first]) < key[:2]:
+                break
+            chosen = where[first : first + BATCH]
+            distances = self.certify(series, chosen, run)
+            for place, row in zip(chosen, distances, strict=True):
+                way = self.ways[place[4]]
+                joined = self.join(row, way)
+                cut = self.criterion.best_cut(joined)
+                if cut is None:
+                    continue
+                here = (cut.gain, cut.gap, *(-place).tolist())
+                if here[:2] > key[:2] or (best is not None and here > key):
+                    key = here
+                    best = ShapeletSplit(cut, *place[:4].tolist(), way, joined)
+        return best
+
+    def certify(
+        self, series: Series, where: np.ndarray, run: Callable[[Reduction], Any]
+    ) -> np.ndarray:
+        """Certified distances of candidates to the members, divided by sqrt(length)."""
+        found = np.empty((len(where), len(series)))
+        for raw in (False, True):
+            rows = np.flatnonzero((where[:, 0] < LEAST_NORMALIZED) == raw)
+            if not rows.size:
+                continue
+            queries = tuple(
+                series.values[row, channel, start : start + length]
+                for length, row, start, channel, _ in where[rows].tolist()
+            )
+            matches = run(SubsequenceMatches(queries, series, not raw, where[rows, 3]))
+            found[rows] = matches.distances / np.sqrt(where[rows, :1])
+        return found
+
+    def join(self, distances: np.ndarray, way: str) -> np.ndarray:
+        """Join distances with those of the literals before."""
+        if way == "first":
+            return distances
+        return (np.maximum if way == "and" else np.minimum)(self.before, distances)

@@ -1,0 +1,89 @@
+"""Best matches, and the search of shapelets: the fast engine against plain loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skts import config_context
+from skts.engines import Criterion, Series, ShapeletSearch, SubsequenceMatches, run
+
+
+def make(n, width, n_channels=1, seed=0, lengths=None):
+    values = np.random.default_rng(seed).normal(size=(n, n_channels, width)).cumsum(axis=2)
+    lengths = np.full(n, width) if lengths is None else np.asarray(lengths)
+    values[np.broadcast_to(np.arange(width) >= lengths[:, None, None], values.shape)] = 0
+    return Series(values, lengths.astype(np.int64))
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_matches_are_those_of_the_oracle(normalize):
+    series = make(5, 40, 2, lengths=[40, 30, 12, 40, 7])
+    series.values[0, 0, 5:25] = 3.0
+    series.values[1, 0, 8] = np.nan
+    rng = np.random.default_rng(1)
+    queries = (
+        *(rng.normal(size=n) for n in (8, 8, 13, 3)),
+        np.ones(8),
+        series.values[3, 1, 4:19].copy(),
+    )
+    channels = np.array([0, 1, 0, 0, 0, 1])
+    work = SubsequenceMatches(queries, series, normalize, channels)
+    expected = run(work, engine="oracle")
+    found = run(work, engine="numba")
+    assert_array_equal(found.starts, expected.starts)
+    assert_allclose(found.distances, expected.distances, rtol=1e-9, atol=1e-9)
+    assert found.distances[5, 3] == 0 and found.starts[5, 3] == 4
+    assert np.isinf(found.distances[0, 4]) and found.starts[0, 4] == -1
+
+
+def search(engine, series, labels, lengths, *, weights=None, members=None, **options):
+    members = np.arange(len(series)) if members is None else members
+    weights = np.ones(labels.max() + 1) if weights is None else np.asarray(weights)
+    criterion = Criterion(labels[members], weights, options.pop("leaf", 1))
+    return run(ShapeletSearch(series, members, tuple(lengths), criterion, **options), engine=engine)
+
+
+def same(found, expected):
+    assert found[1:6] == expected[1:6]
+    assert found.cut.gain == expected.cut.gain
+    assert_allclose(found.cut[1:], expected.cut[1:], rtol=1e-9)
+    assert_allclose(found.distances, expected.distances, rtol=1e-9, atol=1e-12)
+
+
+CASES = {
+    "plain": {},
+    "leaf": {"leaf": 4},
+    "weights": {"weights": [1.0, 2.5, 0.7]},
+    "members": {"members": np.array([0, 2, 3, 5, 6, 9, 11])},
+    "logic": {"before": np.linspace(0.2, 1.0, 12), "ways": ("and", "or")},
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("kind", ["walks", "unequal", "constant", "repeated", "offset", "channels"])
+def test_the_search_finds_the_split_of_the_oracle(case, kind):
+    lengths = 24 - np.arange(12) if kind == "unequal" else None
+    series = make(12, 24, 2 if kind == "channels" else 1, seed=3, lengths=lengths)
+    if kind == "constant":
+        series.values[::2, :, 3:14] = 2.0
+        series.values[5] = 1.0
+    if kind == "repeated":
+        series.values[6:] = series.values[:6]
+    if kind == "offset":
+        series.values[:] += 1e6
+    labels = np.array([0, 1, 2, 1, 0, 1, 2, 0, 0, 1, 0, 2])
+    found, expected = (
+        search(engine, series, labels, (2, 5, 6, 9, 13), **CASES[case])
+        for engine in ("numba", "oracle")
+    )
+    same(found, expected)
+
+
+def test_splits_do_not_depend_on_the_budget(monkeypatch):
+    series, labels = make(20, 60, seed=5), np.arange(20) % 3
+    expected = search("numba", series, labels, range(8, 30))
+    monkeypatch.setattr("skts.engines._shapelets.BLOCK_BYTES", 8 * 20 * 60 * 7)
+    with config_context(memory="3MB"):
+        same(search("numba", series, labels, range(8, 30)), expected)
