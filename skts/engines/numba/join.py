@@ -228,6 +228,19 @@ def _measure(
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def _sift(windows, floors, count, offset, tops):
+    """Drop what is no longer near from a list; return how much is left."""
+    left, k = 0, tops.shape[1]
+    for entry in range(count):
+        if floors[entry] <= tops[windows[entry, 0] - offset, k - 1]:
+            for part in range(3):
+                windows[left, part] = windows[entry, part]
+            floors[left] = floors[entry]
+            left += 1
+    return left
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def _height(top, row_stop, norm, reach, usual):
     """Rows of the band that begins at `top`, and which of HEIGHTS bounds it."""
     for level in range(len(HEIGHTS)):
@@ -418,11 +431,13 @@ def search(
                             unit, True,
                         )  # fmt: skip
                         if count == LISTED:
-                            _measure(
-                                windows, floors, count, a, b, length, least_apart, 1, row, tops,
-                                nearest, found,
-                            )  # fmt: skip
-                            count = 0
+                            count = _sift(windows, floors, count, row, tops)
+                            if count > LISTED // 2:
+                                _measure(
+                                    windows, floors, count, a, b, length, least_apart, 1, row,
+                                    tops, nearest, found,
+                                )  # fmt: skip
+                                count = 0
                         windows[count, 0], windows[count, 1], windows[count, 2] = at, start + j, 1
                         floors[count] = square - slack_row[i - 1]
                         count += 1
@@ -443,11 +458,13 @@ def search(
                                 unit, True,
                             )  # fmt: skip
                             if count_b == LISTED:
-                                _measure(
-                                    windows_b, floors_b, count_b, b, a, length, least_apart, -1,
-                                    col, tops_b, nearest_b, found_b,
-                                )  # fmt: skip
-                                count_b = 0
+                                count_b = _sift(windows_b, floors_b, count_b, col, tops_b)
+                                if count_b > LISTED // 2:
+                                    _measure(
+                                        windows_b, floors_b, count_b, b, a, length, least_apart,
+                                        -1, col, tops_b, nearest_b, found_b,
+                                    )  # fmt: skip
+                                    count_b = 0
                             windows_b[count_b, 0] = at
                             windows_b[count_b, 1] = top + chunk
                             windows_b[count_b, 2] = i - chunk
