@@ -5,6 +5,7 @@ from .cluster import KShapeClusterer
 from .engines import show_engines
 from .motifs import MotifFinder
 from .neighbors import DTWNearestNeighbor
+from .tree import ShapeletTreeClassifier
 from .utils import show_versions
 
 __version__ = "0.1.0"
@@ -13,6 +14,7 @@ __all__ = [
     "DTWNearestNeighbor",
     "KShapeClusterer",
     "MotifFinder",
+    "ShapeletTreeClassifier",
     "config_context",
     "get_config",
     "set_config",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from skts.engines import Matches
 from skts.engines._shapelets import Survivors
 
 
+@cache
 def normalized(window):
     """A window less its mean over its deviation; None where constant."""
     low, high = min(window), max(window)
@@ -17,7 +19,7 @@ def normalized(window):
         return None
     mean = sum(window) / len(window)
     deviation = math.sqrt(sum((x - mean) ** 2 for x in window) / len(window))
-    return None if deviation == 0 else [(x - mean) * (1.0 / deviation) for x in window]
+    return None if deviation == 0 else tuple((x - mean) * (1.0 / deviation) for x in window)
 
 
 def window_distance(x, y, normalize=True):
@@ -35,10 +37,10 @@ def window_distance(x, y, normalize=True):
     return math.sqrt(total)
 
 
+@cache
 def best_match(query, points, normalize=True):
-    """Distance and start of the best match, the first of equals."""
+    """Distance and start of the best match, the first of equals; both are tuples."""
     best = math.inf, -1
-    query, points = [float(v) for v in query], [float(v) for v in points]
     for start in range(len(points) - len(query) + 1):
         distance = window_distance(query, points[start : start + len(query)], normalize)
         if distance < best[0]:
@@ -56,7 +58,9 @@ class ShapeletOracle:
             for col, b in enumerate(range(tile.col, tile.col_stop)):
                 points = reduction.series.values[b, channel, : reduction.series.lengths[b]]
                 found.distances[row, col], found.starts[row, col] = best_match(
-                    reduction.queries[query], points, reduction.normalize
+                    tuple(reduction.queries[query].tolist()),
+                    tuple(points.tolist()),
+                    reduction.normalize,
                 )
         return found
 

@@ -25,6 +25,7 @@ PUBLIC = [
     "skts.motifs",
     "skts.neighbors",
     "skts.plotting",
+    "skts.tree",
     "skts.utils",
 ]
 
@@ -157,6 +158,7 @@ USERS = [
     "skts.motifs",
     "skts.neighbors",
     "skts.plotting",
+    "skts.tree",
 ]
 
 

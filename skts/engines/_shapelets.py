@@ -29,8 +29,8 @@ __all__ = [
 
 #: Entropies are integers in this unit, so that equal splits tie exactly.
 UNIT = 2.0**40
-#: Candidates that are measured together.
-BATCH = 32
+#: Candidates that are measured together at most; the first ones alone, since they often settle it.
+BATCH = 64
 #: Bytes of distances of a block of candidate series to all series, for one length.
 BLOCK_BYTES = 2**27
 #: Windows of fewer points are compared as they are: normalised they keep little but a sign.
@@ -339,11 +339,11 @@ class ShapeletSearch(Reduction):
         best: ShapeletSplit | None = None
         key: tuple = (self.least, self.least_gap)
         series = self.series.take(self.members)
-        for first in range(0, len(gain), BATCH):
-            if (gain[first], gap[first]) < key[:2]:
-                break
-            chosen = where[first : first + BATCH]
+        first, size = 0, 2
+        while first < len(gain) and (gain[first], gap[first]) >= key[:2]:
+            chosen = where[first : first + size]
             distances = self.certify(series, chosen, run)
+            first, size = first + size, min(2 * size, BATCH)
             for place, row in zip(chosen, distances, strict=True):
                 way = self.ways[place[4]]
                 joined = self.join(row, way)

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skts import config_context
-from skts.engines import Criterion, Series, ShapeletSearch, SubsequenceMatches, run
+from skts.engines import Criterion, Series, ShapeletSearch, SubsequenceMatches, find_engine, run
 
 
 def make(n, width, n_channels=1, seed=0, lengths=None):
@@ -87,3 +87,9 @@ def test_splits_do_not_depend_on_the_budget(monkeypatch):
     monkeypatch.setattr("skts.engines._shapelets.BLOCK_BYTES", 8 * 20 * 60 * 7)
     with config_context(memory="3MB"):
         same(search("numba", series, labels, range(8, 30)), expected)
+
+
+def test_the_gpu_says_that_it_has_no_shapelets():
+    series = make(3, 12)
+    work = SubsequenceMatches((np.arange(4.0),), series)
+    assert isinstance(find_engine("cupy").supports(work), str)

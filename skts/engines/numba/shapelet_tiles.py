@@ -8,6 +8,7 @@ import numpy as np
 
 from .._memory import PreparedStore
 from .._reductions import Tile
+from .._series import Series
 from .._shapelets import (
     LEAST_NORMALIZED,
     UNIT,
@@ -161,7 +162,7 @@ def _tables(criterion: Criterion) -> tuple:
         [float(equal), criterion.min_weight_leaf, weights.max() / max(total, 1e-300), total]
     )
     leaf = criterion.min_samples_leaf
-    if equal:
+    if equal and weights[0] > 0:
         leaf = max(leaf, int(np.ceil(criterion.min_weight_leaf / weights[0] - 1e-9)))
     return criterion.labels, tables, sizes, weights, spare, leaf
 
@@ -232,20 +233,14 @@ def _distances(
     return Block(squares, errors, constant[own], lengths[own] - length + 1)
 
 
-def _raw(series: object, channel: int, first: int, stop: int, length: int, cancel: np.ndarray):
+def _raw(
+    series: Series, channel: int, first: int, stop: int, length: int, cancel: np.ndarray
+) -> Block:
     """Distances of windows as they are: too short for joins to be worth while."""
     n, width = len(series), series.n_timepoints
-    squares = np.empty((stop - first, width - length + 1, n))
+    squares = np.zeros((stop - first, width - length + 1, n))
     counts = series.lengths[first:stop] - length + 1
-    for row in range(first, stop):
-        for start in range(counts[row - first]):
-            query = series.values[row, channel, start : start + length]
-            found = np.empty((1, n)), np.empty((1, n), np.int64)
-            shapelets.match(
-                *(query, np.array([length]), np.array([channel])),
-                *(series.values, series.lengths, *found, cancel, None),
-            )
-            squares[row - first, start] = found[0][0] ** 2 / length
+    shapelets.raw(series.values[:, channel], series.lengths, first, length, squares, cancel)
     scale = squares.max(initial=0.0, where=np.isfinite(squares))
     errors = np.full(squares.shape[:2], 1e-14 * scale)
     return Block(squares, errors, np.zeros(squares.shape[:2], bool), counts)

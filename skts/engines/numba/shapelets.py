@@ -13,7 +13,7 @@ from numba import njit
 from .join import FINITE, larger, seeds
 from .windows import distances, statistics
 
-__all__ = ["joins", "match", "prepare", "scan", "seed"]
+__all__ = ["joins", "match", "prepare", "raw", "scan", "seed"]
 
 CONSTANT = 2.0**-40
 _LOWEST = -1e300
@@ -77,6 +77,24 @@ def match(queries, ends, channels, values, lengths, found, starts, cancel, norma
                     distance = 0.0
                 if distance < found[query, b]:
                     found[query, b], starts[query, b] = distance, j
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def raw(values, lengths, first, length, squares, cancel):
+    """Squared distances, over the length, of windows as they are: of all pairs, point by point."""
+    for a in range(squares.shape[0]):
+        for i in range(lengths[first + a] - length + 1):
+            if cancel[0]:
+                return
+            for b in range(values.shape[0]):
+                least = np.inf
+                for j in range(lengths[b] - length + 1):
+                    total = 0.0
+                    for t in range(length):
+                        d = values[first + a, i + t] - values[b, j + t]
+                        total += d * d
+                    least = min(least, total)
+                squares[a, i, b] = least / length
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -359,16 +377,21 @@ def scan(
             if count + ways.size > gains.size:
                 return a, i, count, (gain_best, gap_best)
             for way in range(ways.size):
-                for k in range(n):
-                    value = squares[a, i, members[k]]
-                    if ways[way] == 1:
-                        value = max(value, before[k])
-                    elif ways[way] == 2:
-                        value = min(value, before[k])
-                    line[k] = value
                 error = 0.0
                 if not exact[a, i] or ways[way]:
                     error = errors[a, i] + 8 * shift + 1e-13
+                changed = ways[way] == 0
+                for k in range(n):
+                    value = squares[a, i, members[k]]
+                    if ways[way] == 1:
+                        changed = changed or value + error >= before[k]
+                        value = max(value, before[k])
+                    elif ways[way] == 2:
+                        changed = changed or value - error <= before[k]
+                        value = min(value, before[k])
+                    line[k] = value
+                if not changed:
+                    continue
                 gain, gap, certain = _promise(
                     line, error, labels, tables, size_table, weights, spare, leaf, gain_best, keys
                 )

@@ -1,0 +1,710 @@
+"""A decision tree whose tests are distances to shapelets."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_matrix
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    _fit_context,
+    clone,
+)
+from sklearn.utils import Bunch, check_random_state, compute_class_weight
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.random import sample_without_replacement
+from sklearn.utils.validation import check_is_fitted
+
+from ..base import SeriesMixin, check_series
+from ..engines import (
+    Criterion,
+    Series,
+    ShapeletSearch,
+    ShapeletSplit,
+    SubsequenceMatches,
+    get_engine,
+    run,
+)
+
+__all__ = ["Shapelet", "ShapeletTree", "ShapeletTreeClassifier"]
+
+_UNIT = 2.0**40
+
+
+class Shapelet(NamedTuple):
+    """A subsequence of a training series that a node of the tree looks for.
+
+    Attributes
+    ----------
+    values : ndarray of shape (length,), float64
+        Its points, as they are in the series.
+    series, start, length, channel : int
+        Where it lies in the training data.
+    threshold : float
+        Series whose (joined) distance is at most this go left.
+    gain : float
+        Information gain in nats, of the split with this shapelet and those before it in the node.
+    gap : float
+        Separation gap of that split: mean distance on the right less that on the left.
+    logic : {"first", "and", "or"}
+        How it joins the shapelets before it in the node.
+    node : int
+        The node of the tree.
+    """
+
+    values: np.ndarray
+    series: int
+    start: int
+    length: int
+    channel: int
+    threshold: float
+    gain: float
+    gap: float
+    logic: str
+    node: int
+
+
+class ShapeletTree(NamedTuple):
+    """A tree as flat arrays, one entry for each node; node 0 is the root.
+
+    Attributes
+    ----------
+    children_left, children_right : ndarray of shape (n_nodes,), int64
+        Children; -1 at leaves.
+    first_literal, n_literals : ndarray of shape (n_nodes,), int64
+        The shapelets of the node in `shapelets_`; -1 and 0 at leaves.
+    threshold : ndarray of shape (n_nodes,), float64
+        Joined distances up to this go left; -2 at leaves.
+    impurity : ndarray of shape (n_nodes,), float64
+        Entropy in nats.
+    n_node_samples : ndarray of shape (n_nodes,), int64
+        Training series that reach the node.
+    weighted_n_node_samples : ndarray of shape (n_nodes,), float64
+        Their weight.
+    value : ndarray of shape (n_nodes, n_classes), float64
+        The share of each class in that weight.
+    """
+
+    children_left: np.ndarray
+    children_right: np.ndarray
+    first_literal: np.ndarray
+    n_literals: np.ndarray
+    threshold: np.ndarray
+    impurity: np.ndarray
+    n_node_samples: np.ndarray
+    weighted_n_node_samples: np.ndarray
+    value: np.ndarray
+
+
+class ShapeletTreeClassifier(
+    SeriesMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    ClassifierMixin,
+    BaseEstimator,
+):
+    """Classify time series by an exact decision tree over shapelets.
+
+    Each node looks for the subsequence of its training series that tells the classes apart best:
+    all of them are tried. The distance of a shapelet to a series is the least root mean square
+    difference to the windows of the series, both z-normalised; windows of fewer than 3 points are
+    compared as they are. Of cuts with equal information gain the one with the larger separation
+    gap wins, then the shorter shapelet, the lower series, the earlier start, the lower channel.
+    Splits rest on certified float64 distances: every engine and memory budget grows the same tree.
+
+    Parameters
+    ----------
+    min_length : int or "auto", default "auto"
+        Points of the shortest candidate; "auto" is a quarter of the shortest series, at least 3
+        where the series has as many.
+    max_length : int or "auto", default "auto"
+        Points of the longest candidate; "auto" is two thirds of the shortest series.
+    length_step : int, default 1
+        Step between lengths.
+    logic : sequence of {"and", "or"}, default ("and", "or")
+        How further shapelets may join a node: "and" takes the larger distance, "or" the smaller;
+        () allows one shapelet alone.
+    max_literals : int, default 2
+        Shapelets of a node at most.
+    max_depth : int or None, default None
+        Depth of the tree at most.
+    min_samples_split : int or float, default 2
+        Series that a node needs to be split; a float is a share of all.
+    min_samples_leaf : int or float, default 1
+        Series that a leaf needs; a float is a share of all.
+    min_weight_fraction_leaf : float, default 0.0
+        Share of the weight of all series that a leaf needs.
+    min_impurity_decrease : float, default 0.0
+        Decrease of the entropy, times the node's share of the weight, that a split needs.
+    ccp_alpha : float, default 0.0
+        Complexity parameter of minimal cost-complexity pruning.
+    class_weight : dict, "balanced" or None, default None
+        Weights of the classes.
+    max_candidates : int or None, default None
+        Candidates tried at each node, drawn at random; None tries all.
+    random_state : int, RandomState instance or None, default None
+        Draws the candidates.
+    engine : str, default "auto"
+        "auto", "numba" or another registered engine.
+    n_jobs : int or None, default None
+        Threads on the CPU; None is all that Numba was given, or the number of an enclosing
+        ``joblib.parallel_config(n_jobs=...)``; -1 is all.
+    verbose : int, default 0
+        1 shows a progress bar in long work, 2 also says which engine computes.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    tree_ : ShapeletTree
+        The tree as flat arrays.
+    shapelets_ : list of Shapelet
+        Shapelets of all nodes, in the order of the nodes.
+    n_features_in_ : int
+        Time points of the training series; not set after `fit` on a list.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Column names of the training data, where they are all strings.
+    n_channels_ : int
+        Channels of every series.
+    engine_ : str
+        The engine that `fit` chose.
+
+    Raises
+    ------
+    EngineNotAvailableError
+        If the named engine cannot run here, before anything else happens.
+
+    See Also
+    --------
+    skts.metrics.subsequence_distance : The distance of one subsequence to one series.
+    export_text : The rules of a tree as text.
+
+    Notes
+    -----
+    Where a series is shorter than a shapelet its distance is infinite.
+
+    `transform` of the training series has seen their labels: a model trained on that is too sure
+    of itself. Transform each fold with a tree of the others (`sklearn.model_selection` shows how).
+
+    References
+    ----------
+    .. [1] Chang, Deka, Hwu, Roth. "Efficient pattern-based time series classification on GPU".
+       ICDM, 2012, sections II and III.
+    .. [2] Mueen, Keogh, Young. "Logical-shapelets: an expressive primitive for time series
+       classification". KDD, 2011.
+
+    Examples
+    --------
+    >>> from skts import ShapeletTreeClassifier
+    >>> X = [[0, 0, 1, 2, 1, 0], [0, 1, 2, 1, 0, 0], [0, 0, 2, 1, 2, 0], [0, 2, 1, 2, 0, 0]]
+    >>> y = ["peak", "peak", "valley", "valley"]
+    >>> model = ShapeletTreeClassifier(min_length=3, max_length=3).fit(X, y)
+    >>> model.predict([[0, 0, 0, 1, 2, 1]]).tolist()
+    ['peak']
+    >>> model.shapelets_[0].values.tolist()
+    [2.0, 1.0, 2.0]
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "min_length": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "max_length": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "length_step": [Interval(Integral, 1, None, closed="left")],
+        "logic": [tuple, list],
+        "max_literals": [Interval(Integral, 1, None, closed="left")],
+        "max_depth": [Interval(Integral, 1, None, closed="left"), None],
+        "min_samples_split": [
+            Interval(Integral, 2, None, closed="left"),
+            Interval(RealNotInt, 0.0, 1.0, closed="right"),
+        ],
+        "min_samples_leaf": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0.0, 1.0, closed="neither"),
+        ],
+        "min_weight_fraction_leaf": [Interval(Real, 0.0, 0.5, closed="both")],
+        "min_impurity_decrease": [Interval(Real, 0.0, None, closed="left")],
+        "ccp_alpha": [Interval(Real, 0.0, None, closed="left")],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "max_candidates": [Interval(Integral, 1, None, closed="left"), None],
+        "random_state": ["random_state"],
+        "engine": [str],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        *,
+        min_length: int | str = "auto",
+        max_length: int | str = "auto",
+        length_step: int = 1,
+        logic: tuple[str, ...] | list[str] = ("and", "or"),
+        max_literals: int = 2,
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        min_impurity_decrease: float = 0.0,
+        ccp_alpha: float = 0.0,
+        class_weight: dict | str | None = None,
+        max_candidates: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        engine: str = "auto",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.min_length = min_length
+        self.max_length = max_length
+        self.length_step = length_step
+        self.logic = logic
+        self.max_literals = max_literals
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.min_impurity_decrease = min_impurity_decrease
+        self.ccp_alpha = ccp_alpha
+        self.class_weight = class_weight
+        self.max_candidates = max_candidates
+        self.random_state = random_state
+        self.engine = engine
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike | list[ArrayLike], y: ArrayLike) -> Self:
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_timepoints) or (n_samples, n_channels, n_timepoints)
+            Training series; or a list of arrays of any lengths. NaN at the end is padding.
+        y : array-like of shape (n_samples,)
+            Class labels.
+
+        Returns
+        -------
+        self : ShapeletTreeClassifier
+            The fitted tree.
+        """
+        get_engine(self.engine)
+        y = self._validate_target(X, y)
+        check_classification_targets(y)
+        series = check_series(X, estimator=self).freeze()
+        lengths = self._lengths(series)
+        if not set(self.logic) <= {"and", "or"}:
+            raise ValueError(f'logic takes "and" and "or"; got {tuple(self.logic)!r}.')
+        classes, labels = np.unique(y, return_inverse=True)
+        weights = compute_class_weight(self.class_weight, classes=classes, y=y)
+        growth = _Growth(self, series, labels, weights.astype(np.float64), lengths)
+        engine = get_engine(self.engine, growth.search(np.arange(len(series))))
+        self._remember_form(X, series)
+        self.engine_ = engine.name
+        self.classes_ = classes
+        tree, shapelets = growth.grow()
+        path = _prune(tree, self.ccp_alpha)
+        self.tree_, self.shapelets_ = _keep(tree, shapelets, path[2])
+        return self
+
+    def predict(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
+        """Predict the class of each series.
+
+        Parameters
+        ----------
+        X : array-like or list of array-like
+            Series.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels; of equally frequent classes in a leaf the first of `classes_`.
+        """
+        proba = self.predict_proba(X)
+        return self.classes_[proba.argmax(axis=1)]
+
+    def predict_proba(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
+        """Return the share of each class in the leaf that a series reaches.
+
+        Parameters
+        ----------
+        X : array-like or list of array-like
+            Series.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Rows sum to 1; columns as in `classes_`.
+        """
+        leaves = self.apply(X)
+        return self.tree_.value[leaves]
+
+    def transform(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
+        """Return the distance of each series to each shapelet.
+
+        Parameters
+        ----------
+        X : array-like or list of array-like
+            Series.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_shapelets)
+            Columns as in `shapelets_`; infinite where a series is shorter than the shapelet.
+        """
+        check_is_fitted(self)
+        return self._measure(self._validate_series(X))[0]
+
+    def locate(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
+        """Return where each shapelet matches best in each series.
+
+        Parameters
+        ----------
+        X : array-like or list of array-like
+            Series.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_shapelets), int64
+            Starts, the first of equals; -1 where a series is shorter than the shapelet.
+        """
+        check_is_fitted(self)
+        return self._measure(self._validate_series(X))[1]
+
+    def apply(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
+        """Return the leaf that each series reaches.
+
+        Parameters
+        ----------
+        X : array-like or list of array-like
+            Series.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int64
+            Nodes of `tree_`.
+        """
+        return self._paths(X)[-1]
+
+    def decision_path(self, X: ArrayLike | list[ArrayLike]) -> csr_matrix:
+        """Return the nodes that each series passes.
+
+        Parameters
+        ----------
+        X : array-like or list of array-like
+            Series.
+
+        Returns
+        -------
+        csr_matrix of shape (n_samples, n_nodes)
+            Ones where a series passes a node.
+        """
+        steps = np.stack(self._paths(X))
+        indicator = np.zeros((steps.shape[1], len(self.tree_.threshold)), np.int64)
+        for nodes in steps:
+            indicator[np.arange(len(nodes)), nodes] = 1
+        return csr_matrix(indicator)
+
+    def get_depth(self) -> int:
+        """Return the depth of the tree.
+
+        Returns
+        -------
+        int
+            Largest number of splits between the root and a leaf.
+        """
+        check_is_fitted(self)
+        depth = np.zeros(len(self.tree_.threshold), np.int64)
+        for node in np.flatnonzero(self.tree_.children_left >= 0):
+            children = self.tree_.children_left[node], self.tree_.children_right[node]
+            depth[list(children)] = depth[node] + 1
+        return int(depth.max())
+
+    def get_n_leaves(self) -> int:
+        """Return the number of leaves.
+
+        Returns
+        -------
+        int
+            Nodes without children.
+        """
+        check_is_fitted(self)
+        return int((self.tree_.children_left < 0).sum())
+
+    def cost_complexity_pruning_path(self, X: ArrayLike | list[ArrayLike], y: ArrayLike) -> Bunch:
+        """Return what `ccp_alpha` can be chosen from: the steps of pruning the full tree.
+
+        Parameters
+        ----------
+        X : array-like or list of array-like
+            Training series.
+        y : array-like of shape (n_samples,)
+            Class labels.
+
+        Returns
+        -------
+        Bunch
+            ``ccp_alphas``, ascending, and ``impurities``: the entropy of all leaves, weighted by
+            their share of the training series, of the tree that is left at each.
+        """
+        full = clone(self).set_params(ccp_alpha=0.0).fit(X, y)
+        alphas, impurities, _ = _prune(full.tree_, np.inf)
+        return Bunch(ccp_alphas=np.array(alphas), impurities=np.array(impurities))
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.shapelets_)
+
+    def _lengths(self, series: Series) -> tuple[int, ...]:
+        """Lengths of candidates."""
+        shortest = int(series.lengths.min())
+        least, most = self.min_length, self.max_length
+        if least == "auto":
+            least = shortest if shortest < 3 else max(3, shortest // 4)
+            least = least if most == "auto" else min(least, most)
+        if most == "auto":
+            most = max(least, 2 * shortest // 3)
+        if least > most:
+            raise ValueError(f"min_length={least} is above max_length={most}.")
+        if most > shortest:
+            row = int(series.lengths.argmin())
+            name = "min_length" if least > shortest else "max_length"
+            value = least if least > shortest else most
+            raise ValueError(
+                f"{name}={value} is above the {shortest} time points of series {row}, the shortest."
+            )
+        return tuple(range(int(least), int(most) + 1, int(self.length_step)))
+
+    def _run(self, reduction: Any) -> Any:
+        return run(reduction, engine=self.engine, n_jobs=self.n_jobs, verbose=self.verbose)
+
+    def _measure(self, series: Series) -> tuple[np.ndarray, np.ndarray]:
+        """Distances and places of all shapelets in all series."""
+        shape = len(series), len(self.shapelets_)
+        distances, starts = np.empty(shape), np.empty(shape, np.int64)
+        for raw in (False, True):
+            columns = [
+                k for k, literal in enumerate(self.shapelets_) if (literal.length < 3) == raw
+            ]
+            if not columns:
+                continue
+            literals = [self.shapelets_[k] for k in columns]
+            channels = np.array([literal.channel for literal in literals])
+            queries = tuple(literal.values for literal in literals)
+            found = self._run(SubsequenceMatches(queries, series, not raw, channels))
+            scale = np.sqrt([[literal.length] for literal in literals])
+            distances[:, columns] = (found.distances / scale).T
+            starts[:, columns] = found.starts.T
+        return distances, starts
+
+    def _paths(self, X: ArrayLike | list[ArrayLike]) -> list[np.ndarray]:
+        """Nodes of all series, level by level; series that have arrived stay where they are."""
+        distances = self.transform(X)
+        tree = self.tree_
+        nodes = np.zeros(len(distances), np.int64)
+        steps = [nodes]
+        while (tree.children_left[nodes] >= 0).any():
+            after = nodes.copy()
+            for node in np.unique(nodes[tree.children_left[nodes] >= 0]):
+                rows = np.flatnonzero(nodes == node)
+                first = tree.first_literal[node]
+                joined = distances[rows, first]
+                for k in range(first + 1, first + tree.n_literals[node]):
+                    join = np.maximum if self.shapelets_[k].logic == "and" else np.minimum
+                    joined = join(joined, distances[rows, k])
+                left = joined <= tree.threshold[node]
+                after[rows] = np.where(left, tree.children_left[node], tree.children_right[node])
+            nodes = after
+            steps.append(nodes)
+        return steps
+
+
+class _Growth:
+    """The growing of one tree."""
+
+    def __init__(
+        self,
+        model: ShapeletTreeClassifier,
+        series: Series,
+        labels: np.ndarray,
+        weights: np.ndarray,
+        lengths: tuple[int, ...],
+    ) -> None:
+        self.model, self.series, self.labels = model, series, labels
+        self.weights, self.lengths = weights, lengths
+        n = len(series)
+        leaf, split = model.min_samples_leaf, model.min_samples_split
+        self.leaf = int(leaf if isinstance(leaf, Integral) else np.ceil(leaf * n))
+        self.split = int(split if isinstance(split, Integral) else max(2, np.ceil(split * n)))
+        self.total = float(weights[labels].sum())
+        self.random = check_random_state(model.random_state)
+
+    def search(self, members: np.ndarray, **options: Any) -> ShapeletSearch:
+        """The work of one node."""
+        criterion = Criterion(
+            self.labels[members],
+            self.weights,
+            self.leaf,
+            self.model.min_weight_fraction_leaf * self.total,
+        )
+        return ShapeletSearch(self.series, members, self.lengths, criterion, **options)
+
+    def grow(self) -> tuple[ShapeletTree, list[Shapelet]]:
+        """Grow depth first, the left side first."""
+        nodes: list[list] = []
+        shapelets: list[Shapelet] = []
+        open_nodes = [(np.arange(len(self.series)), 0, -1, 0)]
+        while open_nodes:
+            members, depth, parent, side = open_nodes.pop()
+            node = len(nodes)
+            if parent >= 0:
+                nodes[parent][side] = node
+            each = np.bincount(self.labels[members], minlength=len(self.weights)) * self.weights
+            weight = each.sum()
+            value = each / weight if weight > 0 else np.full(each.size, 1 / each.size)
+            impurity = -float(np.sum(value * np.log(np.where(value > 0, value, 1.0))))
+            nodes.append([-1, -1, -1, 0, -2.0, abs(impurity), len(members), weight, value])
+            deep = self.model.max_depth is not None and depth >= self.model.max_depth
+            if deep or impurity <= 0 or len(members) < max(self.split, 2 * self.leaf):
+                continue
+            found = self.split_node(members)
+            if not found:
+                continue
+            last = found[-1]
+            nodes[node][2:5] = len(shapelets), len(found), last.cut.threshold
+            for split in found:
+                row = int(members[split.series])
+                values = self.series.values[
+                    row, split.channel, split.start : split.start + split.length
+                ]
+                shapelets.append(
+                    Shapelet(
+                        *(values.copy(), row, split.start, split.length, split.channel),
+                        last.cut.threshold,
+                        split.cut.gain / _UNIT / weight,
+                        *(split.cut.gap, split.way, node),
+                    )
+                )
+            left = last.distances <= last.cut.threshold
+            open_nodes.append((members[~left], depth + 1, node, 1))
+            open_nodes.append((members[left], depth + 1, node, 0))
+        columns = list(zip(*nodes, strict=True))
+        types = [np.int64] * 4 + [np.float64] * 2 + [np.int64] + [np.float64] * 2
+        arrays = (np.array(column, kind) for column, kind in zip(columns, types, strict=True))
+        return ShapeletTree(*arrays), shapelets
+
+    def split_node(self, members: np.ndarray) -> list[ShapeletSplit]:
+        """Find the literals of a node, none if no split is good enough."""
+        sample = self.draw(members)
+        best = self.best(self.search(members), sample)
+        if best is None:
+            return []
+        found = [best]
+        ways = tuple(way for way in ("and", "or") if way in self.model.logic)
+        while ways and len(found) < self.model.max_literals:
+            last = found[-1]
+            search = self.search(
+                members,
+                before=last.distances,
+                ways=ways,
+                least=last.cut.gain,
+                least_gap=last.cut.gap,
+            )
+            better = self.best(search, sample)
+            if better is None:
+                break
+            found.append(better)
+        decrease = found[-1].cut.gain / _UNIT / self.total
+        return found if decrease >= self.model.min_impurity_decrease else []
+
+    def best(self, search: ShapeletSearch, sample: np.ndarray | None) -> ShapeletSplit | None:
+        """The best of all candidates, or of those drawn."""
+        if sample is None:
+            return self.model._run(search)
+        where = np.column_stack(
+            [
+                np.repeat(sample, len(search.ways), axis=0),
+                np.tile(range(len(search.ways)), len(sample)),
+            ]
+        )
+        most = np.full(len(where), np.iinfo(np.int64).max)
+        return search.measure(most, np.full(len(where), np.inf), where, self.model._run)
+
+    def draw(self, members: np.ndarray) -> np.ndarray | None:
+        """Draw candidates: length, place among the members, start, channel."""
+        sizes = self.series.lengths[members] - np.array(self.lengths)[:, np.newaxis] + 1
+        ends = np.cumsum(sizes.ravel() * self.series.n_channels)
+        count = self.model.max_candidates
+        if count is None or count >= ends[-1]:
+            return None
+        chosen = np.sort(sample_without_replacement(ends[-1], count, random_state=self.random))
+        block = np.searchsorted(ends, chosen, side="right")
+        inside = chosen - np.concatenate([[0], ends])[block]
+        length, row = np.divmod(block, len(members))
+        start, channel = np.divmod(inside, self.series.n_channels)
+        return np.column_stack([np.array(self.lengths)[length], row, start, channel])
+
+
+def _prune(tree: ShapeletTree, alpha: float) -> tuple[list[float], list[float], np.ndarray]:
+    """Cut the weakest links up to `alpha`; return alphas, impurities and which nodes are leaves."""
+    risk = tree.impurity * tree.weighted_n_node_samples / tree.weighted_n_node_samples[0]
+    leaf = tree.children_left < 0
+    alphas, impurities = [0.0], []
+    while True:
+        leaves, below = np.zeros(len(leaf), np.int64), np.zeros(len(leaf))
+        for node in range(len(leaf) - 1, -1, -1):
+            left, right = tree.children_left[node], tree.children_right[node]
+            leaves[node] = 1 if leaf[node] else leaves[left] + leaves[right]
+            below[node] = risk[node] if leaf[node] else below[left] + below[right]
+        if not impurities:
+            impurities.append(float(below[0]))
+        alive = np.zeros(len(leaf), bool)
+        alive[0] = True
+        for node in range(len(leaf)):
+            if alive[node] and not leaf[node]:
+                alive[[tree.children_left[node], tree.children_right[node]]] = True
+        inner = np.flatnonzero(alive & ~leaf)
+        if not inner.size:
+            return alphas, impurities, leaf
+        cost = (risk[inner] - below[inner]) / (leaves[inner] - 1)
+        weakest = int(np.argmin(cost))
+        if alpha <= 0 or cost[weakest] > alpha:
+            return alphas, impurities, leaf
+        leaf[inner[weakest]] = True
+        alphas.append(max(alphas[-1], float(cost[weakest])))
+        impurities.append(float(below[0] + risk[inner[weakest]] - below[inner[weakest]]))
+
+
+def _keep(
+    tree: ShapeletTree, shapelets: list[Shapelet], leaf: np.ndarray
+) -> tuple[ShapeletTree, list[Shapelet]]:
+    """Drop what lies below leaves."""
+    order, stack = [], [0]
+    while stack:
+        node = stack.pop()
+        order.append(node)
+        if not leaf[node]:
+            stack += [int(tree.children_right[node]), int(tree.children_left[node])]
+    number = np.full(len(leaf), -1)
+    number[order] = np.arange(len(order))
+    kept = ShapeletTree(*(array[order] for array in tree))
+    ends = leaf[order]
+    kept_shapelets = []
+    for place, node in enumerate(order):
+        if leaf[node]:
+            continue
+        first = tree.first_literal[node]
+        kept.first_literal[place] = len(kept_shapelets)
+        kept_shapelets += [
+            literal._replace(node=place)
+            for literal in shapelets[first : first + tree.n_literals[node]]
+        ]
+    for array in (kept.children_left, kept.children_right):
+        array[:] = np.where(ends, -1, number[array])
+    kept.first_literal[ends], kept.n_literals[ends], kept.threshold[ends] = -1, 0, -2.0
+    return kept, kept_shapelets
