@@ -281,7 +281,7 @@ def test_bounds_are_at_most_the_distance(data, n, lengths, channels, warping):
     low, high = lower_bounds.envelopes(values, lengths, radius, 1 if whole else n)
     packed, packed_lengths = dtw.pack(values, lengths, dtw.LANES[np.float32])
     flags = dtw.Flags.of(warping, channels)
-    ends = warping.alignment == "global" or None
+    ends = warping.alignment == "global"
     bounds = lower_bounds.first_bounds(
         *(np.ascontiguousarray(x.T), packed, packed_lengths, low, high, radius),
         *(flags.multivariate, flags.squared, flags.largest, flags.free_columns, ends),

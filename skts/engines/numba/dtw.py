@@ -91,34 +91,30 @@ def pack(values: np.ndarray, lengths: np.ndarray, lanes: int) -> tuple[np.ndarra
 
 
 class Flags(NamedTuple):
-    """Options of a kernel as types: True or None, which Numba tells apart when it compiles.
+    """Options of a kernel, those of its inner loop as types: True or None.
 
-    A branch on ``flag is None`` is gone before LLVM sees it, so that one source serves all options
-    and every instance is cached on disk by its signature.
+    Numba tells these apart when it compiles: a branch on ``flag is None`` is gone before LLVM sees
+    it, so that one source serves all options and every instance is cached on disk by its signature.
+    Borders are left by plain booleans, which cost nothing there and save instances.
     """
 
     paired: bool | None
     multivariate: bool | None
     squared: bool | None
     largest: bool | None
-    free_columns: bool | None
-    free_rows: bool | None
+    free_columns: bool
+    free_rows: bool
 
     @classmethod
     def of(cls, warping: Warping, n_channels: int, *, paired: bool = False) -> Flags:
         """Choose for a distance."""
         return cls(
-            *(
-                flag or None
-                for flag in (
-                    paired,
-                    n_channels > 1,
-                    warping.squared,
-                    warping.largest,
-                    warping.alignment == "subsequence",
-                    warping.alignment == "supersequence",
-                )
-            )
+            paired or None,
+            n_channels > 1 or None,
+            warping.squared or None,
+            warping.largest or None,
+            warping.alignment == "subsequence",
+            warping.alignment == "supersequence",
         )
 
 
@@ -133,7 +129,7 @@ def sweep(
     """
     # x: (n, C, 1 or lanes), y: (m, C, lanes), radius: (lanes,), out: (lanes,) accumulated costs
     lanes = lanes_of(y)
-    inf = y.dtype.type(np.inf)
+    zero, inf = y.dtype.type(0), y.dtype.type(np.inf)
     n, m, n_channels = x_lengths.max(), y_lengths.max(), y.shape[1]
     reach, least_reach = radius.max(), radius.min()
     row = np.empty((_WIDTH + 1, lanes), y.dtype)
@@ -154,7 +150,7 @@ def sweep(
             column_ends[y_lengths[lane] - 1] = 1
     out[:] = inf
     # edge[i + 1] is D(i, start - 1), with the border above the first row in front
-    edge[:] = 0 if free_rows is not None else inf
+    edge[:] = zero if free_rows else inf
     edge[0, :] = 0
     for start in range(0, m, _WIDTH):
         if cancel[0]:
@@ -164,10 +160,10 @@ def sweep(
             for lane in range(lanes):
                 columns[j, lane] = y[start + j, 0, lane]
         first, stop = max(0, start - reach), min(n, start + w + reach)
-        row[:] = 0 if free_columns is not None else inf
+        row[:] = zero if free_columns else inf
         for lane in range(lanes):
             row[0, lane] = edge[first, lane]
-            edge[0, lane] = 0 if free_columns is not None else inf
+            edge[0, lane] = zero if free_columns else inf
         i = first
         while i < stop:
             # rows i and i + 1 at once: half the loads and stores of one at a time
@@ -198,7 +194,7 @@ def sweep(
                                 )
                                 cost[k, lane] += d * d if squared is not None else abs(d)
                 inner = inner_first <= j < inner_stop
-                if free_rows is not None:
+                if free_rows:
                     inner = inner and not column_ends[start + j]
                 if inner:
                     for lane in range(lanes):
@@ -256,7 +252,7 @@ def sweep(
                             if offset > radius[lane]:
                                 left[k, lane] = inf
                                 above[lane] = inf
-                    if free_rows is not None:
+                    if free_rows:
                         for lane in range(lanes):
                             last = y_lengths[lane] - 1 == start + j
                             inside = i + k < x_lengths[lane if paired is not None else 0]
@@ -269,18 +265,18 @@ def sweep(
                 for lane in range(lanes):
                     edge[i + k + 1, lane] = left[k, lane] if j_stop == w else inf
             i += height
-            if row_ends[i - 1] and free_rows is None:
+            if row_ends[i - 1] and not free_rows:
                 for lane in range(lanes):
                     if x_lengths[lane if paired is not None else 0] == i:
                         j = y_lengths[lane] - 1 - start
-                        if free_columns is not None:
+                        if free_columns:
                             for k in range(min(j + 1, w)):
                                 if row[k + 1, lane] < out[lane]:
                                     out[lane] = row[k + 1, lane]
                         elif 0 <= j < w:
                             out[lane] = row[j + 1, lane]
         # every path crosses the edge: beyond the limit, nothing below it can follow
-        if limit < inf and start + w < m and free_columns is None and free_rows is None:
+        if limit < inf and start + w < m and not (free_columns or free_rows):
             hopeless = True
             for lane in range(lanes):
                 least = inf
@@ -373,7 +369,8 @@ def block(
     lengths = np.where(packed_lengths > 0, packed_lengths, longest)
     distinct = x_lengths if x_lengths.min() != x_lengths.max() else x_lengths[:1]
     radius = _radius(warping, distinct[:, None, None], lengths)
-    rows = np.ascontiguousarray(x.transpose(0, 2, 1))[..., None]
+    # copies, since kernels are compiled for arrays that may be written to
+    rows, x_lengths = np.array(x.transpose(0, 2, 1), order="C")[..., None], x_lengths.copy()
     flags = Flags.of(warping, x.shape[1])
     _block_kernel(rows, x_lengths, packed, packed_lengths, radius, limits, out, cancel, *flags)
     return out

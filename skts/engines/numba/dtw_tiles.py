@@ -154,7 +154,7 @@ class DTWTiles:
                 costs,
                 cancel,
                 *flags[1:],
-                warping.alignment == "global" or None,
+                warping.alignment == "global",
             )
             estimates = warping.distance(costs[:count]) / scale
             upper = np.sort(bound.upper(estimates))

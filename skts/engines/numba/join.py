@@ -300,8 +300,10 @@ def search(
         tops[i] = hint[0][row + i] ** 2 * (1 + 1e-15)
     for j in range(tops_b.shape[0]):
         tops_b[j] = hint[1][col + j] ** 2 * (1 + 1e-15)
-    windows, floors, count = np.empty((LISTED, 3), np.int64), np.empty(LISTED), 0
-    windows_b, floors_b, count_b = np.empty((LISTED, 3), np.int64), np.empty(LISTED), 0
+    # typed constants: a literal would compile what it is handed to once more
+    none, after, before = np.int64(0), np.int64(1), np.int64(-1)
+    windows, floors, count = np.empty((LISTED, 3), np.int64), np.empty(LISTED), none
+    windows_b, floors_b, count_b = np.empty((LISTED, 3), np.int64), np.empty(LISTED), none
     cov = np.zeros((2, WIDTH + 1), p.dtype)
     q_strip, s_strip = np.zeros(WIDTH, p.dtype), np.zeros(WIDTH, p.dtype)
     w_strip, needed = np.zeros(WIDTH, p.dtype), np.zeros(WIDTH, p.dtype)
@@ -410,7 +412,7 @@ def search(
                 )
             corner = start - least_apart - 1 - top
             best_of_column[:] = 0
-            i = chunk = 0
+            i = chunk = none
             while i < last:
                 i, best = walk(
                     cov, entering, leaving, p_band, r_band, w_band, needed_row, q_strip, s_strip,
@@ -434,10 +436,10 @@ def search(
                             count = _sift(windows, floors, count, row, tops)
                             if count > LISTED // 2:
                                 _measure(
-                                    windows, floors, count, a, b, length, least_apart, 1, row,
+                                    windows, floors, count, a, b, length, least_apart, after, row,
                                     tops, nearest, found,
                                 )  # fmt: skip
-                                count = 0
+                                count = none
                         windows[count, 0], windows[count, 1], windows[count, 2] = at, start + j, 1
                         floors[count] = square - slack_row[i - 1]
                         count += 1
@@ -462,9 +464,9 @@ def search(
                                 if count_b > LISTED // 2:
                                     _measure(
                                         windows_b, floors_b, count_b, b, a, length, least_apart,
-                                        -1, col, tops_b, nearest_b, found_b,
+                                        before, col, tops_b, nearest_b, found_b,
                                     )  # fmt: skip
-                                    count_b = 0
+                                    count_b = none
                             windows_b[count_b, 0] = at
                             windows_b[count_b, 1] = top + chunk
                             windows_b[count_b, 2] = i - chunk
@@ -474,10 +476,10 @@ def search(
                 chunk = i
             entering, leaving = leaving, entering
         top = bottom
-    _measure(windows, floors, count, a, b, length, least_apart, 1, row, tops, nearest, found)
+    _measure(windows, floors, count, a, b, length, least_apart, after, row, tops, nearest, found)
     if columns is not None:
         _measure(
-            windows_b, floors_b, count_b, b, a, length, least_apart, -1, col, tops_b, nearest_b,
+            windows_b, floors_b, count_b, b, a, length, least_apart, before, col, tops_b, nearest_b,
             found_b,
         )  # fmt: skip
 

@@ -147,7 +147,7 @@ class JoinTiles:
             (tile.row, tile.row_stop, first, tile.col_stop),
             reduction.least_apart,
             2.0**-53,
-            hint,
+            tuple(np.ascontiguousarray(one) for one in hint),
             *rows,
             *search,
             cancel,
@@ -163,10 +163,13 @@ class JoinTiles:
 
         def build() -> tuple[Windows, int]:
             points, filled, finite = lay_line(pool.points, centered=normalize)
+            whole = points is filled
+            # a view that nobody writes to: kernels are compiled for one kind of array
+            points, filled = read_only(points), read_only(filled)
             mean, deviation, low, high = windows.statistics(points, filled, length)
             found = settle_statistics(mean, deviation, low, high, whole_windows(finite, length))
             size = np.maximum(np.abs(low), np.abs(high))
-            if points is not filled:
+            if not whole:
                 size = np.abs(mean) + np.sqrt(length) * deviation
             made = Windows(
                 points,
@@ -188,6 +191,13 @@ class JoinTiles:
             return made, sum(array.nbytes for array in made)
 
         return self.prepared.get(pool.points, ("steps", length, normalize, level), build)
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """Return a view of an array through which it cannot be written."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _energy(line: Windows, length: int) -> np.ndarray:

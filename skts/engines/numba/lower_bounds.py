@@ -103,7 +103,7 @@ def forward(low, high, last, y, lengths, out, multivariate, squared, largest, en
     counted = np.empty(lanes, np.int64)
     for lane in range(lanes):
         counted[lane] = lengths[lane]
-        if ends is not None and counted[lane] > 1:
+        if ends and counted[lane] > 1:
             counted[lane] -= 1
     least = counted.min()
     zero = np.float32(0)
@@ -137,7 +137,7 @@ def forward(low, high, last, y, lengths, out, multivariate, squared, largest, en
                 total[lane] = here[lane] if here[lane] > total[lane] else total[lane]
             else:
                 total[lane] += here[lane]
-    if ends is not None:
+    if ends:
         for lane in range(lanes):
             if counted[lane] < lengths[lane]:
                 cost = zero
@@ -194,7 +194,7 @@ def first_bounds(
     n_candidates = low.shape[0]
     lanes = lanes_of(packed)
     bounds = np.zeros(packed.shape[0] * lanes, np.float32)
-    if free_columns is not None:
+    if free_columns:
         by_channel = np.ascontiguousarray(x.T)
         for candidate in range(n_candidates):
             bounds[candidate] = backward(
@@ -208,7 +208,7 @@ def first_bounds(
     else:
         for c in range(n_channels):
             x_low[:, c], x_high[:, c] = x[:, c].min(), x[:, c].max()
-    if ends is not None:
+    if ends:
         # the first point meets the first
         x_low[0], x_high[0] = x[0], x[0]
     for group in range(packed.shape[0]):
@@ -298,7 +298,7 @@ def cascade(
                 if candidate == excluded:
                     continue
                 length = flat[candidate]
-                if stage == 1 and ends is not None:
+                if stage == 1 and ends:
                     back = second_bound(
                         by_channel,
                         values[candidate, :, :length],
