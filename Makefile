@@ -17,7 +17,7 @@ demo: $(VENV)/.plot ## fit the estimators on the sample data, print a table, dra
 	$(BIN)/python examples/demo.py $(ARGS)
 
 test: $(VENV)/.test ## run the tests (ARGS="-m slow" for the slow ones)
-	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 lint: $(VENV)/.dev ## ruff, formatting and docstrings
 	$(BIN)/ruff check .
