@@ -33,6 +33,8 @@ UNIT = 2.0**40
 BATCH = 64
 #: Bytes of distances of a block of candidate series to all series, for one length.
 BLOCK_BYTES = 2**27
+#: Series of a block are a multiple of this: engines take so many side by side.
+LANES = 4
 #: Windows of fewer points are compared as they are: normalised they keep little but a sign.
 LEAST_NORMALIZED = 3
 
@@ -288,7 +290,8 @@ class ShapeletSearch(Reduction):
     def block(self) -> int:
         """Series whose candidates are compared with all others at a time."""
         n, width = len(self.members), self.series.n_timepoints
-        return int(np.clip(BLOCK_BYTES // (8 * n * width), 1, n))
+        count = BLOCK_BYTES // (8 * n * (width - self.lengths[0] + 1))
+        return int(np.clip(count // LANES * LANES, LANES, n))
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -222,7 +222,7 @@ def test_memory_and_threads_do_not_change_the_tree(rng, monkeypatch):
     X, y = rng.normal(size=(24, 40)).cumsum(axis=1), np.arange(24) % 3
     model = ShapeletTreeClassifier(length_step=4, engine="numba")
     expected = clone(model).fit(X, y)
-    for memory in ("1.2MB", "3MB", "100MB"):
+    for memory in ("1.4MB", "2MB", "3MB", "100MB"):
         for n_jobs in (1, 2):
             with config_context(memory=memory):
                 same_tree(clone(model).set_params(n_jobs=n_jobs).fit(X, y), expected, rtol=0)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -29,20 +32,12 @@ HALF = 2.0**-53
 
 
 class Block(NamedTuple):
-    """Distances of the candidates of some series, for one length."""
+    """Distances of the candidates of some series to all, for one length and channel."""
 
     squares: np.ndarray
     errors: np.ndarray
     exact: np.ndarray
-    counts: np.ndarray
-
-
-class Edges:
-    """Raw products that go from one length to the next, of one channel and block."""
-
-    def __init__(self) -> None:
-        self.length = 0
-        self.arrays: tuple[np.ndarray, ...] = ()
+    flat: np.ndarray
 
 
 class ShapeletTiles:
@@ -69,9 +64,9 @@ class ShapeletTiles:
         shapelets.match(
             np.concatenate(queries),
             np.cumsum([query.size for query in queries]),
-            channels,
-            series.values,
-            series.lengths,
+            _frozen(np.asarray(channels, np.int64)),
+            _frozen(series.values),
+            _frozen(series.lengths),
             *found,
             cancel,
             reduction.normalize or None,
@@ -81,40 +76,137 @@ class ShapeletTiles:
     def shapelet_search_bytes(
         self, reduction: ShapeletSearch, rows: int, cols: int
     ) -> tuple[int, int]:
-        """Bytes held for a tile: distances of one block and length, products of its edges."""
-        n, width = len(reduction.members), reduction.series.n_timepoints
-        edges = 1 if reduction.shape[1] == 1 else 2
-        each = 8 * reduction.block * n * width * (1 + edges * cols)
-        return 0, each + 80 * n * width + 48 * LISTED
+        """Bytes held for a tile: distances that are kept, distances of a block for some lengths."""
+        return _kept(reduction, self.budget())[1], _tile_bytes(reduction, rows)
 
     def shapelet_search(
         self, reduction: ShapeletSearch, tile: Tile, cancel: np.ndarray
     ) -> Survivors:
         """Candidates of some lengths and blocks that could be the best."""
         held = Held(reduction.least, reduction.least_gap)
-        tables = _tables(reduction.criterion)
-        edges: dict[tuple[int, int], Edges] = {}
-        series = reduction.series.take(reduction.members)
-        for length in reduction.lengths[tile.rows]:
-            for channel in range(series.n_channels):
-                values = np.ascontiguousarray(series.values[:, channel])
-                prepared = None
-                for block in range(tile.col, tile.col_stop):
-                    first = block * reduction.block
-                    stop = min(first + reduction.block, len(series))
-                    if length < LEAST_NORMALIZED:
-                        found = _raw(series, channel, first, stop, length, cancel)
-                    else:
-                        if prepared is None:
-                            prepared = shapelets.prepare(values, series.lengths, length, True)
-                        edge = edges.setdefault((channel, block), Edges())
-                        found = _distances(
-                            prepared, series.lengths, first, stop, length, edge, cancel
-                        )
+        judge = _judge(reduction.criterion)
+        for channel in range(reduction.series.n_channels):
+            for block in range(tile.col, tile.col_stop):
+                first = block * reduction.block
+                chosen = np.arange(first, min(first + reduction.block, len(reduction.members)))
+                for length, found, rows, members, owns in self._found(
+                    reduction, channel, chosen, reduction.lengths[tile.rows], cancel
+                ):
                     if cancel[0]:
                         return held.survivors()
-                    _scan(reduction, found, tables, held, (length, first, channel), cancel)
+                    counts = reduction.series.lengths[reduction.members[owns]] - length + 1
+                    own = rows, counts, members, owns
+                    _scan(reduction, found, own, judge, held, (length, channel), cancel)
         return held.survivors()
+
+    def _found(
+        self,
+        reduction: ShapeletSearch,
+        channel: int,
+        chosen: np.ndarray,
+        lengths: tuple[int, ...],
+        cancel: np.ndarray,
+    ) -> Iterator[tuple[int, Block, np.ndarray, np.ndarray, np.ndarray]]:
+        """Distances of the candidates of chosen members: those that are kept, and computed ones.
+
+        Yields the length, distances, which of their rows and columns to take, and the places
+        among the members of the series in those rows.
+        """
+        owner, members = reduction.series.values, reduction.members
+        everyone = np.arange(len(reduction.series))
+        root = replace(reduction, members=everyone)
+        kept = _kept(reduction, self.budget())[0]
+        missing = []
+        for length in lengths:
+            blocks = range(members[chosen[0]] // root.block, members[chosen[-1]] // root.block + 1)
+            found = [self._stored(owner, (channel, length, block)) for block in blocks]
+            if any(each is None for each in found):
+                missing.append(length)
+                continue
+            for block, each in zip(blocks, found, strict=True):
+                inside = members[chosen] // root.block == block
+                owns = chosen[inside]
+                if owns.size:
+                    yield length, each, members[owns] - block * root.block, members, owns
+        at_root = len(members) == len(everyone)
+        series = reduction.series if at_root else reduction.series.take(members)
+        first, stop = int(chosen[0]), int(chosen[-1]) + 1
+        scratch = self.prepared.get(owner, "shapelets", lambda: ([], 0))
+        for keep in (True, False):
+            run = tuple(length for length in missing if (at_root and length in kept) == keep)
+            buffer = None if keep else _take(scratch)
+            for length, found in _blocks(series, channel, first, stop, run, buffer, cancel):
+                if keep and not cancel[0]:
+                    key = "shapelets", channel, length, first // root.block
+                    self.prepared.get(owner, key, partial(_sized, found))
+                rows = np.arange(stop - first)
+                yield length, found, rows, np.arange(len(series)), chosen
+            if buffer is not None:
+                scratch.append(buffer)
+
+    def _stored(self, owner: np.ndarray, key: tuple[int, int, int]) -> Block | None:
+        """Distances that are kept, if they are."""
+        try:
+            return self.prepared.get(owner, ("shapelets", *key), _nothing)
+        except LookupError:
+            return None
+
+
+class Buffer:
+    """Memory that is used again: first touches of fresh pages may cost more than what they hold."""
+
+    def __init__(self) -> None:
+        self.array = np.empty(0)
+
+    def get(self, size: int) -> np.ndarray:
+        """Some of it, whatever it holds."""
+        if self.array.size < size:
+            self.array = np.empty(size)
+        return self.array[:size]
+
+
+def _take(scratch: list[Buffer]) -> Buffer:
+    """A buffer that nobody uses."""
+    try:
+        return scratch.pop()
+    except IndexError:
+        return Buffer()
+
+
+def _nothing() -> tuple[Block, int]:
+    raise LookupError
+
+
+def _sized(block: Block) -> tuple[Block, int]:
+    """A block and its bytes."""
+    return block, sum(array.nbytes for array in block)
+
+
+def _tile_bytes(reduction: ShapeletSearch, rows: int) -> int:
+    """Bytes of a tile of so many lengths and one block."""
+    n, width = len(reduction.members), reduction.series.n_timepoints
+    windows = width - reduction.lengths[0] + 1
+    each = rows * n * (8 * reduction.block * windows + 66 * (windows + 8))
+    return each + 600 * rows * windows + 32 * n * width + 64 * LISTED
+
+
+def _kept(reduction: ShapeletSearch, budget: int) -> tuple[frozenset[int], int]:
+    """Lengths whose distances among all series stay, for nodes and literals to come; their bytes.
+
+    Half of the budget is theirs; what a tile needs comes first. Short candidates, whose distances
+    take longest for each byte that they fill, come before long ones.
+    """
+    n, width = len(reduction.series), reduction.series.n_timepoints
+    root = replace(reduction, members=np.arange(n))
+    spare = min(budget // 2, budget - 2 * _tile_bytes(root, 1))
+    kept, total = [], 0
+    for length in reduction.lengths:
+        size = reduction.series.n_channels * n * (width - length + 1) * (8 * n + 17)
+        if total + size > spare:
+            break
+        kept.append(length)
+        total += size
+    return frozenset(kept), total
 
 
 class Held:
@@ -143,104 +235,112 @@ class Held:
         return Survivors(gain[keep], gap[keep], where[keep])
 
 
-def _tables(criterion: Criterion) -> tuple:
-    """Entropies of all numbers of series, class by class and of all; and what else is needed."""
+def _judge(criterion: Criterion) -> tuple:
+    """What `shapelets.scan` needs to judge cuts."""
     n, weights = len(criterion.labels), np.asarray(criterion.class_weight, np.float64)
 
     def table(weight: float) -> np.ndarray:
         each = np.arange(n + 2) * weight
         return np.rint(UNIT * each * np.log(np.where(each > 0, each, 1.0))).astype(np.int64)
 
-    tables = np.stack([table(weight) for weight in weights])
-    counts = criterion.counts
-    equal = bool(np.all(weights == weights[0]))
-    sizes = table(weights[0] if equal else 1.0)
-    total = float(counts @ weights)
-    if not equal:
-        sizes[n] = criterion.terms(counts) + tables[np.arange(len(weights)), counts].sum()
-    spare = np.array(
-        [float(equal), criterion.min_weight_leaf, weights.max() / max(total, 1e-300), total]
+    tables, counts = np.stack([table(weight) for weight in weights]), criterion.counts
+    equal, total = bool(np.all(weights == weights[0])), float(counts @ weights)
+    leaf, whole = criterion.min_samples_leaf, criterion.terms(counts)
+    sides = np.empty(0, np.int64)
+    if equal:
+        sizes = table(weights[0])[: n + 1]
+        sides = sizes + sizes[::-1]
+        if weights[0] > 0:
+            leaf = max(leaf, int(np.ceil(criterion.min_weight_leaf / weights[0] - 1e-9)))
+    return (
+        *(criterion.labels, np.diff(tables, axis=1), sides, weights, counts),
+        int(whole + tables[np.arange(len(weights)), counts].sum()),
+        *(leaf, float(criterion.min_weight_leaf)),
+        *(float(weights.max() / max(total, 1e-300)), total),
     )
-    leaf = criterion.min_samples_leaf
-    if equal and weights[0] > 0:
-        leaf = max(leaf, int(np.ceil(criterion.min_weight_leaf / weights[0] - 1e-9)))
-    return criterion.labels, tables, sizes, weights, spare, leaf
 
 
 def _scan(
     reduction: ShapeletSearch,
     found: Block,
-    tables: tuple,
+    own: tuple[np.ndarray, ...],
+    judge: tuple,
     held: Held,
-    place: tuple[int, int, int],
+    place: tuple[int, int],
     cancel: np.ndarray,
 ) -> None:
-    """Judge the candidates of a block."""
-    length, first, channel = place
-    members = np.arange(len(reduction.members))
-    before = np.zeros(members.size) if reduction.before is None else reduction.before**2
+    """Judge the candidates of some rows of a block: those rows, their windows, all members, and
+    where the series of the rows are among these.
+    """
+    length, channel = place
+    n = len(reduction.members)
+    before = np.zeros(n) if reduction.before is None else reduction.before**2
     ways = np.array([_WAYS[way] for way in reduction.ways])
     gains, gaps = np.empty(LISTED, np.int64), np.empty(LISTED)
     where = np.empty((LISTED, 3), np.int64)
     offset = (0, 0)
-    while offset[0] < found.counts.size and not cancel[0]:
+    while offset[0] < own[0].size and not cancel[0]:
         *offset, count, best = shapelets.scan(
-            *found, members, *tables, before, ways, held.best, gains, gaps, where, tuple(offset),
-            cancel,
-        )  # fmt: skip
+            *found, *own, judge, before, ways, held.best, gains, gaps, where, tuple(offset), cancel
+        )
         full = np.empty((count, 5), np.int64)
         full[:, 0], full[:, 3] = length, channel
-        full[:, 1], full[:, 2], full[:, 4] = where[:count, 0] + first, *where[:count, 1:].T
+        full[:, 1], full[:, 2], full[:, 4] = own[3][where[:count, 0]], *where[:count, 1:].T
         held.add(Survivors(gains[:count].copy(), gaps[:count].copy(), full), best)
 
 
-def _distances(
-    prepared: tuple,
-    lengths: np.ndarray,
+def _blocks(
+    series: Series,
+    channel: int,
     first: int,
     stop: int,
-    length: int,
-    edge: Edges,
+    lengths: tuple[int, ...],
+    buffer: Buffer | None,
     cancel: np.ndarray,
-) -> Block:
-    """Estimate distances of a block of candidates to all series, and bound their errors."""
-    centered, mean, _, _, weight, constant, largest = prepared
-    n, width = centered.shape
-    whole = first == 0 and stop == n
-    if not edge.arrays:
-        edge.arrays = (np.empty((stop - first, n, width)),)
-        if not whole:
-            edge.arrays += (np.empty((n, stop - first, width)),)
-    for array, rows, cols in zip(
-        edge.arrays, ((first, stop), (0, n)), ((0, n), (first, stop)), strict=False
-    ):
-        shapelets.seed(centered, lengths, rows, cols, edge.length, length, array, cancel)
-    edge.length = length
-    squares = np.empty((stop - first, mean.shape[1], n))
-    shapelets.joins(
-        prepared, lengths, first, stop, length, edge.arrays[0], edge.arrays[-1], squares, cancel
-    )
+) -> Iterator[tuple[int, Block]]:
+    """Distances of the candidates of a block of series, for each length."""
+    if not lengths:
+        return
+    n, width = len(series), series.n_timepoints
+    values = _frozen(np.ascontiguousarray(series.values[:, channel]))
+    counts = _frozen(series.lengths)
+    short = [length for length in lengths if length < LEAST_NORMALIZED]
+    for length in short:
+        squares = np.zeros((stop - first, width - length + 1, n))
+        shapelets.raw(values, counts, first, length, squares, cancel)
+        errors = np.full(squares.shape[:2], 1e-14 * squares.max(initial=0.0))
+        yield length, Block(squares, errors, np.zeros(errors.shape, bool), np.zeros(n, bool))
+    run = np.array(lengths[len(short) :], np.int64)
+    if not run.size:
+        return
+    middles, centered = shapelets.pack(values, counts)
+    prepared = shapelets.prepare(values, counts, middles, centered, run)
+    sizes = (stop - first) * (width - run + 1) * n
+    squares = np.empty(sizes.sum()) if buffer is None else buffer.get(int(sizes.sum()))
+    shapelets.joins(centered, counts, first, stop, run, prepared, squares, cancel)
+    ends = np.cumsum(sizes)
+    for k, length in enumerate(run.tolist()):
+        block = squares[ends[k] - sizes[k] : ends[k]].reshape(stop - first, -1, n)
+        weight, constant = (prepared[part][k][:, : width - length + 1] for part in (3, 7))
+        errors = _errors(weight, prepared[8][k], length, slice(first, stop))
+        yield length, Block(block, errors, constant[first:stop].copy(), constant.any(axis=1))
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    """A view that is not writeable: kernels are compiled once, for such arrays."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _errors(weight: np.ndarray, largest: np.ndarray, length: int, own: slice) -> np.ndarray:
+    """What squared distances of the candidates of some series are wrong by at most."""
     norm, step, heavy, size, middle = largest.T
-    steps = mean.shape[1] + 4
-    own = slice(first, stop)
+    steps = weight.shape[1] + 4
     error = HALF * steps * (3 * np.outer(norm[own], norm) + 6 * np.outer(step[own], step))
     error += 2 * HALF * (length + 8) * length * np.outer(size[own], size)
     coarse = 2 * HALF * np.sqrt(length) * (size + middle)
     error += np.outer(coarse[own], norm) + np.outer(norm[own], coarse)
     worst = (2 * error * heavy).max(axis=1) + 8 * coarse[own]
     errors = worst[:, np.newaxis] * weight[own]
-    errors += 16 * length * HALF + 8 * (coarse * heavy).max()
-    return Block(squares, errors, constant[own], lengths[own] - length + 1)
-
-
-def _raw(
-    series: Series, channel: int, first: int, stop: int, length: int, cancel: np.ndarray
-) -> Block:
-    """Distances of windows as they are: too short for joins to be worth while."""
-    n, width = len(series), series.n_timepoints
-    squares = np.zeros((stop - first, width - length + 1, n))
-    counts = series.lengths[first:stop] - length + 1
-    shapelets.raw(series.values[:, channel], series.lengths, first, length, squares, cancel)
-    scale = squares.max(initial=0.0, where=np.isfinite(squares))
-    errors = np.full(squares.shape[:2], 1e-14 * scale)
-    return Block(squares, errors, np.zeros(squares.shape[:2], bool), counts)
+    return errors + 16 * length * HALF + 8 * (coarse * heavy).max()

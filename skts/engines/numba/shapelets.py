@@ -1,8 +1,9 @@
 """Shapelets on the CPU: certified matches, segment maxima of joins, and order lines.
 
-The covariances of the windows of two series are walked down row by row, as in `join`: each serves
-the best match of its row in one series and that of its column in the other. The first row and
-column of a pair are sums of raw products that grow by one product from one length to the next.
+The covariances of the windows of a series with those of several others are walked down along
+their diagonals (`shapelet_walk`): each serves the best match of its row in one series and that of
+its column in the other. First rows and columns are sums of raw products that grow from one length
+to the next.
 """
 
 from __future__ import annotations
@@ -10,13 +11,18 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .join import FINITE, larger, seeds
+from .join import FINITE
+from .shapelet_walk import DIAGONALS, LANES, walk
 from .windows import distances, statistics
 
-__all__ = ["joins", "match", "prepare", "raw", "scan", "seed"]
+__all__ = ["joins", "match", "pack", "prepare", "raw", "scan"]
 
 CONSTANT = 2.0**-40
 _LOWEST = -1e300
+#: Series whose best columns are kept before they are written.
+TOGETHER = 8
+#: Just below the square of the distance that a constant window has from any other.
+_BELOW_ONE = 1 - 2.0**-53
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -98,202 +104,322 @@ def raw(values, lengths, first, length, squares, cancel):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def prepare(values, lengths, length, normalize):
-    """What joins need of the windows of some series of one channel.
+def pack(values, lengths):
+    """Series less their means, as they are and with LANES of them side by side.
 
     Returns
     -------
+    middles : ndarray of shape (n_series,)
+        The means.
     centered : ndarray of shape (n_series, n_timepoints)
-        The series less their means.
-    mean, lead, trail, weight : ndarray of shape (n_series, n_windows)
-        Means of the centred windows; the factors of steps; 1 / norm, 0 where constant.
-    constant : ndarray of shape (n_series, n_windows), bool
-        Which windows are constant.
-    largest : ndarray of shape (n_series, 5)
-        Largest norm, step, weight and magnitude of each series, and the size of its mean.
+        The series less those.
     """
     n, width = values.shape
-    n_windows = width - length + 1
-    centered = np.zeros((n, width))
-    mean, lead = np.zeros((n, n_windows)), np.zeros((n, n_windows))
-    trail, weight = np.zeros((n, n_windows)), np.zeros((n, n_windows))
-    constant, largest = np.zeros((n, n_windows), np.bool_), np.zeros((n, 5))
+    middles, centered = np.empty(n), np.zeros((n, width))
     for b in range(n):
-        size = lengths[b]
-        middle = values[b, :size].mean()
-        centered[b, :size] = values[b, :size] - middle
-        _, _, inverse, flat, _ = _describe(values[b, :size], length, normalize)
-        means, deviations, _, _ = statistics(centered[b, :size], centered[b, :size], length)
-        for i in range(size - length + 1):
-            mean[b, i] = means[i]
-            weight[b, i] = inverse[i] / np.sqrt(length)
-            constant[b, i] = flat[i]
-            if i > 0:
-                new, old = centered[b, i + length - 1], centered[b, i - 1]
-                lead[b, i] = (new - old) / 2
-                trail[b, i] = (new - means[i]) + (old - means[i - 1])
-            largest[b, 0] = max(largest[b, 0], np.sqrt(length) * deviations[i])
-            largest[b, 1] = max(largest[b, 1], abs(lead[b, i]) + abs(trail[b, i]))
-            largest[b, 2] = max(largest[b, 2], weight[b, i])
-        largest[b, 3], largest[b, 4] = np.abs(centered[b]).max(), abs(middle)
-    return centered, mean, lead, trail, weight, constant, largest
+        middles[b] = values[b, : lengths[b]].mean()
+        for t in range(lengths[b]):
+            centered[b, t] = values[b, t] - middles[b]
+    return middles, centered
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def seed(centered, lengths, rows, cols, before, length, edges, cancel):
-    """Bring raw products of first windows from one length (0: none) to the next.
+def prepare(values, lengths, middles, centered, run):
+    """What joins need of the windows of some series of one channel, for several lengths.
 
-    ``edges[a, b]`` holds those of the first window of a row with all windows of a column, both
-    counted from the first of their ranges.
+    Returns
+    -------
+    mean, lead, trail, weight : ndarray of shape (n_lengths, n_series, n_windows)
+        Means of the centred windows; the factors of steps; 1 / norm, 0 where constant.
+    q, s, w : ndarray of shape (n_lengths, n_groups, n_columns * LANES)
+        Trail, lead and weight of LANES series side by side.
+    constant : ndarray of shape (n_lengths, n_series, n_windows), bool
+        Which windows are constant.
+    largest : ndarray of shape (n_lengths, n_series, 5)
+        Largest norm, step, weight and magnitude of each series, and the size of its mean.
     """
-    for a in range(rows[0], rows[1]):
-        for b in range(cols[0], cols[1]):
-            if cancel[0]:
-                return
-            n = lengths[b] - length + 1
-            edge = edges[a - rows[0], b - cols[0]]
-            if before == 0:
-                seeds(centered[b, : lengths[b]], 0, 0.0, centered[a, :length], edge[:n])
-            else:
-                for t in range(before, length):
-                    x = centered[a, t]
-                    for j in range(n):
-                        edge[j] += x * centered[b, j + t]
+    n, width = values.shape
+    most = width - run[0] + 1
+    shape = run.size, n, most
+    mean, lead, trail, weight = np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    # the walk looks a few columns ahead
+    packed = run.size, (n + LANES - 1) // LANES, (most + DIAGONALS) * LANES
+    q, s, w = np.zeros(packed), np.zeros(packed), np.zeros(packed)
+    constant, largest = np.zeros(shape, np.bool_), np.zeros((run.size, n, 5))
+    for k in range(run.size):
+        length = run[k]
+        for b in range(n):
+            size, line = lengths[b], centered[b]
+            _, _, inverse, flat, _ = _describe(values[b, :size], length, True)
+            means, deviations, _, _ = statistics(line[:size], line[:size], length)
+            for i in range(size - length + 1):
+                mean[k, b, i] = means[i]
+                weight[k, b, i] = inverse[i] / np.sqrt(length)
+                constant[k, b, i] = flat[i]
+                if i > 0:
+                    new, old = line[i + length - 1], line[i - 1]
+                    lead[k, b, i] = (new - old) / 2
+                    trail[k, b, i] = (new - means[i]) + (old - means[i - 1])
+                step = abs(lead[k, b, i]) + abs(trail[k, b, i])
+                largest[k, b, 0] = max(largest[k, b, 0], np.sqrt(length) * deviations[i])
+                largest[k, b, 1] = max(largest[k, b, 1], step)
+                largest[k, b, 2] = max(largest[k, b, 2], weight[k, b, i])
+                place = i * LANES + b % LANES
+                q[k, b // LANES, place] = trail[k, b, i]
+                s[k, b // LANES, place] = lead[k, b, i]
+                w[k, b // LANES, place] = weight[k, b, i]
+            largest[k, b, 3], largest[k, b, 4] = np.abs(line).max(), abs(middles[b])
+    return mean, lead, trail, weight, q, s, w, constant, largest
 
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath=FINITE)
-def _step(cov, out, p, r, weight, q, s, w, best_of_column, width):
-    """Go one row down; return the best score of the row, without its own weight."""
+def _add_products(out, points, window, start, stop):
+    """Add the products of points `start` to `stop` of a window with those of a line to sums."""
+    t = start
+    while t + 8 <= stop:
+        a, b, c, d = window[t], window[t + 1], window[t + 2], window[t + 3]
+        e, f, g, h = window[t + 4], window[t + 5], window[t + 6], window[t + 7]
+        p0, p1, p2, p3 = points[t:], points[t + 1 :], points[t + 2 :], points[t + 3 :]
+        p4, p5, p6, p7 = points[t + 4 :], points[t + 5 :], points[t + 6 :], points[t + 7 :]
+        for j in range(out.size):
+            one = a * p0[j] + b * p1[j] + c * p2[j] + d * p3[j]
+            two = e * p4[j] + f * p5[j] + g * p6[j] + h * p7[j]
+            out[j] += one + two
+        t += 8
+    while t < stop:
+        x, line = window[t], points[t:]
+        for j in range(out.size):
+            out[j] += x * line[j]
+        t += 1
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _best_of(x, y, length, weights):
+    """Best score of a centred window with all windows of a line: those that are normal."""
     best = _LOWEST
-    for j in range(width):
-        c = cov[j] + p * q[j] + r * s[j]
-        out[j] = c
-        best = larger(c * w[j], best)
-        best_of_column[j] = larger(c * weight, best_of_column[j])
+    middle = x[:length].mean()
+    for j in range(y.size - length + 1):
+        if weights[j] == 0:
+            continue
+        mean, total = y[j : j + length].mean(), 0.0
+        for t in range(length):
+            total += (x[t] - middle) * (y[j + t] - mean)
+        best = max(best, total * weights[j])
     return best
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def joins(prepared, lengths, a_first, a_stop, length, edges, backward, squares, cancel):
-    """Squared distances, over the length, of all windows of a block of series to all series.
-
-    ``squares[a - a_first, i, b]`` is written; `backward` holds the edges of all series against the
-    block, ``backward[b, a - a_first]``, so that pairs need each product of edges once.
-    """
-    _, mean, lead, trail, weight, constant, _ = prepared
-    n_windows = mean.shape[1]
-    cov = np.zeros((2, n_windows + 1))
-    best_of_column = np.empty(n_windows)
-    for a in range(a_first, a_stop):
-        na = lengths[a] - length + 1
-        for b in range(mean.shape[0]):
-            if cancel[0]:
-                return
-            nb = lengths[b] - length + 1
-            inside = a_first <= b < a_stop
-            if b == a:
-                squares[a - a_first, :na, a] = 0.0
-                continue
-            if inside and b < a:
-                continue
-            row_edge, column_edge = edges[a - a_first, b], backward[b, a - a_first]
-            q, s, w = trail[b, :nb], lead[b, :nb], weight[b, :nb]
-            best_of_column[:] = _LOWEST
-            for j in range(nb):
-                cov[0, j] = row_edge[j] - length * (mean[a, 0] * mean[b, j])
-            for i in range(na):
-                p, r = lead[a, i], trail[a, i]
-                if i > 0:
-                    edge = column_edge[i] - length * (mean[a, i] * mean[b, 0])
-                    cov[i & 1, 0] = edge - (p * q[0] + r * s[0])
-                else:
-                    p = r = 0.0
-                best = _step(
-                    cov[i & 1], cov[(i + 1) & 1, 1:], p, r, weight[a, i], q, s, w,
-                    best_of_column, nb,
-                )  # fmt: skip
-                squares[a - a_first, i, b] = max(0.0, 2.0 - 2.0 * best * weight[a, i])
-            if inside:
-                for j in range(nb):
-                    squares[b - a_first, j, a] = max(0.0, 2.0 - 2.0 * best_of_column[j] * w[j])
-    for b in range(mean.shape[0]):
-        nb = lengths[b] - length + 1
-        some, every = False, True
-        for j in range(nb):
-            some = some or constant[b, j]
-            every = every and constant[b, j]
-        for a in range(a_first, a_stop):
-            for i in range(lengths[a] - length + 1):
-                if a == b:
-                    continue
-                if constant[a, i]:
-                    squares[a - a_first, i, b] = 0.0 if some else 1.0
-                elif every:
-                    squares[a - a_first, i, b] = 1.0
-                elif some:
-                    squares[a - a_first, i, b] = min(1.0, squares[a - a_first, i, b])
+def _next(squares, end, n_block, n_windows, n):
+    """The array of the next length, and where it ends."""
+    after = end + n_block * n_windows * n
+    return squares[end:after].reshape(n_block, n_windows, n), after
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _promise(squares, error, labels, tables, size_table, weights, spare, leaf, needed, keys):
+def joins(centered, lengths, first, stop, run, prepared, squares, cancel):
+    """Squared distances, over the length, of all windows of a block of series to all series.
+
+    Parameters
+    ----------
+    centered : ndarray of shape (n_series, n_timepoints)
+        From `pack`.
+    lengths : ndarray of shape (n_series,)
+        Points of each series.
+    first, stop : int
+        The block; `first` is a multiple of LANES, and `stop` is one or is the end.
+    run : ndarray of shape (n_lengths,)
+        Lengths of windows, ascending.
+    prepared : tuple of ndarray
+        What `prepare` returns.
+    squares : ndarray of shape (n_cells,)
+        Written: for each length an array of shape (stop - first, n_windows, n_series).
+    cancel : ndarray of shape (1,), uint8
+        Turns 1 to stop early.
+    """
+    n, width = centered.shape
+    most = width - run[0] + 1
+    first_row, first_column = np.empty((LANES, most)), np.empty((LANES, most))
+    seed_row, seed_column = np.empty((LANES, most)), np.empty((LANES, most))
+    best_a = np.empty(most * LANES)
+    best_bs = np.empty((run.size, TOGETHER, (most + DIAGONALS + 1) * LANES))
+    cov = np.empty(DIAGONALS * LANES)
+    mean, lead, trail, weight, q, s, w, constant, _ = prepared
+    for group in range((n + LANES - 1) // LANES):
+        begin, count = group * LANES, min(LANES, n - group * LANES)
+        inside = first <= begin < stop
+        longest = lengths[begin : begin + count].max()
+        for a in range(first, min(stop, begin + LANES) if inside else stop):
+            if cancel[0]:
+                return
+            both = inside and a < begin
+            first_row[:] = 0.0
+            first_column[:] = 0.0
+            before = end = 0
+            for k in range(run.size):
+                length = run[k]
+                out, end = _next(squares, end, stop - first, width - length + 1, n)
+                n_a, n_b = lengths[a] - length + 1, longest - length + 1
+                for lane in range(count):
+                    b = begin + lane
+                    own = lengths[b] - length + 1
+                    _add_products(first_row[lane, :own], centered[b], centered[a], before, length)
+                    _add_products(
+                        first_column[lane, :n_a], centered[a], centered[b], before, length
+                    )
+                    for j in range(own):
+                        at = first_row[lane, j]
+                        seed_row[lane, j] = at - length * (mean[k, a, 0] * mean[k, b, j])
+                    for i in range(n_a):
+                        at = first_column[lane, i]
+                        seed_column[lane, i] = at - length * (mean[k, a, i] * mean[k, b, 0])
+                    seed_row[lane, own:n_b] = 0.0
+                for lane in range(count, LANES):
+                    seed_row[lane, :n_b] = 0.0
+                    seed_column[lane, :n_a] = 0.0
+                before = length
+                best_a[: n_a * LANES] = _LOWEST
+                slot = (a - first) % TOGETHER
+                best_b = best_bs[k, slot]
+                if both:
+                    best_b[: (n_b + DIAGONALS + 1) * LANES] = _LOWEST
+                    walk(
+                        seed_row, seed_column, q[k, group], s[k, group], w[k, group], best_b,
+                        lead[k, a], trail[k, a], weight[k, a], best_a, n_a, n_b, cov, True,
+                    )  # fmt: skip
+                else:
+                    walk(
+                        seed_row, seed_column, q[k, group], s[k, group], w[k, group], best_b,
+                        lead[k, a], trail[k, a], weight[k, a], best_a, n_a, n_b, cov, None,
+                    )  # fmt: skip
+                for i in range(n_a):
+                    for lane in range(count):
+                        best = best_a[i * LANES + lane]
+                        if best <= 0 and lengths[begin + lane] < longest:
+                            # the place of a window that is not there has the score 0
+                            b = begin + lane
+                            best = _best_of(
+                                centered[a, i:], centered[b, : lengths[b]], length, weight[k, b]
+                            )
+                        value = max(0.0, 2.0 - 2.0 * best * weight[k, a, i])
+                        out[a - first, i, begin + lane] = value
+                if both and (slot == TOGETHER - 1 or a == begin - 1):
+                    # columns of several series at once: neighbours in memory
+                    for lane in range(count):
+                        b = begin + lane
+                        for j in range(lengths[b] - length + 1):
+                            place = j * LANES + lane
+                            for x in range(slot + 1):
+                                best = best_bs[k, x, place] * w[k, group, place]
+                                out[b - first, j, a - slot + x] = max(0.0, 2.0 - 2.0 * best)
+    end = 0
+    for k in range(run.size):
+        out, end = _next(squares, end, stop - first, width - run[k] + 1, n)
+        _mend(out, first, lengths, run[k], constant[k])
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _mend(squares, first, lengths, length, constant):
+    """Put in what constant windows are at, and the distance to the own series.
+
+    Exactly 1 means a distance that is 1 for certain, where the series has a constant window.
+    """
+    for b in range(lengths.size):
+        some, every = False, True
+        for j in range(lengths[b] - length + 1):
+            some = some or constant[b, j]
+            every = every and constant[b, j]
+        for a in range(squares.shape[0]):
+            if not some and a + first != b:
+                for i in range(lengths[first + a] - length + 1):
+                    if constant[first + a, i]:
+                        squares[a, i, b] = 1.0
+                continue
+            for i in range(lengths[first + a] - length + 1):
+                if a + first == b or constant[first + a, i]:
+                    squares[a, i, b] = 0.0
+                elif every or squares[a, i, b] > 1 + 1e-9:
+                    squares[a, i, b] = 1.0
+                elif squares[a, i, b] >= _BELOW_ONE:
+                    squares[a, i, b] = _BELOW_ONE
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _order(line, order, ordered, heads):
+    """Put a line in order: into as many buckets as there are values, then by insertion."""
+    n = line.size
+    low, high = line[0], line[0]
+    for k in range(n):
+        low, high = min(low, line[k]), max(high, line[k])
+    scale = (n - 1) / (high - low) if high > low else 0.0
+    if not scale < 1e300:
+        scale = 0.0
+    heads[: n + 1] = 0
+    for k in range(n):
+        heads[int((line[k] - low) * scale) + 1] += 1
+    for k in range(n):
+        heads[k + 1] += heads[k]
+    for k in range(n):
+        bucket = int((line[k] - low) * scale)
+        at = heads[bucket]
+        heads[bucket] = at + 1
+        ordered[at], order[at] = line[k], k
+    for k in range(1, n):
+        value, index = ordered[k], order[k]
+        at = k
+        while at > 0 and ordered[at - 1] > value:
+            ordered[at], order[at] = ordered[at - 1], order[at - 1]
+            at -= 1
+        ordered[at], order[at] = value, index
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _promise(line, sure, error, judge, needed, scratch):
     """What (gain, gap) of an order line do not exceed, and the gap that is reached for certain.
 
-    Returns gain -1 without a cut; a gap of -inf where nothing is certain.
+    Distances of which `sure` is true are exact, others off by `error` at most. Returns gain -1
+    without a cut; a gap of -inf where nothing is certain.
     """
-    n = labels.size
-    shift = 0
-    while (1 << shift) < n:
-        shift += 1
-    mask = (1 << shift) - 1
-    bits = squares.view(np.int64)
-    for k in range(n):
-        keys[k] = (bits[k] & ~mask) | k
-    keys[:n].sort()
-    n_classes = weights.size
-    left, right = np.zeros(n_classes, np.int64), np.zeros(n_classes, np.int64)
-    for k in range(n):
-        right[labels[k]] += 1
-    whole = size_table[n]
-    for c in range(n_classes):
-        whole -= tables[c, right[c]]
-    each_left, each_right = np.int64(0), np.int64(0)
-    for c in range(n_classes):
-        each_right += tables[c, right[c]]
-    best, n_best, run, longest = np.int64(-1), 0, 1, 1
-    places = np.empty(n, np.int64)
-    equal = spare[0] > 0
+    labels, changes, sides, weights, counts, whole, leaf, least, share_of_one, total_weight = judge
+    order, ordered, heads, left, places = scratch
+    n, n_classes = labels.size, weights.size
+    _order(line, order, ordered, heads)
+    left[:] = 0
+    equal = sides.size > 0
+    best, n_best = np.int64(-1), 0
+    each = np.int64(0)
+    run, longest, loose = 1, 1, False
     for k in range(n - 1):
-        label = labels[keys[k] & mask]
-        each_left += tables[label, left[label] + 1] - tables[label, left[label]]
-        each_right += tables[label, right[label] - 1] - tables[label, right[label]]
+        label = labels[order[k]]
+        each += changes[label, left[label]] - changes[label, counts[label] - left[label] - 1]
         left[label] += 1
-        right[label] -= 1
-        here, there = squares[keys[k] & mask], squares[keys[k + 1] & mask]
-        if (here == there and here == 1.0) or (error == 0 and here == there):
-            run = run + 1 if run > 1 else 1
-            longest = max(longest, run)
-            continue
-        if there - here <= 2 * error:
-            run += 1
-            longest = max(longest, run)
+        here, there = ordered[k], ordered[k + 1]
+        if there - here <= 2 * error or here == there:
+            certain = sure[order[k]] and sure[order[k + 1]]
+            if here == there and certain:
+                run += 1
+                longest = max(longest, run) if loose else longest
+                continue
+            if not certain:
+                run, loose = run + 1, True
+                longest = max(longest, run)
+            else:
+                run, loose = 1, False
         else:
-            run = 1
+            run, loose = 1, False
         if k + 1 < leaf or n - 1 - k < leaf:
             continue
         if equal:
-            sides = size_table[k + 1] + size_table[n - 1 - k]
+            both = sides[k + 1]
         else:
             on_left, on_right = 0.0, 0.0
             for c in range(n_classes):
                 on_left += left[c] * weights[c]
-                on_right += right[c] * weights[c]
-            if min(on_left, on_right) < spare[1] * (1 - 1e-12):
+                on_right += (counts[c] - left[c]) * weights[c]
+            if min(on_left, on_right) < least * (1 - 1e-12):
                 continue
-            sides = np.int64(
-                np.rint(2.0**40 * on_left * np.log(on_left))
-                + np.rint(2.0**40 * on_right * np.log(on_right))
-            )
-        gain = whole - sides + each_left + each_right
+            both = np.int64(np.rint(2.0**40 * on_left * np.log(max(on_left, 1e-300))))
+            both += np.int64(np.rint(2.0**40 * on_right * np.log(max(on_right, 1e-300))))
+        gain = whole - both + each
         if gain > best:
             best, n_best = gain, 0
         if gain == best:
@@ -301,33 +427,31 @@ def _promise(squares, error, labels, tables, size_table, weights, spare, leaf, n
             n_best += 1
     if longest > 1:
         # the order within a run is open, and so is where it can be cut
-        share = min(0.5, longest * spare[2])
+        share = min(0.5, longest * share_of_one)
         doubt = -share * np.log(share) - (1 - share) * np.log(1 - share)
-        return max(best, 0) + np.int64(doubt * 2.0**40 * spare[3]) + 2**12, np.inf, -np.inf
+        return max(best, 0) + np.int64(doubt * 2.0**40 * total_weight) + 2**12, np.inf, -np.inf
     if best < needed:
         return best, -np.inf, -np.inf
     if not equal:
         # logarithms of the host are compared with other ones
         return best + 2**12, np.inf, -np.inf
-    low, high = 0.0, -np.inf
-    total, loose = 0.0, 0.0
+    high, total, slack = -np.inf, 0.0, 0.0
     for k in range(n):
-        total += np.sqrt(squares[k])
-        loose = max(loose, np.sqrt(squares[k] + error) - np.sqrt(max(0.0, squares[k] - error)))
+        total += np.sqrt(ordered[k])
+        slack = max(slack, np.sqrt(ordered[k] + error) - np.sqrt(max(0.0, ordered[k] - error)))
     k, before = 0, 0.0
     for way in range(n_best):
         while k <= places[way]:
-            before += np.sqrt(squares[keys[k] & mask])
+            before += np.sqrt(ordered[k])
             k += 1
         high = max(high, (total - before) / (n - k) - before / k)
-    low = high - 2 * loose - 1e-12
-    return best, high + 2 * loose + 1e-12, low
+    return best, high + 2 * slack + 1e-12, high - 2 * slack - 1e-12
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def scan(
-    squares, errors, exact, counts, members, labels, tables, size_table, weights, spare, leaf,
-    before, ways, best, gains, gaps, where, offset, cancel,
+    squares, errors, exact, flat, rows, counts, members, owns, judge, before, ways, best,
+    gains, gaps, where, offset, cancel,
 ):  # fmt: skip
     """Judge the candidates of a block; write those that could be the best.
 
@@ -339,12 +463,19 @@ def scan(
         What they are wrong by at most.
     exact : ndarray of shape (n_block, n_windows), bool
         Candidates whose distances are exact.
-    counts : ndarray of shape (n_block,)
-        Windows of each series.
+    flat : ndarray of shape (n_series,), bool
+        Series with a constant window: squares of 1 are exact there.
+    rows, counts : ndarray of shape (n_rows,)
+        Which rows of the block to judge, and the windows of each.
     members : ndarray of shape (n_members,)
         Columns of `squares` that belong to the node.
-    labels, tables, size_table, weights, spare, leaf
-        Of the criterion; see `ShapeletTiles._tables`.
+    owns : ndarray of shape (n_rows,)
+        The series of each row, as one of the members.
+    judge : tuple
+        Labels of the members; what entropies change by as the number of a class grows by one, for
+        each class and number; entropies of both sides of all cuts, empty where weights differ;
+        weights; numbers of each class; entropy of the node; least series and weight of a leaf;
+        largest weight of one as a share of all, and the weight of all.
     before : ndarray of shape (n_members,)
         Squared distances of the literals before.
     ways : ndarray of int
@@ -352,11 +483,13 @@ def scan(
     best : tuple of (int, float)
         A gain and gap that the best one reaches for certain.
     gains, gaps, where : ndarray
-        Written from `offset` on: where is (series of the block, start, way).
+        Written: `where` is (row, start, way).
+    offset : tuple of int
+        Row and start at which to begin.
 
     Returns
     -------
-    series, start : int
+    row, start : int
         Where to go on; the list was full before the end.
     count : int
         Entries on the list.
@@ -366,42 +499,46 @@ def scan(
     gain_best, gap_best = best
     count = 0
     n = members.size
-    line, keys = np.empty(n), np.empty(n, np.int64)
-    shift = 2.0**-52
-    while shift * 2.0**52 < n:
-        shift *= 2
-    for a in range(offset[0], counts.size):
+    line, plain = np.empty(n), np.empty(n)
+    sure, plainly = np.empty(n, np.bool_), np.empty(n, np.bool_)
+    scratch = (
+        np.empty(n, np.int64), np.empty(n), np.empty(n + 2, np.int64),
+        np.empty(judge[3].size, np.int64), np.empty(n, np.int64),
+    )  # fmt: skip
+    for a in range(offset[0], rows.size):
+        row = rows[a]
         for i in range(offset[1] if a == offset[0] else 0, counts[a]):
-            if cancel[0]:
+            if cancel[0] or count + ways.size > gains.size:
                 return a, i, count, (gain_best, gap_best)
-            if count + ways.size > gains.size:
-                return a, i, count, (gain_best, gap_best)
+            error, certain = errors[row, i] + 1e-13, exact[row, i]
+            for k in range(n):
+                plain[k] = squares[row, i, members[k]]
+                one = plain[k] == 1.0 and error < 1e-9 and flat[members[k]]
+                plainly[k] = certain or one
+            plainly[owns[a]] = True
             for way in range(ways.size):
-                error = 0.0
-                if not exact[a, i] or ways[way]:
-                    error = errors[a, i] + 8 * shift + 1e-13
                 changed = ways[way] == 0
-                for k in range(n):
-                    value = squares[a, i, members[k]]
-                    if ways[way] == 1:
-                        changed = changed or value + error >= before[k]
-                        value = max(value, before[k])
-                    elif ways[way] == 2:
-                        changed = changed or value - error <= before[k]
-                        value = min(value, before[k])
-                    line[k] = value
+                if ways[way] == 0:
+                    line[:] = plain
+                    sure[:] = plainly
+                else:
+                    sign = 1.0 if ways[way] == 1 else -1.0
+                    for k in range(n):
+                        # how far this distance is beyond the one before, in the way that counts
+                        ahead = sign * (plain[k] - before[k])
+                        line[k] = plain[k] if ahead > 0 else before[k]
+                        sure[k] = ahead < -error or plainly[k]
+                        changed = changed or ahead > (-error if not plainly[k] else 0.0)
                 if not changed:
                     continue
-                gain, gap, certain = _promise(
-                    line, error, labels, tables, size_table, weights, spare, leaf, gain_best, keys
-                )
+                gain, gap, reached = _promise(line, sure, error, judge, gain_best, scratch)
                 if gain < 0 or gain < gain_best or (gain == gain_best and gap < gap_best):
                     continue
                 gains[count], gaps[count] = gain, gap
                 where[count, 0], where[count, 1], where[count, 2] = a, i, way
                 count += 1
-                if certain > -np.inf and (
-                    gain > gain_best or (gain == gain_best and certain > gap_best)
+                if reached > -np.inf and (
+                    gain > gain_best or (gain == gain_best and reached > gap_best)
                 ):
-                    gain_best, gap_best = gain, certain
-    return counts.size, 0, count, (gain_best, gap_best)
+                    gain_best, gap_best = gain, reached
+    return rows.size, 0, count, (gain_best, gap_best)
