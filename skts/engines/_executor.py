@@ -3,14 +3,15 @@
 It chooses the engine, plans tiles within the memory budget, hands them to worker threads, merges
 their results, reports progress, and stops within a second of Ctrl-C. A worker is a plain thread:
 kernels release the interpreter's lock, so nothing here depends on Numba's own thread pool, whose
-default layer aborts the process when two threads enter it at once.
+default layer aborts the process when two threads enter it at once. Inside a block of joblib's
+``parallel_config`` with processes or a cluster behind it, large work goes there; see `_distribute`.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -19,15 +20,20 @@ import numpy as np
 from tqdm import tqdm
 
 from .._config import config_context, get_config
+from ._distribute import Results, find_backend, share_out
 from ._engine import Engine
 from ._memory import check_result, plan_tiles
 from ._reductions import Reduction, Tile
 from ._registry import get_engine
 
-__all__ = ["run"]
+__all__ = ["compute_area", "run"]
 
 #: Tiles with more steps than this run beside the main thread, which stays free for Ctrl-C.
 INLINE_WORK = 2**29
+#: Work with more steps than this, about a second on a thread, is worth the way to other processes.
+WORTH_SENDING = 2**31
+#: Shares for each worker elsewhere, so that the slower ones take fewer.
+SHARES = 4
 
 
 def run(
@@ -56,9 +62,54 @@ def run(
     object
         The reduction's answer, in host memory.
     """
-    if not isinstance(engine, Engine):
-        engine = get_engine(engine, reduction)
     check_result(reduction)
+    total = reduction.start()
+    rows, cols = reduction.shape
+    backend = find_backend(n_jobs) if rows * cols * reduction.step_work > WORTH_SENDING else None
+    if backend is not None:
+        name = engine.name if isinstance(engine, Engine) else engine or get_config()["engine"]
+        _send(reduction, total, backend, name, n_jobs, verbose)
+    else:
+        if not isinstance(engine, Engine):
+            engine = get_engine(engine, reduction)
+
+        def inform() -> Reduction:
+            return reduction.informed(total) if reduction.learns else reduction
+
+        take = partial(reduction.merge, total)
+        _compute(reduction, None, engine, n_jobs, verbose, take=take, inform=inform)
+    return reduction.finish(total, partial(run, engine=engine, n_jobs=n_jobs, verbose=0))
+
+
+def compute_area(reduction: Reduction, area: Tile, *, engine: str, n_jobs: int | None) -> Results:
+    """Compute a rectangle of grid cells in this process; return the results of its tiles."""
+    results: Results = []
+    total = reduction.start() if reduction.learns else None
+
+    def take(tile: Tile, result: Any) -> None:
+        results.append((tile, result))
+        if reduction.learns:
+            reduction.merge(total, tile, result)
+
+    def inform() -> Reduction:
+        return reduction.informed(total) if reduction.learns else reduction
+
+    chosen = get_engine(engine, reduction)
+    _compute(reduction, area, chosen, n_jobs, 0, take=take, inform=inform)
+    return results
+
+
+def _compute(
+    reduction: Reduction,
+    area: Tile | None,
+    engine: Engine,
+    n_jobs: int | None,
+    verbose: int,
+    *,
+    take: Callable[[Tile, Any], None],
+    inform: Callable[[], Reduction],
+) -> None:
+    """Compute all the work, or an area of it; `take` gets the result of each tile."""
     budget = engine.budget()
     engine.prepared.capacity = budget
     tiles, workers = plan_tiles(
@@ -67,24 +118,50 @@ def run(
         footprint=partial(engine.footprint, reduction),
         budget=budget,
         workers=engine.workers(n_jobs),
+        area=area,
     )
     settings = get_config()
-    total = reduction.start()
     lock = threading.Lock()
-    with _progress(reduction, engine, tiles, verbose) as advance:
+    with _progress(reduction, engine.name, len(tiles), verbose) as advance:
 
         def compute(tile: Tile, cancel: np.ndarray) -> None:
             with config_context(**settings):
                 with lock:
-                    work = reduction.informed(total)
+                    work = inform()
                 result = engine.compute(work, tile, cancel)
             if cancel[0]:
                 return
             with lock:
-                reduction.merge(total, tile, result)
+                take(tile, result)
 
         _work_through(compute, tiles, min(workers, len(tiles)), reduction, advance)
-    return reduction.finish(total, partial(run, engine=engine, n_jobs=n_jobs, verbose=0))
+
+
+def _send(
+    reduction: Reduction,
+    total: Any,
+    backend: tuple[Any, int],
+    engine: str,
+    n_jobs: int | None,
+    verbose: int,
+) -> None:
+    """Have the work done by other processes, and merge what they bring."""
+    elsewhere, workers = backend
+    rows, cols = reduction.shape
+    whole = rows * cols * reduction.step_work
+    shares, _ = plan_tiles(
+        reduction,
+        tile_work=whole // (SHARES * workers * reduction.tile_scale),
+        footprint=lambda rows, cols: (0, 0),
+        budget=1,
+        workers=1,
+    )
+    name = f"{engine}, {workers} workers of {type(elsewhere).__name__}"
+    with _progress(reduction, name, len(shares), verbose) as advance:
+        for results in share_out(elsewhere, reduction, shares, engine, n_jobs):
+            for tile, result in results:
+                reduction.merge(total, tile, result)
+            advance()
 
 
 def _work_through(
@@ -92,33 +169,32 @@ def _work_through(
     tiles: list[Tile],
     workers: int,
     reduction: Reduction,
-    advance: Callable[[Tile], None],
+    advance: Callable[[], None],
 ) -> None:
     """Compute every tile, here or in threads; on an error or interrupt stop all of them."""
     cancel = np.zeros(1, np.uint8)
     if workers <= 1 and all(reduction.work(tile) <= INLINE_WORK for tile in tiles[:1]):
         for tile in tiles:
             compute(tile, cancel)
-            advance(tile)
+            advance()
         return
     queue = iter(tiles)
     with ThreadPoolExecutor(max(1, workers), thread_name_prefix="skts") as pool:
 
-        def submit_next() -> dict[Any, Tile]:
+        def submit_next() -> set[Future]:
             tile = next(queue, None)
-            return {} if tile is None else {pool.submit(compute, tile, cancel): tile}
+            return set() if tile is None else {pool.submit(compute, tile, cancel)}
 
         try:
             # two tiles a worker are under way, so that none waits for this thread
-            running: dict[Any, Tile] = {}
+            running: set[Future] = set()
             for _ in range(2 * max(1, workers)):
                 running |= submit_next()
             while running:
-                done, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
+                done, running = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
                 for future in done:
-                    tile = running.pop(future)
                     future.result()
-                    advance(tile)
+                    advance()
                     running |= submit_next()
         except BaseException:
             cancel[0] = 1
@@ -128,21 +204,21 @@ def _work_through(
 
 @contextmanager
 def _progress(
-    reduction: Reduction, engine: Engine, tiles: list[Tile], verbose: int
-) -> Iterator[Callable[[Tile], None]]:
-    """Yield a function that is called after each tile, and tells bar and callback."""
+    reduction: Reduction, engine: str, parts: int, verbose: int
+) -> Iterator[Callable[[], None]]:
+    """Yield a function that is called after each part, and tells bar and callback."""
     callback = get_config()["progress"]
     name = type(reduction).__name__
     if verbose >= 2:
-        print(f"{name}: {reduction.shape[0]} x {reduction.shape[1]} on {engine.name}")
+        print(f"{name}: {reduction.shape[0]} x {reduction.shape[1]} on {engine}")
     done = 0
-    with tqdm(total=len(tiles), desc=name, disable=verbose < 1 or len(tiles) < 2) as bar:
+    with tqdm(total=parts, desc=name, disable=verbose < 1 or parts < 2) as bar:
 
-        def advance(tile: Tile) -> None:
+        def advance() -> None:
             nonlocal done
             done += 1
             bar.update()
             if callback is not None:
-                callback(done, len(tiles))
+                callback(done, parts)
 
         yield advance

@@ -146,6 +146,7 @@ class Join(Reduction):
     precision: str = "auto"
     hint: tuple[np.ndarray, np.ndarray] | None = None
     method: ClassVar[str] = "join"
+    learns: ClassVar[bool] = True
     tile_scale: ClassVar[int] = 16
     square: ClassVar[bool] = True
 

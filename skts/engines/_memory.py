@@ -60,7 +60,13 @@ def check_result(reduction: Reduction) -> None:
 
 
 def plan_tiles(
-    reduction: Reduction, *, tile_work: int, footprint: Footprint, budget: int, workers: int
+    reduction: Reduction,
+    *,
+    tile_work: int,
+    footprint: Footprint,
+    budget: int,
+    workers: int,
+    area: Tile | None = None,
 ) -> tuple[list[Tile], int]:
     """Cut the work into tiles of whole grid cells.
 
@@ -77,6 +83,8 @@ def plan_tiles(
         Bytes that all workers may hold.
     workers : int
         Workers that are ready.
+    area : Tile or None, default None
+        A rectangle of grid cells, in place of all the work.
 
     Returns
     -------
@@ -96,10 +104,11 @@ def plan_tiles(
     depend on the number of rows, and what an engine prepares from it serves the next call. Square
     ones grow along both axes in turn, and leave several tiles to each worker.
     """
-    n_rows, n_cols = reduction.shape
+    area = area or Tile(0, reduction.shape[0], 0, reduction.shape[1])
+    n_rows, n_cols = area.shape
     if n_rows == 0 or n_cols == 0:
         return [], 0
-    rows, cols = (min(c, n) for c, n in zip(reduction.cell, reduction.shape, strict=True))
+    rows, cols = (min(c, n) for c, n in zip(reduction.cell, area.shape, strict=True))
     shared, each = footprint(rows, cols)
     if shared + each > budget:
         raise MemoryBudgetError(
@@ -126,9 +135,9 @@ def plan_tiles(
     while rows < n_rows and fits(min(2 * rows, n_rows), cols):
         rows = min(2 * rows, n_rows)
     tiles = (
-        Tile(row, min(row + rows, n_rows), col, min(col + cols, n_cols))
-        for col in range(0, n_cols, cols)
-        for row in range(0, n_rows, rows)
+        Tile(row, min(row + rows, area.row_stop), col, min(col + cols, area.col_stop))
+        for col in range(area.col, area.col_stop, cols)
+        for row in range(area.row, area.row_stop, rows)
     )
     return [tile for tile in tiles if reduction.wanted(tile)], workers
 
@@ -177,6 +186,11 @@ class PreparedStore:
             while len(self._entries) > 1 and self.size() > self.capacity:
                 self._entries.popitem(last=False)
         return value
+
+    def drop(self, owner: np.ndarray, key: Hashable) -> None:
+        """Forget one thing made from an array."""
+        with self._lock:
+            self._entries.pop((id(owner), key), None)
 
     def clear(self) -> None:
         """Drop everything."""

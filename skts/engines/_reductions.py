@@ -48,6 +48,8 @@ class Reduction(ABC):
     tile_scale: ClassVar[int] = 1
     #: Whether tiles grow along both axes alike; else along the columns first.
     square: ClassVar[bool] = False
+    #: Whether later tiles may profit from what earlier ones found; see `informed`.
+    learns: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -88,7 +90,10 @@ class Reduction(ABC):
         """Return what `merge` adds to."""
 
     def informed(self, total: Any) -> Reduction:
-        """Return the work with what is known so far; that may spare work, and changes no answer."""
+        """Return the work with what is known so far; that may spare work, and changes no answer.
+
+        Only called where `learns` is set.
+        """
         return self
 
     @abstractmethod

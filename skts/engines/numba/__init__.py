@@ -8,6 +8,7 @@ from __future__ import annotations
 import numba
 from joblib.parallel import get_active_backend
 
+from .._distribute import in_dask_worker
 from .._engine import Engine
 from ._cache import name_files_by_signature
 from .dtw_tiles import DTWTiles
@@ -31,10 +32,10 @@ class NumbaEngine(DTWTiles, JoinTiles, MKTiles, SBDTiles, ShapeletTiles, Engine)
         return None
 
     def workers(self, n_jobs: int | None) -> int:
-        """Threads for `n_jobs`, at most what Numba was given."""
+        """Threads for `n_jobs`, at most what Numba was given; a task of Dask counts as one."""
         limit = numba.config.NUMBA_NUM_THREADS
         if n_jobs is None:
-            n_jobs = get_active_backend()[1]
+            n_jobs = 1 if in_dask_worker() else get_active_backend()[1]
         if n_jobs is None:
             return limit
         if n_jobs == 0:
