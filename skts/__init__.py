@@ -4,13 +4,14 @@ from ._config import config_context, get_config, set_config
 from .cluster import KShapeClusterer
 from .engines import show_engines
 from .motifs import MotifFinder
-from .neighbors import DTWNearestNeighbor
+from .neighbors import DTWCondenser, DTWNearestNeighbor
 from .tree import ShapeletTreeClassifier
 from .utils import show_versions
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "DTWCondenser",
     "DTWNearestNeighbor",
     "KShapeClusterer",
     "MotifFinder",

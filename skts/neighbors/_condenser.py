@@ -1,0 +1,426 @@
+"""Numerosity reduction: the few training series that 1-NN classification under DTW needs."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.utils import Tags, _safe_indexing
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+
+from ..base import SeriesMixin, check_series
+from ..engines import DTWNeighbors, Series, Warping, get_engine, run
+from ._window_search import dtw_window_search
+
+__all__ = ["DTWCondenser"]
+
+#: Neighbours of each series that are kept at least; more where memory allows, up to the most.
+_FEWEST, _MOST = 8, 64
+#: Part of the memory budget that the neighbours may take, of all windows together.
+_SHARE = 1 / 4
+#: Windows of which the neighbours are kept.
+_WINDOWS = 6
+
+
+class DTWCondenser(SeriesMixin, BaseEstimator):
+    """Condense a training set to the series that nearest-neighbour classification under DTW needs.
+
+    The method is AWARD [1]_. A series is worth what it does as a nearest neighbour: its rank is the
+    sum, over the kept series whose nearest neighbour it is, of 1 where the classes agree and
+    ``-2 / (n_classes - 1)`` where they differ. The series of lowest rank is removed, and so on. The
+    fewer series are left, the wider the best warping window tends to be: after each removal the
+    windows 1 % narrower and 1 % wider are tested too.
+
+    Parameters
+    ----------
+    n_prototypes : int or float, default 0.1
+        Series to keep: a number, or a fraction of the training set, rounded up.
+    min_accuracy : float or None, default None
+        Removing stops before the leave-one-out accuracy falls below this, even if more than
+        `n_prototypes` series are left. For the fewest series of some accuracy give
+        ``n_prototypes=1`` with it.
+    window : int, float or None, default None
+        Sakoe-Chiba band to start with, in time points or as a fraction of the longer series. None
+        is the window of least leave-one-out error among 0, 1, ... 100 %, the smallest of equals;
+        with ``adapt_window=False`` it is no limit.
+    adapt_window : bool, default True
+        Whether the window follows the shrinking set.
+    precision : {"auto", "float32", "float64"}, default "auto"
+        "auto" searches in float32 and certifies the answer in float64, "float32" leaves out the
+        certificate, "float64" computes everything in float64.
+    engine : str, default "auto"
+        "auto", "numba", "cupy", or another registered engine.
+    n_jobs : int or None, default None
+        Threads on the CPU; None is all that Numba was given.
+    verbose : int, default 0
+        1 shows a progress bar in long work, 2 also says which engine computes.
+
+    Attributes
+    ----------
+    sample_indices_ : ndarray of shape (n_kept,), int64
+        Rows of the training set that are kept, ascending.
+    ranks_ : ndarray of shape (n_samples,), int64
+        1 for series that are kept, 2 for the last one that was removed, 3 for the one before:
+        ``ranks_ <= 1 + k`` are the series that were left when k more were still to be removed.
+    windows_ : ndarray of shape (n_removed + 1,), float64
+        The window, as a fraction of the length, with which the set was used before the first
+        removal and after each; infinite where there is no limit. ``windows_[-1]`` belongs to the
+        kept series.
+    accuracies_ : ndarray of shape (n_removed + 1,), float64
+        Leave-one-out accuracy with these windows: the share of all training series whose nearest
+        other kept series is of their class.
+    n_features_in_ : int
+        Time points of the training series; not set after `fit` on a list.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Column names of the training data, where they are all strings.
+    n_channels_ : int
+        Channels of every series.
+    engine_ : str
+        The engine that `fit` chose.
+
+    Raises
+    ------
+    EngineNotAvailableError
+        If the named engine cannot run here.
+
+    See Also
+    --------
+    DTWNearestNeighbor : The classifier for which the set is condensed.
+    skts.neighbors.dtw_window_search : The search of the first window.
+
+    Notes
+    -----
+    Where ranks are equal, the series with the smaller sum of inverse squared distances to those
+    whose neighbour it is goes first, then the one with the higher index. The paper leaves open by
+    what a window is tested; here it is the leave-one-out accuracy of *all* training series against
+    those that are kept, and a window changes only for a higher one, to the smaller of two equals.
+    The last series left has no other, and counts as misclassified.
+
+    `fit_resample` is the convention of imbalanced-learn: in its pipelines the set is condensed when
+    a pipeline is fitted, and left alone when it predicts.
+
+    References
+    ----------
+    .. [1] Xi, Keogh, Shelton, Wei, Ratanamahatana. "Fast time series classification using
+       numerosity reduction". International Conference on Machine Learning, 2006, section 3.
+    .. [2] Sart, Mueen, Najjar, Keogh, Niennattrakul. "Accelerating dynamic time warping
+       subsequence search with GPUs and FPGAs". IEEE International Conference on Data Mining, 2010,
+       section VII.C.
+
+    Examples
+    --------
+    >>> from skts import DTWCondenser
+    >>> from skts.datasets import make_cylinder_bell_funnel
+    >>> X, y = make_cylinder_bell_funnel(30, 64, random_state=0)
+    >>> condenser = DTWCondenser(n_prototypes=6)
+    >>> X_kept, y_kept = condenser.fit_resample(X, y)
+    >>> X_kept.shape
+    (6, 64)
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "n_prototypes": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="right"),
+        ],
+        "min_accuracy": [None, Interval(Real, 0, 1, closed="both")],
+        "window": [
+            None,
+            Interval(Integral, 0, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="both"),
+        ],
+        "adapt_window": ["boolean"],
+        "precision": [StrOptions({"auto", "float32", "float64"})],
+        "engine": [str],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        *,
+        n_prototypes: float = 0.1,
+        min_accuracy: float | None = None,
+        window: float | None = None,
+        adapt_window: bool = True,
+        precision: Literal["auto", "float32", "float64"] = "auto",
+        engine: str = "auto",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_prototypes = n_prototypes
+        self.min_accuracy = min_accuracy
+        self.window = window
+        self.adapt_window = adapt_window
+        self.precision = precision
+        self.engine = engine
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike | list[ArrayLike], y: ArrayLike) -> Self:
+        """Choose the series to keep.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_timepoints) or (n_samples, n_channels, n_timepoints)
+            At least two series; or a list of arrays of any lengths. NaN at the end is padding.
+        y : array-like of shape (n_samples,)
+            Class labels.
+
+        Returns
+        -------
+        self : DTWCondenser
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If there is one series only, or `n_prototypes` is larger than the number of series.
+
+        Warns
+        -----
+        UserWarning
+            If the accuracy of the whole set is below `min_accuracy` already; nothing is removed.
+        """
+        get_engine(self.engine)
+        y = self._validate_target(X, y)
+        check_classification_targets(y)
+        series = check_series(X, estimator=self).freeze()
+        n_kept = self._n_kept(len(series))
+        nearest = _Nearest(self, series)
+        self._remember_form(X, series)
+        self.engine_ = nearest.engine.name
+        _, labels = np.unique(y, return_inverse=True)
+        award = _Award(nearest, labels, self._first_window(series, labels), self.adapt_window)
+        # as many as make this accuracy, whatever the product's rounding
+        least = math.ceil((self.min_accuracy or 0) * len(series) - 1e-9)
+        if award.counts[0] < least:
+            warnings.warn(
+                f"min_accuracy={self.min_accuracy} is not reached by all {len(series)} series "
+                f"together, of which {award.counts[0]} are classified correctly: none is removed.",
+                stacklevel=2,
+            )
+            n_kept = len(series)
+        while nearest.n_kept > n_kept and award.remove_one(least):
+            pass
+        self.sample_indices_ = np.flatnonzero(nearest.kept)
+        self.ranks_ = np.ones(len(series), np.int64)
+        self.ranks_[award.removed] += np.arange(len(award.removed), 0, -1)
+        self.windows_ = np.array(award.windows)
+        self.accuracies_ = np.array(award.counts) / len(series)
+        return self
+
+    def fit_resample(self, X: ArrayLike | list[ArrayLike], y: ArrayLike) -> tuple[Any, Any]:
+        """Choose the series to keep, and return them.
+
+        Parameters
+        ----------
+        X : array-like or list of array-like
+            Series, as for `fit`.
+        y : array-like of shape (n_samples,)
+            Class labels.
+
+        Returns
+        -------
+        X_kept : array-like or list of array-like
+            Some of the series, in the form in which they were given (a list stays a list, a data
+            frame a data frame).
+        y_kept : array-like of shape (n_kept,)
+            Their labels.
+        """
+        self.fit(X, y)
+        return _safe_indexing(X, self.sample_indices_), _safe_indexing(y, self.sample_indices_)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return scikit-learn's tags: class labels are needed."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    def _n_kept(self, n_samples: int) -> int:
+        """Series to keep, of so many."""
+        if n_samples < 2:
+            raise ValueError(
+                f"Found array with {n_samples} sample(s) while a minimum of 2 is required by "
+                "DTWCondenser."
+            )
+        if not isinstance(self.n_prototypes, Integral):
+            return max(1, math.ceil(self.n_prototypes * n_samples - 1e-9))
+        if self.n_prototypes > n_samples:
+            raise ValueError(
+                f"n_prototypes={self.n_prototypes} is more than the {n_samples} series of X."
+            )
+        return int(self.n_prototypes)
+
+    def _first_window(self, series: Series, labels: np.ndarray) -> float:
+        """The window to start with, as a fraction of the length; infinite for no limit."""
+        if self.window is not None:
+            points = isinstance(self.window, Integral)
+            return min(self.window / series.n_timepoints, 1.0) if points else float(self.window)
+        if not self.adapt_window:
+            return math.inf
+        options = {"engine": self.engine_, "n_jobs": self.n_jobs, "verbose": self.verbose}
+        if series.equal_length:
+            return dtw_window_search(series.values, labels, **options).best
+        errors = []
+        for percent in range(101):
+            warping = Warping(window=percent / 100)
+            search = DTWNeighbors(
+                series, series, 1, np.arange(len(series)), self.precision, warping
+            )
+            indices = run(search, **options).indices[:, 0]
+            errors.append(np.count_nonzero(labels[indices] != labels))
+        return int(np.argmin(errors)) / 100
+
+
+class _Nearest:
+    """The nearest kept series of every series, for some windows.
+
+    Of each series the nearest kept ones are listed; removing a series moves those that point at it
+    one place on, and a list that is used up is filled again from what is kept by then.
+    """
+
+    def __init__(self, condenser: DTWCondenser, series: Series) -> None:
+        self.series, self.condenser = series, condenser
+        self.kept = np.ones(len(series), bool)
+        whole = DTWNeighbors(series, series, 1, precision=condenser.precision)
+        self.engine = get_engine(condenser.engine, whole)
+        fitting = int(_SHARE * self.engine.budget()) // (16 * _WINDOWS * len(series))
+        self.depth = min(max(_FEWEST, min(_MOST, fitting)), len(series) - 1)
+        self._lists: dict[float, _Lists] = {}
+
+    @property
+    def n_kept(self) -> int:
+        """Series that are left."""
+        return np.count_nonzero(self.kept)
+
+    def find(self, window: float) -> tuple[np.ndarray, np.ndarray]:
+        """Distances to the nearest other kept series, and which; -1 where there is none."""
+        warping = self._warping(window)
+        n = self.series.n_timepoints
+        # fractions that are the same number of points share their lists
+        key = int(warping.radius(n, n)) if self.series.equal_length else window
+        if key not in self._lists:
+            everything = np.arange(len(self.series))
+            found = self._search(warping, everything, self.condenser.verbose)
+            self._lists[key] = _Lists(*found, np.zeros(len(self.series), np.int64))
+        lists = self._lists[key] = self._lists.pop(key)
+        if len(self._lists) > _WINDOWS:
+            del self._lists[next(iter(self._lists))]
+        while True:
+            place = np.minimum(lists.place, self.depth - 1)
+            found = lists.indices[self._rows, place]
+            gone = (found >= 0) & ~self.kept[found]
+            if not gone.any():
+                return lists.distances[self._rows, place], found
+            lists.place[gone] += 1
+            if lists.place.max() == self.depth:
+                # those that are nearly used up are filled together with those that are
+                rows = np.flatnonzero(lists.place >= self.depth - self.depth // 4)
+                lists.distances[rows], lists.indices[rows] = self._search(warping, rows)
+                lists.place[rows] = 0
+
+    @property
+    def _rows(self) -> np.ndarray:
+        return np.arange(len(self.kept))
+
+    def _search(self, warping: Warping, rows: np.ndarray, verbose: int = 0) -> Any:
+        """The nearest kept series of some series."""
+        kept = np.flatnonzero(self.kept)
+        # a series must not find itself; where it is not kept, its place is out of range
+        own = np.full(len(self.kept), -1)
+        own[kept] = np.arange(kept.size)
+        whole = kept.size == len(self.kept)
+        reduction = DTWNeighbors(
+            self.series if rows.size == len(self.kept) else self.series.take(rows),
+            self.series if whole else self.series.take(kept),
+            self.depth,
+            own[rows],
+            self.condenser.precision,
+            warping,
+        )
+        found = run(reduction, engine=self.engine, n_jobs=self.condenser.n_jobs, verbose=verbose)
+        indices = np.where(found.indices < 0, -1, kept[found.indices])
+        return found.distances, indices
+
+    def _warping(self, window: float) -> Warping:
+        """Options of the distance for a window, a fraction of the length."""
+        if math.isinf(window):
+            return Warping()
+        if isinstance(self.condenser.window, Integral):
+            # points given are points for series of any length
+            return Warping(window=math.ceil(window * self.series.n_timepoints - 1e-9))
+        return Warping(window=window)
+
+
+class _Lists(NamedTuple):
+    """The nearest kept series of each series, in order, and how far the list is used up."""
+
+    distances: np.ndarray
+    indices: np.ndarray
+    place: np.ndarray
+
+
+class _Award:
+    """The state of AWARD: what was removed, in which windows, and how well the rest classifies."""
+
+    def __init__(self, nearest: _Nearest, labels: np.ndarray, window: float, adapt: bool) -> None:
+        self.nearest, self.labels = nearest, labels
+        self.start, self.steps = window, 0
+        self.adapt = adapt and not math.isinf(window)
+        self.removed: list[int] = []
+        self.windows = [window]
+        self.counts = [self._correct(window)]
+
+    def remove_one(self, least: float) -> bool:
+        """Remove the series of lowest rank, unless fewer than `least` would then be correct."""
+        index = self._lowest()
+        self.nearest.kept[index] = False
+        count, _, steps = max(
+            (self._correct(self._window(steps)), preference, steps)
+            for preference, steps in self._choices()
+        )
+        if count < least:
+            self.nearest.kept[index] = True
+            return False
+        self.steps = steps
+        self.removed.append(index)
+        self.windows.append(self._window(steps))
+        self.counts.append(count)
+        return True
+
+    def _choices(self) -> list[tuple[int, int]]:
+        """Windows to test, in steps of 1 % from the first, with what decides between equals."""
+        if not self.adapt:
+            return [(0, 0)]
+        # the current one, else the narrower
+        return [(2, self.steps), (1, self.steps - 1), (0, self.steps + 1)]
+
+    def _window(self, steps: int) -> float:
+        """The window so many steps of 1 % from the first."""
+        return self.start if steps == 0 else min(1.0, max(0.0, self.start + steps / 100))
+
+    def _correct(self, window: float) -> int:
+        """Series whose nearest other kept series is of their class."""
+        _, indices = self.nearest.find(window)
+        return np.count_nonzero((indices >= 0) & (self.labels[indices] == self.labels))
+
+    def _lowest(self) -> int:
+        """The series of lowest rank."""
+        kept = np.flatnonzero(self.nearest.kept)
+        distances, indices = (found[kept] for found in self.nearest.find(self.windows[-1]))
+        n, n_classes = len(self.labels), self.labels.max() + 1
+        agree = self.labels[indices] == self.labels[kept]
+        # ranks times the number of classes less one are integers
+        votes = np.where(agree, n_classes - 1, -2)
+        rank = np.bincount(indices, votes if n_classes > 1 else np.zeros(len(kept)), n)[kept]
+        with np.errstate(divide="ignore"):
+            nearness = np.bincount(indices, 1.0 / distances**2, n)[kept]
+        return int(kept[np.lexsort((-kept, nearness, rank))[0]])
