@@ -20,9 +20,10 @@ import numpy as np
 from tqdm import tqdm
 
 from .._config import config_context, get_config
+from ..exceptions import MemoryBudgetError
 from ._distribute import Results, find_backend, share_out
 from ._engine import Engine
-from ._memory import check_result, plan_tiles
+from ._memory import check_result, halve, out_of_memory, plan_tiles
 from ._reductions import Reduction, Tile
 from ._registry import get_engine
 
@@ -72,12 +73,8 @@ def run(
     else:
         if not isinstance(engine, Engine):
             engine = get_engine(engine, reduction)
-
-        def inform() -> Reduction:
-            return reduction.informed(total) if reduction.learns else reduction
-
-        take = partial(reduction.merge, total)
-        _compute(reduction, None, engine, n_jobs, verbose, take=take, inform=inform)
+        inform, take = partial(reduction.informed, total), partial(reduction.merge, total)
+        _compute(reduction, None, engine, n_jobs, verbose, inform=inform, take=take)
     return reduction.finish(total, partial(run, engine=engine, n_jobs=n_jobs, verbose=0))
 
 
@@ -91,11 +88,9 @@ def compute_area(reduction: Reduction, area: Tile, *, engine: str, n_jobs: int |
         if reduction.learns:
             reduction.merge(total, tile, result)
 
-    def inform() -> Reduction:
-        return reduction.informed(total) if reduction.learns else reduction
-
+    inform = partial(reduction.informed, total)
     chosen = get_engine(engine, reduction)
-    _compute(reduction, area, chosen, n_jobs, 0, take=take, inform=inform)
+    _compute(reduction, area, chosen, n_jobs, 0, inform=inform, take=take)
     return results
 
 
@@ -106,10 +101,14 @@ def _compute(
     n_jobs: int | None,
     verbose: int,
     *,
-    take: Callable[[Tile, Any], None],
     inform: Callable[[], Reduction],
+    take: Callable[[Tile, Any], None],
 ) -> None:
-    """Compute all the work, or an area of it; `take` gets the result of each tile."""
+    """Compute all the work, or an area of it; `take` gets the result of each tile.
+
+    Where memory runs out all the same, what was prepared is dropped and the tile is halved, down to
+    a cell of the grid: the answer stays the same.
+    """
     budget = engine.budget()
     engine.prepared.capacity = budget
     tiles, workers = plan_tiles(
@@ -121,14 +120,26 @@ def _compute(
         area=area,
     )
     settings = get_config()
-    lock = threading.Lock()
+    lock, scarce = threading.Lock(), threading.RLock()
     with _progress(reduction, engine.name, len(tiles), verbose) as advance:
 
         def compute(tile: Tile, cancel: np.ndarray) -> None:
-            with config_context(**settings):
-                with lock:
-                    work = inform()
-                result = engine.compute(work, tile, cancel)
+            try:
+                with config_context(**settings):
+                    with lock:
+                        work = inform()
+                    result = engine.compute(work, tile, cancel)
+            except MemoryBudgetError:
+                raise
+            except MemoryError as error:
+                halves = halve(tile, reduction.cell)
+                if not halves:
+                    raise out_of_memory(engine.footprint(reduction, *tile.shape), budget) from error
+                engine.prepared.clear()
+                with scarce:
+                    for half in halves:
+                        compute(half, cancel)
+                return
             if cancel[0]:
                 return
             with lock:

@@ -19,7 +19,14 @@ import numpy as np
 from ..exceptions import MemoryBudgetError
 from ._reductions import Reduction, Tile
 
-__all__ = ["PreparedStore", "check_result", "format_bytes", "plan_tiles"]
+__all__ = [
+    "PreparedStore",
+    "check_result",
+    "format_bytes",
+    "halve",
+    "out_of_memory",
+    "plan_tiles",
+]
 
 #: Bytes that a tile of so many rows and columns takes: shared by all workers, and of each worker.
 Footprint = Callable[[int, int], tuple[int, int]]
@@ -140,6 +147,27 @@ def plan_tiles(
         for row in range(area.row, area.row_stop, rows)
     )
     return [tile for tile in tiles if reduction.wanted(tile)], workers
+
+
+def halve(tile: Tile, cell: tuple[int, int]) -> list[Tile]:
+    """Cut a tile in two between cells of the grid; a single cell gives nothing."""
+    (n_rows, n_cols), (rows, cols) = tile.shape, cell
+    if n_cols > cols:
+        middle = tile.col + -(-n_cols // (2 * cols)) * cols
+        return [tile._replace(col_stop=middle), tile._replace(col=middle)]
+    if n_rows > rows:
+        middle = tile.row + -(-n_rows // (2 * rows)) * rows
+        return [tile._replace(row_stop=middle), tile._replace(row=middle)]
+    return []
+
+
+def out_of_memory(footprint: tuple[int, int], budget: int) -> MemoryBudgetError:
+    """Say that memory ran out for the smallest part of the work."""
+    return MemoryBudgetError(
+        f"Memory ran out: the smallest part of this work was planned to take "
+        f"{format_bytes(sum(footprint))} of the {format_bytes(budget)} that it may use, and this "
+        "machine could not give them. Set less with skts.set_config(memory=...), or free some."
+    )
 
 
 class PreparedStore:

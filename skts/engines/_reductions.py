@@ -92,7 +92,7 @@ class Reduction(ABC):
     def informed(self, total: Any) -> Reduction:
         """Return the work with what is known so far; that may spare work, and changes no answer.
 
-        Only called where `learns` is set.
+        Reductions that do so set `learns`.
         """
         return self
 

@@ -20,6 +20,7 @@ from numpy.testing import assert_array_equal
 from skts import config_context
 from skts.engines import DTWMatrix, DTWNeighbors, DTWPairs, Tile, find_engine, run
 from skts.engines._reductions import Reduction
+from skts.exceptions import MemoryBudgetError
 
 
 def subclasses(cls):
@@ -201,3 +202,35 @@ def test_numba_threads_of_the_user_stay_as_they_are(make_series):
     before = numba.get_num_threads()
     run(DTWMatrix(make_series(100, 50), make_series(100, 50)), engine="numba", n_jobs=1)
     assert numba.get_num_threads() == before
+
+
+def test_where_memory_runs_out_tiles_are_halved(make_series, monkeypatch):
+    engine = find_engine("numba")
+    work = DTWNeighbors(make_series(30, 20), make_series(300, 20), 3)
+    expected = run(work, engine=engine)
+    compute, tried = engine.dtw_neighbors, []
+
+    def scarce(reduction, tile, cancel):
+        tried.append(tile.shape)
+        if tile.shape[0] * tile.shape[1] > 2000:
+            raise MemoryError
+        return compute(reduction, tile, cancel)
+
+    monkeypatch.setattr(engine, "dtw_neighbors", scarce)
+    for a, b in zip(run(work, engine=engine), expected, strict=True):
+        assert_array_equal(a, b)
+    assert max(rows * cols for rows, cols in tried) > 2000
+
+
+def test_memory_that_is_not_there_for_one_cell_is_an_error_with_numbers(make_series, monkeypatch):
+    engine = find_engine("numba")
+
+    def none_left(reduction, tile, cancel):
+        raise MemoryError
+
+    monkeypatch.setattr(engine, "dtw_matrix", none_left)
+    with (
+        pytest.raises(MemoryBudgetError, match=r"Memory ran out: .* of the 2 MiB"),
+        config_context(memory="2MiB"),
+    ):
+        run(DTWMatrix(make_series(30, 20), make_series(300, 20)), engine=engine)

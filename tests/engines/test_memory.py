@@ -7,8 +7,8 @@ import gc
 import numpy as np
 import pytest
 
-from skts.engines import DTWMatrix, DTWNeighbors, DTWPairs, Series
-from skts.engines._memory import PreparedStore, format_bytes, plan_tiles
+from skts.engines import DTWMatrix, DTWNeighbors, DTWPairs, Series, Tile
+from skts.engines._memory import PreparedStore, format_bytes, halve, plan_tiles
 from skts.exceptions import MemoryBudgetError
 
 
@@ -122,3 +122,9 @@ def test_store_makes_room_for_the_newest():
     store.get(arrays[2], "a", lambda: rebuilt.append(2) or (object(), 10))
     store.get(arrays[0], "a", lambda: rebuilt.append(0) or (object(), 10))
     assert rebuilt == [0]
+
+
+def test_halves_meet_between_cells():
+    assert halve(Tile(0, 8, 64, 320), (4, 64)) == [Tile(0, 8, 64, 192), Tile(0, 8, 192, 320)]
+    assert halve(Tile(0, 7, 0, 50), (4, 64)) == [Tile(0, 4, 0, 50), Tile(4, 7, 0, 50)]
+    assert halve(Tile(4, 7, 0, 50), (4, 64)) == []
