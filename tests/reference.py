@@ -14,6 +14,7 @@ from reference_join import JoinOracle
 from reference_motifs import MKOracle
 from reference_sbd import SBDOracle
 from reference_shapelets import ShapeletOracle
+from reference_subsequence_search import SubsequenceOracle
 
 from skts.engines import Engine, WarpingPath
 from skts.engines._certify import Bound, shortlist
@@ -98,7 +99,7 @@ def unpadded(series, index):
     return series.values[index, :, : series.lengths[index]]
 
 
-class OracleEngine(JoinOracle, MKOracle, SBDOracle, ShapeletOracle, Engine):
+class OracleEngine(JoinOracle, MKOracle, SBDOracle, ShapeletOracle, SubsequenceOracle, Engine):
     """Plain loops behind the contract of engines."""
 
     name = "oracle"

@@ -59,6 +59,7 @@ from ._shapelets import (
     ShapeletSplit,
     SubsequenceMatches,
 )
+from ._subsequence_search import LongSeries, SubsequenceNeighbors, WindowMatches
 from ._warping import Warping
 from ._window_search import DTWWindowSearch
 from ._windows import Pool, WindowDistances, WindowKinds
@@ -74,6 +75,7 @@ __all__ = [
     "Engine",
     "Join",
     "JoinFound",
+    "LongSeries",
     "Matches",
     "MotifPair",
     "NearestPair",
@@ -88,11 +90,13 @@ __all__ = [
     "ShapeletSplit",
     "Shapes",
     "SubsequenceMatches",
+    "SubsequenceNeighbors",
     "Tile",
     "Warping",
     "WarpingPath",
     "WindowDistances",
     "WindowKinds",
+    "WindowMatches",
     "engine_names",
     "find_engine",
     "get_engine",

@@ -16,13 +16,14 @@ from .join_tiles import JoinTiles
 from .mk_tiles import MKTiles
 from .sbd_tiles import SBDTiles
 from .shapelet_tiles import ShapeletTiles
+from .subsequence_search_tiles import SubsequenceTiles
 
 __all__ = ["NumbaEngine"]
 
 name_files_by_signature(__name__)
 
 
-class NumbaEngine(DTWTiles, JoinTiles, MKTiles, SBDTiles, ShapeletTiles, Engine):
+class NumbaEngine(DTWTiles, JoinTiles, MKTiles, SBDTiles, ShapeletTiles, SubsequenceTiles, Engine):
     """Computes on the CPU."""
 
     name = "numba"
