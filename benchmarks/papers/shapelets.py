@@ -29,6 +29,7 @@ import os
 import signal
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -134,7 +135,7 @@ def accuracies(folder, options):
                 "logic": " ".join(logic) or "none",
             }
             try:
-                _, seconds = within(options.limit, lambda m=model, X=X, y=y: m.fit(X, y))
+                _, seconds = within(options.limit, partial(model.fit, X, y))
                 row |= {
                     "accuracy": model.score(Z, z),
                     "exact tree of reference.csv": reference,
@@ -200,7 +201,7 @@ def table(folder, options):
             "paper: GPU, s": TABLE[name][4],
         }
         try:
-            found, seconds = within(options.limit, lambda: run(root(X, y, chosen)))
+            found, seconds = within(options.limit, partial(run, root(X, y, chosen)))
             model = ShapeletTreeClassifier(
                 min_length=chosen[0], max_length=chosen[-1], length_step=chosen.step, logic=()
             )
@@ -209,7 +210,7 @@ def table(folder, options):
                 "Gcells/s": work(X, chosen) / seconds / 1e9,
                 "gain, nats": found.cut.gain / 2.0**40 / len(X),
             }
-            _, seconds = within(options.limit, lambda: model.fit(X, y))
+            _, seconds = within(options.limit, partial(model.fit, X, y))
             row["skts, whole tree, s"] = seconds
             row["leaves"] = model.get_n_leaves()
         except TooLongError:
@@ -350,9 +351,9 @@ def ladder(folder, options):
         labels = np.unique(y, return_inverse=True)[1]
         arguments = X, labels, np.bincount(labels), np.arange(3, X.shape[1] + 1)
         rungs = {
-            "windows": lambda a=arguments: by_windows(*a),
-            "reuse": lambda a=arguments: by_sums(*a, False),
-            "reuse and bound": lambda a=arguments: by_sums(*a, True),
+            "windows": partial(by_windows, *arguments),
+            "reuse": partial(by_sums, *arguments, False),
+            "reuse and bound": partial(by_sums, *arguments, True),
             "skts, 1 thread": lambda a=arguments: (
                 run(root(a[0], a[1], a[3].tolist()), n_jobs=1).cut.gain / 2.0**40 / len(a[0])
             ),

@@ -30,7 +30,9 @@ __all__ = [
 #: Entropies are integers in this unit, so that equal splits tie exactly.
 UNIT = 2.0**40
 #: Candidates that are measured together at most; the first ones alone, since they often settle it.
-BATCH = 64
+BATCH = 512
+#: Numbers of a class on the left of a cut that are held for them.
+BATCH_CELLS = 2**20
 #: Bytes of distances of a block of candidate series to all series, for one length.
 BLOCK_BYTES = 2**27
 #: Series of a block are a multiple of this: engines take so many side by side.
@@ -138,6 +140,14 @@ class Cut(NamedTuple):
     threshold: float
 
 
+class Cuts(NamedTuple):
+    """The best cut of each of several order lines: gains, gaps and thresholds as in `Cut`."""
+
+    gain: np.ndarray
+    gap: np.ndarray
+    threshold: np.ndarray
+
+
 @dataclass(frozen=True, eq=False)
 class Criterion:
     """How cuts of an order line are judged.
@@ -177,34 +187,36 @@ class Criterion:
         whole = np.rint(UNIT * _entropies(total)).astype(np.int64)
         return whole - np.rint(UNIT * _entropies(each)).astype(np.int64).sum(axis=-1)
 
-    def best_cut(self, distances: np.ndarray) -> Cut | None:
-        """Choose the cut of certified distances with the largest (gain, gap); None without any.
+    def best_cuts(self, distances: np.ndarray) -> Cuts:
+        """Choose for each row of certified distances the cut with the largest (gain, gap).
 
-        Of cuts with the same gain and gap the one with the lowest threshold.
+        Of cuts with the same gain and gap the one with the lowest threshold. Where there is no
+        cut at all the gain is -1.
         """
-        order = np.argsort(distances, kind="stable")
-        ordered = distances[order]
-        n = order.size
-        left = np.zeros((n, len(self.class_weight)), np.int64)
-        left[np.arange(n), self.labels[order]] = 1
-        left = np.cumsum(left, axis=0)[:-1]
+        m, n = distances.shape
+        if n < 2:
+            return Cuts(np.full(m, -1), np.full(m, -np.inf), np.full(m, np.nan))
+        order = np.argsort(distances, axis=1, kind="stable")
+        ordered = np.take_along_axis(distances, order, axis=1)
+        left = np.zeros((m, n, len(self.class_weight)), np.int64)
+        np.put_along_axis(left, self.labels[order][..., np.newaxis], 1, axis=2)
+        left = np.cumsum(left, axis=1)[:, :-1]
         right = self.counts - left
         size = np.arange(1, n)
-        allowed = (ordered[:-1] < ordered[1:]) & np.isfinite(ordered[1:])
+        allowed = (ordered[:, :-1] < ordered[:, 1:]) & np.isfinite(ordered[:, 1:])
         allowed &= np.minimum(size, n - size) >= self.min_samples_leaf
         weight = np.minimum(left @ self.class_weight, right @ self.class_weight)
         allowed &= weight >= self.min_weight_leaf
-        if not allowed.any():
-            return None
         gain = self.terms(self.counts) - self.terms(left) - self.terms(right)
-        best = gain[allowed].max()
-        ways = np.flatnonzero(allowed & (gain == best))
-        sums = np.cumsum(ordered)
-        gaps = (sums[-1] - sums[ways]) / (n - 1 - ways) - sums[ways] / (ways + 1)
-        at = ways[int(np.argmax(gaps))]
-        a, b = ordered[at], ordered[at + 1]
+        gain = np.where(allowed, gain, -1)
+        best = gain.max(axis=1)
+        sums = np.cumsum(ordered, axis=1)
+        gaps = (sums[:, -1:] - sums[:, :-1]) / (n - size) - sums[:, :-1] / size
+        gaps = np.where(allowed & (gain == best[:, np.newaxis]), gaps, -np.inf)
+        at, rows = np.argmax(gaps, axis=1), np.arange(m)
+        a, b = ordered[rows, at], ordered[rows, at + 1]
         threshold = a + (b - a) / 2
-        return Cut(int(best), float(gaps.max()), float(a if threshold >= b else threshold))
+        return Cuts(best, gaps[rows, at], np.where(threshold >= b, a, threshold))
 
 
 class Survivors(NamedTuple):
@@ -337,26 +349,35 @@ class ShapeletSearch(Reduction):
         gap: np.ndarray,
         where: np.ndarray,
         run: Callable[[Reduction], Any],
+        known: np.ndarray | None = None,
     ) -> ShapeletSplit | None:
-        """Choose among candidates, in the order of what they promise at most."""
+        """Choose among candidates, in the order of what they promise at most.
+
+        `known` holds their certified distances, where these have been measured before.
+        """
         best: ShapeletSplit | None = None
         key: tuple = (self.least, self.least_gap)
         series = self.series.take(self.members)
         first, size = 0, 2
+        most = int(
+            np.clip(BATCH_CELLS // (len(series) * len(self.criterion.class_weight)), 1, BATCH)
+        )
         while first < len(gain) and (gain[first], gap[first]) >= key[:2]:
-            chosen = where[first : first + size]
-            distances = self.certify(series, chosen, run)
-            first, size = first + size, min(2 * size, BATCH)
-            for place, row in zip(chosen, distances, strict=True):
-                way = self.ways[place[4]]
-                joined = self.join(row, way)
-                cut = self.criterion.best_cut(joined)
-                if cut is None:
+            now = slice(first, first + size)
+            chosen = where[now]
+            joined = self.certify(series, chosen, run) if known is None else known[now].copy()
+            for number, way in enumerate(self.ways):
+                rows = chosen[:, 4] == number
+                joined[rows] = self.join(joined[rows], way)
+            cuts = self.criterion.best_cuts(joined)
+            first, size = first + size, min(2 * size, most)
+            for row, place in enumerate(chosen.tolist()):
+                here = (int(cuts.gain[row]), float(cuts.gap[row]), *(-part for part in place))
+                if here[0] < 0 or not (here[:2] > key[:2] or (best is not None and here > key)):
                     continue
-                here = (cut.gain, cut.gap, *(-place).tolist())
-                if here[:2] > key[:2] or (best is not None and here > key):
-                    key = here
-                    best = ShapeletSplit(cut, *place[:4].tolist(), way, joined)
+                key = here
+                cut = Cut(*here[:2], float(cuts.threshold[row]))
+                best = ShapeletSplit(cut, *place[:4], self.ways[place[4]], joined[row].copy())
         return best
 
     def certify(

@@ -2,5 +2,6 @@
 
 from ._cluster import ClusterDisplay
 from ._motifs import MotifDisplay
+from ._tree import ShapeletMatchDisplay, ShapeletTreeDisplay
 
-__all__ = ["ClusterDisplay", "MotifDisplay"]
+__all__ = ["ClusterDisplay", "MotifDisplay", "ShapeletMatchDisplay", "ShapeletTreeDisplay"]

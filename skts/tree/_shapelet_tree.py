@@ -600,8 +600,12 @@ class _Growth:
 
     def split_node(self, members: np.ndarray) -> list[ShapeletSplit]:
         """Find the literals of a node, none if no split is good enough."""
-        sample = self.draw(members)
-        best = self.best(self.search(members), sample)
+        sample, search = self.draw(members), self.search(members)
+        if sample is not None:
+            # all literals of the node choose among the same candidates
+            alone = np.column_stack([sample, np.zeros(len(sample), np.int64)])
+            self.known = search.certify(self.series.take(members), alone, self.model._run)
+        best = self.best(search, sample)
         if best is None:
             return []
         found = [best]
@@ -633,7 +637,8 @@ class _Growth:
             ]
         )
         most = np.full(len(where), np.iinfo(np.int64).max)
-        return search.measure(most, np.full(len(where), np.inf), where, self.model._run)
+        known = np.repeat(self.known, len(search.ways), axis=0)
+        return search.measure(most, np.full(len(where), np.inf), where, self.model._run, known)
 
     def draw(self, members: np.ndarray) -> np.ndarray | None:
         """Draw candidates: length, place among the members, start, channel."""

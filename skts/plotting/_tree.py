@@ -1,0 +1,395 @@
+"""Plots of shapelet trees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+
+from ..tree import Shapelet, ShapeletTree, ShapeletTreeClassifier
+
+__all__ = ["ShapeletMatchDisplay", "ShapeletTreeDisplay"]
+
+
+@dataclass(frozen=True)
+class _Node:
+    """What is drawn of an inner node."""
+
+    number: int
+    literals: list[Shapelet]
+    sources: list[np.ndarray]
+    distances: np.ndarray
+    labels: np.ndarray
+    threshold: float
+
+
+class ShapeletTreeDisplay:
+    """A shapelet tree, each shapelet on the series it comes from, and the order lines of its nodes.
+
+    Make one with `from_estimator`.
+
+    Parameters
+    ----------
+    tree : ShapeletTree
+        The tree as flat arrays.
+    classes : ndarray of shape (n_classes,)
+        Class labels.
+    nodes : list
+        Inner nodes that are drawn: shapelets, their series, and distances of the node's series.
+
+    Attributes
+    ----------
+    figure_ : matplotlib.figure.Figure
+        The figure, once plotted.
+    axes_ : ndarray of matplotlib.axes.Axes
+        The tree, then two for each inner node: its shapelets, and its order line.
+    shapelet_lines_ : list of matplotlib.lines.Line2D
+        The shapelets, in the order of `shapelets_` of the nodes that are drawn.
+    threshold_lines_ : list of matplotlib.lines.Line2D
+        The cuts of the order lines.
+
+    Examples
+    --------
+    >>> from skts import ShapeletTreeClassifier
+    >>> from skts.datasets import load_gunpoint
+    >>> from skts.plotting import ShapeletTreeDisplay
+    >>> X, y = load_gunpoint(split="train", return_X_y=True)
+    >>> model = ShapeletTreeClassifier(min_length=40, max_length=40, logic=()).fit(X, y)
+    >>> display = ShapeletTreeDisplay.from_estimator(model, X, y)
+    >>> len(display.axes_)
+    3
+    """
+
+    def __init__(self, tree: ShapeletTree, classes: np.ndarray, nodes: list[Any]) -> None:
+        self.tree = tree
+        self.classes = classes
+        self.nodes = nodes
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: ShapeletTreeClassifier,
+        X: ArrayLike | list[ArrayLike],
+        y: ArrayLike,
+        *,
+        max_nodes: int = 5,
+        axes: list[Any] | None = None,
+    ) -> Self:
+        """Plot a tree with the series that it was fitted on.
+
+        Parameters
+        ----------
+        estimator : ShapeletTreeClassifier
+            A fitted tree.
+        X : array-like or list of array-like
+            The training series.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        max_nodes : int, default 5
+            Inner nodes to draw: the first ones, as in `tree_`.
+        axes : list of matplotlib.axes.Axes or None, default None
+            Where to draw: the tree, then two for each inner node; None makes a figure.
+
+        Returns
+        -------
+        display : ShapeletTreeDisplay
+            The display, plotted.
+
+        Raises
+        ------
+        ValueError
+            If `X` are not the series of `fit`, or `axes` are not as many as there are panels.
+        """
+        check_is_fitted(estimator)
+        series = estimator._validate_series(X)
+        y = column_or_1d(y)
+        check_consistent_length(series.values, y)
+        for literal in estimator.shapelets_:
+            window = slice(literal.start, literal.start + literal.length)
+            known = literal.series < len(series)
+            if not known or not np.array_equal(
+                series.values[literal.series, literal.channel, window], literal.values
+            ):
+                raise ValueError(
+                    f"X are not the series of fit: series {literal.series} does not hold the "
+                    f"shapelet that starts there at {literal.start}."
+                )
+        tree, distances = estimator.tree_, estimator.transform(X)
+        passed = estimator.decision_path(X).toarray().astype(bool)
+        nodes = []
+        for number in np.flatnonzero(tree.children_left >= 0)[:max_nodes].tolist():
+            first, members = tree.first_literal[number], passed[:, number]
+            literals = estimator.shapelets_[first : first + tree.n_literals[number]]
+            joined = distances[members, first]
+            for k, literal in enumerate(literals[1:], first + 1):
+                join = np.maximum if literal.logic == "and" else np.minimum
+                joined = join(joined, distances[members, k])
+            sources = [
+                series.values[literal.series, literal.channel, : series.lengths[literal.series]]
+                for literal in literals
+            ]
+            labels = np.searchsorted(estimator.classes_, y[members])
+            threshold = float(tree.threshold[number])
+            nodes.append(_Node(number, literals, sources, joined, labels, threshold))
+        return cls(tree, estimator.classes_, nodes).plot(axes=axes)
+
+    def plot(self, *, axes: list[Any] | None = None) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        axes : list of matplotlib.axes.Axes or None, default None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : ShapeletTreeDisplay
+            The display itself.
+
+        Raises
+        ------
+        ValueError
+            If `axes` are not as many as there are panels.
+        """
+        n_panels = 1 + 2 * len(self.nodes)
+        if axes is None:
+            axes = self._make_axes()
+        elif len(axes) != n_panels:
+            raise ValueError(f"axes holds {len(axes)} axes for {n_panels} panels.")
+        self.shapelet_lines_: list[Any] = []
+        self.threshold_lines_: list[Any] = []
+        self._draw_tree(axes[0])
+        for node, left, right in zip(self.nodes, axes[1::2], axes[2::2], strict=True):
+            self._draw_shapelets(node, left)
+            self._draw_order_line(node, right)
+        self.axes_ = np.array(axes, dtype=object)
+        self.figure_ = axes[0].figure
+        return self
+
+    def _make_axes(self) -> list[Any]:
+        """A figure: the tree on top, below it one row for each node."""
+        import matplotlib.pyplot as plt
+
+        rows = len(self.nodes)
+        figure = plt.figure(figsize=(9, 2.4 + 2.0 * rows), layout="constrained")
+        grid = figure.add_gridspec(1 + rows, 2, height_ratios=[1.2] + [1.0] * rows)
+        axes = [figure.add_subplot(grid[0, :])]
+        for row in range(rows):
+            axes += [figure.add_subplot(grid[1 + row, side]) for side in (0, 1)]
+        return axes
+
+    def _draw_tree(self, ax: Any) -> None:
+        """Draw nodes as boxes: leaves beside each other, parents above the middle of theirs."""
+        tree = self.tree
+        places: dict[int, tuple[float, int]] = {}
+        leaves = 0
+
+        def place(node: int, depth: int) -> None:
+            nonlocal leaves
+            if tree.children_left[node] < 0:
+                places[node] = (float(leaves), -depth)
+                leaves += 1
+                return
+            children = int(tree.children_left[node]), int(tree.children_right[node])
+            for child in children:
+                place(child, depth + 1)
+            places[node] = (sum(places[child][0] for child in children) / 2, -depth)
+
+        place(0, 0)
+        for node, (x, height) in places.items():
+            inner = tree.children_left[node] >= 0
+            if inner:
+                for child, text in (
+                    (int(tree.children_left[node]), "near"),
+                    (int(tree.children_right[node]), "far"),
+                ):
+                    there = places[child]
+                    ax.plot([x, there[0]], [height, there[1]], color="0.6", zorder=1)
+                    ax.annotate(
+                        text,
+                        ((x + there[0]) / 2, (height + there[1]) / 2),
+                        ha="center",
+                        color="0.4",
+                        fontsize="small",
+                    )
+                text, color = f"node {node}", "0.92"
+            else:
+                best = int(tree.value[node].argmax())
+                text, color = f"{self.classes[best]}", f"C{best % 10}"
+            text += f"\n{tree.n_node_samples[node]} series"
+            box = {"boxstyle": "round", "facecolor": color, "alpha": 0.5 if not inner else 1.0}
+            ax.text(x, height, text, ha="center", va="center", bbox=box, fontsize="small")
+        depth = -min(height for _, height in places.values())
+        ax.set(xlim=(-0.6, leaves - 0.4), ylim=(-depth - 0.5, 0.5))
+        ax.set_axis_off()
+
+    def _draw_shapelets(self, node: _Node, ax: Any) -> None:
+        """Draw the shapelets of a node on their series, one above the other."""
+        base = 0.0
+        for number, (literal, points) in enumerate(zip(node.literals, node.sources, strict=True)):
+            spread = float(np.ptp(points)) or 1.0
+            curve = (points - points.min()) / spread + base
+            ax.plot(curve, color="0.6", linewidth=0.8)
+            window = np.arange(literal.start, literal.start + literal.length)
+            (line,) = ax.plot(window, curve[window], color=f"C{number + 3}", linewidth=2.5)
+            self.shapelet_lines_.append(line)
+            text = f"series {literal.series}" + ("" if number == 0 else f" ({literal.logic})")
+            ax.annotate(text, (0, base + 1.02), fontsize="small", color=f"C{number + 3}")
+            base += 1.3
+        ax.set(title=f"node {node.number}", xlabel="time point", yticks=[], ylim=(-0.1, base))
+
+    def _draw_order_line(self, node: _Node, ax: Any) -> None:
+        """Draw the distances of a node's series, a row for each class, and the cut."""
+        present = np.unique(node.labels)
+        for row, label in enumerate(present):
+            chosen = node.distances[node.labels == label]
+            height = np.full(chosen.size, float(row))
+            ax.plot(chosen, height, "|", color=f"C{label % 10}", markersize=14)
+        line = ax.axvline(node.threshold, color="k", linestyle="--", linewidth=1)
+        self.threshold_lines_.append(line)
+        names = [str(self.classes[label]) for label in present]
+        ax.set(yticks=range(len(present)), yticklabels=names, ylim=(-0.7, len(present) - 0.3))
+        ax.set(title=f"distance, cut at {node.threshold:.3g}", xlabel="distance to the shapelet")
+
+
+class ShapeletMatchDisplay:
+    """A series, and where the shapelets that decide about it match best.
+
+    Make one with `from_estimator`.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_channels, n_timepoints)
+        The series.
+    matches : list of (Shapelet, int, float)
+        Shapelets on its way through the tree, where they match and how far they are.
+    label : object
+        The class that is predicted.
+
+    Attributes
+    ----------
+    figure_ : matplotlib.figure.Figure
+        The figure, once plotted.
+    axes_ : ndarray of matplotlib.axes.Axes
+        One for each shapelet.
+    shapelet_lines_ : list of matplotlib.lines.Line2D
+        The shapelets, scaled to the windows that they match.
+
+    Examples
+    --------
+    >>> from skts import ShapeletTreeClassifier
+    >>> from skts.datasets import load_gunpoint
+    >>> from skts.plotting import ShapeletMatchDisplay
+    >>> X, y = load_gunpoint(split="train", return_X_y=True)
+    >>> model = ShapeletTreeClassifier(min_length=40, max_length=40, logic=()).fit(X, y)
+    >>> display = ShapeletMatchDisplay.from_estimator(model, X[3])
+    >>> len(display.axes_)
+    1
+    """
+
+    def __init__(
+        self, points: np.ndarray, matches: list[tuple[Shapelet, int, float]], label: Any
+    ) -> None:
+        self.points = points
+        self.matches = matches
+        self.label = label
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: ShapeletTreeClassifier,
+        x: ArrayLike,
+        *,
+        axes: list[Any] | None = None,
+    ) -> Self:
+        """Plot one series with the shapelets on its way through the tree.
+
+        Parameters
+        ----------
+        estimator : ShapeletTreeClassifier
+            A fitted tree.
+        x : array-like of shape (n_timepoints,) or (n_channels, n_timepoints)
+            A series, new or not.
+        axes : list of matplotlib.axes.Axes or None, default None
+            Where to draw, one for each shapelet (one if there is none); None makes a figure.
+
+        Returns
+        -------
+        display : ShapeletMatchDisplay
+            The display, plotted.
+
+        Raises
+        ------
+        ValueError
+            If `axes` are not as many as there are panels.
+        """
+        check_is_fitted(estimator)
+        one = [np.asarray(x)]
+        series = estimator._validate_series(one)
+        distances, starts = estimator.transform(one)[0], estimator.locate(one)[0]
+        passed = set(estimator.decision_path(one).indices.tolist())
+        matches = [
+            (literal, int(start), float(distance))
+            for literal, start, distance in zip(
+                estimator.shapelets_, starts, distances, strict=True
+            )
+            if literal.node in passed
+        ]
+        points = series.values[0, :, : series.lengths[0]]
+        return cls(points, matches, estimator.predict(one)[0]).plot(axes=axes)
+
+    def plot(self, *, axes: list[Any] | None = None) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        axes : list of matplotlib.axes.Axes or None, default None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : ShapeletMatchDisplay
+            The display itself.
+
+        Raises
+        ------
+        ValueError
+            If `axes` are not as many as there are panels.
+        """
+        import matplotlib.pyplot as plt
+
+        n_panels = max(1, len(self.matches))
+        if axes is None:
+            axes = list(
+                plt.subplots(
+                    n_panels, figsize=(7, 1 + 1.6 * n_panels), squeeze=False, layout="constrained"
+                )[1][:, 0]
+            )
+        elif len(axes) != n_panels:
+            raise ValueError(f"axes holds {len(axes)} axes for {n_panels} panels.")
+        self.shapelet_lines_ = []
+        if not self.matches:
+            axes[0].plot(self.points[0], color="0.5", linewidth=0.8)
+        for (literal, start, distance), ax in zip(self.matches, axes, strict=False):
+            points = self.points[literal.channel]
+            ax.plot(points, color="0.5", linewidth=0.8)
+            ax.set(
+                title=f"node {literal.node}, {literal.logic}: distance {distance:.3g}, "
+                f"cut at {literal.threshold:.3g}"
+            )
+            if start < 0:
+                continue
+            window = points[start : start + literal.length]
+            shape = literal.values - literal.values.mean()
+            spread = shape.std()
+            shape = shape * (window.std() / spread if spread > 0 else 1.0) + window.mean()
+            times = np.arange(start, start + literal.length)
+            self.shapelet_lines_ += ax.plot(times, shape, color="C3", linewidth=2)
+        axes[-1].set(xlabel="time point")
+        self.axes_ = np.array(axes, dtype=object)
+        self.figure_ = axes[0].figure
+        self.figure_.suptitle(f"predicted: {self.label}")
+        return self

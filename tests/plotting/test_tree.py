@@ -1,0 +1,83 @@
+"""Displays of shapelet trees: what is drawn is what was found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skts import ShapeletTreeClassifier
+from skts.plotting import ShapeletMatchDisplay, ShapeletTreeDisplay
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+
+
+@pytest.fixture
+def fitted(rng):
+    X, y = rng.normal(size=(24, 30)).cumsum(axis=1), np.array(["a", "b", "c"])[np.arange(24) % 3]
+    model = ShapeletTreeClassifier(min_length=5, max_length=9, length_step=2, engine="numba")
+    return model.fit(X, y), X, y
+
+
+def test_shapelets_and_order_lines_of_every_node(fitted):
+    model, X, y = fitted
+    display = ShapeletTreeDisplay.from_estimator(model, X, y, max_nodes=3)
+    inner = np.flatnonzero(model.tree_.children_left >= 0)[:3]
+    assert len(display.axes_) == 1 + 2 * len(inner)
+    shown = [literal for literal in model.shapelets_ if literal.node in inner]
+    for literal, line in zip(shown, display.shapelet_lines_, strict=True):
+        times = np.arange(literal.start, literal.start + literal.length)
+        assert_array_equal(line.get_xdata(), times)
+        # the curve is that of the series, scaled
+        assert np.corrcoef(line.get_ydata(), X[literal.series, times])[0, 1] > 1 - 1e-9
+    for node, line in zip(inner, display.threshold_lines_, strict=True):
+        assert line.get_xdata()[0] == model.tree_.threshold[node]
+    # a leaf of the root's order line for every series, on the side to which it goes
+    marks = display.axes_[2].lines[:-1]
+    assert sum(len(line.get_xdata()) for line in marks) == 24
+    left = sum(int(np.sum(line.get_xdata() <= model.tree_.threshold[0])) for line in marks)
+    assert left == model.tree_.n_node_samples[model.tree_.children_left[0]]
+    names = [text.get_text() for text in display.axes_[0].texts]
+    assert sum(name.startswith("node") for name in names) == model.get_n_leaves() - 1
+
+
+def test_other_axes_and_other_series(fitted):
+    import matplotlib.pyplot as plt
+
+    model, X, y = fitted
+    axes = list(plt.subplots(3)[1])
+    display = ShapeletTreeDisplay.from_estimator(model, X, y, max_nodes=1, axes=axes)
+    assert display.axes_[0] is axes[0] and display.figure_ is axes[0].figure
+    with pytest.raises(ValueError, match="axes holds 3 axes for 5 panels"):
+        ShapeletTreeDisplay.from_estimator(model, X, y, max_nodes=2, axes=axes)
+    with pytest.raises(ValueError, match="X are not the series of fit: series"):
+        ShapeletTreeDisplay.from_estimator(model, X[::-1], y)
+    leaf = ShapeletTreeClassifier().fit(X, np.zeros(24))
+    assert len(ShapeletTreeDisplay.from_estimator(leaf, X, np.zeros(24)).axes_) == 1
+
+
+def test_matches_in_a_new_series(fitted, rng):
+    model, X, _ = fitted
+    x = rng.normal(size=50).cumsum()
+    display = ShapeletMatchDisplay.from_estimator(model, x)
+    path = set(model.decision_path([x]).indices)
+    columns = [k for k, literal in enumerate(model.shapelets_) if literal.node in path]
+    assert len(display.axes_) == len(columns) and display.label == model.predict([x])[0]
+    starts, distances = model.locate([x])[0], model.transform([x])[0]
+    for k, line in zip(columns, display.shapelet_lines_, strict=True):
+        literal = model.shapelets_[k]
+        window = x[starts[k] : starts[k] + literal.length]
+        assert line.get_xdata()[0] == starts[k]
+        gap = (line.get_ydata() - window) / window.std()
+        assert_allclose(np.sqrt(np.mean(gap**2)), distances[k], rtol=1e-9)
+    leaf = ShapeletTreeClassifier().fit(X, np.zeros(24))
+    assert len(ShapeletMatchDisplay.from_estimator(leaf, x).axes_) == 1
