@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from joblib import Parallel, delayed, parallel_config
 from numpy.testing import assert_array_equal
+from sklearn.model_selection import GridSearchCV
 
-from skts import config_context
+from skts import DTWNearestNeighbor, config_context
 from skts.engines import DTWMatrix, DTWNeighbors, Join, Pool, Series, Tile, run
 from skts.engines._distribute import (
     _file_of,
@@ -195,3 +196,13 @@ def test_parts_of_files_stay_in_their_files(tmp_path):
     assert_array_equal(_place(own).load(), values)
     del own
     assert not os.path.exists(path)
+
+
+@pytest.mark.parametrize("backend", ["loky", "dask"])
+def test_folds_on_processes_score_the_same(eager, cluster, backend):
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(24, 20)).cumsum(axis=1), np.arange(24) % 2
+    search = GridSearchCV(DTWNearestNeighbor(), {"window": [None, 0.2]}, cv=3)
+    expected = search.fit(X, y).cv_results_["mean_test_score"]
+    with parallel_config(backend, n_jobs=2):
+        assert_array_equal(search.fit(X, y).cv_results_["mean_test_score"], expected)
