@@ -69,7 +69,7 @@ class ShapeletOracle:
         where = []
         for length in reduction.lengths[tile.rows]:
             for block in range(tile.col, tile.col_stop):
-                first = block * reduction.block
+                first = (reduction.blocks[0] + block) * reduction.block
                 for row in range(first, min(first + reduction.block, len(reduction.members))):
                     size = reduction.series.lengths[reduction.members[row]]
                     for start in range(size - length + 1):

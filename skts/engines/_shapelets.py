@@ -284,6 +284,9 @@ class ShapeletSearch(Reduction):
         A gain that must be exceeded; with `least_gap`, or equalled.
     least_gap : float, default inf
         A gap that must be exceeded where the gain is `least`.
+    grid : tuple of int, or None, default None
+        Of a part of a search: series of a block, the first of its blocks and the one after the
+        last.
     """
 
     series: Series
@@ -294,6 +297,7 @@ class ShapeletSearch(Reduction):
     ways: tuple[str, ...] = ("first",)
     least: int = 0
     least_gap: float = np.inf
+    grid: tuple[int, int, int] | None = None
     method: ClassVar[str] = "shapelet_search"
     square: ClassVar[bool] = True
     tile_scale: ClassVar[int] = 2**14
@@ -301,6 +305,8 @@ class ShapeletSearch(Reduction):
     @property
     def block(self) -> int:
         """Series whose candidates are compared with all others at a time."""
+        if self.grid is not None:
+            return self.grid[0]
         n, width = len(self.members), self.series.n_timepoints
         count = BLOCK_BYTES // (8 * n * (width - self.lengths[0] + 1))
         return int(np.clip(count // LANES * LANES, LANES, n))
@@ -308,7 +314,15 @@ class ShapeletSearch(Reduction):
     @property
     def shape(self) -> tuple[int, int]:
         """Lengths, and blocks of series."""
-        return len(self.lengths), -(-len(self.members) // self.block)
+        first, stop = self.blocks
+        return len(self.lengths), stop - first
+
+    @property
+    def blocks(self) -> tuple[int, int]:
+        """The first block and the one after the last."""
+        if self.grid is not None:
+            return self.grid[1:]
+        return 0, -(-len(self.members) // self.block)
 
     @property
     def step_work(self) -> int:
@@ -322,8 +336,10 @@ class ShapeletSearch(Reduction):
         return 1, 1
 
     def part(self, tile: Tile) -> ShapeletSearch:
-        """Return some of the lengths; blocks need all series."""
-        return replace(self, lengths=self.lengths[tile.rows])
+        """Return some of the lengths and blocks; blocks need all series."""
+        first = self.blocks[0]
+        grid = self.block, first + tile.col, first + tile.col_stop
+        return replace(self, lengths=self.lengths[tile.rows], grid=grid)
 
     def start(self) -> list[Survivors]:
         """Return an empty list."""

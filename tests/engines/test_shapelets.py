@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skts import config_context
-from skts.engines import Criterion, Series, ShapeletSearch, SubsequenceMatches, find_engine, run
+from skts.engines import (
+    Criterion,
+    Series,
+    ShapeletSearch,
+    SubsequenceMatches,
+    Tile,
+    find_engine,
+    run,
+)
+from skts.engines.numba import shapelets
 
 
 def make(n, width, n_channels=1, seed=0, lengths=None):
@@ -87,6 +98,63 @@ def test_splits_do_not_depend_on_the_budget(monkeypatch):
     monkeypatch.setattr("skts.engines._shapelets.BLOCK_BYTES", 8 * 20 * 60 * 7)
     with config_context(memory="3MB"):
         same(search("numba", series, labels, range(8, 30)), expected)
+
+
+def test_parts_merge_to_the_answer_of_the_whole(monkeypatch):
+    series, labels = make(21, 40, seed=7), np.arange(21) % 2
+    monkeypatch.setattr("skts.engines._shapelets.BLOCK_BYTES", 8 * 21 * 34 * 8)
+    work = ShapeletSearch(
+        series, np.arange(21), (7, 12, 19), Criterion(labels, np.ones(2)), ways=("first",)
+    )
+    assert work.shape == (3, 3)
+    total, engine = work.start(), find_engine("numba")
+    for tile in (Tile(0, 1, 0, 3), Tile(1, 3, 1, 3), Tile(1, 3, 0, 1)):
+        part = pickle.loads(pickle.dumps(work.part(tile)))
+        assert part.shape == tile.shape
+        whole = Tile(0, part.shape[0], 0, part.shape[1])
+        work.merge(total, tile, engine.compute(part, whole, np.zeros(1, np.uint8)))
+    same(work.finish(total, lambda reduction: run(reduction, engine="numba")), run(work))
+
+
+def test_distances_that_are_kept_are_not_computed_again(monkeypatch):
+    """By nodes and literals that come later; without room for them the answers are the same."""
+    series, labels = make(18, 50, 2, seed=4).freeze(), np.arange(18) % 3
+    computed = []
+    joins = shapelets.joins
+
+    def count(centered, lengths, first, stop, lengths_of_windows, *rest):
+        computed.append((len(lengths), *lengths_of_windows.tolist()))
+        return joins(centered, lengths, first, stop, lengths_of_windows, *rest)
+
+    monkeypatch.setattr(shapelets, "joins", count)
+    node = np.array([1, 2, 5, 8, 9, 10, 16])
+
+    def found():
+        computed.clear()
+        first = search("numba", series, labels, (9, 20, 31))
+        child = search("numba", series, labels, (9, 20, 31), members=node)
+        options = {"before": first.distances, "ways": ("and", "or")}
+        partner = search(
+            "numba", series, labels, (9, 20, 31), least=first.cut.gain,
+            least_gap=first.cut.gap, **options,
+        )  # fmt: skip
+        return first, child, partner
+
+    kept = found()
+    assert sorted(length for n, *run in computed for length in run if n == 18) == [
+        *(9, 9, 20, 20, 31, 31)
+    ]
+    assert all(n == 18 for n, *_ in computed)
+    assert find_engine("numba").prepared.size() > 0
+    find_engine("numba").prepared.clear()
+    with config_context(memory="2.6MB"):
+        again = found()
+    assert len([1 for n, *_ in computed if n == 7]) > 0
+    for a, b in zip(kept, again, strict=True):
+        if a is None or b is None:
+            assert a is b
+        else:
+            same(a, b)
 
 
 def test_the_gpu_says_that_it_has_no_shapelets():

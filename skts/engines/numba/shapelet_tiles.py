@@ -87,7 +87,7 @@ class ShapeletTiles:
         judge = _judge(reduction.criterion)
         for channel in range(reduction.series.n_channels):
             for block in range(tile.col, tile.col_stop):
-                first = block * reduction.block
+                first = (reduction.blocks[0] + block) * reduction.block
                 chosen = np.arange(first, min(first + reduction.block, len(reduction.members)))
                 for length, found, rows, members, owns in self._found(
                     reduction, channel, chosen, reduction.lengths[tile.rows], cancel
@@ -114,20 +114,22 @@ class ShapeletTiles:
         """
         owner, members = reduction.series.values, reduction.members
         everyone = np.arange(len(reduction.series))
-        root = replace(reduction, members=everyone)
+        size = replace(reduction, members=everyone, grid=None).block
         kept = _kept(reduction, self.budget())[0]
         missing = []
         for length in lengths:
-            blocks = range(members[chosen[0]] // root.block, members[chosen[-1]] // root.block + 1)
-            found = [self._stored(owner, (channel, length, block)) for block in blocks]
+            blocks = range(members[chosen[0]] // size, members[chosen[-1]] // size + 1)
+            found = [
+                self._stored(owner, (channel, length, block * size, (block + 1) * size))
+                for block in blocks
+            ]
             if any(each is None for each in found):
                 missing.append(length)
                 continue
             for block, each in zip(blocks, found, strict=True):
-                inside = members[chosen] // root.block == block
-                owns = chosen[inside]
+                owns = chosen[members[chosen] // size == block]
                 if owns.size:
-                    yield length, each, members[owns] - block * root.block, members, owns
+                    yield length, each, members[owns] - block * size, members, owns
         at_root = len(members) == len(everyone)
         series = reduction.series if at_root else reduction.series.take(members)
         first, stop = int(chosen[0]), int(chosen[-1]) + 1
@@ -137,14 +139,14 @@ class ShapeletTiles:
             buffer = None if keep else _take(scratch)
             for length, found in _blocks(series, channel, first, stop, run, buffer, cancel):
                 if keep and not cancel[0]:
-                    key = "shapelets", channel, length, first // root.block
+                    key = "shapelets", channel, length, first, first + reduction.block
                     self.prepared.get(owner, key, partial(_sized, found))
                 rows = np.arange(stop - first)
                 yield length, found, rows, np.arange(len(series)), chosen
             if buffer is not None:
                 scratch.append(buffer)
 
-    def _stored(self, owner: np.ndarray, key: tuple[int, int, int]) -> Block | None:
+    def _stored(self, owner: np.ndarray, key: tuple[int, ...]) -> Block | None:
         """Distances that are kept, if they are."""
         try:
             return self.prepared.get(owner, ("shapelets", *key), _nothing)
@@ -197,7 +199,7 @@ def _kept(reduction: ShapeletSearch, budget: int) -> tuple[frozenset[int], int]:
     take longest for each byte that they fill, come before long ones.
     """
     n, width = len(reduction.series), reduction.series.n_timepoints
-    root = replace(reduction, members=np.arange(n))
+    root = replace(reduction, members=np.arange(n), grid=None)
     spare = min(budget // 2, budget - 2 * _tile_bytes(root, 1))
     kept, total = [], 0
     for length in reduction.lengths:
