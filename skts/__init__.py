@@ -4,7 +4,7 @@ from ._config import config_context, get_config, set_config
 from .cluster import KShapeClusterer
 from .engines import show_engines
 from .motifs import MotifFinder
-from .neighbors import DTWCondenser, DTWNearestNeighbor
+from .neighbors import DTWCondenser, DTWNearestNeighbor, SubsequenceSearch
 from .tree import ShapeletTreeClassifier
 from .utils import show_versions
 
@@ -16,6 +16,7 @@ __all__ = [
     "KShapeClusterer",
     "MotifFinder",
     "ShapeletTreeClassifier",
+    "SubsequenceSearch",
     "config_context",
     "get_config",
     "set_config",

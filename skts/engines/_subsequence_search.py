@@ -161,6 +161,8 @@ class SubsequenceNeighbors(Reduction):
         of the query, rounded up.
     limits : ndarray of shape (n_queries,) or None
         Distances beyond which a window is no match, as far as is known.
+    n_windows : int or None
+        Windows that start farther on the line take no part; None is all.
 
     Notes
     -----
@@ -178,6 +180,7 @@ class SubsequenceNeighbors(Reduction):
     radius: float = np.inf
     exclusion: int | None = None
     limits: np.ndarray | None = None
+    n_windows: int | None = None
     method: ClassVar[str] = "subsequence_neighbors"
 
     @property
@@ -189,7 +192,10 @@ class SubsequenceNeighbors(Reduction):
     def shape(self) -> tuple[int, int]:
         """Queries, and windows of the shortest on the line."""
         shortest = min(query.size for query in self.queries)
-        return len(self.queries), max(0, self.series.n_points - shortest + 1)
+        n_windows = max(0, self.series.n_points - shortest + 1)
+        if self.n_windows is not None:
+            n_windows = min(n_windows, self.n_windows)
+        return len(self.queries), n_windows
 
     @property
     def step_work(self) -> int:
@@ -225,6 +231,7 @@ class SubsequenceNeighbors(Reduction):
             queries=queries,
             series=LongSeries((piece,)),
             limits=None if self.limits is None else self.limits[tile.rows],
+            n_windows=tile.shape[1],
         )
 
     def start(self) -> list[Gathered]:

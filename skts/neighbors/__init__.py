@@ -2,6 +2,13 @@
 
 from ._condenser import DTWCondenser
 from ._dtw import DTWNearestNeighbor
+from ._subsequence_search import SubsequenceSearch
 from ._window_search import WindowSearch, dtw_window_search
 
-__all__ = ["DTWCondenser", "DTWNearestNeighbor", "WindowSearch", "dtw_window_search"]
+__all__ = [
+    "DTWCondenser",
+    "DTWNearestNeighbor",
+    "SubsequenceSearch",
+    "WindowSearch",
+    "dtw_window_search",
+]

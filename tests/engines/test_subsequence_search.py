@@ -13,6 +13,8 @@ from skts import config_context
 from skts.engines import LongSeries, SubsequenceNeighbors, Tile, Warping, find_engine, run
 
 LENGTH = 21
+#: The search is on the CPU alone; the other engine is the oracle.
+ENGINE = "numba"
 
 
 def make_line(kind, n, rng):
@@ -87,65 +89,66 @@ def same(found, expected):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("normalize", [True, False])
-def test_finds_the_windows_of_the_definition(rng, engine, kind, normalize):
+def test_finds_the_windows_of_the_definition(rng, kind, normalize):
     line = make_line(kind, 210, rng)
     queries = line[140 : 140 + LENGTH], rng.normal(size=12).cumsum(), np.ones(9)
     for k, warping in [(1, "band"), (4, "band"), (3, "euclidean")]:
         work = search(queries, [line], WARPINGS[warping], normalize=normalize, n_neighbors=k)
-        same(run(work, engine=engine), list(matches_of_the_definition(work)))
+        same(run(work, engine=ENGINE), list(matches_of_the_definition(work)))
 
 
 @pytest.mark.parametrize("name", WARPINGS)
 @pytest.mark.parametrize("exclusion", [None, 0, 40])
-def test_options(rng, fast_engine, name, exclusion):
+def test_options(rng, name, exclusion):
     series = [make_line(kind, n, rng) for kind, n in (("walk", 60), ("gaps", 110), ("noise", 15))]
     queries = [rng.normal(size=n).cumsum() for n in (16, 17, 1, 2, 40)]
     work = search(queries, series, WARPINGS[name], n_neighbors=5, exclusion=exclusion)
-    same(run(work, engine=fast_engine), list(matches_of_the_definition(work)))
+    same(run(work, engine=ENGINE), list(matches_of_the_definition(work)))
 
 
 @pytest.mark.parametrize("name", ["band", "none"])
-def test_radius(rng, fast_engine, name):
+def test_radius(rng, name):
     line = make_line("flat", 150, rng)
     queries = [line[20 : 20 + LENGTH] + 0.1 * rng.normal(size=LENGTH), np.zeros(LENGTH)]
     for radius in (0.0, 1.5, math.sqrt(LENGTH), np.inf):
         work = search(queries, [line], WARPINGS[name], n_neighbors=None, radius=radius)
-        same(run(work, engine=fast_engine), list(matches_of_the_definition(work)))
+        same(run(work, engine=ENGINE), list(matches_of_the_definition(work)))
 
 
-def test_a_better_match_that_displaces_two(fast_engine):
+def test_a_better_match_that_displaces_two():
     # windows at 0 and 10 lie at distances 1 and 1.1, that at 5 at 0.5 excludes both
     line = np.full(1000, 9.0)
     line[[100, 105, 110, 600]] = 1.0, 0.5, 1.1, 3.0
     work = search([[0.0]], [line], Warping(), normalize=False, n_neighbors=2, exclusion=6)
-    (found,) = run(work, engine=fast_engine)
+    (found,) = run(work, engine=ENGINE)
     assert_array_equal(found.positions[:, 1], [105, 600])
     assert_array_equal(found.distances, [0.5, 3.0])
 
 
 @pytest.mark.parametrize("kind", ["walk", "gaps", "periodic", "offset"])
-def test_tilings_and_threads_do_not_matter(rng, fast_engine, kind):
+def test_tilings_and_threads_do_not_matter(rng, kind):
     series = [make_line(kind, n, rng) for n in (9000, 2500, 7001)]
     queries = [series[0][4000:4064], rng.normal(size=50).cumsum(), series[2][:64]]
     work = search(queries, series, WARPINGS["band"], n_neighbors=6)
-    once = run(work, engine=fast_engine, n_jobs=1)
+    once = run(work, engine=ENGINE, n_jobs=1)
     few = 2 * 90 * (4096 + 64) + 2**17
     with config_context(memory=few):
         for n_jobs in (1, 2):
-            again = run(work, engine=fast_engine, n_jobs=n_jobs)
+            again = run(work, engine=ENGINE, n_jobs=n_jobs)
             for one, other in zip(once, again, strict=True):
                 assert_array_equal(one.positions, other.positions)
                 assert_array_equal(one.distances, other.distances)
     # tiles in any order, as parts that carry their own data
     total = work.start()
-    engine = find_engine(fast_engine)
+    engine = find_engine(ENGINE)
     rows, cols = work.shape
-    corners = [(row, col) for row in range(rows) for col in range(0, cols, 4096)]
+    corners = [(row, col) for row in range(0, rows, 2) for col in range(0, cols, 4096)]
     rng.shuffle(corners)
     for row, col in corners:
-        tile = Tile(row, row + 1, col, min(col + 4096, cols))
+        tile = Tile(row, min(row + 2, rows), col, min(col + 4096, cols))
         part = work.informed(total).part(tile)
-        whole = Tile(0, 1, 0, tile.shape[1])
+        whole = Tile(0, part.shape[0], 0, part.shape[1])
+        assert part.shape[1] <= tile.shape[1]
         result = engine.compute(part, whole, np.zeros(1, np.uint8))
         work.merge(total, tile, result)
     for one, other in zip(once, work.finish(total, run), strict=True):
@@ -153,6 +156,12 @@ def test_tilings_and_threads_do_not_matter(rng, fast_engine, kind):
         assert_array_equal(one.distances, other.distances)
 
 
+def test_the_oracle_is_an_engine(rng):
+    work = search([rng.normal(size=5)], [make_line("gaps", 60, rng)], Warping(), n_neighbors=3)
+    same(run(work, engine="oracle"), list(matches_of_the_definition(work)))
+
+
+@pytest.mark.parametrize("engine", [ENGINE, "oracle"])
 def test_a_query_longer_than_all_series_matches_nothing(rng, engine):
     work = search([rng.normal(size=30), np.ones(5)], [rng.normal(size=20)], Warping())
     long, short = run(work, engine=engine)

@@ -1,0 +1,334 @@
+"""Search of queries in long series, as an estimator."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.utils import Tags
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from ..base import SeriesMixin, check_series, check_univariate
+from ..engines import (
+    LongSeries,
+    Series,
+    SubsequenceNeighbors,
+    Warping,
+    WindowMatches,
+    get_engine,
+    run,
+)
+
+__all__ = ["SubsequenceSearch"]
+
+
+class SubsequenceSearch(SeriesMixin, BaseEstimator):
+    """Find where a query occurs in long series: the windows that are nearest to it.
+
+    Every window of the query's length takes part, z-normalised by its own mean and deviation, so
+    that neither level nor scale of the recording matters. Answers are exact, and the same on
+    every engine.
+
+    Parameters
+    ----------
+    metric : {"dtw", "dog_keeper", "euclidean"}, default "dtw"
+        How a window and the query are compared: dynamic time warping; the dog-keeper distance,
+        where the largest cost of a path counts instead of their sum; or point by point.
+    cost : {"squared", "absolute"}, default "squared"
+        Cost of matching two points under warping. The distance is the square root of the
+        accumulated squared costs, or the accumulated absolute costs.
+    window : int, float or None, default None
+        Sakoe-Chiba band: matched points are at most so far apart. A float is a fraction of the
+        query, rounded up; 0 is no warping; None is no limit. Not for ``metric="euclidean"``.
+    normalize : bool, default True
+        Whether each window, and the query, is z-normalised (population deviation).
+    exclusion : int or None, default None
+        Matches that `kneighbors` returns start more than so many points apart within a series. None
+        is a quarter of the query, rounded up.
+    precision : {"auto", "float32", "float64"}, default "auto"
+        "auto" is exact. "float32" allows an engine to leave out the certificate of a search in
+        single precision, "float64" allows it no single precision. The CPU searches in float64, so
+        that all three are the same there.
+    engine : str, default "auto"
+        "auto", "numba", or another registered engine; there is no search on the GPU yet, and "cupy"
+        says so.
+    n_jobs : int or None, default None
+        Threads on the CPU; None is all that Numba was given, or the number of an enclosing
+        ``joblib.parallel_config(n_jobs=...)``; -1 is all.
+    verbose : int, default 0
+        1 shows a progress bar in long work, 2 also says which engine computes.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Time points of the series; not set after `fit` on a list.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Column names of the data given to `fit`, where they are all strings.
+    n_channels_ : int
+        1.
+    n_samples_fit_ : int
+        Number of series.
+    engine_ : str
+        The engine that `fit` chose for a search of a short query.
+
+    See Also
+    --------
+    MotifFinder : What occurs in a series more than once, without a query.
+    skts.metrics.subsequence_distance : Distance of a query to the best window of each series.
+
+    Notes
+    -----
+    A window that holds NaN or infinity matches nothing: gaps of a recording are best left as NaN. A
+    window or query is constant when its range is at most 2^-40 of its largest magnitude, and
+    normalises to zeros.
+
+    A single series is one row: ``fit(x.reshape(1, -1))``. A `numpy.memmap` of float64, alone or in
+    a list, is used where it is, and read piece by piece: its file must not change while the
+    estimator is in use.
+
+    References
+    ----------
+    .. [1] Sart, Mueen, Najjar, Keogh, Niennattrakul. "Accelerating Dynamic Time Warping Subsequence
+       Search with GPUs and FPGAs". ICDM 2010, section III.
+    .. [2] Rakthanmanon et al. "Searching and Mining Trillions of Time Series Subsequences under
+       Dynamic Time Warping". KDD 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skts import SubsequenceSearch
+    >>> x = np.random.default_rng(0).normal(size=300)
+    >>> bump = np.hanning(20)
+    >>> x[50:70] += 8 * bump
+    >>> x[200:220] += 100 + 20 * bump
+    >>> search = SubsequenceSearch(window=0.1).fit(x.reshape(1, -1))
+    >>> distances, positions = search.kneighbors([bump], n_neighbors=2)
+    >>> positions[0]
+    array([[  0, 200],
+           [  0,  49]])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "metric": [StrOptions({"dtw", "dog_keeper", "euclidean"})],
+        "cost": [StrOptions({"squared", "absolute"})],
+        "window": [
+            None,
+            Interval(Integral, 0, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="both"),
+        ],
+        "normalize": ["boolean"],
+        "exclusion": [Interval(Integral, 0, None, closed="left"), None],
+        "precision": [StrOptions({"auto", "float32", "float64"})],
+        "engine": [str],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        *,
+        metric: Literal["dtw", "dog_keeper", "euclidean"] = "dtw",
+        cost: Literal["squared", "absolute"] = "squared",
+        window: float | None = None,
+        normalize: bool = True,
+        exclusion: int | None = None,
+        precision: Literal["auto", "float32", "float64"] = "auto",
+        engine: str = "auto",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.metric = metric
+        self.cost = cost
+        self.window = window
+        self.normalize = normalize
+        self.exclusion = exclusion
+        self.precision = precision
+        self.engine = engine
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike | list[ArrayLike], y: Any = None) -> Self:
+        """Keep the series.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_timepoints), or list of array-like
+            Series of one channel, of any lengths in a list; NaN and infinities may be anywhere.
+        y : ignored
+            There for pipelines.
+
+        Returns
+        -------
+        self : SubsequenceSearch
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If a series has several channels, or options contradict each other.
+        """
+        get_engine(self.engine)
+        self._warping()
+        given = check_univariate(X, estimator=self)
+        series = LongSeries(tuple(_private(points) for points in given))
+        shortest = np.zeros(min(8, max(len(points) for points in given)))
+        engine = get_engine(self.engine, self._search((shortest,), series))
+        self._remember_form(X, _as_series(given[0]))
+        self._series = series
+        self.n_samples_fit_ = len(given)
+        self.engine_ = engine.name
+        return self
+
+    def kneighbors(
+        self, Q: ArrayLike | list[ArrayLike], n_neighbors: int = 1, return_distance: bool = True
+    ) -> tuple[np.ndarray, np.ndarray] | np.ndarray:
+        """Find the best matches of each query, more than `exclusion` points apart.
+
+        The best match comes first, then the best of those that start far enough from it, and so on;
+        of equal distances the first series and start.
+
+        Parameters
+        ----------
+        Q : array-like of shape (n_queries, n_points), or list of array-like
+            Queries of any lengths, one a row; NaN at the end is padding.
+        n_neighbors : int, default 1
+            How many matches.
+        return_distance : bool, default True
+            Whether to return distances too.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_queries, n_neighbors)
+            Ascending, infinite where there are fewer matches; only if asked for.
+        positions : ndarray of shape (n_queries, n_neighbors, 2), int64
+            Series (row of `X`) and start in it, -1 where there are fewer matches.
+
+        Raises
+        ------
+        ValueError
+            If a query is longer than every series, or holds NaN or infinity.
+        """
+        check_is_fitted(self)
+        self._validate_params()  # set_params may have come after fit
+        if not isinstance(n_neighbors, Integral):
+            raise TypeError(
+                f"n_neighbors does not take {type(n_neighbors)} value, enter integer value"
+            )
+        if n_neighbors <= 0:
+            raise ValueError(f"Expected n_neighbors > 0. Got {n_neighbors}")
+        queries = self._validate_queries(Q)
+        found = self._run(self._search(queries, self._series, int(n_neighbors)))
+        distances = np.full((len(queries), n_neighbors), np.inf)
+        positions = np.full((len(queries), n_neighbors, 2), -1, np.int64)
+        for row, match in enumerate(found):
+            distances[row, : match.distances.size] = match.distances
+            positions[row, : match.distances.size] = match.positions
+        return (distances, positions) if return_distance else positions
+
+    def radius_neighbors(
+        self, Q: ArrayLike | list[ArrayLike], radius: float, return_distance: bool = True
+    ) -> tuple[np.ndarray, np.ndarray] | np.ndarray:
+        """Find all windows within a distance of each query, however near to each other.
+
+        Parameters
+        ----------
+        Q : array-like of shape (n_queries, n_points), or list of array-like
+            Queries of any lengths, one a row; NaN at the end is padding.
+        radius : float
+            Largest distance of a match.
+        return_distance : bool, default True
+            Whether to return distances too.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_queries,) of ndarray of shape (n_matches,)
+            Ascending; only if asked for.
+        positions : ndarray of shape (n_queries,) of ndarray of shape (n_matches, 2), int64
+            Series (row of `X`) and start in it; of equal distances the first.
+
+        Raises
+        ------
+        ValueError
+            If `radius` is negative, a query is longer than every series, or holds NaN or infinity.
+        """
+        check_is_fitted(self)
+        self._validate_params()  # set_params may have come after fit
+        if isinstance(radius, bool) or not isinstance(radius, Real):
+            raise TypeError(f"radius={radius!r} is not a number.")
+        if not radius >= 0:
+            raise ValueError(f"Expected radius >= 0. Got {radius}")
+        queries = self._validate_queries(Q)
+        found = self._run(self._search(queries, self._series, None, float(radius)))
+        distances, positions = (np.empty(len(queries), object) for _ in range(2))
+        for row, match in enumerate(found):
+            distances[row], positions[row] = match
+        return (distances, positions) if return_distance else positions
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return scikit-learn's tags: NaN is allowed."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _warping(self) -> Warping:
+        """Options of the distance."""
+        if self.metric != "euclidean":
+            return Warping(self.metric, self.cost, self.window)
+        for name, value, plain in (("cost", self.cost, "squared"), ("window", self.window, None)):
+            if value != plain and not (name == "window" and value == 0):
+                raise ValueError(
+                    f"{name}={value!r} does not go with metric='euclidean', which has no warping: "
+                    "use metric='dtw'."
+                )
+        return Warping(window=0)
+
+    def _validate_queries(self, Q: ArrayLike | list[ArrayLike]) -> tuple[np.ndarray, ...]:
+        """Queries of one channel without padding, none longer than all series."""
+        series = check_series(Q, input_name="Q", estimator=self)
+        if series.n_channels != 1:
+            raise ValueError(
+                f"{type(self).__name__} takes queries of one channel; Q has {series.n_channels}."
+            )
+        longest = max(points.size for points in self._series.parts)
+        too_long = np.flatnonzero(series.lengths > longest)
+        if too_long.size:
+            raise ValueError(
+                f"Query {too_long[0]} has {series.lengths[too_long[0]]} points; the longest series "
+                f"has {longest}."
+            )
+        return tuple(
+            np.ascontiguousarray(values[0, :length])
+            for values, length in zip(series.values, series.lengths.tolist(), strict=True)
+        )
+
+    def _search(
+        self,
+        queries: tuple[np.ndarray, ...],
+        series: LongSeries,
+        n_neighbors: int | None = 1,
+        radius: float = np.inf,
+    ) -> SubsequenceNeighbors:
+        """The work of a search, with the options of this estimator."""
+        exclusion = None if self.exclusion is None else int(self.exclusion)
+        return SubsequenceNeighbors(
+            *(queries, series, self._warping(), bool(self.normalize)),
+            *(n_neighbors, radius, exclusion),
+        )
+
+    def _run(self, reduction: SubsequenceNeighbors) -> list[WindowMatches]:
+        return run(reduction, engine=self.engine, n_jobs=self.n_jobs, verbose=self.verbose)
+
+
+def _as_series(points: np.ndarray) -> Series:
+    """One series as the validator's form."""
+    return Series(points.reshape(1, 1, -1), np.array([points.size]))
+
+
+def _private(points: np.ndarray) -> np.ndarray:
+    """A copy of our own that cannot be written to; a memory map is kept by reference."""
+    return _as_series(points).freeze().values[0, 0]
