@@ -12,6 +12,7 @@ from dataclasses import asdict
 import numpy as np
 from reference_join import JoinOracle
 from reference_motifs import MKOracle
+from reference_rotation import RotationOracle
 from reference_sbd import SBDOracle
 from reference_shapelets import ShapeletOracle
 from reference_subsequence_search import SubsequenceOracle
@@ -99,7 +100,9 @@ def unpadded(series, index):
     return series.values[index, :, : series.lengths[index]]
 
 
-class OracleEngine(JoinOracle, MKOracle, SBDOracle, ShapeletOracle, SubsequenceOracle, Engine):
+class OracleEngine(
+    JoinOracle, MKOracle, RotationOracle, SBDOracle, ShapeletOracle, SubsequenceOracle, Engine
+):
     """Plain loops behind the contract of engines."""
 
     name = "oracle"

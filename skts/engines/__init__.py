@@ -50,6 +50,7 @@ from ._join import Join, JoinFound
 from ._mk import MotifPair, NearestPair
 from ._reductions import Reduction, Tile
 from ._registry import engine_names, find_engine, get_engine, show_engines
+from ._rotation import RotationNeighbors
 from ._sbd import Assignment, SBDAssign, SBDCenters, SBDMatrix, ShapeDistances, Shapes
 from ._series import Series
 from ._shapelets import (
@@ -81,6 +82,7 @@ __all__ = [
     "NearestPair",
     "Pool",
     "Reduction",
+    "RotationNeighbors",
     "SBDAssign",
     "SBDCenters",
     "SBDMatrix",

@@ -14,6 +14,7 @@ from ._cache import name_files_by_signature
 from .dtw_tiles import DTWTiles
 from .join_tiles import JoinTiles
 from .mk_tiles import MKTiles
+from .rotation_tiles import RotationTiles
 from .sbd_tiles import SBDTiles
 from .shapelet_tiles import ShapeletTiles
 from .subsequence_search_tiles import SubsequenceTiles
@@ -23,7 +24,9 @@ __all__ = ["NumbaEngine"]
 name_files_by_signature(__name__)
 
 
-class NumbaEngine(DTWTiles, JoinTiles, MKTiles, SBDTiles, ShapeletTiles, SubsequenceTiles, Engine):
+class NumbaEngine(
+    DTWTiles, JoinTiles, MKTiles, RotationTiles, SBDTiles, ShapeletTiles, SubsequenceTiles, Engine
+):
     """Computes on the CPU."""
 
     name = "numba"

@@ -1,0 +1,154 @@
+"""Rotation-invariant neighbours: every shift, on every engine that has them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference
+from numpy.testing import assert_array_equal
+from reference_rotation import rotation_distance
+
+from skts import config_context
+from skts.engines import (
+    DTWMatrix,
+    RotationNeighbors,
+    Series,
+    Tile,
+    Warping,
+    find_engine,
+    get_engine,
+    run,
+)
+from skts.engines import _rotation as rotation_module
+from skts.exceptions import MemoryBudgetError
+
+WARPINGS = [
+    Warping(cost=cost, window=window) for cost in ("squared", "absolute") for window in (None, 0)
+]
+#: The engines that ship and compute it.
+ENGINES = ["numba"]
+
+
+def as_series(values):
+    values = np.asarray(values, dtype=float)
+    values = values[:, None, :] if values.ndim == 2 else values
+    return Series(np.ascontiguousarray(values), np.full(len(values), values.shape[2]))
+
+
+def brute(queries, candidates, k, warping, excluded=None):
+    """Neighbours by the certified distances of all shifts."""
+    options = {"cost": warping.cost, "window": warping.window}
+    matrix = [
+        [rotation_distance(x, y, **options) for y in candidates.values] for x in queries.values
+    ]
+    return reference.nearest(np.array(matrix), k, excluded)
+
+
+def assert_brute(engine, queries, candidates, k, warping, excluded=None):
+    found = run(RotationNeighbors(queries, candidates, k, excluded, warping), engine=engine)
+    distances, indices = brute(queries, candidates, k, warping, excluded)
+    assert_array_equal(found.indices, indices)
+    assert_array_equal(found.distances, distances)
+
+
+DATA = {
+    "noise": lambda rng: rng.normal(size=(7, 9)),
+    "walks": lambda rng: rng.normal(size=(7, 12)).cumsum(axis=1),
+    "channels": lambda rng: rng.normal(size=(5, 3, 7)).cumsum(axis=2),
+    # integers: many shifts, paths and series at equal distance
+    "ties": lambda rng: rng.integers(0, 2, (9, 8)).astype(float),
+    "turned": lambda rng: np.array([np.roll(np.arange(9.0) ** 2, s) for s in (0, 4, 8, 1, 5)]),
+    "periodic": lambda rng: np.tile(rng.normal(size=(6, 3)), 4),
+    "constant": lambda rng: np.repeat([[1.0], [2.0], [1.0]], 6, axis=1),
+    "offset": lambda rng: 1e9 + rng.normal(size=(6, 8)),
+    "tiny": lambda rng: 1e-160 * rng.normal(size=(6, 8)),
+    "points": lambda rng: rng.normal(size=(7, 1)),
+    "pairs": lambda rng: rng.normal(size=(7, 2)),
+    "steps": lambda rng: np.repeat(rng.integers(0, 3, (6, 3)), 4, axis=1).astype(float),
+}
+
+
+@pytest.mark.parametrize("warping", WARPINGS, ids=str)
+@pytest.mark.parametrize("kind", DATA)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_neighbors_of_brute_force(engine, rng, kind, warping):
+    series = as_series(DATA[kind](rng))
+    queries = series.take(slice(0, 3))
+    for k in (1, 2):
+        assert_brute(engine, queries, series, k, warping, np.arange(3))
+    assert_brute(engine, series.take(slice(0, 2)), series.take(slice(2, None)), 1, warping)
+
+
+@pytest.mark.parametrize("warping", WARPINGS, ids=str)
+def test_oracle_engine(rng, warping):
+    series = as_series(DATA["walks"](rng)[:4])
+    work = RotationNeighbors(series, series, 2, np.arange(4), warping)
+    found, expected = run(work, engine="numba"), run(work, engine="oracle")
+    assert_array_equal(found.indices, expected.indices)
+    assert_array_equal(found.distances, expected.distances)
+
+
+def every_shift(engine, x, candidates, warping):
+    """Least certified distances, each shift by DTW of its own."""
+    n = x.shape[-1]
+    turned = np.stack([np.roll(candidates, -shift, axis=-1) for shift in range(n)], axis=1)
+    rows = as_series(x[None])
+    matrix = run(DTWMatrix(rows, as_series(turned.reshape(-1, n)), warping), engine=engine)
+    return matrix.reshape(len(candidates), n).min(axis=1)
+
+
+@pytest.mark.parametrize("n", [3, 16, 37, 100])
+@pytest.mark.parametrize("kind", ["noise", "walks", "bumps", "integers"])
+def test_longer_series_have_the_bits_of_all_shifts(rng, kind, n):
+    X = {
+        "noise": rng.normal(size=(12, n)),
+        "walks": rng.normal(size=(12, n)).cumsum(axis=1),
+        # most shifts of a bump are warped away, and equal but for rounding
+        "bumps": np.array([np.roll(1.1**i * (np.arange(n) < n // 3), 3 * i) for i in range(12)]),
+        "integers": rng.integers(-1, 2, (12, n)).cumsum(axis=1).astype(float),
+    }[kind]
+    for warping in WARPINGS:
+        found = run(
+            RotationNeighbors(as_series(X[:2]), as_series(X[2:]), 10, warping=warping),
+            engine="numba",
+        )
+        for query in range(2):
+            expected = every_shift("numba", X[query], X[2:], warping)
+            order = np.lexsort((np.arange(10), expected))
+            assert_array_equal(found.indices[query], order)
+            assert_array_equal(found.distances[query], expected[order])
+
+
+@pytest.mark.parametrize("warping", WARPINGS[:2], ids=str)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_same_neighbors_however_the_work_is_cut(engine, monkeypatch, rng, warping):
+    X = rng.normal(size=(150, 24)).cumsum(axis=1)
+    series = as_series(X)
+    work = RotationNeighbors(series, series, 3, np.arange(150), warping)
+    expected = run(work, engine=engine)
+    monkeypatch.setattr(rotation_module, "BLOCK", 32)
+    for memory in ("100MB", "1MB"):
+        with config_context(memory=memory):
+            found = run(work, engine=engine, n_jobs=2)
+        assert_array_equal(found.indices, expected.indices)
+        assert_array_equal(found.distances, expected.distances)
+    part = work.part(Tile(10, 20, 64, 96))
+    found = run(part, engine=engine)
+    clear = run(
+        RotationNeighbors(series.take(slice(10, 20)), series.take(slice(64, 96)), 3, None, warping),
+        engine=engine,
+    )
+    assert_array_equal(found.indices, clear.indices)
+
+
+def test_memory_is_planned():
+    series = as_series(np.random.default_rng(0).normal(size=(300, 64)))
+    with config_context(memory="20kB"), pytest.raises(MemoryBudgetError):
+        run(RotationNeighbors(series, series, 1), engine="numba")
+
+
+def test_the_gpu_says_that_it_does_not():
+    series = as_series(np.eye(4))
+    reason = find_engine("cupy").supports(RotationNeighbors(series, series, 1))
+    assert "does not compute RotationNeighbors" in reason
+    assert get_engine("auto", RotationNeighbors(series, series, 1)).name == "numba"

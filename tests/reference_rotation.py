@@ -1,0 +1,34 @@
+"""The oracle of rotation invariance: every shift measured, in plain loops."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import numpy as np
+import reference
+
+from skts.engines._certify import Bound, shortlist
+
+
+def rotation_distance(x, y, **options):
+    """Least distance over all circular shifts of the second series."""
+    x, y = np.atleast_2d(x), np.atleast_2d(y)
+    return min(
+        reference.dtw(x, np.concatenate([y[:, shift:], y[:, :shift]], axis=1), **options)
+        for shift in range(y.shape[1])
+    )
+
+
+class RotationOracle:
+    """Rotation invariance in plain loops behind the contract of engines."""
+
+    def rotation_neighbors(self, reduction, tile, cancel):
+        excluded = None if reduction.excluded is None else reduction.excluded[tile.rows] - tile.col
+        distances = [
+            [
+                rotation_distance(x, y, **asdict(reduction.warping))
+                for y in reduction.candidates.values[tile.cols]
+            ]
+            for x in reduction.queries.values[tile.rows]
+        ]
+        return shortlist(np.array(distances), reduction.n_neighbors, Bound(), excluded)
