@@ -22,7 +22,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ..base import SeriesMixin, check_series
-from ..engines import DTWNeighbors, Series, Warping, get_engine, run
+from ..engines import DTWNeighbors, RotationNeighbors, Series, Warping, get_engine, run
 
 __all__ = ["DTWNearestNeighbor"]
 
@@ -58,6 +58,11 @@ class DTWNearestNeighbor(
     alignment : {"global", "subsequence", "supersequence"}, default "global"
         Whether series are matched in full; or the query to a contiguous part of the training
         series; or the training series to a contiguous part of the query. No window goes with these.
+    rotation_invariant : bool, default False
+        Whether training series may be turned round: the distance is the least over all circular
+        shifts of the training series. For series of one length, with ``metric="dtw"`` without a
+        window, or with ``window=0`` for the Euclidean distance. Always computed in float64, and on
+        the CPU alone.
     weights : {"uniform", "distance"} or callable, default "uniform"
         What a neighbour's vote weighs: 1; the inverse of its distance (series at distance 0 then
         outvote all others); or what the callable returns for an array of distances.
@@ -109,7 +114,10 @@ class DTWNearestNeighbor(
     References
     ----------
     .. [1] Bachmann, Trogant, Freytag. "GPU-beschleunigte Time-Warping-Distanzen", section 2.
-    .. [2] Sakoe, Chiba. "Dynamic programming algorithm optimization for spoken word
+    .. [2] Sart, Mueen, Najjar, Keogh, Niennattrakul. "Accelerating dynamic time warping
+       subsequence search with GPUs and FPGAs". IEEE International Conference on Data Mining, 2010,
+       section VII.A (rotation invariance).
+    .. [3] Sakoe, Chiba. "Dynamic programming algorithm optimization for spoken word
        recognition". IEEE Transactions on Acoustics, Speech and Signal Processing 26, 1978.
 
     Examples
@@ -135,6 +143,7 @@ class DTWNearestNeighbor(
             Interval(RealNotInt, 0, 1, closed="both"),
         ],
         "alignment": [StrOptions({"global", "subsequence", "supersequence"})],
+        "rotation_invariant": ["boolean"],
         "weights": [StrOptions({"uniform", "distance"}), callable],
         "precision": [StrOptions({"auto", "float32", "float64"})],
         "engine": [str],
@@ -150,6 +159,7 @@ class DTWNearestNeighbor(
         cost: Literal["squared", "absolute"] = "squared",
         window: float | None = None,
         alignment: Literal["global", "subsequence", "supersequence"] = "global",
+        rotation_invariant: bool = False,
         weights: str | Callable[[np.ndarray], np.ndarray] = "uniform",
         precision: Literal["auto", "float32", "float64"] = "auto",
         engine: str = "auto",
@@ -161,6 +171,7 @@ class DTWNearestNeighbor(
         self.cost = cost
         self.window = window
         self.alignment = alignment
+        self.rotation_invariant = rotation_invariant
         self.weights = weights
         self.precision = precision
         self.engine = engine
@@ -374,13 +385,15 @@ class DTWNearestNeighbor(
 
     def _search(
         self, queries: Series, candidates: Series, k: int, excluded: np.ndarray | None = None
-    ) -> DTWNeighbors:
+    ) -> DTWNeighbors | RotationNeighbors:
         """The work of a search, with the options of this estimator."""
         metric = "dtw" if self._precomputed else self.metric
         warping = Warping(metric, self.cost, self.window, self.alignment)
+        if self.rotation_invariant and not self._precomputed:
+            return RotationNeighbors(queries, candidates, k, excluded, warping)
         return DTWNeighbors(queries, candidates, k, excluded, self.precision, warping)
 
-    def _run(self, reduction: DTWNeighbors) -> Any:
+    def _run(self, reduction: DTWNeighbors | RotationNeighbors) -> Any:
         self._validate_params()  # set_params may have come after fit
         return run(reduction, engine=self.engine, n_jobs=self.n_jobs, verbose=self.verbose)
 

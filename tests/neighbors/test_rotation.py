@@ -1,0 +1,127 @@
+"""DTWNearestNeighbor(rotation_invariant=True): answers of the oracle, options, errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference
+from numpy.testing import assert_array_equal
+from reference_rotation import rotation_distance
+from sklearn.model_selection import cross_val_score
+from sklearn.utils.estimator_checks import check_estimator
+
+from skts import DTWNearestNeighbor
+from skts.datasets import make_cylinder_bell_funnel
+from skts.exceptions import EngineNotAvailableError, UnsupportedReductionError
+
+
+@pytest.fixture
+def data(rng):
+    X = np.round(rng.normal(size=(9, 8)), 1)
+    X[5] = np.roll(X[2], 3)  # a tie
+    return X, np.array(list("abcabcabc")), np.vstack([rng.normal(size=(2, 8)), np.roll(X[2], 5)])
+
+
+@pytest.mark.parametrize("engine", ["numba", "oracle"])
+@pytest.mark.parametrize("options", [{}, {"window": 0}, {"cost": "absolute"}, {"window": 0.0}])
+def test_answers(data, engine, options):
+    X, y, Q = data
+    model = DTWNearestNeighbor(3, rotation_invariant=True, engine=engine, **options).fit(X, y)
+    matrix = np.array([[rotation_distance(q, x, **options) for x in X] for q in Q])
+    expected = reference.nearest(matrix, 3)
+    distances, indices = model.kneighbors(Q)
+    assert_array_equal(distances, expected[0])
+    assert_array_equal(indices, expected[1])
+    assert distances[2, 0] == 0
+    assert indices[2, 0] == 2
+    assert_array_equal(
+        model.transform(Q), np.column_stack([matrix[:, y == c].min(axis=1) for c in "abc"])
+    )
+    if engine == "oracle":
+        return
+    graph = model.kneighbors_graph(Q, mode="distance").toarray()
+    assert_array_equal(np.sort(graph, axis=1)[:, -3:], np.sort(distances, axis=1))
+    own = np.array([[rotation_distance(q, x, **options) for x in X] for q in X])
+    expected = reference.nearest(own, 2, np.arange(9))
+    assert_array_equal(model.kneighbors(n_neighbors=2)[1], expected[1])
+    # one neighbour votes
+    model.set_params(n_neighbors=1)
+    assert_array_equal(model.predict(Q), y[matrix.argmin(axis=1)])
+    assert_array_equal(
+        model.predict_proba(Q).argmax(axis=1),
+        np.unique(y, return_inverse=True)[1][matrix.argmin(axis=1)],
+    )
+
+
+def test_channels_turn_together(rng):
+    X = rng.normal(size=(5, 2, 6))
+    Q = np.roll(X, 4, axis=2)[::-1]
+    model = DTWNearestNeighbor(rotation_invariant=True).fit(X, range(5))
+    distances, indices = model.kneighbors(Q)
+    assert_array_equal(indices[:, 0], [4, 3, 2, 1, 0])
+    assert_array_equal(distances, 0)
+
+
+@pytest.mark.parametrize("window", [None, 0])
+def test_turned_classes(window):
+    X, y = make_cylinder_bell_funnel(40, 60, random_state=0)
+    rng = np.random.default_rng(0)
+    turned = np.array(
+        [np.roll(x, shift) for x, shift in zip(X, rng.integers(0, 60, 40), strict=True)]
+    )
+    fixed, free = (
+        cross_val_score(
+            DTWNearestNeighbor(window=window, rotation_invariant=way), turned, y, cv=4
+        ).mean()
+        for way in (False, True)
+    )
+    assert free > fixed
+    assert free >= 0.95
+
+
+def test_scikit_learns_checks():
+    results = check_estimator(
+        DTWNearestNeighbor(rotation_invariant=True, engine="numba"), on_fail=None, on_skip=None
+    )
+    failed = [(r["check_name"], r["exception"]) for r in results if r["status"] == "failed"]
+    assert not failed
+    assert len(results) > 40
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"window": 3}, "does not go with window=3"),
+        ({"window": 0.1}, "does not go with window=0.1"),
+        ({"metric": "dog_keeper"}, "does not go with metric='dog_keeper'"),
+        ({"alignment": "subsequence"}, "does not go with alignment='subsequence'"),
+        ({"rotation_invariant": "yes"}, "rotation_invariant"),
+    ],
+)
+def test_options_that_do_not_go(data, options, message):
+    X, y, _ = data
+    with pytest.raises(ValueError, match=message):
+        DTWNearestNeighbor(**{"rotation_invariant": True} | options).fit(X, y)
+
+
+def test_one_length_is_needed(data):
+    X, y, _ = data
+    model = DTWNearestNeighbor(rotation_invariant=True)
+    with pytest.raises(ValueError, match="series 1 has 7 time points where others have 8"):
+        model.fit([X[0], X[1][:7]], y[:2])
+    model.fit(X, y)
+    with pytest.raises(ValueError, match="the queries have 5 time points, the training series 8"):
+        model.predict([X[0][:5]])
+
+
+def test_precomputed_distances_know_of_no_turns(data):
+    X, y, _ = data
+    D = np.abs(X[:, :1] - X[:, :1].T)
+    model = DTWNearestNeighbor(2, metric="precomputed", rotation_invariant=True).fit(D, y)
+    assert_array_equal(model.kneighbors()[1], reference.nearest(D, 2, np.arange(9))[1])
+
+
+def test_gpu_engine_is_refused(data):
+    X, y, _ = data
+    with pytest.raises((EngineNotAvailableError, UnsupportedReductionError), match="cupy"):
+        DTWNearestNeighbor(rotation_invariant=True, engine="cupy").fit(X, y)
