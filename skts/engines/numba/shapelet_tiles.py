@@ -35,7 +35,9 @@ class Block(NamedTuple):
     """Distances of the candidates of some series to all, for one length and channel."""
 
     squares: np.ndarray
+    weights: np.ndarray
     errors: np.ndarray
+    floor: float
     exact: np.ndarray
     flat: np.ndarray
 
@@ -181,7 +183,7 @@ def _nothing() -> tuple[Block, int]:
 
 def _sized(block: Block) -> tuple[Block, int]:
     """A block and its bytes."""
-    return block, sum(array.nbytes for array in block)
+    return block, sum(np.asarray(part).nbytes for part in block)
 
 
 def _tile_bytes(reduction: ShapeletSearch, rows: int) -> int:
@@ -203,7 +205,7 @@ def _kept(reduction: ShapeletSearch, budget: int) -> tuple[frozenset[int], int]:
     spare = min(budget // 2, budget - 2 * _tile_bytes(root, 1))
     kept, total = [], 0
     for length in reduction.lengths:
-        size = reduction.series.n_channels * n * (width - length + 1) * (8 * n + 17)
+        size = reduction.series.n_channels * n * ((width - length + 1) * (8 * n + 9) + 8 * n)
         if total + size > spare:
             break
         kept.append(length)
@@ -257,8 +259,7 @@ def _judge(criterion: Criterion) -> tuple:
     return (
         *(criterion.labels, np.diff(tables, axis=1), sides, weights, counts),
         int(whole + tables[np.arange(len(weights)), counts].sum()),
-        *(leaf, float(criterion.min_weight_leaf)),
-        *(float(weights.max() / max(total, 1e-300)), total),
+        *(leaf, float(criterion.min_weight_leaf), total),
     )
 
 
@@ -310,8 +311,15 @@ def _blocks(
     for length in short:
         squares = np.zeros((stop - first, width - length + 1, n))
         shapelets.raw(values, counts, first, length, squares, cancel)
-        errors = np.full(squares.shape[:2], 1e-14 * squares.max(initial=0.0))
-        yield length, Block(squares, errors, np.zeros(errors.shape, bool), np.zeros(n, bool))
+        nothing, floor = np.zeros(squares.shape[:2]), float(1e-14 * squares.max(initial=0.0))
+        yield (
+            length,
+            Block(
+                squares,
+                *(nothing, np.zeros((stop - first, n)), floor + 1e-13),
+                *(nothing.astype(bool), np.zeros(n, bool)),
+            ),
+        )
     run = np.array(lengths[len(short) :], np.int64)
     if not run.size:
         return
@@ -324,8 +332,9 @@ def _blocks(
     for k, length in enumerate(run.tolist()):
         block = squares[ends[k] - sizes[k] : ends[k]].reshape(stop - first, -1, n)
         weight, constant = (prepared[part][k][:, : width - length + 1] for part in (3, 7))
-        errors = _errors(weight, prepared[8][k], length, slice(first, stop))
-        yield length, Block(block, errors, constant[first:stop].copy(), constant.any(axis=1))
+        errors = _errors(prepared[8][k], length, width - length + 1, slice(first, stop))
+        own = weight[first:stop].copy(), *errors, constant[first:stop].copy()
+        yield length, Block(block, *own, constant.any(axis=1))
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:
@@ -335,14 +344,17 @@ def _frozen(array: np.ndarray) -> np.ndarray:
     return view
 
 
-def _errors(weight: np.ndarray, largest: np.ndarray, length: int, own: slice) -> np.ndarray:
-    """What squared distances of the candidates of some series are wrong by at most."""
+def _errors(
+    largest: np.ndarray, length: int, n_windows: int, own: slice
+) -> tuple[np.ndarray, float]:
+    """What squared distances are wrong by at most.
+
+    For each pair of series, by the weight of the candidate; and what is to be added.
+    """
     norm, step, heavy, size, middle = largest.T
-    steps = weight.shape[1] + 4
-    error = HALF * steps * (3 * np.outer(norm[own], norm) + 6 * np.outer(step[own], step))
+    error = HALF * (n_windows + 4) * (3 * np.outer(norm[own], norm) + 6 * np.outer(step[own], step))
     error += 2 * HALF * (length + 8) * length * np.outer(size[own], size)
     coarse = 2 * HALF * np.sqrt(length) * (size + middle)
     error += np.outer(coarse[own], norm) + np.outer(norm[own], coarse)
-    worst = (2 * error * heavy).max(axis=1) + 8 * coarse[own]
-    errors = worst[:, np.newaxis] * weight[own]
-    return errors + 16 * length * HALF + 8 * (coarse * heavy).max()
+    errors = 2 * error * heavy + 8 * coarse[own, np.newaxis]
+    return errors, float(16 * length * HALF + 8 * (coarse * heavy).max()) + 1e-13

@@ -19,6 +19,8 @@ __all__ = ["joins", "match", "pack", "prepare", "raw", "scan"]
 
 CONSTANT = 2.0**-40
 _LOWEST = -1e300
+#: Classes of an open run whose subsets are all tried.
+MANY = 6
 #: Series whose best columns are kept before they are written.
 TOGETHER = 8
 #: Just below the square of the distance that a constant window has from any other.
@@ -373,85 +375,150 @@ def _order(line, order, ordered, heads):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _promise(line, sure, error, judge, needed, scratch):
+def _sides(left, judge):
+    """Entropy of both sides of a cut times their weight, without the terms of single classes."""
+    _, _, sides, weights, counts, _, _, least, _ = judge
+    size, on_left, on_right = 0, 0.0, 0.0
+    for c in range(counts.size):
+        size += left[c]
+        on_left += left[c] * weights[c]
+        on_right += (counts[c] - left[c]) * weights[c]
+    if sides.size > 0:
+        return sides[size], True
+    both = np.int64(np.rint(2.0**40 * on_left * np.log(max(on_left, 1e-300))))
+    both += np.int64(np.rint(2.0**40 * on_right * np.log(max(on_right, 1e-300))))
+    return both, min(on_left, on_right) >= least * (1 - 1e-12)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _open_gain(left, run, judge, best, n_best, places, each):
+    """What a cut among distances of unknown order may gain: the best of all subsets on the left.
+
+    `left` holds the numbers of classes up to the end of the run, `run` those within. The gain is
+    convex in the numbers on the left, so each class lies on one side as a whole at its largest.
+    """
+    changes, counts = judge[1], judge[4]
+    n_open, subset = 0, np.empty(MANY, np.int64)
+    for c in range(run.size):
+        if run[c] > 0:
+            if n_open < MANY:
+                subset[n_open] = c
+            n_open += 1
+    # cuts before and behind the run count by themselves, unless they leave a side too small
+    limited = judge[6] > 1 or judge[7] > 0
+    if n_open < 2 and not limited:
+        return best, n_best, True
+    if n_open > MANY:
+        return best, n_best, False
+    tried = left.copy()
+    n_ways = 1 << n_open
+    for chosen in range(0 if limited else 1, n_ways if limited else n_ways - 1):
+        total, size = each, 0
+        for k in range(n_open):
+            c = subset[k]
+            tried[c] = left[c] - (run[c] if chosen >> k & 1 else 0)
+            # these go to the right
+            for m in range(tried[c], left[c]):
+                total -= changes[c, m] - changes[c, counts[c] - m - 1]
+        for c in range(counts.size):
+            size += tried[c]
+        if size == 0 or size == judge[0].size:
+            continue
+        gain = judge[5] - _sides(tried, judge)[0] + total
+        if gain > best:
+            best, n_best = gain, 0
+        if gain == best and n_best < places.size:
+            places[n_best] = size - 1
+            n_best += 1
+    return best, n_best, True
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _promise(line, sure, error, errors, judge, needed, scratch):
     """What (gain, gap) of an order line do not exceed, and the gap that is reached for certain.
 
-    Distances of which `sure` is true are exact, others off by `error` at most. Returns gain -1
-    without a cut; a gap of -inf where nothing is certain.
+    Distances of which `sure` is true are exact, others off by their own of `errors`, and by
+    `error` at most. Returns gain -1 without a cut; a gap of -inf where nothing is certain.
     """
-    labels, changes, sides, weights, counts, whole, leaf, least, share_of_one, total_weight = judge
-    order, ordered, heads, left, places = scratch
-    n, n_classes = labels.size, weights.size
+    labels, changes, sides, _, counts, whole, leaf, _, total_weight = judge
+    order, ordered, heads, left, run, places, low = scratch
+    n = labels.size
     _order(line, order, ordered, heads)
-    left[:] = 0
-    equal = sides.size > 0
-    best, n_best = np.int64(-1), 0
-    each = np.int64(0)
-    run, longest, loose = 1, 1, False
+    near = False
     for k in range(n - 1):
+        near = near or ordered[k + 1] - ordered[k] <= 2 * error
+    if near:
+        # the least that a distance from here on may be
+        low[n] = np.inf
+        for k in range(n - 1, -1, -1):
+            own = 0.0 if sure[order[k]] else errors[order[k]]
+            low[k] = min(low[k + 1], ordered[k] - own)
+    left[:] = 0
+    run[:] = 0
+    equal = sides.size > 0
+    best, n_best, each, begin = np.int64(-1), 0, np.int64(0), 0
+    certain, bounded, high, spread = True, True, -np.inf, 0.0
+    all_sure = True
+    for k in range(n):
         label = labels[order[k]]
         each += changes[label, left[label]] - changes[label, counts[label] - left[label] - 1]
         left[label] += 1
-        here, there = ordered[k], ordered[k + 1]
-        if there - here <= 2 * error or here == there:
-            certain = sure[order[k]] and sure[order[k + 1]]
-            if here == there and certain:
-                run += 1
-                longest = max(longest, run) if loose else longest
+        if near:
+            run[label] += 1
+            own = 0.0 if sure[order[k]] else errors[order[k]]
+            all_sure = all_sure and sure[order[k]]
+            high = max(high, ordered[k] + own)
+            if not high < low[k + 1]:
                 continue
-            if not certain:
-                run, loose = run + 1, True
-                longest = max(longest, run)
-            else:
-                run, loose = 1, False
-        else:
-            run, loose = 1, False
-        if k + 1 < leaf or n - 1 - k < leaf:
+            if k > begin and not all_sure:
+                before = best, n_best
+                best, n_best, small = _open_gain(left, run, judge, best, n_best, places, each)
+                bounded = bounded and small
+                certain = certain and small and before == (best, n_best)
+                spread = max(spread, np.sqrt(ordered[k]) - np.sqrt(ordered[begin]))
+            run[:] = 0
+            begin, all_sure = k + 1, True
+        if k + 1 < leaf or n - 1 - k < max(leaf, 1):
             continue
         if equal:
             both = sides[k + 1]
         else:
-            on_left, on_right = 0.0, 0.0
-            for c in range(n_classes):
-                on_left += left[c] * weights[c]
-                on_right += (counts[c] - left[c]) * weights[c]
-            if min(on_left, on_right) < least * (1 - 1e-12):
+            both, enough = _sides(left, judge)
+            if not enough:
                 continue
-            both = np.int64(np.rint(2.0**40 * on_left * np.log(max(on_left, 1e-300))))
-            both += np.int64(np.rint(2.0**40 * on_right * np.log(max(on_right, 1e-300))))
         gain = whole - both + each
         if gain > best:
             best, n_best = gain, 0
-        if gain == best:
+        if gain == best and n_best < places.size:
             places[n_best] = k
             n_best += 1
-    if longest > 1:
-        # the order within a run is open, and so is where it can be cut
-        share = min(0.5, longest * share_of_one)
-        doubt = -share * np.log(share) - (1 - share) * np.log(1 - share)
-        return max(best, 0) + np.int64(doubt * 2.0**40 * total_weight) + 2**12, np.inf, -np.inf
+    if not bounded:
+        # all that the classes can be told apart
+        return np.int64(2.0**40 * total_weight * np.log(counts.size)) + 2**12, np.inf, -np.inf
     if best < needed:
         return best, -np.inf, -np.inf
     if not equal:
         # logarithms of the host are compared with other ones
         return best + 2**12, np.inf, -np.inf
-    high, total, slack = -np.inf, 0.0, 0.0
+    top, total, slack = -np.inf, 0.0, 0.0
     for k in range(n):
         total += np.sqrt(ordered[k])
-        slack = max(slack, np.sqrt(ordered[k] + error) - np.sqrt(max(0.0, ordered[k] - error)))
-    k, before = 0, 0.0
+        own = 0.0 if sure[order[k]] else errors[order[k]]
+        slack = max(slack, np.sqrt(ordered[k] + own) - np.sqrt(max(0.0, ordered[k] - own)))
+    # places of several runs may come in any order
+    for k in range(n):
+        low[k] = np.sqrt(ordered[k]) + (low[k - 1] if k > 0 else 0.0)
     for way in range(n_best):
-        while k <= places[way]:
-            before += np.sqrt(ordered[k])
-            k += 1
-        high = max(high, (total - before) / (n - k) - before / k)
-    return best, high + 2 * slack + 1e-12, high - 2 * slack - 1e-12
+        k = places[way]
+        top = max(top, (total - low[k]) / (n - 1 - k) - low[k] / (k + 1))
+    slack += spread
+    return best, top + 2 * slack + 1e-12, top - 2 * slack - 1e-12 if certain else -np.inf
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def scan(
-    squares, errors, exact, flat, rows, counts, members, owns, judge, before, ways, best,
-    gains, gaps, where, offset, cancel,
+    squares, weights, errors, floor, exact, flat, rows, counts, members, owns, judge, before,
+    ways, best, gains, gaps, where, offset, cancel,
 ):  # fmt: skip
     """Judge the candidates of a block; write those that could be the best.
 
@@ -459,8 +526,12 @@ def scan(
     ----------
     squares : ndarray of shape (n_block, n_windows, n_series)
         Squared distances.
-    errors : ndarray of shape (n_block, n_windows)
-        What they are wrong by at most.
+    weights : ndarray of shape (n_block, n_windows)
+        Weights of the candidates.
+    errors : ndarray of shape (n_block, n_series)
+        What squared distances are wrong by at most, by the weight of the candidate.
+    floor : float
+        To be added to that.
     exact : ndarray of shape (n_block, n_windows), bool
         Candidates whose distances are exact.
     flat : ndarray of shape (n_series,), bool
@@ -475,7 +546,7 @@ def scan(
         Labels of the members; what entropies change by as the number of a class grows by one, for
         each class and number; entropies of both sides of all cuts, empty where weights differ;
         weights; numbers of each class; entropy of the node; least series and weight of a leaf;
-        largest weight of one as a share of all, and the weight of all.
+        the weight of all.
     before : ndarray of shape (n_members,)
         Squared distances of the literals before.
     ways : ndarray of int
@@ -499,21 +570,27 @@ def scan(
     gain_best, gap_best = best
     count = 0
     n = members.size
-    line, plain = np.empty(n), np.empty(n)
+    line, plain, off, worst = np.empty(n), np.empty(n), np.empty(n), np.empty(rows.size)
+    for a in range(rows.size):
+        worst[a] = 0.0
+        for k in range(n):
+            worst[a] = max(worst[a], errors[rows[a], members[k]])
     sure, plainly = np.empty(n, np.bool_), np.empty(n, np.bool_)
     scratch = (
         np.empty(n, np.int64), np.empty(n), np.empty(n + 2, np.int64),
-        np.empty(judge[3].size, np.int64), np.empty(n, np.int64),
+        np.empty(judge[3].size, np.int64), np.empty(judge[3].size, np.int64),
+        np.empty(4 * n + 64, np.int64), np.empty(n + 1),
     )  # fmt: skip
     for a in range(offset[0], rows.size):
         row = rows[a]
         for i in range(offset[1] if a == offset[0] else 0, counts[a]):
             if cancel[0] or count + ways.size > gains.size:
                 return a, i, count, (gain_best, gap_best)
-            error, certain = errors[row, i] + 1e-13, exact[row, i]
+            error, certain = worst[a] * weights[row, i] + floor, exact[row, i]
             for k in range(n):
                 plain[k] = squares[row, i, members[k]]
-                one = plain[k] == 1.0 and error < 1e-9 and flat[members[k]]
+                off[k] = errors[row, members[k]] * weights[row, i] + floor
+                one = plain[k] == 1.0 and off[k] < 1e-9 and flat[members[k]]
                 plainly[k] = certain or one
             plainly[owns[a]] = True
             for way in range(ways.size):
@@ -527,11 +604,11 @@ def scan(
                         # how far this distance is beyond the one before, in the way that counts
                         ahead = sign * (plain[k] - before[k])
                         line[k] = plain[k] if ahead > 0 else before[k]
-                        sure[k] = ahead < -error or plainly[k]
-                        changed = changed or ahead > (-error if not plainly[k] else 0.0)
+                        sure[k] = ahead < -off[k] or plainly[k]
+                        changed = changed or ahead > (-off[k] if not plainly[k] else 0.0)
                 if not changed:
                     continue
-                gain, gap, reached = _promise(line, sure, error, judge, gain_best, scratch)
+                gain, gap, reached = _promise(line, sure, error, off, judge, gain_best, scratch)
                 if gain < 0 or gain < gain_best or (gain == gain_best and gap < gap_best):
                     continue
                 gains[count], gaps[count] = gain, gap
