@@ -192,8 +192,9 @@ def test_envelopes(rng, before, after):
     from skts.engines.numba import subsequence_search
 
     points = rng.integers(0, 5, 40).astype(float)
-    low, high = np.empty(40), np.empty(40)
-    subsequence_search.envelope(points, np.int64(before), np.int64(after), low, high)
-    for i in range(40):
-        part = points[max(0, i - before) : i + after + 1]
-        assert low[i] == part.min() and high[i] == part.max()
+    first, count, width = 4, 33, before + after + 1
+    low, high = np.empty((2, count + width)), np.empty((2, count + width))
+    row = subsequence_search.local_envelope(points, first, count, before, width, low, high)
+    for i in range(count):
+        part = points[first : first + count][max(0, i - before) : i + after + 1]
+        assert low[row, i] == part.min() and high[row, i] == part.max()

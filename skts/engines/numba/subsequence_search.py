@@ -13,7 +13,7 @@ from numba import njit
 
 from .._windows import CONSTANT
 
-__all__ = ["LANES", "envelope", "normalize_window", "running_statistics", "search"]
+__all__ = ["LANES", "local_envelope", "normalize_window", "running_statistics", "search"]
 
 LANES = 32
 #: Columns of a strip of the warping matrix, after which lanes may give up; points between
@@ -110,31 +110,6 @@ def running_statistics(points, length, n_windows, mean, inverse):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def envelope(points, before, after, low, high):
-    """Least and largest of points[i - before : i + after + 1], by two queues of candidates."""
-    n = points.size
-    lows, highs = np.empty(n, np.int64), np.empty(n, np.int64)
-    first_low, last_low, first_high, last_high = 0, 0, 0, 0
-    for i in range(-after, n):
-        new = i + after
-        if new < n:
-            while last_low > first_low and points[lows[last_low - 1]] >= points[new]:
-                last_low -= 1
-            lows[last_low] = new
-            last_low += 1
-            while last_high > first_high and points[highs[last_high - 1]] <= points[new]:
-                last_high -= 1
-            highs[last_high] = new
-            last_high += 1
-        if i >= 0:
-            while lows[first_low] < i - before:
-                first_low += 1
-            while highs[first_high] < i - before:
-                first_high += 1
-            low[i], high[i] = points[lows[first_low]], points[highs[first_high]]
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
 def bound_by_query(points, p, mean, inverse, low, high, order, limit, out, squared, largest):
     """Bound LANES windows from p on by the envelope of the query, points in a given order."""
     total, center, scale = np.empty(LANES), np.empty(LANES), np.empty(LANES)
@@ -159,17 +134,49 @@ def bound_by_query(points, p, mean, inverse, low, high, order, limit, out, squar
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def bound_by_windows(query, p, step, mean, inverse, low, high, order, limit, out, squared, largest):
-    """Bound LANES windows from p on by their own envelopes (step 1) or ranges (step 0)."""
+def local_envelope(points, p, count, before, width, low, high):
+    """Least and largest of `width` points from `before` before each of `count` points on.
+
+    Of the points from p on these alone count. Runs of 1, 2, 4, ... points: every step but the last
+    doubles what a value stands for, from one row of `low` and `high` to the other. Returns the row.
+    """
+    size = count + width - 1
+    for i in range(size):
+        low[0, i], high[0, i] = np.inf, -np.inf
+    for i in range(count):
+        low[0, before + i] = high[0, before + i] = points[p + i]
+    row, run = 0, 1
+    while run < width:
+        step = min(run, width - run)
+        size -= step
+        a, b, c, d = low[row], high[row], low[1 - row], high[1 - row]
+        for i in range(size):
+            c[i] = a[i] if a[i] < a[i + step] else a[i + step]
+            d[i] = b[i] if b[i] > b[i + step] else b[i + step]
+        row, run = 1 - row, run + step
+    return row
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def bound_by_windows(
+    query, points, p, radius, mean, inverse, low, high, order, limit, out, squared, largest
+):
+    """Bound LANES windows from p on by their own envelopes, or ranges where the band is wide."""
+    length = query.size
+    # an envelope has a value for each point, ranges one for each window
+    narrow = 2 * radius + 1 < length
+    before, width = (radius, 2 * radius + 1) if narrow else (0, length)
+    row = local_envelope(points, p, LANES + length - 1, before, width, low, high)
+    least, most = low[row], high[row]
     total, center, scale = np.empty(LANES), np.empty(LANES), np.empty(LANES)
     for lane in range(LANES):
         total[lane], center[lane], scale[lane] = 0.0, mean[p + lane], inverse[p + lane]
-    for start in range(0, order.size, _WIDTH):
-        for k in range(start, min(start + _WIDTH, order.size)):
-            j, point = p + step * order[k], query[order[k]]
+    for start in range(0, length, _WIDTH):
+        for k in range(start, min(start + _WIDTH, length)):
+            j, point = order[k] if narrow else 0, query[order[k]]
             for lane in range(LANES):
-                above = point - (high[j + lane] - center[lane]) * scale[lane]
-                below = (low[j + lane] - center[lane]) * scale[lane] - point
+                above = point - (most[j + lane] - center[lane]) * scale[lane]
+                below = (least[j + lane] - center[lane]) * scale[lane] - point
                 d = max(max(above, below), 0.0)
                 cost = d * d if squared else d
                 total[lane] = max(total[lane], cost) if largest else total[lane] + cost
@@ -347,28 +354,74 @@ def cost_limit(distance, slack, squared):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def first_limit(
+    points, whole, mean, inverse, query, low, high, order, radius, normalize, need, exclusion,
+    windows, rest, cancel, squared, largest,
+):  # fmt: skip
+    """Distance within which so many windows far from each other lie, of some that look good."""
+    n_windows = whole.size
+    n_groups = -(-n_windows // LANES)
+    bounds, out = np.empty(LANES), np.empty(LANES)
+    best, place = np.full(n_groups, np.inf), np.zeros(n_groups, np.int64)
+    for group in range(n_groups):
+        p = group * LANES
+        bound_by_query(points, p, mean, inverse, low, high, order, np.inf, bounds, squared, largest)
+        for lane in range(min(LANES, n_windows - p)):
+            if whole[p + lane] and bounds[lane] < best[group]:
+                best[group], place[group] = bounds[lane], p + lane
+    count = -(-2 * need // LANES) * LANES
+    members, distances = np.empty(count, np.int64), np.empty(count)
+    found = 0
+    while found < count:
+        filled = 0
+        while filled < LANES:
+            group = np.argmin(best)
+            if not best[group] < np.inf:
+                break
+            best[group] = np.inf
+            members[found + filled] = place[group]
+            filled += 1
+        if filled == 0 or cancel[0]:
+            break
+        gather(
+            points, members[found:], filled, query.size, normalize, low, high, windows, rest,
+            squared, largest,
+        )  # fmt: skip
+        warp(query, windows, radius, np.inf, rest, out, cancel, squared, largest)
+        for lane in range(filled):
+            distances[found + lane] = np.sqrt(out[lane]) if squared else out[lane]
+        found += filled
+    return far_apart(members, distances, found, need, exclusion)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def search(
-    points, whole, mean, inverse, reach_low, reach_high, step, query, low, high, order, query_order,
+    points, whole, mean, inverse, query, low, high, order, query_order,
     radius, normalize, need, exclusion, distance, positions, distances, cancel, squared, largest,
 ):  # fmt: skip
     """Find the windows of a piece that may match; returns how many, in no order.
 
-    `whole` says which windows are finite; `mean` and `inverse` are their running statistics,
-    `reach_low` and `reach_high` their envelopes (`step` 1) or ranges (0), none where empty.
-    `low` and `high` are the envelope of the query, `order` its points and `query_order` those of
-    the query itself, the most telling ones first. A match is within `distance`, and within that
-    of `need` windows more than `exclusion` apart.
+    `whole` says which windows are finite; `mean` and `inverse` are their running statistics, for a
+    group of lanes more. `low` and `high` are the envelope of the query, `order` its points and
+    `query_order` those of the query itself, the most telling ones first. A match is within
+    `distance`, and within that of `need` windows more than `exclusion` apart.
     """
     length, n_windows = query.size, whole.size
     slack = 0.0
     if normalize:
         slack = 2 * TOLERANCE * (np.sqrt(length) if squared else length)
-    bounds = np.empty(LANES)
+    bounds, out = np.empty(LANES), np.empty(LANES)
     members, promise = np.empty(2 * LANES, np.int64), np.empty(2 * LANES)
     windows = np.empty((length, LANES))
     rest = np.empty((-(-length // _WIDTH) + 1, LANES))
-    out = np.empty(LANES)
+    reach_low = np.empty((2, LANES + 2 * length))
+    reach_high = np.empty((2, LANES + 2 * length))
     filled, count = 0, 0
+    if need > 0 and distance == np.inf:
+        distance = first_limit(
+            points, whole, mean, inverse, query, low, high, order, radius, normalize, need,
+            exclusion, windows, rest, cancel, squared, largest,
+        )  # fmt: skip
     limit = cost_limit(distance, slack, squared)
     for p in range(0, n_windows + LANES, LANES):
         if cancel[0]:
@@ -385,10 +438,10 @@ def search(
             some = False
             for lane in range(lanes):
                 some = some or (whole[p + lane] and not bounds[lane] > limit)
-        if some and reach_low.size > 0:
+        if some and radius > 0 and length > 2 and limit < np.inf:
             bound_by_windows(
-                query, p, step, mean, inverse, reach_low, reach_high, query_order, limit, bounds,
-                squared, largest,
+                query, points, p, radius, mean, inverse, reach_low, reach_high, query_order, limit,
+                bounds, squared, largest,
             )  # fmt: skip
         if some:
             for lane in range(lanes):

@@ -25,19 +25,12 @@ class Piece(NamedTuple):
         Which windows are finite.
     mean, inverse : ndarray of shape (n_windows + lanes,), float64
         From `subsequence_search.running_statistics`.
-    low, high : ndarray, float64
-        Envelope of the points, or ranges of the windows; empty where neither helps.
-    step : int
-        1 for an envelope, 0 for ranges.
     """
 
     points: np.ndarray
     whole: np.ndarray
     mean: np.ndarray
     inverse: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    step: int
 
 
 class SubsequenceTiles:
@@ -48,7 +41,7 @@ class SubsequenceTiles:
     ) -> tuple[int, int]:
         """Bytes held for a tile: its points several times, lanes, and matches of every window."""
         length = reduction.longest
-        return 0, 90 * (cols + length) + 16 * rows * cols + 8 * 32 * (3 * length + 64)
+        return 0, 56 * (cols + length) + 16 * rows * cols + 8 * 32 * (4 * length + 64)
 
     def subsequence_neighbors(
         self, reduction: SubsequenceNeighbors, tile: Tile, cancel: np.ndarray
@@ -77,11 +70,14 @@ class SubsequenceTiles:
         warping, normalize = reduction.warping, bool(reduction.normalize)
         given = np.array(reduction.queries[row], np.float64)
         length = given.size
-        radius = min(int(warping.radius(length, length)), length)
+        radius = min(int(warping.radius(length, length)), length - 1)
         query = np.empty(length)
         lanes.normalize_window(given, 0, length, normalize, query)
-        low, high = np.empty(length), np.empty(length)
-        lanes.envelope(query, radius, radius, low, high)
+        reach = np.empty((2, 2, length + 2 * radius))
+        half = lanes.local_envelope(
+            query, np.int64(0), np.int64(length), radius, 2 * radius + 1, reach[0], reach[1]
+        )
+        low, high = reach[0, half, :length].copy(), reach[1, half, :length].copy()
         # the first points meet, and so do the last
         for end in (0, length - 1):
             low[end] = high[end] = query[end]
@@ -112,17 +108,10 @@ def _prepare(
     length: int,
     n_windows: int,
 ) -> Piece:
-    """Statistics of the windows of a piece, and their envelopes or ranges."""
+    """Statistics of the windows of a piece, and which of them are finite."""
     n_lanes = n_windows + lanes.LANES
     whole = whole_windows(finite, length)[:n_windows]
     mean, inverse = np.zeros(n_lanes), np.ones(n_lanes)
     if reduction.normalize:
         lanes.running_statistics(points, length, n_windows, mean, inverse)
-    radius = int(reduction.warping.radius(length, length))
-    low, high, step = np.empty(0), np.empty(0), np.int64(0)
-    if 0 < radius and length > 2:
-        step = np.int64(2 * radius + 1 < length)
-        before, after = (radius, radius) if step else (0, length - 1)
-        low, high = np.empty_like(points), np.empty_like(points)
-        lanes.envelope(points, before, after, low, high)
-    return Piece(points, whole, mean, inverse, low, high, step)
+    return Piece(points, whole, mean, inverse)
