@@ -26,7 +26,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .window_search import _cost, _distance
+from .window_search import _distance
 
 __all__ = ["search", "search_bytes", "search_straight"]
 
@@ -54,36 +54,47 @@ def _period(yy):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _fill(x, yy, shift, low, high, squared, row, steps, cancel):
+def _fill(x, yy, shift, low, high, squared, room, cancel):
     """Accumulated cost of the best path of a shift that keeps to columns low[i] to high[i].
 
     steps[i, j - shift] tells where the best path to a cell comes from: 0 is the diagonal, 1 the row
     above, 2 the column before.
     """
     # row[j + 1] is D(i, j)
-    n = x.shape[1]
+    row, costs, steps = room
+    n, several = x.shape[1], x.shape[0] > 1
     stop = shift
     row[shift] = 0.0
     for i in range(n):
         if cancel[0]:
             break
         first, last = max(low[i], shift), min(high[i], shift + n - 1)
+        point = x[0, i]
+        if several:
+            costs[first : last + 1] = 0.0
+            for c in range(x.shape[0]):
+                for j in range(first, last + 1):
+                    d = x[c, i] - yy[c, j]
+                    costs[j] += d * d if squared else abs(d)
         # cells that the row above does not have
         for j in range(stop, last + 1):
             row[j + 1] = np.inf
         stop = last + 1
         diagonal, left = row[first], np.inf
         row[first] = np.inf
+        step_row = steps[i]
         for j in range(first, last + 1):
             up = row[j + 1]
+            above = up if up < diagonal else diagonal
             step = 1 if up < diagonal else 0
-            best = up if up < diagonal else diagonal
-            step = 2 if left < best else step
-            best = left if left < best else best
-            left = _cost(x, i, yy, j, squared) + best
+            step_row[j - shift] = 2 if left < above else step
+            d = point - yy[0, j]
+            cost = d * d if squared else abs(d)
+            if several:
+                cost = costs[j]
+            left = cost + (left if left < above else above)
             row[j + 1] = left
             diagonal = up
-            steps[i, j - shift] = step
     return row[shift + n]
 
 
@@ -108,15 +119,15 @@ def _trace(steps, shift, low, high):
 @njit(nogil=True, cache=True, error_model="numpy")
 def _estimate(x, yy, period, squared, estimates, slacks, room, cancel):
     """Estimate the accumulated cost of every shift, and by how much it may be too large."""
-    low, high, row, steps, stack = room
+    low, high, stack, fill_room = room
     n = x.shape[1]
     # of sums of costs, of every path: its own and that of the path which it replaces
     relative = 4.0 * (2 * n + x.shape[0] + 4) * _UNIT
     low[0, :] = 0
     high[0, :] = 2 * n
-    estimates[0] = _fill(x, yy, np.int64(0), low[0], high[0], squared, row, steps, cancel)
+    estimates[0] = _fill(x, yy, np.int64(0), low[0], high[0], squared, fill_room, cancel)
     slacks[0] = relative * estimates[0]
-    _trace(steps, np.int64(0), low[0], high[0])
+    _trace(fill_room[2], np.int64(0), low[0], high[0])
     for i in range(n):
         low[1, i] = low[0, i] + period
         high[1, i] = high[0, i] + period
@@ -133,12 +144,12 @@ def _estimate(x, yy, period, squared, estimates, slacks, room, cancel):
             continue
         shift = (before + after) // 2
         estimate = _fill(
-            x, yy, shift, low[place_before], high[place_after], squared, row, steps, cancel
+            x, yy, shift, low[place_before], high[place_after], squared, fill_room, cancel
         )
         estimates[shift] = estimate
         slacks[shift] = slacks[before] + slacks[after % period] + relative * estimate
         if after - before > 2:
-            _trace(steps, shift, low[place], high[place])
+            _trace(fill_room[2], shift, low[place], high[place])
             stack[size, 0], stack[size, 1] = shift, after
             stack[size, 2], stack[size, 3], stack[size, 4] = place, place_after, place + 1
             size += 1
@@ -150,7 +161,7 @@ def _estimate(x, yy, period, squared, estimates, slacks, room, cancel):
 @njit(nogil=True, cache=True, error_model="numpy")
 def _least(x, yy, period, squared, limit, estimates, slacks, room, cancel):
     """Certified least cost of all shifts, infinity if it is beyond a limit."""
-    low, high, row, steps, _ = room
+    low, high, _, fill_room = room
     _estimate(x, yy, period, squared, estimates, slacks, room, cancel)
     least = np.inf
     low[0, :] = 0
@@ -160,7 +171,7 @@ def _least(x, yy, period, squared, limit, estimates, slacks, room, cancel):
         if cancel[0]:
             break
         if floor <= min(limit, least):
-            cost = _fill(x, yy, shift, low[0], high[0], squared, row, steps, cancel)
+            cost = _fill(x, yy, shift, low[0], high[0], squared, fill_room, cancel)
             least = min(least, cost)
     return least
 
@@ -219,13 +230,8 @@ def search(x, doubled, bounds, excluded, limit, squared, distances, indices, can
     n = x.shape[1]
     depth = 3 + int(np.ceil(np.log2(n)))
     low, high = np.empty((depth, n), np.int64), np.empty((depth, n), np.int64)
-    room = (
-        low,
-        high,
-        np.empty(2 * n + 1),
-        np.empty((n, n), np.uint8),
-        np.empty((depth, 5), np.int64),
-    )
+    fill_room = np.empty(2 * n + 1), np.empty(2 * n), np.empty((n, n), np.uint8)
+    room = low, high, np.empty((depth, 5), np.int64), fill_room
     estimates, slacks = np.empty(n), np.empty(n)
     count = 0
     for candidate in np.argsort(bounds, kind="mergesort"):
@@ -288,4 +294,4 @@ def search_straight(
 def search_bytes(n_channels: int, n: int) -> int:
     """Bytes that a search holds beside its input and output."""
     depth = 3 + int(np.ceil(np.log2(n)))
-    return n * n + 16 * depth * n + 8 * (n_channels * n + 6 * n + 64)
+    return n * n + 16 * depth * n + 8 * (n_channels * n + 8 * n + 64)
