@@ -2,6 +2,13 @@
 
 from ._cluster import ClusterDisplay
 from ._motifs import MotifDisplay
+from ._search import SearchDisplay
 from ._tree import ShapeletMatchDisplay, ShapeletTreeDisplay
 
-__all__ = ["ClusterDisplay", "MotifDisplay", "ShapeletMatchDisplay", "ShapeletTreeDisplay"]
+__all__ = [
+    "ClusterDisplay",
+    "MotifDisplay",
+    "SearchDisplay",
+    "ShapeletMatchDisplay",
+    "ShapeletTreeDisplay",
+]
