@@ -32,10 +32,10 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
     """Condense a training set to the series that nearest-neighbour classification under DTW needs.
 
     The method is AWARD [1]_. A series is worth what it does as a nearest neighbour: its rank is the
-    sum, over the kept series whose nearest neighbour it is, of 1 where the classes agree and
-    ``-2 / (n_classes - 1)`` where they differ. The series of lowest rank is removed, and so on. The
-    fewer series are left, the wider the best warping window tends to be: after each removal the
-    windows 1 % narrower and 1 % wider are tested too.
+    sum, over the training series whose nearest other kept series it is, of 1 where the classes
+    agree and ``-2 / (n_classes - 1)`` where they differ. The series of lowest rank is removed, and
+    so on. The fewer series are left, the wider the best warping window tends to be: after each
+    removal the windows 1 % narrower and 1 % wider are tested too.
 
     Parameters
     ----------
@@ -97,10 +97,11 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
     Notes
     -----
     Where ranks are equal, the series with the smaller sum of inverse squared distances to those
-    whose neighbour it is goes first, then the one with the higher index. The paper leaves open by
-    what a window is tested; here it is the leave-one-out accuracy of *all* training series against
-    those that are kept, and a window changes only for a higher one, to the smaller of two equals.
-    The last series left has no other, and counts as misclassified.
+    whose neighbour it is goes first, then the one with the higher index. All training series vote,
+    also those that were removed: they stand for what the kept ones will have to classify. A window
+    is tested by the leave-one-out accuracy of all training series against those that are kept, and
+    changes only for a higher one, to the smaller of two equals. The last series left has no other,
+    and counts as misclassified.
 
     `fit_resample` is the convention of imbalanced-learn: in its pipelines the set is condensed when
     a pipeline is fitted, and left alone when it predicts.
@@ -415,12 +416,11 @@ class _Award:
     def _lowest(self) -> int:
         """The series of lowest rank."""
         kept = np.flatnonzero(self.nearest.kept)
-        distances, indices = (found[kept] for found in self.nearest.find(self.windows[-1]))
+        distances, indices = self.nearest.find(self.windows[-1])
         n, n_classes = len(self.labels), self.labels.max() + 1
-        agree = self.labels[indices] == self.labels[kept]
-        # ranks times the number of classes less one are integers
-        votes = np.where(agree, n_classes - 1, -2)
-        rank = np.bincount(indices, votes if n_classes > 1 else np.zeros(len(kept)), n)[kept]
+        agree = self.labels[indices] == self.labels
+        # ranks times the number of classes less one are integers, and 0 for a single class
+        rank = np.bincount(indices, np.where(agree, n_classes - 1, -2 * (n_classes > 1)), n)
         with np.errstate(divide="ignore"):
-            nearness = np.bincount(indices, 1.0 / distances**2, n)[kept]
-        return int(kept[np.lexsort((-kept, nearness, rank))[0]])
+            nearness = np.bincount(indices, 1.0 / distances**2, n)
+        return int(kept[np.lexsort((-kept, nearness[kept], rank[kept]))[0]])
