@@ -10,10 +10,10 @@ cheaper, finds something else: this example shows what.
 # %%
 # The data
 # --------
-# 80 seconds of an ECG at 360 Hz. The baseline of such recordings wanders as the patient breathes and
-# moves, and the amplitude changes with the contact of the electrode. Here both do so by design,
-# to see what they do to the search: in the second half the signal is half as large, and its level
-# drifts by some millivolt.
+# 80 seconds of an ECG at 360 Hz. The baseline of such recordings wanders as the patient breathes
+# and moves, and the amplitude changes with the contact of the electrode. Here both do so by
+# design, to see what they do to the search: in the second half the signal is half as large, and
+# its level drifts by some millivolt.
 
 import matplotlib.pyplot as plt
 import numpy as np

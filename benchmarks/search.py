@@ -1,0 +1,52 @@
+"""asv benchmarks of subsequence search: time and peak memory.
+
+Sizes go by decades. An engine that is not available here is skipped.
+"""
+
+import numpy as np
+
+from benchmarks.dtw import skip_unless_available
+from skts import SubsequenceSearch
+
+#: The search is on the CPU alone.
+ENGINES = ["numba"]
+
+
+class Search:
+    """One query in a random walk of growing length."""
+
+    params = [ENGINES, [10_000, 100_000, 1_000_000], [0.0, 0.05, None], [1, 10]]
+    param_names = ["engine", "n_timepoints", "window", "n_neighbors"]
+
+    def setup(self, engine, n_timepoints, window, n_neighbors):
+        skip_unless_available(engine)
+        rng = np.random.default_rng(0)
+        x = rng.standard_normal((1, n_timepoints)).cumsum(axis=1)
+        self.query = rng.standard_normal((1, 128)).cumsum(axis=1)
+        self.search = SubsequenceSearch(window=window, engine=engine).fit(x)
+        SubsequenceSearch(window=window, engine=engine).fit(x[:, :500]).kneighbors(self.query)
+
+    def time_kneighbors(self, engine, n_timepoints, window, n_neighbors):
+        self.search.kneighbors(self.query, n_neighbors)
+
+    def peakmem_kneighbors(self, engine, n_timepoints, window, n_neighbors):
+        self.search.kneighbors(self.query, n_neighbors)
+
+
+class ManyQueries:
+    """Queries of one length, and of several, together."""
+
+    params = [ENGINES, ["one", "several"]]
+    param_names = ["engine", "lengths"]
+
+    def setup(self, engine, lengths):
+        skip_unless_available(engine)
+        rng = np.random.default_rng(0)
+        x = rng.standard_normal((1, 100_000)).cumsum(axis=1)
+        sizes = [100] * 20 if lengths == "one" else range(60, 160, 5)
+        self.queries = [rng.standard_normal(size).cumsum() for size in sizes]
+        self.search = SubsequenceSearch(window=0.05, engine=engine).fit(x)
+        self.search.kneighbors(self.queries[:1])
+
+    def time_kneighbors(self, engine, lengths):
+        self.search.kneighbors(self.queries)
