@@ -10,9 +10,8 @@ the warping window as they become few.
 # %%
 # Condense once, for every size
 # -----------------------------
-# With ``n_prototypes=1`` series are removed until one is left; ``ranks_`` then holds the order. Each
-# series holds two patterns, a step up or down each, somewhere between noise; the four orders
-# of the two are the classes.
+# With ``n_prototypes=1`` series are removed until one is left; ``ranks_`` then holds the order.
+# The data: two patterns in noise, each a step up or a step down, which makes four classes.
 
 import matplotlib.pyplot as plt
 import numpy as np

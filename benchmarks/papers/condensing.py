@@ -1,0 +1,155 @@
+"""AWARD: how long condensing takes, and how well what is left classifies.
+
+    SKTS_DATA=... python -m benchmarks.papers.condensing
+
+writes `benchmarks/results/papers-condensing.json`. The paper condenses TwoPatterns (1,000 x 128) in
+1.49 days on a CPU, 50 minutes on a GPU and 4.3 minutes on an FPGA. Here every set is condensed to
+one series, which gives the order of all; the errors on the test set of several sizes, with the
+window of that size, are compared with those of as many series drawn at random (mean of 5 draws,
+with the window that suits all of them).
+
+Before anything is timed, a set of 60 series is condensed by plain loops over a matrix for every
+window, and the order of removal and the windows must be the same.
+"""
+
+import argparse
+import math
+import os
+import sys
+import time
+from pathlib import Path
+
+import numba
+import numpy as np
+
+from benchmarks import _records
+from skts import DTWCondenser, DTWNearestNeighbor
+from skts.datasets import make_two_patterns
+from skts.metrics import pairwise_dtw
+
+SETS = ("TwoPatterns", "SyntheticControl", "ECG200", "GunPoint", "OSULeaf")
+FRACTIONS = (0.05, 0.1, 0.2, 0.4, 1.0)
+
+
+def by_hand(X, y, window):
+    """Order of removal and windows, from matrices of all distances."""
+    n, length, classes = len(X), X.shape[1], len(np.unique(y))
+    matrices = {}
+
+    def nearest(percent, kept):
+        points = math.ceil(percent / 100 * length - 1e-9)
+        if points not in matrices:
+            matrices[points] = pairwise_dtw(X, window=points)
+        D = np.where(kept, matrices[points], np.inf)
+        np.fill_diagonal(D, np.inf)
+        return D.min(axis=1), D.argmin(axis=1)
+
+    def correct(percent, kept):
+        return np.sum(y[nearest(percent, kept)[1]] == y)
+
+    kept, removed, windows = np.ones(n, bool), [], [window]
+    while kept.sum() > 2:
+        distances, indices = nearest(window, kept)
+        rank, nearness = np.zeros(n), np.zeros(n)
+        for j, i in enumerate(indices):
+            rank[i] += classes - 1 if y[i] == y[j] else -2
+            nearness[i] += 1 / distances[j] ** 2
+        worst = min(np.flatnonzero(kept), key=lambda i: (rank[i], nearness[i], -i))
+        kept[worst] = False
+        removed.append(int(worst))
+        counts = {percent: correct(percent, kept) for percent in (window, window - 1, window + 1)}
+        window = max(counts, key=counts.get)  # the first of equals
+        windows.append(window)
+    return removed, windows
+
+
+def check():
+    """Condense a small set by hand, and compare."""
+    X, y = make_two_patterns(60, 100, random_state=0)
+    model = DTWCondenser(n_prototypes=2, window=0.08).fit(X, y)
+    removed, windows = by_hand(X, y, 8)
+    order = sorted(removed, key=lambda i: -model.ranks_[i])
+    if order != removed or not np.allclose(100 * model.windows_, windows):
+        sys.exit("condensing by hand gives another order")
+
+
+def measure(name, X, y, Z, z):
+    """One row: seconds, sizes, and errors of each size."""
+    start, cpu_start = time.perf_counter(), time.process_time()
+    tenth = DTWCondenser().fit(X, y)
+    seconds, cpu = time.perf_counter() - start, time.process_time() - cpu_start
+    start = time.perf_counter()
+    model = DTWCondenser(n_prototypes=1).fit(X, y)
+    whole = time.perf_counter() - start
+    if not np.array_equal(
+        np.flatnonzero(model.ranks_ <= len(tenth.sample_indices_)), tenth.sample_indices_
+    ):
+        sys.exit(f"{name}: a tenth is not what is left on the way to one")
+    row = {
+        "set": name,
+        "series": len(X),
+        "points": X.shape[1],
+        "seconds to a tenth": seconds,
+        "CPU seconds to a tenth, all threads": cpu,
+        "seconds to one": whole,
+        "first window": float(model.windows_[0]),
+        "sizes": [],
+    }
+    rng = np.random.default_rng(0)
+
+    def error(members, window):
+        fitted = DTWNearestNeighbor(window=float(window)).fit(X[members], y[members])
+        return 1 - fitted.score(Z, z)
+
+    for fraction in FRACTIONS:
+        size = math.ceil(fraction * len(X) - 1e-9)
+        draws = [rng.choice(len(X), size, replace=False) for _ in range(5 if fraction < 1 else 1)]
+        row["sizes"].append(
+            {
+                "series": size,
+                "window": float(model.windows_[-size]),
+                "leave-one-out error": float(1 - model.accuracies_[-size]),
+                "test error": error(np.flatnonzero(model.ranks_ <= size), model.windows_[-size]),
+                "test error, random": float(
+                    np.mean([error(np.sort(draw), model.windows_[0]) for draw in draws])
+                ),
+            }
+        )
+    return row
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
+    parser.add_argument("--output", type=Path, default=_records.RESULTS / "papers-condensing.json")
+    options = parser.parse_args()
+    folder = os.environ.get("SKTS_DATA")
+    if not folder:
+        sys.exit("SKTS_DATA does not name a folder of data")
+    check()
+    rows = []
+    for name in SETS:
+        with np.load(Path(folder) / "ucr" / f"{name}.npz") as file:
+            X, y, Z, z = (file[key] for key in ("X_train", "y_train", "X_test", "y_test"))
+        row = measure(name, X.astype(float), y, Z.astype(float), z)
+        rows.append(row)
+        print(
+            f"{name}: {row['seconds to a tenth']:.1f} s to a tenth, "
+            f"{row['seconds to one']:.1f} s to one",
+            flush=True,
+        )
+        for entry in row["sizes"]:
+            print("   ", {key: round(value, 4) for key, value in entry.items()}, flush=True)
+    _records.write(
+        options.output,
+        _records.record(
+            "Condensing with AWARD",
+            device="CPU",
+            versions=_records.versions("skts", "numpy", "numba"),
+            threads=numba.config.NUMBA_NUM_THREADS,
+            rows=rows,
+        ),
+    )
+
+
+if __name__ == "__main__":
+    main()
