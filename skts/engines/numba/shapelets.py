@@ -346,24 +346,25 @@ def _mend(squares, first, lengths, length, constant):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _order(line, order, ordered, heads):
-    """Put a line in order: into as many buckets as there are values, then by insertion."""
-    n = line.size
+def _order(line, order, ordered, heads, buckets):
+    """Put a line in order: into more buckets than there are values, then by insertion."""
+    n, n_buckets = line.size, heads.size - 1
     low, high = line[0], line[0]
     for k in range(n):
         low, high = min(low, line[k]), max(high, line[k])
-    scale = (n - 1) / (high - low) if high > low else 0.0
+    scale = (n_buckets - 1) / (high - low) if high > low else 0.0
     if not scale < 1e300:
         scale = 0.0
-    heads[: n + 1] = 0
+    heads[:] = 0
     for k in range(n):
-        heads[int((line[k] - low) * scale) + 1] += 1
+        buckets[k] = int((line[k] - low) * scale)
     for k in range(n):
+        heads[buckets[k] + 1] += 1
+    for k in range(n_buckets):
         heads[k + 1] += heads[k]
     for k in range(n):
-        bucket = int((line[k] - low) * scale)
-        at = heads[bucket]
-        heads[bucket] = at + 1
+        at = heads[buckets[k]]
+        heads[buckets[k]] = at + 1
         ordered[at], order[at] = line[k], k
     for k in range(1, n):
         value, index = ordered[k], order[k]
@@ -441,9 +442,9 @@ def _promise(line, sure, error, errors, judge, needed, scratch):
     `error` at most. Returns gain -1 without a cut; a gap of -inf where nothing is certain.
     """
     labels, changes, sides, _, counts, whole, leaf, _, total_weight = judge
-    order, ordered, heads, left, run, places, low = scratch
+    order, ordered, heads, buckets, left, run, places, low = scratch
     n = labels.size
-    _order(line, order, ordered, heads)
+    _order(line, order, ordered, heads, buckets)
     near = False
     for k in range(n - 1):
         near = near or ordered[k + 1] - ordered[k] <= 2 * error
@@ -577,8 +578,8 @@ def scan(
             worst[a] = max(worst[a], errors[rows[a], members[k]])
     sure, plainly = np.empty(n, np.bool_), np.empty(n, np.bool_)
     scratch = (
-        np.empty(n, np.int64), np.empty(n), np.empty(n + 2, np.int64),
-        np.empty(judge[3].size, np.int64), np.empty(judge[3].size, np.int64),
+        np.empty(n, np.int64), np.empty(n), np.empty(4 * n + 1, np.int64),
+        np.empty(n, np.int64), np.empty(judge[3].size, np.int64), np.empty(judge[3].size, np.int64),
         np.empty(4 * n + 64, np.int64), np.empty(n + 1),
     )  # fmt: skip
     for a in range(offset[0], rows.size):
