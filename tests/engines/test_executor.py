@@ -41,11 +41,13 @@ def test_every_reduction_has_a_method_in_the_cpu_engine_and_the_oracle():
         "pair_walk",
         "window_distances",
         "window_kinds",
+        "rotation_neighbors",
         "sbd_assign",
         "sbd_centers",
         "sbd_matrix",
         "shapelet_search",
         "subsequence_matches",
+        "subsequence_neighbors",
     }
     for name in ("numba", "oracle"):
         assert all(callable(getattr(find_engine(name), method)) for method in methods)
