@@ -25,6 +25,7 @@ gain.
 
 import argparse
 import csv
+import json
 import os
 import signal
 import sys
@@ -134,6 +135,10 @@ def accuracies(folder, options):
                 "lengths": f"{least} to {most}, step {step}",
                 "logic": " ".join(logic) or "none",
             }
+            done = next((r for r in options.done if row.items() <= r.items()), None)
+            if done is not None:
+                yield done
+                continue
             try:
                 _, seconds = within(options.limit, partial(model.fit, X, y))
                 row |= {
@@ -384,6 +389,9 @@ def main():
     parser.add_argument("part", choices=PARTS)
     parser.add_argument("--sets", nargs="+", help="only these")
     parser.add_argument("--limit", type=float, default=1200, help="seconds for one fit")
+    parser.add_argument(
+        "--resume", action="store_true", help="keep the accuracies that the output holds"
+    )
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
     folder = os.environ.get("SKTS_DATA")
@@ -391,6 +399,10 @@ def main():
         sys.exit("SKTS_DATA names no folder of data")
     function, title, name = PARTS[options.part]
     output = options.output or _records.RESULTS / name
+    options.done = []
+    if options.resume:
+        found = json.loads(output.read_text())["rows"]
+        options.done = [row for row in found if row.get("accuracy") and "lengths" in row]
     rows = []
     for row in function(folder, options):
         rows.append(row)
