@@ -24,6 +24,8 @@ _RUN = 1024
 #: Largest error of a normalised point by running statistics, per unit and per deviation.
 TOLERANCE = 1e-7
 _UNIT = 2.0**-53
+#: Groups of lanes of windows that look good, which are warped first.
+_SEEDS = 4
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -354,14 +356,11 @@ def cost_limit(distance, slack, squared):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def first_limit(
-    points, whole, mean, inverse, query, low, high, order, radius, normalize, need, exclusion,
-    windows, rest, cancel, squared, largest,
-):  # fmt: skip
-    """Distance within which so many windows far from each other lie, of some that look good."""
+def promising(points, whole, mean, inverse, low, high, order, count, squared, largest):
+    """Windows of the least bounds, one of LANES that follow each other; full groups of lanes."""
     n_windows = whole.size
     n_groups = -(-n_windows // LANES)
-    bounds, out = np.empty(LANES), np.empty(LANES)
+    bounds = np.empty(LANES)
     best, place = np.full(n_groups, np.inf), np.zeros(n_groups, np.int64)
     for group in range(n_groups):
         p = group * LANES
@@ -369,29 +368,13 @@ def first_limit(
         for lane in range(min(LANES, n_windows - p)):
             if whole[p + lane] and bounds[lane] < best[group]:
                 best[group], place[group] = bounds[lane], p + lane
-    count = -(-2 * need // LANES) * LANES
-    members, distances = np.empty(count, np.int64), np.empty(count)
-    found = 0
-    while found < count:
-        filled = 0
-        while filled < LANES:
-            group = np.argmin(best)
-            if not best[group] < np.inf:
-                break
-            best[group] = np.inf
-            members[found + filled] = place[group]
-            filled += 1
-        if filled == 0 or cancel[0]:
-            break
-        gather(
-            points, members[found:], filled, query.size, normalize, low, high, windows, rest,
-            squared, largest,
-        )  # fmt: skip
-        warp(query, windows, radius, np.inf, rest, out, cancel, squared, largest)
-        for lane in range(filled):
-            distances[found + lane] = np.sqrt(out[lane]) if squared else out[lane]
-        found += filled
-    return far_apart(members, distances, found, need, exclusion)
+    members = np.empty(min(count, n_groups) // LANES * LANES, np.int64)
+    for entry in range(members.size):
+        group = np.argmin(best)
+        if best[group] == np.inf:
+            return members[: entry // LANES * LANES]
+        members[entry], best[group] = place[group], np.inf
+    return members
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -416,18 +399,24 @@ def search(
     rest = np.empty((-(-length // _WIDTH) + 1, LANES))
     reach_low = np.empty((2, LANES + 2 * length))
     reach_high = np.empty((2, LANES + 2 * length))
-    filled, count = 0, 0
-    if need > 0 and distance == np.inf:
-        distance = first_limit(
-            points, whole, mean, inverse, query, low, high, order, radius, normalize, need,
-            exclusion, windows, rest, cancel, squared, largest,
-        )  # fmt: skip
+    filled, count = np.int64(0), np.int64(0)
     limit = cost_limit(distance, slack, squared)
-    for p in range(0, n_windows + LANES, LANES):
+    # without a limit some windows that look good come first, and then again with all others
+    seeds = members[:0]
+    if need > 0 and distance == np.inf:
+        most = max(_SEEDS, -(-2 * need // LANES)) * LANES
+        seeds = promising(points, whole, mean, inverse, low, high, order, most, squared, largest)
+    for p in range(-seeds.size, n_windows + LANES, LANES):
         if cancel[0]:
             return 0
         last = p >= n_windows
-        lanes = min(LANES, n_windows - p)
+        lanes = min(LANES, n_windows - p) if p >= 0 else 0
+        if p < 0:
+            for lane in range(LANES):
+                members[lane], promise[lane] = seeds[p + seeds.size + lane], 0.0
+            filled = LANES
+        elif p == 0:
+            count = 0
         some = False
         for lane in range(lanes):
             some = some or whole[p + lane]
