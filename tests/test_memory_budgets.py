@@ -1,0 +1,104 @@
+"""Working memory stays within the budget, as the machine counts it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+if not os.path.exists("/proc/self/clear_refs"):
+    pytest.skip("the peak of memory is reset through /proc", allow_module_level=True)
+
+WORKS = {
+    "DTWNearestNeighbor": """
+        model = DTWNearestNeighbor(n_jobs=2)
+        def prepare(n, length):
+            return model.fit(walks(n, length), np.arange(n) % 2), walks(n, length)
+        def work(made): made[0].kneighbors(made[1])
+        small, large = (70, 40), (1500, 300)
+    """,
+    "window": """
+        model = DTWNearestNeighbor(window=0.05, n_jobs=2)
+        def prepare(n, length):
+            return model.fit(walks(n, length), np.arange(n) % 2), walks(n, length)
+        def work(made): made[0].kneighbors(made[1])
+        small, large = (200, 200), (5000, 300)
+    """,
+    "KShapeClusterer": """
+        def prepare(n, length): return walks(n, length)
+        def work(X): KShapeClusterer(3, random_state=0, max_iter=3, n_init=1, n_jobs=2).fit(X)
+        small, large = (50, 40), (20_000, 256)
+    """,
+    "MotifFinder": """
+        def prepare(n, length): return walks(n, length)
+        def work(X): MotifFinder(64, n_discords=1, n_jobs=2).fit(X)
+        small, large = (1, 1000), (1, 60_000)
+    """,
+    "ShapeletTreeClassifier": """
+        def prepare(n, length): return walks(n, length)
+        def work(X):
+            y = np.arange(len(X)) % 2
+            tree = ShapeletTreeClassifier(min_length=30, max_length=40, length_step=5, max_depth=2)
+            tree.set_params(n_jobs=2).fit(X, y).predict(X)
+        small, large = (10, 60), (120, 300)
+    """,
+    "SubsequenceSearch": """
+        model = SubsequenceSearch(window=0.05, n_jobs=2)
+        def prepare(n, length): return model.fit(walks(n, length)), walks(2, 128)
+        def work(made): made[0].kneighbors(made[1], 3)
+        small, large = (1, 2000), (1, 1_000_000)
+    """,
+    "DTWCondenser": """
+        def prepare(n, length): return walks(n, length)
+        def work(X):
+            condenser = DTWCondenser(n_prototypes=5, window=3, adapt_window=False)
+            condenser.set_params(n_jobs=2).fit(X, np.arange(len(X)) % 2)
+        small, large = (30, 40), (400, 200)
+    """,
+}
+CHILD = """
+    import gc, sys
+    import numpy as np
+    from skts import *
+    import skts
+
+    inputs = 0
+
+    def walks(n, length):
+        global inputs
+        inputs += 8 * n * length
+        return np.random.default_rng(0).normal(size=(n, length)).cumsum(axis=1)
+
+    def read(name):
+        with open("/proc/self/status") as file:
+            return 1024 * next(int(line.split()[1]) for line in file if line.startswith(name))
+
+    {work}
+    work(prepare(*small))
+    inputs = 0
+    made = prepare(*large)
+    skts.set_config(memory=sys.argv[1])
+    gc.collect()
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
+    before = read("VmRSS")
+    work(made)
+    print(read("VmHWM") - before, inputs)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("budget", [64, 1024])
+@pytest.mark.parametrize("name", WORKS)
+def test_peaks(name, budget):
+    script = textwrap.dedent(CHILD).format(work=textwrap.dedent(WORKS[name]))
+    process = subprocess.run(
+        [sys.executable, "-c", script, f"{budget}MiB"], capture_output=True, text=True, check=False
+    )
+    assert process.returncode == 0, process.stderr
+    peak, inputs = map(int, process.stdout.split())
+    # two copies of the input, one of them private, and 64 MiB that allocators do not give back
+    assert peak <= budget * 2**20 + 2 * inputs + 2**26
