@@ -16,9 +16,10 @@ from .._windows import CONSTANT
 __all__ = ["LANES", "local_envelope", "normalize_window", "running_statistics", "search"]
 
 LANES = 32
-#: Columns of a strip of the warping matrix, after which lanes may give up; points between
-#: two looks at the bounds.
+#: Columns of a strip of the warping matrix, after which lanes may give up.
 _WIDTH = 16
+#: Points between two looks at the bounds.
+_LOOK = 8
 #: Windows after which running sums start anew.
 _RUN = 1024
 #: Largest error of a normalised point by running statistics, per unit and per deviation.
@@ -117,8 +118,8 @@ def bound_by_query(points, p, mean, inverse, low, high, order, limit, out, squar
     total, center, scale = np.empty(LANES), np.empty(LANES), np.empty(LANES)
     for lane in range(LANES):
         total[lane], center[lane], scale[lane] = 0.0, mean[p + lane], inverse[p + lane]
-    for start in range(0, order.size, _WIDTH):
-        for k in range(start, min(start + _WIDTH, order.size)):
+    for start in range(0, order.size, _LOOK):
+        for k in range(start, min(start + _LOOK, order.size)):
             j = p + order[k]
             below, above = low[order[k]], high[order[k]]
             for lane in range(LANES):
@@ -173,8 +174,8 @@ def bound_by_windows(
     total, center, scale = np.empty(LANES), np.empty(LANES), np.empty(LANES)
     for lane in range(LANES):
         total[lane], center[lane], scale[lane] = 0.0, mean[p + lane], inverse[p + lane]
-    for start in range(0, length, _WIDTH):
-        for k in range(start, min(start + _WIDTH, length)):
+    for start in range(0, length, _LOOK):
+        for k in range(start, min(start + _LOOK, length)):
             j, point = order[k] if narrow else 0, query[order[k]]
             for lane in range(LANES):
                 above = point - (most[j + lane] - center[lane]) * scale[lane]
