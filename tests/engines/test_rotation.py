@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import reference
@@ -139,6 +141,30 @@ def test_same_neighbors_however_the_work_is_cut(engine, monkeypatch, rng, warpin
         engine=engine,
     )
     assert_array_equal(found.indices, clear.indices)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 64, 97, 1000])
+@pytest.mark.parametrize(("offset", "scale"), [(0.0, 1.0), (1e6, 1.0), (-3.0, 1e-150)])
+def test_correlations_bound_all_shifts_from_below(rng, n, offset, scale):
+    values = offset + scale * rng.normal(size=(6, 2, n)).cumsum(axis=2)
+    values[1] = np.roll(values[0], n // 2, axis=1)
+    series = as_series(values)
+    work = RotationNeighbors(series, series, 1, warping=Warping(window=0))
+    lower, floors = get_engine("numba")._correlate(work, values[0], Tile(0, 6, 0, 6))
+    norms = np.sum((values - values.mean(axis=(0, 2))[:, None]) ** 2, axis=(1, 2))
+    slack = (np.sqrt(norms[0]) + np.sqrt(norms)) ** 2
+    for candidate in range(6):
+        for shift in {*range(0, n, n // 20 + 1), n // 2}:
+            turned = np.roll(values[candidate], -shift, axis=1)
+            exact = math.fsum(((values[0] - turned) ** 2).ravel())
+            in_order = 0.0
+            for column in (values[0] - turned).T:
+                in_order = (column[0] * column[0] + column[1] * column[1]) + in_order
+            floor = floors[candidate, shift]
+            assert floor <= min(exact, in_order)
+            # no more than what is stated, and so tight that few shifts are left
+            assert exact - floor <= 4e-13 * slack[candidate] + 1e-307
+        assert lower[candidate] <= np.sqrt(max(0.0, floors[candidate].min()))
 
 
 def test_memory_is_planned():

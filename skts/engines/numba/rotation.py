@@ -31,6 +31,7 @@ from .window_search import _distance
 __all__ = ["search", "search_bytes", "search_straight"]
 
 _UNIT = 2.0**-53
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -196,7 +197,7 @@ def _insert(distances, indices, count, distance, index):
 @njit(nogil=True, cache=True, error_model="numpy")
 def _cost_within(distance, squared):
     """A cost beyond which every distance is larger than this one."""
-    return distance * distance * (1.0 + 8.0 * _UNIT) if squared else distance
+    return distance * distance * (1.0 + 8.0 * _UNIT) + _TINY if squared else distance
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

@@ -20,6 +20,8 @@ __all__ = ["RotationTiles"]
 
 #: Error of a circular correlation by Fourier transforms, over u log2(n) and the norms.
 _FFT_ERROR = 16.0
+#: What underflows.
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 class RotationTiles:
@@ -106,9 +108,9 @@ class RotationTiles:
         x = x - offset
         norm = np.sum(x * x)
         product = np.sum(np.conj(fft.rfft(x)) * spectra, axis=1)
-        error = (
-            _FFT_ERROR * (math.log2(n) + 2) * FLOAT64_UNIT * (np.sqrt(norm) + np.sqrt(norms)) ** 2
-        )
+        # of the transforms, and of the sum in order, which is the certified one
+        roundings = _FFT_ERROR * (math.log2(n) + 2) + n + len(x)
+        error = roundings * FLOAT64_UNIT * (np.sqrt(norm) + np.sqrt(norms)) ** 2 + _TINY
         floors = (norm + norms - error)[:, None] - 2.0 * fft.irfft(product, n)
         lower = np.sqrt(np.maximum(floors.min(axis=1), 0.0)) * (1.0 - 4.0 * FLOAT64_UNIT)
         return lower, floors
