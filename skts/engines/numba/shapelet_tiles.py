@@ -27,7 +27,7 @@ __all__ = ["ShapeletTiles"]
 
 _WAYS = {"first": 0, "and": 1, "or": 2}
 #: Entries of a list of candidates before it is weeded.
-LISTED = 2**14
+LISTED = 2**12
 HALF = 2.0**-53
 
 
@@ -220,6 +220,8 @@ class Held:
         self.best = (gain, gap)
         self.parts: list[Survivors] = []
         self.size = 0
+        #: What a kernel writes: gains, gaps, places.
+        self.list = np.empty(LISTED, np.int64), np.empty(LISTED), np.empty((LISTED, 3), np.int64)
 
     def add(self, found: Survivors, best: tuple[int, float]) -> None:
         """Take some candidates."""
@@ -279,8 +281,7 @@ def _scan(
     n = len(reduction.members)
     before = np.zeros(n) if reduction.before is None else reduction.before**2
     ways = np.array([_WAYS[way] for way in reduction.ways])
-    gains, gaps = np.empty(LISTED, np.int64), np.empty(LISTED)
-    where = np.empty((LISTED, 3), np.int64)
+    gains, gaps, where = held.list
     offset = (0, 0)
     while offset[0] < own[0].size and not cancel[0]:
         *offset, count, best = shapelets.scan(
