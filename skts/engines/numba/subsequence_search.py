@@ -98,7 +98,7 @@ def running_statistics(points, length, n_windows, mean, inverse):
             variance = squares[i - first] / length - m * m
             error = square_error + 2 * abs(m) * mean_error + mean_error * mean_error
             # |d sqrt(v)| is dv / (2 sqrt(v)) and a little, and so much of it is the mean off
-            known = error <= TOLERANCE * variance
+            known = variance > 0 and error <= TOLERANCE * variance
             known = known and mean_error <= 0.5 * TOLERANCE * np.sqrt(abs(variance))
             mean[i] = center + m
             inverse[i] = 1.0 / np.sqrt(abs(variance)) if known else -1.0

@@ -39,9 +39,9 @@ class SubsequenceTiles:
     def subsequence_neighbors_bytes(
         self, reduction: SubsequenceNeighbors, rows: int, cols: int
     ) -> tuple[int, int]:
-        """Bytes held for a tile: its points several times, lanes, and matches of every window."""
+        """Bytes held for a tile: its points several times, lanes; of each query all windows."""
         length = reduction.longest
-        return 0, 56 * (cols + length) + 16 * rows * cols + 8 * 32 * (4 * length + 64)
+        return 0, 56 * (cols + length) + 33 * rows * cols + 8 * 32 * (4 * length + 64)
 
     def subsequence_neighbors(
         self, reduction: SubsequenceNeighbors, tile: Tile, cancel: np.ndarray
