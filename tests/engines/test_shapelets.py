@@ -147,7 +147,7 @@ def test_distances_that_are_kept_are_not_computed_again(monkeypatch):
     assert all(n == 18 for n, *_ in computed)
     assert find_engine("numba").prepared.size() > 0
     find_engine("numba").prepared.clear()
-    with config_context(memory="2.6MB"):
+    with config_context(memory="1.4MB"):
         again = found()
     assert len([1 for n, *_ in computed if n == 7]) > 0
     for a, b in zip(kept, again, strict=True):
