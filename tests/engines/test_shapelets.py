@@ -18,7 +18,7 @@ from skts.engines import (
     find_engine,
     run,
 )
-from skts.engines.numba import shapelets
+from skts.engines.numba import shapelet_tiles, shapelets
 
 
 def make(n, width, n_channels=1, seed=0, lengths=None):
@@ -155,6 +155,30 @@ def test_distances_that_are_kept_are_not_computed_again(monkeypatch):
             assert a is b
         else:
             same(a, b)
+
+
+@pytest.mark.parametrize("kind", ["walks", "offset", "nearly constant", "scales", "unequal"])
+def test_estimates_are_within_their_bounds(kind):
+    lengths = 60 - 3 * np.arange(9) if kind == "unequal" else None
+    series = make(9, 60, seed=8, lengths=lengths)
+    if kind == "offset":
+        series.values[:] += 1e7
+    if kind == "nearly constant":
+        series.values[::2, :, 20:45] = 3 + 1e-7 * series.values[::2, :, 20:45]
+    if kind == "scales":
+        series.values[:] *= 10.0 ** np.arange(-8, 10, 2)[:, None, None]
+    run_lengths, cancel = (3, 8, 21, 33), np.zeros(1, np.uint8)
+    everyone = shapelet_tiles._blocks(series, 0, 0, 9, run_lengths, shapelet_tiles.Buffer(), cancel)
+    for length, block in everyone:
+        places = [(a, i) for a in range(9) for i in range(series.lengths[a] - length + 1)]
+        queries = tuple(series.values[a, 0, i : i + length] for a, i in places)
+        exact = run(SubsequenceMatches(queries, series), engine="numba").distances ** 2 / length
+        for (a, i), squares in zip(places, exact, strict=True):
+            bound = block.errors[a] * block.weights[a, i] + block.floor
+            assert np.all(np.abs(block.squares[a, i] - squares) <= bound)
+        # and say something: a millionth of the largest distance, but for what is badly scaled
+        if kind in ("walks", "unequal"):
+            assert np.max(block.errors * block.weights.max(axis=1, keepdims=True)) < 1e-6
 
 
 def test_the_gpu_says_that_it_has_no_shapelets():
