@@ -96,6 +96,7 @@ def main():
     parser.add_argument("--patience", type=float, default=60)
     parser.add_argument("--environments", type=Path, default=_environments.FOLDER)
     parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--note", help="a sentence about this run, kept in the record")
     parser.add_argument("--output", type=Path, default=_records.RESULTS / "peers-search.json")
     options = parser.parse_args()
 
@@ -146,6 +147,7 @@ def main():
             versions=versions,
             rows=found,
             missing=missing,
+            **({"note": options.note} if options.note else {}),
         ),
     )
     if not all(row["result"] == "agrees" for row in found if row["library"] == "skts"):
