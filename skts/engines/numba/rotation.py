@@ -164,14 +164,19 @@ def _least(x, yy, period, squared, limit, estimates, slacks, room, cancel):
     """Certified least cost of all shifts, infinity if it is beyond a limit."""
     low, high, _, fill_room = room
     _estimate(x, yy, period, squared, estimates, slacks, room, cancel)
+    best = 0
+    for shift in range(1, period):
+        if estimates[shift] < estimates[best]:
+            best = shift
     least = np.inf
     low[0, :] = 0
     high[0, :] = 2 * x.shape[1]
-    for shift in np.argsort(estimates[:period]):
-        floor = estimates[shift] - slacks[shift]
+    # the most promising shift first
+    for place in range(-1, period):
+        shift = best if place < 0 else place
         if cancel[0]:
             break
-        if floor <= min(limit, least):
+        if place != best and estimates[shift] - slacks[shift] <= min(limit, least):
             cost = _fill(x, yy, shift, low[0], high[0], squared, fill_room, cancel)
             least = min(least, cost)
     return least
@@ -201,7 +206,7 @@ def _cost_within(distance, squared):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def search(x, doubled, bounds, excluded, limit, squared, distances, indices, cancel):
+def search(x, doubled, bounds, order, excluded, limit, squared, distances, indices, cancel):
     """Find the nearest candidates of a query under warping.
 
     Parameters
@@ -212,6 +217,8 @@ def search(x, doubled, bounds, excluded, limit, squared, distances, indices, can
         Series of the same length, each twice in a row.
     bounds : ndarray of shape (n_candidates,), float64
         Lower bounds of the distances.
+    order : ndarray of shape (n_candidates,), int64
+        Candidates by ascending bound.
     excluded : int
         A candidate that is left out.
     limit : float
@@ -234,8 +241,8 @@ def search(x, doubled, bounds, excluded, limit, squared, distances, indices, can
     fill_room = np.empty(2 * n + 1), np.empty(2 * n), np.empty((n, n), np.uint8)
     room = low, high, np.empty((depth, 5), np.int64), fill_room
     estimates, slacks = np.empty(n), np.empty(n)
-    count = 0
-    for candidate in np.argsort(bounds, kind="mergesort"):
+    count = np.int64(0)
+    for candidate in order:
         if bounds[candidate] > limit or cancel[0]:
             break
         if candidate == excluded:
@@ -254,7 +261,7 @@ def search(x, doubled, bounds, excluded, limit, squared, distances, indices, can
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def search_straight(
-    x, doubled, bounds, floors, excluded, limit, squared, distances, indices, cancel
+    x, doubled, bounds, order, floors, excluded, limit, squared, distances, indices, cancel
 ):
     """Find the nearest candidates of a query without warping, as `search` does.
 
@@ -262,8 +269,8 @@ def search_straight(
         Lower bounds of the accumulated costs of all shifts, or of each candidate's.
     """
     n_channels, n = x.shape
-    count = 0
-    for candidate in np.argsort(bounds, kind="mergesort"):
+    count = np.int64(0)
+    for candidate in order:
         if bounds[candidate] > limit or cancel[0]:
             break
         if candidate == excluded:

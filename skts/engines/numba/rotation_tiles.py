@@ -59,17 +59,15 @@ class RotationTiles:
             query = tile.row + row
             excluded = -1 if reduction.excluded is None else reduction.excluded[query] - tile.col
             limit = np.inf if reduction.limits is None else reduction.limits[query]
+            rest = excluded, limit, squared, distances, indices, cancel
             if bounds is None:
                 lower, floors = self._correlate(reduction, x, tile)
-                count = rotation.search_straight(
-                    x, doubled.values, lower, floors, excluded, limit, squared, distances, indices,
-                    cancel,
-                )  # fmt: skip
+                order = np.argsort(lower, kind="stable")
+                count = rotation.search_straight(x, doubled.values, lower, order, floors, *rest)
             else:
-                count = rotation.search(
-                    x, doubled.values, bounds[row], excluded, limit, squared, distances, indices,
-                    cancel,
-                )  # fmt: skip
+                lower = bounds[row]
+                order = np.argsort(lower, kind="stable")
+                count = rotation.search(x, doubled.values, lower, order, *rest)
             found.append((np.full(count, row), indices[:count].copy(), distances[:count].copy()))
         return Shortlist(*map(np.concatenate, zip(*found, strict=True)), Bound())
 
@@ -84,7 +82,7 @@ class RotationTiles:
         work = self._relaxed(reduction, doubled)
         costs, error = self._costs(work, Tile(*tile[:2], 0, len(doubled)), cancel)
         scale, bound = work.scale_and_bound(error)
-        return bound.lower(work.warping.distance(costs) / scale)
+        return np.ascontiguousarray(bound.lower(work.warping.distance(costs) / scale))
 
     def _doubled(self, reduction: RotationNeighbors, tile: Tile) -> Series:
         """The candidates of a tile, each twice in a row."""
