@@ -183,6 +183,8 @@ class ShapeletTreeDisplay:
 
     def _draw_tree(self, ax: Any) -> None:
         """Draw nodes as boxes: leaves beside each other, parents above the middle of theirs."""
+        from matplotlib.colors import to_rgb
+
         tree = self.tree
         places: dict[int, tuple[float, int]] = {}
         leaves = 0
@@ -218,9 +220,11 @@ class ShapeletTreeDisplay:
                 text, color = f"node {node}", "0.92"
             else:
                 best = int(tree.value[node].argmax())
-                text, color = f"{self.classes[best]}", f"C{best % 10}"
+                # half way to white rather than transparent: branches end behind the box
+                text = f"{self.classes[best]}"
+                color = [(1 + part) / 2 for part in to_rgb(f"C{best % 10}")]
             text += f"\n{tree.n_node_samples[node]} series"
-            box = {"boxstyle": "round", "facecolor": color, "alpha": 0.5 if not inner else 1.0}
+            box = {"boxstyle": "round", "facecolor": color}
             ax.text(x, height, text, ha="center", va="center", bbox=box, fontsize="small")
         depth = -min(height for _, height in places.values())
         ax.set(xlim=(-0.6, leaves - 0.4), ylim=(-depth - 0.5, 0.5))
