@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
@@ -122,28 +122,31 @@ def _compute(
     settings = get_config()
     lock, scarce = threading.Lock(), threading.RLock()
     with _progress(reduction, engine.name, len(tiles), verbose) as advance:
-
+        # a loop and not a recursion: a function that refers to itself would keep the arrays of the
+        # work until the garbage collector comes
         def compute(tile: Tile, cancel: np.ndarray) -> None:
-            try:
-                with config_context(**settings):
-                    with lock:
-                        work = inform()
-                    result = engine.compute(work, tile, cancel)
-            except MemoryBudgetError:
-                raise
-            except MemoryError as error:
-                halves = halve(tile, reduction.cell)
-                if not halves:
-                    raise out_of_memory(engine.footprint(reduction, *tile.shape), budget) from error
-                engine.prepared.clear()
-                with scarce:
-                    for half in halves:
-                        compute(half, cancel)
-                return
-            if cancel[0]:
-                return
-            with lock:
-                take(tile, result)
+            waiting = [tile]
+            with config_context(**settings), ExitStack() as alone:
+                while waiting and not cancel[0]:
+                    tile = waiting.pop()
+                    try:
+                        with lock:
+                            work = inform()
+                        result = engine.compute(work, tile, cancel)
+                    except MemoryBudgetError:
+                        raise
+                    except MemoryError as error:
+                        halves = halve(tile, reduction.cell)
+                        if not halves:
+                            footprint = engine.footprint(reduction, *tile.shape)
+                            raise out_of_memory(footprint, budget) from error
+                        engine.prepared.clear()
+                        alone.enter_context(scarce)
+                        waiting += reversed(halves)
+                        continue
+                    if not cancel[0]:
+                        with lock:
+                            take(tile, result)
 
         _work_through(compute, tiles, min(workers, len(tiles)), reduction, advance)
 

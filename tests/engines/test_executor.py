@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
@@ -10,6 +11,7 @@ import sys
 import textwrap
 import threading
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import joblib
@@ -236,3 +238,17 @@ def test_memory_that_is_not_there_for_one_cell_is_an_error_with_numbers(make_ser
         config_context(memory="2MiB"),
     ):
         run(DTWMatrix(make_series(30, 20), make_series(300, 20)), engine=engine)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_nothing_holds_the_arrays_of_finished_work(make_series, n_jobs):
+    gc.collect()
+    gc.disable()
+    try:
+        series = make_series(300, 60)
+        watch = weakref.ref(series.values)
+        run(DTWMatrix(series, make_series(200, 60)), engine="numba", n_jobs=n_jobs)
+        del series
+        assert watch() is None
+    finally:
+        gc.enable()
