@@ -10,7 +10,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 __all__ = ["config_context", "get_config", "parse_memory", "set_config"]
@@ -20,13 +20,16 @@ _local = threading.local()
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
-def parse_memory(memory: int | str) -> int:
-    """Turn a memory budget such as ``2_000_000_000`` or ``"2GiB"`` into bytes.
+def parse_memory(memory: int | float | str, total: int = 2**62) -> int:
+    """Turn a memory budget such as ``2_000_000_000``, ``"2GiB"`` or ``0.5`` into bytes.
 
     Parameters
     ----------
-    memory : int or str
-        Bytes, or a number followed by K, M, G or T (powers of 1024) with or without "B", "iB".
+    memory : int, float or str
+        Bytes; a number followed by K, M, G or T (powers of 1024) with or without "B", "iB"; or, as
+        a float above 0 and up to 1, a fraction of `total`.
+    total : int, default 2**62
+        Bytes that there are.
 
     Returns
     -------
@@ -36,19 +39,25 @@ def parse_memory(memory: int | str) -> int:
     Raises
     ------
     ValueError
-        If the text is not such a number, or the number is not positive.
+        If it is not such a size, or not positive.
     """
+    forms = "write bytes, text such as '2GiB', or a fraction such as 0.5"
     if isinstance(memory, str):
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", memory, re.IGNORECASE)
         if match is None:
-            raise ValueError(
-                f"memory={memory!r} is not a size: write bytes or text such as '2GiB'."
-            )
+            raise ValueError(f"memory={memory!r} is not a size: {forms}.")
         size = int(float(match[1]) * _UNITS[match[2].upper()])
     elif isinstance(memory, Integral) and not isinstance(memory, bool):
         size = int(memory)
+    elif isinstance(memory, Real) and not isinstance(memory, bool):
+        if not 0 < memory <= 1:
+            raise ValueError(
+                f"memory={memory!r} is no fraction of the memory that there is: write a float "
+                "above 0 and up to 1, or bytes as an int."
+            )
+        size = max(1, int(memory * total))
     else:
-        raise ValueError(f"memory={memory!r} is not a size: write bytes or text such as '2GiB'.")
+        raise ValueError(f"memory={memory!r} is not a size: {forms}.")
     if size <= 0:
         raise ValueError(f"memory={memory!r} leaves no room: give a positive size.")
     return size
@@ -83,7 +92,7 @@ _KEEP: Any = type("Keep", (), {"__repr__": lambda self: "unchanged"})()
 def set_config(
     *,
     engine: str = _KEEP,
-    memory: int | str | None = _KEEP,
+    memory: int | float | str | None = _KEEP,
     devices: Sequence[int] | None = _KEEP,
     progress: Callable[[int, int], None] | None = _KEEP,
 ) -> None:
@@ -94,9 +103,11 @@ def set_config(
     engine : str, default "auto"
         Engine for estimators and functions that name none: "auto", "numba", "cupy", or one that
         another package registers.
-    memory : int, str or None, default None
-        Working memory beside inputs and results, in bytes or as text ("2GiB"). None is 1 GiB on
-        the CPU and three quarters of what is free on a GPU.
+    memory : int, float, str or None, default None
+        Working memory beside inputs and results: bytes, text ("2GiB"), or a float above 0 and up to
+        1, a fraction of the memory of the machine (of its container, where that has a limit) or, on
+        GPUs, of all the memory of those in use. None is 1 GiB on the CPU and three quarters of what
+        is free on a GPU.
     devices : sequence of int or None, default None
         Numbers of the GPUs to use; None is the current one.
     progress : callable or None, default None
@@ -111,6 +122,7 @@ def set_config(
     --------
     >>> import skts
     >>> skts.set_config(memory="512MiB")
+    >>> skts.set_config(memory=0.25)
     >>> skts.set_config(memory=None)
     """
     new = {"engine": engine, "memory": memory, "devices": devices, "progress": progress}

@@ -55,6 +55,21 @@ def test_memory(text, size):
     assert parse_memory(text) == size
 
 
+def test_a_fraction_of_the_memory():
+    assert parse_memory(0.25, 2**30) == 2**28
+    assert parse_memory(1.0, 1000) == 1000
+    assert parse_memory(1, 1000) == 1
+    assert parse_memory(1e-9, 1000) == 1
+    assert parse_memory(np.float32(0.5), 2**30) == 2**29
+
+
+@pytest.mark.parametrize("fraction", [0.0, 1.5, -0.25, float("nan"), float("inf"), 2e9])
+def test_what_is_no_fraction(fraction):
+    with pytest.raises(ValueError, match="no fraction of the memory that there is: write a float"):
+        set_config(memory=fraction)
+    assert get_config()["memory"] is None
+
+
 @pytest.mark.parametrize("memory", ["much", "2X", "-1", 0, -5, "0", 1.5, True])
 def test_bad_memory(memory):
     with pytest.raises(ValueError, match="memory="):
@@ -99,7 +114,7 @@ def test_bad_contexts_are_not_entered(bad, message):
 
 @pytest.mark.parametrize("text", ["", "GiB", "1e9", "-1GiB", "1 2", "1GiBs", None, [1]])
 def test_what_is_no_size(text):
-    with pytest.raises(ValueError, match="is not a size: write bytes or text such as '2GiB'"):
+    with pytest.raises(ValueError, match="is not a size: write bytes, text such as '2GiB', or a"):
         parse_memory(text)
 
 

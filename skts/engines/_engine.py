@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._config import get_config, parse_memory
-from ._memory import PreparedStore
+from ._memory import PreparedStore, physical_memory
 from ._reductions import Reduction, Tile
 
 __all__ = ["Engine"]
@@ -57,10 +57,16 @@ class Engine(ABC):
         """Bytes of working memory where the configuration names none."""
         return 2**30
 
+    def total_memory(self) -> int:
+        """Bytes of memory that there are, of which the configuration may name a fraction."""
+        return physical_memory()
+
     def budget(self) -> int:
         """Bytes of working memory for one run."""
         memory = get_config()["memory"]
-        return self.default_memory() if memory is None else parse_memory(memory)
+        if memory is None:
+            return self.default_memory()
+        return parse_memory(memory, self.total_memory())
 
     def footprint(self, reduction: Reduction, rows: int, cols: int) -> tuple[int, int]:
         """Bytes held for a tile of this shape: shared by all workers, and by each of them.

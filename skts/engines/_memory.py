@@ -12,6 +12,8 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,9 +27,15 @@ __all__ = [
     "format_bytes",
     "halve",
     "out_of_memory",
+    "physical_memory",
     "plan_tiles",
 ]
 
+#: Where Linux says how much memory a container may have, in its newer and its older form.
+CONTAINER_LIMITS = (
+    "/sys/fs/cgroup/memory.max",
+    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+)
 #: Bytes that a tile of so many rows and columns takes: shared by all workers, and of each worker.
 Footprint = Callable[[int, int], tuple[int, int]]
 
@@ -48,11 +56,14 @@ def format_bytes(size: float) -> str:
 
 
 def physical_memory() -> int:
-    """Bytes of memory in this machine; what cannot be asked counts as no limit."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return 2**62
+    """Bytes of memory that this process may have; what cannot be asked counts as no limit."""
+    limits = [2**62]
+    with suppress(AttributeError, ValueError, OSError):
+        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    for path in CONTAINER_LIMITS:
+        with suppress(ValueError, OSError):
+            limits.append(int(Path(path).read_text()))
+    return min(limits)
 
 
 def check_result(reduction: Reduction) -> None:

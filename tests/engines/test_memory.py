@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import gc
+import os
 
 import numpy as np
 import pytest
 
-from skts.engines import DTWMatrix, DTWNeighbors, DTWPairs, Series, Tile
-from skts.engines._memory import PreparedStore, format_bytes, halve, plan_tiles
+from skts import config_context
+from skts.engines import DTWMatrix, DTWNeighbors, DTWPairs, Series, Tile, find_engine, run
+from skts.engines._memory import (
+    PreparedStore,
+    format_bytes,
+    halve,
+    physical_memory,
+    plan_tiles,
+)
 from skts.exceptions import MemoryBudgetError
 
 
@@ -67,6 +75,37 @@ def test_a_symmetric_matrix_needs_half_the_tiles():
     whole, _ = plan_tiles(DTWMatrix(series, series.take(slice(None))), **plan)
     half, _ = plan_tiles(DTWMatrix(series, series), **plan)
     assert len(half) < 0.6 * len(whole)
+
+
+def test_a_fraction_is_of_the_memory_of_this_machine_or_its_container(tmp_path, monkeypatch):
+    engine = find_engine("numba")
+    with config_context(memory=0.5):
+        assert engine.budget() == physical_memory() // 2
+        assert 2**20 < engine.budget() < os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    limit = tmp_path / "limit"
+    monkeypatch.setattr("skts.engines._memory.CONTAINER_LIMITS", (limit,))
+    for text, size in (("max\n", None), ("1000000\n", 1_000_000)):
+        limit.write_text(text)
+        assert (physical_memory() == 1_000_000) == (size is not None)
+    with config_context(memory=0.25):
+        assert engine.budget() == 250_000
+    series = Series(np.zeros((3, 1, 50)), np.full(3, 50))
+    with (
+        config_context(memory=0.001),
+        pytest.raises(MemoryBudgetError, match="the budget is 1000 bytes"),
+    ):
+        run(DTWMatrix(series, series), engine=engine)
+
+
+@pytest.mark.gpu
+def test_a_fraction_is_of_the_memory_of_the_gpu():
+    engine = find_engine("cupy")
+    if engine.available() is not None:
+        pytest.skip(engine.available())
+    import cupy
+
+    with config_context(memory=0.5):
+        assert engine.budget() == cupy.cuda.Device().mem_info[1] // 2
 
 
 def test_a_budget_too_small_for_one_tile_raises_with_both_sizes():

@@ -62,16 +62,26 @@ class CupyEngine(DTWTiles, JoinTiles, MKTiles, SBDTiles, Engine):
         """One for each device; `n_jobs` counts CPU threads and says nothing here."""
         return len(self._devices())
 
+    def total_memory(self) -> int:
+        """As many times the smallest of the devices as there are; all get equal shares."""
+        import cupy
+
+        sizes = []
+        for device in self._devices():
+            with cupy.cuda.Device(device):
+                sizes.append(cupy.cuda.runtime.memGetInfo()[1])
+        return len(sizes) * min(sizes)
+
     def default_memory(self) -> int:
         """Three quarters of what is free on the devices, CuPy's own pool included."""
         import cupy
 
-        free = 0
+        free = []
         for device in self._devices():
             with cupy.cuda.Device(device):
-                free += cupy.cuda.runtime.memGetInfo()[0]
-                free += cupy.get_default_memory_pool().free_bytes()
-        return (free + self.prepared.size()) * 3 // 4
+                pool = cupy.get_default_memory_pool().free_bytes()
+                free.append(cupy.cuda.runtime.memGetInfo()[0] + pool)
+        return (len(free) * min(free) + self.prepared.size()) * 3 // 4
 
     def compute(self, reduction: Reduction, tile: Tile, cancel: np.ndarray) -> Any:
         """Compute a tile on a device that is free."""
