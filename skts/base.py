@@ -15,9 +15,9 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .engines import Series
+from .engines import Series, fetch, lies_on_gpu
 
-__all__ = ["SeriesMixin", "check_series", "check_univariate"]
+__all__ = ["SeriesMixin", "as_host", "check_series", "check_univariate"]
 
 _WIDTH_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
 #: Beyond this, squares and their sums leave the range of float64.
@@ -40,7 +40,9 @@ def check_series(
     X : array-like or list of array-like
         ``(n_samples, n_timepoints)``, or ``(n_samples, n_channels, n_timepoints)``; or a list of
         arrays, each one series of shape ``(n_timepoints,)`` or ``(n_channels, n_timepoints)``,
-        of any lengths. NaN at the end of a series is padding.
+        of any lengths. NaN at the end of a series is padding. Arrays may lie on a GPU (CuPy's, or
+        anything with ``__cuda_array_interface__``): one array without NaN is checked there and
+        stays there, others are fetched.
     input_name : str, default "X"
         The argument's name in messages.
     estimator : estimator or str or None, default None
@@ -60,6 +62,11 @@ def check_series(
     """
     if _is_list_of_series(X):
         values = _pad(X, input_name)
+    elif lies_on_gpu(X):
+        series = _check_on_gpu(X, input_name, estimator)
+        if series.equal_length or not equal_length:
+            return series
+        _raise_unequal(series.lengths, input_name)
     else:
         values = check_array(
             X,
@@ -72,21 +79,70 @@ def check_series(
         )
         if values.ndim == 2:
             values = values[:, np.newaxis, :]
-        if values.ndim != 3:
-            raise ValueError(
-                f"{input_name} has {values.ndim} dimensions: give series as (n_samples, "
-                "n_timepoints), as (n_samples, n_channels, n_timepoints), or as a list of arrays."
-            )
-        if 0 in values.shape:
-            raise ValueError(
-                f"Found array with shape {values.shape} for {input_name}: a minimum of 1 sample, "
-                "1 channel and 1 time point is required."
-            )
+        _check_shape(values, input_name)
     # a view of our own: engines tie what they prepare to it, and it dies with this call or fit
     series = _measure(values.view(), input_name)
     if equal_length and not series.equal_length:
         _raise_unequal(series.lengths, input_name)
     return series
+
+
+def _check_shape(values: np.ndarray, input_name: str) -> None:
+    """Raise unless there are series, channels and points."""
+    if values.ndim not in (2, 3):
+        raise ValueError(
+            f"{input_name} has {values.ndim} dimensions: give series as (n_samples, "
+            "n_timepoints), as (n_samples, n_channels, n_timepoints), or as a list of arrays."
+        )
+    if 0 in values.shape:
+        raise ValueError(
+            f"Found array with shape {values.shape} for {input_name}: a minimum of 1 sample, "
+            "1 channel and 1 time point is required."
+        )
+
+
+def _check_on_gpu(X: Any, input_name: str, estimator: Any) -> Series:
+    """Check an array on a GPU there; where it holds NaN or what is too large, it is fetched."""
+    form = check_array(
+        _form(X),
+        dtype=None,
+        allow_nd=True,
+        ensure_all_finite=False,
+        estimator=estimator,
+        input_name=input_name,
+    )
+    _check_shape(form, input_name)
+    series = Series.on_gpu(X, input_name)
+    low, high = series.extent
+    if -LARGEST <= low and high <= LARGEST:
+        return series
+    return _measure(series.values, input_name)
+
+
+def _form(X: Any) -> Any:
+    """Return `X`, or for an array on a GPU a stand-in of its shape and type without memory."""
+    if not lies_on_gpu(X):
+        return X
+    interface = X.__cuda_array_interface__
+    return np.broadcast_to(np.zeros((), interface["typestr"]), interface["shape"])
+
+
+def as_host(X: Any, input_name: str) -> Any:
+    """Return `X`, or for an array on a GPU its values in host memory.
+
+    Parameters
+    ----------
+    X : object
+        Whatever was given.
+    input_name : str
+        The argument's name in messages.
+
+    Returns
+    -------
+    object
+        The same, or an ndarray.
+    """
+    return fetch(X, input_name) if lies_on_gpu(X) else X
 
 
 def check_univariate(
@@ -97,7 +153,8 @@ def check_univariate(
     Parameters
     ----------
     X : array-like or list of array-like
-        As for `check_series`, with one channel. NaN and infinities may be anywhere.
+        As for `check_series`, with one channel. NaN and infinities may be anywhere. What lies on a
+        GPU is fetched.
     input_name : str, default "X"
         The argument's name in messages.
     estimator : estimator or str or None, default None
@@ -118,7 +175,7 @@ def check_univariate(
         series = _listed(X, input_name)
     else:
         values = check_array(
-            X,
+            as_host(X, input_name),
             dtype=np.float64,
             order="C",
             allow_nd=True,
@@ -160,6 +217,7 @@ def _is_list_of_series(X: Any) -> bool:
 
 def _is_3d(X: Any) -> bool:
     """Whether `X`, which is no list of series, has three dimensions."""
+    X = _form(X)
     return not _is_list_of_series(X) and (X if hasattr(X, "ndim") else np.asarray(X)).ndim == 3
 
 
@@ -169,7 +227,7 @@ def _listed(X: list[ArrayLike], input_name: str) -> list[np.ndarray]:
     for row, x in enumerate(X):
         name = f"series {row} of {input_name}"
         array = check_array(
-            x,
+            as_host(x, name),
             dtype=np.float64,
             ensure_2d=False,
             allow_nd=True,
@@ -264,7 +322,8 @@ class SeriesMixin:
             if _is_3d(X):
                 self.n_features_in_ = series.n_timepoints
             elif not _is_list_of_series(X):
-                validate_data(self, X, "no_validation", reset=True, skip_check_array=True)
+                form = _form(X)
+                validate_data(self, form, "no_validation", reset=True, skip_check_array=True)
         except BaseException:
             vars(self).update({name: value for name, value in before.items() if value is not None})
             raise
@@ -283,7 +342,7 @@ class SeriesMixin:
         """Compare the form of series that have been checked with what was remembered."""
         any_length = _is_list_of_series(X) or _is_3d(X)
         if not any_length and hasattr(self, "n_features_in_"):
-            validate_data(self, X, "no_validation", reset=False, skip_check_array=True)
+            validate_data(self, _form(X), "no_validation", reset=False, skip_check_array=True)
         if n_channels != self.n_channels_:
             raise ValueError(
                 f"X has {n_channels} channels, but {type(self).__name__} is expecting "
@@ -297,7 +356,7 @@ class SeriesMixin:
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y "
                 "is None."
             )
-        y = column_or_1d(y, warn=True)
+        y = column_or_1d(as_host(y, "y"), warn=True)
         assert_all_finite(y, input_name="y", estimator_name=type(self).__name__)
-        check_consistent_length(X, y)
+        check_consistent_length(_form(X), y)
         return y

@@ -52,7 +52,7 @@ from ._reductions import Reduction, Tile
 from ._registry import engine_names, find_engine, get_engine, show_engines
 from ._rotation import RotationNeighbors
 from ._sbd import Assignment, SBDAssign, SBDCenters, SBDMatrix, ShapeDistances, Shapes
-from ._series import Series
+from ._series import Series, fetch, lies_on_gpu
 from ._shapelets import (
     Criterion,
     Matches,
@@ -100,8 +100,10 @@ __all__ = [
     "WindowKinds",
     "WindowMatches",
     "engine_names",
+    "fetch",
     "find_engine",
     "get_engine",
+    "lies_on_gpu",
     "run",
     "show_engines",
 ]

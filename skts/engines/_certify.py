@@ -59,7 +59,11 @@ class Rescaling(NamedTuple):
 
         Without the offset float32 input stays exact, and needs no allowance for rounding.
         """
-        low, high = float(values.min()), float(values.max())
+        return cls.between(float(values.min()), float(values.max()))
+
+    @classmethod
+    def between(cls, low: float, high: float) -> Rescaling:
+        """Choose for values of which these are the least and the largest."""
         middle = low / 2 + high / 2
         offset = middle if abs(middle) > high / 2 - low / 2 else 0.0
         largest = max(abs(low - offset), abs(high - offset))

@@ -203,7 +203,7 @@ class DTWNeighbors(DTWReduction):
     @cached_property
     def rescaling(self) -> Rescaling:
         """Offset and scale of the float32 search, taken from the candidates."""
-        return Rescaling.of(self.candidates.values)
+        return Rescaling.between(*self.candidates.extent)
 
     def scale_and_bound(self, error: float) -> tuple[float, Bound]:
         """By what distances of the search are too large, and how they bound certified ones.

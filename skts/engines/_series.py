@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 
-__all__ = ["Series"]
+from ..exceptions import EngineNotAvailableError
+
+__all__ = ["Series", "fetch", "lies_on_gpu"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,23 +29,56 @@ class Series:
     values: np.ndarray
     lengths: np.ndarray
 
+    @staticmethod
+    def on_gpu(array: Any, name: str) -> Series:
+        """Take series of one length from the memory of a GPU, where they stay.
+
+        Parameters
+        ----------
+        array : object with ``__cuda_array_interface__``
+            Of shape (n_series, n_timepoints) or (n_series, n_channels, n_timepoints).
+        name : str
+            What it is called in messages.
+
+        Returns
+        -------
+        Series
+            Its `values` are fetched when they are first asked for.
+        """
+        return _gpu_module(name).GpuSeries.of(array)
+
     def __len__(self) -> int:
-        return self.values.shape[0]
+        return self.shape[0]
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Series, channels, points of the longest that fits."""
+        return self.values.shape
 
     @property
     def n_channels(self) -> int:
         """Channels of every series."""
-        return self.values.shape[1]
+        return self.shape[1]
 
     @property
     def n_timepoints(self) -> int:
         """Length of the longest series that fits, the width of `values`."""
-        return self.values.shape[2]
+        return self.shape[2]
 
     @property
     def equal_length(self) -> bool:
         """Whether every series fills the whole width."""
         return bool(np.all(self.lengths == self.n_timepoints))
+
+    @cached_property
+    def extent(self) -> tuple[float, float]:
+        """The least and the largest value; NaN if there is one."""
+        return float(self.values.min()), float(self.values.max())
+
+    @property
+    def owner(self) -> np.ndarray:
+        """The array to whose life engines tie what they make of these series."""
+        return self.values
 
     def take(self, which: slice | np.ndarray) -> Series:
         """Return some of the series: a view for a slice, a copy for an index array."""
@@ -55,9 +93,53 @@ class Series:
         if not _maps_file(values):
             values = values.copy()
             values.flags.writeable = False
-        lengths = self.lengths.copy()
-        lengths.flags.writeable = False
-        return Series(values, lengths)
+        return Series(values, _frozen(self.lengths))
+
+
+def lies_on_gpu(array: Any) -> bool:
+    """Whether something is an array in the memory of a GPU, CuPy's or another library's."""
+    return hasattr(array, "__cuda_array_interface__")
+
+
+def fetch(array: Any, name: str) -> np.ndarray:
+    """Bring an array from the memory of a GPU.
+
+    Parameters
+    ----------
+    array : object with ``__cuda_array_interface__``
+        The array.
+    name : str
+        What it is called in messages.
+
+    Returns
+    -------
+    ndarray
+        Its values, in its own type.
+
+    Raises
+    ------
+    EngineNotAvailableError
+        If CuPy, which reads it, is not there.
+    """
+    return _gpu_module(name).fetch(array)
+
+
+def _gpu_module(name: str) -> ModuleType:
+    try:
+        from .cupy import series
+    except ImportError as error:
+        raise EngineNotAvailableError(
+            f"{name} lies in the memory of a GPU, and reading it takes CuPy ({error}): pip install "
+            "'skts[cuda13]' (CUDA 13) or 'skts[cuda12]' (CUDA 12), or give a NumPy array."
+        ) from error
+    return series
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    """A copy that cannot be written to."""
+    array = array.copy()
+    array.flags.writeable = False
+    return array
 
 
 def _maps_file(array: np.ndarray | None) -> bool:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..base import check_series
+from ..base import as_host, check_series
 from ..engines import SubsequenceMatches, run
 
 __all__ = ["SubsequenceDistance", "subsequence_distance"]
@@ -85,8 +85,8 @@ def subsequence_distance(
     >>> round(distance, 6), start
     (0.0, 2)
     """
-    one = check_series([np.asarray(x)], input_name="x")
-    other = check_series([np.asarray(series)], input_name="series")
+    one = check_series([np.asarray(as_host(x, "x"))], input_name="x")
+    other = check_series([np.asarray(as_host(series, "series"))], input_name="series")
     if one.n_channels != 1 or other.n_channels != 1:
         raise ValueError("x and series have one channel each here.")
     length, n = int(one.lengths[0]), int(other.lengths[0])

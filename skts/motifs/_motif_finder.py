@@ -21,7 +21,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ..base import SeriesMixin, check_univariate
+from ..base import SeriesMixin, as_host, check_univariate
 from ..engines import JoinFound, Pool, Reduction, Series, WindowDistances, get_engine, run
 from ._records import SeriesProfile
 from ._search import (
@@ -309,7 +309,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """
         check_is_fitted(self)
         self._validate_params()  # set_params may have come after fit
-        points = np.asarray(points, np.float64)
+        points = np.asarray(as_host(points, "points"), np.float64)
         if points.ndim != 1:
             raise ValueError(
                 f"points has {points.ndim} dimensions; what follows one series is 1-D."

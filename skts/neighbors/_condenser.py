@@ -14,7 +14,7 @@ from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..base import SeriesMixin, check_series
+from ..base import SeriesMixin, as_host, check_series
 from ..engines import DTWNeighbors, Series, Warping, get_engine, run
 from ._window_search import dtw_window_search
 
@@ -232,11 +232,12 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
         -------
         X_kept : array-like or list of array-like
             Some of the series, in the form in which they were given (a list stays a list, a data
-            frame a data frame).
+            frame a data frame; arrays on a GPU become NumPy's).
         y_kept : array-like of shape (n_kept,)
             Their labels.
         """
         self.fit(X, y)
+        X, y = as_host(X, "X"), as_host(y, "y")
         return _safe_indexing(X, self.sample_indices_), _safe_indexing(y, self.sample_indices_)
 
     def __sklearn_tags__(self) -> Tags:

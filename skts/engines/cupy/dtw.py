@@ -23,6 +23,7 @@ from ._programs import (
     narrow_counts,
     source,
 )
+from .series import GpuSeries
 
 __all__ = ["DeviceSeries", "distances", "rescale", "shortlist", "upload"]
 
@@ -87,14 +88,18 @@ def device_bytes(n_series: int, n_channels: int, n_timepoints: int) -> int:
 
 def upload(series: Series) -> DeviceSeries:
     """Copy series to the device in float64."""
-    n_series, n_channels, n_timepoints = series.values.shape
+    n_series, n_channels, n_timepoints = series.shape
     width = stride(n_timepoints)
     shape = n_series, n_channels, width
     buffer = cp.zeros(n_series * n_channels * width + 2 * PAD)
-    values = series.values
-    if width != n_timepoints:
-        values = np.pad(values, ((0, 0), (0, 0), (0, width - n_timepoints)))
-    buffer[PAD : buffer.size - PAD].set(np.ascontiguousarray(values).ravel())
+    inner = buffer[PAD : buffer.size - PAD]
+    if isinstance(series, GpuSeries):
+        inner.reshape(shape)[:, :, :n_timepoints] = series.here()
+    else:
+        values = series.values
+        if width != n_timepoints:
+            values = np.pad(values, ((0, 0), (0, 0), (0, width - n_timepoints)))
+        inner.set(np.ascontiguousarray(values).ravel())
     lengths = series.lengths.astype(np.int32)
     length = int(lengths[0]) if np.all(lengths == lengths[0]) else 0
     return DeviceSeries(buffer, cp.asarray(lengths), shape, length)

@@ -195,7 +195,7 @@ class DTWTiles:
             return made, made.buffer.nbytes + made.lengths.nbytes
 
         key = ("series", cupy.cuda.Device().id, rescaling, start, stop)
-        return self.prepared.get(series.values, key, build)
+        return self.prepared.get(series.owner, key, build)
 
 
 def _unpadded(series: Series) -> Series:
