@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..cluster import KShapeClusterer
+from ._style import color_of
 
 __all__ = ["ClusterDisplay"]
 
@@ -154,7 +155,7 @@ class ClusterDisplay:
         for label, ax in enumerate(axes[: len(self.centers)]):
             if len(self.members[label]):
                 ax.plot(self.members[label].T, color="0.6", alpha=0.3, linewidth=0.7)
-            self.center_lines_ += ax.plot(self.centers[label], color=f"C{label % 10}", linewidth=2)
+            self.center_lines_ += ax.plot(self.centers[label], color=color_of(label), linewidth=2)
             ax.set(title=f"cluster {label}: {self.sizes[label]} series", xlabel="time point")
         if objective:
             ax = axes[-1]

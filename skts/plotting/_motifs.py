@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..motifs import Discord, Motif, MotifFinder
+from ._style import color_of
 
 __all__ = ["MotifDisplay"]
 
@@ -145,7 +146,7 @@ class MotifDisplay:
         top.set(title=f"series {self.series}", xlabel="time point")
         self.span_patches_ = []
         for number, (motif, ax) in enumerate(zip(self.motifs, overlays, strict=True)):
-            color = f"C{number % 10}"
+            color = color_of(number)
             here = motif.positions[motif.series == self.series]
             self.span_patches_.append(
                 [top.axvspan(p, p + motif.window - 1, color=color, alpha=0.3) for p in here]

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..neighbors import SubsequenceSearch
+from ._style import color_of
 
 __all__ = ["SearchDisplay"]
 
@@ -157,7 +158,7 @@ class SearchDisplay:
         top.set(title=f"series {self.series}", xlabel="time point")
         self.span_patches_ = []
         for number, ax in enumerate(axes[1:]):
-            color = f"C{number % 10}"
+            color = color_of(number)
             query, where = self.queries[number], self.positions[number]
             here = where[where[:, 0] == self.series, 1].tolist()
             self.span_patches_.append(

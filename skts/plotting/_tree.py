@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from ..tree import Shapelet, ShapeletTree, ShapeletTreeClassifier
+from ._style import color_of
 
 __all__ = ["ShapeletMatchDisplay", "ShapeletTreeDisplay"]
 
@@ -222,7 +223,7 @@ class ShapeletTreeDisplay:
                 best = int(tree.value[node].argmax())
                 # half way to white rather than transparent: branches end behind the box
                 text = f"{self.classes[best]}"
-                color = [(1 + part) / 2 for part in to_rgb(f"C{best % 10}")]
+                color = [(1 + part) / 2 for part in to_rgb(color_of(best))]
             text += f"\n{tree.n_node_samples[node]} series"
             box = {"boxstyle": "round", "facecolor": color}
             ax.text(x, height, text, ha="center", va="center", bbox=box, fontsize="small")
@@ -238,10 +239,10 @@ class ShapeletTreeDisplay:
             curve = (points - points.min()) / spread + base
             ax.plot(curve, color="0.6", linewidth=0.8)
             window = np.arange(literal.start, literal.start + literal.length)
-            (line,) = ax.plot(window, curve[window], color=f"C{number + 3}", linewidth=2.5)
+            (line,) = ax.plot(window, curve[window], color=color_of(number + 3), linewidth=2.5)
             self.shapelet_lines_.append(line)
             text = f"series {literal.series}" + ("" if number == 0 else f" ({literal.logic})")
-            ax.annotate(text, (0, base + 1.02), fontsize="small", color=f"C{number + 3}")
+            ax.annotate(text, (0, base + 1.02), fontsize="small", color=color_of(number + 3))
             base += 1.3
         ax.set(title=f"node {node.number}", xlabel="time point", yticks=[], ylim=(-0.1, base))
 
@@ -251,7 +252,7 @@ class ShapeletTreeDisplay:
         for row, label in enumerate(present):
             chosen = node.distances[node.labels == label]
             height = np.full(chosen.size, float(row))
-            ax.plot(chosen, height, "|", color=f"C{label % 10}", markersize=14)
+            ax.plot(chosen, height, "|", color=color_of(label), markersize=14)
         line = ax.axvline(node.threshold, color="k", linestyle="--", linewidth=1)
         self.threshold_lines_.append(line)
         names = [str(self.classes[label]) for label in present]
@@ -391,7 +392,7 @@ class ShapeletMatchDisplay:
             spread = shape.std()
             shape = shape * (window.std() / spread if spread > 0 else 1.0) + window.mean()
             times = np.arange(start, start + literal.length)
-            self.shapelet_lines_ += ax.plot(times, shape, color="C3", linewidth=2)
+            self.shapelet_lines_ += ax.plot(times, shape, color=color_of(1), linewidth=2)
         axes[-1].set(xlabel="time point")
         self.axes_ = np.array(axes, dtype=object)
         self.figure_ = axes[0].figure

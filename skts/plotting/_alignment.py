@@ -1,0 +1,298 @@
+"""Plots of warping paths."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from ..engines import Warping
+from ..metrics import dtw_path, pairwise_dtw
+from ..neighbors import DTWNearestNeighbor
+from ._style import COSTS, color_of
+
+__all__ = ["AlignmentDisplay"]
+
+#: Points of either series that an image shows: longer ones are thinned out.
+_MOST_PIXELS = 1000
+
+
+class AlignmentDisplay:
+    """The warping path of two series on the matrix of their costs, the series along its sides.
+
+    Make one with `from_series`, or with `from_estimator`.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n_channels, n_timepoints)
+        The series whose time runs upwards.
+    y : ndarray of shape (n_channels, n_timepoints)
+        The series whose time runs to the right.
+    path : ndarray of shape (n_steps, 2)
+        Matched time points of `x` and `y`.
+    distance : float
+        The distance along the path.
+    cost : {"squared", "absolute"}, default "squared"
+        Cost of matching two points, summed over channels.
+    radius : int or None, default None
+        Half width of the band outside of which nothing is matched; None is no band.
+    names : tuple of str, default ("x", "y")
+        What the series are called.
+
+    Attributes
+    ----------
+    figure_ : matplotlib.figure.Figure
+        The figure, once plotted.
+    axes_ : ndarray of matplotlib.axes.Axes
+        The matrix, then `x` on its left and `y` above it, if they are shown.
+    image_ : matplotlib.image.AxesImage
+        The costs.
+    path_line_ : matplotlib.lines.Line2D
+        The path.
+
+    See Also
+    --------
+    skts.metrics.dtw_path : The path as an array.
+
+    Examples
+    --------
+    >>> from skts.datasets import load_gunpoint
+    >>> from skts.plotting import AlignmentDisplay
+    >>> X = load_gunpoint().data
+    >>> display = AlignmentDisplay.from_series(X[0], X[3], window=0.2)
+    >>> len(display.axes_)
+    3
+    """
+
+    def __init__(
+        self,
+        x: np.ndarray,
+        y: np.ndarray,
+        path: np.ndarray,
+        distance: float,
+        cost: str = "squared",
+        radius: int | None = None,
+        names: tuple[str, str] = ("x", "y"),
+    ) -> None:
+        self.x = x
+        self.y = y
+        self.path = path
+        self.distance = distance
+        self.cost = cost
+        self.radius = radius
+        self.names = names
+
+    @classmethod
+    def from_series(
+        cls,
+        x: ArrayLike,
+        y: ArrayLike,
+        *,
+        metric: str = "dtw",
+        window: float | None = None,
+        cost: str = "squared",
+        alignment: str = "global",
+        names: tuple[str, str] = ("x", "y"),
+        series: bool = True,
+        axes: list[Any] | None = None,
+    ) -> Self:
+        """Align two series, and plot the path.
+
+        Parameters
+        ----------
+        x, y : array-like of shape (n_timepoints,) or (n_channels, n_timepoints)
+            Two series, of any lengths and the same number of channels.
+        metric : {"dtw", "dog_keeper"}, default "dtw"
+            Whether costs along the path are added, or the largest counts.
+        window : int, float or None, default None
+            Sakoe-Chiba band, as in `skts.metrics.dtw_path`.
+        cost : {"squared", "absolute"}, default "squared"
+            Cost of matching two points, summed over channels.
+        alignment : {"global", "subsequence", "supersequence"}, default "global"
+            Which of the series may be matched in part.
+        names : tuple of str, default ("x", "y")
+            What the series are called.
+        series : bool, default True
+            Whether to draw the series beside the matrix.
+        axes : list of matplotlib.axes.Axes or None, default None
+            Where to draw: the matrix, and with ``series=True`` also `x` and `y`; None makes a
+            figure.
+
+        Returns
+        -------
+        display : AlignmentDisplay
+            The display, plotted.
+
+        Raises
+        ------
+        ValueError
+            If `dtw_path` refuses the series or options, or `axes` are not as many as there are
+            panels.
+        """
+        options = {"metric": metric, "window": window, "cost": cost, "alignment": alignment}
+        path, distance = dtw_path(x, y, **options)
+        first, second = (_points(one) for one in (x, y))
+        radius = None
+        if window is not None:
+            radius = int(Warping(**options).radius(first.shape[1], second.shape[1]))
+        display = cls(first, second, path, distance, cost, radius, names)
+        return display.plot(series=series, axes=axes)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: DTWNearestNeighbor,
+        x: ArrayLike,
+        *,
+        rank: int = 0,
+        series: bool = True,
+        axes: list[Any] | None = None,
+    ) -> Self:
+        """Align a series with one of its nearest training series, and plot the path.
+
+        Parameters
+        ----------
+        estimator : DTWNearestNeighbor
+            A fitted estimator that was not given distances. One that turns training series round
+            shows its neighbour as it was turned.
+        x : array-like of shape (n_timepoints,) or (n_channels, n_timepoints)
+            A series.
+        rank : int, default 0
+            Which neighbour: 0 is the nearest.
+        series : bool, default True
+            Whether to draw the series beside the matrix.
+        axes : list of matplotlib.axes.Axes or None, default None
+            Where to draw: the matrix, and with ``series=True`` also `x` and its neighbour; None
+            makes a figure.
+
+        Returns
+        -------
+        display : AlignmentDisplay
+            The display, plotted.
+
+        Raises
+        ------
+        ValueError
+            If the estimator holds distances and no series, there is no such neighbour, or `axes`
+            are not as many as there are panels.
+        """
+        check_is_fitted(estimator)
+        if estimator.metric == "precomputed":
+            raise ValueError("An estimator with metric='precomputed' holds no series to align.")
+        if not 0 <= rank < estimator.n_samples_fit_:
+            raise ValueError(
+                f"rank={rank} is not among the {estimator.n_samples_fit_} training series."
+            )
+        x = np.asarray(x, np.float64)
+        found = estimator.kneighbors([x], rank + 1, return_distance=False)[0, rank]
+        kept = estimator._series
+        neighbor = kept.values[found, :, : kept.lengths[found]]
+        options = {name: getattr(estimator, name) for name in ("metric", "window", "cost")}
+        options["alignment"] = estimator.alignment
+        if estimator.rotation_invariant:
+            turned = [np.roll(neighbor, -shift, axis=1) for shift in range(neighbor.shape[1])]
+            neighbor = turned[int(np.argmin(pairwise_dtw([x], turned, **options)[0]))]
+        label = estimator.classes_[estimator._y[found]]
+        names = ("query", f"training series {found} (class {label})")
+        return cls.from_series(x, neighbor, **options, names=names, series=series, axes=axes)
+
+    def plot(self, *, series: bool = True, axes: list[Any] | None = None) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        series : bool, default True
+            Whether to draw the series beside the matrix.
+        axes : list of matplotlib.axes.Axes or None, default None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : AlignmentDisplay
+            The display itself.
+
+        Raises
+        ------
+        ValueError
+            If `axes` are not as many as there are panels.
+        """
+        from matplotlib.colors import PowerNorm
+
+        n_panels = 3 if series else 1
+        own = axes is None
+        if axes is None:
+            axes = self._make_axes(n_panels)
+        elif len(axes) != n_panels:
+            raise ValueError(f"axes holds {len(axes)} axes for {n_panels} panels.")
+        matrix = axes[0]
+        n, m = self.x.shape[1], self.y.shape[1]
+        costs, steps = self._costs()
+        # by the square root of the cost: the valleys would all be one colour otherwise
+        norm = PowerNorm(0.5) if self.cost == "squared" else None
+        # pixels stand on the points that they show
+        extent = (-0.5 * steps[1], (costs.shape[1] - 0.5) * steps[1])
+        extent += (-0.5 * steps[0], (costs.shape[0] - 0.5) * steps[0])
+        self.image_ = matrix.imshow(
+            costs, origin="lower", aspect="auto", cmap=COSTS, norm=norm, extent=extent
+        )
+        matrix.set_facecolor("0.85")
+        matrix.plot(self.path[:, 1], self.path[:, 0], color="k", linewidth=4)
+        (self.path_line_,) = matrix.plot(
+            self.path[:, 1], self.path[:, 0], color="w", linewidth=2, label="path"
+        )
+        matrix.set(xlim=(-0.5, m - 0.5), ylim=(-0.5, n - 0.5))
+        labels = [f"time point of {name}" for name in self.names]
+        matrix.set(xlabel=labels[1], ylabel=labels[0])
+        title = f"distance {self.distance:.4g}"
+        (matrix if n_panels == 1 else axes[2]).set_title(title)
+        if series:
+            left, top = axes[1:]
+            for channel in range(len(self.x)):
+                left.plot(self.x[channel], np.arange(n), color=color_of(channel))
+                top.plot(self.y[channel], color=color_of(channel))
+            left.set_ylim(matrix.get_ylim())
+            top.set_xlim(matrix.get_xlim())
+            if own:  # the sides share their time with the matrix
+                left.invert_xaxis()
+                matrix.tick_params(labelleft=False, left=False)
+                matrix.set_ylabel("")
+                left.set_ylabel(labels[0])
+                top.tick_params(labelbottom=False)
+            else:
+                left.set(ylabel=labels[0])
+                top.set(xlabel=labels[1])
+        self.axes_ = np.array(axes, dtype=object)
+        self.figure_ = matrix.figure
+        return self
+
+    def _make_axes(self, n_panels: int) -> list[Any]:
+        """A figure: the matrix, and the series along its sides."""
+        import matplotlib.pyplot as plt
+
+        if n_panels == 1:
+            return [plt.subplots(figsize=(5, 5), layout="constrained")[1]]
+        figure = plt.figure(figsize=(6.5, 6.5), layout="constrained")
+        grid = figure.add_gridspec(2, 2, width_ratios=[1, 4], height_ratios=[1, 4])
+        return [figure.add_subplot(grid[place]) for place in ((1, 1), (1, 0), (0, 1))]
+
+    def _costs(self) -> tuple[np.ndarray, tuple[int, int]]:
+        """Costs of pairs of points, NaN outside of the band, and every how many points."""
+        steps = tuple(-(-one.shape[1] // _MOST_PIXELS) for one in (self.x, self.y))
+        left, right = self.x[:, :: steps[0]], self.y[:, :: steps[1]]
+        costs = np.zeros((left.shape[1], right.shape[1]))
+        for a, b in zip(left, right, strict=True):
+            gap = np.abs(a[:, np.newaxis] - b)
+            costs += gap * gap if self.cost == "squared" else gap
+        if self.radius is not None:
+            rows = np.arange(left.shape[1])[:, np.newaxis] * steps[0]
+            costs[np.abs(rows - np.arange(right.shape[1]) * steps[1]) > self.radius] = np.nan
+        return costs, steps
+
+
+def _points(x: ArrayLike) -> np.ndarray:
+    """A series as (n_channels, n_timepoints), without the NaN that pads it."""
+    points = np.atleast_2d(np.asarray(x, np.float64))
+    known = np.flatnonzero(~np.isnan(points).all(axis=0))
+    return points[:, : known[-1] + 1]
