@@ -53,6 +53,14 @@ class Engine(ABC):
         """Threads that may compute tiles at the same time."""
         return 1
 
+    def devices(self, reduction: Reduction) -> tuple[int, ...] | None:
+        """Numbers of the devices that such work goes to; None where the engine has no choice."""
+        return None
+
+    def lanes(self, reduction: Reduction) -> int:
+        """Tiles of such work that each worker may have under way at the same time."""
+        return 1
+
     def default_memory(self) -> int:
         """Bytes of working memory where the configuration names none."""
         return 2**30

@@ -23,7 +23,7 @@ from .._config import config_context, get_config
 from ..exceptions import MemoryBudgetError
 from ._distribute import Results, find_backend, share_out
 from ._engine import Engine
-from ._memory import check_result, halve, out_of_memory, plan_tiles
+from ._memory import balance, check_result, halve, out_of_memory, plan_tiles
 from ._reductions import Reduction, Tile
 from ._registry import get_engine
 
@@ -104,6 +104,21 @@ def _compute(
     inform: Callable[[], Reduction],
     take: Callable[[Tile, Any], None],
 ) -> None:
+    """Compute all the work, or an area of it, on the devices that the engine chooses for it."""
+    with config_context(devices=engine.devices(reduction) or get_config()["devices"]):
+        _compute_here(reduction, area, engine, n_jobs, verbose, inform=inform, take=take)
+
+
+def _compute_here(
+    reduction: Reduction,
+    area: Tile | None,
+    engine: Engine,
+    n_jobs: int | None,
+    verbose: int,
+    *,
+    inform: Callable[[], Reduction],
+    take: Callable[[Tile, Any], None],
+) -> None:
     """Compute all the work, or an area of it; `take` gets the result of each tile.
 
     Where memory runs out all the same, what was prepared is dropped and the tile is halved, down to
@@ -116,9 +131,10 @@ def _compute(
         tile_work=engine.tile_work,
         footprint=partial(engine.footprint, reduction),
         budget=budget,
-        workers=engine.workers(n_jobs),
+        workers=engine.workers(n_jobs) * engine.lanes(reduction),
         area=area,
     )
+    tiles = balance(reduction, tiles, workers)
     settings = get_config()
     lock, scarce = threading.Lock(), threading.RLock()
     with _progress(reduction, engine.name, len(tiles), verbose) as advance:

@@ -40,12 +40,16 @@ class Nearest(NamedTuple):
     def add(self, windows: slice | np.ndarray, other: Nearest) -> None:
         """Take other neighbours of some windows where they are nearer; none may be there twice."""
         if self.distances.shape[1] == 1:
-            mine, place = self.distances[windows], self.indices[windows]
-            nearer = (other.distances < mine) | (
-                (other.distances == mine) & (other.indices < place) & (other.indices >= 0)
-            )
-            self.distances[windows] = np.where(nearer, other.distances, mine)
-            self.indices[windows] = np.where(nearer, other.indices, place)
+            mine, place = self.distances[windows, 0], self.indices[windows, 0]
+            distance, index = other.distances[:, 0], other.indices[:, 0]
+            # few are nearer, but in the first tiles: the rest is only looked at
+            at = np.flatnonzero((distance <= mine) & (index >= 0))
+            at = at[(distance[at] < mine[at]) | (index[at] < place[at])]
+            if isinstance(windows, slice):
+                mine[at], place[at] = distance[at], index[at]  # views
+            else:
+                self.distances[windows[at], 0] = distance[at]
+                self.indices[windows[at], 0] = index[at]
             return
         k = self.distances.shape[1]
         distances = np.hstack([self.distances[windows], other.distances])
@@ -149,6 +153,7 @@ class Join(Reduction):
     learns: ClassVar[bool] = True
     tile_scale: ClassVar[int] = 16
     square: ClassVar[bool] = True
+    divisible: ClassVar[bool] = True
 
     @property
     def within(self) -> bool:
@@ -179,6 +184,14 @@ class Join(Reduction):
     def least_apart(self) -> int:
         """Pairs with j - i <= this are not admissible, as the kernels have it."""
         return self.exclusion if self.within else NO_EXCLUSION
+
+    def work(self, tile: Tile) -> int:
+        """Pairs above the diagonal, or all of them."""
+        if not self.within:
+            return super().work(tile)
+        ends = (1, tile.row, tile.col_stop), (-1, tile.row_stop, tile.col_stop)
+        starts = (-1, tile.row, tile.col), (1, tile.row_stop, tile.col)
+        return sum(sign * max(col - row, 0) ** 2 for sign, row, col in ends + starts) // 2
 
     def wanted(self, tile: Tile) -> bool:
         """Skip what lies below the diagonal, and what is older than asked for."""

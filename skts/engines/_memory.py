@@ -23,6 +23,7 @@ from ._reductions import Reduction, Tile
 
 __all__ = [
     "PreparedStore",
+    "balance",
     "check_result",
     "format_bytes",
     "halve",
@@ -36,6 +37,8 @@ CONTAINER_LIMITS = (
     "/sys/fs/cgroup/memory.max",
     "/sys/fs/cgroup/memory/memory.limit_in_bytes",
 )
+#: Tiles that hold less than the part of a worker divided by this are not cut for balance.
+SMALLEST_SHARE = 32
 #: Bytes that a tile of so many rows and columns takes: shared by all workers, and of each worker.
 Footprint = Callable[[int, int], tuple[int, int]]
 
@@ -160,6 +163,39 @@ def plan_tiles(
     return [tile for tile in tiles if reduction.wanted(tile)], workers
 
 
+def balance(reduction: Reduction, tiles: list[Tile], workers: int) -> list[Tile]:
+    """Cut tiles towards the end, so that workers of any speed finish at nearly the same time.
+
+    What is handed out holds at most the part of one worker of half the work that is left, down to a
+    small share of all the work. For reductions that are divisible.
+    """
+    if workers <= 1 or not reduction.divisible:
+        return tiles
+    left = sum(map(reduction.work, tiles))
+    least = left / (SMALLEST_SHARE * workers)
+    waiting, cut = list(reversed(tiles)), []
+    while waiting:
+        tile = waiting.pop()
+        work = reduction.work(tile)
+        halves = []
+        if work > max(least, left / (2 * workers)):
+            halves = [half for half in _cut(tile, reduction.cell) if reduction.wanted(half)]
+        if halves:
+            waiting += reversed(halves)
+        else:
+            cut.append(tile)
+            left -= work
+    return cut
+
+
+def _cut(tile: Tile, cell: tuple[int, int]) -> list[Tile]:
+    """Cut a tile in two across its longer side."""
+    if tile.shape[0] <= tile.shape[1]:
+        return halve(tile, cell)
+    turned = halve(Tile(tile.col, tile.col_stop, tile.row, tile.row_stop), cell[::-1])
+    return [Tile(half.col, half.col_stop, half.row, half.row_stop) for half in turned]
+
+
 def halve(tile: Tile, cell: tuple[int, int]) -> list[Tile]:
     """Cut a tile in two between cells of the grid; a single cell gives nothing."""
     (n_rows, n_cols), (rows, cols) = tile.shape, cell
@@ -195,6 +231,7 @@ class PreparedStore:
         self._entries: OrderedDict[tuple[int, Hashable], tuple[Any, int]] = OrderedDict()
         self._owners: set[int] = set()
         self._lock = threading.RLock()
+        self._gates: dict[tuple[int, Hashable], threading.Lock] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -212,19 +249,40 @@ class PreparedStore:
             Returns the thing and its size in bytes.
         """
         full_key = (id(owner), key)
+        found = self._find(full_key)
+        if found is not None:
+            return found[0]
+        with self._lock:
+            gate = self._gates.setdefault(full_key, threading.Lock())
+        # workers that need the same thing wait for the first of them, and make no other
+        with gate:
+            found = self._find(full_key)
+            if found is not None:
+                return found[0]
+            try:
+                value, size = build()
+                self.settle()
+            finally:
+                with self._lock:
+                    self._gates.pop(full_key, None)
+            with self._lock:
+                if id(owner) not in self._owners:
+                    self._owners.add(id(owner))
+                    weakref.finalize(owner, self._drop, id(owner))
+                self._entries[full_key] = (value, size)
+                while len(self._entries) > 1 and self.size() > self.capacity:
+                    self._entries.popitem(last=False)
+        return value
+
+    def settle(self) -> None:
+        """Wait until what was built is there for all workers; engines whose work is queued do."""
+
+    def _find(self, full_key: tuple[int, Hashable]) -> tuple[Any, int] | None:
+        """What is held under a key, now the last used."""
         with self._lock:
             if full_key in self._entries:
                 self._entries.move_to_end(full_key)
-                return self._entries[full_key][0]
-        value, size = build()
-        with self._lock:
-            if id(owner) not in self._owners:
-                self._owners.add(id(owner))
-                weakref.finalize(owner, self._drop, id(owner))
-            self._entries[full_key] = (value, size)
-            while len(self._entries) > 1 and self.size() > self.capacity:
-                self._entries.popitem(last=False)
-        return value
+            return self._entries.get(full_key)
 
     def drop(self, owner: np.ndarray, key: Hashable) -> None:
         """Forget one thing made from an array."""

@@ -48,6 +48,8 @@ class Reduction(ABC):
     tile_scale: ClassVar[int] = 1
     #: Whether tiles grow along both axes alike; else along the columns first.
     square: ClassVar[bool] = False
+    #: Whether nothing is prepared tile by tile, so that tiles may be cut in any way.
+    divisible: ClassVar[bool] = False
     #: Whether later tiles may profit from what earlier ones found; see `informed`.
     learns: ClassVar[bool] = False
 

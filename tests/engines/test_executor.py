@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import multiprocessing
 import os
 import pickle
 import signal
@@ -13,6 +14,7 @@ import threading
 import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import joblib
 import numpy as np
@@ -20,8 +22,20 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from skts import config_context
-from skts.engines import DTWMatrix, DTWNeighbors, DTWPairs, Tile, find_engine, run
+from skts.engines import (
+    DTWMatrix,
+    DTWNeighbors,
+    DTWPairs,
+    Join,
+    Pool,
+    Series,
+    Tile,
+    find_engine,
+    get_engine,
+    run,
+)
 from skts.engines._reductions import Reduction
+from skts.engines.cupy import CupyEngine
 from skts.exceptions import MemoryBudgetError
 
 
@@ -240,6 +254,137 @@ def test_memory_that_is_not_there_for_one_cell_is_an_error_with_numbers(make_ser
         run(DTWMatrix(make_series(30, 20), make_series(300, 20)), engine=engine)
 
 
+def test_places_on_devices_are_handed_out_in_turn(monkeypatch):
+    engine = CupyEngine()
+    monkeypatch.setattr(engine, "_devices", lambda: (3, 1))
+    with ExitStack() as held:
+        take = [held.enter_context(engine._one_device(2)) for _ in range(4)]
+        assert take == [(3, 0), (1, 0), (3, 1), (1, 1)]
+        assert engine._free(2) is None
+    with engine._one_device(1) as place:
+        assert place == (3, 0)
+        with engine._one_device(2) as other:
+            assert other == (1, 0)
+            assert engine._free(1) is None
+    assert engine._free(1) == (3, 0)
+
+
+def test_work_without_lanes_has_a_device_to_itself_and_comes_first(monkeypatch):
+    engine, order = CupyEngine(), []
+    monkeypatch.setattr(engine, "_devices", lambda: (0,))
+
+    def work(name, lanes):
+        with engine._one_device(lanes):
+            order.append(name)
+
+    with engine._one_device(2), ThreadPoolExecutor(2) as pool:
+        alone = pool.submit(work, "alone", 1)
+        while not engine._alone:
+            time.sleep(0.001)
+        # the second lane is free, but somebody waits for the device
+        assert engine._free(2) is None
+        assert not alone.done()
+        engine._busy[0] = 0
+        with engine._freed:
+            engine._freed.notify_all()
+        alone.result(timeout=10)
+    assert order == ["alone"]
+
+
+@pytest.fixture
+def two_devices():
+    missing = find_engine("cupy").available()
+    if missing is not None:
+        pytest.skip(missing)
+    import cupy
+
+    if cupy.cuda.runtime.getDeviceCount() < 2:
+        pytest.skip("there is one GPU")
+
+
+def gpu_works(rng):
+    def series(n, length):
+        values = rng.normal(size=(n, 1, length)).cumsum(axis=2)
+        return Series(values, np.full(n, length)).freeze()
+
+    queries, candidates = series(700, 80), series(900, 80)
+    line = Pool.of([rng.normal(size=60_000).cumsum()])
+    return {
+        "neighbors": DTWNeighbors(queries, candidates, 3),
+        "float64": DTWNeighbors(queries, candidates, 3, precision="float64"),
+        "matrix": DTWMatrix(candidates, candidates),
+        "join": Join(line, None, 100, 25),
+        "sides": Join(line, None, 100, 25, n_neighbors=3, sides=True),
+    }
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("work", gpu_works(np.random.default_rng(0)))
+def test_two_devices_find_what_one_finds(two_devices, rng, monkeypatch, work):
+    reduction, used = gpu_works(rng)[work], set()
+    engine = find_engine("cupy")
+    compute = getattr(engine, reduction.method)
+
+    def watched(reduction, tile, cancel):
+        import cupy
+
+        used.add(cupy.cuda.Device().id)
+        return compute(reduction, tile, cancel)
+
+    with config_context(devices=[1]):
+        expected = run(reduction, engine=engine)
+    monkeypatch.setattr(engine, reduction.method, watched)
+    monkeypatch.setattr(type(engine), "tile_work", 2**24)
+    with config_context(devices=[0, 1]):
+        found = run(reduction, engine=engine)
+    assert used == {0, 1}
+    used.clear()
+    monkeypatch.setattr("skts.engines.cupy.WORTH_A_DEVICE", 2**20)
+    everywhere = run(reduction, engine=engine)
+    assert len(used) >= 2
+    for answer in (found, everywhere):
+        assert type(answer) is type(expected)
+        for a, b in zip(_arrays(answer), _arrays(expected), strict=True):
+            assert_array_equal(a, b)
+
+
+@pytest.mark.gpu
+def test_two_lanes_of_a_device_find_what_one_finds(rng, monkeypatch):
+    engine = find_engine("cupy")
+    if engine.available() is not None:
+        pytest.skip(engine.available())
+    for reduction in gpu_works(rng).values():
+        expected = run(reduction, engine=engine)
+        with monkeypatch.context() as patch:
+            patch.setattr(type(engine), "tile_work", 2**24)
+            patch.setattr("skts.engines.cupy.WORTH_LANES", 0)
+            assert engine.lanes(reduction) == 2
+            found = run(reduction, engine=engine)
+        for a, b in zip(_arrays(found), _arrays(expected), strict=True):
+            assert_array_equal(a, b)
+
+
+def _arrays(answer):
+    if isinstance(answer, np.ndarray):
+        return [answer]
+    return [array for part in answer if part is not None for array in _arrays(part)]
+
+
+@pytest.mark.gpu
+def test_a_forked_process_says_why_it_has_no_gpu(rng):
+    engine = find_engine("cupy")
+    if engine.available() is not None:
+        pytest.skip(engine.available())
+    run(gpu_works(rng)["matrix"], engine=engine)
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert "was forked from one that used the GPU" in pool.apply(engine.available)
+        assert pool.apply(_chosen, (gpu_works(rng)["join"],)) == "numba"
+
+
+def _chosen(reduction):
+    return get_engine("auto", reduction).name
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_nothing_holds_the_arrays_of_finished_work(make_series, n_jobs):
     gc.collect()
@@ -252,3 +397,9 @@ def test_nothing_holds_the_arrays_of_finished_work(make_series, n_jobs):
         assert watch() is None
     finally:
         gc.enable()
+
+
+def test_what_a_fork_leaves_is_said_before_cuda_is_asked():
+    engine = CupyEngine()
+    engine._process = os.getpid() + 1
+    assert "forked from one that used the GPU" in engine.available()

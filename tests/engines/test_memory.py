@@ -4,14 +4,28 @@ from __future__ import annotations
 
 import gc
 import os
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from skts import config_context
-from skts.engines import DTWMatrix, DTWNeighbors, DTWPairs, Series, Tile, find_engine, run
+from skts.engines import (
+    DTWMatrix,
+    DTWNeighbors,
+    DTWPairs,
+    Join,
+    Pool,
+    Series,
+    Tile,
+    find_engine,
+    run,
+)
 from skts.engines._memory import (
     PreparedStore,
+    balance,
     format_bytes,
     halve,
     physical_memory,
@@ -106,6 +120,65 @@ def test_a_fraction_is_of_the_memory_of_the_gpu():
 
     with config_context(memory=0.5):
         assert engine.budget() == cupy.cuda.Device().mem_info[1] // 2
+
+
+@pytest.mark.parametrize("n_windows", [4_000_000, 100_000, 3000])
+@pytest.mark.parametrize("workers", [1, 2, 7])
+def test_tiles_towards_the_end_are_cut_for_balance(n_windows, workers):
+    line = Pool(np.broadcast_to(0.0, n_windows + 99), np.zeros(1, int), np.array([n_windows]))
+    work = Join(line, None, 100, 25)
+    plan = {"tile_work": 2**36, "footprint": lambda rows, cols: (0, 0), "budget": 1}
+    planned, workers = plan_tiles(work, workers=workers, **plan)
+    tiles = balance(work, planned, workers)
+    total = sum(map(work.work, planned))
+    assert total == pytest.approx(n_windows**2 / 2, rel=1e-3)
+    assert sum(map(work.work, tiles)) == pytest.approx(total, rel=1e-3)
+    edges = {edge for tile in tiles for edge in tile} - {n_windows}
+    assert all(edge % 1024 == 0 for edge in edges)
+    # hand tiles out as workers become free: they end together
+    ends = [0] * workers
+    for tile in tiles:
+        ends[ends.index(min(ends))] += work.work(tile)
+    if n_windows > 10**6:
+        assert max(ends) - min(ends) <= total / (16 * workers)
+    assert len(tiles) <= len(planned) + 128 * workers
+    if workers == 1:
+        assert tiles == planned
+
+
+def test_the_work_of_a_tile_counts_pairs_above_the_diagonal():
+    line = Pool(np.zeros(60), np.zeros(1, int), np.array([60]))
+    work = Join(line, None, 11)
+    later = np.arange(50)[:, np.newaxis] < np.arange(50)
+    for tile in (Tile(0, 50, 0, 50), Tile(10, 30, 20, 50), Tile(20, 40, 0, 10), Tile(5, 9, 4, 30)):
+        count = later[tile.rows, tile.cols].sum()
+        assert abs(work.work(tile) - count) <= max(tile.shape) / 2
+    assert Join(line, line, 11).work(Tile(20, 40, 0, 10)) == 200
+
+
+def test_workers_that_need_the_same_thing_build_it_once():
+    store, built, owner = PreparedStore(), [], np.zeros(1)
+    both = threading.Barrier(4, timeout=10)
+
+    def build():
+        built.append(1)
+        time.sleep(0.05)
+        return "made", 1
+
+    def ask(_):
+        both.wait()
+        return store.get(owner, "key", build)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(ask, range(4))) == ["made"] * 4
+    assert len(built) == 1
+
+    def fail():
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        store.get(owner, "other", fail)
+    assert store.get(owner, "other", lambda: ("there", 1)) == "there"
 
 
 def test_a_budget_too_small_for_one_tile_raises_with_both_sizes():

@@ -5,7 +5,11 @@ The methods that compute tiles stand beside their kernels, a mixin for each fami
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import re
 import threading
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -24,6 +28,12 @@ __all__ = ["CupyEngine"]
 
 _INSTALL = "pip install 'skts[cuda13]' (CUDA 13) or 'skts[cuda12]' (CUDA 12)"
 
+#: Steps for which a device more is used: a second of float64 cells on a large one.
+WORTH_A_DEVICE = 2**40
+#: Work of which a device may have two tiles under way, where it holds so many tiles.
+OVERLAPPED = frozenset({"dtw_matrix", "dtw_neighbors", "join"})
+WORTH_LANES = 8
+
 
 class CupyEngine(DTWTiles, JoinTiles, MKTiles, SBDTiles, Engine):
     """Computes on an NVIDIA GPU."""
@@ -35,11 +45,21 @@ class CupyEngine(DTWTiles, JoinTiles, MKTiles, SBDTiles, Engine):
 
     def __init__(self) -> None:
         super().__init__()
-        self._busy: set[int] = set()
+        self.prepared.settle = _wait
+        self._busy: defaultdict[int, int] = defaultdict(int)  # bits of the lanes in use
+        self._alone = 0
         self._freed = threading.Condition()
+        self._streams: dict[int, Any] = {}
+        self._process: int | None = None
 
     def available(self) -> str | None:
         """Return None where CuPy is installed and finds a GPU of compute capability 7.5 or more."""
+        if self._process not in (None, os.getpid()):
+            return (
+                "engine='cupy' cannot be used here: this process was forked from one that used the "
+                "GPU, and CUDA does not survive that. Start processes with joblib's loky, or with "
+                "multiprocessing's spawn or forkserver."
+            )
         try:
             import cupy
         except ImportError as error:
@@ -61,6 +81,31 @@ class CupyEngine(DTWTiles, JoinTiles, MKTiles, SBDTiles, Engine):
     def workers(self, n_jobs: int | None) -> int:
         """One for each device; `n_jobs` counts CPU threads and says nothing here."""
         return len(self._devices())
+
+    def devices(self, reduction: Reduction) -> tuple[int, ...]:
+        """Devices that are set; else as many of all as the work is worth, the current one first.
+
+        A worker process of joblib takes one, by its number.
+        """
+        import cupy
+
+        chosen = get_config()["devices"]
+        if chosen:
+            return chosen
+        current, count = cupy.cuda.Device().id, cupy.cuda.runtime.getDeviceCount()
+        process = re.search(r"^LokyProcess-(\d+)", multiprocessing.current_process().name)
+        if process:
+            return ((current + int(process[1]) - 1) % count,)
+        rows, cols = reduction.shape
+        worth = max(1, rows * cols * reduction.step_work // WORTH_A_DEVICE)
+        return (current, *(d for d in range(count) if d != current))[:worth]
+
+    def lanes(self, reduction: Reduction) -> int:
+        """Two where there is much work: results of a tile travel and merge while another runs."""
+        rows, cols = reduction.shape
+        much = WORTH_LANES * self.tile_work * reduction.tile_scale * self.workers(None)
+        long = rows * cols * reduction.step_work > much
+        return 2 if reduction.method in OVERLAPPED and long else 1
 
     def total_memory(self) -> int:
         """As many times the smallest of the devices as there are; all get equal shares."""
@@ -87,8 +132,15 @@ class CupyEngine(DTWTiles, JoinTiles, MKTiles, SBDTiles, Engine):
         """Compute a tile on a device that is free."""
         import cupy
 
-        with self._one_device() as device, cupy.cuda.Device(device):
-            return super().compute(reduction, tile, cancel)
+        self._process = os.getpid()
+        with self._one_device(self.lanes(reduction)) as (device, lane), cupy.cuda.Device(device):
+            if lane == 0:
+                return super().compute(reduction, tile, cancel)
+            # one stream a device: what CuPy's pool holds for it serves the next work, too
+            if device not in self._streams:
+                self._streams[device] = cupy.cuda.Stream(non_blocking=True)
+            with self._streams[device]:
+                return super().compute(reduction, tile, cancel)
 
     def _devices(self) -> tuple[int, ...]:
         """Numbers of the devices to use."""
@@ -97,15 +149,41 @@ class CupyEngine(DTWTiles, JoinTiles, MKTiles, SBDTiles, Engine):
         return get_config()["devices"] or (cupy.cuda.Device().id,)
 
     @contextmanager
-    def _one_device(self) -> Iterator[int]:
-        """Take a device of those configured that no other worker of this process is using."""
+    def _one_device(self, lanes: int) -> Iterator[tuple[int, int]]:
+        """Take the device of those configured that is least in use by this process, and a lane.
+
+        Work without lanes has a device to itself, and comes before a second tile of other work.
+        """
         with self._freed:
-            while not (free := [d for d in self._devices() if d not in self._busy]):
-                self._freed.wait()
-            self._busy.add(free[0])
+            self._alone += lanes == 1
+            try:
+                while not (free := self._free(lanes)):
+                    self._freed.wait()
+            finally:
+                self._alone -= lanes == 1
+            device, lane = free
+            self._busy[device] |= 1 << lane
         try:
-            yield free[0]
+            yield device, lane
         finally:
             with self._freed:
-                self._busy.discard(free[0])
+                self._busy[device] &= ~(1 << lane)
                 self._freed.notify_all()
+
+    def _free(self, lanes: int) -> tuple[int, int] | None:
+        """A device and a lane of it; None where all are taken."""
+        places = [
+            (self._busy[device].bit_count(), order, device)
+            for order, device in enumerate(self._devices())
+        ]
+        for taken, _, device in sorted(places):
+            if taken == 0 or (taken < lanes and not self._alone):
+                return device, 0 if not self._busy[device] & 1 else 1
+        return None
+
+
+def _wait() -> None:
+    """Wait for what the current stream has been given."""
+    import cupy
+
+    cupy.cuda.get_current_stream().synchronize()
