@@ -231,7 +231,7 @@ class PreparedStore:
         self._entries: OrderedDict[tuple[int, Hashable], tuple[Any, int]] = OrderedDict()
         self._owners: set[int] = set()
         self._lock = threading.RLock()
-        self._gates: dict[tuple[int, Hashable], threading.Lock] = {}
+        self._gates: dict[tuple[int, Hashable], Any] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -253,7 +253,7 @@ class PreparedStore:
         if found is not None:
             return found[0]
         with self._lock:
-            gate = self._gates.setdefault(full_key, threading.Lock())
+            gate = self._gates.setdefault(full_key, threading.RLock())
         # workers that need the same thing wait for the first of them, and make no other
         with gate:
             found = self._find(full_key)
