@@ -65,6 +65,8 @@ html_theme_options = {
 }
 html_sidebars = {"auto_examples/index": [], "benchmarks": [], "changelog": []}
 html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["skts.css"]
 
 
 def skip_member(app, what, name, obj, skip, options):

@@ -17,6 +17,7 @@ import numpy as np
 
 from skts.datasets import load_gunpoint
 from skts.metrics import dtw_path, pairwise_dtw
+from skts.plotting import AlignmentDisplay
 
 X, y = load_gunpoint(split="train", return_X_y=True)
 first, *others = X[y == y[0]]
@@ -34,21 +35,17 @@ print(f"{len(path)} steps for {len(first)} points; the first three: {path[:3].to
 # Each cell holds the squared difference of two points. The path goes from one corner to the other
 # through the dark valleys; where it leaves the diagonal, one series waits for the other.
 
-costs = (first[:, None] - second[None, :]) ** 2
+AlignmentDisplay.from_series(first, second, names=("the first", "the second"))
+plt.show()
 
-fig = plt.figure(figsize=(6.5, 6.5), layout="constrained")
-axes = fig.subplot_mosaic(
-    [[".", "second"], ["first", "costs"]], width_ratios=[1, 4], height_ratios=[1, 4]
-)
-axes["costs"].imshow(costs, origin="lower", aspect="auto", cmap="magma")
-axes["costs"].plot(path[:, 1], path[:, 0], color="white", linewidth=2.2)
-axes["costs"].plot([0, len(second) - 1], [0, len(first) - 1], color="white", lw=0.8, ls=":")
-axes["second"].plot(second, color="tab:orange")
-axes["first"].plot(first, np.arange(len(first)), color="tab:blue")
-axes["first"].invert_xaxis()
-axes["second"].sharex(axes["costs"])
-axes["first"].sharey(axes["costs"])
-for name in ("first", "second"):
-    axes[name].axis("off")
-axes["costs"].set(xlabel="time of the second series", ylabel="time of the first series")
+# %%
+# Inside a band
+# -------------
+# A window keeps the path near the diagonal: nothing outside of the band is computed. A narrow one
+# may keep series from meeting where they should, and the distance grows.
+
+fig, axes = plt.subplots(1, 3, figsize=(10, 3.6), layout="constrained")
+for ax, window in zip(axes, (0.05, 0.1, 0.2), strict=True):
+    AlignmentDisplay.from_series(first, second, window=window, series=False, axes=[ax])
+    ax.set(title=f"window {window:.0%}: {ax.get_title()}", ylabel="")
 plt.show()

@@ -12,7 +12,6 @@ none of them looks like, :class:`~skts.KShapeClusterer` moves them into place fi
 # Three shapes, each moved by up to a fifth of the length, under noise.
 
 import matplotlib.pyplot as plt
-import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
@@ -38,17 +37,8 @@ print(f"adjusted Rand index, k-means: {adjusted_rand_score(y, kmeans.labels_):.2
 # the objective by iteration.
 
 ClusterDisplay.from_estimator(kshape, X)
+plt.show()
 
 # %%
-# How many clusters?
-# ------------------
-# Inertia falls with every cluster; where it stops falling fast is a fair guess. `transform` gives
-# the distance to each centre, which a classifier can take as features.
-
-counts = np.arange(1, 7)
-inertia = [KShapeClusterer(k, random_state=0).fit(X).inertia_ for k in counts]
-
-fig, ax = plt.subplots(figsize=(5, 3), layout="constrained")
-ax.plot(counts, inertia, "o-")
-ax.set(xlabel="clusters", ylabel="inertia")
-plt.show()
+# How many clusters to ask for is the question of
+# :ref:`another example <sphx_glr_auto_examples_plot_choosing_k.py>`.

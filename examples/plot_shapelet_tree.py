@@ -12,10 +12,6 @@ among all subsequences of all series for the one that tells the two apart, and s
 # The height of the hand, 150 points for each of 50 training series.
 
 import matplotlib.pyplot as plt
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from skts import ShapeletTreeClassifier
 from skts.datasets import load_gunpoint
@@ -51,18 +47,5 @@ ShapeletMatchDisplay.from_estimator(model, X_test[1])
 plt.show()
 
 # %%
-# Shapelets as features
-# ---------------------
-# ``transform`` returns the distance to each shapelet. A second model weighs them, where the tree
-# only cuts. Further shapelets join the first one by AND and OR; all are features. Here candidates
-# are drawn, a thousand a node, which takes a fraction of the time. Shapelets are chosen by the
-# labels of the training series, so it is the pipeline as a whole that has to be validated.
-
-pipeline = make_pipeline(
-    ShapeletTreeClassifier(max_candidates=1000, max_literals=3, random_state=0),
-    StandardScaler(),
-    LogisticRegression(),
-)
-scores = cross_val_score(pipeline, X_train, y_train, cv=5)
-print(f"cross-validated accuracy of the pipeline: {scores.mean():.3f}")
-print(f"accuracy on the test series: {pipeline.fit(X_train, y_train).score(X_test, y_test):.3f}")
+# ``transform`` returns the distance to each shapelet: features for other models, as
+# :ref:`the next example <sphx_glr_auto_examples_plot_shapelet_features.py>` has it.
