@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -292,46 +292,68 @@ class _Nearest:
     def __init__(self, condenser: DTWCondenser, series: Series) -> None:
         self.series, self.condenser = series, condenser
         self.kept = np.ones(len(series), bool)
+        self.removed: list[int] = []
         whole = DTWNeighbors(series, series, 1, precision=condenser.precision)
         self.engine = get_engine(condenser.engine, whole)
         fitting = int(_SHARE * self.engine.budget()) // (16 * _WINDOWS * len(series))
         self.depth = min(max(_FEWEST, min(_MOST, fitting)), len(series) - 1)
         self._lists: dict[float, _Lists] = {}
+        self._options: dict[float, tuple[float, Warping]] = {}
 
     @property
     def n_kept(self) -> int:
         """Series that are left."""
-        return np.count_nonzero(self.kept)
+        return len(self.kept) - len(self.removed)
 
-    def find(self, window: float) -> tuple[np.ndarray, np.ndarray]:
-        """Distances to the nearest other kept series, and which; -1 where there is none."""
-        warping = self._warping(window)
-        n = self.series.n_timepoints
-        # fractions that are the same number of points share their lists
-        key = int(warping.radius(n, n)) if self.series.equal_length else window
-        if key not in self._lists:
+    def remove(self, index: int) -> None:
+        """Remove a series."""
+        self.kept[index] = False
+        self.removed.append(index)
+
+    def restore(self) -> None:
+        """Take back the last removal; lists that have followed it are of no use any more."""
+        self.kept[self.removed.pop()] = True
+        self._lists.clear()
+
+    def find(self, window: float) -> _Lists:
+        """The nearest other kept series, and how far they are; index -1 where there is none."""
+        if window not in self._options:
+            warping = self._warping(window)
+            n = self.series.n_timepoints
+            # fractions that are the same number of points share their lists
+            key = int(warping.radius(n, n)) if self.series.equal_length else window
+            self._options[window] = key, warping
+        key, warping = self._options[window]
+        lists = self._lists.pop(key, None)
+        if lists is None:
             everything = np.arange(len(self.series))
-            found = self._search(warping, everything, self.condenser.verbose)
-            self._lists[key] = _Lists(*found, np.zeros(len(self.series), np.int64))
-        lists = self._lists[key] = self._lists.pop(key)
+            lists = _Lists(*self._search(warping, everything, self.condenser.verbose))
+            lists.follow(everything)
+        elif lists.n_removed < len(self.removed):
+            self._follow(lists, warping)
+        lists.n_removed = len(self.removed)
+        self._lists[key] = lists
         if len(self._lists) > _WINDOWS:
             del self._lists[next(iter(self._lists))]
-        while True:
-            place = np.minimum(lists.place, self.depth - 1)
-            found = lists.indices[self._rows, place]
-            gone = (found >= 0) & ~self.kept[found]
-            if not gone.any():
-                return lists.distances[self._rows, place], found
-            lists.place[gone] += 1
-            if lists.place.max() == self.depth:
-                # those that are nearly used up are filled together with those that are
-                rows = np.flatnonzero(lists.place >= self.depth - self.depth // 4)
-                lists.distances[rows], lists.indices[rows] = self._search(warping, rows)
-                lists.place[rows] = 0
+        return lists
 
-    @property
-    def _rows(self) -> np.ndarray:
-        return np.arange(len(self.kept))
+    def _follow(self, lists: _Lists, warping: Warping) -> None:
+        """Move on those that point at series which have been removed."""
+        rows = np.flatnonzero(self._gone(lists.nearest))
+        while rows.size:
+            lists.place[rows] += 1
+            if lists.place[rows].max() == self.depth:
+                # those that are nearly used up are filled together with those that are
+                full = np.flatnonzero(lists.place >= self.depth - self.depth // 4)
+                lists.distances[full], lists.indices[full] = self._search(warping, full)
+                lists.place[full] = 0
+                lists.follow(full)
+            lists.follow(rows)
+            rows = rows[self._gone(lists.nearest[rows])]
+
+    def _gone(self, indices: np.ndarray) -> np.ndarray:
+        """Which series are not kept; -1 is none."""
+        return ~self.kept[indices] & (indices >= 0)
 
     def _search(self, warping: Warping, rows: np.ndarray, verbose: int = 0) -> Any:
         """The nearest kept series of some series."""
@@ -362,12 +384,34 @@ class _Nearest:
         return Warping(window=window)
 
 
-class _Lists(NamedTuple):
-    """The nearest kept series of each series, in order, and how far the list is used up."""
+class _Lists:
+    """The nearest kept series of each series, in order, and how far each list is used up.
 
-    distances: np.ndarray
-    indices: np.ndarray
-    place: np.ndarray
+    Attributes
+    ----------
+    distances, indices : ndarray of shape (n_samples, depth)
+        The nearest of those that were kept when a list was filled; index -1 where there were fewer.
+    place : ndarray of shape (n_samples,)
+        Where in the lists the nearest are that are still kept.
+    distance, nearest : ndarray of shape (n_samples,)
+        What stands there.
+    n_removed : int
+        Series that had been removed when `place` was right.
+    """
+
+    def __init__(self, distances: np.ndarray, indices: np.ndarray) -> None:
+        self.distances, self.indices = distances, indices
+        self.place = np.zeros(len(indices), np.int64)
+        self.distance, self.nearest = np.empty(len(indices)), np.empty(len(indices), np.int64)
+        self.n_removed = 0
+
+    def follow(self, rows: np.ndarray) -> None:
+        """Look up what is nearest to some series."""
+        place = self.place[rows]
+        self.distance[rows], self.nearest[rows] = (
+            self.distances[rows, place],
+            self.indices[rows, place],
+        )
 
 
 class _Award:
@@ -384,13 +428,13 @@ class _Award:
     def remove_one(self, least: float) -> bool:
         """Remove the series of lowest rank, unless fewer than `least` would then be correct."""
         index = self._lowest()
-        self.nearest.kept[index] = False
+        self.nearest.remove(index)
         count, _, steps = max(
             (self._correct(self._window(steps)), preference, steps)
             for preference, steps in self._choices()
         )
         if count < least:
-            self.nearest.kept[index] = True
+            self.nearest.restore()
             return False
         self.steps = steps
         self.removed.append(index)
@@ -411,17 +455,19 @@ class _Award:
 
     def _correct(self, window: float) -> int:
         """Series whose nearest other kept series is of their class."""
-        _, indices = self.nearest.find(window)
-        return np.count_nonzero((indices >= 0) & (self.labels[indices] == self.labels))
+        indices = self.nearest.find(window).nearest
+        return np.count_nonzero((self.labels[indices] == self.labels) & (indices >= 0))
 
     def _lowest(self) -> int:
         """The series of lowest rank."""
-        kept = np.flatnonzero(self.nearest.kept)
-        distances, indices = self.nearest.find(self.windows[-1])
+        found = self.nearest.find(self.windows[-1])
         n, n_classes = len(self.labels), self.labels.max() + 1
-        agree = self.labels[indices] == self.labels
+        agree = self.labels[found.nearest] == self.labels
         # ranks times the number of classes less one are integers, and 0 for a single class
-        rank = np.bincount(indices, np.where(agree, n_classes - 1, -2 * (n_classes > 1)), n)
+        rank = np.bincount(found.nearest, np.where(agree, n_classes - 1, -2 * (n_classes > 1)), n)
         with np.errstate(divide="ignore"):
-            nearness = np.bincount(indices, 1.0 / distances**2, n)
-        return int(kept[np.lexsort((-kept, nearness[kept], rank[kept]))[0]])
+            nearness = np.bincount(found.nearest, 1.0 / found.distance**2, n)
+        lowest = np.flatnonzero(self.nearest.kept)
+        for worth in (rank, nearness):
+            lowest = lowest[worth[lowest] == worth[lowest].min()]
+        return int(lowest[-1])
