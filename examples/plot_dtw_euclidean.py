@@ -67,9 +67,9 @@ for name, row in errors.items():
     print(f"{name:<26}" + "".join(f"{100 * error:>11.1f} %" for error in row))
 
 # %%
-# Warping is the whole point where classes differ in shape and series in pace. Where points stand for
-# places that do not move, such as those of an outline, it throws away what tells classes apart. A
-# narrow band is often better than both extremes; how wide it should be is the question of
+# Warping is the whole point where classes differ in shape and series in pace. Where points stand
+# for places that do not move, such as those of an outline, it throws away what tells classes apart.
+# A narrow band is often better than both extremes; how wide it should be is the question of
 # :ref:`another example <sphx_glr_auto_examples_plot_dtw_window.py>`.
 
 fig, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")

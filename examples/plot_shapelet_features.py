@@ -10,8 +10,8 @@ all of its shapelets, and another model may weigh them together:
 # %%
 # A pipeline
 # ----------
-# Candidates are drawn, five hundred at each node, which takes a fraction of the time of trying all of
-# them; further shapelets join the first one by AND and OR, and all are features.
+# Candidates are drawn, five hundred at each node, which takes a fraction of the time of trying all
+# of them; further shapelets join the first one by AND and OR, and all are features.
 
 import matplotlib.pyplot as plt
 import numpy as np

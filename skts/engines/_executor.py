@@ -10,20 +10,20 @@ default layer aborts the process when two threads enter it at once. Inside a blo
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from .._config import config_context, get_config
 from ..exceptions import MemoryBudgetError
 from ._distribute import Results, find_backend, share_out
 from ._engine import Engine
 from ._memory import balance, check_result, halve, out_of_memory, plan_tiles
+from ._progress import describe, progress
 from ._reductions import Reduction, Tile
 from ._registry import get_engine
 
@@ -56,7 +56,7 @@ def run(
         Threads: None is all that Numba was given, or the number of an enclosing
         ``joblib.parallel_config(n_jobs=...)``; negative numbers count from all, as joblib's do.
     verbose : int, default 0
-        1 shows a progress bar, 2 also says which engine computes.
+        1 shows a progress bar, 2 also the plan: engine, devices, parts, memory.
 
     Returns
     -------
@@ -137,7 +137,12 @@ def _compute_here(
     tiles = balance(reduction, tiles, workers)
     settings = get_config()
     lock, scarce = threading.Lock(), threading.RLock()
-    with _progress(reduction, engine.name, len(tiles), verbose) as advance:
+    if verbose >= 2 and tiles:
+        widest = max(tiles, key=reduction.work)
+        shared, each = engine.footprint(reduction, *widest.shape)
+        memory = shared + min(workers, len(tiles)) * each, budget
+        print(describe(reduction, engine.name, tiles, min(workers, len(tiles)), memory))
+    with progress(reduction, tiles, verbose) as advance:
         # a loop and not a recursion: a function that refers to itself would keep the arrays of the
         # work until the garbage collector comes
         def compute(tile: Tile, cancel: np.ndarray) -> None:
@@ -187,7 +192,9 @@ def _send(
         workers=1,
     )
     name = f"{engine}, {workers} workers of {type(elsewhere).__name__}"
-    with _progress(reduction, name, len(shares), verbose) as advance:
+    if verbose >= 2:
+        print(describe(reduction, name, shares, workers, None))
+    with progress(reduction, shares, verbose) as advance:
         for results in share_out(elsewhere, reduction, shares, engine, n_jobs):
             for tile, result in results:
                 reduction.merge(total, tile, result)
@@ -230,25 +237,3 @@ def _work_through(
             cancel[0] = 1
             pool.shutdown(wait=True, cancel_futures=True)
             raise
-
-
-@contextmanager
-def _progress(
-    reduction: Reduction, engine: str, parts: int, verbose: int
-) -> Iterator[Callable[[], None]]:
-    """Yield a function that is called after each part, and tells bar and callback."""
-    callback = get_config()["progress"]
-    name = type(reduction).__name__
-    if verbose >= 2:
-        print(f"{name}: {reduction.shape[0]} x {reduction.shape[1]} on {engine}")
-    done = 0
-    with tqdm(total=parts, desc=name, disable=verbose < 1 or parts < 2) as bar:
-
-        def advance() -> None:
-            nonlocal done
-            done += 1
-            bar.update()
-            if callback is not None:
-                callback(done, parts)
-
-        yield advance

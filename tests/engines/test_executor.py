@@ -6,6 +6,7 @@ import gc
 import multiprocessing
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -104,11 +105,23 @@ def test_progress_is_reported_and_ends_at_the_total(fast_engine, make_series):
     assert seen[-1][0] == seen[-1][1]
 
 
-def test_verbose_shows_a_bar(make_series, capsys):
-    run(DTWMatrix(make_series(300, 100), make_series(200, 100)), engine="numba", verbose=2)
+def test_verbose_shows_a_bar_and_the_plan(make_series, capsys, monkeypatch):
+    monkeypatch.setattr("skts.engines._progress.DELAY", 0)
+    work = DTWMatrix(make_series(300, 100), make_series(200, 100))
+    run(work, engine="numba", n_jobs=2, verbose=2)
     captured = capsys.readouterr()
-    assert "DTWMatrix: 300 x 200 on numba" in captured.out
-    assert "100%" in captured.err
+    assert "DTWMatrix: 300 x 200 on numba, 6e+08 cells in" in captured.out
+    words = r"in \d+ parts of up to \d+ x \d+, \d workers?, [\d.]+ \wiB of 1 GiB"
+    assert re.search(words, captured.out)
+    assert "100%" in captured.err and "600M/600M" in captured.err and "cells/s" in captured.err
+    run(work, engine="numba", verbose=1)
+    quiet = capsys.readouterr()
+    assert quiet.out == "" and "100%" in quiet.err
+
+
+def test_quick_work_shows_no_bar(make_series, capsys):
+    run(DTWMatrix(make_series(300, 10), make_series(200, 10)), engine="numba", verbose=1)
+    assert capsys.readouterr() == ("", "")
 
 
 def test_an_error_in_a_worker_reaches_the_caller(make_series, monkeypatch):
