@@ -5,9 +5,9 @@
 writes `benchmarks/results/papers-subsequence-search.json`. The paper varies the length of the
 series under queries of 128 (figure 8) and 1,024 points (figure 9), and the query in a series of
 40,000 points (figure 10), with all windows normalised and compared under DTW without a limit. The
-data are not given; here they are random walks. The paper's programs fill every warping matrix; here,
-windows that cannot be the best match are abandoned or never begun, on the CPU, so that times also
-depend on the data: noise (dashed) is the hard case.
+data are not given; here they are random walks. The paper's programs fill every warping matrix;
+here, windows that cannot be the best match are abandoned or never begun, on the CPU, so that times
+also depend on the data: noise (dashed) is the hard case.
 
 Each engine is there that the machine has: the CPU on one thread and on all, the GPU. The matches
 are checked: of the first point of each figure against the least of the distances of all windows,
