@@ -68,15 +68,7 @@ def check_series(
             return series
         _raise_unequal(series.lengths, input_name)
     else:
-        values = check_array(
-            X,
-            dtype=np.float64,
-            order="C",
-            allow_nd=True,
-            ensure_all_finite=False,
-            estimator=estimator,
-            input_name=input_name,
-        )
+        values = _as_array(X, input_name, estimator)
         if values.ndim == 2:
             values = values[:, np.newaxis, :]
         _check_shape(values, input_name)
@@ -85,6 +77,54 @@ def check_series(
     if equal_length and not series.equal_length:
         _raise_unequal(series.lengths, input_name)
     return series
+
+
+def _as_array(X: Any, input_name: str, estimator: Any) -> np.ndarray:
+    """Return an array of float64, or say how series have to be given."""
+    _refuse_one_dimension(X, input_name)
+    try:
+        return check_array(
+            X,
+            dtype=np.float64,
+            order="C",
+            allow_nd=True,
+            ensure_all_finite=False,
+            estimator=estimator,
+            input_name=input_name,
+        )
+    except ValueError as error:
+        text = str(error)
+        if text.startswith("could not convert string"):
+            advice = "series are numbers, so leave out columns of names, labels or dates."
+        elif text.startswith("setting an array element with a sequence"):
+            advice = "a cell holds a sequence. Give a list of arrays instead, one a series."
+        else:
+            raise
+        raise ValueError(f"{text.rstrip('.')} in {input_name}: {advice}") from error
+
+
+def _refuse_one_dimension(X: Any, input_name: str) -> None:
+    """Raise if `X` is a single series, a number, or nothing."""
+    if X is None:
+        raise ValueError(f"Expected 2D array, got None instead: {input_name} is missing.")
+    if not hasattr(X, "shape") and hasattr(X, "__array__"):
+        return  # what only turns into an array is left to scikit-learn
+    try:
+        shape = X.shape if hasattr(X, "shape") else np.shape(X)
+    except ValueError:  # rows of several lengths
+        return
+    objects = len(shape) == 1 and str(getattr(X, "dtype", "")) == "object"
+    if objects and any(np.ndim(x) > 0 for x in np.asarray(X)[:1]):
+        raise ValueError(
+            f"Expected 2D array, got 1D array instead: {input_name} is an object array of series. "
+            f"Give them as a list, list({input_name})."
+        )
+    if len(shape) < 2:
+        raise ValueError(
+            f"Expected 2D array, got {'1D' if shape else 'scalar'} array instead: {input_name} has "
+            f"shape {shape}. Reshape your data: one series is {input_name}.reshape(1, -1), many "
+            "series are one a row, (n_samples, n_timepoints), or a list of arrays."
+        )
 
 
 def _check_shape(values: np.ndarray, input_name: str) -> None:
@@ -174,15 +214,7 @@ def check_univariate(
     if _is_list_of_series(X):
         series = _listed(X, input_name)
     else:
-        values = check_array(
-            as_host(X, input_name),
-            dtype=np.float64,
-            order="C",
-            allow_nd=True,
-            ensure_all_finite=False,
-            estimator=estimator,
-            input_name=input_name,
-        )
+        values = _as_array(as_host(X, input_name), input_name, estimator)
         if values.ndim > 3 or 0 in values.shape:
             raise ValueError(
                 f"{input_name} has shape {values.shape}: give series as (n_samples, "
@@ -356,6 +388,8 @@ class SeriesMixin:
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y "
                 "is None."
             )
+        if not _is_list_of_series(X):
+            _refuse_one_dimension(X, "X")
         y = column_or_1d(as_host(y, "y"), warn=True)
         assert_all_finite(y, input_name="y", estimator_name=type(self).__name__)
         check_consistent_length(_form(X), y)

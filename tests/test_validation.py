@@ -79,7 +79,7 @@ def test_input_is_not_written_to():
         ([[1, 2], [3, 1e200]], "contains 1e.200 at series 1, time point 1.* overflow"),
         (np.full((2, 2, 2), np.inf), r"series 0, time point 0, channel 0"),
         (np.zeros((2, 2, 2, 2)), "has 4 dimensions"),
-        ([1.0, 2.0], "Reshape your data"),
+        ([1.0, 2.0], r"shape \(2,\)\. Reshape your data: one series is X.reshape\(1, -1\)"),
         (np.zeros((0, 3)), "0 sample"),
         (np.zeros((3, 0)), "0 feature"),
         (np.zeros((3, 0, 2)), r"shape \(3, 0, 2\)"),
@@ -87,7 +87,10 @@ def test_input_is_not_written_to():
         ([np.zeros((2, 3)), np.zeros((3, 3))], "series 1 of X has 3 channels where series 0 has 2"),
         ([np.zeros((1, 2, 3))], "series 0 of X has 3 dimensions"),
         (np.array([[1 + 1j, 2]]), "Complex data not supported"),
-        ([["a", "b"]], "could not convert string to float"),
+        ([["a", "b"]], "could not convert string to float.*leave out columns of names"),
+        (np.array([np.ones(3), np.ones(2)], object), r"object array of series.*list\(X\)"),
+        (pd.DataFrame({"s": [pd.Series([1.0, 2.0]), pd.Series([1.0])]}), "a cell holds a sequence"),
+        (None, "got None instead: X is missing"),
     ],
 )
 def test_bad_input(X, message):

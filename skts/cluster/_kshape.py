@@ -254,7 +254,7 @@ class KShapeClusterer(
         if n_found < self.n_clusters:
             warnings.warn(
                 f"The series have only {n_found} different shapes: there are that many clusters "
-                f"instead of n_clusters={self.n_clusters}.",
+                f"instead of n_clusters={self.n_clusters}. Ask for fewer.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -417,14 +417,15 @@ class KShapeClusterer(
             if aligned and fingerprint in seen:
                 problem = (
                     f"The labels of iteration {iteration + 1} were there before: k-Shape goes in "
-                    f"circles. The best of {iteration + 1} iterations is returned."
+                    f"circles. The best of {iteration + 1} iterations is returned; another "
+                    "random_state or n_init may lead elsewhere."
                 )
                 break
             seen.add(fingerprint)
         else:
             problem = (
                 f"Labels still change after max_iter={self.max_iter} iterations; the best of them "
-                "is returned."
+                "is returned. Raise max_iter for more."
             )
         return _Run(best, history, problem)
 
