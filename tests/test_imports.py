@@ -123,6 +123,33 @@ def test_relative_imports_are_resolved():
     assert "numba.njit" in set(resolved("engines/numba/dtw.py"))
 
 
+def drawn_layers():
+    """Imports between packages as the developer guide draws them (docs/_ext/layers.py)."""
+    tree = ast.parse((PACKAGE.parent / "docs" / "_ext" / "layers.py").read_text())
+    (value,) = (
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "IMPORTS"
+    )
+    return eval(compile(ast.Expression(value), "layers.py", "eval"))
+
+
+def test_the_diagram_of_the_developer_guide_is_true():
+    drawn = drawn_layers()
+
+    def package(name):
+        inner = name.split(".")[1:3]
+        return next((p for p in (".".join(inner), *inner[:1]) if p in drawn), None)
+
+    found = {name: set() for name in drawn}
+    for source in SOURCES:
+        home = package("skts." + source.removesuffix(".py").replace("/", "."))
+        if home is not None:  # skts/__init__.py gathers what users see
+            others = {package(name) for name in inside(resolved(source), ["skts"])}
+            found[home] |= others - {home, None}
+    assert found == drawn
+
+
 @pytest.mark.parametrize("source", [s for s in SOURCES if not s.startswith("engines/")])
 def test_users_side_knows_engines_by_their_public_names_alone(source):
     names = inside(resolved(source), ["skts.engines"])

@@ -1,0 +1,136 @@
+"""The directive ``layers``: who imports whom inside of skts, drawn.
+
+`IMPORTS` is written by hand, and `tests/test_imports.py` compares it with the sources: the picture
+in the documentation is therefore true, and a new import between packages has to be drawn.
+"""
+
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
+#: Rows from the top down, each box with its share of the width. Imports point downwards or
+#: sideways; engines also fill in the interface of the row above them.
+ROWS = (
+    {"plotting": 5, "datasets": 1.2},
+    {"neighbors": 1, "cluster": 1, "tree": 1, "motifs": 1.2, "metrics": 1},
+    {"base": 5, "utils": 1.2},
+    {"engines": 1},
+    {"engines.numba": 1.5, "engines.cupy": 1.5, "_config": 1, "exceptions": 1},
+)
+WORDS = {
+    "plotting": "displays",
+    "neighbors": "estimators",
+    "cluster": "estimator",
+    "tree": "estimator",
+    "motifs": "estimator, functions",
+    "metrics": "functions",
+    "base": "validation",
+    "utils": "versions",
+    "datasets": "data",
+    "engines": "reductions, executor, memory plans, registry",
+    "engines.numba": "kernels for the CPU",
+    "engines.cupy": "kernels for the GPU",
+    "_config": "settings",
+    "exceptions": "",
+}
+IMPORTS = {
+    "plotting": {"neighbors", "cluster", "tree", "motifs", "metrics", "engines"},
+    "neighbors": {"base", "engines"},
+    "cluster": {"base", "engines"},
+    "tree": {"base", "engines"},
+    "motifs": {"base", "engines"},
+    "metrics": {"base", "engines"},
+    "base": {"engines"},
+    "utils": {"engines"},
+    "datasets": set(),
+    "engines": {"engines.numba", "engines.cupy", "_config", "exceptions"},
+    "engines.numba": {"engines"},
+    "engines.cupy": {"engines", "engines.numba", "_config"},
+    "_config": set(),
+    "exceptions": set(),
+}
+
+WIDTH, HEIGHT, GAP = 760, 44, 42
+
+
+def places():
+    """Left, top and width of every box."""
+    found = {}
+    for row, boxes in enumerate(ROWS):
+        left, room = 0, WIDTH - 12 * (len(boxes) - 1)
+        for name, share in boxes.items():
+            width = room * share / sum(boxes.values())
+            found[name] = (left, row * (HEIGHT + GAP), width)
+            left += width + 12
+    return found
+
+
+def arrows(boxes):
+    """One line for each import; what goes past a row bends around nothing: it is drawn behind."""
+    for name, imported in IMPORTS.items():
+        for other in sorted(imported):
+            (x, y, w), (u, v, t) = boxes[name], boxes[other]
+            if v < y:  # an engine fills in the interface above it: drawn with the line down
+                continue
+            both = name in IMPORTS[other]
+            start = max(x + 8, min(x + w - 8, u + t / 2)) if w > t else x + w / 2
+            end = max(u + 8, min(u + t - 8, x + w / 2)) if t > w else u + t / 2
+            if v == y:
+                right = u > x
+                yield (
+                    x + (w if right else 0),
+                    y + HEIGHT / 2,
+                    u + (0 if right else t),
+                    v + (HEIGHT / 2),
+                    both,
+                )
+            else:
+                yield start, y + HEIGHT, end, v, both
+
+
+def as_svg():
+    """The picture; colours follow the theme, light or dark."""
+    boxes = places()
+    height = len(ROWS) * (HEIGHT + GAP) - GAP
+    lines = [
+        f'<svg class="layers" viewBox="-4 -4 {WIDTH + 8} {height + 8}" width="{WIDTH}" role="img" '
+        'xmlns="http://www.w3.org/2000/svg" aria-label="Packages of skts and their imports">',
+        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
+        'markerHeight="7" orient="auto-start-reverse"><path d="M0 0L8 4L0 8z" '
+        'fill="var(--pst-color-text-muted)"/></marker></defs>',
+    ]
+    for x1, y1, x2, y2, both in arrows(boxes):
+        lines.append(
+            f'<line x1="{x1:.0f}" y1="{y1:.0f}" x2="{x2:.0f}" y2="{y2:.0f}" '
+            'stroke="var(--pst-color-text-muted)" stroke-width="1" marker-end="url(#tip)"'
+            + (' marker-start="url(#tip)"' if both else "")
+            + "/>"
+        )
+    for name, (x, y, width) in boxes.items():
+        middle = x + width / 2
+        lines.append(
+            f'<rect x="{x:.0f}" y="{y:.0f}" width="{width:.0f}" height="{HEIGHT}" rx="6" '
+            'fill="var(--pst-color-surface)" stroke="var(--pst-color-primary)"/>'
+        )
+        for text, shift, size in ((name, 0 if not WORDS[name] else -7, 14), (WORDS[name], 12, 11)):
+            lines.append(
+                f'<text x="{middle:.0f}" y="{y + HEIGHT / 2 + 5 + shift:.0f}" font-size="{size}" '
+                f'text-anchor="middle" fill="var(--pst-color-text-base)">{text}</text>'
+            )
+    return "\n".join([*lines, "</svg>"])
+
+
+class Layers(SphinxDirective):
+    """The picture, as text for builders other than HTML."""
+
+    def run(self):
+        self.env.note_dependency(__file__)
+        text = "\n".join(f"{name}: {', '.join(sorted(to))}" for name, to in IMPORTS.items())
+        return [
+            nodes.raw("", as_svg(), format="html"),
+            nodes.comment("", text),
+        ]
+
+
+def setup(app):
+    app.add_directive("layers", Layers)
+    return {"version": "1", "parallel_read_safe": True}
