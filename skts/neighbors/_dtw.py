@@ -61,8 +61,8 @@ class DTWNearestNeighbor(
     rotation_invariant : bool, default False
         Whether training series may be turned round: the distance is the least over all circular
         shifts of the training series. For series of one length, with ``metric="dtw"`` without a
-        window, or with ``window=0`` for the Euclidean distance. Always computed in float64, and on
-        the CPU alone.
+        window, or with ``window=0`` for the Euclidean distance. Answers are certified in float64
+        whatever `precision` says.
     weights : {"uniform", "distance"} or callable, default "uniform"
         What a neighbour's vote weighs: 1; the inverse of its distance (series at distance 0 then
         outvote all others); or what the callable returns for an array of distances.

@@ -27,8 +27,6 @@ from skts.exceptions import MemoryBudgetError
 WARPINGS = [
     Warping(cost=cost, window=window) for cost in ("squared", "absolute") for window in (None, 0)
 ]
-#: The engines that ship and compute it.
-ENGINES = ["numba"]
 
 
 def as_series(values):
@@ -72,13 +70,12 @@ DATA = {
 
 @pytest.mark.parametrize("warping", WARPINGS, ids=str)
 @pytest.mark.parametrize("kind", DATA)
-@pytest.mark.parametrize("engine", ENGINES)
-def test_neighbors_of_brute_force(engine, rng, kind, warping):
+def test_neighbors_of_brute_force(fast_engine, rng, kind, warping):
     series = as_series(DATA[kind](rng))
     queries = series.take(slice(0, 3))
     for k in (1, 2):
-        assert_brute(engine, queries, series, k, warping, np.arange(3))
-    assert_brute(engine, series.take(slice(0, 2)), series.take(slice(2, None)), 1, warping)
+        assert_brute(fast_engine, queries, series, k, warping, np.arange(3))
+    assert_brute(fast_engine, series.take(slice(0, 2)), series.take(slice(2, None)), 1, warping)
 
 
 @pytest.mark.parametrize("warping", WARPINGS, ids=str)
@@ -95,13 +92,13 @@ def every_shift(engine, x, candidates, warping):
     n = x.shape[-1]
     turned = np.stack([np.roll(candidates, -shift, axis=-1) for shift in range(n)], axis=1)
     rows = as_series(x[None])
-    matrix = run(DTWMatrix(rows, as_series(turned.reshape(-1, n)), warping), engine=engine)
+    matrix = run(DTWMatrix(rows, as_series(turned.reshape(-1, *x.shape)), warping), engine=engine)
     return matrix.reshape(len(candidates), n).min(axis=1)
 
 
 @pytest.mark.parametrize("n", [3, 16, 37, 100])
 @pytest.mark.parametrize("kind", ["noise", "walks", "bumps", "integers"])
-def test_longer_series_have_the_bits_of_all_shifts(rng, kind, n):
+def test_longer_series_have_the_bits_of_all_shifts(fast_engine, rng, kind, n):
     X = {
         "noise": rng.normal(size=(12, n)),
         "walks": rng.normal(size=(12, n)).cumsum(axis=1),
@@ -112,7 +109,7 @@ def test_longer_series_have_the_bits_of_all_shifts(rng, kind, n):
     for warping in WARPINGS:
         found = run(
             RotationNeighbors(as_series(X[:2]), as_series(X[2:]), 10, warping=warping),
-            engine="numba",
+            engine=fast_engine,
         )
         for query in range(2):
             expected = every_shift("numba", X[query], X[2:], warping)
@@ -122,23 +119,22 @@ def test_longer_series_have_the_bits_of_all_shifts(rng, kind, n):
 
 
 @pytest.mark.parametrize("warping", WARPINGS[:2], ids=str)
-@pytest.mark.parametrize("engine", ENGINES)
-def test_same_neighbors_however_the_work_is_cut(engine, monkeypatch, rng, warping):
+def test_same_neighbors_however_the_work_is_cut(fast_engine, monkeypatch, rng, warping):
     X = rng.normal(size=(150, 24)).cumsum(axis=1)
     series = as_series(X)
     work = RotationNeighbors(series, series, 3, np.arange(150), warping)
-    expected = run(work, engine=engine)
+    expected = run(work, engine=fast_engine)
     monkeypatch.setattr(rotation_module, "BLOCK", 32)
     for memory in ("100MB", "1MB"):
         with config_context(memory=memory):
-            found = run(work, engine=engine, n_jobs=2)
+            found = run(work, engine=fast_engine, n_jobs=2)
         assert_array_equal(found.indices, expected.indices)
         assert_array_equal(found.distances, expected.distances)
     part = work.part(Tile(10, 20, 64, 96))
-    found = run(part, engine=engine)
+    found = run(part, engine=fast_engine)
     clear = run(
         RotationNeighbors(series.take(slice(10, 20)), series.take(slice(64, 96)), 3, None, warping),
-        engine=engine,
+        engine=fast_engine,
     )
     assert_array_equal(found.indices, clear.indices)
 
@@ -167,14 +163,91 @@ def test_correlations_bound_all_shifts_from_below(rng, n, offset, scale):
         assert lower[candidate] <= np.sqrt(max(0.0, floors[candidate].min()))
 
 
-def test_memory_is_planned():
+@pytest.fixture
+def gpu():
+    """Skip where there is none, with the engine's own reason."""
+    missing = find_engine("cupy").available()
+    if missing is not None:
+        pytest.skip(missing)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("n", [8, 64, 97, 1000, 1009])
+@pytest.mark.parametrize(("offset", "scale"), [(0.0, 1.0), (1e6, 1.0), (-3.0, 1e-150)])
+def test_bounds_of_correlations_on_the_gpu(gpu, rng, n, offset, scale):
+    import cupy
+
+    from skts.engines.cupy import dtw, rotation
+
+    values = offset + scale * rng.normal(size=(6, 2, n)).cumsum(axis=2)
+    values[1] = np.roll(values[0], n // 2, axis=1)
+    side = dtw.upload(as_series(values))
+    search = rotation.Straight(
+        side,
+        side,
+        periods=np.full(6, n, np.int32),
+        n_neighbors=1,
+        excluded=None,
+        limits=np.full(6, np.inf),
+        squared=True,
+        cancel=np.zeros(1, np.uint8),
+    )
+    center = search.values(side).mean(axis=(0, 2))[:, None]
+    spectra, norms = search.transform(side, center)
+    products = cupy.sum(spectra[:, None].conj() * spectra[None], axis=2)
+    low, high = (bound.get() for bound in search.bounds(cupy.fft.irfft(products, n), norms, norms))
+    warping = Warping(window=0)
+    roots = np.sqrt(norms.get())
+    for query in range(6):
+        certified = every_shift("numba", values[query], values, warping) ** 2
+        slack = (roots[query] + roots) ** 2
+        near = 4 * 2.0**-53 * certified
+        assert np.all(low[query] <= certified + near)
+        assert np.all(certified - near <= high[query])
+        assert np.all(high[query] - low[query] <= 4e-13 * slack + 1e-307)
+
+
+@pytest.mark.gpu
+def test_runs_of_shifts_are_cut_in_parts_on_the_gpu(gpu, monkeypatch, rng):
+    from skts.engines.cupy import rotation
+
+    X = rng.normal(size=(40, 50)).cumsum(axis=1)
+    X[20:] = X[:20] + 1e-8 * rng.normal(size=(20, 50))
+    series = as_series(X)
+    work = RotationNeighbors(series, series, 3, np.arange(40))
+    expected = run(work, engine="numba")
+    monkeypatch.setattr(rotation, "FEWEST_RUNS", 64)
+    monkeypatch.setattr(rotation, "MOST_RUNS", 64)
+    found = run(work, engine="cupy")
+    assert_array_equal(found.indices, expected.indices)
+    assert_array_equal(found.distances, expected.distances)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("n", "channels"), [(1100, 1), (2100, 1), (600, 3)])
+def test_strips_on_the_gpu(gpu, rng, n, channels):
+    X = rng.normal(size=(7, channels, n)).cumsum(axis=2)
+    X[6] = np.roll(X[0], n // 3, axis=1) + 0.1 * rng.normal(size=(channels, n))
+    work = RotationNeighbors(as_series(X[:1]), as_series(X[1:]), 2)
+    found, expected = (run(work, engine=engine) for engine in ("cupy", "numba"))
+    assert_array_equal(found.indices, expected.indices)
+    assert_array_equal(found.distances, expected.distances)
+
+
+def test_limits_leave_out_what_is_farther(fast_engine, rng):
+    series = as_series(rng.normal(size=(9, 20)).cumsum(axis=1))
+    for warping in (Warping(), Warping(window=0)):
+        work = RotationNeighbors(series, series, 3, np.arange(9), warping)
+        expected = run(work, engine="numba")
+        limits = expected.distances[:, 1].copy()
+        found = run(
+            RotationNeighbors(series, series, 3, np.arange(9), warping, limits), engine=fast_engine
+        )
+        assert_array_equal(found.indices[:, :2], expected.indices[:, :2])
+        assert_array_equal(found.indices[:, 2], -1)
+
+
+def test_memory_is_planned(fast_engine):
     series = as_series(np.random.default_rng(0).normal(size=(300, 64)))
     with config_context(memory="20kB"), pytest.raises(MemoryBudgetError):
-        run(RotationNeighbors(series, series, 1), engine="numba")
-
-
-def test_the_gpu_says_that_it_does_not():
-    series = as_series(np.eye(4))
-    reason = find_engine("cupy").supports(RotationNeighbors(series, series, 1))
-    assert "does not compute RotationNeighbors" in reason
-    assert get_engine("auto", RotationNeighbors(series, series, 1)).name == "numba"
+        run(RotationNeighbors(series, series, 1), engine=fast_engine)

@@ -12,7 +12,6 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from skts import DTWNearestNeighbor
 from skts.datasets import make_cylinder_bell_funnel
-from skts.exceptions import EngineNotAvailableError, UnsupportedReductionError
 
 
 @pytest.fixture
@@ -22,7 +21,6 @@ def data(rng):
     return X, np.array(list("abcabcabc")), np.vstack([rng.normal(size=(2, 8)), np.roll(X[2], 5)])
 
 
-@pytest.mark.parametrize("engine", ["numba", "oracle"])
 @pytest.mark.parametrize("options", [{}, {"window": 0}, {"cost": "absolute"}, {"window": 0.0}])
 def test_answers(data, engine, options):
     X, y, Q = data
@@ -78,9 +76,9 @@ def test_turned_classes(window):
     assert free > fixed
 
 
-def test_scikit_learns_checks():
+def test_scikit_learns_checks(fast_engine):
     results = check_estimator(
-        DTWNearestNeighbor(rotation_invariant=True, engine="numba"), on_fail=None, on_skip=None
+        DTWNearestNeighbor(rotation_invariant=True, engine=fast_engine), on_fail=None, on_skip=None
     )
     failed = [(r["check_name"], r["exception"]) for r in results if r["status"] == "failed"]
     assert not failed
@@ -118,9 +116,3 @@ def test_precomputed_distances_know_of_no_turns(data):
     D = np.abs(X[:, :1] - X[:, :1].T)
     model = DTWNearestNeighbor(2, metric="precomputed", rotation_invariant=True).fit(D, y)
     assert_array_equal(model.kneighbors()[1], reference.nearest(D, 2, np.arange(9))[1])
-
-
-def test_gpu_engine_is_refused(data):
-    X, y, _ = data
-    with pytest.raises((EngineNotAvailableError, UnsupportedReductionError), match="cupy"):
-        DTWNearestNeighbor(rotation_invariant=True, engine="cupy").fit(X, y)

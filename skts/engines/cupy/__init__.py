@@ -22,6 +22,7 @@ from .._reductions import Reduction, Tile
 from .dtw_tiles import DTWTiles
 from .join_tiles import JoinTiles
 from .mk_tiles import MKTiles
+from .rotation_tiles import RotationTiles
 from .sbd_tiles import SBDTiles
 
 __all__ = ["CupyEngine"]
@@ -35,7 +36,7 @@ OVERLAPPED = frozenset({"dtw_matrix", "dtw_neighbors", "join"})
 WORTH_LANES = 8
 
 
-class CupyEngine(DTWTiles, JoinTiles, MKTiles, SBDTiles, Engine):
+class CupyEngine(DTWTiles, JoinTiles, MKTiles, RotationTiles, SBDTiles, Engine):
     """Computes on an NVIDIA GPU."""
 
     name = "cupy"

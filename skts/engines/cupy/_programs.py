@@ -11,6 +11,7 @@ from typing import ClassVar, NamedTuple
 
 from .._warping import Warping
 from .join_programs import all_join_kernels
+from .rotation_programs import all_rotation_kernels
 from .sbd_programs import kernels as shape_kernels
 
 __all__ = [
@@ -318,4 +319,5 @@ def all_kernels() -> dict[str, list[str]]:
     fixed = {"shortlist.cu": list(SEARCH_KERNELS), "path.cu": list(PATH_KERNELS)}
     fixed["mk.cu"] = ["bound", "measure"]
     fixed |= shape_kernels() | all_join_kernels()
+    fixed |= all_rotation_kernels()
     return fixed | {f: sorted(n) for f, n in names.items()}

@@ -1,0 +1,149 @@
+// Dynamic time warping of a series and runs of circular shifts of another.
+//
+// An item is a query of n points, a candidate of as many, and the shifts `first` to `first + count` - 1
+// of the candidate. All these shifts lie in n + count - 1 columns of the candidate, which goes on
+// from its beginning; a path may begin at any of the first `count` columns and end at any of the last
+// `count`:
+//
+//   row 0        s . . . . . .
+//                . begin . .         .           The cheapest such path costs no more than the
+//                              . . .   .         best path of each of the shifts, and with a
+//   row n - 1                  . . end . .       single shift it is the best path.
+//
+// The wavefront is that of dtw.cu. One thread: a lane with K columns. One warp: 32 / G groups with
+// an item each. One block: as many warps as launched (THREADS). Shared memory: none. Lane 0 of a
+// group writes out[p] of its item p, and lowers least[query * n_cols + candidate] (where given).
+#include "dtw.cu"
+
+struct alignas(16) Turns {
+    int query, candidate, first, count;
+};
+
+// As blocks_per_sm; the columns that may begin and end a path take some registers more.
+template <typename T>
+__host__ __device__ constexpr int turns_blocks(int K, int C) {
+    return sizeof(T) / 4 * K * (C + 1) <= 72 ? 3 : 2;
+}
+
+__device__ __forceinline__ void lower(float* place, float value) {
+    atomicMin(reinterpret_cast<int*>(place), __float_as_int(value));
+}
+
+// bits of values >= 0 order as integers do
+__device__ __forceinline__ void lower(double* place, double value) {
+    atomicMin(reinterpret_cast<long long*>(place), __double_as_longlong(value));
+}
+
+// Channel c, point i of series s of a set is values[(s * C + c) * stride + i]; memory before and behind
+// a set of rows may be read. With items = nullptr, item p is all shifts of candidate p % n_cols for
+// query p / n_cols. `edges` has room for edge_stride values of every group of the grid (STRIPS only).
+template <typename T, int K, int C, int ROWS, bool STRIPS, bool SQUARED>
+__global__ void __launch_bounds__(THREADS, turns_blocks<T>(K, C)) turns(
+    const T* __restrict__ rows, int n, int row_stride, const T* __restrict__ cols, int col_stride,
+    int n_cols, const Turns* __restrict__ items, int n_items, int G, T* edges, int edge_stride,
+    T* least, T* __restrict__ out) {
+    constexpr int STEPS = UNROLL / ROWS;
+    const T inf = Arithmetic<T>::infinity();
+    const int lane = threadIdx.x & (G - 1);
+    const int group = (blockIdx.x * blockDim.x + threadIdx.x) / G;
+    const int n_groups = gridDim.x * blockDim.x / G;
+    Wavefront<T, K, C, ROWS, STRIPS, SQUARED, false, false> wave;
+    wave.lane = lane;
+    wave.G = G;
+    wave.edge = STRIPS ? edges + (long long)group * edge_stride : nullptr;
+    wave.row0 = 0;
+    wave.reach = 0;
+
+    // the groups of a warp go on together; those of the last warp that have no item do the last one
+    // again
+    const int first_group = (blockIdx.x * blockDim.x + (threadIdx.x & ~31)) / G;
+    for (long long base = 0; base + first_group < n_items; base += n_groups) {
+        const int p = (int)min(base + group, n_items - 1LL);
+        const Turns item = items ? items[p] : Turns{p / n_cols, p % n_cols, 0, n};
+        const int m = n + item.count - 1;
+        const T* series = rows + (long long)item.query * C * row_stride;
+        const T* own = cols + (long long)item.candidate * C * col_stride;
+        T result = inf;
+
+        for (int first = 0; first < m; first += G * K) {
+            const int last = min(m - first, G * K) - 1;  // last column of the strip
+            const int begin = lane * K;                  // first column of this lane
+            const T* points = series - ROWS * lane;
+            T* edge = wave.edge;
+            wave.first = first;
+            // columns beyond the last hold anything
+            int place = (item.first + first + begin) % n;
+#pragma unroll
+            for (int k = 0; k < K; ++k) {
+#pragma unroll
+                for (int c = 0; c < C; ++c) wave.columns.y[c][k] = own[c * col_stride + place];
+                place = place + 1 == n ? 0 : place + 1;
+            }
+            wave.columns.fill(inf);
+            wave.above = inf;
+            wave.diagonal = inf;
+            // the step in which this lane is done
+            const int stop = (n - 1) / ROWS + min(lane, last / K);
+            const int first_stop = -warp_max(-stop), last_stop = warp_max(stop);
+
+            int t = 0;
+            // the steps in which lanes reach their first row go one by one, as do the last ones
+            for (int phase = 0; phase < 2; ++phase) {
+                // UNROLL rows at a time, points fetched ahead
+                const int fast_until = phase == 0 ? 0 : first_stop;
+                T x[UNROLL][C], in[UNROLL];
+                fetch(x, points + ROWS * t, row_stride);
+                if (STRIPS) fetch_edge(in, edge + ROWS * t);
+                for (; t + STEPS <= fast_until; t += STEPS) {
+                    T next[UNROLL][C], next_in[UNROLL];
+                    fetch(next, points + ROWS * t + UNROLL, row_stride);
+                    if (STRIPS) fetch_edge(next_in, edge + ROWS * t + UNROLL);
+#pragma unroll
+                    for (int u = 0; u < STEPS; ++u)
+                        wave.step(x + u * ROWS, in + u * ROWS, t + u, false);
+#pragma unroll
+                    for (int u = 0; u < UNROLL; ++u) {
+#pragma unroll
+                        for (int c = 0; c < C; ++c) x[u][c] = next[u][c];
+                        if (STRIPS) in[u] = next_in[u];
+                    }
+                }
+                const int until = phase == 0 ? min(G - 1, last_stop) : last_stop;
+#pragma unroll 1
+                for (; t <= until; ++t) {
+#pragma unroll
+                    for (int i = 0; i < ROWS; ++i) {
+#pragma unroll
+                        for (int c = 0; c < C; ++c) x[i][c] = points[c * row_stride + ROWS * t + i];
+                        if (STRIPS) in[i] = edge[ROWS * t + i];
+                    }
+                    if (t == lane) {
+                        // above the first row is 0 left of the columns where a path may begin
+                        const int free = item.count - 1 - first - begin;
+#pragma unroll
+                        for (int k = 0; k < K; ++k) wave.columns.D[k] = k < free ? T(0) : inf;
+                        wave.diagonal = free >= 0 ? T(0) : inf;
+                    }
+                    wave.step(x, in, t, ROWS == 2 && t == stop && n % 2 == 1);
+                    if (t == stop) {
+#pragma unroll
+                        for (int k = 0; k < K; ++k) {
+                            const int j = begin + k;
+                            const T here = wave.columns.D[k];
+                            if (j <= last && first + j >= n - 1 && here < result) result = here;
+                        }
+                    }
+                }
+            }
+            if (STRIPS) __syncwarp();
+        }
+        for (int other = G / 2; other > 0; other /= 2) {
+            const T theirs = __shfl_xor_sync(0xffffffffu, result, other);
+            result = theirs < result ? theirs : result;
+        }
+        if (lane == 0) {
+            out[p] = result;
+            if (least) lower(least + (long long)item.query * n_cols + item.candidate, result);
+        }
+    }
+}
