@@ -22,6 +22,7 @@ extensions = [
     "myst_parser",
     "sphinx_gallery.gen_gallery",
     "benchmark_records",
+    "engine_tables",
     "layers",
 ]
 exclude_patterns = ["_build", "auto_examples/*.ipynb"]

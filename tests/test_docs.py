@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import textwrap
 from pathlib import Path
 
@@ -39,6 +40,12 @@ def test_the_page_runs(page, tmp_path, monkeypatch, capsys):
         assert len(namespace["X"]) == 2
         assert namespace["model"].score(namespace["X_test"], namespace["y_test"]) > 0.9
         assert "accuracy 0.9" in capsys.readouterr().out
+
+
+def test_the_smallest_reduction_runs(capsys):
+    found = runpy.run_path(str(DOCS / "developer" / "reduction_example.py"))
+    np.testing.assert_array_equal(found["counts"], (found["X"] > 1).sum(axis=1))
+    assert "16 parts" in capsys.readouterr().out
 
 
 def test_engine_names_in_errors_of_the_install_page_are_those_of_the_code():
