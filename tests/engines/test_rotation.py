@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -22,6 +23,9 @@ from skts.engines import (
     run,
 )
 from skts.engines import _rotation as rotation_module
+from skts.engines.cupy.rotation_programs import all_rotation_kernels, choose_turns
+from skts.engines.cupy.rotation_tiles import periods
+from skts.engines.numba.rotation import _period
 from skts.exceptions import MemoryBudgetError
 
 WARPINGS = [
@@ -161,6 +165,32 @@ def test_correlations_bound_all_shifts_from_below(rng, n, offset, scale):
             # no more than what is stated, and so tight that few shifts are left
             assert exact - floor <= 4e-13 * slack[candidate] + 1e-307
         assert lower[candidate] <= np.sqrt(max(0.0, floors[candidate].min()))
+
+
+def test_periods_are_those_of_the_cpu(rng):
+    for n in (1, 2, 12, 30):
+        X = rng.integers(0, 2, (60, 2, n)).astype(float)
+        for i, period in enumerate(p for p in (1, 2, 3, 5, 6, 10, 15) if n % p == 0):
+            X[i] = np.tile(X[i, :, :period], n // period)
+        expected = [_period(np.concatenate([x, x], axis=1)) for x in X]
+        assert_array_equal(periods(X), expected)
+        assert n < 12 or len(set(expected)) > 3
+
+
+@pytest.mark.parametrize("type", ["float", "double"])
+def test_kernels_of_the_gpu_hold_all_columns(type):
+    compiled = set(all_rotation_kernels()["turns.cu"])
+    for n, channels in itertools.product((1, 7, 60, 427, 1024, 3000), (1, 3, 100)):
+        for count, n_items in itertools.product((1, -(-n // 4), n), (1, 300, 10**6)):
+            kernel = choose_turns(type, channels, n, count, n_items, squared=True)
+            assert kernel.group in (1, 2, 4, 8, 16, 32)
+            wide = kernel.group * kernel.columns >= n + count - 1
+            assert wide != kernel.strips
+            assert wide or kernel.group == 32
+            words = 1 if type == "float" else 2
+            assert kernel.columns == 4 or words * (channels + 1) * kernel.columns <= 128
+            if type == "float" and channels == 1 and kernel.columns > 4:
+                assert kernel.name in compiled
 
 
 @pytest.fixture

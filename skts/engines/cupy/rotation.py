@@ -297,7 +297,9 @@ class Turning:
             limits = np.minimum(limits, self.bound.upper(farthest / self.scale))
         self.reach = limits
         with np.errstate(divide="ignore", over="ignore"):
-            most = (limits + self.bound.slack) / self.bound.shrink * self.scale
+            most = np.full(len(limits), np.inf)
+            if self.bound.shrink > 0:
+                most = (limits + self.bound.slack) / self.bound.shrink * self.scale
             most = (most * most if self.squared else most) * (1 + 1e-9)
             self.limits = cp.asarray(np.nextafter(most.astype(np.float32), np.float32(np.inf)))
 
