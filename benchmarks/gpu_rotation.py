@@ -99,14 +99,18 @@ def outline_rows(rng):
 
 
 def hard_rows(rng):
-    """Series without structure, of which bounds rule few out."""
-    for name, n, every in (("random walks", 512, 32), ("noise", 256, 16)):
-        X, Z = rng.standard_normal((1024, n)), rng.standard_normal((128, n))
+    """Series without structure, of which bounds rule few out; and many short ones."""
+    for name, count, n, every in (
+        ("random walks", 1024, 512, 32),
+        ("noise", 1024, 256, 16),
+        ("random walks", 20_000, 128, 16),
+    ):
+        X, Z = rng.standard_normal((count, n)), rng.standard_normal((128, n))
         if name == "random walks":
             X, Z = (np.cumsum(side, axis=1) for side in (X, Z))
             X, Z = ((s - s.mean(1)[:, None]) / s.std(1)[:, None] for s in (X, Z))
-        y, z = np.arange(1024), np.full(128, -1)
-        work = f"{name}, 128 queries, 1,024 series, length {n}"
+        y, z = np.arange(count) % 2, np.full(128, -1)
+        work = f"{name}, 128 queries, {count:,} series, length {n}"
         row = search_row(work, X, y, Z, z, "rDTW", every)
         del row["accuracy"]
         yield row
