@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -92,6 +93,63 @@ CHILD = """
 """
 
 
+FROM_FILES = {
+    "DTWNearestNeighbor": """
+        model = DTWNearestNeighbor(window=2, n_jobs=2).fit(walks(20, 1000), np.arange(20) % 2)
+        def work(X): model.kneighbors(X)
+        small, large = (20, 1000), (40_000, 1000)
+    """,
+    "KShapeClusterer": """
+        def work(X): KShapeClusterer(2, random_state=0, max_iter=2, n_init=1, n_jobs=2).fit(X)
+        small, large = (30, 1000), (40_000, 1000)
+    """,
+    "SubsequenceSearch": """
+        model, query = SubsequenceSearch(window=2, n_jobs=2), walks(1, 32)
+        def work(X): model.fit(X).kneighbors(query, 3)
+        small, large = (1, 5000), (1, 40_000_000)
+    """,
+}
+MAPPING = """
+    import os, sys, threading, time, warnings
+    import numpy as np
+    from skts import *
+    import skts
+
+    def walks(n, length, seed=0):
+        return np.random.default_rng(seed).normal(size=(n, length)).cumsum(axis=1)
+
+    def mapped(name, n, length):
+        array = np.memmap(name, np.float64, "w+", shape=(n, length))
+        flat = array.reshape(-1)
+        for start in range(0, flat.size, 2**20):
+            flat[start : start + 2**20] = walks(1, min(2**20, flat.size - start), start)[0]
+        array.flush()
+        return np.memmap(name, np.float64, "r", shape=(n, length))
+
+    def held():
+        # what a file backs may be dropped at any time, and does not count
+        with open("/proc/self/status") as file:
+            return 1024 * next(int(line.split()[1]) for line in file if line.startswith("RssAnon"))
+
+    def watch():
+        global peak
+        while not done:
+            peak = max(peak, held())
+            time.sleep(0.005)
+
+    warnings.simplefilter("ignore")
+    {work}
+    work(mapped("small", *small))
+    X = mapped("large", *large)
+    skts.set_config(memory=sys.argv[1])
+    before, peak, done = held(), 0, False
+    thread = threading.Thread(target=watch)
+    thread.start()
+    work(X)
+    done = True
+    thread.join()
+    print(peak - before, X.nbytes)
+"""
 ON_GPU = """
     import gc, sys
     import cupy
@@ -124,11 +182,20 @@ ON_GPU = """
 """
 
 
-def _peak(child: str, name: str, budget: int) -> list[int]:
+def _peak(child: str, work: str, budget: int, folder: Path | None = None) -> list[int]:
     """Bytes that a piece of work has held at most, and those of its inputs."""
-    script = textwrap.dedent(child).format(work=textwrap.dedent(WORKS[name]))
     process = subprocess.run(
-        [sys.executable, "-c", script, f"{budget}MiB"], capture_output=True, text=True, check=False
+        [
+            sys.executable,
+            "-c",
+            textwrap.dedent(child).format(work=textwrap.dedent(work)),
+            f"{budget}MiB",
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env={**os.environ, **({} if folder is None else {"JOBLIB_TEMP_FOLDER": str(folder)})},
     )
     if "UnsupportedReductionError" in process.stderr:
         pytest.skip(process.stderr.splitlines()[-1])
@@ -140,9 +207,18 @@ def _peak(child: str, name: str, budget: int) -> list[int]:
 @pytest.mark.parametrize("budget", [64, 1024])
 @pytest.mark.parametrize("name", WORKS)
 def test_peaks(name, budget):
-    peak, inputs = _peak(CHILD, name, budget)
+    peak, inputs = _peak(CHILD, WORKS[name], budget)
     # two copies of the input, one of them private, and 64 MiB that allocators do not give back
     assert peak <= budget * 2**20 + 2 * inputs + 2**26
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FROM_FILES)
+def test_files_larger_than_the_budget_are_not_loaded(name, tmp_path):
+    peak, inputs = _peak(MAPPING, FROM_FILES[name], 64, tmp_path)
+    # 96 MiB that allocators do not give back, and answers
+    assert peak <= 2**26 + 3 * 2**25 < inputs
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["large", "small"]
 
 
 @pytest.mark.gpu
@@ -153,5 +229,5 @@ def test_peaks_on_a_gpu(name, budget):
     missing = find_engine("cupy").available()
     if missing is not None:
         pytest.skip(missing)
-    peak, _ = _peak(ON_GPU, name, budget)
+    peak, _ = _peak(ON_GPU, WORKS[name], budget)
     assert 0 < peak <= budget * 2**20

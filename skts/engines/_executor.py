@@ -134,6 +134,11 @@ def _compute_here(
         workers=engine.workers(n_jobs) * engine.lanes(reduction),
         area=area,
     )
+    if tiles:
+        # what all workers share is prepared; engines that share nothing count it with each tile
+        widest = max(tiles, key=lambda tile: tile.shape[0] * tile.shape[1])
+        shared, each = engine.footprint(reduction, *widest.shape)
+        engine.prepared.capacity = budget - workers * each if shared else budget
     tiles = balance(reduction, tiles, workers)
     settings = get_config()
     lock, scarce = threading.Lock(), threading.RLock()

@@ -40,16 +40,14 @@ class Nearest(NamedTuple):
     def add(self, windows: slice | np.ndarray, other: Nearest) -> None:
         """Take other neighbours of some windows where they are nearer; none may be there twice."""
         if self.distances.shape[1] == 1:
-            mine, place = self.distances[windows, 0], self.indices[windows, 0]
-            distance, index = other.distances[:, 0], other.indices[:, 0]
-            # few are nearer, but in the first tiles: the rest is only looked at
-            at = np.flatnonzero((distance <= mine) & (index >= 0))
-            at = at[(distance[at] < mine[at]) | (index[at] < place[at])]
-            if isinstance(windows, slice):
-                mine[at], place[at] = distance[at], index[at]  # views
-            else:
-                self.distances[windows[at], 0] = distance[at]
-                self.indices[windows[at], 0] = index[at]
+            mine, place = self.distances[windows], self.indices[windows]
+            nearer = (other.distances < mine) | (
+                (other.distances == mine) & (other.indices < place) & (other.indices >= 0)
+            )
+            np.copyto(mine, other.distances, where=nearer)
+            np.copyto(place, other.indices, where=nearer)
+            if not isinstance(windows, slice):  # else these are views
+                self.distances[windows], self.indices[windows] = mine, place
             return
         k = self.distances.shape[1]
         distances = np.hstack([self.distances[windows], other.distances])
@@ -228,8 +226,8 @@ class Join(Reduction):
         for at, windows, nearest, floor in sides:
             total.lists[at].add(windows, nearest)
             if floor is not None:
-                floors = total.floors[at]
-                floors[windows] = np.minimum(floors[windows], floor)
+                floors = total.floors[at][windows]
+                np.minimum(floors, floor, out=floors)
 
     def finish(self, total: JoinTotal, run: Callable[[Reduction], Any]) -> JoinFound:
         """Add constant windows, and neighbours where nothing alike was found."""

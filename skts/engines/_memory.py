@@ -236,7 +236,13 @@ class PreparedStore:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def get(self, owner: np.ndarray, key: Hashable, build: Callable[[], tuple[Any, int]]) -> Any:
+    def get(
+        self,
+        owner: np.ndarray,
+        key: Hashable,
+        build: Callable[[], tuple[Any, int]],
+        size: int = 0,
+    ) -> Any:
         """Return what `build` made for this array and key, building it at need.
 
         Parameters
@@ -247,6 +253,8 @@ class PreparedStore:
             Which of the things made from the array.
         build : callable
             Returns the thing and its size in bytes.
+        size : int, default 0
+            Bytes that it will take, where that is known: room is made before it is built.
         """
         full_key = (id(owner), key)
         found = self._find(full_key)
@@ -259,6 +267,7 @@ class PreparedStore:
             found = self._find(full_key)
             if found is not None:
                 return found[0]
+            self._make_room(size)
             try:
                 value, size = build()
                 self.settle()
@@ -270,9 +279,14 @@ class PreparedStore:
                     self._owners.add(id(owner))
                     weakref.finalize(owner, self._drop, id(owner))
                 self._entries[full_key] = (value, size)
-                while len(self._entries) > 1 and self.size() > self.capacity:
-                    self._entries.popitem(last=False)
+                self._make_room(0)
         return value
+
+    def _make_room(self, size: int) -> None:
+        """Drop what was used longest ago until so many bytes more would fit."""
+        with self._lock:
+            while len(self._entries) > (size == 0) and self.size() + size > self.capacity:
+                self._entries.popitem(last=False)
 
     def settle(self) -> None:
         """Wait until what was built is there for all workers; engines whose work is queued do."""

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ._reductions import Reduction, Tile
-from ._series import Series
+from ._series import Series, zeros_beside
 
 __all__ = [
     "Assignment",
@@ -80,7 +80,7 @@ class Shapes:
         short: bool = False,
         width: int | None = None,
     ) -> Shapes:
-        """Bring series to one scale and width.
+        """Bring series to one scale and width; those in a file go to a temporary file.
 
         Parameters
         ----------
@@ -94,7 +94,8 @@ class Shapes:
         width : int or None, default None
             Points to fill up to, with zeros; None is those of the longest.
         """
-        values = np.zeros((len(series), series.n_channels, width or series.n_timepoints))
+        shape = len(series), series.n_channels, width or series.n_timepoints
+        values = zeros_beside(series.values, shape)
         length = series.n_timepoints
         step = max(1, NORMALIZED_AT_ONCE // values[0].size)
         for start in range(0, len(series), step):

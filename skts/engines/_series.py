@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+import weakref
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
@@ -140,6 +143,26 @@ def _frozen(array: np.ndarray) -> np.ndarray:
     array = array.copy()
     array.flags.writeable = False
     return array
+
+
+def zeros_beside(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Make an array of zeros where another array lies: in memory, or in a file for a memory map.
+
+    The file is a temporary one that goes when the array does, or this process; it lies in
+    JOBLIB_TEMP_FOLDER, or where temporary files do.
+    """
+    if not _maps_file(array):
+        return np.zeros(shape)
+    directory = os.environ.get("JOBLIB_TEMP_FOLDER")
+    with tempfile.NamedTemporaryFile(prefix="skts-", dir=directory, delete=False) as file:
+        mapped = np.memmap(file.name, np.float64, "w+", shape=shape)
+    weakref.finalize(mapped, _remove, file.name)
+    return mapped.view(np.ndarray)
+
+
+def _remove(path: str) -> None:
+    if os.path.exists(path):
+        os.unlink(path)
 
 
 def _maps_file(array: np.ndarray | None) -> bool:

@@ -32,7 +32,7 @@ _INSTALL = "pip install 'skts[cuda13]' (CUDA 13) or 'skts[cuda12]' (CUDA 12)"
 #: Steps for which a device more is used: a second of float64 cells on a large one.
 WORTH_A_DEVICE = 2**40
 #: Work of which a device may have two tiles under way, where it holds so many tiles.
-OVERLAPPED = frozenset({"dtw_matrix", "dtw_neighbors", "join"})
+OVERLAPPED = frozenset({"dtw_matrix", "dtw_neighbors"})
 WORTH_LANES = 8
 
 

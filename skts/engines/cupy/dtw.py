@@ -99,7 +99,8 @@ def upload(series: Series) -> DeviceSeries:
         values = series.values
         if width != n_timepoints:
             values = np.pad(values, ((0, 0), (0, 0), (0, width - n_timepoints)))
-        inner.set(np.ascontiguousarray(values).ravel())
+        # in the order of this stream: what CuPy copies without one may overtake the zeros
+        inner.set(np.ascontiguousarray(values).ravel(), cp.cuda.get_current_stream())
     lengths = series.lengths.astype(np.int32)
     length = int(lengths[0]) if np.all(lengths == lengths[0]) else 0
     return DeviceSeries(buffer, cp.asarray(lengths), shape, length)

@@ -92,9 +92,11 @@ class DTWTiles:
 
     def dtw_matrix(self, reduction: DTWMatrix, tile: Tile, cancel: np.ndarray) -> np.ndarray:
         """A block of the matrix."""
+        from .transfers import to_host
+
         rows = self._on_device(reduction.rows, tile.row, tile.row_stop)
         cols = self._on_device(reduction.cols, tile.col, tile.col_stop)
-        return self._distances(reduction, rows, cols, root=True).get()
+        return to_host(self._distances(reduction, rows, cols, root=True))
 
     def dtw_pairs(self, reduction: DTWPairs, tile: Tile, cancel: np.ndarray) -> np.ndarray:
         """Certified distances of some pairs."""

@@ -106,8 +106,8 @@ class JoinTiles:
         return Kinds(found.constant, found.finite)
 
     def join_bytes(self, reduction: Join, rows: int, cols: int) -> tuple[int, int]:
-        """Bytes held for a tile: both lines and their steps; lists, limits and neighbours."""
-        shared = 230 * sum(reduction.shape)
+        """Bytes held for a tile: lines and their steps; lists, limits and neighbours."""
+        shared = 230 * sum(reduction.shape[: 1 if reduction.within else 2])
         return shared, 64 * join.LISTED + 48 * reduction.n_neighbors * (rows + cols)
 
     def join(self, reduction: Join, tile: Tile, cancel: np.ndarray) -> JoinPart:

@@ -85,7 +85,9 @@ class SBDTiles:
             made = sbd.spectra(shapes.values[start:stop])
             return made, made.nbytes
 
-        return self.prepared.get(shapes.values, ("spectra", start, stop), build)
+        frequencies = sbd.fft_length(shapes.n_timepoints) // 2 + 1
+        size = 16 * (stop - start) * shapes.n_channels * frequencies
+        return self.prepared.get(shapes.values, ("spectra", start, stop), build, size)
 
     def sbd_centers_bytes(self, reduction: SBDCenters, rows: int, cols: int) -> tuple[int, int]:
         """Bytes held for some centres: a basis and its images, or S."""

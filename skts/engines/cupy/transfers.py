@@ -1,0 +1,24 @@
+"""Results of tiles on their way to the host."""
+
+from __future__ import annotations
+
+import cupy as cp
+import cupyx
+import numpy as np
+
+__all__ = ["to_host"]
+
+#: Arrays of fewer bytes come in ordinary memory.
+LARGE = 2**20
+
+
+def to_host(array: cp.ndarray) -> np.ndarray:
+    """Bring the result of a tile to the host, through memory that CuPy keeps for the next one.
+
+    Large arrays of ordinary memory are new pages at every tile, which the system hands out more
+    slowly than the bus fills them. For results that are merged and let go.
+    """
+    if array.nbytes < LARGE:
+        return array.get()
+    out = cupyx.empty_pinned(array.shape, array.dtype)
+    return cp.ascontiguousarray(array).get(out=out)
