@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from skts import config_context
 from skts.engines import (
@@ -19,6 +20,7 @@ from skts.engines import (
     Join,
     Pool,
     Series,
+    Shapes,
     Tile,
     find_engine,
     run,
@@ -179,6 +181,40 @@ def test_workers_that_need_the_same_thing_build_it_once():
     with pytest.raises(MemoryError):
         store.get(owner, "other", fail)
     assert store.get(owner, "other", lambda: ("there", 1)) == "there"
+
+
+def test_room_is_made_before_what_is_known_to_be_large_is_built():
+    store, owner, held = PreparedStore(capacity=100), np.zeros(1), []
+
+    def build():
+        held.append(store.size())
+        return "made", 60
+
+    store.get(owner, "old", lambda: ("old", 70))
+    store.get(owner, "new", build, 60)
+    assert held == [0]
+    store.get(owner, "third", build)
+    # of a size that is not known before, the old one goes after
+    assert held == [0, 60]
+    assert store.size() == 60
+
+
+def test_normalised_series_of_a_file_lie_in_a_file(tmp_path, rng, monkeypatch):
+    monkeypatch.setenv("JOBLIB_TEMP_FOLDER", str(tmp_path))
+    mapped = np.memmap(tmp_path / "given", np.float64, "w+", shape=(30, 1, 40))
+    mapped[:] = rng.normal(size=mapped.shape)
+    lengths = np.full(30, 40)
+    shapes = Shapes.normalized(Series(mapped, lengths))
+    expected = Shapes.normalized(Series(np.array(mapped), lengths))
+    assert type(shapes.values) is np.ndarray
+    assert isinstance(shapes.values.base, np.memmap)
+    assert_array_equal(shapes.values, expected.values)
+    assert_array_equal(shapes.norms, expected.norms)
+    assert not isinstance(expected.values.base, np.memmap)
+    assert len(list(tmp_path.iterdir())) == 2
+    del shapes
+    gc.collect()
+    assert [path.name for path in tmp_path.iterdir()] == ["given"]
 
 
 def test_a_budget_too_small_for_one_tile_raises_with_both_sizes():
