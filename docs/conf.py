@@ -16,7 +16,6 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.extlinks",
-    "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
     "numpydoc",
     "myst_parser",
@@ -24,9 +23,11 @@ extensions = [
     "benchmark_records",
     "engine_tables",
     "layers",
+    "mathml",
 ]
 exclude_patterns = ["_build", "auto_examples/*.ipynb"]
 default_role = "py:obj"
+html_math_renderer = "mathml"
 extlinks = {"doi": ("https://doi.org/%s", "doi:%s")}
 templates_path = ["_templates"]
 suppress_warnings = ["config.cache"]  # the gallery's options hold a function
@@ -48,6 +49,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"/plot_",
+    "within_subsection_order": "FileNameSortKey",
     "ignore_pattern": r"demo\.py|__init__\.py",
     "doc_module": ("skts",),
     "reference_url": {"skts": None},
@@ -62,10 +64,24 @@ html_title = f"skts {release}"
 html_theme_options = {
     "navbar_align": "left",
     "show_toc_level": 2,
+    "header_links_before_dropdown": 8,
+    "secondary_sidebar_items": {"**": ["page-toc"], "user_guide/coming_from": [], "index": []},
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"auto_examples/index": [], "benchmarks": [], "changelog": []}
+# pages without neighbours need no list of them
+html_sidebars = {
+    page: []
+    for page in (
+        "index",
+        "install",
+        "getting_started",
+        "auto_examples/index",
+        "user_guide/coming_from",
+        "benchmarks",
+        "changelog",
+    )
+}
 html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["skts.css"]

@@ -52,7 +52,6 @@ plt.show()
 # Each discord is a week with a holiday in it.
 
 fig, axes = plt.subplots(1, 4, figsize=(11, 2.4), sharey=True, layout="constrained")
-ordinary = x[:week]
 for ax, discord in zip(axes, sorted(model.discords_, key=lambda d: d.position), strict=True):
     first, last = discord.position // per_day, (discord.position + week - 1) // per_day
     inside = [day for day in holidays if first <= day <= last]

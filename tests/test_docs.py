@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import skts
+
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 
@@ -46,6 +48,11 @@ def test_the_smallest_reduction_runs(capsys):
     found = runpy.run_path(str(DOCS / "developer" / "reduction_example.py"))
     np.testing.assert_array_equal(found["counts"], (found["X"] > 1).sum(axis=1))
     assert "16 parts" in capsys.readouterr().out
+
+
+def test_the_citation_names_this_version():
+    text = (DOCS.parent / "CITATION.cff").read_text()
+    assert f"\nversion: {skts.__version__}\n" in text
 
 
 def test_engine_names_in_errors_of_the_install_page_are_those_of_the_code():

@@ -1,4 +1,4 @@
-"""The directive ``benchmark-records``: one section and one table for each recorded benchmark run.
+"""The directive ``benchmark-records``: a section and a table for each recorded benchmark run.
 
 A record is a JSON file of ``benchmarks/results/``::
 
@@ -9,8 +9,10 @@ Figures in the documentation come from these files only.
 """
 
 import csv
+import html
 import io
 import json
+import math
 import re
 
 from sphinx.errors import ExtensionError
@@ -45,6 +47,28 @@ def show(value):
     return MARKUP.sub(r"\\\g<0>", str(value))
 
 
+#: Rows above which a table is folded away.
+MANY = 12
+#: Groups of records by the beginning of their file's name, in the order of the page.
+GROUPS = {
+    "peers": (
+        "Beside other packages",
+        "The same work in the same run, on a CPU. Results are compared before times; rows of "
+        "packages whose result differs say so. Seconds are medians of several rounds, taken in "
+        "turns, on a small machine that others used at the same time.",
+    ),
+    "gpu": (
+        "On a GPU",
+        "Every result is checked against the CPU. *must* and *reach* are the targets that were set "
+        "before.",
+    ),
+    "papers": (
+        "Figures and tables of the papers, made again",
+        "Times of the papers were measured on the hardware of their year.",
+    ),
+}
+
+
 def as_rst(record):
     """One section: what was run, where and when, and the table of its rows."""
     columns = list(dict.fromkeys(key for row in record["rows"] for key in row))
@@ -52,36 +76,119 @@ def as_rst(record):
     csv.writer(table, lineterminator="\n").writerows(
         [columns, *([show(row.get(column)) for column in columns] for row in record["rows"])]
     )
+    name = record["name"][0].upper() + record["name"][1:]
     lines = [
-        record["name"],
-        "-" * len(record["name"]),
+        name,
+        "~" * len(name),
         "",
         f":Device: {show(record['device'])}",
-        f":Date: {record['date']}",
+        f":Date: {str(record['date'])[:10]}",
         f":Commit: {record['commit']}",
         f":Versions: {show(record['versions'])}",
         "",
     ]
+    many = len(record["rows"]) > MANY
+    if many:
+        count = f"{len(record['rows'])} rows"
+        lines += [".. raw:: html", "", f"   <details><summary>{count}</summary>", ""]
     if record["rows"]:
         lines += [".. csv-table::", "   :header-rows: 1", "   :class: table-sm", ""]
         lines += [f"   {line}" for line in table.getvalue().splitlines()]
+    if many:
+        lines += ["", ".. raw:: html", "", "   </details>"]
     return "\n".join(lines)
 
 
+def strongest(records):
+    """For each work on one thread: the fastest of the peers, and how many times as long it took."""
+    for record in records:
+        best = {}
+        for row in record["rows"]:
+            ratio = row.get("time / skts", row.get("skts is faster by"))
+            if row["threads"] != 1 or row["library"] == "skts" or ratio is None:
+                continue
+            work = row.get("work", row.get("set"))
+            if work not in best or ratio < best[work][0]:
+                best[work] = ratio, row["library"]
+        title = record["name"].partition(" beside")[0]
+        for work, (ratio, library) in best.items():
+            yield title, work, ratio, library
+
+
+def as_chart(records):
+    """Bars on a scale of powers of ten: the time of the fastest peer, in times of skts."""
+    groups = {}
+    for title, work, ratio, library in strongest(records):
+        groups.setdefault(title, []).append((work, ratio, library))
+    top = max((ratio for rows in groups.values() for _, ratio, _ in rows), default=1)
+    left, width, step = 380, 330, 20
+    scale = width / math.log10(max(10, top))
+    y, lines = 14, []
+
+    def text(x, y, words, extra=""):
+        lines.append(
+            f'<text x="{x:.0f}" y="{y:.0f}" font-size="12" fill="var(--pst-color-text-base)" '
+            f"{extra}>{html.escape(words)}</text>"
+        )
+
+    for title, rows in groups.items():
+        text(0, y, title, 'font-weight="bold"')
+        y += step
+        for work, ratio, library in rows:
+            text(left - 8, y, work if len(work) < 60 else work[:57] + "...", 'text-anchor="end"')
+            length = max(1.0, scale * math.log10(max(1.0, ratio)))
+            lines.append(
+                f'<rect x="{left}" y="{y - 11}" width="{length:.0f}" height="14" '
+                'fill="var(--pst-color-primary)"/>'
+            )
+            text(left + length + 6, y, f"{ratio:.1f} x, {library}")
+            y += step
+        y += step // 2
+    return (
+        f'<div style="overflow-x: auto"><svg viewBox="0 0 {left + width + 130} {y}" '
+        f'width="{left + width + 130}" role="img" xmlns="http://www.w3.org/2000/svg" '
+        'aria-label="Times of the fastest peer in times of skts">'
+        + "\n".join(lines)
+        + "</svg></div>"
+    )
+
+
+def page(paths):
+    """The whole page as text: groups in order, in each the newest record first."""
+    records = {path.stem: read_record(path) for path in paths}
+    sections = []
+    for group, (title, words) in GROUPS.items():
+        found = [record for stem, record in records.items() if stem.startswith(f"{group}-")]
+        if not found:
+            continue
+        found.sort(key=lambda record: str(record["date"]), reverse=True)
+        sections.append(f"{title}\n{'-' * len(title)}\n\n{words}")
+        if group == "peers":
+            sections.append(
+                "The fastest of the packages on one thread, and how many times as long as skts it "
+                "took for the same work; a bar of no length would be as fast:"
+            )
+            chart = as_chart(sorted(found, key=lambda record: record["name"]))
+            lines = "\n".join(f"   {line}" for line in chart.splitlines())
+            sections.append(f".. raw:: html\n\n{lines}")
+        sections += map(as_rst, found)
+    rest = [s for s in records if not s.startswith(tuple(f"{group}-" for group in GROUPS))]
+    if rest:
+        raise ExtensionError(f"benchmark records of no group (peers-, gpu-, papers-): {rest}")
+    return "\n\n".join(sections) or "No run has been recorded yet."
+
+
 class BenchmarkRecords(SphinxDirective):
-    """All records, newest first."""
+    """All records."""
 
     def run(self):
-        folder = self.config.benchmark_records
-        paths = sorted(folder.glob("*.json"))
+        paths = sorted(self.config.benchmark_records.glob("*.json"))
         for path in paths:
             self.env.note_dependency(str(path))
-        records = sorted(map(read_record, paths), key=lambda r: str(r["date"]), reverse=True)
-        text = "\n\n".join(map(as_rst, records)) or "No run has been recorded yet."
-        return self.parse_text_to_nodes(text, allow_section_headings=True)
+        return self.parse_text_to_nodes(page(paths), allow_section_headings=True)
 
 
 def setup(app):
     app.add_config_value("benchmark_records", None, "env")
     app.add_directive("benchmark-records", BenchmarkRecords)
-    return {"version": "1", "parallel_read_safe": True}
+    return {"version": "2", "parallel_read_safe": True}
