@@ -16,6 +16,7 @@ import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -280,6 +281,28 @@ def test_places_on_devices_are_handed_out_in_turn(monkeypatch):
             assert other == (1, 0)
             assert engine._free(1) is None
     assert engine._free(1) == (3, 0)
+
+
+def test_work_goes_to_as_many_devices_as_it_is_worth(monkeypatch):
+    runtime = SimpleNamespace(getDeviceCount=lambda: 3)
+    cuda = SimpleNamespace(Device=lambda: SimpleNamespace(id=1), runtime=runtime)
+    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda))
+    engine = CupyEngine()
+
+    def work(n):
+        line = Pool(np.broadcast_to(0.0, n + 99), np.zeros(1, int), np.array([n]))
+        return Join(line, None, 100, 25)
+
+    sizes = [10_000, 2**20, 2**20 * 2, 2**22]
+    assert [engine.devices(work(n)) for n in sizes] == [(1,), (1,), (1, 0, 2), (1, 0, 2)]
+    with config_context(devices=[2, 0]):
+        assert engine.devices(work(100)) == (2, 0)
+        assert engine.workers(None) == 2
+    # each process of loky takes one, by its number
+    process = multiprocessing.current_process()
+    for name, device in (("LokyProcess-1", 1), ("LokyProcess-2", 2), ("LokyProcess-6", 0)):
+        monkeypatch.setattr(process, "name", name)
+        assert engine.devices(work(2**22)) == (device,)
 
 
 def test_work_without_lanes_has_a_device_to_itself_and_comes_first(monkeypatch):
