@@ -20,8 +20,9 @@ from ._window_search import dtw_window_search
 
 __all__ = ["DTWCondenser"]
 
-#: Neighbours of each series that are kept at least; more where memory allows, up to the most.
-_FEWEST, _MOST = 8, 64
+#: Neighbours of each series that are kept at least; more where memory allows, up to the most. With
+#: still more each search is dearer, and TwoPatterns, down to a tenth, takes no search less.
+_FEWEST, _MOST = 8, 24
 #: Part of the memory budget that the neighbours may take, of all windows together.
 _SHARE = 1 / 4
 #: Windows of which the neighbours are kept.
