@@ -166,7 +166,7 @@ def page(paths):
         if group == "peers":
             sections.append(
                 "The fastest of the packages on one thread, and how many times as long as skts it "
-                "took for the same work; a bar of no length would be as fast:"
+                "took for the same work. Where the number is below 1 that package was faster."
             )
             chart = as_chart(sorted(found, key=lambda record: record["name"]))
             lines = "\n".join(f"   {line}" for line in chart.splitlines())

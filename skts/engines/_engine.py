@@ -43,6 +43,10 @@ class Engine(ABC):
     def available(self) -> str | None:
         """Return None if this engine runs here, else what is missing and how to install it."""
 
+    def details(self) -> str:
+        """What there is, where the engine is available: threads, devices, drivers; for reports."""
+        return ""
+
     def supports(self, reduction: Reduction) -> str | None:
         """Return None if this engine computes such work, else the reason why not."""
         if hasattr(self, reduction.method):

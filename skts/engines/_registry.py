@@ -120,5 +120,9 @@ def show_engines() -> None:
     numba ... ready...
     """
     for name in engine_names():
-        missing = find_engine(name).available()
-        print(f"{name:<8}{'ready' if missing is None else missing}")
+        engine = find_engine(name)
+        state = engine.available()
+        if state is None:
+            details = engine.details()
+            state = f"ready: {details}" if details else "ready"
+        print(f"{name:<8}{state}")

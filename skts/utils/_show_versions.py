@@ -15,6 +15,9 @@ _PACKAGES = (
     "numba",
     "llvmlite",
     "joblib",
+    "tqdm",
+    "matplotlib",
+    "distributed",
     "cupy-cuda12x",
     "cupy-cuda13x",
 )

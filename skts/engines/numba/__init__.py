@@ -35,6 +35,12 @@ class NumbaEngine(
         """Return None: Numba is a dependency."""
         return None
 
+    def details(self) -> str:
+        """Threads that Numba was given, and the processor as LLVM calls it."""
+        import llvmlite.binding
+
+        return f"{numba.config.NUMBA_NUM_THREADS} threads, {llvmlite.binding.get_host_cpu_name()}"
+
     def workers(self, n_jobs: int | None) -> int:
         """Threads for `n_jobs`, at most what Numba was given; a task of Dask counts as one."""
         limit = numba.config.NUMBA_NUM_THREADS
