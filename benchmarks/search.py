@@ -8,8 +8,7 @@ import numpy as np
 from benchmarks.dtw import skip_unless_available
 from skts import SubsequenceSearch
 
-#: The search is on the CPU alone.
-ENGINES = ["numba"]
+ENGINES = ["numba", "cupy"]
 
 
 class Search:

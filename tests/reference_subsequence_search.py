@@ -10,14 +10,23 @@ import numpy as np
 from skts.engines._subsequence_search import TileMatches
 
 
+def total(numbers):
+    """Add one after the other; from Python 3.12 on `sum` adds more precisely."""
+    found = 0.0
+    for number in numbers:
+        found += number
+    return found
+
+
 def normalized(points):
     """z-normalise by the window's own mean and population deviation; constant gives zeros."""
     low, high = min(points), max(points)
     if high - low <= 2.0**-40 * max(abs(low), abs(high)):
         return np.zeros(len(points))
     points = [float(point) - float(points[0]) for point in points]
-    mean = sum(points) / len(points)
-    deviation = math.sqrt(sum((point - mean) * (point - mean) for point in points) / len(points))
+    mean = total(points) / len(points)
+    squares = total((point - mean) * (point - mean) for point in points)
+    deviation = math.sqrt(squares / len(points))
     if deviation == 0:
         return np.zeros(len(points))
     return np.array([(point - mean) * (1 / deviation) for point in points])

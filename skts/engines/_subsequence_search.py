@@ -41,10 +41,12 @@ class LongSeries(NamedTuple):
         """Points of the line."""
         return sum(one.size + 1 for one in self.parts) - 1
 
-    def piece(self, start: int, stop: int) -> np.ndarray:
-        """Lay out a run of points, NaN between the series."""
+    def piece(self, start: int, stop: int, out: np.ndarray | None = None) -> np.ndarray:
+        """Lay out a run of points, NaN between the series; at the beginning of `out` if given."""
         stop = min(stop, self.n_points)
-        found = np.full(stop - start, np.nan)
+        found = np.empty(stop - start) if out is None else out[: stop - start]
+        if len(self.parts) > 1:
+            found.fill(np.nan)
         starts = self.starts
         first = int(np.searchsorted(starts, start, side="right")) - 1
         last = int(np.searchsorted(starts, stop, side="left"))
@@ -163,6 +165,9 @@ class SubsequenceNeighbors(Reduction):
         Distances beyond which a window is no match, as far as is known.
     n_windows : int or None
         Windows that start farther on the line take no part; None is all.
+    precision : {"auto", "float32", "float64"}
+        "auto" may search in float32 and certifies, "float32" may leave out the certificate,
+        "float64" searches in float64.
 
     Notes
     -----
@@ -181,6 +186,7 @@ class SubsequenceNeighbors(Reduction):
     exclusion: int | None = None
     limits: np.ndarray | None = None
     n_windows: int | None = None
+    precision: str = "auto"
     method: ClassVar[str] = "subsequence_neighbors"
 
     @property

@@ -50,12 +50,11 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
         Matches that `kneighbors` returns start more than so many points apart within a series. None
         is a quarter of the query, rounded up.
     precision : {"auto", "float32", "float64"}, default "auto"
-        "auto" is exact. "float32" allows an engine to leave out the certificate of a search in
-        single precision, "float64" allows it no single precision. The CPU searches in float64, so
-        that all three are the same there.
+        "auto" is exact: the GPU searches in float32 and certifies the windows that may match.
+        "float32" leaves out the certificate, "float64" searches in float64 throughout. The CPU
+        searches in float64, so that all three are the same there.
     engine : str, default "auto"
-        "auto", "numba", or another registered engine; there is no search on the GPU yet, and "cupy"
-        says so.
+        "auto", "numba", "cupy", or another registered engine.
     n_jobs : int or None, default None
         Threads on the CPU; None is all that Numba was given, or the number of an enclosing
         ``joblib.parallel_config(n_jobs=...)``; -1 is all.
@@ -318,6 +317,7 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
         return SubsequenceNeighbors(
             *(queries, series, self._warping(), bool(self.normalize)),
             *(n_neighbors, radius, exclusion),
+            precision=self.precision,
         )
 
     def _run(self, reduction: SubsequenceNeighbors) -> list[WindowMatches]:

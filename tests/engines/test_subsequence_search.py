@@ -11,10 +11,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skts import config_context
 from skts.engines import LongSeries, SubsequenceNeighbors, Tile, Warping, find_engine, run
+from skts.engines.cupy.search_programs import choose_warp
 
 LENGTH = 21
-#: The search is on the CPU alone; the other engine is the oracle.
-ENGINE = "numba"
 
 
 def make_line(kind, n, rng):
@@ -89,58 +88,58 @@ def same(found, expected):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("normalize", [True, False])
-def test_finds_the_windows_of_the_definition(rng, kind, normalize):
+def test_finds_the_windows_of_the_definition(rng, fast_engine, kind, normalize):
     line = make_line(kind, 210, rng)
     queries = line[140 : 140 + LENGTH], rng.normal(size=12).cumsum(), np.ones(9)
     for k, warping in [(1, "band"), (4, "band"), (3, "euclidean")]:
         work = search(queries, [line], WARPINGS[warping], normalize=normalize, n_neighbors=k)
-        same(run(work, engine=ENGINE), list(matches_of_the_definition(work)))
+        same(run(work, engine=fast_engine), list(matches_of_the_definition(work)))
 
 
 @pytest.mark.parametrize("name", WARPINGS)
 @pytest.mark.parametrize("exclusion", [None, 0, 40])
-def test_options(rng, name, exclusion):
+def test_options(rng, fast_engine, name, exclusion):
     series = [make_line(kind, n, rng) for kind, n in (("walk", 60), ("gaps", 110), ("noise", 15))]
     queries = [rng.normal(size=n).cumsum() for n in (16, 17, 1, 2, 40)]
     work = search(queries, series, WARPINGS[name], n_neighbors=5, exclusion=exclusion)
-    same(run(work, engine=ENGINE), list(matches_of_the_definition(work)))
+    same(run(work, engine=fast_engine), list(matches_of_the_definition(work)))
 
 
 @pytest.mark.parametrize("name", ["band", "none"])
-def test_radius(rng, name):
+def test_radius(rng, fast_engine, name):
     line = make_line("flat", 150, rng)
     queries = [line[20 : 20 + LENGTH] + 0.1 * rng.normal(size=LENGTH), np.zeros(LENGTH)]
     for radius in (0.0, 1.5, math.sqrt(LENGTH), np.inf):
         work = search(queries, [line], WARPINGS[name], n_neighbors=None, radius=radius)
-        same(run(work, engine=ENGINE), list(matches_of_the_definition(work)))
+        same(run(work, engine=fast_engine), list(matches_of_the_definition(work)))
 
 
-def test_a_better_match_that_displaces_two():
+def test_a_better_match_that_displaces_two(fast_engine):
     # windows at 0 and 10 lie at distances 1 and 1.1, that at 5 at 0.5 excludes both
     line = np.full(1000, 9.0)
     line[[100, 105, 110, 600]] = 1.0, 0.5, 1.1, 3.0
     work = search([[0.0]], [line], Warping(), normalize=False, n_neighbors=2, exclusion=6)
-    (found,) = run(work, engine=ENGINE)
+    (found,) = run(work, engine=fast_engine)
     assert_array_equal(found.positions[:, 1], [105, 600])
     assert_array_equal(found.distances, [0.5, 3.0])
 
 
 @pytest.mark.parametrize("kind", ["walk", "gaps", "periodic", "offset"])
-def test_tilings_and_threads_do_not_matter(rng, kind):
+def test_tilings_and_threads_do_not_matter(rng, fast_engine, kind):
     series = [make_line(kind, n, rng) for n in (9000, 2500, 7001)]
     queries = [series[0][4000:4064], rng.normal(size=50).cumsum(), series[2][:64]]
     work = search(queries, series, WARPINGS["band"], n_neighbors=6)
-    once = run(work, engine=ENGINE, n_jobs=1)
-    few = 2 * 90 * (4096 + 64) + 2**17
-    with config_context(memory=few):
+    once = run(work, engine=fast_engine, n_jobs=1)
+    few = find_engine(fast_engine).footprint(work, *work.cell)
+    with config_context(memory=2 * sum(few)):
         for n_jobs in (1, 2):
-            again = run(work, engine=ENGINE, n_jobs=n_jobs)
+            again = run(work, engine=fast_engine, n_jobs=n_jobs)
             for one, other in zip(once, again, strict=True):
                 assert_array_equal(one.positions, other.positions)
                 assert_array_equal(one.distances, other.distances)
     # tiles in any order, as parts that carry their own data
     total = work.start()
-    engine = find_engine(ENGINE)
+    engine = find_engine(fast_engine)
     rows, cols = work.shape
     corners = [(row, col) for row in range(0, rows, 2) for col in range(0, cols, 4096)]
     rng.shuffle(corners)
@@ -156,12 +155,73 @@ def test_tilings_and_threads_do_not_matter(rng, kind):
         assert_array_equal(one.distances, other.distances)
 
 
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["band", "none", "euclidean"])
+def test_precision(rng, fast_engine, precision, name):
+    line = make_line("gaps", 400, rng)
+    queries = [rng.normal(size=n).cumsum() for n in (LENGTH, 90)]
+    work = search(queries, [line], WARPINGS[name], n_neighbors=3, precision=precision)
+    expected = run(search(queries, [line], WARPINGS[name], n_neighbors=3), engine="numba")
+    for one, other in zip(run(work, engine=fast_engine), expected, strict=True):
+        assert_array_equal(one.positions, other.positions)
+        if precision == "float64":
+            assert_array_equal(one.distances, other.distances)
+        assert_allclose(one.distances, other.distances, rtol=1e-4)
+
+
+def test_lanes_of_the_gpu_hold_the_query():
+    for length in [*range(1, 300), 1281, 2047, 2048]:
+        kernel = choose_warp(length, squared=True, largest=False)
+        assert 0 <= kernel.width - length < max(2, kernel.group)
+        # a window takes longer than it takes to pass from the first lane to the last
+        assert kernel.group == 1 or kernel.group <= length // 2
+    assert choose_warp(2049, squared=True, largest=False) is None
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", WARPINGS)
+@pytest.mark.parametrize("length", [2, 40, 81, 129, 333, 641, 1281, 2060])
+def test_the_gpu_finds_the_same(rng, name, length):
+    missing = find_engine("cupy").available()
+    if missing is not None:
+        pytest.skip(missing)
+    # drifts far, and has a gap
+    line = 1e3 * rng.normal(size=length + 900).cumsum()
+    line[100] = np.nan
+    queries = [line[200 : 200 + length] + 500 * rng.normal(size=length)]
+    work = search(queries, [line], WARPINGS[name], n_neighbors=4)
+    (one,), (other,) = (run(work, engine=engine) for engine in ("cupy", "numba"))
+    assert_array_equal(one.positions, other.positions)
+    assert_array_equal(one.distances, other.distances)
+
+
+@pytest.mark.gpu
+def test_parts_of_tiles_do_not_matter(rng, monkeypatch):
+    missing = find_engine("cupy").available()
+    if missing is not None:
+        pytest.skip(missing)
+    from skts.engines.cupy import subsequence_search_tiles
+
+    many = [make_line("gaps", n, rng) for n in (9000, 2500, 30_001)]
+    # a single series that nobody can change stays on the device
+    one = make_line("gaps", 30_001, rng)
+    one.flags.writeable = False
+    queries = [rng.normal(size=50).cumsum(), rng.normal(size=129).cumsum()]
+    for series, name in ((many, "band"), (many, "none"), (many, "euclidean"), ([one], "none")):
+        work = search(queries, series, WARPINGS[name], n_neighbors=6)
+        once = run(work, engine="numba")
+        for windows in (4096, 9001, 9001):
+            monkeypatch.setattr(subsequence_search_tiles, "WINDOWS", windows)
+            for found, expected in zip(run(work, engine="cupy"), once, strict=True):
+                assert_array_equal(found.positions, expected.positions)
+                assert_array_equal(found.distances, expected.distances)
+
+
 def test_the_oracle_is_an_engine(rng):
     work = search([rng.normal(size=5)], [make_line("gaps", 60, rng)], Warping(), n_neighbors=3)
     same(run(work, engine="oracle"), list(matches_of_the_definition(work)))
 
 
-@pytest.mark.parametrize("engine", [ENGINE, "oracle"])
 def test_a_query_longer_than_all_series_matches_nothing(rng, engine):
     work = search([rng.normal(size=30), np.ones(5)], [rng.normal(size=20)], Warping())
     long, short = run(work, engine=engine)

@@ -16,7 +16,7 @@ SERIES = [key.split(".")[1] for key in STORED if key.startswith("series.")]
 
 
 @pytest.mark.parametrize("name", SERIES)
-def test_best_matches(name):
+def test_best_matches(name, fast_engine):
     x = STORED[f"series.{name}"][np.newaxis]
     keys = [key for key in STORED if key.startswith("best.") and key.split(".")[2] == name]
     assert len(keys) == 3 * 10
@@ -27,6 +27,7 @@ def test_best_matches(name):
             metric=kind.removeprefix("plain"),
             window=int(band) if band.isdigit() else None,
             normalize=not kind.startswith("plain"),
+            engine=fast_engine,
         )
         found, positions = search.fit(x).kneighbors([STORED[f"query.{shape}"]])
         assert positions[0, 0].tolist() == [0, place], key
@@ -34,8 +35,9 @@ def test_best_matches(name):
 
 
 @pytest.mark.parametrize("name", SERIES)
-def test_all_distances(name):
-    search = SubsequenceSearch(metric="euclidean").fit(STORED[f"series.{name}"][np.newaxis])
+def test_all_distances(name, fast_engine):
+    search = SubsequenceSearch(metric="euclidean", engine=fast_engine)
+    search.fit(STORED[f"series.{name}"][np.newaxis])
     for shape in ("long", "short", "part"):
         expected = STORED[f"profile.{name}.{shape}"]
         distances, positions = search.radius_neighbors([STORED[f"query.{shape}"]], np.inf)

@@ -24,6 +24,7 @@ from .join_tiles import JoinTiles
 from .mk_tiles import MKTiles
 from .rotation_tiles import RotationTiles
 from .sbd_tiles import SBDTiles
+from .subsequence_search_tiles import SubsequenceTiles
 
 __all__ = ["CupyEngine"]
 
@@ -36,7 +37,7 @@ OVERLAPPED = frozenset({"dtw_matrix", "dtw_neighbors"})
 WORTH_LANES = 8
 
 
-class CupyEngine(DTWTiles, JoinTiles, MKTiles, RotationTiles, SBDTiles, Engine):
+class CupyEngine(DTWTiles, JoinTiles, MKTiles, RotationTiles, SBDTiles, SubsequenceTiles, Engine):
     """Computes on an NVIDIA GPU."""
 
     name = "cupy"
