@@ -12,7 +12,8 @@ also depend on the data: noise (dashed) is the hard case.
 Each engine is there that the machine has: the CPU on one thread and on all, the GPU. The matches
 are checked: of the first point of each figure against the least of the distances of all windows,
 each normalised and compared by itself; of all others, against one thread of the CPU. A line ends
-where a query takes longer than `--patience` seconds.
+where filling all matrices would take longer than `--patience` seconds at the speed of the point
+before.
 """
 
 import argparse
@@ -86,9 +87,12 @@ def measure(figure, kind, ready, patience, longest):
     """The rows of a figure."""
     expected, rows = {}, []
     for label, options in ready.items():
+        seconds, before = 0.0, 1
         for m, n in FIGURES[figure]:
-            if n > longest:
+            work = (n - m + 1) * m * m
+            if n > longest or seconds * work / before > patience:
                 break
+            before = work
             rng = np.random.default_rng([m, n])
             query, series = data(kind, m, rng), data(kind, n, rng)
             seconds, distance, start = search(query, series, options, 3)
@@ -112,7 +116,7 @@ def measure(figure, kind, ready, patience, longest):
                 "engine": label,
                 "value": seconds,
                 "unit": "s",
-                "Gcells/s of all windows": (n - m + 1) * m * m / seconds / 1e9,
+                "Gcells/s of all windows": work / seconds / 1e9,
                 "checked": checked,
             }
             print(
@@ -121,8 +125,6 @@ def measure(figure, kind, ready, patience, longest):
                 flush=True,
             )
             rows.append(row)
-            if seconds > patience:
-                break
     return rows
 
 
@@ -158,7 +160,7 @@ def plot(rows, path):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
-    parser.add_argument("--patience", type=float, default=3.0, help="seconds of a query")
+    parser.add_argument("--patience", type=float, default=3.0, help="seconds of a query, at most")
     parser.add_argument("--longest", type=int, default=10_000_000, help="points of a series")
     parser.add_argument("--plot", action="store_true", help="draw a PNG beside the record")
     parser.add_argument("--commit", help="what to record where there is no git")
