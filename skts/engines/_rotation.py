@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ._certify import Neighbors, Shortlist, Shortlists, nearest
+from ._certify import Neighbors, Rescaling, Shortlist, Shortlists, nearest
 from ._dtw import LANES
 from ._reductions import Reduction, Tile
 from ._series import Series
@@ -96,6 +97,11 @@ class RotationNeighbors(Reduction):
         """About the cells of warping matrices for one pair."""
         n = self.queries.n_timepoints
         return FILLED * n * self.queries.n_channels * (1 if self.straight else n)
+
+    @cached_property
+    def rescaling(self) -> Rescaling:
+        """Offset and scale of estimates in float32, taken from the candidates."""
+        return Rescaling.of(self.candidates.values)
 
     @property
     def straight(self) -> bool:

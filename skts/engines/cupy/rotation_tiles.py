@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._certify import Bound, Rescaling, Shortlist, dtw_bound
+from .._certify import Bound, Shortlist, dtw_bound
 from .._memory import PreparedStore
 from .._reductions import Tile
 from .._rotation import RotationNeighbors
@@ -64,7 +64,7 @@ class RotationTiles:
         if reduction.straight:
             costs = Straight(*exact, **options).search()
         else:
-            rescaling = Rescaling.of(reduction.candidates.values)
+            rescaling = reduction.rescaling
             single = self._sides(reduction, tile, rescaling)
             n, channels = reduction.queries.n_timepoints, reduction.queries.n_channels
             error = sum(side.error for side in single)
