@@ -140,7 +140,7 @@ def settings(engine, arguments):
     for count in arguments.threads:
         yield {"threads": count}, nullcontext, count
     for count in arguments.processes:
-        yield {"processes": count}, lambda c=count: parallel_config("loky", n_jobs=c), 1
+        yield {"processes": count}, lambda c=count: parallel_config("loky", n_jobs=c), None
 
 
 def measure(arguments):

@@ -28,6 +28,9 @@ class Engine(ABC):
     tile_work : int
         Elementary steps of a tile that keep this engine busy without making it deaf to Ctrl-C:
         by default some hundredths of a second on one thread.
+    row_scale : int
+        How much larger tiles may grow along the rows, where there is work enough for all workers:
+        for engines whose kernels look at `cancel` while they run.
     crossover : int
         Elementary steps above which ``engine="auto"`` prefers this engine to numba, as measured.
     """
@@ -35,6 +38,7 @@ class Engine(ABC):
     name: ClassVar[str]
     tile_work: ClassVar[int] = 2**26
     crossover: ClassVar[int] = 0
+    row_scale: ClassVar[int] = 1
 
     def __init__(self) -> None:
         self.prepared = PreparedStore()

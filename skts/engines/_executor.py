@@ -129,6 +129,7 @@ def _compute_here(
     tiles, workers = plan_tiles(
         reduction,
         tile_work=engine.tile_work,
+        row_scale=engine.row_scale,
         footprint=partial(engine.footprint, reduction),
         budget=budget,
         workers=engine.workers(n_jobs) * engine.lanes(reduction),

@@ -88,6 +88,7 @@ def plan_tiles(
     budget: int,
     workers: int,
     area: Tile | None = None,
+    row_scale: int = 1,
 ) -> tuple[list[Tile], int]:
     """Cut the work into tiles of whole grid cells.
 
@@ -106,6 +107,9 @@ def plan_tiles(
         Workers that are ready.
     area : Tile or None, default None
         A rectangle of grid cells, in place of all the work.
+    row_scale : int, default 1
+        How many times more steps tiles may have that grow along the rows, as long as eight tiles
+        are left for each worker.
 
     Returns
     -------
@@ -153,6 +157,9 @@ def plan_tiles(
             rows, cols = min(2 * rows, n_rows), min(2 * cols, n_cols)
     while cols < n_cols and fits(rows, min(2 * cols, n_cols)):
         cols = min(2 * cols, n_cols)
+    if not reduction.square:
+        whole = n_rows * n_cols * reduction.step_work
+        tile_work = max(tile_work, min(row_scale * tile_work, whole // (8 * workers)))
     while rows < n_rows and fits(min(2 * rows, n_rows), cols):
         rows = min(2 * rows, n_rows)
     tiles = (

@@ -5,6 +5,7 @@ CuPy is imported by the methods, so that the engine can be asked whether it is t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,6 +39,7 @@ class SBDTiles:
     """Methods of the GPU engine for k-Shape work."""
 
     prepared: PreparedStore
+    workers: Callable[[int | None], int]
 
     def _sbd_bytes(self, reduction: SBDReduction, rows: int, cols: int) -> tuple[int, int]:
         """Bytes on each device for a tile of this shape: series, spectra of pairs and centres."""
@@ -47,10 +49,10 @@ class SBDTiles:
         n = transform_length(shapes.n_timepoints)
         size = shapes.n_channels * shapes.n_timepoints
         spectrum = 16 * shapes.n_channels * n
-        series = rows * (8 * size + spectrum // 2 + 16)
-        return 0, series + cols * (
-            8 * size + spectrum
-        ) + 28 * rows * cols + 5 * FFT_BATCH * spectrum
+        # every device keeps its own series
+        series = self.workers(None) * rows * (8 * size + spectrum // 2 + 16)
+        centers = cols * (8 * size + spectrum)
+        return series, centers + 28 * rows * cols + 5 * FFT_BATCH * spectrum
 
     sbd_matrix_bytes = sbd_assign_bytes = _sbd_bytes
 
@@ -95,7 +97,8 @@ class SBDTiles:
             return made, made.values.nbytes + made.norms.nbytes
 
         key = ("shapes", cupy.cuda.Device().id, start, stop)
-        return self.prepared.get(shapes.values, key, build)
+        size = 8 * (stop - start) * (shapes.n_channels * shapes.n_timepoints + 1)
+        return self.prepared.get(shapes.values, key, build, size)
 
     def _sbd_spectra(self, shapes: Shapes, start: int, stop: int) -> tuple[Spectra, Any]:
         """Spectra and norms of some series on the current device."""
@@ -109,7 +112,9 @@ class SBDTiles:
             return (made, series.norms), made.values.nbytes + series.norms.nbytes
 
         key = ("pairs", cupy.cuda.Device().id, start, stop)
-        return self.prepared.get(shapes.values, key, build)
+        n = sbd.transform_length(shapes.n_timepoints)
+        size = 16 * -(-(stop - start) // 2) * shapes.n_channels * n
+        return self.prepared.get(shapes.values, key, build, size)
 
     def _sbd_labels(
         self, labels: np.ndarray, shifts: np.ndarray, known: tuple[Any, Any] | None = None

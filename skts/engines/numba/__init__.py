@@ -30,6 +30,7 @@ class NumbaEngine(
     """Computes on the CPU."""
 
     name = "numba"
+    row_scale = 8
 
     def available(self) -> str | None:
         """Return None: Numba is a dependency."""
