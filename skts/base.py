@@ -143,6 +143,7 @@ def _check_shape(values: np.ndarray, input_name: str) -> None:
 
 def _check_on_gpu(X: Any, input_name: str, estimator: Any) -> Series:
     """Check an array on a GPU there; where it holds NaN or what is too large, it is fetched."""
+    _refuse_one_dimension(_form(X), input_name)
     form = check_array(
         _form(X),
         dtype=None,
@@ -392,7 +393,7 @@ class SeriesMixin:
                 "is None."
             )
         if not _is_list_of_series(X):
-            _refuse_one_dimension(X, "X")
+            _refuse_one_dimension(_form(X), "X")
         y = column_or_1d(as_host(y, "y"), warn=True)
         assert_all_finite(y, input_name="y", estimator_name=type(self).__name__)
         check_consistent_length(_form(X), y)
