@@ -161,6 +161,7 @@ class ClusterDisplay:
             ax = axes[-1]
             ax.plot(np.arange(1, len(self.history) + 1), self.history, "o-", color="0.2")
             ax.set(title="objective", xlabel="iteration", ylabel="inertia")
+            ax.xaxis.get_major_locator().set_params(integer=True)
         self.axes_ = np.array(axes, dtype=object)
         self.figure_ = axes[0].figure
         return self

@@ -215,14 +215,17 @@ class ShapeletTreeDisplay:
                         text,
                         ((x + there[0]) / 2, (height + there[1]) / 2),
                         ha="center",
-                        color="0.4",
+                        va="center",
+                        color="0.3",
                         fontsize="small",
+                        bbox={"boxstyle": "round,pad=0.1", "facecolor": "w", "edgecolor": "none"},
                     )
                 text, color = f"node {node}", "0.92"
             else:
                 best = int(tree.value[node].argmax())
                 # half way to white rather than transparent: branches end behind the box
-                text = f"{self.classes[best]}"
+                text = self.classes[best]
+                text = text if isinstance(text, str) else f"class {text}"
                 color = [(1 + part) / 2 for part in to_rgb(color_of(best))]
             text += f"\n{tree.n_node_samples[node]} series"
             box = {"boxstyle": "round", "facecolor": color}
