@@ -60,7 +60,7 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
     n_jobs : int or None, default None
         Threads on the CPU; None is all that Numba was given.
     verbose : int, default 0
-        1 shows a progress bar in long work, 2 also says which engine computes.
+        1 shows a progress bar in long work, 2 also the plan: engine, parts, memory.
 
     Attributes
     ----------

@@ -59,7 +59,7 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
         Threads on the CPU; None is all that Numba was given, or the number of an enclosing
         ``joblib.parallel_config(n_jobs=...)``; -1 is all.
     verbose : int, default 0
-        1 shows a progress bar in long work, 2 also says which engine computes.
+        1 shows a progress bar in long work, 2 also the plan: engine, parts, memory.
 
     Attributes
     ----------
