@@ -10,17 +10,6 @@ from skts import DTWNearestNeighbor
 from skts.metrics import dtw_path
 from skts.plotting import AlignmentDisplay
 
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    import matplotlib.pyplot as plt
-
-    plt.close("all")
-
 
 def test_path_on_the_costs(rng):
     x, y = rng.normal(size=40).cumsum(), rng.normal(size=30).cumsum()

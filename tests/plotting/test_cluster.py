@@ -10,9 +10,6 @@ from skts import KShapeClusterer
 from skts.datasets import make_shifted_shapes
 from skts.plotting import ClusterDisplay
 
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-
 
 @pytest.fixture
 def fitted():

@@ -9,17 +9,6 @@ from numpy.testing import assert_array_equal
 from skts import MotifFinder
 from skts.plotting import MotifDisplay
 
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    import matplotlib.pyplot as plt
-
-    plt.close("all")
-
 
 @pytest.fixture
 def X(rng):
