@@ -35,6 +35,7 @@ suppress_warnings = ["config.cache"]  # the gallery's options hold a function
 # API reference
 autosummary_generate = True
 autodoc_typehints = "none"  # the types are in the docstrings
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False  # the class template lists them
 numpydoc_class_members_toctree = False
 
