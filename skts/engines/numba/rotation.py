@@ -1,24 +1,19 @@
-"""Least distances over all circular shifts of a series.
+"""Least distances over all circular shifts of a series: runs of shifts, bounded and cut.
 
 A shift s of y is the piece of the doubled series yy = (y, y) that begins at s, so that all shifts
 share one matrix of n rows and 2n columns, in which the paths of shift s lead from (0, s) to
 (n - 1, s + n - 1)::
 
     row 0       s . . . . t
-                  .         .        best paths of the shifts between s and t
-                   .         . . .     need not cross those of s and t
-                    . . .         .
-    row n - 1             s+n-1   t+n-1
+                . begin   .         .         the cheapest path that begins at s to t and ends
+                            .     end .       n - 1 columns behind costs no more than the best
+    row n - 1             s+n-1   t+n-1       path of each shift between s and t
 
-The path of shift n is that of shift 0, n columns further right. Between the two the path of shift
-n / 2 is sought, between that and its neighbours those of n / 4 and 3n / 4, and so on: every level
-fills about n^2 cells, and there are log n of them (Maes, "On a cyclic string-to-string correction
-problem", Information Processing Letters 35, 1990).
-
-In floating point a path may be worse than the best by its rounding, and so may the paths between
-it and others: each shift gets an estimate, which is the cost of a path, and a slack by which the
-best cost may be lower. Shifts that could be the least are then filled in without limits. Costs and
-sums are those of `dtw`, so that the values are the certified ones.
+A search bounds runs of shifts of several candidates side by side, one in each lane. Runs that cost
+more than the nearest candidates so far are dropped, the others cut in four, the cheapest first,
+until single shifts are left: their bound is their cost. Costs and sums are those of `dtw`, so that
+these are the certified values. Rounding is monotonic: in floating point, too, no run costs more
+than a shift in it.
 """
 
 from __future__ import annotations
@@ -30,6 +25,10 @@ from .window_search import _distance
 
 __all__ = ["search", "search_bytes", "search_straight"]
 
+#: Runs of shifts that are bounded side by side, and columns of a strip, as `dtw` has them.
+LANES, _WIDTH = 32, 64
+#: Pieces into which a run is cut.
+PIECES = 4
 _UNIT = 2.0**-53
 _TINY = float(np.finfo(np.float64).tiny)
 
@@ -55,131 +54,148 @@ def _period(yy):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _fill(x, yy, shift, low, high, squared, room, cancel):
-    """Accumulated cost of the best path of a shift that keeps to columns low[i] to high[i].
+def _bound(x, doubled, candidate, first, count, squared, least, room, cancel):
+    """Costs of the cheapest paths of runs of `count` shifts, one in each lane.
 
-    steps[i, j - shift] tells where the best path to a cell comes from: 0 is the diagonal, 1 the row
-    above, 2 the column before.
+    candidate, first, least: of LANES runs; least receives the costs.
     """
-    # row[j + 1] is D(i, j)
-    row, costs, steps = room
-    n, several = x.shape[1], x.shape[0] > 1
-    stop = shift
-    row[shift] = 0.0
-    for i in range(n):
-        if cancel[0]:
-            break
-        first, last = max(low[i], shift), min(high[i], shift + n - 1)
-        point = x[0, i]
-        if several:
-            costs[first : last + 1] = 0.0
-            for c in range(x.shape[0]):
-                for j in range(first, last + 1):
-                    d = x[c, i] - yy[c, j]
-                    costs[j] += d * d if squared else abs(d)
-        # cells that the row above does not have
-        for j in range(stop, last + 1):
-            row[j + 1] = np.inf
-        stop = last + 1
-        diagonal, left = row[first], np.inf
-        row[first] = np.inf
-        step_row = steps[i]
-        for j in range(first, last + 1):
-            up = row[j + 1]
-            above = up if up < diagonal else diagonal
-            step = 1 if up < diagonal else 0
-            step_row[j - shift] = 2 if left < above else step
-            d = point - yy[0, j]
-            cost = d * d if squared else abs(d)
-            if several:
-                cost = costs[j]
-            left = cost + (left if left < above else above)
-            row[j + 1] = left
-            diagonal = up
-    return row[shift + n]
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def _trace(steps, shift, low, high):
-    """First and last column in each row of the path that was filled in last."""
-    i, j = steps.shape[0] - 1, steps.shape[0] - 1
-    high[i] = shift + j
-    while i > 0 or j > 0:
-        step = steps[i, j]
-        if step == 2:
-            j -= 1
-            continue
-        low[i] = shift + j
-        i -= 1
-        if step == 0:
-            j -= 1
-        high[i] = shift + j
-    low[0] = shift
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def _estimate(x, yy, period, squared, estimates, slacks, room, cancel):
-    """Estimate the accumulated cost of every shift, and by how much it may be too large."""
-    low, high, stack, fill_room = room
-    n = x.shape[1]
-    # of sums of costs, of every path: its own and that of the path which it replaces
-    relative = 4.0 * (2 * n + x.shape[0] + 4) * _UNIT
-    low[0, :] = 0
-    high[0, :] = 2 * n
-    estimates[0] = _fill(x, yy, np.int64(0), low[0], high[0], squared, fill_room, cancel)
-    slacks[0] = relative * estimates[0]
-    _trace(fill_room[2], np.int64(0), low[0], high[0])
-    for i in range(n):
-        low[1, i] = low[0, i] + period
-        high[1, i] = high[0, i] + period
-    # shifts on both sides, the places of their paths, and the place for one between them
-    stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3], stack[0, 4] = 0, period, 0, 1, 2
-    size = 1
-    while size > 0:
+    # edge[i + 1] is D(i, start - 1), row[j + 1] is D(i, start + j)
+    edge, row, columns, cost, left, diagonal = room
+    n_channels, n = x.shape
+    m, fused = n + count - 1, squared and n_channels == 1
+    least[:] = np.inf
+    edge[:] = np.inf
+    for start in range(0, m, _WIDTH):
         if cancel[0]:
             return
-        size -= 1
-        before, after = stack[size, 0], stack[size, 1]
-        place_before, place_after, place = stack[size, 2], stack[size, 3], stack[size, 4]
-        if after - before < 2:
-            continue
-        shift = (before + after) // 2
-        estimate = _fill(
-            x, yy, shift, low[place_before], high[place_after], squared, fill_room, cancel
-        )
-        estimates[shift] = estimate
-        slacks[shift] = slacks[before] + slacks[after % period] + relative * estimate
-        if after - before > 2:
-            _trace(fill_room[2], shift, low[place], high[place])
-            stack[size, 0], stack[size, 1] = shift, after
-            stack[size, 2], stack[size, 3], stack[size, 4] = place, place_after, place + 1
-            size += 1
-            stack[size, 0], stack[size, 1] = before, shift
-            stack[size, 2], stack[size, 3], stack[size, 4] = place_before, place, place + 1
-            size += 1
+        width = min(_WIDTH, m - start)
+        for lane in range(LANES):
+            for c in range(n_channels):
+                y, place = doubled[candidate[lane], c], first[lane] + start
+                for j in range(width):
+                    columns[c, j, lane] = y[place + j - (n if place + j >= 2 * n else 0)]
+        # a path may begin at any of the first `count` columns
+        for j in range(width + 1):
+            row[j] = 0.0 if start + j < count else np.inf
+        for i in range(0, n, 2):
+            # two rows at once; of the last one alone the second is not used
+            last = min(i + 1, n - 1)
+            for lane in range(LANES):
+                diagonal[lane] = row[0, lane]
+                left[0, lane] = edge[i + 1, lane]
+                left[1, lane] = edge[last + 1, lane]
+                row[0, lane] = edge[last + 1, lane]
+            point, next_point = x[0, i], x[0, last]
+            alone = last == i
+            for j in range(width):
+                if fused:
+                    for lane in range(LANES):
+                        up = row[j + 1, lane]
+                        best = up if up < diagonal[lane] else diagonal[lane]
+                        best = best if best < left[0, lane] else left[0, lane]
+                        d = point - columns[0, j, lane]
+                        value = d * d + best
+                        best = value if value < left[0, lane] else left[0, lane]
+                        best = best if best < left[1, lane] else left[1, lane]
+                        diagonal[lane] = up
+                        left[0, lane] = value
+                        d = next_point - columns[0, j, lane]
+                        left[1, lane] = d * d + best
+                        row[j + 1, lane] = value if alone else left[1, lane]
+                    continue
+                cost[:] = 0.0
+                for c in range(n_channels):
+                    for lane in range(LANES):
+                        d, e = x[c, i] - columns[c, j, lane], x[c, last] - columns[c, j, lane]
+                        cost[0, lane] += d * d if squared else abs(d)
+                        cost[1, lane] += e * e if squared else abs(e)
+                for lane in range(LANES):
+                    up = row[j + 1, lane]
+                    best = up if up < diagonal[lane] else diagonal[lane]
+                    best = best if best < left[0, lane] else left[0, lane]
+                    value = cost[0, lane] + best
+                    best = value if value < left[0, lane] else left[0, lane]
+                    best = best if best < left[1, lane] else left[1, lane]
+                    diagonal[lane] = up
+                    left[0, lane] = value
+                    left[1, lane] = cost[1, lane] + best
+                    row[j + 1, lane] = value if alone else left[1, lane]
+            for lane in range(LANES):
+                edge[last + 1, lane] = left[1, lane]
+                edge[i + 1, lane] = left[0, lane]
+        for j in range(max(0, n - 1 - start), width):
+            for lane in range(LANES):
+                least[lane] = min(least[lane], row[j + 1, lane])
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _least(x, yy, period, squared, limit, estimates, slacks, room, cancel):
-    """Certified least cost of all shifts, infinity if it is beyond a limit."""
-    low, high, _, fill_room = room
-    _estimate(x, yy, period, squared, estimates, slacks, room, cancel)
-    best = 0
-    for shift in range(1, period):
-        if estimates[shift] < estimates[best]:
-            best = shift
-    least = np.inf
-    low[0, :] = 0
-    high[0, :] = 2 * x.shape[1]
-    # the most promising shift first
-    for place in range(-1, period):
-        shift = best if place < 0 else place
-        if cancel[0]:
-            break
-        if place != best and estimates[shift] - slacks[shift] <= min(limit, least):
-            cost = _fill(x, yy, shift, low[0], high[0], squared, fill_room, cancel)
-            least = min(least, cost)
-    return least
+def _settle(group, x, doubled, limit, squared, count, best, runs, room, cancel):
+    """Find the least distances of some candidates; return how many neighbours there are.
+
+    A stack holds runs of shifts, the cheapest on top.
+    """
+    candidates, firsts, widths, costs = runs
+    of_lane, first, least, bound_room = room
+    distances, indices = best
+    n = x.shape[1]
+    size = 0
+    for candidate in group:
+        candidates[size], firsts[size], widths[size], costs[size] = candidate, 0, n, 0.0
+        size += 1
+    while size > 0 and not cancel[0]:
+        within = _cost_within(limit, squared)
+        width, used = widths[size - 1], 0
+        piece = -(-width // PIECES)
+        while size > 0 and widths[size - 1] == width and used + PIECES <= LANES:
+            size -= 1
+            if costs[size] > within:
+                continue
+            stop = firsts[size] + width
+            # shifts from the period on repeat
+            if width == n:
+                stop = _period(doubled[candidates[size]])
+            for shift in range(firsts[size], min(stop, n), piece):
+                of_lane[used], first[used] = candidates[size], shift
+                used += 1
+        if used == 0:
+            continue
+        of_lane[used:], first[used:] = of_lane[0], first[0]
+        _bound(x, doubled, of_lane, first, piece, squared, least, bound_room, cancel)
+        begin = size
+        for lane in range(used):
+            if least[lane] > within:
+                continue
+            if piece > 1:
+                # the cheapest on top
+                place = size
+                while place > begin and costs[place - 1] < least[lane]:
+                    candidates[place], firsts[place] = candidates[place - 1], firsts[place - 1]
+                    widths[place], costs[place] = piece, costs[place - 1]
+                    place -= 1
+                candidates[place], firsts[place] = of_lane[lane], first[lane]
+                widths[place], costs[place] = piece, least[lane]
+                size += 1
+                continue
+            distance = _distance(least[lane], squared)
+            if distance <= limit and least[lane] < np.inf:
+                count = _improve(distances, indices, count, distance, of_lane[lane])
+                if count == distances.size:
+                    limit = min(limit, distances[count - 1])
+    return count
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _improve(distances, indices, count, distance, index):
+    """Put a neighbour in its place, or in a better one; return how many there are."""
+    for place in range(count):
+        if indices[place] == index:
+            if distances[place] <= distance:
+                return count
+            # it leaves its old place
+            for later in range(place, count - 1):
+                distances[later], indices[later] = distances[later + 1], indices[later + 1]
+            return _insert(distances, indices, count - 1, distance, index)
+    return _insert(distances, indices, count, distance, index)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -235,27 +251,49 @@ def search(x, doubled, bounds, order, excluded, limit, squared, distances, indic
     int
         How many there are.
     """
-    n = x.shape[1]
-    depth = 3 + int(np.ceil(np.log2(n)))
-    low, high = np.empty((depth, n), np.int64), np.empty((depth, n), np.int64)
-    fill_room = np.empty(2 * n + 1), np.empty(2 * n), np.empty((n, n), np.uint8)
-    room = low, high, np.empty((depth, 5), np.int64), fill_room
-    estimates, slacks = np.empty(n), np.empty(n)
+    n_channels, n = x.shape
+    # of every width all pieces of one batch may wait
+    depth, width = 2, n
+    while width > 1:
+        width = -(-width // PIECES)
+        depth += 1
+    capacity = LANES * depth
+    runs = (
+        np.empty(capacity, np.int64),
+        np.empty(capacity, np.int64),
+        np.empty(capacity, np.int64),
+        np.empty(capacity),
+    )
+    bound_room = (
+        np.empty((n + 1, LANES)),
+        np.empty((_WIDTH + 1, LANES)),
+        np.empty((n_channels, _WIDTH, LANES)),
+        np.empty((2, LANES)),
+        np.empty((2, LANES)),
+        np.empty(LANES),
+    )
+    room = np.empty(LANES, np.int64), np.empty(LANES, np.int64), np.empty(LANES), bound_room
+    group = np.empty(LANES // PIECES, np.int64)
     count = np.int64(0)
-    for candidate in order:
-        if bounds[candidate] > limit or cancel[0]:
-            break
-        if candidate == excluded:
-            continue
-        yy = doubled[candidate]
-        period = _period(yy)
-        within = _cost_within(limit, squared)
-        cost = _least(x, yy, period, squared, within, estimates, slacks, room, cancel)
-        distance = _distance(cost, squared)
-        if distance <= limit and cost < np.inf:
-            count = _insert(distances, indices, count, distance, candidate)
-            if count == distances.size:
-                limit = min(limit, distances[count - 1])
+    place = 0
+    while place < order.size and not cancel[0]:
+        size = 0
+        while place < order.size and size < group.size:
+            candidate = order[place]
+            if bounds[candidate] > limit:
+                place = order.size
+                break
+            place += 1
+            if candidate != excluded:
+                group[size] = candidate
+                size += 1
+        # the most promising on top
+        best = distances, indices
+        count = _settle(
+            group[:size][::-1], x, doubled, limit, squared, count, best, runs, room, cancel
+        )
+        if count == distances.size:
+            limit = min(limit, distances[count - 1])
     return count
 
 
@@ -301,5 +339,5 @@ def search_straight(
 
 def search_bytes(n_channels: int, n: int) -> int:
     """Bytes that a search holds beside its input and output."""
-    depth = 3 + int(np.ceil(np.log2(n)))
-    return n * n + 16 * depth * n + 8 * (n_channels * n + 8 * n + 64)
+    lanes = 8 * LANES
+    return lanes * (n + 1 + _WIDTH * (n_channels + 1) + 8) + 4 * lanes * (n.bit_length() + 3)
