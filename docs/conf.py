@@ -21,6 +21,7 @@ extensions = [
     "myst_parser",
     "sphinx_gallery.gen_gallery",
     "benchmark_records",
+    "check_links",
     "engine_tables",
     "layers",
     "mathml",
