@@ -109,8 +109,9 @@ def set_config(
         GPUs, of all the memory of those in use. None is 1 GiB on the CPU and three quarters of what
         is free on a GPU.
     devices : sequence of int or None, default None
-        Numbers of the GPUs to use. None is as many of those that the process sees as the work is
-        worth, the current one first; in a process that joblib's loky started it is one of them.
+        Numbers of the GPUs to use, the first of them first: as many as the work is worth. None is
+        all that the process sees, the current one first; in a process that joblib's loky started it
+        is one of them.
     progress : callable or None, default None
         Called as ``progress(done, total)`` with the parts of the work that are done.
 

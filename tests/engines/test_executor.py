@@ -293,11 +293,15 @@ def test_work_goes_to_as_many_devices_as_it_is_worth(monkeypatch):
         line = Pool(np.broadcast_to(0.0, n + 99), np.zeros(1, int), np.array([n]))
         return Join(line, None, 100, 25)
 
-    sizes = [10_000, 2**20, 2**20 * 2, 2**22]
-    assert [engine.devices(work(n)) for n in sizes] == [(1,), (1,), (1, 0, 2), (1, 0, 2)]
+    sizes = [10_000, 2**20, 2**21, 2**22]
+    assert [engine.devices(work(n)) for n in sizes] == [(1,), (1,), (1, 0), (1, 0, 2)]
     with config_context(devices=[2, 0]):
-        assert engine.devices(work(100)) == (2, 0)
+        assert engine.devices(work(10_000)) == (2,)
+        assert engine.devices(work(2**22)) == (2, 0)
         assert engine.workers(None) == 2
+        assert engine.lanes(work(2**22)) == 2
+        assert engine.lanes(work(10_000)) == 1
+    assert engine.lanes(work(2**22)) == 1
     # each process of loky takes one, by its number
     process = multiprocessing.current_process()
     for name, device in (("LokyProcess-1", 1), ("LokyProcess-2", 2), ("LokyProcess-6", 0)):
@@ -371,11 +375,12 @@ def test_two_devices_find_what_one_finds(two_devices, rng, monkeypatch, work):
         expected = run(reduction, engine=engine)
     monkeypatch.setattr(engine, reduction.method, watched)
     monkeypatch.setattr(type(engine), "tile_work", 2**24)
+    monkeypatch.setattr("skts.engines.cupy.WORTH_A_DEVICE", {})
+    monkeypatch.setattr("skts.engines.cupy.WORTH_OTHERWISE", 2**20)
     with config_context(devices=[0, 1]):
         found = run(reduction, engine=engine)
     assert used == {0, 1}
     used.clear()
-    monkeypatch.setattr("skts.engines.cupy.WORTH_A_DEVICE", 2**20)
     everywhere = run(reduction, engine=engine)
     assert len(used) >= 2
     for answer in (found, everywhere):
@@ -389,14 +394,12 @@ def test_two_lanes_of_a_device_find_what_one_finds(rng, monkeypatch):
     engine = find_engine("cupy")
     if engine.available() is not None:
         pytest.skip(engine.available())
-    works = [work for work in gpu_works(rng).values() if work.method in OVERLAPPED]
-    assert len(works) == 3
-    for reduction in works:
+    for reduction in gpu_works(rng).values():
+        assert reduction.method in OVERLAPPED
         expected = run(reduction, engine=engine)
         with monkeypatch.context() as patch:
             patch.setattr(type(engine), "tile_work", 2**24)
-            patch.setattr("skts.engines.cupy.WORTH_LANES", 0)
-            assert engine.lanes(reduction) == 2
+            patch.setattr(type(engine), "lanes", lambda self, reduction: 2)
             found = run(reduction, engine=engine)
         for a, b in zip(_arrays(found), _arrays(expected), strict=True):
             assert_array_equal(a, b)

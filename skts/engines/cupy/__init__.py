@@ -30,11 +30,13 @@ __all__ = ["CupyEngine"]
 
 _INSTALL = "pip install 'skts[cuda13]' (CUDA 13) or 'skts[cuda12]' (CUDA 12)"
 
-#: Steps for which a device more is used: a second of float64 cells on a large one.
-WORTH_A_DEVICE = 2**40
-#: Work of which a device may have two tiles under way, where it holds so many tiles.
-OVERLAPPED = frozenset({"dtw_matrix", "dtw_neighbors"})
-WORTH_LANES = 8
+#: Steps for which a device more is used: some tenths of a second of a large one. Tiles of joins
+#: cost the more, the more of them there are.
+WORTH_A_DEVICE = {"join": 2**41, "dtw_matrix": 2**38, "dtw_neighbors": 2**38}
+WORTH_OTHERWISE = 2**40
+#: Work of which a device may have two tiles under way, and how many tiles there must be for each;
+#: joins on several devices only.
+OVERLAPPED = {"dtw_matrix": 8, "dtw_neighbors": 8, "join": 1}
 
 
 class CupyEngine(DTWTiles, JoinTiles, MKTiles, RotationTiles, SBDTiles, SubsequenceTiles, Engine):
@@ -80,34 +82,50 @@ class CupyEngine(DTWTiles, JoinTiles, MKTiles, RotationTiles, SBDTiles, Subseque
             )
         return None
 
+    def details(self) -> str:
+        """Devices, and the versions of CUDA of driver and runtime."""
+        import cupy
+
+        runtime = cupy.cuda.runtime
+        names = [
+            runtime.getDeviceProperties(device)["name"].decode()
+            for device in range(runtime.getDeviceCount())
+        ]
+        driver, own = (
+            f"{version // 1000}.{version % 1000 // 10}"
+            for version in (runtime.driverGetVersion(), runtime.runtimeGetVersion())
+        )
+        return f"{', '.join(names)}; CUDA {driver} (driver), {own} (CuPy {cupy.__version__})"
+
     def workers(self, n_jobs: int | None) -> int:
         """One for each device; `n_jobs` counts CPU threads and says nothing here."""
         return len(self._devices())
 
     def devices(self, reduction: Reduction) -> tuple[int, ...]:
-        """Devices that are set; else as many of all as the work is worth, the current one first.
+        """As many as the work is worth, of those that are set or of all, the current one first.
 
-        A worker process of joblib takes one, by its number.
+        A worker process of joblib takes one of all, by its number.
         """
         import cupy
 
         chosen = get_config()["devices"]
-        if chosen:
-            return chosen
-        current, count = cupy.cuda.Device().id, cupy.cuda.runtime.getDeviceCount()
-        process = re.search(r"^LokyProcess-(\d+)", multiprocessing.current_process().name)
-        if process:
-            return ((current + int(process[1]) - 1) % count,)
+        if not chosen:
+            current, count = cupy.cuda.Device().id, cupy.cuda.runtime.getDeviceCount()
+            process = re.search(r"^LokyProcess-(\d+)", multiprocessing.current_process().name)
+            if process:
+                return ((current + int(process[1]) - 1) % count,)
+            chosen = (current, *(d for d in range(count) if d != current))
         rows, cols = reduction.shape
-        worth = max(1, rows * cols * reduction.step_work // WORTH_A_DEVICE)
-        return (current, *(d for d in range(count) if d != current))[:worth]
+        least = WORTH_A_DEVICE.get(reduction.method, WORTH_OTHERWISE)
+        return tuple(chosen[: max(1, rows * cols * reduction.step_work // least)])
 
     def lanes(self, reduction: Reduction) -> int:
         """Two where there is much work: results of a tile travel and merge while another runs."""
-        rows, cols = reduction.shape
-        much = WORTH_LANES * self.tile_work * reduction.tile_scale * self.workers(None)
-        long = rows * cols * reduction.step_work > much
-        return 2 if reduction.method in OVERLAPPED and long else 1
+        (rows, cols), devices = reduction.shape, self.workers(None)
+        if reduction.method not in OVERLAPPED or (reduction.method == "join" and devices == 1):
+            return 1
+        each = OVERLAPPED[reduction.method] * self.tile_work * reduction.tile_scale
+        return 2 if rows * cols * reduction.step_work > each * devices else 1
 
     def total_memory(self) -> int:
         """As many times the smallest of the devices as there are; all get equal shares."""

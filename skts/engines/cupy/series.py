@@ -25,10 +25,12 @@ class GpuSeries(Series):
     """
 
     points: cp.ndarray
+    #: An array that lives as long as these series.
+    owner: np.ndarray = np.empty(0)
 
     def __init__(self, points: cp.ndarray, lengths: np.ndarray) -> None:
         # the base class is frozen: nothing is set once an instance is made
-        vars(self).update(points=points, lengths=lengths)
+        vars(self).update(points=points, lengths=lengths, owner=np.empty(0))
 
     @classmethod
     def of(cls, array: Any) -> GpuSeries:
@@ -50,11 +52,6 @@ class GpuSeries(Series):
         values = fetch(self.points)
         values.flags.writeable = False
         return values
-
-    @cached_property
-    def owner(self) -> np.ndarray:
-        """An array that lives as long as these series."""
-        return np.empty(0)
 
     @property
     def shape(self) -> tuple[int, int, int]:
