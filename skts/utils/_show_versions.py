@@ -8,7 +8,6 @@ from importlib.metadata import PackageNotFoundError, version
 __all__ = ["show_versions"]
 
 _PACKAGES = (
-    "skts",
     "scikit-learn",
     "numpy",
     "scipy",
@@ -25,7 +24,9 @@ _PACKAGES = (
 
 def _versions() -> dict[str, str | None]:
     """Return the versions of Python and the packages that matter here, None where absent."""
-    found: dict[str, str | None] = {"python": platform.python_version()}
+    from .. import __version__
+
+    found: dict[str, str | None] = {"python": platform.python_version(), "skts": __version__}
     for package in _PACKAGES:
         try:
             found[package] = version(package)
