@@ -269,17 +269,20 @@ def tables(arguments):
     """Write the tables of the page."""
     lines = [".. Written by python -m benchmarks.scaling tables; do not edit.", ""]
     for engine in ("cupy", "numba"):
-        path = _records.RESULTS / f"scaling-{engine}.json"
-        if not path.exists():
+        paths = sorted(_records.RESULTS.glob(f"scaling-{engine}*.json"))
+        records = [json.loads(path.read_text()) for path in paths]
+        rows = [row for record in records for row in record["rows"]]
+        if not rows:
             continue
-        record = json.loads(path.read_text())
-        rows = record["rows"]
         names = list(dict.fromkeys(row["reduction"] for row in rows))
         models = {name: fit(rows, name) for name in names}
         worker = "GPU" if engine == "cupy" else "thread"
-        title = f"{record['device']}, engine {engine}"
+        title = f"{records[0]['device']}, engine {engine}"
         lines += [title, "-" * len(title), ""]
-        lines += [f"Recorded {record['date'][:10]} at commit {record['commit']}.", ""]
+        for record in records:
+            names_here = ", ".join(dict.fromkeys(row["reduction"] for row in record["rows"]))
+            recorded = f"recorded {record['date'][:10]} at commit {record['commit']}"
+            lines += [f"{names_here}: {recorded}, {record['machine']['cores']} cores.", ""]
         lines += table(
             ["reduction", "to start", f"cells a second of one {worker}", "bytes a second"],
             [
@@ -306,7 +309,7 @@ def tables(arguments):
                 ],
             )
     TABLES.write_text("\n".join(lines).rstrip() + "\n")
-    print(f"written: {TABLES.relative_to(_records.ROOT)}")
+    print(f"written: {TABLES.name}")
 
 
 def rate(cost, unit):

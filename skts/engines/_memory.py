@@ -38,7 +38,7 @@ CONTAINER_LIMITS = (
     "/sys/fs/cgroup/memory/memory.limit_in_bytes",
 )
 #: Tiles that hold less than the part of a worker divided by this are not cut for balance.
-SMALLEST_SHARE = 32
+SMALLEST_SHARE = 16
 #: Bytes that a tile of so many rows and columns takes: shared by all workers, and of each worker.
 Footprint = Callable[[int, int], tuple[int, int]]
 

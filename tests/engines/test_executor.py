@@ -37,7 +37,7 @@ from skts.engines import (
     run,
 )
 from skts.engines._reductions import Reduction
-from skts.engines.cupy import OVERLAPPED, CupyEngine
+from skts.engines.cupy import CupyEngine
 from skts.exceptions import MemoryBudgetError
 
 
@@ -299,14 +299,29 @@ def test_work_goes_to_as_many_devices_as_it_is_worth(monkeypatch):
         assert engine.devices(work(10_000)) == (2,)
         assert engine.devices(work(2**22)) == (2, 0)
         assert engine.workers(None) == 2
-        assert engine.lanes(work(2**22)) == 2
-        assert engine.lanes(work(10_000)) == 1
+    series = Series(np.broadcast_to(0.0, (20_000, 1, 200)), np.broadcast_to(200, 20_000))
+    assert engine.lanes(DTWNeighbors(series, series, 1)) == 2
+    assert engine.lanes(DTWNeighbors(series.take(slice(100)), series, 1)) == 1
     assert engine.lanes(work(2**22)) == 1
     # each process of loky takes one, by its number
     process = multiprocessing.current_process()
     for name, device in (("LokyProcess-1", 1), ("LokyProcess-2", 2), ("LokyProcess-6", 0)):
         monkeypatch.setattr(process, "name", name)
         assert engine.devices(work(2**22)) == (device,)
+
+
+def test_several_workers_switch_soon_and_what_was_set_comes_back():
+    engine, before = CupyEngine(), sys.getswitchinterval()
+    with engine.together(1):
+        assert sys.getswitchinterval() == before
+    with engine.together(2):
+        with engine.together(4):
+            assert sys.getswitchinterval() == pytest.approx(1e-4)
+        assert sys.getswitchinterval() == pytest.approx(1e-4)
+    assert sys.getswitchinterval() == before
+    with pytest.raises(ZeroDivisionError), engine.together(2):
+        raise ZeroDivisionError
+    assert sys.getswitchinterval() == before
 
 
 def test_work_without_lanes_has_a_device_to_itself_and_comes_first(monkeypatch):
@@ -395,7 +410,6 @@ def test_two_lanes_of_a_device_find_what_one_finds(rng, monkeypatch):
     if engine.available() is not None:
         pytest.skip(engine.available())
     for reduction in gpu_works(rng).values():
-        assert reduction.method in OVERLAPPED
         expected = run(reduction, engine=engine)
         with monkeypatch.context() as patch:
             patch.setattr(type(engine), "tile_work", 2**24)

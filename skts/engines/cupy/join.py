@@ -13,6 +13,7 @@ from .._reductions import Tile
 from .._windows import Pool, lay_line, settle_statistics, whole_windows
 from ._programs import OPTIONS, source
 from .join_programs import RUNS_PER_WINDOW, JoinKernel, choose_join, seed_kernel
+from .transfers import to_host
 
 __all__ = ["DeviceLine", "lay", "nearest", "window_distances"]
 
@@ -26,8 +27,9 @@ PAD = 64
 SEED_SPAN = 1024
 #: Bytes of first columns in a launch.
 SEED_BYTES = 2**30
-#: Runs that are measured at a time.
-RUNS_AT_A_TIME = 2**19
+#: From so many bytes on: runs that a list holds at least, and runs that are measured at a time.
+#: What a list cannot hold is walked again; measuring is many small launches, the fewer the better.
+ROOMS = (2**34, 2**20, 2**21), (2**30, 2**20, 2**19), (0, 2**16, 2**16)
 _TAKES_NO_PART = np.int32(2**31 - 1)
 
 _population = cp.ElementwiseKernel(
@@ -221,6 +223,7 @@ class Search(NamedTuple):
     height: int
     sides: tuple[Side, Side]
     found: list[Found]
+    at_a_time: int
 
 
 class Found:
@@ -242,7 +245,12 @@ class Found:
         """Return what some windows have found."""
         indices = self.indices[windows].astype(np.int64)
         indices[indices == _TAKES_NO_PART] = -1
-        return Nearest(self.distances[windows].get(), indices.get())
+        return Nearest(to_host(self.distances[windows]), to_host(indices))
+
+
+def room(budget: int) -> tuple[int, int]:
+    """Runs that a list holds at least, and runs that are measured at a time, within a budget."""
+    return next((least, some) for start, least, some in ROOMS if budget >= start)
 
 
 def nearest(
@@ -253,6 +261,7 @@ def nearest(
     tile: Tile,
     level: float,
     kernel: JoinKernel | None = None,
+    budget: int = 2**30,
 ) -> JoinPart:
     """Nearest windows within a tile.
 
@@ -268,6 +277,8 @@ def nearest(
         As in `prepare`.
     kernel : JoinKernel or None
         The instance to launch; None chooses.
+    budget : int
+        Bytes of working memory.
 
     Returns
     -------
@@ -277,6 +288,7 @@ def nearest(
     kernel = kernel or choose_join(join, tile.shape)
     dtype, k, length = kernel.dtype, join.n_neighbors, join.length
     walked = tile._replace(col=max(tile.col, join.since)) if join.within else tile
+    least, some = room(budget)
     linear = [_linear(line, length, join.normalize, level) for line in lines]
     sides, windows = [], (tile.rows, tile.cols)
     for at in (0, 1):
@@ -286,13 +298,15 @@ def nearest(
             limit = cp.asarray(join.hint[at][windows[at]]) ** 2 * (1 + 1e-12)
             scores = (alpha - limit) / beta
             scores = cp.where(cp.isfinite(scores), scores * (1 - 1e-12), 0.0)
-        capacity = min(max(2**20, RUNS_PER_WINDOW * scores.size), 2**27)
+        capacity = min(max(least, RUNS_PER_WINDOW * scores.size), 2**27)
         if at and not join.within:
             capacity = 1
         sides.append(_open_side(windows[at], usual[at], scores, k, capacity, dtype))
     found = [Found(side.tops.size, k) for side in sides]
     height = 4096 if min(tile.shape) >= 2**17 else 1024
-    search = Search(join, kernel, lines, usual, steps, walked, level, height, tuple(sides), found)
+    search = Search(
+        join, kernel, lines, usual, steps, walked, level, height, tuple(sides), found, some
+    )
     _walk(search)
     answer, floors = [], []
     for at in range(2 if join.within else 1):
@@ -303,7 +317,7 @@ def nearest(
             # so unlike that the leading bits of a score cannot hold the rounding of the distance
             floor = cp.minimum(floor, 2.0 * length * (1 - min(0.5, 1e-6 * length)))
         floor = cp.where(usual[at][windows[at]], cp.sqrt(cp.maximum(floor, 0.0)), np.inf)
-        floors.append(floor.get())
+        floors.append(to_host(floor))
     if not join.within:
         return JoinPart(answer[0], None, floors[0])
     return JoinPart(*answer, *floors)
@@ -407,8 +421,9 @@ def _measure_all(search: Search) -> None:
         runs = runs[runs[:, 3] >= side.tops[runs[:, 0]]]
         side.count[:] = 0
         lanes = 1 if at else search.kernel.columns
-        for start in range(0, len(runs), RUNS_AT_A_TIME):
-            _measure(search, at, cp.ascontiguousarray(runs[start : start + RUNS_AT_A_TIME]), lanes)
+        for start in range(0, len(runs), search.at_a_time):
+            some = runs[start : start + search.at_a_time]
+            _measure(search, at, cp.ascontiguousarray(some), lanes)
 
 
 def _measure(search: Search, at: int, runs: cp.ndarray, lanes: int) -> None:

@@ -62,13 +62,15 @@ class JoinTiles:
 
     def join_bytes(self, reduction: Join, rows: int, cols: int) -> tuple[int, int]:
         """Bytes on each device for a tile: lines, lists, and the first columns of a launch."""
+        from .join import room
         from .join_programs import RUNS_PER_WINDOW, choose_join
 
         kernel = choose_join(reduction, (rows, cols))
         size = np.dtype(kernel.dtype).itemsize
-        lines = LINE_BYTES * sum(reduction.shape)
+        lines = LINE_BYTES * sum(reduction.shape[: 1 if reduction.within else 2])
+        least, some = room(self.prepared.capacity)
         # lists, what windows know, what they have found; cells that are refined at a time
-        lists = 2 * 16 * max(2**20, RUNS_PER_WINDOW * (rows + cols)) + 2**28
+        lists = 2 * 16 * max(least, RUNS_PER_WINDOW * (rows + cols)) + 512 * some
         lists += (32 + 24 * reduction.n_neighbors) * sum(reduction.shape)
         panels = -(-cols // kernel.panel)
         seeds = max(2**30, size * panels * min(rows, 4096)) if rows > 4096 else size * panels * rows
@@ -97,7 +99,10 @@ class JoinTiles:
                 steps.append(join.prepare(line, mask, length, normalize, level, dtype))
             else:
                 steps.append(self._steps(pool, line, mask, length, normalize, level, dtype))
-        return join.nearest(reduction, lines, tuple(steps), tuple(usual), tile, level)
+        budget = self.prepared.capacity
+        return join.nearest(
+            reduction, lines, tuple(steps), tuple(usual), tile, level, budget=budget
+        )
 
     def _line(self, pool: Pool, length: int, normalize: bool) -> DeviceLine:
         """A line on the current device, kept while it lives."""
