@@ -81,13 +81,10 @@ class ReductionTable(SphinxDirective):
         rows = []
         for name, cls in reductions().items():
             summary = re.split(r"\.(?:\s|$)", cls.__doc__, maxsplit=1)[0].replace("\n", " ")
-            module = cls.__module__.rpartition(".")[2]
-            rows.append(
-                [f"``{name}``", summary, f"``{module}.py``", f"``{cls.method}``"]
-                + [", ".join(engines_of(cls))]
-            )
-        header = ["reduction", "computes", "module", "method of an engine", "engines"]
-        return self.parse_text_to_nodes(table(header, rows, "18 38 16 16 12"))
+            engines = ", ".join(engines_of(cls))
+            rows.append([f"``{name}``", summary, f"``{cls.method}``", engines])
+        header = ["reduction", "computes", "method of an engine", "engines"]
+        return self.parse_text_to_nodes(table(header, rows, "20 45 20 15"))
 
 
 class KernelTable(SphinxDirective):
