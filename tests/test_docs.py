@@ -24,7 +24,9 @@ def python_blocks(page):
     return [textwrap.dedent(block) for block in found]
 
 
-@pytest.mark.parametrize("page", ["index.rst", "getting_started.rst", "install.rst", "user_guide/plots.rst"])
+@pytest.mark.parametrize(
+    "page", ["index.rst", "getting_started.rst", "install.rst", "user_guide/plots.rst"]
+)
 def test_the_page_runs(page, tmp_path, monkeypatch, capsys):
     import matplotlib.pyplot as plt
 
