@@ -46,7 +46,7 @@ LADDERS = {
             (10_000, 10_000, 400),
             (20_000, 20_000, 200),
         ],
-        "DTWMatrix": [(2000, 4000, 128), (4000, 8000, 128), (6000, 8000, 128)],
+        "DTWMatrix": [(2000, 4000, 128), (4000, 8000, 128), (3000, 3000, 512)],
         "Join": [(500_000, 128), (1_000_000, 128), (2_000_000, 128), (4_000_000, 128)],
         "SBDAssign": [(50_000, 20, 512), (100_000, 40, 512), (50_000, 60, 1024)],
     },
@@ -57,6 +57,7 @@ LADDERS = {
         "SBDAssign": [(5000, 10, 512), (10_000, 20, 512), (5000, 20, 1024)],
     },
 }
+MERGING = "seconds of merging"
 #: What is predicted: larger than what has been run.
 WISHES = {
     "DTWNeighbors": [(100_000, 100_000, 200), (1_000_000, 1_000_000, 200)],
@@ -181,7 +182,7 @@ def measure(arguments):
                     "bytes given": given,
                     "bytes answered": answered,
                     "bytes merged": merged[best][1],
-                    "seconds of merging": merged[best][0],
+                    MERGING: merged[best][0],
                     "tiles": merged[best][2],
                     "checked": "bits of one worker",
                 }
@@ -221,16 +222,24 @@ def workers_of(row):
 def terms(name, size, workers):
     """What each coefficient of the model is multiplied by."""
     cells, given, answered = costs(name, size)
-    return np.array([1.0, cells / workers, given + answered])
+    return np.array([1.0, cells / workers, given, answered])
 
 
 def fit(rows, name):
-    """Seconds to start, a cell, and a byte: least squares of relative errors, one worker."""
+    """Seconds to start, of a cell, of a byte that goes in, and of one that comes out.
+
+    The last is the time that was measured inside of merging; the others are least squares of
+    relative errors of what is left. Runs of one worker.
+    """
     chosen = [r for r in rows if r["reduction"] == name and workers_of(r) == 1]
     chosen = [r for r in chosen if "processes" not in r]
-    A = np.array([terms(name, r["size"], 1) / r["seconds"] for r in chosen])
+    A = np.array([terms(name, r["size"], 1) for r in chosen])
+    total, merging = (np.array([r[key] for r in chosen]) for key in ("seconds", MERGING))
+    merged = float(merging @ A[:, 3] / (A[:, 3] @ A[:, 3]))
+    A = A[:, :3] / total[:, np.newaxis]
     scale = A.max(axis=0)
-    return nnls(A / scale, np.ones(len(A)))[0] / scale
+    found = nnls(A / scale, 1 - merging / total)[0] / scale
+    return np.append(found, merged)
 
 
 def predict(model, name, size, workers, *, machines=1):
@@ -284,10 +293,13 @@ def tables(arguments):
             recorded = f"recorded {record['date'][:10]} at commit {record['commit']}"
             lines += [f"{names_here}: {recorded}, {record['machine']['cores']} cores.", ""]
         lines += table(
-            ["reduction", "to start", f"cells a second of one {worker}", "bytes a second"],
             [
-                [name, seconds(start), rate(cell, "cells"), rate(byte, "bytes")]
-                for name, (start, cell, byte) in models.items()
+                *("reduction", "to start", f"cells a second of one {worker}"),
+                *("bytes in a second", "bytes out a second, merged"),
+            ],
+            [
+                [name, seconds(start), rate(cell, "cells"), rate(given, "B"), rate(out, "B")]
+                for name, (start, cell, given, out) in models.items()
             ],
         )
         lines += ["Measured against the model, which was fitted to one worker alone:", ""]
@@ -336,7 +348,7 @@ def checked_row(row, rows, model):
         *(name, written(size, name), label, seconds(row["seconds"])),
         seconds(predict(model, name, size, workers)),
         f"{one / row['seconds']:.2f} x",
-        f"{100 * row['seconds of merging'] / row['seconds']:.0f} %",
+        f"{100 * row[MERGING] / row['seconds']:.0f} %",
     ]
 
 
