@@ -207,14 +207,65 @@ def test_parts_of_tiles_do_not_matter(rng, monkeypatch):
     one = make_line("gaps", 30_001, rng)
     one.flags.writeable = False
     queries = [rng.normal(size=50).cumsum(), rng.normal(size=129).cumsum()]
-    for series, name in ((many, "band"), (many, "none"), (many, "euclidean"), ([one], "none")):
+    for series, name in (
+        (many, "band"),
+        (many, "none"),
+        (many, "euclidean"),
+        ([one], "none"),
+        ([one], "none"),
+    ):
         work = search(queries, series, WARPINGS[name], n_neighbors=6)
         once = run(work, engine="numba")
-        for windows in (4096, 9001, 9001):
+        for windows in (4096, 9001):
             monkeypatch.setattr(subsequence_search_tiles, "WINDOWS", windows)
             for found, expected in zip(run(work, engine="cupy"), once, strict=True):
                 assert_array_equal(found.positions, expected.positions)
                 assert_array_equal(found.distances, expected.distances)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    "length, options",
+    [
+        (64, {"warping": WARPINGS["band"]}),
+        (300, {"warping": WARPINGS["none"]}),
+        (1100, {"warping": WARPINGS["none"]}),
+        (100, {"warping": WARPINGS["none"], "precision": "float64"}),
+        (90, {"warping": WARPINGS["euclidean"], "n_neighbors": None, "radius": np.inf}),
+    ],
+    ids=str,
+)
+def test_memory_of_the_gpu_is_planned(rng, monkeypatch, length, options):
+    missing = find_engine("cupy").available()
+    if missing is not None:
+        pytest.skip(missing)
+    import cupy
+
+    from skts.engines.cupy import subsequence_search as gpu
+
+    class Live(cupy.cuda.MemoryHook):
+        name = "live"
+        held = most = 0
+
+        def malloc_postprocess(self, **of):
+            self.held += of["mem_size"]
+            self.most = max(self.most, self.held)
+
+        def free_postprocess(self, **of):
+            self.held -= of["mem_size"]
+
+    def watched(*arguments):
+        with hook:
+            return plain(*arguments)
+
+    hook, plain = Live(), gpu.search
+    monkeypatch.setattr(gpu, "search", watched)
+    line = rng.normal(size=20_000).cumsum()
+    work = search([rng.normal(size=length).cumsum()], [line], **options)
+    budget = 2**23
+    with config_context(memory=budget):
+        run(work, engine="cupy")
+    assert 2**19 < hook.most <= budget
 
 
 def test_the_oracle_is_an_engine(rng):

@@ -29,6 +29,8 @@ class WarpKernel(NamedTuple):
         Cost and how costs join, as `Warping` has them.
     group : int
         Lanes of a window, G; chosen at the launch.
+    rows : int
+        Rows that a lane works on at once, P.
     """
 
     columns: int
@@ -36,12 +38,13 @@ class WarpKernel(NamedTuple):
     squared: bool
     largest: bool
     group: int
+    rows: int
 
     @property
     def name(self) -> str:
         """The C++ name of the instance."""
         flags = f"{self.squared}, {self.largest}".lower()
-        return f"warp_windows<{self.columns}, {self.blocks}, {flags}>"
+        return f"warp_windows<{self.columns}, {self.blocks}, {self.rows}, {flags}>"
 
     @property
     def width(self) -> int:
@@ -70,18 +73,19 @@ def choose_warp(length: int, *, squared: bool, largest: bool) -> WarpKernel | No
     columns = -(-length // group)
     if columns > MOST_COLUMNS:
         return None
-    return WarpKernel(max(2, columns), blocks_of(columns), squared, largest, group)
+    return _instance(max(2, columns), squared, largest, group)
 
 
-def blocks_of(columns: int) -> int:
-    """Blocks that fit on a multiprocessor with the registers that a lane likes."""
-    return 4 if columns <= 24 else 3 if columns <= 32 else 2
+def _instance(columns: int, squared: bool, largest: bool, group: int) -> WarpKernel:
+    """The blocks and rows in flight that are fastest on an H200 for so many columns."""
+    blocks = 4 if columns <= 24 else 3 if columns <= 48 else 2
+    return WarpKernel(columns, blocks, squared, largest, group, rows=4 if columns <= 48 else 2)
 
 
 def all_search_kernels() -> dict[str, list[str]]:
     """Names of all instances by file; of the widths, compiled when first needed, some."""
     names = {
-        WarpKernel(columns, blocks_of(columns), squared, largest, 32).name
+        _instance(columns, squared, largest, 32).name
         for columns in (2, 24, 32, 45, 64)
         for squared, largest in product((True, False), (False, True))
         if columns == 24 or (squared and not largest)

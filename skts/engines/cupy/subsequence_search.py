@@ -1,11 +1,13 @@
 """Subsequence search on the GPU: windows bounded, warped in float32, the likely ones certified.
 
-A tile goes in parts. While one is warped, the points of the next are copied to the device.
+A tile goes in parts. While one is searched, another thread copies the points of the next.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
@@ -33,6 +35,8 @@ SEEDS = 4096
 LOOKS = 12
 #: Windows of a run, of which the nearest counts towards a limit, where the exclusion is smaller.
 RUN = 64
+#: Cells of warping matrices that are as soon computed in float64 as twice, rough and again.
+FEW_CELLS = 2**27
 _NOTHING = np.uint64(2**64 - 1)
 
 _PLACE = np.dtype([("shift", np.int32), ("pitch", np.int32)])
@@ -210,18 +214,25 @@ class Query:
         interval["unit"], interval["squared"] = 1 / self.rescaling.scale, squared
         return interval
 
-    def learn(self, keys: np.ndarray, offset: int) -> None:
-        """Lower the limit by windows that are far from each other; `keys` are of `minima`."""
+    def learn(self, positions: np.ndarray, values: np.ndarray) -> None:
+        """Lower the limit by windows that are far from each other.
+
+        Parameters
+        ----------
+        positions : ndarray of shape (n,), int64
+            Windows of the tile.
+        values : ndarray of shape (n,), float64
+            What their distances are at most.
+        """
         count = 4 * self.need + 64
         while True:
-            least = smallest(keys, count)
-            bits = (least >> np.uint64(32)).astype(np.uint32)
-            where = np.concatenate([self.near, windows_of(least) + offset])
-            value = np.concatenate([self.near_values, bits.view(np.float32).astype(np.float64)])
+            few = np.argpartition(values, count)[:count] if count < values.size else slice(None)
+            where = np.concatenate([self.near, positions[few]])
+            value = np.concatenate([self.near_values, values[few]])
             order = np.lexsort((where, value))
             line = np.column_stack([np.zeros(where.size, np.int64), where])
             taken = greedy(line, order, self.exclusion, self.need)
-            if taken.size == self.need or count >= keys.size:
+            if taken.size == self.need or count >= values.size:
                 break
             count *= 8
         self.near, self.near_values = where[taken], value[taken]
@@ -229,21 +240,10 @@ class Query:
             self.limit = min(self.limit, float(self.near_values[-1]))
 
 
-def smallest(keys: np.ndarray, count: int) -> np.ndarray:
-    """So many of the smallest keys of `minima`, in no order."""
-    if count < keys.size:
-        keys = np.partition(keys, count)[:count]
-    return keys[keys != _NOTHING]
-
-
-def windows_of(keys: np.ndarray) -> np.ndarray:
-    """The windows of keys of `minima`."""
-    return (keys & np.uint64(2**32 - 1)).astype(np.int64)
-
-
 def prepare_query(reduction: SubsequenceNeighbors, row: int) -> Query:
     """What a search needs of a query."""
     from ..numba import subsequence_search as lanes
+    from ..numba.subsequence_search_tiles import query_envelope
 
     given = np.array(reduction.queries[row], np.float64)
     length, warping = given.size, reduction.warping
@@ -252,16 +252,7 @@ def prepare_query(reduction: SubsequenceNeighbors, row: int) -> Query:
     rescaling = Rescaling() if reduction.normalize else Rescaling.of(given)
     single, error = rescaling.apply(certified)
     radius = min(int(warping.radius(length, length)), length - 1)
-    width = 2 * radius + 1
-    padded = np.pad(single, radius, mode="edge")
-    runs = np.lib.stride_tricks.sliding_window_view(padded, width)
-    if radius == length - 1:
-        low, high = (np.full(length, end(single)) for end in (np.min, np.max))
-    else:
-        low, high = runs.min(axis=1), runs.max(axis=1)
-    # the first points meet, and so do the last
-    for end in (0, length - 1):
-        low[end] = high[end] = single[end]
+    low, high = query_envelope(single.astype(np.float64), radius)
     exact = reduction.precision == "float32"
     steps = warping.steps(length, length)
     rough = dtw_bound(steps + 4, 1, 0.0, 1.0, squared=warping.squared)
@@ -302,7 +293,7 @@ class Kept:
 
 
 def _upload(
-    reduction: SubsequenceNeighbors, tile: Tile, n_points: int, size: int, prepared: PreparedStore
+    reduction: SubsequenceNeighbors, tile: Tile, n_points: int, plan: Plan, prepared: PreparedStore
 ) -> Iterator[Part]:
     """Copy parts of a tile to the device, by a stream of its own, while others are searched.
 
@@ -310,11 +301,11 @@ def _upload(
     the memory, points stay on the device. Others go to two buffers in turn, each of which is used
     again two parts later, once `used` has been reached.
     """
-    longest, series = reduction.longest, reduction.series
+    longest, series, size = reduction.longest, reduction.series, plan.windows
     owner = series.parts[0]
     ours = len(series.parts) == 1 and not owner.flags.writeable and not _maps_file(owner)
     kept = None
-    if ours and 8 * series.n_points <= prepared.capacity // 4:
+    if ours and 8 * series.n_points <= plan.keep:
         key = ("points", cp.cuda.Device().id, tile.col, n_points)
         kept = prepared.get(owner, key, lambda: (Kept(cp.empty(n_points)), 8 * n_points))
     stream = cp.cuda.Stream(non_blocking=True)
@@ -425,8 +416,8 @@ def bound_windows(windows: Windows, query: Query, warping: Warping) -> cp.ndarra
 
 def least_of_runs(
     windows: Windows, listed: Listed, query: Query, interval: np.ndarray, *, upper: bool
-) -> np.ndarray:
-    """The window of each run with the least lower or upper value, as keys on the host."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """The window of each run with the least lower or upper value, and that value, on the host."""
     run = max(query.exclusion + 1, min(RUN, windows.count // (16 * max(1, query.need))), 1)
     keys = cp.full(-(-windows.count // run), _NOTHING, np.uint64)
     _kernel("minima")(
@@ -442,7 +433,11 @@ def least_of_runs(
             keys,
         ),
     )
-    return keys.get()
+    found = keys.get()
+    found = found[found != _NOTHING]
+    bits = (found >> np.uint64(32)).astype(np.uint32)
+    positions = (found & np.uint64(2**32 - 1)).astype(np.int64)
+    return positions, bits.view(np.float32).astype(np.float64)
 
 
 def within(
@@ -596,45 +591,54 @@ def search_part(
     reduction: SubsequenceNeighbors,
     first: int,
     plan: Plan,
-    meanwhile: Callable[[], None],
     cancel: np.ndarray,
 ) -> None:
-    """Find the windows of a part that may match a query; `meanwhile` is called when work waits."""
-    squared = reduction.warping.squared
+    """Find the windows of a part that may match a query."""
+    warping = reduction.warping
+    squared, length = warping.squared, windows.length
     rough = query.interval(query.rough, squared=squared)
     fine = query.interval(query.bound, squared=squared)
-    listed = Listed(None, windows.count, None, bound_windows(windows, query, reduction.warping))
-    if reduction.precision == "float64":
-        meanwhile()
-        listed = within(windows, listed, rough, np.inf)
-    else:
-        if query.radius > 0:
-            if query.need and query.limit == np.inf:
-                _seed(windows, listed, query, reduction, first, plan)
-            listed = within(windows, listed, rough, query.limit)
+    single = query.bound.exact
+    listed = Listed(None, windows.count, None, bound_windows(windows, query, warping))
+    # few windows are certified at once, which tells as much as estimates do
+    settled = reduction.precision == "float64"
+    if settled:
+        listed = known(within(windows, listed, rough, np.inf))
+    elif query.radius > 0:
+        if query.need and query.limit == np.inf:
+            _seed(windows, listed, query, reduction, first, plan)
+        listed = within(windows, listed, rough, query.limit)
+        if query.radius < length - 1:
+            listed = known(listed)
+            settled = not single and listed.n * warping.cells(length, length) <= FEW_CELLS
+        if not settled:
             listed = estimate(windows, listed, query, reduction, plan)
-        meanwhile()
-        if query.need:
-            query.learn(least_of_runs(windows, listed, query, fine, upper=True), first)
-        listed = within(windows, listed, fine, query.limit, keep=query.bound.exact)
-    listed = known(listed)
+    if not settled:
+        if query.need and listed.n:
+            positions, values = least_of_runs(windows, listed, query, fine, upper=True)
+            query.learn(positions + first, values)
+        listed = known(within(windows, listed, fine, query.limit, keep=single))
     if listed.n == 0:
         return
     positions = listed.positions.get().astype(np.int64) + first
-    if listed.costs is not None:
+    if single:
         values = listed.costs.get().astype(np.float64)
+        values = (np.sqrt(values) if squared else values) / query.rescaling.scale
         query.positions.append(positions)
-        query.distances.append((np.sqrt(values) if squared else values) / query.rescaling.scale)
+        query.distances.append(values)
         return
     begin = 0
     for some in row_distances(windows, listed.positions, query, reduction, plan, certified=True):
         if cancel[0]:
             return
         values = some.get()
-        keep = values <= query.limit
-        query.positions.append(positions[begin : begin + values.size][keep])
-        query.distances.append(values[keep])
+        where = positions[begin : begin + values.size]
         begin += values.size
+        if query.need:
+            query.learn(where, values)
+        keep = values <= query.limit
+        query.positions.append(where[keep])
+        query.distances.append(values[keep])
 
 
 def _seed(
@@ -648,13 +652,16 @@ def _seed(
     """Warp the windows of the least bounds, to have a limit for the others."""
     squared = reduction.warping.squared
     rough = query.interval(query.rough, squared=squared)
-    keys = least_of_runs(windows, listed, query, rough, upper=False)
-    keys = smallest(keys, max(SEEDS, 4 * query.need))
-    if keys.size:
-        seeds = cp.asarray(np.sort(windows_of(keys)).astype(np.int32))
-        found = estimate(windows, Listed(seeds, keys.size), query, reduction, plan)
+    positions, values = least_of_runs(windows, listed, query, rough, upper=False)
+    count = max(SEEDS, 4 * query.need)
+    if count < values.size:
+        positions = positions[np.argpartition(values, count)[:count]]
+    if positions.size:
+        seeds = Listed(cp.asarray(np.sort(positions).astype(np.int32)), positions.size)
+        found = estimate(windows, seeds, query, reduction, plan)
         fine = query.interval(query.bound, squared=squared)
-        query.learn(least_of_runs(windows, found, query, fine, upper=True), first)
+        positions, values = least_of_runs(windows, found, query, fine, upper=True)
+        query.learn(positions + first, values)
 
 
 def search(
@@ -671,28 +678,31 @@ def search(
     groups: dict[tuple, list[Query]] = {}
     for query in queries:
         groups.setdefault((query.given.size, query.rescaling), []).append(query)
-    parts = _upload(reduction, tile, n_points, plan.windows, prepared)
-    ahead = [next(parts, None)]
+    parts = _upload(reduction, tile, n_points, plan, prepared)
+    device = cp.cuda.Device()
 
-    def fetch() -> None:
-        if len(ahead) < 2:
-            ahead.append(next(parts, None))
+    def fetch() -> Part | None:
+        with device:
+            return next(parts, None)
 
-    while ahead[0] is not None and not cancel[0]:
-        part = ahead[0]
-        cp.cuda.get_current_stream().wait_event(part.ready)
-        for (length, rescaling), members in groups.items():
-            count = min(plan.windows, tile.shape[1] - part.first)
-            count = min(count, n_points - part.first - length + 1)
-            if count < 1:
-                continue
-            windows = prepare_windows(part, length, count, reduction, rescaling)
-            for query in members:
-                if not cancel[0]:
-                    search_part(windows, query, reduction, part.first, plan, fetch, cancel)
-        part.used.record()
-        fetch()
-        ahead.pop(0)
+    # another thread reads the next part and sends it off while this one searches
+    with closing(parts), ThreadPoolExecutor(1, thread_name_prefix="skts") as pool:
+        part = fetch()
+        while part is not None and not cancel[0]:
+            more = part.first + plan.windows < tile.shape[1]
+            coming = pool.submit(fetch) if more else None
+            cp.cuda.get_current_stream().wait_event(part.ready)
+            for (length, rescaling), members in groups.items():
+                count = min(plan.windows, tile.shape[1] - part.first)
+                count = min(count, n_points - part.first - length + 1)
+                if count < 1:
+                    continue
+                windows = prepare_windows(part, length, count, reduction, rescaling)
+                for query in members:
+                    if not cancel[0]:
+                        search_part(windows, query, reduction, part.first, plan, cancel)
+            part.used.record()
+            part = None if coming is None else coming.result()
     return [
         TileMatches(
             np.concatenate([np.empty(0, np.int64), *query.positions]),

@@ -18,6 +18,8 @@ __all__ = ["Plan", "SubsequenceTiles"]
 WINDOWS = 2**20
 #: Fewest windows, and most bytes, of rows that are laid out for the kernels of pairs.
 ROWS, ROWS_BYTES = 128, 2**29
+#: Most bytes for edges of strips.
+EDGES_BYTES = 2**27
 #: Bytes of a window: two buffers of points, statistics, lists, costs, segments of the line.
 WINDOW_BYTES = 104
 
@@ -33,11 +35,14 @@ class Plan(NamedTuple):
         Windows that are laid out one after the other.
     edges : int
         Bytes for edges of strips.
+    keep : int
+        Bytes of points that may stay for the next search.
     """
 
     windows: int
     chunk: int
     edges: int
+    keep: int
 
     @classmethod
     def of(cls, reduction: SubsequenceNeighbors, cols: int, budget: int) -> Plan:
@@ -48,9 +53,10 @@ class Plan(NamedTuple):
             windows = max(least, windows // 2)
         windows = min(cols, windows)
         each = row_bytes(reduction.longest)
-        spare = max(0, budget - least_bytes(reduction.longest, windows)) // 2
-        chunk = ROWS + min(spare, ROWS_BYTES) // each
-        return cls(windows, chunk, edge_bytes(reduction.longest) + min(spare, 2**27))
+        spare = max(0, budget - least_bytes(reduction.longest, windows)) // 4
+        chunk = ROWS + min(2 * spare, ROWS_BYTES) // each
+        edges = edge_bytes(reduction.longest) + min(spare, EDGES_BYTES)
+        return cls(windows, chunk, edges, spare)
 
 
 def row_bytes(length: int) -> int:

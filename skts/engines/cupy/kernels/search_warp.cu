@@ -34,8 +34,9 @@ constexpr int ROWS = 4;
 
 // `query`: G K points, the columns in front infinite; a window has more than G steps, or G is 1.
 // entries[i]: factor and summand of window i, where it lies in `line`, and the cost above which it is no
-// match. There are *count windows, or n without `count`. B: blocks that must fit on a multiprocessor.
-template <int K, int B, bool SQUARED, bool LARGEST>
+// match. There are *count windows, or n without `count`. B: blocks that must fit on a multiprocessor,
+// P: rows in flight.
+template <int K, int B, int P, bool SQUARED, bool LARGEST>
 __global__ void __launch_bounds__(THREADS, B) warp_windows(
     const float* __restrict__ query, int length, int G, const float* __restrict__ line,
     const int4* __restrict__ entries, const int* __restrict__ count, int n, int period,
@@ -90,23 +91,26 @@ __global__ void __launch_bounds__(THREADS, B) warp_windows(
                 left[r] = __shfl_up_sync(all, edge[r], 1, G);
                 left[r] = lane == 0 ? inf : left[r];
             }
-            // two rows at a time, skewed by a column, so that two chains of cells are in flight
+            // P rows at a time: their cells follow each other down a column, but wait for each other
+            // along a diagonal alone, so that P chains of cells are in flight
 #pragma unroll
-            for (int r = 0; r < ROWS; r += 2) {
-                float left0 = left[r], left1 = left[r + 1], diagonal1 = left0;
+            for (int r = 0; r < ROWS; r += P) {
+                float beside = diagonal;
+                diagonal = left[r + P - 1];
 #pragma unroll
                 for (int k = 0; k < K; ++k) {
-                    const float best0 = A::min3(diagonal, D[k], left0);
-                    diagonal = D[k];
-                    const float above = C::join(x[r], &q[k], 1, best0);
-                    const float best1 = A::min3(diagonal1, above, left1);
-                    left1 = D[k] = C::join(x[r + 1], &q[k], 1, best1);
-                    diagonal1 = left0 = above;
+                    float across = beside, above = beside = D[k];
+#pragma unroll
+                    for (int p = r; p < r + P; ++p) {
+                        const float best = A::min3(across, above, left[p]);
+                        across = left[p];
+                        above = left[p] = C::join(x[p], &q[k], 1, best);
+                    }
+                    D[k] = above;
                 }
-                edge[r] = left0;
-                edge[r + 1] = left1;
-                diagonal = left[r + 1];
             }
+#pragma unroll
+            for (int r = 0; r < ROWS; ++r) edge[r] = left[r];
             const int offered = __shfl_sync(all, next_slot, 0, G);
             --left_over;
             if (ends) {
