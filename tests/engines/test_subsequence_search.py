@@ -12,6 +12,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skts import config_context
 from skts.engines import LongSeries, SubsequenceNeighbors, Tile, Warping, find_engine, run
 from skts.engines.cupy.search_programs import choose_warp
+from skts.engines.cupy.subsequence_search_tiles import (
+    ROWS,
+    Plan,
+    edge_bytes,
+    least_bytes,
+    row_bytes,
+)
 
 LENGTH = 21
 
@@ -176,6 +183,18 @@ def test_lanes_of_the_gpu_hold_the_query():
         # a window takes longer than it takes to pass from the first lane to the last
         assert kernel.group == 1 or kernel.group <= length // 2
     assert choose_warp(2049, squared=True, largest=False) is None
+
+
+@pytest.mark.parametrize("length", [5, 128, 3000])
+@pytest.mark.parametrize("budget", [2**24, 2**28, 2**34])
+def test_parts_of_tiles_on_the_gpu_fit_the_budget(length, budget):
+    work = search([np.ones(length)], [np.ones(9)], Warping())
+    for cols in (100, 10**5, 10**9):
+        plan = Plan.of(work, cols, budget)
+        assert min(cols, work.cell[1]) <= plan.windows <= cols
+        spent = least_bytes(length, plan.windows) + (plan.chunk - ROWS) * row_bytes(length)
+        spent += plan.edges - edge_bytes(length) + plan.keep
+        assert spent <= budget
 
 
 @pytest.mark.gpu
