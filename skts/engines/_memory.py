@@ -127,7 +127,7 @@ def plan_tiles(
     -----
     Tiles grow along the columns first, with one cell of rows: the run of columns then does not
     depend on the number of rows, and what an engine prepares from it serves the next call. Square
-    ones grow along both axes in turn, and leave several tiles to each worker.
+    ones grow along both axes in turn, and leave several tiles to each worker, or are cut later.
     """
     area = area or Tile(0, reduction.shape[0], 0, reduction.shape[1])
     n_rows, n_cols = area.shape
@@ -149,7 +149,7 @@ def plan_tiles(
 
     tile_work *= reduction.tile_scale
     if reduction.square:
-        if workers > 1:
+        if workers > 1 and not reduction.divisible:
             tile_work = min(tile_work, n_rows * n_cols * reduction.step_work // (8 * workers))
         while max(rows / n_rows, cols / n_cols) < 1 and fits(
             min(2 * rows, n_rows), min(2 * cols, n_cols)
