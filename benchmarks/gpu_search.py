@@ -214,6 +214,11 @@ def search_rows(rng):
             **options,
         )
     yield from search_rows_of(
+        "noise, 1,000,000 points, query 128, 5 % window",
+        *(noise[:, :1_000_000], [rng.standard_normal(128)], None, None),
+        window=0.05,
+    )
+    yield from search_rows_of(
         "random walk, 1,000,000 points, query 1,024, 10 % window",
         *(million, [walk(rng, 1024)], None, None),
         window=0.1,
