@@ -44,7 +44,7 @@ IMPORTS = {
     "datasets": set(),
     "engines": {"engines.numba", "engines.cupy", "_config", "exceptions"},
     "engines.numba": {"engines"},
-    "engines.cupy": {"engines", "engines.numba", "_config"},
+    "engines.cupy": {"engines", "_config"},
     "_config": set(),
     "exceptions": set(),
 }
