@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
 import numpy as np
@@ -69,10 +68,6 @@ class Engine(ABC):
     def lanes(self, reduction: Reduction) -> int:
         """Tiles of such work that each worker may have under way at the same time."""
         return 1
-
-    def together(self, workers: int) -> AbstractContextManager[None]:
-        """Return what is entered while so many workers compute; nothing by default."""
-        return nullcontext()
 
     def default_memory(self) -> int:
         """Bytes of working memory where the configuration names none."""

@@ -148,8 +148,7 @@ def _compute_here(
         shared, each = engine.footprint(reduction, *widest.shape)
         memory = shared + min(workers, len(tiles)) * each, budget
         print(describe(reduction, engine.name, tiles, min(workers, len(tiles)), memory))
-    together = engine.together(min(workers, len(tiles)))
-    with progress(reduction, tiles, verbose) as advance, together:
+    with progress(reduction, tiles, verbose) as advance:
         # a loop and not a recursion: a function that refers to itself would keep the arrays of the
         # work until the garbage collector comes
         def compute(tile: Tile, cancel: np.ndarray) -> None:

@@ -310,20 +310,6 @@ def test_work_goes_to_as_many_devices_as_it_is_worth(monkeypatch):
         assert engine.devices(work(2**22)) == (device,)
 
 
-def test_several_workers_switch_soon_and_what_was_set_comes_back():
-    engine, before = CupyEngine(), sys.getswitchinterval()
-    with engine.together(1):
-        assert sys.getswitchinterval() == before
-    with engine.together(2):
-        with engine.together(4):
-            assert sys.getswitchinterval() == pytest.approx(1e-4)
-        assert sys.getswitchinterval() == pytest.approx(1e-4)
-    assert sys.getswitchinterval() == before
-    with pytest.raises(ZeroDivisionError), engine.together(2):
-        raise ZeroDivisionError
-    assert sys.getswitchinterval() == before
-
-
 def test_work_without_lanes_has_a_device_to_itself_and_comes_first(monkeypatch):
     engine, order = CupyEngine(), []
     monkeypatch.setattr(engine, "_devices", lambda: (0,))

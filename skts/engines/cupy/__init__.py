@@ -8,7 +8,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import re
-import sys
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
@@ -37,11 +36,6 @@ WORTH_A_DEVICE = {"join": 2**41, "dtw_matrix": 2**38, "dtw_neighbors": 2**38}
 WORTH_OTHERWISE = 2**40
 #: Work of which a device may have two tiles under way, and how many tiles there must be for each.
 OVERLAPPED = {"dtw_matrix": 8, "dtw_neighbors": 8}
-#: Seconds after which a thread that waits for the interpreter gets it, with several workers.
-SWITCH = 1e-4
-
-_switching = threading.Lock()
-_waiting_runs, _usual_interval = [0], [0.005]
 
 
 class CupyEngine(DTWTiles, JoinTiles, MKTiles, RotationTiles, SBDTiles, SubsequenceTiles, Engine):
@@ -141,30 +135,6 @@ class CupyEngine(DTWTiles, JoinTiles, MKTiles, RotationTiles, SBDTiles, Subseque
             with cupy.cuda.Device(device):
                 sizes.append(cupy.cuda.runtime.memGetInfo()[1])
         return len(sizes) * min(sizes)
-
-    @contextmanager
-    def together(self, workers: int) -> Iterator[None]:
-        """Let a worker that comes back from its device have the interpreter soon.
-
-        Others launch kernels all the time, and give the lock up for too short a time each for a
-        worker that waits to wake up and take it: it would wait for the whole interval (5 ms),
-        again and again in a tile, while its device has nothing to do.
-        """
-        if workers < 2:
-            yield
-            return
-        with _switching:
-            if _waiting_runs[0] == 0:
-                _usual_interval[0] = sys.getswitchinterval()
-                sys.setswitchinterval(min(SWITCH, _usual_interval[0]))
-            _waiting_runs[0] += 1
-        try:
-            yield
-        finally:
-            with _switching:
-                _waiting_runs[0] -= 1
-                if _waiting_runs[0] == 0:
-                    sys.setswitchinterval(_usual_interval[0])
 
     def default_memory(self) -> int:
         """Three quarters of what is free on the devices, CuPy's own pool included."""

@@ -28,8 +28,8 @@ SEED_SPAN = 1024
 #: Bytes of first columns in a launch.
 SEED_BYTES = 2**30
 #: From so many bytes on: runs that a list holds at least, and runs that are measured at a time.
-#: What a list cannot hold is walked again; measuring is many small launches, the fewer the better.
-ROOMS = (2**34, 2**20, 2**21), (2**30, 2**20, 2**19), (0, 2**16, 2**16)
+#: What a list cannot hold is walked again.
+ROOMS = (2**30, 2**20, 2**19), (0, 2**16, 2**16)
 _TAKES_NO_PART = np.int32(2**31 - 1)
 
 _population = cp.ElementwiseKernel(
