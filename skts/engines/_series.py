@@ -27,10 +27,22 @@ class Series:
         Points; what lies beyond the length of a series is 0 and takes part in nothing.
     lengths : ndarray of shape (n_series,), int64
         Points of each series, at least 1.
+
+    Raises
+    ------
+    TypeError
+        If an array is of another type.
     """
 
     values: np.ndarray
     lengths: np.ndarray
+
+    def __post_init__(self) -> None:
+        # kernels read these arrays by their bytes
+        for name, dtype in (("values", np.float64), ("lengths", np.int64)):
+            array = getattr(self, name)
+            if array.dtype != dtype:
+                raise TypeError(f"{name} of Series are {np.dtype(dtype)}, not {array.dtype}.")
 
     @staticmethod
     def on_gpu(array: Any, name: str) -> Series:

@@ -1,45 +1,159 @@
-"""Joins on the CPU: the covariances of all pairs of windows, strip by strip.
+"""Joins on the CPU: the covariances of all pairs of windows, diagonal by diagonal.
 
 One row down, the covariance of two windows moves one column right and changes by two products::
 
     cov(i, j) = cov(i - 1, j - 1) + p_i q_j + r_i s_j
 
-so a strip of WIDTH columns is walked down with its covariances in the first-level cache: a row is
-read from one buffer and written, one place further, into the other. What leaves a strip on the
-right enters the next one on the left, so that only the first row of a band of rows, and the left
-edge of a tile, are computed from their points.
+so LANES neighbouring diagonals go down together, their covariances in registers. A strip of WIDTH
+columns is walked in groups of such diagonals: they begin at its first row, or on its left, and end
+at its last row, or on its right, where they enter the next strip; so only the first row of a band
+of rows, and the left edge of a tile, are computed from their points.
 
 A covariance c is scored twice: as ``c (x) w_j`` among the columns of its row and as ``c (x) w_i``
 among the rows of its column, where (x) is a product for z-normalised windows and a sum for
 windows as they are. Squared distances fall linearly with the score, ``alpha - beta score``.
 
-Scores are estimates. What could be among the nearest, by the bound of its error, is listed,
-and what is on the list is measured: distances that leave this module are certified.
+Scores are estimates. Where one may be among the nearest, by the bound of its error, the walk stops
+and the pair is listed; what is on the list, and still may be near when much more is known, is
+measured: distances that leave this module are certified.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from llvmlite import ir
-from numba import njit
+from numba import njit, types
 from numba.core import cgutils
+from numba.core.types import Array
 from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
 
-__all__ = ["HEIGHTS", "WIDTH", "larger", "search", "seeds", "walk"]
+__all__ = ["HEIGHTS", "LANES", "WIDTH", "descend", "search", "seeds"]
 
-#: Columns of a strip: its five arrays fill three quarters of the first-level cache.
+#: Columns of a strip: its four arrays fill half of the first-level cache.
 WIDTH = 512
 #: Rows of a band: what a covariance sums no more steps than; low ones where windows differ
 #: so much in size that rounding errors of large ones would bury small ones.
 HEIGHTS = (4096, 512, 64)
-#: Rows after which the maxima of columns are looked at.
-CHUNK = 32
 #: Possible neighbours that are listed before they are measured.
 LISTED = 2**17
+#: Pairs that are measured side by side.
+PAIRS = 8
+#: What a window needs that takes part in nothing, and the weight of what is no window.
+NOTHING = 1e30
 
 #: Scores are finite numbers: no window that is not finite, and no infinity, ever enters.
 FINITE = {"nnan", "ninf", "nsz", "contract"}
+#: Rows that are looked at together, from one on that holds a pair that may be near.
+BLOCK = 16
+#: Diagonals that go down together, and how many of them are one vector of the compiler's.
 LANES = 32
+VECTOR = 8
+
+
+@intrinsic
+def descend(
+    typing_context, cov, p, r, weight, needed, q, s, weight_b, needed_b, row, stop, shift, columns,
+    normalize,
+):  # fmt: skip
+    """Go down LANES diagonals, from a row on, until a row holds a pair that may be near.
+
+    Lane l of row i is in column ``i + shift + l``. Its covariance ``cov[l]`` is that of the row
+    before; the first four arrays belong to rows, the other four to columns. Without `columns`
+    (None), what columns need is not looked at. Returns the row after the last one done, and
+    whether that last row is one to look at.
+    """
+    # written in the compiler's own terms: nothing else keeps the covariances in registers
+    if not all(isinstance(one, Array) for one in (cov, p, r, weight, needed, q, s)):
+        return None
+    signature = types.Tuple((types.int64, types.boolean))(
+        cov, p, r, weight, needed, q, s, weight_b, needed_b, types.int64, types.int64,
+        types.int64, columns, normalize,
+    )  # fmt: skip
+
+    def codegen(context, builder, signature, args):
+        double, index = ir.DoubleType(), ir.IntType(64)
+        vector = ir.VectorType(double, VECTOR)
+        flags = tuple(FINITE)
+        data = [
+            make_array(kind)(context, builder, value).data
+            for kind, value in zip(signature.args[:9], args[:9], strict=True)
+        ]
+        row, stop, shift = args[9:12]
+        both, product = (not isinstance(kind, types.NoneType) for kind in signature.args[12:])
+        maximum = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(vector, [vector, vector]), f"llvm.maxnum.v{VECTOR}f64"
+        )
+
+        def pointer(array, at):
+            return builder.bitcast(builder.gep(data[array], [at]), vector.as_pointer())
+
+        def at_row(array, at):
+            value = builder.load(builder.gep(data[array], [at]))
+            one = builder.insert_element(
+                ir.Constant(vector, ir.Undefined), value, ir.IntType(32)(0)
+            )
+            return builder.shuffle_vector(
+                one, one, ir.Constant(ir.VectorType(ir.IntType(32), VECTOR), [0] * VECTOR)
+            )
+
+        def at_column(array, at):
+            return builder.load(pointer(array, at), align=8)
+
+        def scored(value, weight):
+            combine = builder.fmul if product else builder.fadd
+            return combine(value, weight, flags=flags)
+
+        lanes = range(0, LANES, VECTOR)
+        begin = [builder.load(pointer(0, index(lane)), align=8) for lane in lanes]
+        before = builder.block
+        loop = builder.append_basic_block("row")
+        done = builder.append_basic_block("done")
+        builder.branch(loop)
+        builder.position_at_end(loop)
+        i = builder.phi(index)
+        covariances = [builder.phi(vector) for _ in lanes]
+        i.add_incoming(row, before)
+        p_i, r_i, w_i, need_i = (at_row(array, i) for array in (1, 2, 3, 4))
+        column = builder.add(i, shift)
+        most, ends = None, []
+        for lane, covariance in zip(lanes, covariances, strict=True):
+            j = builder.add(column, index(lane))
+            step = builder.fmul(r_i, at_column(6, j), flags=flags)
+            end = builder.fadd(covariance, step, flags=flags)
+            step = builder.fmul(p_i, at_column(5, j), flags=flags)
+            end = builder.fadd(end, step, flags=flags)
+            ends.append(end)
+            # by how much the score exceeds what the row, and the column, needs
+            beyond = [builder.fsub(scored(end, at_column(7, j)), need_i, flags=flags)]
+            if both:
+                beyond.append(builder.fsub(scored(end, w_i), at_column(8, j), flags=flags))
+            for one in beyond:
+                most = (
+                    one
+                    if most is None
+                    else builder.call(maximum, [most, one], fastmath=("nnan", "nsz"))
+                )
+        near = builder.fcmp_ordered(">=", most, ir.Constant(vector, [0.0] * VECTOR))
+        near = builder.icmp_unsigned(
+            "!=", builder.bitcast(near, ir.IntType(VECTOR)), ir.IntType(VECTOR)(0)
+        )
+        following = builder.add(i, index(1))
+        last = builder.icmp_signed(">=", following, stop)
+        after = builder.block
+        i.add_incoming(following, after)
+        for covariance, first, end in zip(covariances, begin, ends, strict=True):
+            covariance.add_incoming(first, before)
+            covariance.add_incoming(end, after)
+        builder.cbranch(builder.or_(near, last), done, loop)
+        builder.position_at_end(done)
+        for lane, end in zip(lanes, ends, strict=True):
+            builder.store(end, pointer(0, index(lane)), align=8)
+        return context.make_tuple(
+            builder, signature.return_type, [following, builder.zext(near, ir.IntType(1))]
+        )
+
+    return signature, codegen
 
 
 @intrinsic
@@ -58,75 +172,35 @@ def larger(typing_context, a, b):
 
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath=FINITE)
-def _step(
-    cov, out, p, r, weight, q, s, w, best_of_column, width, columns, normalize
-):  # fmt: skip
-    """Go one row down; `out` begins one column further right. Return the best score of the row."""
-    # indices from 0 on: LLVM vectorises only where it knows that none is negative
-    best = cov.dtype.type(0)
-    for j in range(width):
-        c = cov[j] + p * q[j] + r * s[j]
-        out[j] = c
-        best = larger(c * w[j] if normalize is not None else c + w[j], best)
-        if columns is not None:
-            score = c * weight if normalize is not None else c + weight
-            best_of_column[j] = larger(score, best_of_column[j])
-    return best
+def _record(held, rows, p, r, q, s):
+    """Go down some rows from the first, keeping the covariances of all."""
+    for u in range(1, rows):
+        p_u, r_u, q_u, s_u = p[u], r[u], q[u : u + LANES], s[u : u + LANES]
+        before, after = held[u - 1], held[u]
+        for lane in range(LANES):
+            after[lane] = before[lane] + p_u * q_u[lane] + r_u * s_u[lane]
 
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath=FINITE)
-def walk(
-    cov, entering, leaving, p, r, weight, needed, q, s, w, best_of_column,
-    row, stop, corner, width, columns, normalize,
-):  # fmt: skip
-    """Walk a strip down, until a row has a score that it needs to know of.
-
-    Rows count from the top of the band, whose step is 0. Row i leaves its covariances in
-    ``cov[(i + 1) % 2, 1:]``; what enters and leaves on the sides is of the row before.
-
-    Returns
-    -------
-    row : int
-        The row after the last one done.
-    best : float
-        The best score of that last row.
-    """
-    best = cov.dtype.type(0)
-    even, odd, even_out, odd_out = cov[0], cov[1], cov[0, 1:], cov[1, 1:]
-    while row < stop:
-        first = row - corner
-        if row > 0:
-            cov[row & 1, 0] = entering[row]
-        if first > 0:
-            best = _step(
-                cov[row & 1, first:], cov[(row + 1) & 1, first + 1 :], p[row], r[row], weight[row],
-                q[first:], s[first:], w[first:], best_of_column[first:], width - first, columns,
-                normalize,
-            )  # fmt: skip
-        elif row & 1:
-            best = _step(
-                odd, even_out, p[row], r[row], weight[row], q, s, w, best_of_column, width, columns,
-                normalize,
-            )  # fmt: skip
-        else:
-            best = _step(
-                even, odd_out, p[row], r[row], weight[row], q, s, w, best_of_column, width, columns,
-                normalize,
-            )  # fmt: skip
-        row += 1
-        leaving[row] = cov[row & 1, width]
-        if best >= needed[row - 1]:
-            break
-    return row, best
-
-
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=FINITE)
-def ahead(best_of_column, needed, width):
-    """By how much the best of columns exceed, at most, what they need to be listed."""
-    most = best_of_column.dtype.type(-1)
-    for j in range(width):
-        most = larger(best_of_column[j] - needed[j], most)
+def _best_in_row(cov, weight, scores, normalize):
+    """Score the pairs of a row by the weights of their columns; return the best."""
+    most = -np.inf
+    for lane in range(LANES):
+        score = cov[lane] * weight[lane] if normalize is not None else cov[lane] + weight[lane]
+        scores[lane] = score
+        most = larger(score, most)
     return most
+
+
+@njit(nogil=True, cache=True, error_model="numpy", fastmath=FINITE)
+def _best_in_columns(held, rows, weight, best, normalize):
+    """The best score of columns by the weights of some rows."""
+    best[:] = -NOTHING
+    for u in range(rows):
+        cov, mine, weight_u = held[u], best[u : u + LANES], weight[u]
+        for lane in range(LANES):
+            score = cov[lane] * weight_u if normalize is not None else cov[lane] + weight_u
+            mine[lane] = larger(score, mine[lane])
 
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath=FINITE)
@@ -181,63 +255,147 @@ def _lower(tops, top):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _measure(
-    windows, floors, count, own, others, length, least_apart, sign, offset, tops, nearest, found
-):
-    """Measure what is on a list, and may still be near; an entry is (window, first other, run)."""
+def _measure(pairs, floors, count, own, others, length, offset, tops, nearest, found):
+    """Measure the pairs of a list, (window, other), that may still be near."""
     points, mean, inverse, _ = own
-    points_b, mean_b, inverse_b, usual_b = others
-    total = np.empty(CHUNK)
-    center, scale = np.empty(CHUNK), np.empty(CHUNK)
-    k = tops.shape[1]
-    for entry in range(count):
-        window, other, run = windows[entry]
-        place = window - offset
-        if floors[entry] > tops[place, k - 1]:
-            continue
-        a, b = mean[window], inverse[window]
-        if run == 1:
-            if not usual_b[other] or sign * (other - window) <= least_apart:
-                continue
-            summed = 0.0
-            a_b, b_b = mean_b[other], inverse_b[other]
-            for t in range(length):
-                d = (points[window + t] - a) * b - (points_b[other + t] - a_b) * b_b
-                summed += d * d
-            _insert(nearest[place], found[place], np.sqrt(summed), other)
-            continue
-        total[:] = 0.0
-        for lane in range(CHUNK):
-            at = other + min(lane, run - 1)
-            center[lane], scale[lane] = mean_b[at], inverse_b[at]
-        if other + CHUNK + length - 1 <= points_b.size:
-            for t in range(length):
-                x = (points[window + t] - a) * b
-                for lane in range(CHUNK):
-                    d = x - (points_b[other + lane + t] - center[lane]) * scale[lane]
-                    total[lane] += d * d
-        else:
-            for t in range(length):
-                x = (points[window + t] - a) * b
-                for lane in range(run):
-                    d = x - (points_b[other + lane + t] - center[lane]) * scale[lane]
-                    total[lane] += d * d
-        for lane in range(run):
-            if usual_b[other + lane] and sign * (other + lane - window) > least_apart:
-                _insert(nearest[place], found[place], np.sqrt(total[lane]), other + lane)
+    points_b, mean_b, inverse_b, _ = others
+    first, second = np.zeros(PAIRS, np.int64), np.zeros(PAIRS, np.int64)
+    total, k = np.empty(PAIRS), tops.shape[1]
+    mean_of, scale_of = np.empty(PAIRS), np.empty(PAIRS)
+    mean_of_b, scale_of_b = np.empty(PAIRS), np.empty(PAIRS)
+    entry = 0
+    while entry < count:
+        taken = 0
+        while entry < count and taken < PAIRS:
+            window, other = pairs[entry]
+            if floors[entry] <= tops[window - offset, k - 1]:
+                first[taken], second[taken] = window, other
+                taken += 1
+            entry += 1
+        for lane in range(PAIRS):
+            mean_of[lane], scale_of[lane] = mean[first[lane]], inverse[first[lane]]
+            mean_of_b[lane], scale_of_b[lane] = mean_b[second[lane]], inverse_b[second[lane]]
+            total[lane] = 0.0
+        for t in range(length):
+            for lane in range(PAIRS):
+                d = (points[first[lane] + t] - mean_of[lane]) * scale_of[lane] - (
+                    points_b[second[lane] + t] - mean_of_b[lane]
+                ) * scale_of_b[lane]
+                total[lane] += d * d
+        for lane in range(taken):
+            place = first[lane] - offset
+            _insert(nearest[place], found[place], np.sqrt(total[lane]), second[lane])
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _sift(windows, floors, count, offset, tops):
+def _sift(pairs, floors, count, offset, tops):
     """Drop what is no longer near from a list; return how much is left."""
     left, k = 0, tops.shape[1]
     for entry in range(count):
-        if floors[entry] <= tops[windows[entry, 0] - offset, k - 1]:
-            for part in range(3):
-                windows[left, part] = windows[entry, part]
+        if floors[entry] <= tops[pairs[entry, 0] - offset, k - 1]:
+            pairs[left, 0], pairs[left, 1] = pairs[entry, 0], pairs[entry, 1]
             floors[left] = floors[entry]
             left += 1
     return left
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _room(pairs, floors, count, own, others, length, offset, tops, nearest, found):
+    """Make room on a list; return how many pairs are left on it."""
+    count = _sift(pairs, floors, count, offset, tops)
+    if count <= LISTED // 2:
+        return count
+    _measure(pairs, floors, count, own, others, length, offset, tops, nearest, found)
+    return np.int64(0)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _offer(
+    place, window, other, square, slack, pairs, floors, count, tops, waiting, floor_of_waiting
+):  # fmt: skip
+    """Take a pair that may be near, given its squared distance and how wrong that may be.
+
+    One neighbour of each window waits apart, to be replaced by one that is nearer for certain; the
+    list, on which there is room, takes what is not so clear. Returns how many pairs are on it.
+    """
+    _lower(tops[place], square + slack)
+    if tops.shape[1] == 1:
+        if waiting[place] < 0 or square + slack < floor_of_waiting[place]:
+            waiting[place], floor_of_waiting[place] = other, square - slack
+            return count
+        if square - slack > tops[place, 0]:
+            return count
+    pairs[count, 0], pairs[count, 1] = window, other
+    floors[count] = square - slack
+    return count + 1
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _needed(alpha, beta, limit, unit, usual):
+    """The score from which on a squared distance may be within a limit."""
+    if not usual:
+        return 1e30
+    score = (alpha - limit) / beta
+    return score - 4 * unit * abs(score) if score > -1e30 else -1e30
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _look(
+    window, place, scores, begin, end, partner, usual, need, alpha, beta, slack, unit, pairs,
+    floors, count, tops, waiting, floor_of_waiting,
+):  # fmt: skip
+    """Take what may be near to a window of a run of others, whose first is `partner`.
+
+    Returns how many pairs are on the list, and what the window needs from now on.
+    """
+    # the best first: then the others, as a rule, are known to be farther
+    chosen = np.int64(-1)
+    for at in range(begin, end):
+        if (
+            scores[at] >= need
+            and usual[partner + at]
+            and (chosen < 0 or scores[at] > scores[chosen])
+        ):
+            chosen = at
+    for turn in range(begin - 1, end):
+        at = chosen if turn < begin else turn
+        if at < 0 or turn == chosen or scores[at] < need or not usual[partner + at]:
+            continue
+        square = alpha - beta * scores[at]
+        count = _offer(
+            place, window, partner + at, square, slack, pairs, floors, count, tops, waiting,
+            floor_of_waiting,
+        )  # fmt: skip
+        need = _needed(alpha, beta, tops[place, tops.shape[1] - 1] + slack, unit, True)
+    return count, need
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _finish(
+    pairs,
+    floors,
+    count,
+    own,
+    others,
+    length,
+    offset,
+    tops,
+    nearest,
+    found,
+    waiting,
+    floor_of_waiting,
+):
+    """Measure what is on a list, and the neighbours that waited apart."""
+    _measure(pairs, floors, count, own, others, length, offset, tops, nearest, found)
+    count = np.int64(0)
+    for place in range(waiting.size):
+        if waiting[place] >= 0:
+            pairs[count, 0], pairs[count, 1] = offset + place, waiting[place]
+            floors[count] = floor_of_waiting[place]
+            count += 1
+        if count == LISTED or place == waiting.size - 1:
+            _measure(pairs, floors, count, own, others, length, offset, tops, nearest, found)
+            count = np.int64(0)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -258,7 +416,7 @@ def _height(top, row_stop, norm, reach, usual):
 @njit(nogil=True, cache=True, error_model="numpy")
 def search(
     a, steps_a, b, steps_b, length, tile, least_apart, unit, hint,
-    nearest, found, nearest_b, found_b, cancel, columns, normalize,
+    nearest, found, nearest_b, found_b, cancel, columns, same, normalize,
 ):  # fmt: skip
     """Nearest windows within a tile, of its rows and, with `columns`, of its columns.
 
@@ -286,6 +444,9 @@ def search(
         Turns 1 to stop early.
     columns, normalize : True or None
         Whether columns look for neighbours, too; whether windows are z-normalised.
+    same : bool
+        Whether rows and columns are the same windows, and one list of neighbours is wanted: then
+        that of rows is both.
     """
     row, row_stop, col, col_stop = tile
     points_a, mean_a, _, usual_a = a
@@ -300,21 +461,27 @@ def search(
         tops[i] = hint[0][row + i] ** 2 * (1 + 1e-15)
     for j in range(tops_b.shape[0]):
         tops_b[j] = hint[1][col + j] ** 2 * (1 + 1e-15)
-    # typed constants: a literal would compile what it is handed to once more
-    none, after, before = np.int64(0), np.int64(1), np.int64(-1)
-    windows, floors, count = np.empty((LISTED, 3), np.int64), np.empty(LISTED), none
-    windows_b, floors_b, count_b = np.empty((LISTED, 3), np.int64), np.empty(LISTED), none
-    cov = np.zeros((2, WIDTH + 1), p.dtype)
-    q_strip, s_strip = np.zeros(WIDTH, p.dtype), np.zeros(WIDTH, p.dtype)
-    w_strip, needed = np.zeros(WIDTH, p.dtype), np.zeros(WIDTH, p.dtype)
-    slack_b = np.zeros(WIDTH)
-    best_of_column = np.zeros(WIDTH, p.dtype)
-    entering, leaving = np.zeros(HEIGHTS[0] + 1, p.dtype), np.zeros(HEIGHTS[0] + 1, p.dtype)
-    p_band, r_band = np.zeros(HEIGHTS[0], p.dtype), np.zeros(HEIGHTS[0], p.dtype)
-    w_band, needed_row = np.zeros(HEIGHTS[0], p.dtype), np.zeros(HEIGHTS[0], p.dtype)
+    if same:
+        tops_b, nearest_b, found_b = tops, nearest, found
+    none = np.int64(0)
+    pairs, floors, count = np.empty((LISTED, 2), np.int64), np.empty(LISTED), none
+    pairs_b, floors_b, count_b = np.empty((LISTED, 2), np.int64), np.empty(LISTED), none
+    waiting, floor_of_waiting = np.full(tops.shape[0], -1), np.zeros(tops.shape[0])
+    waiting_b, floor_of_waiting_b = np.full(tops_b.shape[0], -1), np.zeros(tops_b.shape[0])
+    if same:
+        waiting_b, floor_of_waiting_b = waiting, floor_of_waiting
+    # lanes begin and end up to LANES columns beside the strip, in columns that are no windows
+    q_strip, s_strip = np.zeros(WIDTH + 2 * LANES), np.zeros(WIDTH + 2 * LANES)
+    w_strip, needed = np.zeros(WIDTH + 2 * LANES), np.full(WIDTH + 2 * LANES, NOTHING)
+    w_strip[:LANES] = 0.0 if normalize is not None else -NOTHING
+    slack_b, cov, scores = np.zeros(WIDTH), np.zeros(LANES), np.zeros(LANES)
+    held, best_of_column = np.zeros((BLOCK, LANES)), np.zeros(LANES + BLOCK)
+    entering, leaving = np.zeros(HEIGHTS[0] + 1), np.zeros(HEIGHTS[0] + 1)
+    p_band, r_band = np.zeros(HEIGHTS[0]), np.zeros(HEIGHTS[0])
+    w_band, needed_row = np.zeros(HEIGHTS[0]), np.zeros(HEIGHTS[0])
     slack_row = np.zeros(HEIGHTS[0])
     window = np.empty(length)
-    fresh = np.empty(max(WIDTH, HEIGHTS[0]))
+    first_row, fresh = np.empty(WIDTH), np.empty(HEIGHTS[0])
     half = 2.0**-53
     top = row
     while top < row_stop:
@@ -344,7 +511,8 @@ def search(
             worst = 0.0
             for j in range(width):
                 at = start + j
-                q_strip[j], s_strip[j], w_strip[j] = q[at], s[at], weight_b[at]
+                q_strip[LANES + j], s_strip[LANES + j] = q[at], s[at]
+                w_strip[LANES + j] = weight_b[at]
                 error = (
                     unit
                     * (height + 4)
@@ -378,16 +546,18 @@ def search(
                     slack_b[j] += 8 * (length * slip * max(weight_band, weight_b[at])) ** 2
                 else:
                     slack_b[j] = 2 * slack_b[j] + 1e-15 * length * alpha_b[at]
-                needed[j] = _needed(
+                needed[LANES + j] = _needed(
                     alpha_b[at], beta_b[at], tops_b[at - col, k - 1] + slack_b[j], unit, usual_b[at]
                 )
+            for j in range(LANES + width, 2 * LANES + width):
+                q_strip[j] = s_strip[j] = 0.0
+                w_strip[j] = 0.0 if normalize is not None else -NOTHING
+                needed[j] = NOTHING
             # the first row, from its points
             center = mean_a[top] if normalize is not None else 0.0
             for t in range(length):
                 window[t] = points_a[top + t] - center
-            seeds(points_b, start, middle, window, fresh[:width])
-            for j in range(width):
-                cov[0, j] = fresh[j]
+            seeds(points_b, start, middle, window, first_row[:width])
             if leftmost and height > 1 and start - top - 1 > least_apart:
                 # the left edge of the tile, less the step that leads to it
                 center = mean_b[start] if normalize is not None else 0.0
@@ -410,84 +580,85 @@ def search(
                 needed_row[i] = _needed(
                     alpha_a[at], beta_a[at], tops[at - row, k - 1] + slack_row[i], unit, usual_a[at]
                 )
-            corner = start - least_apart - 1 - top
-            best_of_column[:] = 0
-            i = chunk = none
-            while i < last:
-                i, best = walk(
-                    cov, entering, leaving, p_band, r_band, w_band, needed_row, q_strip, s_strip,
-                    w_strip, best_of_column, i, min(last, chunk + CHUNK), corner, width, columns,
-                    normalize,
-                )  # fmt: skip
-                if best >= needed_row[i - 1]:
-                    at = top + i - 1
-                    for j in range(max(0, i - 1 - corner), width):
-                        c, w = cov[i & 1, j + 1], w_strip[j]
-                        score = c * w if normalize is not None else c + w
-                        if score < needed_row[i - 1] or not usual_b[start + j]:
-                            continue
-                        square = alpha_a[at] - beta_a[at] * score
-                        _lower(tops[at - row], square + slack_row[i - 1])
-                        needed_row[i - 1] = _needed(
-                            alpha_a[at], beta_a[at], tops[at - row, k - 1] + slack_row[i - 1],
-                            unit, True,
+            # groups of diagonals, by the place of their first lane: column less row
+            corner = least_apart + 1 + top - start
+            for diagonal in range(max(corner, 1 - last), width, LANES):
+                i, stop = max(none, 1 - LANES - diagonal), min(last, width - diagonal)
+                for lane in range(LANES):
+                    at = diagonal + lane
+                    if at >= 0:
+                        cov[lane] = first_row[at] if at < width else 0.0
+                    else:
+                        cov[lane] = entering[-at] if -at < last else 0.0
+                while i < stop:
+                    i, near = descend(
+                        cov, p_band, r_band, w_band, needed_row, q_strip, s_strip, w_strip, needed,
+                        i, stop, LANES + diagonal, columns, normalize,
+                    )  # fmt: skip
+                    if not near:
+                        continue
+                    t = i - 1
+                    at = top + t
+                    # near pairs come side by side: some more rows are walked, and all looked
+                    # at together
+                    rows = min(BLOCK, stop - t)
+                    if max(count, count_b) > LISTED - BLOCK * LANES:
+                        count = _room(pairs, floors, count, a, b, length, row, tops, nearest, found)
+                        count_b = _room(
+                            pairs_b, floors_b, count_b, b, a, length, col, tops_b, nearest_b,
+                            found_b,
                         )  # fmt: skip
-                        if count == LISTED:
-                            count = _sift(windows, floors, count, row, tops)
-                            if count > LISTED // 2:
-                                _measure(
-                                    windows, floors, count, a, b, length, least_apart, after, row,
-                                    tops, nearest, found,
-                                )  # fmt: skip
-                                count = none
-                        windows[count, 0], windows[count, 1], windows[count, 2] = at, start + j, 1
-                        floors[count] = square - slack_row[i - 1]
-                        count += 1
-                if i - chunk < CHUNK and i < last:
-                    continue
-                if columns is not None:
-                    if ahead(best_of_column, needed, width) >= 0:
-                        for j in range(width):
-                            if best_of_column[j] < needed[j]:
-                                continue
-                            at = start + j
-                            square = alpha_b[at] - beta_b[at] * best_of_column[j]
-                            # 0 is what the best began with, and may belong to no row
-                            if best_of_column[j] > 0:
-                                _lower(tops_b[at - col], square + slack_b[j])
-                            needed[j] = _needed(
-                                alpha_b[at], beta_b[at], tops_b[at - col, k - 1] + slack_b[j],
-                                unit, True,
-                            )  # fmt: skip
-                            if count_b == LISTED:
-                                count_b = _sift(windows_b, floors_b, count_b, col, tops_b)
-                                if count_b > LISTED // 2:
-                                    _measure(
-                                        windows_b, floors_b, count_b, b, a, length, least_apart,
-                                        before, col, tops_b, nearest_b, found_b,
-                                    )  # fmt: skip
-                                    count_b = none
-                            windows_b[count_b, 0] = at
-                            windows_b[count_b, 1] = top + chunk
-                            windows_b[count_b, 2] = i - chunk
-                            floors_b[count_b] = square - slack_b[j]
-                            count_b += 1
-                    best_of_column[:] = 0
-                chunk = i
+                    first = LANES + diagonal + t
+                    here = start + diagonal + t
+                    for lane in range(LANES):
+                        held[0, lane] = cov[lane]
+                    _record(held, rows, p_band[t:], r_band[t:], q_strip[first:], s_strip[first:])
+                    for lane in range(LANES):
+                        cov[lane] = held[rows - 1, lane]
+                    i = t + rows
+                    for u in range(rows):
+                        at = top + t + u
+                        most = _best_in_row(held[u], w_strip[first + u :], scores, normalize)
+                        if most < needed_row[t + u] or not usual_a[at]:
+                            continue
+                        begin = max(none, -diagonal - t - u)
+                        end = min(LANES, width - diagonal - t - u)
+                        count, needed_row[t + u] = _look(
+                            at, at - row, scores, begin, end, here + u, usual_b, needed_row[t + u],
+                            alpha_a[at], beta_a[at], slack_row[t + u], unit, pairs, floors, count,
+                            tops, waiting, floor_of_waiting,
+                        )  # fmt: skip
+                    if columns is None:
+                        continue
+                    _best_in_columns(held, rows, w_band[t:], best_of_column, normalize)
+                    for c in range(LANES + rows - 1):
+                        if best_of_column[c] < needed[first + c]:
+                            continue
+                        other, j = here + c, diagonal + t + c
+                        begin, end = max(none, c - (LANES - 1)), min(rows, c + 1)
+                        for u in range(begin, end):
+                            w, value = w_band[t + u], held[u, c - u]
+                            scores[u] = value * w if normalize is not None else value + w
+                        count_b, needed[first + c] = _look(
+                            other, other - col, scores, begin, end, top + t, usual_a,
+                            needed[first + c], alpha_b[other], beta_b[other], slack_b[j], unit,
+                            pairs_b, floors_b, count_b, tops_b, waiting_b, floor_of_waiting_b,
+                        )  # fmt: skip
+                for lane in range(LANES):
+                    # what has passed the last column enters the next strip one row further down
+                    at = width - diagonal - lane
+                    if 0 < at <= last:
+                        leaving[at] = cov[lane]
             entering, leaving = leaving, entering
         top = bottom
-    _measure(windows, floors, count, a, b, length, least_apart, after, row, tops, nearest, found)
+    _finish(
+        pairs, floors, count, a, b, length, row, tops, nearest, found, waiting, floor_of_waiting
+    )
+    if same:
+        # what waited apart has been measured
+        waiting_b = waiting[:0]
     if columns is not None:
-        _measure(
-            windows_b, floors_b, count_b, b, a, length, least_apart, before, col, tops_b, nearest_b,
-            found_b,
+        _finish(
+            pairs_b, floors_b, count_b, b, a, length, col, tops_b, nearest_b, found_b, waiting_b,
+            floor_of_waiting_b,
         )  # fmt: skip
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def _needed(alpha, beta, limit, unit, usual):
-    """The score from which on a squared distance may be within a limit."""
-    if not usual:
-        return 1e30
-    score = (alpha - limit) / beta
-    return score - 4 * unit * abs(score) if score > -1e30 else -1e30

@@ -108,7 +108,7 @@ class JoinTiles:
     def join_bytes(self, reduction: Join, rows: int, cols: int) -> tuple[int, int]:
         """Bytes held for a tile: lines and their steps; lists, limits and neighbours."""
         shared = 230 * sum(reduction.shape[: 1 if reduction.within else 2])
-        return shared, 64 * join.LISTED + 48 * reduction.n_neighbors * (rows + cols)
+        return shared, 48 * join.LISTED + (16 + 48 * reduction.n_neighbors) * (rows + cols)
 
     def join(self, reduction: Join, tile: Tile, cancel: np.ndarray) -> JoinPart:
         """Nearest windows within a tile."""
@@ -138,6 +138,9 @@ class JoinTiles:
         if hint is None:
             hint = tuple(np.full(n, np.inf) for n in reduction.shape)
         search = cols if first == tile.col else Nearest.none(tile.col_stop - first, k)
+        # one list for both: its neighbours are those of rows
+        same = reduction.within and not reduction.sides
+        same = same and tile.row == first and tile.row_stop == tile.col_stop
         join.search(
             (a.points, a.mean, a.inverse, usual_a),
             tuple(steps_a),
@@ -152,6 +155,7 @@ class JoinTiles:
             *search,
             cancel,
             reduction.within or None,
+            same,
             normalize or None,
         )
         if reduction.within and first > tile.col:

@@ -11,13 +11,36 @@ _LANES = 32
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def _range(points, length, low, high):
+    """Least and largest point of every window, in a time that does not depend on its length.
+
+    Points are cut into pieces as long as a window, which then is the end of one piece and the
+    beginning of the next.
+    """
+    n = points.size
+    least, most = np.empty(n), np.empty(n)
+    for i in range(n - 1, -1, -1):
+        least[i] = most[i] = points[i]
+        if i < n - 1 and (i + 1) % length != 0:
+            least[i] = min(points[i], least[i + 1])
+            most[i] = max(points[i], most[i + 1])
+    below = above = points[0]
+    for i in range(n):
+        below = min(below, points[i]) if i % length != 0 else points[i]
+        above = max(above, points[i]) if i % length != 0 else points[i]
+        first = i - length + 1
+        if first >= 0:
+            low[first] = min(least[first], below)
+            high[first] = max(most[first], above)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def statistics(points, raw, length):
     """Two-pass mean and deviation of all windows of finite points; least and largest raw point."""
     n_windows = points.size - length + 1
     mean, deviation = np.empty(n_windows), np.empty(n_windows)
     low, high = np.empty(n_windows), np.empty(n_windows)
     total, squares = np.empty(_LANES), np.empty(_LANES)
-    least, most = np.empty(_LANES), np.empty(_LANES)
     center = np.empty(_LANES)
     for first in range(0, n_windows, _LANES):
         # the last lanes move back over windows done already, so that all lanes are always full
@@ -25,15 +48,9 @@ def statistics(points, raw, length):
         lanes = min(_LANES, n_windows)
         total[:] = 0.0
         squares[:] = 0.0
-        least[:] = np.inf
-        most[:] = -np.inf
         for i in range(length):
             for lane in range(lanes):
-                point = points[start + lane + i]
-                total[lane] += point
-                point = raw[start + lane + i]
-                least[lane] = point if point < least[lane] else least[lane]
-                most[lane] = point if point > most[lane] else most[lane]
+                total[lane] += points[start + lane + i]
         for lane in range(lanes):
             center[lane] = total[lane] / length
         for i in range(length):
@@ -43,8 +60,7 @@ def statistics(points, raw, length):
         for lane in range(lanes):
             mean[start + lane] = center[lane]
             deviation[start + lane] = np.sqrt(squares[lane] / length)
-            low[start + lane] = least[lane]
-            high[start + lane] = most[lane]
+    _range(raw, length, low, high)
     return mean, deviation, low, high
 
 
