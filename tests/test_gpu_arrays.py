@@ -86,7 +86,8 @@ def stand_in(monkeypatch):
         return np.ascontiguousarray(array, dtype).view(DeviceArray)
 
     fake.asarray, fake.ascontiguousarray, fake.ndarray = asarray, ascontiguousarray, DeviceArray
-    fake.cuda = SimpleNamespace(Device=Device)
+    stream = SimpleNamespace(synchronize=lambda: None)
+    fake.cuda = SimpleNamespace(Device=Device, get_current_stream=lambda: stream)
     monkeypatch.setitem(sys.modules, "cupy", fake)
     monkeypatch.delitem(sys.modules, "skts.engines.cupy.series", raising=False)
     monkeypatch.delattr(skts.engines.cupy, "series", raising=False)

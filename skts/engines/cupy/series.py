@@ -70,17 +70,23 @@ class GpuSeries(Series):
             return super().take(which)
         with self.points.device:
             at = which if isinstance(which, slice) else cp.asarray(which)
-            return GpuSeries(self.points[at], self.lengths[which])
+            return GpuSeries(_settled(self.points[at]), self.lengths[which])
 
     def freeze(self) -> GpuSeries:
         """Return a private copy on the same device."""
         with self.points.device:
-            return GpuSeries(self.points.copy(), _frozen(self.lengths))
+            return GpuSeries(_settled(self.points.copy()), _frozen(self.lengths))
 
     def here(self) -> cp.ndarray:
         """The points on the current device."""
         near = self.points.device.id == cp.cuda.Device().id
         return self.points if near else self.points.copy()
+
+
+def _settled(array: cp.ndarray) -> cp.ndarray:
+    """Wait for an array: workers read it on streams that know nothing of this one."""
+    cp.cuda.get_current_stream().synchronize()
+    return array
 
 
 def fetch(array: Any) -> np.ndarray:
