@@ -17,8 +17,14 @@ def normalized(window):
     low, high = min(window), max(window)
     if high - low <= 2.0**-40 * max(abs(low), abs(high)):
         return None
-    mean = sum(window) / len(window)
-    deviation = math.sqrt(sum((x - mean) ** 2 for x in window) / len(window))
+    # not by `sum`, which newer versions of Python make up for roundings
+    total = squares = 0.0
+    for x in window:
+        total += x
+    mean = total / len(window)
+    for x in window:
+        squares += (x - mean) * (x - mean)
+    deviation = math.sqrt(squares / len(window))
     return None if deviation == 0 else tuple((x - mean) * (1.0 / deviation) for x in window)
 
 

@@ -37,6 +37,7 @@ import numpy as np
 from numba import njit
 
 from benchmarks import _records
+from benchmarks.gpu_dtw import device_and_versions
 from skts import ShapeletTreeClassifier
 from skts.engines import Criterion, Series, ShapeletSearch, run
 
@@ -126,7 +127,11 @@ def accuracies(folder, options):
         least, most = max(3, X.shape[1] // 4), int(0.67 * X.shape[1])
         for logic in ((), ("and", "or")):
             model = ShapeletTreeClassifier(
-                min_length=least, max_length=most, length_step=step, logic=logic
+                min_length=least,
+                max_length=most,
+                length_step=step,
+                logic=logic,
+                engine=options.engine,
             )
             row = {
                 "set": name,
@@ -206,9 +211,15 @@ def table(folder, options):
             "paper: GPU, s": TABLE[name][4],
         }
         try:
-            found, seconds = within(options.limit, partial(run, root(X, y, chosen)))
+            found, seconds = within(
+                options.limit, partial(run, root(X, y, chosen), engine=options.engine)
+            )
             model = ShapeletTreeClassifier(
-                min_length=chosen[0], max_length=chosen[-1], length_step=chosen.step, logic=()
+                min_length=chosen[0],
+                max_length=chosen[-1],
+                length_step=chosen.step,
+                logic=(),
+                engine=options.engine,
             )
             row |= {
                 "skts, root: distances and order lines, s": seconds,
@@ -392,6 +403,8 @@ def main():
     parser.add_argument(
         "--resume", action="store_true", help="keep the accuracies that the output holds"
     )
+    parser.add_argument("--engine", default="numba", help="engine of skts")
+    parser.add_argument("--commit", help="what to record where git is not at hand")
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
     folder = os.environ.get("SKTS_DATA")
@@ -403,6 +416,10 @@ def main():
     if options.resume:
         found = json.loads(output.read_text())["rows"]
         options.done = [row for row in found if row.get("accuracy") and "lengths" in row]
+    device, versions = f"{_records.cpu()}, {os.cpu_count()} cores", ("skts", "numpy", "numba")
+    versions = _records.versions(*versions)
+    if options.engine == "cupy":
+        device, versions = device_and_versions()
     rows = []
     for row in function(folder, options):
         rows.append(row)
@@ -412,9 +429,10 @@ def main():
             output,
             _records.record(
                 title,
-                device=f"{_records.cpu()}, {os.cpu_count()} cores",
-                versions=_records.versions("skts", "numpy", "numba"),
+                device=device,
+                versions=versions,
                 rows=rows + means,
+                commit=options.commit,
             ),
         )
 

@@ -25,6 +25,7 @@ __all__ = [
     "ShapeletSplit",
     "SubsequenceMatches",
     "Survivors",
+    "Tables",
 ]
 
 #: Entropies are integers in this unit, so that equal splits tie exactly.
@@ -148,6 +149,40 @@ class Cuts(NamedTuple):
     threshold: np.ndarray
 
 
+class Tables(NamedTuple):
+    """What engines need to judge cuts by sums of integers.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_members,), int64
+        Class of each series of the node.
+    changes : ndarray of shape (n_classes, n_members + 1), int64
+        What the entropy of a class grows by with one more of it.
+    sides : ndarray of shape (n_members + 1,), int64
+        Entropies of both sides of a cut, by the size of one; empty where classes weigh differently.
+    weights : ndarray of shape (n_classes,), float64
+        Weight of a series of each class.
+    counts : ndarray of shape (n_classes,), int64
+        Series of each class.
+    whole : int
+        Entropy of the node, with the terms of its classes on the right of a cut.
+    leaf : int
+        Series that must lie on either side.
+    least, total : float
+        Weight that must lie on either side, and the weight of all.
+    """
+
+    labels: np.ndarray
+    changes: np.ndarray
+    sides: np.ndarray
+    weights: np.ndarray
+    counts: np.ndarray
+    whole: int
+    leaf: int
+    least: float
+    total: float
+
+
 @dataclass(frozen=True, eq=False)
 class Criterion:
     """How cuts of an order line are judged.
@@ -186,6 +221,27 @@ class Criterion:
             total += each[..., label]
         whole = np.rint(UNIT * _entropies(total)).astype(np.int64)
         return whole - np.rint(UNIT * _entropies(each)).astype(np.int64).sum(axis=-1)
+
+    def tables(self) -> Tables:
+        """Entropies by the numbers of each class."""
+        n, weights = len(self.labels), np.asarray(self.class_weight, np.float64)
+
+        def table(weight: float) -> np.ndarray:
+            return np.rint(UNIT * _entropies(np.arange(n + 2) * weight)).astype(np.int64)
+
+        tables, counts = np.stack([table(weight) for weight in weights]), self.counts
+        sides, leaf = np.empty(0, np.int64), self.min_samples_leaf
+        if np.all(weights == weights[0]):
+            sizes = table(weights[0])[: n + 1]
+            sides = sizes + sizes[::-1]
+            if weights[0] > 0:
+                leaf = max(leaf, int(np.ceil(self.min_weight_leaf / weights[0] - 1e-9)))
+        whole = int(self.terms(counts) + tables[np.arange(len(weights)), counts].sum())
+        changes, least = np.diff(tables, axis=1), float(self.min_weight_leaf)
+        return Tables(
+            *(self.labels, changes, sides, weights, counts),
+            *(whole, leaf, least, float(counts @ weights)),
+        )
 
     def best_cuts(self, distances: np.ndarray) -> Cuts:
         """Choose for each row of certified distances the cut with the largest (gain, gap).

@@ -29,7 +29,7 @@ def make(n, width, n_channels=1, seed=0, lengths=None):
 
 
 @pytest.mark.parametrize("normalize", [True, False])
-def test_matches_are_those_of_the_oracle(normalize):
+def test_matches_are_those_of_the_oracle(fast_engine, normalize):
     series = make(5, 40, 2, lengths=[40, 30, 12, 40, 7])
     series.values[0, 0, 5:25] = 3.0
     series.values[1, 0, 8] = np.nan
@@ -42,7 +42,7 @@ def test_matches_are_those_of_the_oracle(normalize):
     channels = np.array([0, 1, 0, 0, 0, 1])
     work = SubsequenceMatches(queries, series, normalize, channels)
     expected = run(work, engine="oracle")
-    found = run(work, engine="numba")
+    found = run(work, engine=fast_engine)
     assert_array_equal(found.starts, expected.starts)
     assert_allclose(found.distances, expected.distances, rtol=1e-9, atol=1e-9)
     assert found.distances[5, 3] == 0 and found.starts[5, 3] == 4
@@ -74,7 +74,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("kind", ["walks", "unequal", "constant", "repeated", "offset", "channels"])
-def test_the_search_finds_the_split_of_the_oracle(case, kind):
+def test_the_search_finds_the_split_of_the_oracle(fast_engine, case, kind):
     lengths = 24 - np.arange(12) if kind == "unequal" else None
     series = make(12, 24, 2 if kind == "channels" else 1, seed=3, lengths=lengths)
     if kind == "constant":
@@ -87,27 +87,58 @@ def test_the_search_finds_the_split_of_the_oracle(case, kind):
     labels = np.array([0, 1, 2, 1, 0, 1, 2, 0, 0, 1, 0, 2])
     found, expected = (
         search(engine, series, labels, (2, 5, 6, 9, 13), **CASES[case])
-        for engine in ("numba", "oracle")
+        for engine in (fast_engine, "oracle")
     )
     same(found, expected)
 
 
-def test_splits_do_not_depend_on_the_budget(monkeypatch):
+@pytest.mark.gpu
+@pytest.mark.parametrize("n", [20, 40, 70, 150, 300])
+@pytest.mark.parametrize("kind", ["walks", "unequal", "repeated", "nearly constant", "scales"])
+def test_the_gpu_finds_the_bits_of_the_cpu(kind, n):
+    """Order lines of all widths, strips of one lane's columns and of several."""
+    missing = find_engine("cupy").available()
+    if missing:
+        pytest.skip(missing)
+    rng = np.random.default_rng(n)
+    lengths = rng.integers(40, 81, n) if kind == "unequal" else None
+    series = make(n, 80, seed=n, lengths=lengths)
+    if kind == "repeated":
+        series.values[n // 2 :] = series.values[: n - n // 2]
+    if kind == "nearly constant":
+        series.values[::3, :, 20:60] = 3 + 1e-7 * series.values[::3, :, 20:60]
+    if kind == "scales":
+        series.values[:] *= 10.0 ** rng.integers(-6, 7, n)[:, None, None]
+    labels = rng.integers(0, 3, n)
+    series.values[labels == 1, :, 10:25] += 3 * np.sin(np.arange(15.0))
+    first, expected = (search(e, series, labels, (9, 15, 33)) for e in ("cupy", "numba"))
+    same(first, expected)
+    assert_array_equal(first.distances, expected.distances)
+    options = {"before": first.distances, "ways": ("and", "or")}
+    options |= {"least": first.cut.gain, "least_gap": first.cut.gap}
+    second, expected = (search(e, series, labels, (9, 33), **options) for e in ("cupy", "numba"))
+    assert (second is None) == (expected is None)
+    if expected is not None:
+        same(second, expected)
+        assert_array_equal(second.distances, expected.distances)
+
+
+def test_splits_do_not_depend_on_the_budget(fast_engine, monkeypatch):
     series, labels = make(20, 60, seed=5), np.arange(20) % 3
     expected = search("numba", series, labels, range(8, 30))
     monkeypatch.setattr("skts.engines._shapelets.BLOCK_BYTES", 8 * 20 * 60 * 7)
-    with config_context(memory="3MB"):
-        same(search("numba", series, labels, range(8, 30)), expected)
+    with config_context(memory="3MB" if fast_engine == "numba" else "12MB"):
+        same(search(fast_engine, series, labels, range(8, 30)), expected)
 
 
-def test_parts_merge_to_the_answer_of_the_whole(monkeypatch):
+def test_parts_merge_to_the_answer_of_the_whole(fast_engine, monkeypatch):
     series, labels = make(21, 40, seed=7), np.arange(21) % 2
     monkeypatch.setattr("skts.engines._shapelets.BLOCK_BYTES", 8 * 21 * 34 * 8)
     work = ShapeletSearch(
         series, np.arange(21), (7, 12, 19), Criterion(labels, np.ones(2)), ways=("first",)
     )
     assert work.shape == (3, 3)
-    total, engine = work.start(), find_engine("numba")
+    total, engine = work.start(), find_engine(fast_engine)
     for tile in (Tile(0, 1, 0, 3), Tile(1, 3, 1, 3), Tile(1, 3, 0, 1)):
         part = pickle.loads(pickle.dumps(work.part(tile)))
         assert part.shape == tile.shape
@@ -181,7 +212,11 @@ def test_estimates_are_within_their_bounds(kind):
             assert np.max(block.errors * block.weights.max(axis=1, keepdims=True)) < 1e-6
 
 
-def test_the_gpu_says_that_it_has_no_shapelets():
-    series = make(3, 12)
-    work = SubsequenceMatches((np.arange(4.0),), series)
-    assert isinstance(find_engine("cupy").supports(work), str)
+def test_the_gpu_says_how_many_series_it_takes():
+    n, engine = 2049, find_engine("cupy")
+    series = Series(np.zeros((n, 1, 8)), np.full(n, 8))
+    criterion = Criterion(np.arange(n) % 2, np.ones(2))
+    work = ShapeletSearch(series, np.arange(n), (4,), criterion)
+    assert "2048 series of 200 classes" in engine.supports(work)
+    fewer = Criterion(criterion.labels[1:], np.ones(2))
+    assert engine.supports(ShapeletSearch(series, np.arange(1, n), (4,), fewer)) is None

@@ -94,11 +94,11 @@ CASES += [(form, options) for form in FORMS[1:] for options in ("logic", "weight
 
 
 @pytest.mark.parametrize(("form", "options"), CASES)
-def test_the_tree_is_that_of_the_oracle(form, options):
+def test_the_tree_is_that_of_the_oracle(fast_engine, form, options):
     X, y, lengths = draw(form)
     found, expected = (
         ShapeletTreeClassifier(engine=engine, **lengths, **OPTIONS[options]).fit(X, y)
-        for engine in ("numba", "oracle")
+        for engine in (fast_engine, "oracle")
     )
     same_tree(found, expected)
     assert_array_equal(found.apply(X), expected.apply(X))

@@ -24,6 +24,7 @@ from .join_tiles import JoinTiles
 from .mk_tiles import MKTiles
 from .rotation_tiles import RotationTiles
 from .sbd_tiles import SBDTiles
+from .shapelet_tiles import ShapeletTiles
 from .subsequence_search_tiles import SubsequenceTiles
 
 __all__ = ["CupyEngine"]
@@ -38,7 +39,9 @@ WORTH_OTHERWISE = 2**40
 OVERLAPPED = {"dtw_matrix": 8, "dtw_neighbors": 8}
 
 
-class CupyEngine(DTWTiles, JoinTiles, MKTiles, RotationTiles, SBDTiles, SubsequenceTiles, Engine):
+class CupyEngine(
+    DTWTiles, JoinTiles, MKTiles, RotationTiles, SBDTiles, ShapeletTiles, SubsequenceTiles, Engine
+):
     """Computes on an NVIDIA GPU."""
 
     name = "cupy"

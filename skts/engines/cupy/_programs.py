@@ -14,6 +14,7 @@ from .join_programs import all_join_kernels
 from .rotation_programs import all_rotation_kernels
 from .sbd_programs import kernels as shape_kernels
 from .search_programs import all_search_kernels
+from .shapelet_programs import all_shapelet_kernels
 
 __all__ = [
     "KERNELS",
@@ -319,7 +320,7 @@ def all_kernels() -> dict[str, list[str]]:
                 names["narrow.cu"].add(NarrowKernel(type, offsets, channels, *options).name)
     fixed = {"shortlist.cu": list(SEARCH_KERNELS), "path.cu": list(PATH_KERNELS)}
     fixed["mk.cu"] = ["bound", "measure"]
-    fixed |= shape_kernels() | all_join_kernels()
+    fixed |= shape_kernels() | all_join_kernels() | all_shapelet_kernels()
     fixed |= all_search_kernels()
     fixed |= all_rotation_kernels()
     return fixed | {f: sorted(n) for f, n in names.items()}

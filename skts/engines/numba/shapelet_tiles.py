@@ -14,8 +14,6 @@ from .._reductions import Tile
 from .._series import Series
 from .._shapelets import (
     LEAST_NORMALIZED,
-    UNIT,
-    Criterion,
     Matches,
     ShapeletSearch,
     SubsequenceMatches,
@@ -86,7 +84,7 @@ class ShapeletTiles:
     ) -> Survivors:
         """Candidates of some lengths and blocks that could be the best."""
         held = Held(reduction.least, reduction.least_gap)
-        judge = _judge(reduction.criterion)
+        judge = tuple(reduction.criterion.tables())
         for channel in range(reduction.series.n_channels):
             for block in range(tile.col, tile.col_stop):
                 first = (reduction.blocks[0] + block) * reduction.block
@@ -239,30 +237,6 @@ class Held:
         gain, gap, where = (np.concatenate(parts) for parts in zip(*self.parts, strict=True))
         keep = (gain > self.best[0]) | ((gain == self.best[0]) & (gap >= self.best[1]))
         return Survivors(gain[keep], gap[keep], where[keep])
-
-
-def _judge(criterion: Criterion) -> tuple:
-    """What `shapelets.scan` needs to judge cuts."""
-    n, weights = len(criterion.labels), np.asarray(criterion.class_weight, np.float64)
-
-    def table(weight: float) -> np.ndarray:
-        each = np.arange(n + 2) * weight
-        return np.rint(UNIT * each * np.log(np.where(each > 0, each, 1.0))).astype(np.int64)
-
-    tables, counts = np.stack([table(weight) for weight in weights]), criterion.counts
-    equal, total = bool(np.all(weights == weights[0])), float(counts @ weights)
-    leaf, whole = criterion.min_samples_leaf, criterion.terms(counts)
-    sides = np.empty(0, np.int64)
-    if equal:
-        sizes = table(weights[0])[: n + 1]
-        sides = sizes + sizes[::-1]
-        if weights[0] > 0:
-            leaf = max(leaf, int(np.ceil(criterion.min_weight_leaf / weights[0] - 1e-9)))
-    return (
-        *(criterion.labels, np.diff(tables, axis=1), sides, weights, counts),
-        int(whole + tables[np.arange(len(weights)), counts].sum()),
-        *(leaf, float(criterion.min_weight_leaf), total),
-    )
 
 
 def _scan(

@@ -1,0 +1,253 @@
+"""Shapelet searches and trees on one GPU: kernel speed, and wall time from host arrays to trees.
+
+    SKTS_DATA=<folder> python -m benchmarks.gpu_shapelets
+
+takes some minutes, most of them on the CPU, and writes `benchmarks/results/gpu-shapelets.json`. The
+folder holds `ucr/*.npz`. Every split and every tree is compared with that of the CPU engine: all
+of its shapelets, thresholds and leaves, bit by bit.
+"""
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+from sklearn.base import clone
+
+from benchmarks import _records
+from benchmarks.gpu_dtw import device_and_versions, verdict
+from benchmarks.papers.shapelets import OTHER_SHAPE, TABLE, load, root, work
+from skts import ShapeletTreeClassifier
+from skts.engines import Series, run
+
+#: Lengths of OSULeaf, must and reach in seconds.
+ROOTS = (("in steps of 10", 10, 0.5, 0.1), ("all", 1, 1.0, 0.4))
+
+
+def lengths_of(name, X):
+    """Lengths of candidates, as table II has them."""
+    return range(10, X.shape[1] + 1, 10) if TABLE[name][1] else range(3, X.shape[1] + 1)
+
+
+def same_split(found, expected):
+    """Whether two splits are the same, bit by bit."""
+    if found is None or expected is None:
+        return found is expected
+    return (found.cut, *found[1:6]) == (expected.cut, *expected[1:6]) and np.array_equal(
+        found.distances, expected.distances
+    )
+
+
+def same_tree(found, expected):
+    """Whether two trees are the same, bit by bit."""
+    arrays = zip((*found.tree_,), (*expected.tree_,), strict=True)
+    if len(found.shapelets_) != len(expected.shapelets_):
+        return False
+    pairs = zip(found.shapelets_, expected.shapelets_, strict=True)
+    return all(np.array_equal(a, b) for a, b in arrays) and all(
+        np.array_equal(a.values, b.values) and a[1:] == b[1:] for a, b in pairs
+    )
+
+
+def kernel_rows(folder):
+    """The walk alone, by CUDA events, over OSULeaf and over sets of other widths."""
+    import cupy
+
+    from skts.engines.cupy import shapelets
+
+    for name, length, must, reach in (
+        ("OSULeaf", 44, None, None),
+        ("OSULeaf", 150, None, None),
+        ("OSULeaf", 300, None, None),
+        ("Wafer", 20, None, None),
+        ("Haptics", 100, None, None),
+    ):
+        X = load(folder, name)[0]
+        n, width = X.shape
+        on_device = shapelets.lay(Series(X[:, np.newaxis], np.full(n, width)), 0)
+        walk, launch = shapelets.Walk(on_device, 0, n, length), shapelets._kernel
+        elapsed = []
+
+        def timed(file, kernel, launch=launch, elapsed=elapsed):
+            function = launch(file, kernel)
+            if not kernel.startswith("segments<"):
+                return function
+
+            def call(*arguments):
+                start, stop = cupy.cuda.Event(), cupy.cuda.Event()
+                start.record()
+                function(*arguments)
+                stop.record()
+                stop.synchronize()
+                elapsed.append(cupy.cuda.get_elapsed_time(start, stop) / 1e3)
+
+            return call
+
+        shapelets._kernel = timed
+        try:
+            for _ in range(5):
+                heads = walk(length)
+        finally:
+            shapelets._kernel = launch
+        # distances of some candidates
+        chosen = np.random.default_rng(0).choice(n, 8, replace=False)
+        scores = (heads.scores.get().astype(np.int64) << 32).view(np.float64)
+        errors, floors, weights = (a.get() for a in (heads.errors, heads.floors, heads.weights))
+        right = True
+        for a in chosen:
+            for b in chosen:
+                if a != b:
+                    exact = 1 - best_correlations(X[a], X[b], length)
+                    bound = errors[a, b] * weights[a] + floors[a] + 2**-19 * exact
+                    right = right and bool(np.all(np.abs(scores[b, a] - exact) <= bound))
+        cells = n * (n - 1) / 2 * (width - length + 1) ** 2
+        yield {
+            "work": f"kernel, {name}, {n} series of {width} points, length {length}",
+            "value": cells / median(elapsed[1:]) / 1e12,
+            "unit": "Tcells/s",
+            "must": must,
+            "reach": reach,
+            "checked": verdict(right, "correlations of 56 pairs by NumPy"),
+        }
+
+
+def best_correlations(x, y, length):
+    """Best correlation of each window of a series with those of another."""
+
+    def normal(line):
+        windows = np.lib.stride_tricks.sliding_window_view(line, length)
+        windows = windows - windows.mean(axis=1, keepdims=True)
+        norm = np.sqrt((windows**2).sum(axis=1, keepdims=True))
+        return windows / np.where(norm > 1e-12, norm, np.inf)
+
+    return (normal(x) @ normal(y).T).max(axis=1)
+
+
+def root_rows(folder, options):
+    """The search of the root of OSULeaf, of new arrays, so that nothing is prepared."""
+    X, y = load(folder, "OSULeaf")[:2]
+    for title, step, must, reach in ROOTS:
+        lengths = range(10, X.shape[1] + 1, 10) if step == 10 else range(3, X.shape[1] + 1)
+        elapsed = []
+        for _ in range(4):
+            search = root(X.copy(), y, lengths)
+            start = time.perf_counter()
+            found = run(search, engine="cupy")
+            elapsed.append(time.perf_counter() - start)
+        start = time.perf_counter()
+        expected = run(root(X.copy(), y, lengths), engine="numba") if options.check else found
+        yield {
+            "work": f"root search, OSULeaf, lengths {title}",
+            "value": median(elapsed[1:]),
+            "unit": "s",
+            "must": must,
+            "reach": reach,
+            "first, s": elapsed[0],
+            "Tcells/s": work(X, lengths) / median(elapsed[1:]) / 1e12,
+            "the CPU engine here, s": time.perf_counter() - start,
+            "checked": verdict(same_split(found, expected), "the CPU engine, bit by bit")
+            if options.check
+            else "not checked",
+        }
+
+
+def tree_rows(folder, options):
+    """Whole trees of the sets of table II; those that the CPU grows soon are compared."""
+
+    def least_work(name):
+        X = load(folder, name)[0]
+        return work(X, lengths_of(name, X))
+
+    names = [name for name in TABLE if not options.sets or name in options.sets]
+    models, rows = {}, {}
+    for name in names:
+        X, y, Z, z = load(folder, name)
+        lengths = lengths_of(name, X)
+        least, most, step = lengths[0], lengths[-1], lengths.step
+        for _ in range(2):
+            model = ShapeletTreeClassifier(
+                min_length=least, max_length=most, length_step=step, logic=(), engine="cupy"
+            )
+            start = time.perf_counter()
+            model.fit(X.copy(), y)
+            seconds = time.perf_counter() - start
+        models[name] = model
+        rows[name] = {
+            "work": f"whole tree, {TABLE[name][0]}, lengths {least} to {most}, step {step}",
+            "value": seconds,
+            "unit": "s",
+            "must": 5.0 if name in OTHER_SHAPE else None,
+            "reach": 3.0 if name in OTHER_SHAPE else None,
+            "leaves": model.get_n_leaves(),
+            "accuracy": model.score(Z, z),
+            "the paper's GPU, distances alone, s": TABLE[name][4],
+            "checked": "not checked",
+        }
+    total = sum(row["value"] for name, row in rows.items() if name not in OTHER_SHAPE)
+    stop, same = time.perf_counter() + options.patience, []
+    for name in sorted(names, key=least_work):
+        if options.check and time.perf_counter() < stop:
+            X, y = load(folder, name)[:2]
+            start = time.perf_counter()
+            other = clone(models[name]).set_params(engine="numba").fit(X, y)
+            rows[name]["the CPU engine here, s"] = time.perf_counter() - start
+            same.append(same_tree(models[name], other))
+            rows[name]["checked"] = verdict(same[-1], "the CPU engine's tree, bit by bit")
+        yield rows[name]
+    yield {
+        "work": "whole trees of table II, Haptics apart, in all",
+        "value": total,
+        "unit": "s",
+        "must": 3.0,
+        "reach": 1.2,
+        "checked": verdict(all(same), f"{len(same)} of the CPU engine's trees, bit by bit")
+        if same
+        else "not checked",
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
+    parser.add_argument("--output", type=Path, default=_records.RESULTS / "gpu-shapelets.json")
+    parser.add_argument("--commit", help="what to record where git is not at hand")
+    parser.add_argument("--sets", nargs="+", help="trees of these sets only")
+    parser.add_argument("--parts", nargs="+", default=["kernel", "root", "tree"])
+    parser.add_argument(
+        "--no-check", dest="check", action="store_false", help="do not compare with the CPU engine"
+    )
+    parser.add_argument(
+        "--patience", type=float, default=600, help="seconds of trees on the CPU, smallest first"
+    )
+    options = parser.parse_args()
+    folder = os.environ.get("SKTS_DATA")
+    if not folder:
+        sys.exit("SKTS_DATA names no folder of data")
+    parts = {
+        "kernel": lambda: kernel_rows(folder),
+        "root": lambda: root_rows(folder, options),
+        "tree": lambda: tree_rows(folder, options),
+    }
+    rows = []
+    for part in options.parts:
+        for row in parts[part]():
+            rows.append(row)
+            print(f"{row['work']}: {row['value']:.4g} {row['unit']} ({row['checked']})", flush=True)
+            device, versions = device_and_versions()
+            _records.write(
+                options.output,
+                _records.record(
+                    "gpu-shapelets",
+                    device=device,
+                    versions=versions,
+                    rows=rows,
+                    commit=options.commit,
+                ),
+            )
+    sys.exit(any(row["checked"].startswith("FAILED") for row in rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,542 @@
+// Order lines: what a cut of the distances of a candidate gains, and which candidates could be the best.
+//
+// `scan` sorts the rough distances of `shapelets.cu` and bounds gain and gap of the best cut; what could be
+// the best goes to a list, which `weed` cuts down. `cuts` finds the best cut of certified distances.
+#include "walk.cuh"
+
+__device__ __forceinline__ float endless() { return __int_as_float(0x7f800000); }
+
+// How cuts are judged; see `Criterion.tables`. Entropies are integers in units of 2^-40.
+struct Judge {
+    const int* labels;       // of the members
+    const long long* terms;  // (n_classes, n_members + 1): of a class, n ln n of both sides by the number on the left
+    const long long* base;   // (n_members + 1,): `whole` less n ln n of both sides of a cut; null where weights differ
+    const double* weights;
+    const int* counts;
+    long long whole, n_members, n_classes, leaf;
+    double least, share, total;  // least weight of a leaf; weight of a series, at most, of that of all
+};
+
+// What an order line promises.
+struct Promise {
+    long long gain;   // that the gain does not exceed
+    float high, low;  // that the gap does not exceed, and reaches for certain; low is -inf where nothing is
+    int series, start, length, way;
+};
+
+// The best that is reached for certain: a gain, which any warp may raise, and the gap that is reached by one
+// with the gain `settled`.
+struct Reached {
+    long long gain, settled;
+    float gap;
+    int count;  // entries on the list
+};
+
+// n ln n of both sides of a cut where classes weigh differently; false where a side weighs too little. `left`
+// has the numbers of classes on the left, `apart` from each other.
+template <typename T>
+__device__ __noinline__ bool weigh(const Judge& judge, const T* left, int apart, long long& both) {
+    double on_left = 0, on_right = 0;
+    for (int c = 0; c < judge.n_classes; ++c) {
+        const int here = left[c * apart];
+        on_left += here * judge.weights[c];
+        on_right += (judge.counts[c] - here) * judge.weights[c];
+    }
+    both = __double2ll_rn(0x1p40 * on_left * log(fmax(on_left, 1e-300)))
+         + __double2ll_rn(0x1p40 * on_right * log(fmax(on_right, 1e-300)));
+    return fmin(on_left, on_right) >= judge.least * (1 - 1e-12);
+}
+
+template <typename T>
+__device__ __forceinline__ T scan_sum(T value, int lane) {
+#pragma unroll
+    for (int other = 1; other < 32; other *= 2) {
+        const T left = __shfl_up_sync(ALL, value, other);
+        if (lane >= other) value += left;
+    }
+    return value;
+}
+
+// Put keys r and r + apart of each lane in order, of all r without the bit `apart`; the order is the other way
+// round where `down` is true, or, of keys that are sorted in runs of `size`, in every second run.
+template <int E>
+__device__ __forceinline__ void sort_pairs(unsigned (&keys)[E], int apart, int size, bool down) {
+#pragma unroll
+    for (int r = 0; r < E; ++r)
+        if (!(r & apart)) {
+            const bool here = down != ((r & size) != 0);
+            const unsigned a = keys[r], b = keys[r | apart];
+            keys[r] = here ? max(a, b) : min(a, b);
+            keys[r | apart] = here ? min(a, b) : max(a, b);
+        }
+}
+
+// Sort 32 E keys of a warp, lane l then has those from l E on: first each lane its own, in turns up and down,
+// then ever longer runs of lanes.
+template <int E>
+__device__ __forceinline__ void sort_keys(unsigned (&keys)[E], int lane) {
+#pragma unroll
+    for (int size = 2; size < E; size *= 2)
+#pragma unroll
+        for (int apart = size / 2; apart > 0; apart /= 2) sort_pairs<E>(keys, apart, size, false);
+#pragma unroll 1
+    for (int lanes = 1; lanes <= 32; lanes *= 2) {
+        const bool down = lanes < 32 && (lane & lanes);
+#pragma unroll 1
+        for (int far = lanes / 2; far > 0; far /= 2) {
+            const bool largest = ((lane & far) != 0) != down;
+#pragma unroll
+            for (int r = 0; r < E; ++r) {
+                const unsigned other = __shfl_xor_sync(ALL, keys[r], far);
+                keys[r] = largest ? max(keys[r], other) : min(keys[r], other);
+            }
+        }
+#pragma unroll
+        for (int apart = E / 2; apart > 0; apart /= 2) sort_pairs<E>(keys, apart, 0, down);
+    }
+}
+
+// What distances of a line are off by: `root`, or error / d where that is less, and 2.5 units for what heads leave
+// out, the root, and the units of keys, of which the largest distance has 2^22.
+struct Doubt {
+    float error, root, unit;
+
+    __device__ __forceinline__ float distance(unsigned key) const { return (float)(key >> 10) * unit; }
+    __device__ __forceinline__ float of(float distance) const {
+        return fminf(root, __fdividef(error, distance)) + 2.5f * unit;
+    }
+};
+
+// What two neighbours in a line have to each other.
+enum { APART, OPEN, EQUAL };
+
+__device__ __forceinline__ int relation(unsigned key, unsigned next, const Doubt& doubt) {
+    const int apart = (int)(next >> 10) - (int)(key >> 10);
+    if ((key >> 9 & 1) && (next >> 9 & 1)) return apart == 0 ? EQUAL : APART;
+    return (apart - 1) * doubt.unit <= 2 * doubt.of(doubt.distance(key)) ? OPEN : APART;
+}
+
+struct Best {
+    long long gain;
+    float gap;
+};
+
+// The best of all cuts within runs of neighbours whose order is open: each lane takes the runs that begin among its
+// keys. Whatever order they have, the gain is convex in the numbers on the left, so that at its largest each class lies
+// on one side as a whole. False where a run has more classes than are tried; `left`, `each` and `near` are what lies
+// before this lane.
+template <int E>
+__device__ __noinline__ bool judge_runs(
+    const Judge& judge, const unsigned* line, unsigned short* left, int lane, const Doubt& doubt,
+    long long each, float near, float total, Best& best
+) {
+    constexpr int MANY = 5;
+    const int n = judge.n_members, stop = min(n, (lane + 1) * E);
+    auto key_at = [&](int k) { return line[32 * (k % E) + k / E]; };
+    auto joined = [&](int k) { return k >= 0 && k < n - 1 && relation(key_at(k), key_at(k + 1), doubt) != APART; };
+    bool before = joined(lane * E - 1), all = true;
+    for (int k = lane * E; k < stop; ++k) {
+        const bool here = joined(k);
+        if (here && !before) {
+            int labels[MANY], counts[MANY], n_labels = 0, end = k;
+            bool open = false;
+            for (;; ++end) {
+                const int label = key_at(end) & 511;
+                int at = 0;
+                while (at < n_labels && labels[at] != label) ++at;
+                if (at == MANY) {
+                    n_labels = MANY + 1;
+                    break;
+                }
+                if (at == n_labels) labels[n_labels] = label, counts[n_labels++] = 0;
+                ++counts[at];
+                if (!joined(end)) break;
+                open = open || relation(key_at(end), key_at(end + 1), doubt) == OPEN;
+            }
+            const bool limited = judge.leaf > 1;
+            if (n_labels > MANY) all = false;
+            else if (open && (n_labels > 1 || limited)) {
+                const int ways = 1 << n_labels;
+                for (int way = limited ? 0 : 1; way < (limited ? ways : ways - 1); ++way) {
+                    int size = k;
+                    long long gain = each;
+                    for (int at = 0; at < n_labels; ++at)
+                        if (way >> at & 1) {
+                            const long long* term =
+                                judge.terms + labels[at] * (n + 1) + left[labels[at] * 32 + lane];
+                            gain += term[counts[at]] - term[0];
+                            size += counts[at];
+                        }
+                    if (size == 0 || size == n) continue;
+                    gain += judge.base[size];
+                    const float on_left = near + (size - k) * doubt.distance(key_at(k));
+                    const float gap = (total - on_left) / (n - size) - on_left / size;
+                    if (gain > best.gain) best.gain = gain, best.gap = gap;
+                    if (gain == best.gain) best.gap = fmaxf(best.gap, gap);
+                }
+            }
+        }
+        before = here;
+        const unsigned key = key_at(k);
+        const int label = key & 511;
+        const long long* term = judge.terms + label * (n + 1) + left[label * 32 + lane]++;
+        each += term[1] - term[0];
+        near += doubt.distance(key);
+    }
+    return all;
+}
+
+// Judge candidates: one warp, one candidate and way. A block has 8 consecutive starts of one series, whose
+// scores it brings to shared memory together, beside the keys in order and the numbers of classes of each lane.
+//
+// heads[b, row, i] are the scores of the block of candidates; rows, sizes and owns say of every row to judge
+// where it is in the block, how many points the series has, and which of the members it is. weights, constant:
+// of the windows of the block, n_windows to a series; errors, floors as `doubts` has them; kinds of all
+// series. before: squared distances of the literals before; settled: those that are exactly 0 or 1.
+//
+// A key is a distance in units of the line (22 bits), whether it is exact, and the label (9 bits). Where the order of
+// two neighbours is open, the cut between them is judged both ways; where that of more is, what a cut may gain
+// beyond follows from how many series could change sides.
+template <int E>
+__global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
+    const int* __restrict__ heads, int n_block, int n_series, int n_windows, int length,
+    const int* __restrict__ rows, const int* __restrict__ sizes, const int* __restrict__ owns,
+    const int* __restrict__ members, const double* __restrict__ weights,
+    const unsigned char* __restrict__ constant, const float* __restrict__ errors,
+    const float* __restrict__ floors, const int* __restrict__ kinds, const Judge* __restrict__ rules,
+    const float* __restrict__ before, const unsigned char* __restrict__ settled, int n_ways,
+    const int* __restrict__ ways, int channel, Reached* reached, Promise* __restrict__ list, int capacity
+) {
+    constexpr int BESIDE = 8, UNROLLED = E < 8 ? E : 8;
+    extern __shared__ int shared[];
+    __shared__ int worst;
+    __shared__ Judge judge;
+    if (threadIdx.x < sizeof(Judge) / 8)
+        ((long long*)&judge)[threadIdx.x] = ((const long long*)rules)[threadIdx.x];
+    if (threadIdx.x == 0) worst = 0;
+    __syncthreads();
+    const int n = judge.n_members, n_classes = judge.n_classes;
+    int* const tile = shared;  // (n, BESIDE + 1)
+    const int lane = threadIdx.x & 31, which = threadIdx.x / 32;
+    int* const about = shared + n * (BESIDE + 1);  // label and kind of each member
+    unsigned* const line = (unsigned*)about + n + which * 32 * E;  // key r of lane l at 32 r + l
+    unsigned short* const left =
+        (unsigned short*)(about + n + BESIDE * 32 * E) + which * n_classes * 32;
+    const int row = rows[blockIdx.y], own = owns[blockIdx.y], start = blockIdx.x * BESIDE;
+    const int count = sizes[blockIdx.y] - length + 1;
+    if (start >= count) return;
+    for (int place = threadIdx.x; place < n * BESIDE; place += blockDim.x) {
+        const int k = place / BESIDE, at = start + place % BESIDE;
+        if (at < count)
+            tile[k * (BESIDE + 1) + place % BESIDE] =
+                heads[((long long)members[k] * n_block + row) * n_windows + at];
+    }
+    int own_worst = 0;
+    for (int k = threadIdx.x; k < n; k += blockDim.x) {
+        about[k] = judge.labels[k] | kinds[members[k]] << 9;
+        own_worst = max(own_worst, __float_as_int(errors[(long long)row * n_series + members[k]]));
+    }
+    own_worst = warp_largest(own_worst);
+    if (lane == 0) atomicMax(&worst, own_worst);
+    __syncthreads();
+    const int i = start + which;
+    if (i >= count) return;
+    const long long candidate = (long long)row * n_windows + i;
+    const bool is_constant = constant[candidate];
+    // of squared distances by the walk
+    const float error =
+        fminf(8.0f, (__int_as_float(worst) * (float)weights[candidate] + floors[row]) * 1.00001f);
+    Doubt doubt = {error, sqrtf(error), 0};
+
+    for (int way = 0; way < n_ways; ++way) {
+        unsigned keys[E];
+        unsigned long long sures = 0;
+        float most = 0;
+        bool changed = ways[way] == 0;
+#pragma unroll
+        for (int r = 0; r < E; ++r) {
+            // any order will do before the sort: this one reads neighbours
+            const int k = r * 32 + lane;
+            keys[r] = 0xffffffffu;
+            if (k >= n) continue;
+            // the middle of what the head may stand for
+            const int head = tile[k * (BESIDE + 1) + which];
+            float distance = head > 0 ? sqrtf((float)(2 * __hiloint2double(head, 0x80000000))) : 0.0f;
+            bool sure = false;
+            const int kind = about[k] >> 9;
+            if (k == own) distance = 0.0f, sure = true;
+            else if (is_constant) distance = kind & 1 ? 0.0f : 1.0f, sure = true;
+            else if (kind == 1) distance = 1.0f, sure = true;
+            else if (kind == 3) {
+                // within the error of 1 it may be either; beyond it is 1
+                sure = distance > 1.0f + doubt.of(1.0f) + 1e-6f;
+                distance = fminf(distance, 1.0f);
+            }
+            if (ways[way] != 0) {
+                const float known = before[k], sign = ways[way] == 1 ? 1.0f : -1.0f;
+                // how far this distance is beyond the one before, in the way that counts
+                const float ahead = sign * (distance - known);
+                const bool open = !sure && fabsf(ahead) <= doubt.of(fminf(distance, known)) + 1e-6f;
+                changed = changed || ahead > 0 || open;
+                if (ahead <= 0) distance = known;
+                sure = !open && (ahead > 0 ? sure : settled[k]);
+            }
+            keys[r] = __float_as_int(distance);
+            sures |= (unsigned long long)sure << r;
+            most = fmaxf(most, distance);
+        }
+        if (!__any_sync(ALL, changed)) continue;
+        // non-negative floats order as integers do
+        most = __int_as_float(warp_largest(__float_as_int(most)));
+        doubt.unit = fmaxf(most, 1e-30f) * 0x1p-22f;
+#pragma unroll
+        for (int r = 0; r < E; ++r) {
+            const int k = r * 32 + lane;
+            if (k >= n) continue;
+            const float units = __fdividef(__int_as_float(keys[r]), doubt.unit);
+            keys[r] = min((unsigned)units, (1u << 22) - 1) << 10 | (unsigned)(sures >> r & 1) << 9
+                    | (unsigned)about[k] & 511;
+        }
+        sort_keys<E>(keys, lane);
+        const unsigned after = __shfl_down_sync(ALL, keys[0], 1);
+        __syncwarp();
+#pragma unroll
+        for (int r = 0; r < E; ++r) line[32 * r + lane] = keys[r];
+        __syncwarp();
+        const int mine = min(E, n - lane * E);  // keys of this lane that there are
+
+        float sum = 0;
+#pragma unroll
+        for (int r = 0; r < E; ++r)
+            if (r < mine) sum += doubt.distance(keys[r]);
+        const float sums = scan_sum(sum, lane), total = __shfl_sync(ALL, sums, 31);
+        // numbers of classes of this lane, then of the lanes before, two at a time; entropies of both sides
+        for (int c = 0; c < n_classes; ++c) left[c * 32 + lane] = 0;
+#pragma unroll UNROLLED
+        for (int r = 0; r < mine; ++r) ++left[(line[32 * r + lane] & 511) * 32 + lane];
+        const long long* const terms = judge.terms;
+        long long first_each = 0;
+        for (int c = 0; c < n_classes; c += 2) {
+            const bool two = c + 1 < n_classes;
+            const int both = left[c * 32 + lane] | (two ? left[c * 32 + 32 + lane] << 16 : 0);
+            const int ahead = scan_sum(both, lane) - both;
+            left[c * 32 + lane] = (unsigned short)(ahead & 0xffff);
+            first_each += __ldg(terms + (long long)c * (n + 1) + (ahead & 0xffff));
+            if (two) {
+                left[c * 32 + 32 + lane] = (unsigned short)(ahead >> 16);
+                first_each += __ldg(terms + (long long)(c + 1) * (n + 1) + (ahead >> 16));
+            }
+        }
+        auto change = [&](unsigned key) {
+            const int label = key & 511;
+            const long long* term = terms + label * (n + 1) + left[label * 32 + lane];
+            return __ldg(term + 1) - __ldg(term);
+        };
+        long long each = first_each;
+        float near = sums - sum;
+        // the best gain, its largest gap, and the largest of a cut that is there for certain
+        long long best = -1;
+        float gap = -endless(), sure_gap = -endless();
+        auto judged = [&](long long gain, float here, bool sure) {
+            if (gain > best) best = gain, gap = sure_gap = -endless();
+            if (gain == best) {
+                gap = fmaxf(gap, here);
+                if (sure) sure_gap = fmaxf(sure_gap, here);
+            }
+        };
+        // runs of neighbours that are equal or whose order is open: how many pairs, and in the upper half how many
+        // of these are open and of different classes; the longest that has such and cannot be judged pair by
+        // pair, the first of this lane, the one that goes on
+        int longest = 0, head_run = 0, run = 0;
+        bool broken = false;
+        const int alone = judge.base ? 1 : 0;
+        auto pairs_of = [&](int run) { return run >> 16 && (run & 0xffff) > alone ? run & 0xffff : 0; };
+#pragma unroll UNROLLED
+        for (int r = 0; r < mine; ++r) {
+            const int k = lane * E + r;
+            if (k == n - 1) break;
+            const unsigned key = line[32 * r + lane];
+            const unsigned next = r + 1 < E ? line[32 * (r + 1) + lane] : after;
+            const float distance = doubt.distance(key);
+            const long long all_before = each;
+            each += change(key);
+            near += distance;
+            ++left[(key & 511) * 32 + lane];
+            const int relative = relation(key, next, doubt);
+            const bool open = relative == OPEN, differ = (key ^ next) & 511;
+            if (relative == EQUAL) {
+                // no place for a cut, and no doubt
+                run += 1;
+                longest = max(longest, pairs_of(run));
+                continue;
+            }
+            if (open) {
+                run += differ ? 1 | 1 << 16 : 1;
+                longest = max(longest, pairs_of(run));
+            } else {
+                if (!broken) head_run = run;
+                broken = true;
+                run = 0;
+            }
+            if (k + 1 < judge.leaf || n - 1 - k < judge.leaf) continue;
+            const float here =
+                __fdividef(total - near, (float)(n - 1 - k)) - __fdividef(near, (float)(k + 1));
+            long long base;
+            if (judge.base) {
+                base = __ldg(judge.base + k + 1);
+                if (open && differ) judged(base + all_before + change(next), here, false);
+            } else if (weigh(judge, left + lane, 32, base)) {
+                base = judge.whole - base;
+            } else {
+                continue;
+            }
+            judged(base + each, here, !open);
+        }
+        // runs that go on in the next lanes
+        int tail = run, head = broken ? head_run : run, whole = !broken;
+#pragma unroll
+        for (int other = 1; other < 32; other *= 2) {
+            const int tail_before = __shfl_up_sync(ALL, tail, other);
+            const int whole_before = __shfl_up_sync(ALL, whole, other);
+            if (lane >= other) {
+                longest = max(longest, pairs_of(tail_before + head));
+                if (whole) {
+                    tail += tail_before;
+                    head = tail;
+                    whole = whole_before;
+                }
+            }
+        }
+        longest = warp_largest(longest);
+        auto agree = [&] {
+#pragma unroll
+            for (int other = 16; other > 0; other /= 2) {
+                const long long theirs = __shfl_xor_sync(ALL, best, other);
+                const float their_gap = __shfl_xor_sync(ALL, gap, other);
+                const float their_sure_gap = __shfl_xor_sync(ALL, sure_gap, other);
+                judged(theirs, their_gap, false);
+                if (theirs == best) sure_gap = fmaxf(sure_gap, their_sure_gap);
+            }
+        };
+        agree();
+        bool open_end = longest > 0;
+        long long more = 0;
+        if (open_end) {
+            const float share = fminf(0.5f, fmaxf(1e-9f, (longest + 1) * (float)judge.share) * 1.0001f);
+            const float doubt = -share * logf(share) - (1 - share) * logf(1 - share);
+            more = (long long)(doubt * 1.0001 * 0x1p40 * judge.total) + 4096;
+        }
+        if (open_end && judge.base && max(best, 0LL) + more >= *(volatile long long*)&reached->gain) {
+            // worth a closer look: back to what lies before this lane, then every run by itself
+            for (int r = 0; r < mine; ++r) --left[(line[32 * r + lane] & 511) * 32 + lane];
+            Best open = {-1, -endless()};
+            const bool all = judge_runs<E>(
+                judge, line, left, lane, doubt, first_each, sums - sum, total, open
+            );
+            judged(open.gain, open.gap, false);
+            agree();
+            open_end = __any_sync(ALL, !all);
+        }
+        if (lane != 0) continue;
+        Promise found = {best, endless(), -endless(), own, i, length, channel << 2 | way};
+        if (open_end) {
+            found.gain = max(best, 0LL) + more;
+        } else if (best < 0) {
+            continue;
+        } else if (!judge.base) {
+            // logarithms of the host are compared with other ones
+            found.gain = best + 4096;
+        } else {
+            const float slack = 2 * doubt.root + (1e-5f + 3e-7f * n) * most;
+            found.high = gap + slack, found.low = sure_gap - slack;
+        }
+        if (found.gain < *(volatile long long*)&reached->gain) continue;
+        if (found.gain == reached->settled && found.high < reached->gap) continue;
+        if (found.low > -endless()) atomicMax(&reached->gain, found.gain);
+        const int place = atomicAdd(&reached->count, 1);
+        if (place < capacity) list[place] = found;
+    }
+}
+
+// Keep on the list what could still be the best: one block of 1,024 threads.
+extern "C" __global__ void __launch_bounds__(1024) weed(
+    Reached* reached, Promise* list, int capacity
+) {
+    __shared__ int sums[32], most;
+    const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
+    const int count = min(reached->count, capacity);
+    const long long gain = reached->gain;
+    // gaps order as integers do once negative ones are turned over
+    auto turned = [](float gap) {
+        const int bits = __float_as_int(gap);
+        return bits < 0 ? bits ^ 0x7fffffff : bits;
+    };
+    if (threadIdx.x == 0) most = turned(gain == reached->settled ? reached->gap : -endless());
+    __syncthreads();
+    int mine = turned(-endless());
+    for (int k = threadIdx.x; k < count; k += blockDim.x)
+        if (list[k].gain == gain) mine = max(mine, turned(list[k].low));
+    atomicMax(&most, mine);
+    __syncthreads();
+    int kept = 0;
+    for (int base = 0; base < count; base += blockDim.x) {
+        const int k = base + threadIdx.x;
+        Promise here;
+        bool keep = false;
+        if (k < count) {
+            here = list[k];
+            keep = here.gain > gain || (here.gain == gain && turned(here.high) >= most);
+        }
+        const unsigned votes = __ballot_sync(ALL, keep);
+        if (lane == 0) sums[warp] = __popc(votes);
+        __syncthreads();
+        int place = kept + __popc(votes & ((1u << lane) - 1));
+        for (int other = 0; other < 32; ++other) {
+            if (other < warp) place += sums[other];
+            kept += sums[other];
+        }
+        if (keep) list[place] = here;
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) {
+        reached->settled = gain;
+        reached->gap = __int_as_float(most < 0 ? most ^ 0x7fffffff : most);
+        reached->count = kept;
+    }
+}
+
+// The best cut of certified distances, one thread a candidate: gain, -1 where there is no cut, and gap, as
+// `Criterion.best_cuts` finds them. `ordered` holds the distances of each candidate in ascending order, `order`
+// whose they are; `left`, of n_classes to a candidate, starts as 0; `sums` is scratch like `ordered`.
+extern "C" __global__ void __launch_bounds__(64) cuts(
+    const double* __restrict__ ordered, const long long* __restrict__ order, int n_candidates,
+    const Judge* __restrict__ rules, int* left, double* sums, long long* __restrict__ gains,
+    double* __restrict__ gaps
+) {
+    const int candidate = blockIdx.x * blockDim.x + threadIdx.x;
+    if (candidate >= n_candidates) return;
+    const Judge judge = *rules;
+    const int n = judge.n_members;
+    ordered += (long long)candidate * n, order += (long long)candidate * n;
+    sums += (long long)candidate * n, left += (long long)candidate * judge.n_classes;
+    double total = 0;
+    for (int k = 0; k < n; ++k) sums[k] = total = __dadd_rn(total, ordered[k]);
+    long long best = -1, each = 0;
+    double gap = -endless();
+    for (int k = 0; k < n - 1; ++k) {
+        const int label = judge.labels[order[k]], there = left[label]++;
+        const long long* term = judge.terms + (long long)label * (n + 1) + there;
+        each += term[1] - term[0];
+        const int size = k + 1;
+        if (!(ordered[k] < ordered[k + 1]) || !isfinite(ordered[k + 1])) continue;
+        if (size < judge.leaf || n - size < judge.leaf) continue;
+        long long both;
+        if (!judge.base && !weigh(judge, left, 1, both)) continue;
+        const long long gain = (judge.base ? judge.base[size] : judge.whole - both) + each;
+        const double right = __ddiv_rn(__dsub_rn(total, sums[k]), (double)(n - size));
+        const double here = __dsub_rn(right, __ddiv_rn(sums[k], (double)size));
+        if (gain > best || (gain == best && here > gap)) best = gain, gap = here;
+    }
+    gains[candidate] = best;
+    gaps[candidate] = gap;
+}
