@@ -400,8 +400,8 @@ def _launch(search: Search, row: int, stop: int, n_panels: int, again: bool) -> 
             )
     sides = cp.asarray(np.array([side.addresses() for side in search.sides], np.int64))
     _kernel("join.cu", kernel.name)(
-        (-(-n_panels // SQUARE) * -(-n_bands // SQUARE) * SQUARE**2 // 4,),
-        (128,),
+        (-(-n_panels // SQUARE) * -(-n_bands // SQUARE) * SQUARE**2,),
+        (32,),
         (
             *(steps_a.rows, steps_b.first, steps_b.second, steps_b.weight),
             *(first_rows, first_cols, np.int64(n_cols), np.int64(first_cols.shape[1])),
@@ -432,6 +432,7 @@ def _measure(search: Search, at: int, runs: cp.ndarray, lanes: int) -> None:
     k, length = np.int32(join.n_neighbors), np.int32(join.length)
     order = (0, 1) if at == 0 else (1, 0)
     own, other = (search.lines[i] for i in order)
+    stop = search.tile.row_stop if at else search.tile.col_stop
     addresses = [
         [search.lines[i].points, search.lines[i].mean, search.lines[i].inverse, search.usual[i]]
         for i in order
@@ -453,7 +454,8 @@ def _measure(search: Search, at: int, runs: cp.ndarray, lanes: int) -> None:
         (128,),
         (
             *(runs, offsets, owners, np.int32(n_cells), np.int32(lanes), lines),
-            *(np.int32(other.mean.size), length, np.int64(join.least_apart)),
+            # the last columns of a run may belong to the next tile
+            *(np.int32(stop), length, np.int64(join.least_apart)),
             *(np.int32(-1 if at else 1), np.int32(join.normalize), np.float64(search.level)),
             *(own.norm, other.norm, own.rough_mean, other.rough_mean, np.int32(k == 1)),
             *(reached, windows, places, uppers),

@@ -11,8 +11,8 @@ from .._join import Join
 __all__ = ["JoinKernel", "all_join_kernels", "choose_join", "seed_kernel"]
 
 _TYPES = {np.float32: "float", np.float64: "double"}
-#: Columns of a lane, and blocks on a multiprocessor, which bound its registers: fastest on an H200.
-SHAPES = {np.float32: (20, 3), np.float64: (12, 3)}
+#: Columns of a lane, and warps on a multiprocessor, which bound its registers: fastest on an H200.
+SHAPES = {np.float32: (16, 16), np.float64: (10, 12)}
 
 #: Runs of possible neighbours that a list has room for.
 RUNS_PER_WINDOW = 24
@@ -26,7 +26,7 @@ class JoinKernel(NamedTuple):
     dtype : type
         Type of covariances.
     columns, blocks : int
-        Columns of a lane, K; blocks on a multiprocessor, B.
+        Columns of a lane, K; blocks, of one warp, on a multiprocessor, B.
     strips : int
         Strips of a panel, which a warp walks one after the other.
     both : bool
@@ -62,8 +62,10 @@ def choose_join(join: Join, shape: tuple[int, int]) -> JoinKernel:
     """
     dtype = np.float32 if join.precision == "float32" else np.float64
     columns, blocks = SHAPES[dtype]
-    # wide panels need fewer seeds, narrow ones keep a large GPU busy
+    # wide panels need fewer seeds, narrow ones keep a large GPU busy to the end
     strips = 4 if min(shape) >= 2**17 else 2 if min(shape) >= 2**15 else 1
+    if dtype is np.float32:
+        strips = min(strips, 2)
     return JoinKernel(dtype, columns, blocks, strips, join.within, join.normalize)
 
 

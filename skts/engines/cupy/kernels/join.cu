@@ -183,16 +183,44 @@ struct Extent {
     }
 };
 
+// Leading bits of the least score that must be looked at by one who knows of `known`.
+template <typename T>
+__device__ __forceinline__ int least_to_look_at(int known, double slack) {
+    if (known == 0x7fffffff) return known;
+    const double least = (least_of<T>(known) - slack) * (1 - ABOVE<T>);
+    return max(max(bits_below<T>(least) - 1, bits_below<T>(slack / 2) - 1), 1);
+}
+
+// What a warp has on its desk, in shared memory.
+template <typename T, int K, bool COLUMNS>
+struct Desk {
+    // columns of a lane: in steps of 16 bytes, and such that lanes do not share banks
+    static constexpr int WORDS = sizeof(T) / 4, PITCH = ((K * WORDS + 3) / 4 * 4 | 4) / WORDS;
+    static constexpr int PITCH_NEEDED = (K + 3) / 4 * 4 | 4;
+    // a row of the chunk: its step and weight, what enters on the left, what leaves on the right, and the
+    // score from which on a pair must be looked at
+    struct alignas(16) Place {
+        T p, r, weight, enters, leaves;
+        int needed;
+    };
+    Place places[CHUNK + 1];
+    Row<T> stage[CHUNK];  // of the next chunk
+    T entering[CHUNK];
+    alignas(16) T weights[32 * PITCH];
+    alignas(16) int needed[COLUMNS ? 32 * PITCH_NEEDED : 1];  // of columns: the same, or the best score of the chunk
+    int bests[CHUNK * 33];                 // best score of every lane in every row
+};
+
 // One warp walks a panel of `n_strips` strips of 32 K columns down one band of rows, strip after strip: what
-// leaves one on the right enters the next. A block has 4 independent warps. Blocks go over panels
-// so many bands and panels at a time that few warps of a time share a window, whose neighbours they
-// would list before they know of each other's.
+// leaves one on the right enters the next. A block is one warp, so that the compiler knows what its threads
+// share. Blocks go over panels so many bands and panels at a time that few warps of a time share
+// a window, whose neighbours they would list before they know of each other's.
 //
-// Rows come in chunks of 32. Shared memory, of each warp alone: what the rows of the chunk need, copied
-// one chunk ahead; what leaves on the right; the best score of every lane in every row, at which lane l looks
-// for row l when the chunk is done, so that nothing waits inside of it; what columns need to be listed.
+// Rows come in chunks of 32. When one is done, lane l looks at row l, and those columns that may be near to a
+// row are laid side by side, one for each lane, so that nothing waits for global memory inside of a
+// chunk. Shared memory: the desk of the warp.
 template <typename T, int K, int B, bool COLUMNS, bool NORMALIZE>
-__global__ void __launch_bounds__(128, B) join(
+__global__ void __launch_bounds__(32, B) join(
     const Row<T>* __restrict__ rows, const T* __restrict__ q, const T* __restrict__ s,
     const T* __restrict__ weights, const T* __restrict__ first_rows, T* first_cols,
     long long row_stride, long long col_stride, const Group* __restrict__ groups_a,
@@ -200,34 +228,29 @@ __global__ void __launch_bounds__(128, B) join(
     int n_strips, int n_panels, long long least_apart, int length, int n_neighbors, int exact,
     const Side* __restrict__ sides
 ) {
-    __shared__ Row<T> stages[4][2][CHUNK];
-    __shared__ alignas(16) T enterings[4][2][CHUNK];
-    __shared__ T leavings[4][CHUNK];
-    __shared__ int bests[4][CHUNK * 33], needs[4][COLUMNS ? 32 * K : 1];
-    const int lane = threadIdx.x & 31, which = threadIdx.x / 32;
+    constexpr int PITCH = Desk<T, K, COLUMNS>::PITCH, NONE = 0x7fffffff;
+    constexpr int PITCH_NEEDED = Desk<T, K, COLUMNS>::PITCH_NEEDED;
+    __shared__ Desk<T, K, COLUMNS> desk;
+    const int lane = threadIdx.x;
     // squares of SQUARE x SQUARE bands and panels, one after the other
     constexpr int SQUARE = 32;
-    const int warp = blockIdx.x * 4 + which, squares = (n_panels + SQUARE - 1) / SQUARE;
+    const int warp = blockIdx.x, squares = (n_panels + SQUARE - 1) / SQUARE;
     const int square = warp / (SQUARE * SQUARE), inside = warp % (SQUARE * SQUARE);
     const int panel = square % squares * SQUARE + inside % SQUARE;
     const int band = square / squares * SQUARE + inside / SQUARE;
     const int left = col + panel * n_strips * 32 * K, right = min(col_stop, left + n_strips * 32 * K);
     const int top = row + band * height, bottom = min(row_stop, top + height);
     if (panel >= n_panels || top >= bottom || right - 1 - top <= least_apart) return;
-    T* const leaving = leavings[which];
-    int* const best_of_lanes = bests[which];
-    int* const needed = needs[which];
     T* const entering = first_cols + panel * col_stride - row;
     // the next chunk comes while this one is walked; lines are padded
     auto fetch = [&](int chunk) {
-        const int buffer = (chunk - top) / CHUNK & 1;
         const char* from = (const char*)(rows + chunk + lane);
-        char* to = (char*)&stages[which][buffer][lane];
+        char* to = (char*)&desk.stage[lane];
 #pragma unroll
         for (int part = 0; part < (int)sizeof(Row<T>); part += 16) copy_16(to + part, from + part);
         constexpr int EACH = 16 / sizeof(T);
         if (lane < CHUNK / EACH)
-            copy_16(&enterings[which][buffer][lane * EACH], entering + chunk + lane * EACH);
+            copy_16(&desk.entering[lane * EACH], entering + chunk + lane * EACH);
     };
 
     // the error of a covariance: rounding on the way, of the seed, and of the means
@@ -251,141 +274,190 @@ __global__ void __launch_bounds__(128, B) join(
         }
     }
     if (!exact) slack_row = slack_col = 0;
-    const int slack_row_bits = bits_below<T>(slack_row) + 1;
-    const int slack_col_bits = bits_below<T>(slack_col) + 1;
+    // pairs that are not looked at though their windows know of nothing score less than this
+    const int skipped_row = bits_below<T>(2 * slack_row) + 2;
+    const int skipped_col = bits_below<T>(2 * slack_col) + 2;
 
     for (int start = left; start < right; start += 32 * K) {
         const int end = min(right, start + 32 * K), mine = start + lane * K;
         if (end - 1 - top <= least_apart) continue;
-        Strip<T, K, NORMALIZE> here;
-        int best[K];
+        // what columns need, as it is known now
+        auto look_up = [&] {
+            for (int c = lane; c < 32 * K; c += 32) {
+                const int j = start + c, place = c / K * PITCH_NEEDED + c % K;
+                const int known = j < end ? __ldcg(&sides[1].tops[j]) : NONE;
+                if (known <= skipped_col) atomicMax(&sides[1].skipped[j], skipped_col);
+                desk.needed[place] = least_to_look_at<T>(known, slack_col);
+            }
+        };
+        for (int c = lane; c < 32 * K; c += 32)
+            // far below any score where windows are compared as they are
+            desk.weights[c / K * PITCH + c % K] =
+                start + c < end ? weights[start + c] : (NORMALIZE ? T(0) : T(-1e30));
+        if (COLUMNS) look_up();
+        __syncwarp();
+        // covariances begin one column further left, where no row has been yet
+        T cov[K], q_mine[K], s_mine[K], weight_mine[K];
 #pragma unroll
         for (int k = 0; k < K; ++k) {
             const bool inside = mine + k < end;
-            here.q[k] = inside ? q[mine + k] : T(0);
-            here.s[k] = inside ? s[mine + k] : T(0);
-            // far below any score where windows are compared as they are
-            here.weight[k] = inside ? weights[mine + k] : (NORMALIZE ? T(0) : T(-1e30));
-            here.cov[k] = inside ? first_rows[band * row_stride + (mine + k - col)] : T(0);
-            best[k] = 0;
+            q_mine[k] = inside ? q[mine + k] : T(0);
+            s_mine[k] = inside ? s[mine + k] : T(0);
+            weight_mine[k] = desk.weights[lane * PITCH + k];
+            cov[k] = mine + k + 1 < end ? first_rows[band * row_stride + (mine + k + 1 - col)] : T(0);
         }
-        if (COLUMNS)
-#pragma unroll
-            for (int k = 0; k < K; ++k) needed[k * 32 + lane] = 0;
+        T from_left = __shfl_up_sync(ALL, cov[K - 1], 1);
+        int known = top + lane < bottom ? __ldcg(&sides[0].tops[top + lane]) : NONE;
         wait_for_copies();
         __syncwarp();
         fetch(top);
 
         for (int base = top; base < bottom; base += CHUNK) {
-            const int stop = min(base + CHUNK, bottom);
+            const int count = min(CHUNK, bottom - base), i = base + lane;
             if (end - 1 - base <= least_apart) break;
             wait_for_copies();
             __syncwarp();
-            const Row<T>* const stage = stages[which][(base - top) / CHUNK & 1];
-            const T* const enters = enterings[which][(base - top) / CHUNK & 1];
+            if (known <= skipped_row) atomicMax(&sides[0].skipped[i], skipped_row);
+            {
+                const Row<T> mine = desk.stage[lane];
+                auto& place = desk.places[lane];
+                place.needed = least_to_look_at<T>(known, slack_row);
+                place.p = mine.p, place.r = mine.r, place.weight = mine.weight;
+                place.enters = desk.entering[lane];
+                if (base == top && lane == 0) {
+                    place.p = place.r = 0;
+                    place.enters = first_rows[band * row_stride + (start - col)];
+                }
+                // nothing is near to rows beyond the last
+                if (lane >= count) place.weight = NORMALIZE ? T(0) : T(-1e30);
+            }
+            __syncwarp();
+            known = i + CHUNK < bottom ? __ldcg(&sides[0].tops[i + CHUNK]) : NONE;
             if (base + CHUNK < bottom) fetch(base + CHUNK);
-            if (base > top && stop == base + CHUNK && start - (stop - 1) > least_apart) {
+            // at the diagonal, pairs that are too close are left out
+            const bool whole = start - (base + count - 1) > least_apart;
+            int best[COLUMNS ? K : 1];
+            if (COLUMNS)
+#pragma unroll
+                for (int k = 0; k < K; ++k) best[k] = 0;
+            // one row down; what comes in from the left is on its way for the next
+            if (lane == 0) from_left = desk.places[0].enters;
+            auto step = [&](int t) {
+                const T p = desk.places[t].p, r = desk.places[t].r, enters = desk.places[t + 1].enters;
+#pragma unroll
+                for (int k = K - 1; k >= 0; --k)
+                    cov[k] = fma(p, q_mine[k], fma(r, s_mine[k], k > 0 ? cov[k - 1] : from_left));
+                if (lane == 31) desk.places[t].leaves = cov[K - 1];
+                from_left = __shfl_up_sync(ALL, cov[K - 1], 1);
+                if (lane == 0) from_left = enters;
+            };
+            auto scored = [](T value, T weight) {
+                return bits_of(NORMALIZE ? value * weight : value + weight);
+            };
+            if (whole) {
                 // two rows at a time: a maximum of three is one instruction
                 for (int t = 0; t < CHUNK; t += 2) {
-                    int score[COLUMNS ? K : 1], most[2] = {0, 0};
+                    int score[COLUMNS ? K : 1];
 #pragma unroll
                     for (int u = 0; u < 2; ++u) {
-                        const Row<T> next = stage[t + u];
-                        here.step(next, enters[t + u], lane);
+                        const T weight = desk.places[t + u].weight;
+                        int most = 0;
+                        step(t + u);
 #pragma unroll
                         for (int k = 0; k < K; ++k) {
-                            most[u] = max(most[u], here.in_row(k));
-                            if (COLUMNS && u == 0) score[k] = here.in_column(k, next.weight);
+                            most = max(most, scored(cov[k], weight_mine[k]));
+                            if (COLUMNS && u == 0) score[k] = scored(cov[k], weight);
                             if (COLUMNS && u == 1)
-                                best[k] = max(max(best[k], score[k]), here.in_column(k, next.weight));
+                                best[k] = max(max(best[k], score[k]), scored(cov[k], weight));
                         }
-                        best_of_lanes[(t + u) * 33 + lane] = most[u];
-                        if (lane == 31) leaving[t + u] = here.cov[K - 1];
+                        desk.bests[(t + u) * 33 + lane] = most;
                     }
                 }
             } else {
-                // the first rows, the last ones, and those at the diagonal
-                for (int i = base; i < stop; ++i) {
-                    const Row<T> next = stage[i - base];
-                    if (i > top) here.step(next, enters[i - base], lane);
-                    const long long apart = (long long)mine - i;
+                for (int t = 0; t < CHUNK; ++t) {
+                    const T weight = desk.places[t].weight;
+                    const long long close = least_apart - ((long long)mine - base - t);
                     int most = 0;
+                    step(t);
 #pragma unroll
                     for (int k = 0; k < K; ++k)
-                        if (apart + k > least_apart) {
-                            most = max(most, here.in_row(k));
-                            if (COLUMNS) best[k] = max(best[k], here.in_column(k, next.weight));
+                        if (k > close) {
+                            most = max(most, scored(cov[k], weight_mine[k]));
+                            if (COLUMNS) best[k] = max(best[k], scored(cov[k], weight));
                         }
-                    best_of_lanes[(i - base) * 33 + lane] = most;
-                    if (lane == 31) leaving[i - base] = here.cov[K - 1];
+                    desk.bests[t * 33 + lane] = most;
                 }
+            }
+            // columns of this lane that have gone beyond what they need
+            unsigned hits = 0;
+            if (COLUMNS) {
+#pragma unroll
+                for (int k = 0; k < K; ++k)
+                    if (best[k] >= desk.needed[lane * PITCH_NEEDED + k]) {
+                        desk.needed[lane * PITCH_NEEDED + k] = best[k];
+                        hits |= 1u << k;
+                    }
             }
             // what a row leaves enters the next strip in the row below; the copy ahead has been made
             wait_for_copies();
             __syncwarp();
-            if (base + lane + 1 < bottom) __stcg(entering + base + lane + 1, leaving[lane]);
+            if (i + 1 < bottom) __stcg(entering + i + 1, desk.places[lane].leaves);
 
             // rows: lane l looks at row base + l
             {
-                const int i = base + lane;
-                const bool there = i < stop;
-                const int known = there ? __ldcg(&sides[0].tops[i]) : 0x7fffffff;
                 int largest = 0;
-                if (there)
-#pragma unroll 8
-                    for (int other = 0; other < 32; ++other)
-                        largest = max(largest, best_of_lanes[lane * 33 + other]);
-                const double score = least_of<T>(largest);
-                const int upper = bits_below<T>(score * (1 + ABOVE<T>) + slack_row) + 1;
-                const bool list = largest > 0 && upper >= known;
-                if (__any_sync(ALL, list)) {
+#pragma unroll
+                for (int other = 0; other < 32; ++other)
+                    largest = max(largest, desk.bests[lane * 33 + other]);
+                const bool there = lane < count && largest >= desk.places[lane].needed;
+                if (__any_sync(ALL, there)) {
+                    const int known = there ? __ldcg(&sides[0].tops[i]) : NONE;
+                    const double score = least_of<T>(largest);
+                    const int upper = bits_below<T>(score * (1 + ABOVE<T>) + slack_row) + 1;
+                    const bool list = there && upper >= known;
                     // lanes that may hold one of the nearest: with one neighbour, those near the best
                     const int lower = bits_below<T>(score * (1 - BELOW<T>) - slack_row);
                     const int bound = n_neighbors == 1 ? max(lower, known) : known;
                     const int near = bits_below<T>((least_of<T>(bound) - slack_row) * (1 - ABOVE<T>)) - 1;
                     unsigned lanes = 0;
                     for (int other = 0; other < 32 && list; ++other)
-                        lanes |= (unsigned)(best_of_lanes[lane * 33 + other] >= max(near, 1)) << other;
-                    enlist(sides, list, Run{i, start, lanes, upper}, lower, known, n_neighbors);
-                }
-                if (there && slack_row_bits >= known) {
-                    int smallest = 1;
-                    for (int other = 0; other < 32; ++other)
-                        smallest = min(smallest, best_of_lanes[lane * 33 + other]);
-                    if (smallest == 0) atomicMax(&sides[0].skipped[i], slack_row_bits);
+                        lanes |= (unsigned)(desk.bests[lane * 33 + other] >= max(near, 1)) << other;
+                    if (__any_sync(ALL, list))
+                        enlist(sides, list, Run{i, start, lanes, upper}, lower, known, n_neighbors);
                 }
             }
-            // columns: each lane looks at its own, where one of them may have gone beyond
-            if (COLUMNS) {
-                bool beyond = false;
-#pragma unroll
-                for (int k = 0; k < K; ++k) beyond |= best[k] >= needed[k * 32 + lane];
-                if (__any_sync(ALL, beyond)) {
-#pragma unroll
-                    for (int k = 0; k < K; ++k) {
-                        if (!__any_sync(ALL, best[k] >= needed[k * 32 + lane])) continue;
-                        const int j = mine + k;
-                        const bool there = j < end;
-                        const int known = there ? __ldcg(&sides[1].tops[j]) : 0x7fffffff;
-                        const double score = least_of<T>(best[k]);
-                        const int upper = bits_below<T>(score * (1 + ABOVE<T>) + slack_col) + 1;
-                        const bool list = best[k] > 0 && upper >= known;
-                        const int lower = bits_below<T>(score * (1 - BELOW<T>) - slack_col);
-                        if (__any_sync(ALL, list))
-                            enlist(sides + 1, list,
-                                   Run{j, base, (1u << (stop - base - 1) << 1) - 1u, upper}, lower,
-                                   known, n_neighbors);
-                        if (there && best[k] == 0 && slack_col_bits >= known && j - base > least_apart)
-                            atomicMax(&sides[1].skipped[j], slack_col_bits);
-                        // less than this does not reach what is known
-                        const double least = least_of<T>(known) - slack_col;
-                        needed[k * 32 + lane] =
-                            known == 0x7fffffff ? known
-                                                : max(bits_below<T>(least * (1 - ABOVE<T>)) - 1, 0);
-                    }
+            // columns: those beyond are laid side by side, and each lane looks at one
+            if (COLUMNS && __any_sync(ALL, hits != 0)) {
+                int place = __popc(hits);
+                for (int other = 1; other < 32; other *= 2) {
+                    const int before = __shfl_up_sync(ALL, place, other);
+                    if (lane >= other) place += before;
                 }
-#pragma unroll
-                for (int k = 0; k < K; ++k) best[k] = 0;
+                const int n_hits = __shfl_sync(ALL, place, 31);
+                place -= __popc(hits);
+                __syncwarp();
+                for (unsigned rest = hits; rest != 0; rest &= rest - 1)
+                    desk.bests[place++] = lane * 32 + __ffs(rest) - 1;
+                __syncwarp();
+                for (int first = 0; first < n_hits; first += 32) {
+                    const bool there = first + lane < n_hits;
+                    const int hit = there ? desk.bests[first + lane] : 0;
+                    const int j = start + hit / 32 * K + hit % 32;
+                    int* const needed = &desk.needed[hit / 32 * PITCH_NEEDED + hit % 32];
+                    const int best = there ? *needed : 0;
+                    const int known = there ? __ldcg(&sides[1].tops[j]) : NONE;
+                    const double score = least_of<T>(best);
+                    const int upper = bits_below<T>(score * (1 + ABOVE<T>) + slack_col) + 1;
+                    const int lower = bits_below<T>(score * (1 - BELOW<T>) - slack_col);
+                    const bool list = there && upper >= known;
+                    if (__any_sync(ALL, list))
+                        enlist(sides + 1, list, Run{j, base, ALL >> (CHUNK - count), upper}, lower, known,
+                               n_neighbors);
+                    if (there)
+                        *needed = least_to_look_at<T>(n_neighbors == 1 ? max(known, lower) : known,
+                                                      slack_col);
+                }
+                __syncwarp();
             }
             __syncwarp();
         }
