@@ -7,14 +7,48 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
 from ._reductions import Reduction, Tile
 from ._warping import PLAIN, Warping
+from ._windows import CONSTANT
 
-__all__ = ["LongSeries", "SubsequenceNeighbors", "TileMatches", "WindowMatches", "greedy"]
+__all__ = [
+    "LongSeries",
+    "SubsequenceNeighbors",
+    "TileMatches",
+    "WindowMatches",
+    "greedy",
+    "normalize_query",
+    "query_envelope",
+]
 
 #: Windows of a grid cell.
 _CELL = 4096
+
+
+def normalize_query(query: np.ndarray, normalize: bool) -> np.ndarray:
+    """A query z-normalised, or as it is: the bits that engines give to such a window."""
+    if not normalize:
+        return query.copy()
+    low, high = query.min(), query.max()
+    if high - low <= CONSTANT * max(abs(low), abs(high)):
+        return np.zeros(query.size)
+    # cumulative sums add in the order of time
+    points = query - query[0]
+    points -= np.cumsum(points)[-1] / query.size
+    deviation = np.sqrt(np.cumsum(points * points)[-1] / query.size)
+    return points * (1.0 / deviation if deviation > 0 else 0.0)
+
+
+def query_envelope(query: np.ndarray, radius: int) -> tuple[np.ndarray, np.ndarray]:
+    """Least and largest points of a query that each point of a window may meet."""
+    size = 2 * radius + 1
+    low = minimum_filter1d(query, size, mode="nearest")
+    high = maximum_filter1d(query, size, mode="nearest")
+    # the first points meet, and so do the last
+    low[[0, -1]] = high[[0, -1]] = query[[0, -1]]
+    return low, high
 
 
 class LongSeries(NamedTuple):

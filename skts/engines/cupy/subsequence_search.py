@@ -19,7 +19,13 @@ from .._certify import Bound, Rescaling, dtw_bound
 from .._memory import PreparedStore
 from .._reductions import Tile
 from .._series import Series, _maps_file
-from .._subsequence_search import SubsequenceNeighbors, TileMatches, greedy
+from .._subsequence_search import (
+    SubsequenceNeighbors,
+    TileMatches,
+    greedy,
+    normalize_query,
+    query_envelope,
+)
 from .._warping import Warping
 from . import dtw
 from ._programs import OPTIONS, source
@@ -242,13 +248,9 @@ class Query:
 
 def prepare_query(reduction: SubsequenceNeighbors, row: int) -> Query:
     """What a search needs of a query."""
-    from ..numba import subsequence_search as lanes
-    from ..numba.subsequence_search_tiles import query_envelope
-
     given = np.array(reduction.queries[row], np.float64)
     length, warping = given.size, reduction.warping
-    certified = np.empty(length)
-    lanes.normalize_window(given, 0, length, bool(reduction.normalize), certified)
+    certified = normalize_query(given, bool(reduction.normalize))
     rescaling = Rescaling() if reduction.normalize else Rescaling.of(given)
     single, error = rescaling.apply(certified)
     radius = min(int(warping.radius(length, length)), length - 1)

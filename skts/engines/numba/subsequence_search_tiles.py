@@ -7,11 +7,16 @@ from typing import NamedTuple
 import numpy as np
 
 from .._reductions import Tile
-from .._subsequence_search import SubsequenceNeighbors, TileMatches
+from .._subsequence_search import (
+    SubsequenceNeighbors,
+    TileMatches,
+    normalize_query,
+    query_envelope,
+)
 from .._windows import lay_line, whole_windows
 from . import subsequence_search as lanes
 
-__all__ = ["SubsequenceTiles", "query_envelope"]
+__all__ = ["SubsequenceTiles"]
 
 
 class Piece(NamedTuple):
@@ -71,8 +76,7 @@ class SubsequenceTiles:
         given = np.array(reduction.queries[row], np.float64)
         length = given.size
         radius = min(int(warping.radius(length, length)), length - 1)
-        query = np.empty(length)
-        lanes.normalize_window(given, 0, length, normalize, query)
+        query = normalize_query(given, normalize)
         low, high = query_envelope(query, radius)
         positions, distances = np.empty(piece.whole.size, np.int64), np.empty(piece.whole.size)
         count = lanes.search(
@@ -85,20 +89,6 @@ class SubsequenceTiles:
             *(positions, distances, cancel, warping.squared, warping.largest),
         )
         return TileMatches(positions[:count].copy(), distances[:count].copy())
-
-
-def query_envelope(query: np.ndarray, radius: int) -> tuple[np.ndarray, np.ndarray]:
-    """Least and largest points of a query that each point of a window may meet."""
-    length = query.size
-    reach = np.empty((2, 2, length + 2 * radius))
-    half = lanes.local_envelope(
-        query, np.int64(0), np.int64(length), radius, 2 * radius + 1, reach[0], reach[1]
-    )
-    low, high = reach[0, half, :length].copy(), reach[1, half, :length].copy()
-    # the first points meet, and so do the last
-    for end in (0, length - 1):
-        low[end] = high[end] = query[end]
-    return low, high
 
 
 def _order(low: np.ndarray, high: np.ndarray) -> np.ndarray:
