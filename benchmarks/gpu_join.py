@@ -149,7 +149,11 @@ def main():
     _records.write(
         arguments.output,
         _records.record(
-            "gpu-join", device=device, versions=versions, rows=rows, commit=arguments.commit
+            "Matrix profiles on a GPU",
+            device=device,
+            versions=versions,
+            rows=rows,
+            commit=arguments.commit,
         ),
     )
     sys.exit(any(row["checked"].startswith("FAILED") for row in rows))

@@ -239,7 +239,7 @@ def main():
             _records.write(
                 options.output,
                 _records.record(
-                    "gpu-shapelets",
+                    "Shapelets on a GPU",
                     device=device,
                     versions=versions,
                     rows=rows,

@@ -206,7 +206,8 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
         if award.counts[0] < least:
             warnings.warn(
                 f"min_accuracy={self.min_accuracy} is not reached by all {len(series)} series "
-                f"together, of which {award.counts[0]} are classified correctly: none is removed.",
+                f"together, of which {award.counts[0]} are classified correctly: "
+                "none is removed. Lower min_accuracy to have fewer.",
                 stacklevel=2,
             )
             n_kept = len(series)
