@@ -137,6 +137,15 @@ def test_an_error_in_a_worker_reaches_the_caller(make_series, monkeypatch):
     assert threading.active_count() < 20
 
 
+@pytest.fixture
+def interrupts():
+    """Ctrl-C interrupts, also where the tests run in the background of a shell that ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interrupts")
 def test_an_interrupt_cancels_what_is_running(make_series, monkeypatch):
     engine = find_engine("numba")
     stopped = threading.Event()
@@ -156,6 +165,7 @@ def test_an_interrupt_cancels_what_is_running(make_series, monkeypatch):
     assert time.perf_counter() - start < 1.3
 
 
+@pytest.mark.usefixtures("interrupts")
 def test_ctrl_c_stops_a_long_kernel_within_a_second():
     script = """
         import numpy as np, sys
