@@ -8,17 +8,16 @@ windows to all others on the CPU. `SKTS_DATA` names a folder with `long/mitbih10
 ECG; without it there are no rows of the ECG.
 """
 
-import argparse
 import os
-import sys
 import time
+from itertools import chain
 from pathlib import Path
 from statistics import median
 
 import numpy as np
 
-from benchmarks import _records
-from benchmarks.gpu_dtw import device_and_versions, verdict
+from benchmarks._gpu import keep_rows, make_parser
+from benchmarks.gpu_dtw import verdict
 from skts.engines import Join, Pool, Tile, WindowDistances, find_engine, run
 
 #: Points, window, kind of series, seconds that an issue is accepted on, seconds we want to reach.
@@ -136,27 +135,10 @@ def kernel_rows(rng):
 
 def main():
     """Run all rows, print and record them."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--output", type=Path, default=_records.RESULTS / "gpu-join.json")
-    parser.add_argument("--commit", help="what to record where git is not at hand")
-    arguments = parser.parse_args()
+    options = make_parser(__doc__, "gpu-join.json").parse_args()
     rng = np.random.default_rng(0)
-    rows = []
-    for row in [*kernel_rows(rng), *whole_rows(rng)]:
-        rows.append(row)
-        print(f"{row['work']}: {row['value']:.4g} {row['unit']} ({row['checked']})", flush=True)
-    device, versions = device_and_versions()
-    _records.write(
-        arguments.output,
-        _records.record(
-            "Matrix profiles on a GPU",
-            device=device,
-            versions=versions,
-            rows=rows,
-            commit=arguments.commit,
-        ),
-    )
-    sys.exit(any(row["checked"].startswith("FAILED") for row in rows))
+    rows = chain(kernel_rows(rng), whole_rows(rng))
+    keep_rows("Matrix profiles on a GPU", rows, options)
 
 
 if __name__ == "__main__":

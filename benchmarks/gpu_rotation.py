@@ -9,9 +9,7 @@ on some of the queries where those of all would take too long; of AWARD all that
 Without SKTS_DATA, sets of the archive are left out, and AWARD condenses made patterns of that size.
 """
 
-import argparse
 import os
-import sys
 import time
 from itertools import chain
 from pathlib import Path
@@ -19,8 +17,8 @@ from statistics import median
 
 import numpy as np
 
-from benchmarks import _records
-from benchmarks.gpu_dtw import device_and_versions, median_wall, verdict
+from benchmarks._gpu import keep_rows, make_parser
+from benchmarks.gpu_dtw import median_wall, verdict
 from benchmarks.papers.rotation import OUTLINES, PAPER, PAPER_ACCURACY, light_curves
 from skts import DTWCondenser, DTWNearestNeighbor
 
@@ -162,29 +160,12 @@ def award_row(name, X, y, n_prototypes, must, reach):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
-    parser.add_argument("--commit", help="what to record where there is no git")
+    parser = make_parser(__doc__, "gpu-rotation.json")
     parser.add_argument("--parts", nargs="+", default=["light", "award", "outline", "hard"])
-    parser.add_argument("--output", type=Path, default=_records.RESULTS / "gpu-rotation.json")
     options = parser.parse_args()
     rng = np.random.default_rng(0)
-    rows = []
-    for row in chain.from_iterable(globals()[f"{part}_rows"](rng) for part in options.parts):
-        goal = "" if row["must"] is None else f"must {row['must']}, reach {row['reach']}"
-        print(f"{row['work']:60}{row['value']:9.4g} {row['unit']:3}{goal:20}{row['checked']}")
-        sys.stdout.flush()
-        rows.append(row)
-        device, versions = device_and_versions()
-        found = _records.record(
-            "Rotation invariance and condensing on a GPU",
-            device=device,
-            versions=versions,
-            rows=rows,
-            commit=options.commit,
-        )
-        _records.write(options.output, found)
-    if any(row["checked"].startswith("FAILED") for row in rows):
-        sys.exit("a result is wrong: see the last column")
+    rows = chain.from_iterable(globals()[f"{part}_rows"](rng) for part in options.parts)
+    keep_rows("Rotation invariance and condensing on a GPU", rows, options)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,7 @@ same run: distances and positions against `engine="numba"`, bit by bit; costs of
 sample, by the bound that the search relies on.
 """
 
-import argparse
 import os
-import sys
 import tempfile
 import time
 from functools import partial
@@ -19,8 +17,8 @@ from statistics import median
 
 import numpy as np
 
-from benchmarks import _records
-from benchmarks.gpu_dtw import device_and_versions, median_wall, verdict
+from benchmarks._gpu import keep_rows, make_parser
+from benchmarks.gpu_dtw import median_wall, verdict
 from skts import SubsequenceSearch, config_context
 from skts.engines import DTWMatrix, LongSeries, Series, SubsequenceNeighbors, Tile, run
 
@@ -274,36 +272,11 @@ def streaming_rows(rng):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
-    parser.add_argument("--commit", help="what to record where there is no git")
-    parser.add_argument("--output", type=Path, default=_records.RESULTS / "gpu-search.json")
-    options = parser.parse_args()
-
+    options = make_parser(__doc__, "gpu-search.json").parse_args()
     rng = np.random.default_rng(0)
-    rows = []
-    for row in chain.from_iterable(
-        part(rng) for part in (kernel_rows, search_rows, streaming_rows)
-    ):
-        goal = "" if row["must"] is None else f"must {row['must']:.4g}"
-        goal += "" if row["reach"] is None else f", reach {row['reach']:.4g}"
-        share = f"  {row['Tcells/s']:.2f} Tcells/s" if "Tcells/s" in row else ""
-        print(
-            f"{row['work']:92}{row['value']:10.4g} {row['unit']:10}{goal:26}{row['checked']}{share}"
-        )
-        sys.stdout.flush()
-        rows.append(row)
-
-    device, versions = device_and_versions()
-    found = _records.record(
-        "Subsequence search on a GPU",
-        device=device,
-        versions=versions,
-        rows=rows,
-        commit=options.commit,
-    )
-    _records.write(options.output, found)
-    if any(row["checked"].startswith("FAILED") for row in rows):
-        sys.exit("a result is wrong: see the last column")
+    parts = kernel_rows, search_rows, streaming_rows
+    rows = chain.from_iterable(part(rng) for part in parts)
+    keep_rows("Subsequence search on a GPU", rows, options)
 
 
 if __name__ == "__main__":

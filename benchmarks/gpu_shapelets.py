@@ -7,18 +7,17 @@ folder holds `ucr/*.npz`. Every split and every tree is compared with that of th
 of its shapelets, thresholds and leaves, bit by bit.
 """
 
-import argparse
 import os
 import sys
 import time
-from pathlib import Path
+from itertools import chain
 from statistics import median
 
 import numpy as np
 from sklearn.base import clone
 
-from benchmarks import _records
-from benchmarks.gpu_dtw import device_and_versions, verdict
+from benchmarks._gpu import keep_rows, make_parser
+from benchmarks.gpu_dtw import verdict
 from benchmarks.papers.shapelets import OTHER_SHAPE, TABLE, load, root, work
 from skts import ShapeletTreeClassifier
 from skts.engines import Series, run
@@ -52,7 +51,7 @@ def same_tree(found, expected):
     )
 
 
-def kernel_rows(folder):
+def kernel_rows(folder, options):
     """The walk alone, by CUDA events, over OSULeaf and over sets of other widths."""
     import cupy
 
@@ -210,9 +209,7 @@ def tree_rows(folder, options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
-    parser.add_argument("--output", type=Path, default=_records.RESULTS / "gpu-shapelets.json")
-    parser.add_argument("--commit", help="what to record where git is not at hand")
+    parser = make_parser(__doc__, "gpu-shapelets.json")
     parser.add_argument("--sets", nargs="+", help="trees of these sets only")
     parser.add_argument("--parts", nargs="+", default=["kernel", "root", "tree"])
     parser.add_argument(
@@ -225,28 +222,9 @@ def main():
     folder = os.environ.get("SKTS_DATA")
     if not folder:
         sys.exit("SKTS_DATA names no folder of data")
-    parts = {
-        "kernel": lambda: kernel_rows(folder),
-        "root": lambda: root_rows(folder, options),
-        "tree": lambda: tree_rows(folder, options),
-    }
-    rows = []
-    for part in options.parts:
-        for row in parts[part]():
-            rows.append(row)
-            print(f"{row['work']}: {row['value']:.4g} {row['unit']} ({row['checked']})", flush=True)
-            device, versions = device_and_versions()
-            _records.write(
-                options.output,
-                _records.record(
-                    "Shapelets on a GPU",
-                    device=device,
-                    versions=versions,
-                    rows=rows,
-                    commit=options.commit,
-                ),
-            )
-    sys.exit(any(row["checked"].startswith("FAILED") for row in rows))
+    parts = {"kernel": kernel_rows, "root": root_rows, "tree": tree_rows}
+    rows = chain.from_iterable(parts[part](folder, options) for part in options.parts)
+    keep_rows("Shapelets on a GPU", rows, options)
 
 
 if __name__ == "__main__":
