@@ -11,13 +11,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from .._windows import CONSTANT
 from .join import FINITE
 from .shapelet_walk import DIAGONALS, LANES, walk
 from .windows import distances, statistics
 
 __all__ = ["joins", "match", "pack", "prepare", "raw", "scan"]
 
-CONSTANT = 2.0**-40
 _LOWEST = -1e300
 #: Classes of an open run whose subsets are all tried.
 MANY = 6
