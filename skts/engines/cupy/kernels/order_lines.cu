@@ -428,7 +428,7 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
         }
         if (open_end && judge.base && max(best, 0LL) + more >= *(volatile long long*)&reached->gain) {
             // worth a closer look: back to what lies before this lane, then every run by itself
-            for (int r = 0; r < mine; ++r) --left[(line[32 * r + lane] & 511) * 32 + lane];
+            for (int r = 0; r < min(mine, n - 1 - lane * E); ++r) --left[(line[32 * r + lane] & 511) * 32 + lane];
             Best open = {-1, -endless()};
             const bool all = judge_runs<E>(
                 judge, line, left, lane, doubt, first_each, sums - sum, total, open
