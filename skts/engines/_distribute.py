@@ -15,8 +15,10 @@ once more and the missing shares are computed again.
 from __future__ import annotations
 
 import io
+import multiprocessing
 import os
 import pickle
+import re
 import sys
 import tempfile
 import threading
@@ -35,7 +37,7 @@ from .._config import config_context, get_config
 from ._memory import PreparedStore
 from ._reductions import Reduction, Tile
 
-__all__ = ["Results", "find_backend", "in_dask_worker", "share_out"]
+__all__ = ["Results", "find_backend", "in_dask_worker", "share_out", "worker_number"]
 
 #: What a share brings back: tiles and their results.
 Results = list[tuple[Tile, Any]]
@@ -69,14 +71,34 @@ def find_backend(n_jobs: int | None) -> tuple[Any, int] | None:
 
 def in_dask_worker() -> bool:
     """Whether this thread computes a task of a Dask worker, which counts as one thread."""
+    return _dask_worker() is not None
+
+
+def worker_number() -> int | None:
+    """Number of this worker among those that loky or a local Dask cluster started; else None.
+
+    It chooses one of the devices that the process sees. Workers of a cluster that go by other
+    names, and those of dask-cuda, which see their own device first, are number 0.
+    """
+    process = re.search(r"^LokyProcess-(\d+)", multiprocessing.current_process().name)
+    if process:
+        return int(process[1]) - 1
+    worker = _dask_worker()
+    if worker is None:
+        return None
+    own = isinstance(worker.name, int) and "dask_cuda" not in sys.modules
+    return worker.name if own else 0
+
+
+def _dask_worker() -> Any:
+    """The Dask worker of which this thread computes a task, or None."""
     distributed = sys.modules.get("distributed")
     if distributed is None:
-        return False
+        return None
     try:
-        distributed.get_worker()
+        return distributed.get_worker()
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def share_out(

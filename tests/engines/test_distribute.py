@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 from sklearn.model_selection import GridSearchCV
 
 from skts import DTWNearestNeighbor, config_context
-from skts.engines import DTWMatrix, DTWNeighbors, Join, Pool, Series, Tile, run
+from skts.engines import DTWMatrix, DTWNeighbors, Join, Pool, Series, Tile, find_engine, run
 from skts.engines._distribute import (
     _file_of,
     _pack,
@@ -21,6 +21,7 @@ from skts.engines._distribute import (
     _unpack,
     find_backend,
     in_dask_worker,
+    worker_number,
 )
 from skts.engines._executor import compute_area
 
@@ -150,6 +151,44 @@ def test_a_task_of_dask_is_one_thread(cluster):
     assert cluster.submit(in_dask_worker, pure=False).result()
     with parallel_config("dask"):
         assert Parallel()([delayed(_inside)()]) == [(True, True)]
+
+
+def test_workers_have_numbers(cluster):
+    assert worker_number() is None
+    addresses = cluster.scheduler_info()["workers"]
+    found = [cluster.submit(worker_number, pure=False, workers=[one]) for one in addresses]
+    assert len({future.result() for future in found}) == 2
+    with parallel_config("loky", n_jobs=2):
+        assert set(Parallel()(delayed(worker_number)() for _ in range(8))) <= set(range(64))
+
+
+@pytest.mark.gpu
+@pytest.mark.slow
+def test_a_cluster_with_gpus_finds_the_same(works, eager, cluster):
+    missing = find_engine("cupy").available()
+    if missing is not None:
+        pytest.skip(missing)
+    import cupy
+
+    count = cupy.cuda.runtime.getDeviceCount()
+    addresses = cluster.scheduler_info()["workers"]
+    found = [cluster.submit(_device, pure=False, workers=[one]) for one in addresses]
+    assert len({future.result() for future in found}) == min(2, count)
+    for work in works.values():
+        expected = run(work, engine="numba")
+        with parallel_config("dask"):
+            same(run(work, engine="cupy"), expected)
+
+
+def _device():
+    """The device that work of any size has in a worker."""
+    (device,) = find_engine("cupy").devices(DTWMatrix(*2 * [_many()]))
+    return device
+
+
+def _many():
+    """Series whose matrix would be worth several devices."""
+    return Series(np.broadcast_to(0.0, (2**20, 1, 60)), np.broadcast_to(60, 2**20))
 
 
 def _inside():

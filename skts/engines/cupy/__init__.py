@@ -5,9 +5,7 @@ The methods that compute tiles stand beside their kernels, a mixin for each fami
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import re
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
@@ -17,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..._config import get_config
+from .._distribute import worker_number
 from .._engine import Engine
 from .._reductions import Reduction, Tile
 from .dtw_tiles import DTWTiles
@@ -106,16 +105,16 @@ class CupyEngine(
     def devices(self, reduction: Reduction) -> tuple[int, ...]:
         """As many as the work is worth, of those that are set or of all, the current one first.
 
-        A worker process of joblib takes one of all, by its number.
+        A worker process of joblib or Dask takes one of all, by its number.
         """
         import cupy
 
         chosen = get_config()["devices"]
         if not chosen:
             current, count = cupy.cuda.Device().id, cupy.cuda.runtime.getDeviceCount()
-            process = re.search(r"^LokyProcess-(\d+)", multiprocessing.current_process().name)
-            if process:
-                return ((current + int(process[1]) - 1) % count,)
+            number = worker_number()
+            if number is not None:
+                return ((current + number) % count,)
             chosen = (current, *(d for d in range(count) if d != current))
         rows, cols = reduction.shape
         least = WORTH_A_DEVICE.get(reduction.method, WORTH_OTHERWISE)
