@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from skts.engines import Join, Pool, Warping
-from skts.engines.cupy._programs import (
+from skts.engines.cupy._programs import KERNELS, all_kernels, source
+from skts.engines.cupy.dtw_programs import (
     PATH_KERNELS,
     SEARCH_KERNELS,
     BandKernel,
     DTWKernel,
     NarrowKernel,
-    all_kernels,
     choose_dtw,
     choose_narrow,
     column_counts,
@@ -44,6 +44,18 @@ def test_kernels_compile(arch):
     assert compile.compile_program("path.cu", list(PATH_KERNELS), arch) > 1000
     names = [NarrowKernel("float", 5, 1, True, False).name]
     assert compile.compile_program("narrow.cu", names, arch) > 1000
+
+
+def test_programs_hold_their_headers_once():
+    # CuPy's cache on disk knows a program by its text
+    text = source("turns.cu")
+    assert "#include" not in text
+    assert "#pragma once" not in text
+    for header in ("wavefront.cuh", "arithmetic.cuh"):
+        first, *_, last = (KERNELS / header).read_text().splitlines()
+        assert text.count(first) == 1
+        assert last in text
+    assert text.endswith((KERNELS / "turns.cu").read_text()[-500:])
 
 
 def test_errors_of_the_compiler_are_shown():

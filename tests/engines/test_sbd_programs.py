@@ -9,10 +9,10 @@ import pytest
 from skts.engines.cupy.sbd_programs import (
     HELD,
     RADICES,
+    all_shape_kernels,
     choose_gram,
     choose_transform,
     factorings,
-    kernels,
 )
 
 
@@ -59,7 +59,7 @@ def test_kernels_compile(arch):
     compile = pytest.importorskip(
         "skts.engines.cupy.compile", reason="NVRTC is not installed"
     ).compile_program
-    names = kernels()
+    names = all_shape_kernels()
     assert compile("shapes.cu", names["shapes.cu"], arch) > 1000
     few = [name for n in (8, 56, 600) for name in choose_transform(n).names]
     assert set(few) <= set(names["correlate.cu"])

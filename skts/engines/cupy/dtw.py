@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 from typing import NamedTuple
 
 import cupy as cp
@@ -12,17 +11,15 @@ import numpy as np
 from .._certify import Bound, Rescaling, Shortlist, survivor_cap
 from .._series import Series
 from .._warping import Warping
-from ._programs import (
-    OPTIONS,
-    SEARCH_KERNELS,
+from .dtw_programs import (
     BandKernel,
     DTWKernel,
     NarrowKernel,
     choose_dtw,
     choose_narrow,
     narrow_counts,
-    source,
 )
+from .loading import load_kernel
 from .series import GpuSeries
 
 __all__ = ["DeviceSeries", "distances", "rescale", "shortlist", "upload"]
@@ -31,20 +28,6 @@ __all__ = ["DeviceSeries", "distances", "rescale", "shortlist", "upload"]
 #: early, and the columns of a widest strip.
 PAD = 2048
 THREADS = 128
-
-
-@cache
-def _dtw_kernel(file: str, name: str) -> cp.RawKernel:
-    module = cp.RawModule(code=source(file), options=OPTIONS, name_expressions=(name,))
-    return module.get_function(name)
-
-
-@cache
-def _search_kernel(name: str) -> cp.RawKernel:
-    module = cp.RawModule(
-        code=source("shortlist.cu"), options=OPTIONS, name_expressions=SEARCH_KERNELS
-    )
-    return module.get_function(name)
 
 
 class DeviceSeries(NamedTuple):
@@ -113,7 +96,7 @@ def rescale(series: DeviceSeries, rescaling: Rescaling) -> DeviceSeries:
     size = series.values.size
     single = buffer[PAD : PAD + size]
     blocks = min(-(-size // 256), 1024)
-    _search_kernel("rescale")(
+    load_kernel("shortlist.cu", "rescale")(
         (blocks,),
         (256,),
         (
@@ -224,7 +207,7 @@ def distances(
     if isinstance(kernel, DTWKernel):
         buffer = cp.zeros(groups * edge_length(n) if kernel.strips else 1, dtype)
         edges = buffer, np.int32(edge_length(n))
-    _dtw_kernel(kernel.file, kernel.name)(
+    load_kernel(kernel.file, kernel.name)(
         (groups * kernel.group // THREADS,),
         (THREADS,),
         (
@@ -266,7 +249,7 @@ def _in_bands(
     points = cols.values.reshape(cols.shape)[:, :, :m].transpose(1, 2, 0)
     bands = cp.full((n_channels, height, pitch), np.inf, out.dtype)
     bands[:, reach : reach + m, :n_cols] = points[:, : height - reach]
-    _dtw_kernel(kernel.file, kernel.name)(
+    load_kernel(kernel.file, kernel.name)(
         (pitch // THREADS, min(n_rows, 65535)),
         (THREADS,),
         (
@@ -328,7 +311,7 @@ def shortlist(
     found_rows, found_cols = cp.empty(capacity, np.int32), cp.empty(capacity, np.int32)
     found_values = cp.empty(capacity, estimates.dtype)
     unsettled = cp.zeros(n_rows, np.uint8)
-    _search_kernel(name)(
+    load_kernel("shortlist.cu", name)(
         (n_rows,),
         (256,),
         (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import NamedTuple
 
 import cupy as cp
@@ -11,8 +10,8 @@ import numpy as np
 from .._join import Join, JoinPart, Nearest
 from .._reductions import Tile
 from .._windows import Pool, lay_line, settle_statistics, whole_windows
-from ._programs import OPTIONS, source
 from .join_programs import RUNS_PER_WINDOW, JoinKernel, choose_join, seed_kernel
+from .loading import load_kernel as _kernel
 from .transfers import to_host
 
 __all__ = ["DeviceLine", "lay", "nearest", "window_distances"]
@@ -35,13 +34,6 @@ _TAKES_NO_PART = np.int32(2**31 - 1)
 _population = cp.ElementwiseKernel(
     "int32 bits", "int32 count", "count = __popc(bits)", "population"
 )
-
-
-@cache
-def _kernel(file: str, name: str) -> cp.RawKernel:
-    names = (name,) if "<" in name else None
-    module = cp.RawModule(code=source(file), options=OPTIONS, name_expressions=names)
-    return module.get_function(name)
 
 
 class DeviceLine(NamedTuple):

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import cupy as cp
 import numpy as np
 
-from ._programs import OPTIONS, source
+from .loading import load_kernel
 
 __all__ = ["best_matches"]
 
 #: Queries that a block of `match` takes together.
 TOGETHER = 4
-
-
-@cache
-def _kernel(name: str) -> cp.RawKernel:
-    return cp.RawModule(code=source("matches.cu"), options=OPTIONS).get_function(name)
 
 
 def _blocks(count: int, threads: int) -> int:
@@ -73,7 +66,7 @@ def best_matches(
     queries, kinds = cp.empty(int(ends[-1])), cp.empty(len(order), np.uint8)
     lengths, channels, rows = (cp.asarray(a, np.int32) for a in (lengths, channels, rows))
     flag = np.int32(normalized)
-    _kernel("normalize")(
+    load_kernel("matches.cu", "normalize")(
         (_blocks(len(order), 64),),
         (64,),
         (
@@ -83,7 +76,7 @@ def best_matches(
     )
     n_channels, width = values.shape[1:]
     for some in range(0, len(first), 65535):
-        _kernel("match")(
+        load_kernel("matches.cu", "match")(
             (series.size, min(65535, len(first) - some)),
             (128,),
             (

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import cupy as cp
 import numpy as np
 
 from .._mk import PairWalk, Walked, better
 from .._reductions import Tile
-from ._programs import OPTIONS, source
 from .join import DeviceLine
+from .loading import load_kernel
 
 __all__ = ["CAPACITY", "walk"]
 
@@ -18,11 +16,6 @@ __all__ = ["CAPACITY", "walk"]
 CAPACITY = 2**22
 #: Offsets of the first launch and of the largest; offsets of a thread.
 FEWEST, MOST, RUN = 4, 2**16, 32
-
-
-@cache
-def _kernel(name: str) -> cp.RawKernel:
-    return cp.RawModule(code=source("mk.cu"), options=OPTIONS).get_function(name)
 
 
 def walk(
@@ -71,7 +64,7 @@ def walk(
             break
         here = min(chunk, stop - offset)
         count.fill(0)
-        _kernel("bound")(
+        load_kernel("mk.cu", "bound")(
             (-(-(last - row) // 256), -(-here // RUN)),
             (256,),
             (
@@ -88,7 +81,7 @@ def walk(
             continue
         if found:
             measured += found
-            _kernel("measure")(
+            load_kernel("mk.cu", "measure")(
                 (-(-found // 128),),
                 (128,),
                 (

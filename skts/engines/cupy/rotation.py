@@ -15,7 +15,6 @@ every shift.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import cupy as cp
@@ -23,9 +22,9 @@ import numpy as np
 
 from .._certify import FLOAT64_UNIT, Bound
 from . import dtw
-from ._programs import OPTIONS, source
 from .dtw import THREADS, DeviceSeries
-from .rotation_programs import LIST_KERNELS, choose_turns
+from .loading import load_kernel
+from .rotation_programs import choose_turns
 
 __all__ = ["Straight", "Turning", "straight_bytes", "turning_bytes"]
 
@@ -44,23 +43,9 @@ FFT_ERROR = 16.0
 FEW_POINTS = 8
 
 
-@cache
-def _turns_kernel(name: str) -> cp.RawKernel:
-    module = cp.RawModule(code=source("turns.cu"), options=OPTIONS, name_expressions=(name,))
-    return module.get_function(name)
-
-
-@cache
-def _list_kernel(name: str) -> cp.RawKernel:
-    module = cp.RawModule(
-        code=source("rotation.cu"), options=OPTIONS, name_expressions=LIST_KERNELS
-    )
-    return module.get_function(name)
-
-
 def _launch(name: str, n_threads: int, *arguments: Any) -> None:
     """Launch a kernel of ``rotation.cu`` with a thread for each thing."""
-    _list_kernel(name)((-(-n_threads // THREADS),), (THREADS,), arguments)
+    load_kernel("rotation.cu", name)((-(-n_threads // THREADS),), (THREADS,), arguments)
 
 
 def turning_bytes(n: int, rows: int, cols: int) -> int:
@@ -266,7 +251,7 @@ class Turning:
         groups = dtw.groups_in_flight(kernel, n_items, self.n, self.budget)
         stride = dtw.edge_length(self.n)
         edges = cp.zeros(groups * stride if kernel.strips else 1, dtype)
-        _turns_kernel(kernel.name)(
+        load_kernel("turns.cu", kernel.name)(
             (groups * kernel.group // THREADS,),
             (THREADS,),
             (

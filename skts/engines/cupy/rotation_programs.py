@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, NamedTuple
 
+from .dtw_programs import cheapest_shape, rows_in_flight
+
 __all__ = ["LIST_KERNELS", "TurnsKernel", "all_rotation_kernels", "choose_turns"]
 
 #: Kernels of ``rotation.cu``.
@@ -19,8 +21,6 @@ LIST_KERNELS = (
 #: Columns of a lane that are compiled, where registers hold them: few, as every search launches
 #: several widths.
 COLUMNS = (4, 8, 16, 32, 40, 64)
-#: Lanes that keep a large GPU busy.
-LANES_IN_FLIGHT = 2**15
 
 
 class TurnsKernel(NamedTuple):
@@ -59,11 +59,6 @@ class TurnsKernel(NamedTuple):
         return f"turns<{self.type}, {self.columns}, {self.channels}, {rows}, {flags}>"
 
 
-def rows_in_flight(columns: int) -> int:
-    """Rows that a lane works on at once, as in ``dtw.cu``."""
-    return 1 if columns <= 16 else 2
-
-
 def column_counts(type: str, channels: int) -> list[int]:
     """Columns of a lane that are compiled for a type and so many channels."""
     words = 1 if type == "float" else 2
@@ -91,22 +86,16 @@ def choose_turns(
     Returns
     -------
     TurnsKernel
-        The cheapest, with prices as those of `choose_dtw`.
+        The cheapest.
     """
     m = n + count - 1
 
-    def price(shape: tuple[int, int]) -> float:
-        group, columns = shape
-        strips = -(-m // (group * columns))
-        slower = 1 + 0.12 * (columns > 48) + 0.08 * (strips > 1)
-        steps = n + 2 * rows_in_flight(columns) * (group - 1)
-        lanes = group / min(1.0, n_items * group / LANES_IN_FLIGHT)
-        return strips * lanes * steps * (columns + 3 + 8 / group) * slower
+    def steps(group: int, columns: int) -> int:
+        # lanes go one by one at the beginning, too
+        return n + 2 * rows_in_flight(columns) * (group - 1)
 
     counts = column_counts(type, channels)
-    shapes = [(32, k) for k in counts if k <= 48 or 32 * k >= m]
-    shapes += [(g, k) for g in (1, 2, 4, 8, 16) for k in counts if g * k >= m]
-    group, columns = min(shapes, key=price)
+    (group, columns), _ = cheapest_shape(counts, m, n_items, steps)
     return TurnsKernel(type, columns, channels, group * columns < m, squared, group)
 
 

@@ -9,8 +9,8 @@ import cupy as cp
 import numpy as np
 
 from .._sbd import DEGENERATE, RESIDUAL, Shapes, center_space, generic_vector
-from ._programs import OPTIONS, source
-from .sbd_programs import SHAPE_KERNELS, Transform, choose_gram, choose_transform
+from .loading import load_kernel
+from .sbd_programs import Transform, choose_gram, choose_transform
 
 __all__ = [
     "DeviceShapes",
@@ -42,24 +42,11 @@ CHUNKS = 2048
 DENSE_ROWS = 4096
 
 
-@cache
-def _module(file: str, names: tuple[str, ...]) -> cp.RawModule:
-    return cp.RawModule(code=source(file), options=OPTIONS, name_expressions=names)
-
-
-@cache
-def _kernel(file: str, names: tuple[str, ...], name: str, shared: int = 0) -> cp.RawKernel:
-    kernel = _module(file, names).get_function(name)
-    if shared > 48 * 1024:
-        kernel.max_dynamic_shared_size_bytes = shared
-    return kernel
-
-
 def _launch(
     name: str, grid: tuple, threads: int | tuple, arguments: tuple, shared: int = 0
 ) -> None:
     """Run a kernel of ``shapes.cu``."""
-    kernel = _kernel("shapes.cu", SHAPE_KERNELS, name)
+    kernel = load_kernel("shapes.cu", name)
     block = threads if isinstance(threads, tuple) else (threads,)
     kernel(grid, block, arguments, shared_mem=shared)
 
@@ -140,7 +127,7 @@ def spectra(shapes: DeviceShapes, *, paired: bool) -> Spectra:
             out[start:stop] = cp.fft.fft(block, axis=2)[: stop - start]
         return Spectra(out, None)
     out = cp.empty((n_pairs, n_channels, transform.n), np.complex128)
-    kernel = _kernel(transform.file, transform.names, transform.names[0], transform.shared_bytes)
+    kernel = load_kernel(transform.file, transform.names[0], transform.shared_bytes)
     kernel(
         (-(-n_pairs // transform.batch), n_channels),
         (transform.threads, transform.batch),
@@ -199,7 +186,7 @@ def distances(
     enough = 4 * cp.cuda.Device().attributes["MultiProcessorCount"]
     groups = min(n_centers, max(1, -(-enough // blocks)))
     per_block = -(-n_centers // groups)
-    kernel = _kernel(transform.file, transform.names, transform.names[1], transform.shared_bytes)
+    kernel = load_kernel(transform.file, transform.names[1], transform.shared_bytes)
     kernel(
         (blocks, -(-n_centers // per_block)),
         (transform.threads, transform.batch),
@@ -322,7 +309,7 @@ class _Products:
     def apply(self, vectors: cp.ndarray, stride: int, out: cp.ndarray, *, sums: bool) -> None:
         """Write S times the vectors, or the sum of the members, to out[cluster]."""
         name = self.kernel.names[sums]
-        kernel = _kernel(self.kernel.file, self.kernel.names, name)
+        kernel = load_kernel(self.kernel.file, name)
         kernel(
             (self.blocks,),
             (self.kernel.threads,),

@@ -9,7 +9,14 @@ from collections.abc import Iterator
 from functools import cache
 from typing import ClassVar, NamedTuple
 
-__all__ = ["SHAPE_KERNELS", "GramKernel", "Transform", "choose_transform", "kernels"]
+__all__ = [
+    "SHAPE_KERNELS",
+    "GramKernel",
+    "Transform",
+    "all_shape_kernels",
+    "choose_gram",
+    "choose_transform",
+]
 
 #: Kernels of ``shapes.cu`` that have one instance.
 SHAPE_KERNELS = (
@@ -188,7 +195,7 @@ def choose_gram(size: int) -> GramKernel | None:
     return None
 
 
-def kernels() -> dict[str, list[str]]:
+def all_shape_kernels() -> dict[str, list[str]]:
     """List some of the instances of each source file, for the compile check."""
     lengths = (1, 2, 3, 8, 56, 100, 128, 600, 1024, 2709, 3053, 3750, 4000, 5000)
     transforms = [choose_transform(n) for n in lengths]

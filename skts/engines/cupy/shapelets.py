@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import NamedTuple
 
 import cupy as cp
@@ -10,7 +9,7 @@ import numpy as np
 
 from .._series import Series
 from .._shapelets import Criterion, Survivors, Tables
-from ._programs import OPTIONS, source
+from .loading import load_kernel as _kernel
 from .matches import best_matches
 from .shapelet_programs import scan_kernel, walk_kernel
 
@@ -30,13 +29,6 @@ HELD = 2**17
 LISTED = 2**21
 #: Candidates that are measured at first; distances that are measured at a time.
 FEW, DISTANCES = 256, 2**21
-
-
-@cache
-def _kernel(file: str, name: str) -> cp.RawKernel:
-    names = (name,) if "<" in name else None
-    module = cp.RawModule(code=source(file), options=OPTIONS, name_expressions=names)
-    return module.get_function(name)
 
 
 def _blocks(count: int, threads: int) -> int:

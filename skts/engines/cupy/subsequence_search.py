@@ -28,8 +28,8 @@ from .._subsequence_search import (
 )
 from .._warping import Warping
 from . import dtw
-from ._programs import OPTIONS, source
-from .search_programs import SUBSEQUENCE_KERNELS, WarpKernel, choose_warp
+from .loading import load_kernel
+from .search_programs import WarpKernel, choose_warp
 from .subsequence_search_tiles import Plan
 
 __all__ = ["search"]
@@ -53,20 +53,6 @@ _INTERVAL = np.dtype(
     ],
     align=True,
 )
-
-
-@cache
-def _kernel(name: str) -> cp.RawKernel:
-    module = cp.RawModule(
-        code=source("search.cu"), options=OPTIONS, name_expressions=SUBSEQUENCE_KERNELS
-    )
-    return module.get_function(name)
-
-
-@cache
-def _warp_kernel(name: str) -> cp.RawKernel:
-    module = cp.RawModule(code=source("search_warp.cu"), options=OPTIONS, name_expressions=(name,))
-    return module.get_function(name)
 
 
 def _blocks(n: int) -> tuple[int]:
@@ -358,7 +344,7 @@ def prepare_windows(
     n_points = count + length - 1
     line = cp.empty(n_segments * pitch + 64, np.float32)
     frames = cp.empty((n_segments, 2))
-    _kernel("segments")(
+    load_kernel("search.cu", "segments")(
         (n_segments,),
         (THREADS,),
         (part.points, np.int32(n_points), np.int32(step), np.int32(pitch), line, frames),
@@ -373,7 +359,7 @@ def prepare_windows(
         cp.empty((count, 2), np.float32),
         cp.empty(count, np.float32),
     )
-    _kernel("moments")(
+    load_kernel("search.cu", "moments")(
         (-(-count // THREADS),),
         (THREADS,),
         (
@@ -396,7 +382,7 @@ def prepare_windows(
 def bound_windows(windows: Windows, query: Query, warping: Warping) -> cp.ndarray:
     """Accumulated cost that each window has at least; without warping, that it has."""
     costs = cp.empty(windows.count, np.float32)
-    _kernel("bounds")(
+    load_kernel("search.cu", "bounds")(
         (-(-windows.count // THREADS),),
         (THREADS,),
         (
@@ -422,7 +408,7 @@ def least_of_runs(
     """The window of each run with the least lower or upper value, and that value, on the host."""
     run = max(query.exclusion + 1, min(RUN, windows.count // (16 * max(1, query.need))), 1)
     keys = cp.full(-(-windows.count // run), _NOTHING, np.uint64)
-    _kernel("minima")(
+    load_kernel("search.cu", "minima")(
         _blocks(listed.n),
         (THREADS,),
         (
@@ -449,7 +435,7 @@ def within(
     found = cp.empty(listed.n, np.int32)
     count = cp.zeros(1, np.int32)
     kept = cp.empty(listed.n, np.float32) if keep else None
-    _kernel("choose")(
+    load_kernel("search.cu", "choose")(
         _blocks(listed.n),
         (THREADS,),
         (
@@ -476,7 +462,7 @@ def known(listed: Listed) -> Listed:
 @cache
 def _resident(kernel: WarpKernel, device: int) -> int:
     """Blocks of a kernel that a device runs at a time."""
-    function = _warp_kernel(kernel.name)
+    function = load_kernel("search_warp.cu", kernel.name)
     per = cp.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
         function.kernel.ptr, dtw.THREADS, 0
     )
@@ -491,7 +477,7 @@ def warp_windows(
     Infinite where the lower value, by `interval`, exceeds the limit of the query.
     """
     entries = cp.empty((listed.n, 4), np.int32)
-    _kernel("enter")(
+    load_kernel("search.cu", "enter")(
         _blocks(listed.n),
         (THREADS,),
         (
@@ -508,7 +494,7 @@ def warp_windows(
     blocks = -(-listed.n * kernel.group // dtw.THREADS)
     blocks = min(blocks, _resident(kernel, cp.cuda.Device().id))
     _, count, n = listed.arguments
-    _warp_kernel(kernel.name)(
+    load_kernel("search_warp.cu", kernel.name)(
         (blocks,),
         (dtw.THREADS,),
         (
@@ -549,10 +535,10 @@ def row_distances(
         shape = some, np.int32(n), np.int32(length), np.int32(width)
         if certified:
             arguments = windows.points, *shape, np.int32(reduction.normalize), windows.moments
-            _kernel("rows_double")(grid, (THREADS,), (*arguments, rows.values))
+            load_kernel("search.cu", "rows_double")(grid, (THREADS,), (*arguments, rows.values))
         else:
             arguments = windows.line, *shape, windows.place, windows.affine
-            _kernel("rows_float")(grid, (THREADS,), (*arguments, rows.values))
+            load_kernel("search.cu", "rows_float")(grid, (THREADS,), (*arguments, rows.values))
         found = dtw.distances(
             rows,
             query.series(certified),

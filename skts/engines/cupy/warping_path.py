@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import cupy as cp
 import numpy as np
 
 from .._warping import Warping
-from ._programs import OPTIONS, PATH_KERNELS, STRIP, source
 from .dtw import DeviceSeries
+from .dtw_programs import STRIP
+from .loading import load_kernel
 
 __all__ = ["path", "path_bytes"]
-
-
-@cache
-def _kernel(name: str) -> cp.RawKernel:
-    module = cp.RawModule(code=source("path.cu"), options=OPTIONS, name_expressions=PATH_KERNELS)
-    return module.get_function(name)
 
 
 def path(
@@ -60,7 +53,7 @@ def path(
             return
         first = firsts[index]
         n_rows = min(STRIP, n - first)
-        _kernel("strip")(
+        load_kernel("path.cu", "strip")(
             (1,),
             (threads,),
             (
@@ -101,7 +94,7 @@ def path(
         if cancel[0]:
             break
         corner = firsts[index], max(0, firsts[index] - radius), threads
-        _kernel("walk")((1,), (1,), (steps, *map(np.int32, corner), state, found))
+        load_kernel("path.cu", "walk")((1,), (1,), (steps, *map(np.int32, corner), state, found))
     length = int(state[2])
     return found[:length][::-1].get(), float(cost)
 

@@ -10,10 +10,10 @@
 //                              . . .   .         best path of each of the shifts, and with a
 //   row n - 1                  . . end . .       single shift it is the best path.
 //
-// The wavefront is that of dtw.cu. One thread: a lane with K columns. One warp: 32 / G groups with
+// One thread: a lane with K columns. One warp: 32 / G groups with
 // an item each. One block: as many warps as launched (THREADS). Shared memory: none. Lane 0 of a
 // group writes out[p] of its item p, and lowers least[query * n_cols + candidate] (where given).
-#include "dtw.cu"
+#include "wavefront.cuh"
 
 struct alignas(16) Turns {
     int query, candidate, first, count;
@@ -42,7 +42,6 @@ __global__ void __launch_bounds__(THREADS, turns_blocks<T>(K, C)) turns(
     const T* __restrict__ rows, int n, int row_stride, const T* __restrict__ cols, int col_stride,
     int n_cols, const Turns* __restrict__ items, int n_items, int G, T* edges, int edge_stride,
     T* least, T* __restrict__ out) {
-    constexpr int STEPS = UNROLL / ROWS;
     const T inf = Arithmetic<T>::infinity();
     const int lane = threadIdx.x & (G - 1);
     const int group = (blockIdx.x * blockDim.x + threadIdx.x) / G;
@@ -69,7 +68,6 @@ __global__ void __launch_bounds__(THREADS, turns_blocks<T>(K, C)) turns(
             const int last = min(m - first, G * K) - 1;  // last column of the strip
             const int begin = lane * K;                  // first column of this lane
             const T* points = series - ROWS * lane;
-            T* edge = wave.edge;
             wave.first = first;
             // columns beyond the last hold anything
             int place = (item.first + first + begin) % n;
@@ -84,63 +82,25 @@ __global__ void __launch_bounds__(THREADS, turns_blocks<T>(K, C)) turns(
             wave.diagonal = inf;
             // the step in which this lane is done
             const int stop = (n - 1) / ROWS + min(lane, last / K);
-            const int first_stop = -warp_max(-stop), last_stop = warp_max(stop);
-
-            int t = 0;
-            // the steps in which lanes reach their first row go one by one, as do the last ones
-            for (int phase = 0; phase < 2; ++phase) {
-                // UNROLL rows at a time, points fetched ahead
-                const int fast_until = phase == 0 ? 0 : first_stop;
-                T x[UNROLL][C], in[UNROLL];
-                fetch(x, points + ROWS * t, row_stride);
-                if (STRIPS) fetch_edge(in, edge + ROWS * t);
-                for (; t + STEPS <= fast_until; t += STEPS) {
-                    T next[UNROLL][C], next_in[UNROLL];
-                    fetch(next, points + ROWS * t + UNROLL, row_stride);
-                    if (STRIPS) fetch_edge(next_in, edge + ROWS * t + UNROLL);
+            wave.template sweep<true>(
+                points, row_stride, stop, n,
+                [&] {
+                    // above the first row is 0 left of the columns where a path may begin
+                    const int free = item.count - 1 - first - begin;
 #pragma unroll
-                    for (int u = 0; u < STEPS; ++u)
-                        wave.step(x + u * ROWS, in + u * ROWS, t + u, false);
+                    for (int k = 0; k < K; ++k) wave.columns.D[k] = k < free ? T(0) : inf;
+                    wave.diagonal = free >= 0 ? T(0) : inf;
+                },
+                [&] {
 #pragma unroll
-                    for (int u = 0; u < UNROLL; ++u) {
-#pragma unroll
-                        for (int c = 0; c < C; ++c) x[u][c] = next[u][c];
-                        if (STRIPS) in[u] = next_in[u];
+                    for (int k = 0; k < K; ++k) {
+                        const int j = begin + k;
+                        const T here = wave.columns.D[k];
+                        if (j <= last && first + j >= n - 1 && here < result) result = here;
                     }
-                }
-                const int until = phase == 0 ? min(G - 1, last_stop) : last_stop;
-#pragma unroll 1
-                for (; t <= until; ++t) {
-#pragma unroll
-                    for (int i = 0; i < ROWS; ++i) {
-#pragma unroll
-                        for (int c = 0; c < C; ++c) x[i][c] = points[c * row_stride + ROWS * t + i];
-                        if (STRIPS) in[i] = edge[ROWS * t + i];
-                    }
-                    if (t == lane) {
-                        // above the first row is 0 left of the columns where a path may begin
-                        const int free = item.count - 1 - first - begin;
-#pragma unroll
-                        for (int k = 0; k < K; ++k) wave.columns.D[k] = k < free ? T(0) : inf;
-                        wave.diagonal = free >= 0 ? T(0) : inf;
-                    }
-                    wave.step(x, in, t, ROWS == 2 && t == stop && n % 2 == 1);
-                    if (t == stop) {
-#pragma unroll
-                        for (int k = 0; k < K; ++k) {
-                            const int j = begin + k;
-                            const T here = wave.columns.D[k];
-                            if (j <= last && first + j >= n - 1 && here < result) result = here;
-                        }
-                    }
-                }
-            }
-            if (STRIPS) __syncwarp();
+                });
         }
-        for (int other = G / 2; other > 0; other /= 2) {
-            const T theirs = __shfl_xor_sync(0xffffffffu, result, other);
-            result = theirs < result ? theirs : result;
-        }
+        result = group_least(result, G);
         if (lane == 0) {
             out[p] = result;
             if (least) lower(least + (long long)item.query * n_cols + item.candidate, result);
