@@ -22,7 +22,14 @@ from .._config import config_context, get_config
 from ..exceptions import MemoryBudgetError
 from ._distribute import Results, find_backend, share_out
 from ._engine import Engine
-from ._memory import balance, check_result, halve, out_of_memory, plan_tiles
+from ._memory import (
+    balance,
+    check_result,
+    check_smallest,
+    halve,
+    out_of_memory,
+    plan_tiles,
+)
 from ._progress import describe, progress
 from ._reductions import Reduction, Tile
 from ._registry import get_engine
@@ -126,6 +133,8 @@ def _compute_here(
     """
     budget = engine.budget()
     engine.prepared.capacity = budget
+    for later in reduction.later():
+        check_smallest(later, partial(engine.footprint, later), budget)
     tiles, workers = plan_tiles(
         reduction,
         tile_work=engine.tile_work,

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ._reductions import Reduction, Tile
-from ._windows import Kinds, Pool, WindowDistances, WindowKinds
+from ._windows import Kinds, Pool, WindowDistances, WindowKinds, name_lines
 
 __all__ = ["Join", "JoinFound", "JoinPart", "JoinTotal", "Nearest"]
 
@@ -200,6 +200,11 @@ class Join(Reduction):
     def result_bytes(self) -> int:
         """Size of the profile."""
         return 16 * self.shape[0] * self.n_neighbors * (3 if self.sides else 1)
+
+    @property
+    def whole(self) -> str:
+        """The lines."""
+        return name_lines(self.a, *([] if self.b is None else [self.b]))
 
     def part(self, tile: Tile) -> Join:
         """Return itself: a tile needs both lines."""

@@ -25,6 +25,7 @@ __all__ = [
     "PreparedStore",
     "balance",
     "check_result",
+    "check_smallest",
     "format_bytes",
     "halve",
     "out_of_memory",
@@ -78,6 +79,22 @@ def check_result(reduction: Reduction) -> None:
             f"The result of shape ({rows}, {cols}) needs {format_bytes(size)}; this machine has "
             f"{format_bytes(limit)} of memory. Ask for part of it, or for nearest neighbours."
         )
+
+
+def check_smallest(
+    reduction: Reduction, footprint: Footprint, budget: int, area: Tile | None = None
+) -> tuple[int, int]:
+    """Return the footprint of a cell of the grid; raise if it does not fit."""
+    extent = reduction.shape if area is None else area.shape
+    shared, each = footprint(*(min(c, n) for c, n in zip(reduction.cell, extent, strict=True)))
+    if shared + each > budget:
+        why = f", as it holds {reduction.whole} whole" if reduction.whole else ""
+        raise MemoryBudgetError(
+            f"The smallest part of this work needs {format_bytes(shared + each)} of working "
+            f"memory{why}; the budget is {format_bytes(budget)}. Raise it with "
+            "skts.set_config(memory=...)."
+        )
+    return shared, each
 
 
 def plan_tiles(
@@ -134,13 +151,7 @@ def plan_tiles(
     if n_rows == 0 or n_cols == 0:
         return [], 0
     rows, cols = (min(c, n) for c, n in zip(reduction.cell, area.shape, strict=True))
-    shared, each = footprint(rows, cols)
-    if shared + each > budget:
-        raise MemoryBudgetError(
-            f"The smallest part of this work needs {format_bytes(shared + each)} of working "
-            f"memory; the budget is {format_bytes(budget)}. Raise it with "
-            "skts.set_config(memory=...)."
-        )
+    shared, each = check_smallest(reduction, footprint, budget, area)
     workers = min(workers, max(1, (budget - shared) // max(1, each)))
 
     def fits(r: int, c: int) -> bool:
@@ -274,7 +285,7 @@ class PreparedStore:
             found = self._find(full_key)
             if found is not None:
                 return found[0]
-            self._make_room(size)
+            self.make_room(size)
             try:
                 value, size = build()
                 self.settle()
@@ -286,10 +297,14 @@ class PreparedStore:
                     self._owners.add(id(owner))
                     weakref.finalize(owner, self._drop, id(owner))
                 self._entries[full_key] = (value, size)
-                self._make_room(0)
+                self.make_room(0)
         return value
 
-    def _make_room(self, size: int) -> None:
+    def holds(self, owner: np.ndarray, key: Hashable) -> bool:
+        """Whether something made from an array is there."""
+        return (id(owner), key) in self._entries
+
+    def make_room(self, size: int) -> None:
         """Drop what was used longest ago until so many bytes more would fit."""
         with self._lock:
             while len(self._entries) > (size == 0) and self.size() + size > self.capacity:

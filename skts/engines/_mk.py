@@ -20,7 +20,7 @@ import numpy as np
 
 from ._certify import FLOAT32_UNIT, FLOAT64_UNIT
 from ._reductions import Reduction, Tile
-from ._windows import Kinds, Pool, WindowDistances, WindowKinds
+from ._windows import Kinds, Pool, WindowDistances, WindowKinds, name_lines
 
 __all__ = ["MotifPair", "NearestPair", "PairWalk", "Walked"]
 
@@ -138,6 +138,11 @@ class PairWalk(Reduction):
         slope = (1 + sums) * (1 + 4 * FLOAT32_UNIT) / self.scale
         return slope, 2 * sums + 8 * FLOAT32_UNIT
 
+    @property
+    def whole(self) -> str:
+        """The line, and what orders its windows."""
+        return f"{name_lines(self.series)} and {len(self.gaps)} distances of each window"
+
     def part(self, tile: Tile) -> PairWalk:
         """Return itself: a tile needs the whole order."""
         return self
@@ -205,6 +210,23 @@ class MotifPair(Reduction):
     def cell(self) -> tuple[int, int]:
         """The whole line."""
         return 1, 1
+
+    @property
+    def whole(self) -> str:
+        """The line."""
+        return name_lines(self.series)
+
+    def later(self) -> list[Reduction]:
+        """Return a walk over all windows."""
+        n_windows = self.series.n_windows(self.length)
+        order = np.broadcast_to(0, n_windows)
+        gaps = np.broadcast_to(np.float32(0), (min(self.n_references, n_windows), n_windows))
+        return [
+            PairWalk(
+                self.series, self.length, self.exclusion, self.normalize, order, gaps, 1.0,
+                (np.inf, -1, -1), 1, max(2, n_windows),
+            )
+        ]  # fmt: skip
 
     def part(self, tile: Tile) -> WindowKinds:
         """Return the kinds of windows."""

@@ -102,6 +102,15 @@ class Reduction(ABC):
     def merge(self, total: Any, tile: Tile, result: Any) -> None:
         """Add the result of a tile; the order of tiles makes no difference to the answer."""
 
+    @property
+    def whole(self) -> str:
+        """What every tile needs whole, in words, where that is most of what it takes."""
+        return ""
+
+    def later(self) -> list[Reduction]:
+        """Return work as large as what `finish` will run, which must fit before any is done."""
+        return []
+
     def finish(self, total: Any, run: Callable[[Reduction], Any]) -> Any:
         """Turn the merged results into the answer; `run` computes what that still needs."""
         return total

@@ -23,6 +23,7 @@ __all__ = [
     "WindowKinds",
     "WindowStatistics",
     "lay_line",
+    "name_lines",
     "settle_statistics",
     "whole_windows",
     "window_statistics",
@@ -119,6 +120,16 @@ class WindowStatistics(NamedTuple):
         """1 / deviation, 0 where there is none."""
         with np.errstate(divide="ignore"):
             return np.where(self.deviation > 0, 1.0 / self.deviation, 0.0)
+
+
+def name_lines(*lines: Pool) -> str:
+    """Lines in words, by their points."""
+    sizes = [f"{line.points.size:,}" for line in lines]
+    return (
+        f"a line of {sizes[0]} points"
+        if len(sizes) == 1
+        else f"lines of {' and '.join(sizes)} points"
+    )
 
 
 def lay_line(
@@ -252,6 +263,11 @@ class WindowKinds(Reduction):
         """The whole line."""
         return 1, 1
 
+    @property
+    def whole(self) -> str:
+        """The line."""
+        return name_lines(self.series)
+
     def part(self, tile: Tile) -> WindowKinds:
         """Return itself."""
         return self
@@ -315,6 +331,12 @@ class WindowDistances(Reduction):
     def result_bytes(self) -> int:
         """Size of the matrix."""
         return 8 * self.shape[0] * self.shape[1]
+
+    @property
+    def whole(self) -> str:
+        """The lines."""
+        lines = {id(line.points): line for line in (self.queries, self.series)}
+        return name_lines(*lines.values())
 
     def part(self, tile: Tile) -> WindowDistances:
         """Return some chosen windows against a piece of the line."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from skts import MotifFinder, config_context
 from skts.engines import find_engine
 from skts.motifs import discords, matrix_profile, motifs
 from tests import reference_motifs as reference
@@ -196,6 +197,27 @@ def test_memory_maps_lists_and_other_types(rng, tmp_path):
 def test_what_is_wrong_is_said(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    ("ask", "needs"),
+    [
+        (lambda x: matrix_profile(x, window=64), "a line of 200,000 points"),
+        (lambda x: matrix_profile(x[:300], x, window=64), "lines of 300 and 200,000 points"),
+        (
+            lambda x: motifs(x, window=64, algorithm="mk"),
+            "a line of 200,000 points and 10 distances of each window",
+        ),
+        (lambda x: MotifFinder(64).fit([x]), "a line of 200,000 points"),
+    ],
+)
+def test_a_line_larger_than_the_budget_is_said_before_any_work(rng, monkeypatch, ask, needs):
+    monkeypatch.setattr(type(find_engine("numba")), "compute", None)
+    message = (
+        rf"needs [\d.]+ MiB of working memory, as it holds {needs} whole; the budget is 9 MiB\."
+    )
+    with config_context(memory="9MiB", engine="numba"), pytest.raises(MemoryError, match=message):
+        ask(rng.normal(size=200_000))
 
 
 def test_the_oracle_runs_behind_the_functions(rng):
