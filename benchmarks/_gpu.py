@@ -1,11 +1,12 @@
-"""What the benchmarks on a GPU share: their arguments, and how rows are printed and kept."""
+"""What the benchmarks on a GPU share: arguments, times, and how rows are printed and kept."""
 
 import argparse
 import sys
+import time
 from pathlib import Path
+from statistics import median
 
 from benchmarks import _records
-from benchmarks.gpu_dtw import device_and_versions
 
 
 def make_parser(description, output):
@@ -20,10 +21,7 @@ def keep_rows(title, rows, options):
     """Print rows as they come and write the record after each, should a later one be cut off."""
     kept = []
     for row in rows:
-        goal = "" if row["must"] is None else f", must {row['must']:.4g}"
-        goal += "" if row["reach"] is None else f", reach {row['reach']:.4g}"
-        value = f"{row['value']:.4g} {row['unit']}"
-        print(f"{row['work']}: {value}{goal} ({row['checked']})", flush=True)
+        print(_line(row), flush=True)
         kept.append(row)
         device, versions = device_and_versions()
         found = _records.record(
@@ -32,3 +30,39 @@ def keep_rows(title, rows, options):
         _records.write(options.output, found)
     if any(row["checked"].startswith("FAILED") for row in kept):
         sys.exit("a result is wrong: see the rows that FAILED")
+
+
+def _line(row):
+    """A row as a line of text: one figure and what it should be, or all that there are."""
+    if "value" not in row:
+        return ", ".join(f"{key}: {value}" for key, value in row.items())
+    goal = "" if row["must"] is None else f", must {row['must']:.4g}"
+    goal += "" if row["reach"] is None else f", reach {row['reach']:.4g}"
+    return f"{row['work']}: {row['value']:.4g} {row['unit']}{goal} ({row['checked']})"
+
+
+def median_wall(work, repeats=5):
+    """Median wall seconds of a function after a first call, and its last result."""
+    result, elapsed = work(), []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        result = work()
+        elapsed.append(time.perf_counter() - start)
+    return median(elapsed), result
+
+
+def verdict(passed, text):
+    """How a check came out: failed ones say so."""
+    return text if passed else f"FAILED: {text}"
+
+
+def device_and_versions():
+    """The name of the GPU, and the versions that a record of a run on it holds."""
+    import cupy
+
+    properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
+    packages = ("skts", "numpy", "numba", "cupy-cuda12x", "cupy-cuda13x")
+    return properties["name"].decode(), _records.versions(*packages) | {
+        "CUDA runtime": cupy.cuda.runtime.runtimeGetVersion(),
+        "CUDA driver": cupy.cuda.runtime.driverGetVersion(),
+    }

@@ -8,9 +8,7 @@ that a search relies on; all others, of which nothing may differ, against `engin
 of the queries.
 """
 
-import argparse
 import os
-import sys
 import time
 from itertools import chain
 from pathlib import Path
@@ -18,7 +16,7 @@ from statistics import median
 
 import numpy as np
 
-from benchmarks import _records
+from benchmarks._gpu import keep_rows, make_parser, median_wall, verdict
 from skts.engines import DTWMatrix, DTWPath, Series, Warping, run
 from skts.engines._certify import Rescaling, dtw_bound
 
@@ -220,16 +218,6 @@ def cut(series, lengths):
     return Series(np.where(inside, series.values, 0.0), lengths.astype(np.int64))
 
 
-def median_wall(work, repeats=5):
-    """Median wall seconds of a function after a first call, and its last result."""
-    result, elapsed = work(), []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        result = work()
-        elapsed.append(time.perf_counter() - start)
-    return median(elapsed), result
-
-
 def search_row(name, X, queries, sample, must, reach, **options):
     """Fit and search: everything is uploaded."""
     from skts import DTWNearestNeighbor
@@ -369,49 +357,11 @@ def window_rows(rng):
     }
 
 
-def verdict(passed, text):
-    """How a check came out: failed ones say so."""
-    return text if passed else f"FAILED: {text}"
-
-
-def device_and_versions():
-    """The name of the GPU, and the versions that a record of a run on it holds."""
-    import cupy
-
-    properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
-    packages = ("skts", "numpy", "numba", "cupy-cuda12x", "cupy-cuda13x")
-    return properties["name"].decode(), _records.versions(*packages) | {
-        "CUDA runtime": cupy.cuda.runtime.runtimeGetVersion(),
-        "CUDA driver": cupy.cuda.runtime.driverGetVersion(),
-    }
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
-    parser.add_argument("--commit", help="what to record where there is no git")
-    parser.add_argument("--output", type=Path, default=_records.RESULTS / "gpu-dtw.json")
-    options = parser.parse_args()
-
+    options = make_parser(__doc__, "gpu-dtw.json").parse_args()
     rng = np.random.default_rng(0)
-    rows = []
-
-    def keep(row):
-        goal = "" if row["must"] is None else f"must {row['must']}, reach {row['reach']}"
-        print(f"{row['work']:76}{row['value']:9.4g} {row['unit']:9}{goal:22}{row['checked']}")
-        sys.stdout.flush()
-        rows.append(row)
-
     parts = (kernel_rows, search_rows, osuleaf_rows, long_rows, path_rows, window_rows)
-    for row in chain.from_iterable(part(rng) for part in parts):
-        keep(row)
-
-    device, versions = device_and_versions()
-    found = _records.record(
-        "DTW on a GPU", device=device, versions=versions, rows=rows, commit=options.commit
-    )
-    _records.write(options.output, found)
-    if any(row["checked"].startswith("FAILED") for row in rows):
-        sys.exit("a result is wrong: see the last column")
+    keep_rows("DTW on a GPU", chain.from_iterable(part(rng) for part in parts), options)
 
 
 if __name__ == "__main__":

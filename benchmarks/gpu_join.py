@@ -16,8 +16,7 @@ from statistics import median
 
 import numpy as np
 
-from benchmarks._gpu import keep_rows, make_parser
-from benchmarks.gpu_dtw import verdict
+from benchmarks._gpu import keep_rows, make_parser, verdict
 from skts.engines import Join, Pool, Tile, WindowDistances, find_engine, run
 
 #: Points, window, kind of series, seconds that an issue is accepted on, seconds we want to reach.

@@ -11,15 +11,12 @@ sets, by the centres that the CPU finds). Small sets also run as plain CuPy woul
 inverse transform of cuFFT per centre over all series, arg-max, 30 steps of power iteration.
 """
 
-import argparse
-import sys
 import time
-from pathlib import Path
 from statistics import median
 
 import numpy as np
 
-from benchmarks import _records
+from benchmarks._gpu import keep_rows, make_parser
 from skts.engines import SBDAssign, SBDCenters, Shapes, find_engine, run
 from skts.engines._sbd import center_space
 
@@ -248,26 +245,12 @@ def device_times(engine, shapes, n_clusters, assigned, centers):
 
 
 def main():
-    from benchmarks.gpu_dtw import device_and_versions
-
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
-    parser.add_argument("--commit", help="what to record where there is no git")
+    parser = make_parser(__doc__, "gpu-kshape.json")
     parser.add_argument("--works", nargs="+", type=int, default=range(len(WORKS)))
-    parser.add_argument("--output", type=Path, default=_records.RESULTS / "gpu-kshape.json")
     options = parser.parse_args()
     rng = np.random.default_rng(0)
-    found = []
-    for number in options.works:
-        row = rows(*WORKS[number], rng)
-        print(", ".join(f"{key}: {value}" for key, value in row.items()), flush=True)
-        found.append(row)
-    device, versions = device_and_versions()
-    record = _records.record(
-        "k-Shape on a GPU", device=device, versions=versions, rows=found, commit=options.commit
-    )
-    _records.write(options.output, record)
-    if any(row["checked"].startswith("FAILED") for row in found):
-        sys.exit("a result is wrong: see the last column")
+    found = (rows(*WORKS[number], rng) for number in options.works)
+    keep_rows("k-Shape on a GPU", found, options)
 
 
 if __name__ == "__main__":

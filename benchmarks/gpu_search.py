@@ -17,8 +17,7 @@ from statistics import median
 
 import numpy as np
 
-from benchmarks._gpu import keep_rows, make_parser
-from benchmarks.gpu_dtw import median_wall, verdict
+from benchmarks._gpu import keep_rows, make_parser, median_wall, verdict
 from skts import SubsequenceSearch, config_context
 from skts.engines import DTWMatrix, LongSeries, Series, SubsequenceNeighbors, Tile, run
 

@@ -16,8 +16,7 @@ from statistics import median
 import numpy as np
 from sklearn.base import clone
 
-from benchmarks._gpu import keep_rows, make_parser
-from benchmarks.gpu_dtw import verdict
+from benchmarks._gpu import keep_rows, make_parser, verdict
 from benchmarks.papers.shapelets import OTHER_SHAPE, TABLE, load, root, work
 from skts import ShapeletTreeClassifier
 from skts.engines import Series, run

@@ -74,7 +74,7 @@ def main():
 
     import cupy
 
-    from benchmarks.gpu_dtw import device_and_versions
+    from benchmarks._gpu import device_and_versions
 
     count = cupy.cuda.runtime.getDeviceCount()
     rng = np.random.default_rng(0)

@@ -189,7 +189,7 @@ def measure(arguments):
                 rows.append(row)
                 print(name, size, how, f"{row['seconds']:.3f} s, {row['tiles']} tiles", flush=True)
     if engine == "cupy":
-        from benchmarks.gpu_dtw import device_and_versions
+        from benchmarks._gpu import device_and_versions
 
         device, versions = device_and_versions()
     else:

@@ -30,13 +30,8 @@ from statistics import median
 import numpy as np
 
 from benchmarks import _records
-from benchmarks.gpu_dtw import (
-    as_series,
-    check_estimates,
-    device_and_versions,
-    kernel_seconds,
-    verdict,
-)
+from benchmarks._gpu import device_and_versions, verdict
+from benchmarks.gpu_dtw import as_series, check_estimates, kernel_seconds
 from skts.engines import DTWPairs, Warping, get_engine, run
 from skts.exceptions import EngineNotAvailableError
 

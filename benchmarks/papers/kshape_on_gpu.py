@@ -20,16 +20,13 @@ mean of ten iterations, we the median. What each figure becomes here:
 * table III: the share of each stage.
 """
 
-import argparse
 import os
-import sys
 import time
-from pathlib import Path
 from statistics import median
 
 import numpy as np
 
-from benchmarks import _records
+from benchmarks._gpu import keep_rows, make_parser
 from benchmarks.gpu_kshape import check, device_times, iterate, moved_shapes
 from skts.engines import SBDAssign, SBDCenters, find_engine, run
 
@@ -160,29 +157,9 @@ def rows(rng):
 
 
 def main():
-    from benchmarks.gpu_dtw import device_and_versions
-
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
-    parser.add_argument("--commit", help="what to record where there is no git")
-    parser.add_argument(
-        "--output", type=Path, default=_records.RESULTS / "papers-kshape-on-gpu.json"
-    )
-    options = parser.parse_args()
-    found = []
-    for row in rows(np.random.default_rng(0)):
-        print(", ".join(f"{key}: {value}" for key, value in row.items()), flush=True)
-        found.append(row)
-    device, versions = device_and_versions()
-    record = _records.record(
-        "k-Shape on a GPU, the paper's figures",
-        device=device,
-        versions=versions,
-        rows=found,
-        commit=options.commit,
-    )
-    _records.write(options.output, record)
-    if any(row["checked"].startswith("FAILED") for row in found):
-        sys.exit("a result is wrong: see the last column")
+    options = make_parser(__doc__, "papers-kshape-on-gpu.json").parse_args()
+    found = rows(np.random.default_rng(0))
+    keep_rows("k-Shape on a GPU, the paper's figures", found, options)
 
 
 if __name__ == "__main__":

@@ -163,7 +163,7 @@ def main():
                     bench.rows[-1] |= {"speed-up": speed_up, "efficiency": speed_up / count}
     device, versions = _records.cpu(), _records.versions("skts", "numpy", "numba")
     if "cupy" in engines:
-        from benchmarks.gpu_dtw import device_and_versions
+        from benchmarks._gpu import device_and_versions
 
         device, versions = device_and_versions()
     _records.write(

@@ -37,7 +37,7 @@ import numpy as np
 from numba import njit
 
 from benchmarks import _records
-from benchmarks.gpu_dtw import device_and_versions
+from benchmarks._gpu import device_and_versions
 from skts import ShapeletTreeClassifier
 from skts.engines import Criterion, Series, ShapeletSearch, run
 

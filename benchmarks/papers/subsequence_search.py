@@ -26,7 +26,8 @@ import numba
 import numpy as np
 
 from benchmarks import _records
-from benchmarks.gpu_dtw import as_series, device_and_versions, verdict
+from benchmarks._gpu import device_and_versions, verdict
+from benchmarks.gpu_dtw import as_series
 from skts import SubsequenceSearch
 from skts.engines import DTWMatrix, get_engine, run
 from skts.exceptions import EngineNotAvailableError, UnsupportedReductionError
