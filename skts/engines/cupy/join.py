@@ -11,7 +11,7 @@ from .._join import Join, JoinPart, Nearest
 from .._reductions import Tile
 from .._windows import Pool, lay_line, settle_statistics, whole_windows
 from .join_programs import RUNS_PER_WINDOW, JoinKernel, choose_join, seed_kernel
-from .loading import load_kernel as _kernel
+from .loading import load_kernel
 from .transfers import to_host
 
 __all__ = ["DeviceLine", "lay", "nearest", "window_distances"]
@@ -76,7 +76,7 @@ def lay(pool: Pool, length: int, normalize: bool) -> DeviceLine:
     raw = on_device if filled is points else cp.asarray(filled)
     n_windows = pool.n_windows(length)
     mean, deviation, low, high = (cp.empty(n_windows) for _ in range(4))
-    _kernel("windows.cu", "statistics")(
+    load_kernel("windows.cu", "statistics")(
         (-(-n_windows // 128),),
         (128,),
         (on_device, raw, np.int32(n_windows), np.int32(length), mean, deviation, low, high),
@@ -370,7 +370,7 @@ def _launch(search: Search, row: int, stop: int, n_panels: int, again: bool) -> 
     n_bands = -(-n_rows // search.height)
     first_rows = cp.zeros((n_bands, n_cols), kernel.dtype)
     first_cols = cp.zeros((n_panels, -(-n_rows // 4) * 4 + PAD), kernel.dtype)
-    seed = _kernel("join.cu", seed_kernel(kernel))
+    seed = load_kernel("join.cu", seed_kernel(kernel))
     length, least = np.int32(join.length), np.int64(join.least_apart)
     for out, line, other, first, count, start, apart, sign in (
         (first_rows, line_b, line_a, tile.col, n_cols, row, search.height, 1),
@@ -391,7 +391,7 @@ def _launch(search: Search, row: int, stop: int, n_panels: int, again: bool) -> 
                 ),
             )
     sides = cp.asarray(np.array([side.addresses() for side in search.sides], np.int64))
-    _kernel("join.cu", kernel.name)(
+    load_kernel("join.cu", kernel.name)(
         (-(-n_panels // SQUARE) * -(-n_bands // SQUARE) * SQUARE**2,),
         (32,),
         (
@@ -441,7 +441,7 @@ def _measure(search: Search, at: int, runs: cp.ndarray, lanes: int) -> None:
     reached = _from_leading_bits(side.tops, search.kernel.dtype)
     if join.precision == "float32":
         reached[:] = 0  # what float32 says is reached may not be
-    _kernel("join.cu", "refine")(
+    load_kernel("join.cu", "refine")(
         (-(-n_cells // 128),),
         (128,),
         (
@@ -461,7 +461,7 @@ def _measure(search: Search, at: int, runs: cp.ndarray, lanes: int) -> None:
     distances = cp.empty(count)
     before = found.distances[:, 0].copy() if k == 1 else None
     blocks = (-(-count // 128),)
-    _kernel("join.cu", "certify")(
+    load_kernel("join.cu", "certify")(
         blocks,
         (128,),
         (
@@ -474,7 +474,7 @@ def _measure(search: Search, at: int, runs: cp.ndarray, lanes: int) -> None:
         return
     # where a nearer one was found, what had been the first is no more
     found.indices[found.distances[:, 0] < before] = _TAKES_NO_PART
-    _kernel("join.cu", "first_of_equals")(
+    load_kernel("join.cu", "first_of_equals")(
         blocks,
         (128,),
         (windows, places, np.int32(count), found.distances, distances, found.indices),
@@ -505,7 +505,7 @@ def window_distances(
     out = cp.empty((len(positions), count))
     for start in range(0, len(positions), 65535):
         some = cp.asarray(positions[start : start + 65535].astype(np.int64))
-        _kernel("windows.cu", "distances")(
+        load_kernel("windows.cu", "distances")(
             (-(-count // 256), len(some)),
             (256,),
             (
