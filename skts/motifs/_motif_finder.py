@@ -36,8 +36,10 @@ from ._search import (
 
 __all__ = ["MotifFinder"]
 
-#: What window="auto" looks at: so many series, so many points of each.
-AUTO_SERIES, AUTO_POINTS = 1000, 2**20
+#: What window="auto" looks at: so many series, so many points of all.
+AUTO_SERIES, AUTO_POINTS = 100, 2**18
+#: Height times prominence of peaks that count, and what share of the best score is as good.
+CLEAR, SAME_PERIOD = 0.01, 0.9
 #: Windows of fewer points say little more than up or down.
 SHORTEST = 3
 
@@ -54,11 +56,9 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     Parameters
     ----------
     window : int, float, "auto" or array-like, default "auto"
-        Points of a window; or a fraction of the shortest series, rounded up. "auto" is the lag
-        between 3 points and a third of the shortest series at which the autocorrelation, summed
-        over the series, has its clearest peak (height times prominence): one period; and a
-        tenth of the shortest series, at least 3 points, where no peak is positive. Several lengths
-        compete by distance over the square root of the length.
+        Points of a window; or a fraction of the shortest series, rounded up. "auto" is one
+        period, see the notes; and a tenth of the shortest series, at least 3 points, where there is
+        none. Several lengths compete by distance over the square root of the length.
     n_motifs : int, default 3
         How many motifs at most. The k-th is the nearest pair among the windows that do not start
         within `exclusion` of an occurrence of an earlier one.
@@ -139,6 +139,15 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     constant when its range is at most 2^-40 of its largest magnitude; two constant windows are at
     distance 0, a constant and another one at ``sqrt(window)``. Equally near windows are ordered by
     their place, and series by their row.
+
+    ``window="auto"`` is the lag, from 3 points to a third of the shortest series, at which the
+    series repeat most clearly. As in windows, which are z-normalised, drift plays no part: for
+    every octave of lags, what is much slower is taken off before the series are correlated with
+    themselves: a moving mean of a moving mean, each over twice the shortest of these lags (a
+    straight line where that would leave less than half of a series). A peak of the mean
+    correlation scores height times prominence over the root of its lag; where height times
+    prominence is below 0.01 it is none. Of the peaks within a tenth of the best score, the shortest
+    lag is taken. The first 100 series are looked at, and 262,144 points of them.
 
     A single series is one row: ``fit(x.reshape(1, -1))``. A row that is a `numpy.memmap` of float64
     is used where it is; several rows are copied.
@@ -582,30 +591,76 @@ def _window_lengths(window: Any, series: list[np.ndarray]) -> list[int]:
 
 
 def _period(series: list[np.ndarray], shortest: int) -> int:
-    """The lag of the clearest peak of the summed autocorrelation; see `window`."""
-    default = min(shortest, max(SHORTEST, shortest // 10))
-    last = min(shortest // 3, AUTO_POINTS // 3)
-    if last <= SHORTEST:
-        return default
-    total = np.zeros(last + 2)
-    for points in series[:AUTO_SERIES]:
-        points = np.array(points[:AUTO_POINTS], np.float64)
-        finite = np.isfinite(points)
-        if not finite.any():
-            continue
-        points -= points[finite].mean()
-        points[~finite] = 0.0
-        largest = np.abs(points).max()
-        if largest == 0:
-            continue
-        spectrum = np.abs(rfft(points / largest, next_fast_len(points.size + last + 2, real=True)))
-        found = irfft(spectrum**2, next_fast_len(points.size + last + 2, real=True))[: last + 2]
-        total += found / found[0]
+    """The lag of the clearest peak of autocorrelation; see `window`."""
     from scipy.signal import find_peaks  # takes a tenth of a second, and few need it
 
-    peaks, found = find_peaks(total, height=0.0, prominence=0.0)
-    clear = np.where(peaks >= SHORTEST, found["peak_heights"] * found["prominences"], 0.0)
-    return int(peaks[np.argmax(clear)]) if clear.any() else default
+    looked_at = []
+    room = AUTO_POINTS
+    for points in series[:AUTO_SERIES]:
+        found = _without_gaps(points[:room])
+        if found is not None:
+            looked_at.append(found)
+        room -= points.size
+        if room <= 0:
+            break
+    last = min(shortest, AUTO_POINTS) // 3
+    peaks = []
+    for low in (2**power for power in range(1, last.bit_length())):
+        total = np.zeros(3 * low + 2)
+        for points in looked_at:
+            total += _autocorrelation(points, low, total.size)
+        lags, found = find_peaks(total / max(1, len(looked_at)), height=0.0, prominence=0.0)
+        clearness = found["peak_heights"] * found["prominences"]
+        inside = (lags >= max(low, SHORTEST)) & (lags < 2 * low) & (lags <= last)
+        peaks += [
+            (clear / math.sqrt(lag), int(lag))
+            for lag, clear in zip(lags[inside], clearness[inside], strict=True)
+            if clear >= CLEAR
+        ]
+    if not peaks:
+        return min(shortest, max(SHORTEST, shortest // 10))
+    best, _ = max(peaks)
+    return min(lag for score, lag in peaks if score >= SAME_PERIOD * best)
+
+
+def _without_gaps(points: np.ndarray) -> np.ndarray | None:
+    """Points around 0, at most 1, gaps bridged by straight lines; None where they are constant."""
+    points = np.array(points, np.float64)
+    finite = np.isfinite(points)
+    if not finite.any():
+        return None
+    places = np.arange(points.size)
+    points = np.interp(places, places[finite], points[finite])
+    with np.errstate(over="ignore"):
+        points /= max(np.abs(points).max(), np.finfo(float).tiny)
+    points -= points.mean()
+    largest = np.abs(points).max()
+    return points / largest if largest > 1e-12 else None
+
+
+def _autocorrelation(points: np.ndarray, low: int, n_lags: int) -> np.ndarray:
+    """Autocorrelation of what is not much slower than lags from `low` to twice that.
+
+    What is slower is a moving mean of a moving mean, each of `low` points to either side; a
+    straight line where that would leave less than half of the series.
+    """
+    correlation = np.zeros(n_lags)
+    if points.size >= 8 * low:
+        rest = points[2 * low : -2 * low] - _moving_mean(_moving_mean(points, low), low)
+    else:
+        times = np.arange(points.size) - (points.size - 1) / 2
+        rest = points - times * (times @ points) / max(times @ times, 1.0)
+    if np.abs(rest).max() > 1e-9:
+        size = next_fast_len(rest.size + min(n_lags, rest.size), real=True)
+        found = irfft(np.abs(rfft(rest, size)) ** 2, size)[: min(n_lags, rest.size)]
+        correlation[: found.size] = found / found[0]
+    return correlation
+
+
+def _moving_mean(points: np.ndarray, reach: int) -> np.ndarray:
+    """Means of every ``2 * reach + 1`` points."""
+    sums = np.cumsum(np.concatenate([[0.0], points]))
+    return (sums[2 * reach + 1 :] - sums[: -2 * reach - 1]) / (2 * reach + 1)
 
 
 def _as_series(points: np.ndarray) -> Series:

@@ -14,9 +14,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from skts import MotifFinder, config_context
+from skts.datasets import load_ecg
 from skts.engines import Join, find_engine
 from skts.exceptions import EngineNotAvailableError
 from skts.motifs import discords, matrix_profile, motifs
+from skts.motifs._motif_finder import _period
 from tests import reference_motifs as reference
 from tests.engines.test_join import KINDS, make_line
 from tests.motifs.test_functions import check_discords, check_motifs
@@ -217,8 +219,33 @@ def test_window_rules(rng):
     assert MotifFinder(1.0, exclusion=0).fit([x, x]).window_ == 400
     ramp = np.arange(100.0)[np.newaxis]
     assert MotifFinder().fit(ramp).window_ == 10  # no period: a tenth
+    assert MotifFinder().fit(rng.normal(size=(1, 2000))).window_ == 200
     assert MotifFinder().fit(np.ones((2, 5))).window_ == 3
     assert MotifFinder().fit(np.ones((3, 1))).window_ == 1
+
+
+@pytest.mark.parametrize("drift", ["line", "wave", "walk", "bursts", "gap"])
+def test_drift_does_not_hide_the_period(rng, drift):
+    t = np.arange(3000)
+    x = np.sin(2 * np.pi * t / 60) + 0.3 * rng.normal(size=t.size)
+    if drift == "line":
+        x += 0.02 * t
+    elif drift == "wave":
+        x += 20 * np.sin(2 * np.pi * t / 900)
+    elif drift == "walk":
+        x += np.cumsum(rng.normal(scale=0.1, size=t.size))
+    elif drift == "bursts":
+        x[[700, 1500, 2300]] += 20  # a lag at which what is large, but rare, comes again
+    else:
+        x = np.where((t > 1000) & (t < 1150), np.nan, x + 1000)
+    assert 58 <= MotifFinder(n_motifs=1).fit(x[np.newaxis]).window_ <= 62
+
+
+def test_window_of_a_drifting_ecg_is_a_beat():
+    points = np.ravel(load_ecg().data)  # 360 a second
+    for seconds in (10, 30, 120, 300):
+        piece = points[: 360 * seconds].astype(float)
+        assert 180 <= _period([piece], piece.size) <= 220
 
 
 @pytest.mark.parametrize(
