@@ -26,8 +26,8 @@ X = x.reshape(1, -1)
 # %%
 # How long is a window?
 # ---------------------
-# ``window="auto"`` takes the period of the series: the clearest peak of its autocorrelation, without
-# what drifts more slowly. Here that is about the length of a heartbeat.
+# ``window="auto"`` takes the period of the series: the clearest peak of its autocorrelation,
+# without what drifts more slowly. Here that is about the length of a heartbeat.
 
 model = MotifFinder(n_motifs=2, n_discords=2).fit(X)
 print("window:", model.window_, "points")
