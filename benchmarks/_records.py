@@ -72,6 +72,12 @@ def write(path, content):
     print(f"written: {os.path.relpath(path)}")
 
 
+def write_cpu(path, name, rows, **more):
+    """Write the record of a run on the CPU."""
+    found = versions("skts", "numpy", "numba")
+    write(path, record(name, device="CPU", versions=found, rows=rows, **more))
+
+
 def _command():
     """The command line, without the folders of this machine."""
     module = sys.modules["__main__"].__spec__

@@ -8,15 +8,14 @@ that a search relies on; all others, of which nothing may differ, against `engin
 of the queries.
 """
 
-import os
 import time
 from itertools import chain
-from pathlib import Path
 from statistics import median
 
 import numpy as np
 
 from benchmarks._gpu import keep_rows, make_parser, median_wall, verdict
+from benchmarks._sets import archive
 from skts.engines import DTWMatrix, DTWPath, Series, Warping, run
 from skts.engines._certify import Rescaling, dtw_bound
 
@@ -261,14 +260,11 @@ def osuleaf_rows(rng):
     from skts import DTWNearestNeighbor
     from skts.datasets import make_warped_shapes
 
-    folder = os.environ.get("SKTS_DATA")
-    if folder:
-        with np.load(Path(folder) / "ucr" / "OSULeaf.npz") as file:
-            X, y, Z, z = (file[f"{name}_{part}"] for part in ("train", "test") for name in "Xy")
-    else:
+    data, name = archive("OSULeaf"), "OSULeaf"
+    if data is None:
         X, y = make_warped_shapes(442, 427, random_state=0)
-        X, y, Z, z = X[:200], y[:200], X[200:], y[200:]
-    name = "OSULeaf" if folder else "warped shapes"
+        data, name = (X[:200], y[:200], X[200:], y[200:]), "warped shapes"
+    X, y, Z, z = data
 
     for window, shown in ((None, ""), (0.1, ", 10 % window")):
 

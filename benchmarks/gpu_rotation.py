@@ -9,15 +9,14 @@ on some of the queries where those of all would take too long; of AWARD all that
 Without SKTS_DATA, sets of the archive are left out, and AWARD condenses made patterns of that size.
 """
 
-import os
 import time
 from itertools import chain
-from pathlib import Path
 from statistics import median
 
 import numpy as np
 
 from benchmarks._gpu import keep_rows, make_parser, median_wall, verdict
+from benchmarks._sets import archive
 from benchmarks.papers.rotation import OUTLINES, PAPER, PAPER_ACCURACY, light_curves
 from skts import DTWCondenser, DTWNearestNeighbor
 
@@ -27,18 +26,6 @@ GOALS = {"rDTW": (5.0, 1.0), "DTW": (0.1, 0.05)}
 CHECKED = {"rDTW": 4, "DTW": 2}
 #: Sets that are condensed beside TwoPatterns.
 SETS = ("SyntheticControl", "ECG200", "GunPoint", "OSULeaf")
-
-
-def archive(name):
-    """Training and test series and labels of a set of the archive, None where it is not here."""
-    folder = os.environ.get("SKTS_DATA")
-    if not folder:
-        return None
-    with np.load(Path(folder) / "ucr" / f"{name}.npz") as file:
-        return [
-            file[key].astype(float) if key[0] == "X" else file[key]
-            for key in ("X_train", "y_train", "X_test", "y_test")
-        ]
 
 
 def search_row(work, X, y, Z, z, distance, every, must=None, reach=None):

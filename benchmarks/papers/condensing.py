@@ -14,7 +14,6 @@ window, and the order of removal and the windows must be the same.
 
 import argparse
 import math
-import os
 import sys
 import time
 from pathlib import Path
@@ -23,6 +22,7 @@ import numba
 import numpy as np
 
 from benchmarks import _records
+from benchmarks._sets import archive
 from skts import DTWCondenser, DTWNearestNeighbor
 from skts.datasets import make_two_patterns
 from skts.metrics import pairwise_dtw
@@ -123,26 +123,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
     parser.add_argument("--output", type=Path, default=_records.RESULTS / "papers-condensing.json")
     options = parser.parse_args()
-    folder = os.environ.get("SKTS_DATA")
-    if not folder:
-        sys.exit("SKTS_DATA does not name a folder of data")
     check()
     rows = []
     for name in SETS:
-        with np.load(Path(folder) / "ucr" / f"{name}.npz") as file:
-            X, y, Z, z = (file[key] for key in ("X_train", "y_train", "X_test", "y_test"))
-        rows += measure(name, X.astype(float), y, Z.astype(float), z)
+        data = archive(name)
+        if data is None:
+            sys.exit("SKTS_DATA does not name a folder of data")
+        rows += measure(name, *data)
         sys.stdout.flush()
-    _records.write(
-        options.output,
-        _records.record(
-            "Condensing with AWARD",
-            device="CPU",
-            versions=_records.versions("skts", "numpy", "numba"),
-            threads=numba.config.NUMBA_NUM_THREADS,
-            rows=rows,
-        ),
-    )
+    threads = numba.config.NUMBA_NUM_THREADS
+    _records.write_cpu(options.output, "Condensing with AWARD", rows, threads=threads)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ are those of the UCR archive in the folder SKTS_DATA, if there is one, and rando
 """
 
 import argparse
-import os
 import sys
 import time
 from pathlib import Path
@@ -22,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import _records
+from benchmarks._sets import archive
 from benchmarks.gpu_dtw import as_series
 from skts.engines import DTWMatrix, DTWNeighbors, Warping, run
 
@@ -36,11 +36,11 @@ QUERIES = 50
 
 def data_sets(rng):
     """Name, candidates and queries of each set."""
-    folder = os.environ.get("SKTS_DATA")
-    for name in UCR if folder else ():
-        with np.load(Path(folder) / "ucr" / f"{name}.npz") as file:
-            X, Z = file["X_train"].astype(float), file["X_test"].astype(float)
-        yield name, X, Z[rng.permutation(len(Z))[:QUERIES]]
+    for name in UCR:
+        data = archive(name)
+        if data is not None:
+            X, _, Z, _ = data
+            yield name, X, Z[rng.permutation(len(Z))[:QUERIES]]
     for n, length in ((1000, 128), (3000, 64)):
         walks = np.cumsum(rng.standard_normal((n + QUERIES, length)), axis=1)
         yield f"{n:,} random walks of {length} points", walks[:n], walks[n:]
@@ -128,13 +128,7 @@ def main():
             f"  net savings of {PIVOTS} pivots a query: {saved}"
         )
         sys.stdout.flush()
-    versions = _records.versions("skts", "numpy", "numba")
-    _records.write(
-        options.output,
-        _records.record(
-            "Pivots for the dog-keeper distance", device="CPU", versions=versions, rows=rows
-        ),
-    )
+    _records.write_cpu(options.output, "Pivots for the dog-keeper distance", rows)
 
 
 if __name__ == "__main__":

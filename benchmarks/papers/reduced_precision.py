@@ -113,16 +113,8 @@ def main():
             "sets with p < 0.05 by McNemar": [r["set"] for r in rows if r[f"p, {kind}"] < 0.05],
         }
         print(kind, summary[kind])
-    _records.write(
-        options.output,
-        _records.record(
-            "1-NN errors with 8-bit values and 128 points",
-            device="CPU",
-            versions=_records.versions("skts", "numpy", "numba"),
-            rows=rows,
-            summary=summary,
-        ),
-    )
+    title = "1-NN errors with 8-bit values and 128 points"
+    _records.write_cpu(options.output, title, rows, summary=summary)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ Before anything is timed, distances of some pairs are compared with those of all
 """
 
 import argparse
-import os
 import sys
 import time
 from pathlib import Path
@@ -23,6 +22,7 @@ import numba
 import numpy as np
 
 from benchmarks import _records
+from benchmarks._sets import archive
 from benchmarks.gpu_dtw import as_series
 from skts import DTWNearestNeighbor
 from skts.engines import DTWMatrix, RotationNeighbors, Warping, run
@@ -127,21 +127,11 @@ def main():
     for name, (cpu, gpu, fpga), row in zip(PAPER, PAPER.values(), rows, strict=True):
         row["accuracy of the paper"] = PAPER_ACCURACY[name]
         row["paper: CPU, GPU, FPGA, s"] = [cpu, gpu, fpga]
-    for name in OUTLINES if os.environ.get("SKTS_DATA") else ():
-        with np.load(Path(os.environ["SKTS_DATA"]) / "ucr" / f"{name}.npz") as file:
-            rows += measure(
-                name, *(file[key] for key in ("X_train", "y_train", "X_test", "y_test"))
-            )
-    _records.write(
-        options.output,
-        _records.record(
-            "Rotation-invariant classification of light curves",
-            device="CPU",
-            versions=_records.versions("skts", "numpy", "numba"),
-            threads=numba.config.NUMBA_NUM_THREADS,
-            rows=rows,
-        ),
-    )
+    for name in OUTLINES:
+        data = archive(name)
+        rows += measure(name, *data) if data else []
+    title = "Rotation-invariant classification of light curves"
+    _records.write_cpu(options.output, title, rows, threads=numba.config.NUMBA_NUM_THREADS)
 
 
 if __name__ == "__main__":
