@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 import pickle
-import typing
 import warnings
 
 import numpy as np
@@ -16,13 +14,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils.estimator_checks import check_estimator
 
 from skts import KShapeClusterer, config_context
 from skts.engines import SBDAssign, SBDCenters, Shapes, find_engine, run
 from skts.exceptions import EngineNotAvailableError
 from skts.metrics import pairwise_sbd
 from tests import reference_sbd as reference
+from tests.contract import check_described, check_with_scikit_learn
 
 
 def waves(rng, n_samples, n_timepoints, n_kinds=3, n_channels=None, noise=0.1, reach=6):
@@ -370,27 +368,11 @@ def test_verbose_shows_the_inertia(capsys, rng):
 
 def test_scikit_learns_checks(fast_engine, monkeypatch):
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
-    results = check_estimator(KShapeClusterer(engine=fast_engine), on_fail=None, on_skip=None)
-    failed = [
-        (result["check_name"], result["exception"])
-        for result in results
-        if result["status"] not in ("passed", "skipped")
-    ]
-    assert not failed
-    skipped = {result["check_name"] for result in results if result["status"] == "skipped"}
-    assert skipped <= {"check_array_api_input"}
-    assert len(results) > 40
+    check_with_scikit_learn(KShapeClusterer(engine=fast_engine))
 
 
 def test_parameters_and_fitted_attributes_are_described(rng):
-    documentation = inspect.getdoc(KShapeClusterer)
-    parameters = set(inspect.signature(KShapeClusterer).parameters)
-    assert parameters == set(KShapeClusterer._parameter_constraints)
-    fitted = vars(KShapeClusterer(2).fit(waves(rng, 12, 20)[0]))
-    for name in parameters | {name for name in fitted if name.endswith("_")}:
-        assert f"\n{name} : " in documentation
-    hints = typing.get_type_hints(KShapeClusterer.__init__)
-    assert parameters | {"return"} == set(hints)
+    check_described(KShapeClusterer(2).fit(waves(rng, 12, 20)[0]))
 
 
 def test_memory_maps_and_pickles(rng, tmp_path):

@@ -11,7 +11,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import check_estimator
 
 from skts import MotifFinder, config_context
 from skts.datasets import load_ecg
@@ -20,6 +19,7 @@ from skts.exceptions import EngineNotAvailableError
 from skts.motifs import discords, matrix_profile, motifs
 from skts.motifs._motif_finder import _period
 from tests import reference_motifs as reference
+from tests.contract import check_described, check_with_scikit_learn
 from tests.engines.test_join import KINDS, make_line
 from tests.motifs.test_functions import check_discords, check_motifs
 
@@ -350,18 +350,16 @@ def test_pipelines_names_and_pickles(rng):
     assert pipeline.fit_transform(X).shape == (5, 2)
 
 
-def test_repr_and_docstring_name_every_parameter():
-    assert set(MotifFinder().get_params()) == set(MotifFinder._parameter_constraints)
+def test_parameters_and_fitted_attributes_are_described(rng):
+    check_described(MotifFinder(left_right=True).fit(rng.normal(size=(1, 60))))
+    check_described(MotifFinder(8, algorithm="mk").fit(rng.normal(size=(1, 60))))
 
 
 @pytest.mark.parametrize(
     "options", [{}, {"window": [1, 0.5]}, {"algorithm": "mk", "n_references": 2}]
 )
 def test_estimator_checks(fast_engine, options):
-    results = check_estimator(MotifFinder(engine=fast_engine, **options), on_skip=None)
-    assert not [result for result in results if result["status"] == "failed"]
-    assert {result["status"] for result in results} <= {"passed", "skipped"}
-    assert len(results) > 40
+    check_with_scikit_learn(MotifFinder(engine=fast_engine, **options))
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e6])

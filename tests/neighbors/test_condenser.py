@@ -12,11 +12,11 @@ import pytest
 import reference
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import check_estimator
 
 from skts import DTWCondenser, DTWNearestNeighbor, config_context
 from skts.datasets import make_cylinder_bell_funnel
 from skts.neighbors import _condenser
+from tests.contract import check_described, check_with_scikit_learn
 
 
 class Naive:
@@ -205,16 +205,12 @@ def test_ranks_are_nested():
 
 def test_scikit_learns_checks(fast_engine, monkeypatch):
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
-    results = check_estimator(DTWCondenser(engine=fast_engine), on_fail=None, on_skip=None)
-    failed = [
-        (result["check_name"], result["exception"])
-        for result in results
-        if result["status"] not in ("passed", "skipped")
-    ]
-    assert not failed
-    skipped = {result["check_name"] for result in results if result["status"] == "skipped"}
-    assert skipped <= {"check_array_api_input"}
-    assert len(results) > 30
+    check_with_scikit_learn(DTWCondenser(engine=fast_engine), least=30)
+
+
+def test_parameters_and_fitted_attributes_are_described():
+    X, y = make_cylinder_bell_funnel(9, 16, random_state=0)
+    check_described(DTWCondenser(n_prototypes=3).fit(X, y))
 
 
 def test_forms_of_data_are_kept(rng):

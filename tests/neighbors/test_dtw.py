@@ -15,13 +15,13 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils.estimator_checks import check_estimator
 
 from skts import DTWNearestNeighbor, config_context
 from skts.base import check_series
 from skts.datasets import load_gunpoint, make_cylinder_bell_funnel
 from skts.engines import DTWNeighbors, find_engine
 from skts.exceptions import EngineNotAvailableError, MemoryBudgetError
+from tests.contract import check_described, check_with_scikit_learn
 
 
 @pytest.fixture
@@ -122,17 +122,12 @@ def test_unequal_lengths_and_channels(engine, rng):
 
 def test_scikit_learns_checks(fast_engine, monkeypatch):
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
-    results = check_estimator(DTWNearestNeighbor(engine=fast_engine), on_fail=None, on_skip=None)
-    failed = [
-        (result["check_name"], result["exception"])
-        for result in results
-        if result["status"] not in ("passed", "skipped")
-    ]
-    assert not failed
-    # the only check that may be skipped asks for optional array libraries
-    skipped = {result["check_name"] for result in results if result["status"] == "skipped"}
-    assert skipped <= {"check_array_api_input"}
-    assert len(results) > 40
+    check_with_scikit_learn(DTWNearestNeighbor(engine=fast_engine))
+
+
+def test_parameters_and_fitted_attributes_are_described():
+    X, y = make_cylinder_bell_funnel(9, 16, random_state=0)
+    check_described(DTWNearestNeighbor().fit(X, y))
 
 
 def test_real_data(fast_engine):

@@ -7,11 +7,11 @@ import pytest
 import reference
 from numpy.testing import assert_array_equal
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.utils.estimator_checks import check_estimator
 
 from skts import DTWNearestNeighbor
 from skts.datasets import make_cylinder_bell_funnel
 from skts.metrics import dog_keeper, dtw, dtw_path, lb_keogh, pairwise_dtw
+from tests.contract import check_with_scikit_learn
 
 OPTIONS = [
     {"window": 0},
@@ -142,7 +142,4 @@ def test_grid_search_over_windows():
     "options", [{"metric": "dog_keeper"}, {"window": 1}, {"metric": "precomputed"}], ids=str
 )
 def test_scikit_learns_checks(fast_engine, options):
-    model = DTWNearestNeighbor(engine=fast_engine, **options)
-    results = check_estimator(model, on_fail=None, on_skip=None)
-    failed = [(r["check_name"], r["exception"]) for r in results if r["status"] == "failed"]
-    assert not failed
+    check_with_scikit_learn(DTWNearestNeighbor(engine=fast_engine, **options))

@@ -8,10 +8,10 @@ import reference
 from numpy.testing import assert_array_equal
 from reference_rotation import rotation_distance
 from sklearn.model_selection import cross_val_score
-from sklearn.utils.estimator_checks import check_estimator
 
 from skts import DTWNearestNeighbor
 from skts.datasets import make_cylinder_bell_funnel
+from tests.contract import check_with_scikit_learn
 
 
 @pytest.fixture
@@ -77,12 +77,7 @@ def test_turned_classes(window):
 
 
 def test_scikit_learns_checks(fast_engine):
-    results = check_estimator(
-        DTWNearestNeighbor(rotation_invariant=True, engine=fast_engine), on_fail=None, on_skip=None
-    )
-    failed = [(r["check_name"], r["exception"]) for r in results if r["status"] == "failed"]
-    assert not failed
-    assert len(results) > 40
+    check_with_scikit_learn(DTWNearestNeighbor(rotation_invariant=True, engine=fast_engine))
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import check_estimator
 
 from skts import SubsequenceSearch, config_context
 from skts.engines import find_engine
 from skts.exceptions import EngineNotAvailableError
 from skts.metrics import pairwise_dtw
+from tests.contract import check_described, check_with_scikit_learn
 
 
 def brute_force(q, x, metric="dtw", cost="squared", window=None, normalize=True):
@@ -34,7 +34,11 @@ def z(rows):
 
 
 def test_scikit_learn_contract(fast_engine):
-    check_estimator(SubsequenceSearch(engine=fast_engine))
+    check_with_scikit_learn(SubsequenceSearch(engine=fast_engine))
+
+
+def test_parameters_and_fitted_attributes_are_described(rng):
+    check_described(SubsequenceSearch().fit(rng.normal(size=(2, 50))))
 
 
 OPTIONS = [

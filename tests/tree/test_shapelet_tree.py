@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 import pickle
-import typing
 from itertools import pairwise
 
 import numpy as np
@@ -14,13 +12,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import check_estimator
 
 from skts import ShapeletTreeClassifier, config_context
 from skts.engines import Criterion, Series, ShapeletSearch, find_engine
 from skts.exceptions import EngineNotAvailableError, MemoryBudgetError
 from skts.metrics import subsequence_distance
 from skts.tree import export_text
+from tests.contract import check_described, check_with_scikit_learn
 from tests.reference_shapelets import best_match
 
 BUMP = np.array([0.0, 1, 2, 3, 2, 1, 0])
@@ -418,25 +416,8 @@ def test_the_distance_of_a_subsequence():
 
 def test_scikit_learns_checks(fast_engine, monkeypatch):
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
-    model = ShapeletTreeClassifier(engine=fast_engine)
-    results = check_estimator(model, on_fail=None, on_skip=None)
-    failed = [
-        (result["check_name"], result["exception"])
-        for result in results
-        if result["status"] not in ("passed", "skipped")
-    ]
-    assert not failed
-    skipped = {result["check_name"] for result in results if result["status"] == "skipped"}
-    assert skipped <= {"check_array_api_input"}
-    assert len(results) > 50
+    check_with_scikit_learn(ShapeletTreeClassifier(engine=fast_engine), least=50)
 
 
 def test_parameters_and_fitted_attributes_are_described(rng):
-    documentation = inspect.getdoc(ShapeletTreeClassifier)
-    parameters = set(inspect.signature(ShapeletTreeClassifier).parameters)
-    assert parameters == set(ShapeletTreeClassifier._parameter_constraints)
-    fitted = vars(ShapeletTreeClassifier().fit(rng.normal(size=(8, 12)), [0, 1] * 4))
-    for name in parameters | {name for name in fitted if name.endswith("_")}:
-        assert f"\n{name} : " in documentation
-    hints = typing.get_type_hints(ShapeletTreeClassifier.__init__)
-    assert parameters | {"return"} == set(hints)
+    check_described(ShapeletTreeClassifier().fit(rng.normal(size=(8, 12)), [0, 1] * 4))
