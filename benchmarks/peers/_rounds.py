@@ -88,7 +88,7 @@ class _Worker:
         self.log.close()
 
 
-def measure(script, request, pythons, *, threads, repeats=5, patience=120.0):
+def measure(script, request, pythons, *, threads, repeats=5, patience=120.0, tolerance=1e-9):
     """Let each library do the work of a request `repeats` times, in turn.
 
     Parameters
@@ -105,6 +105,8 @@ def measure(script, request, pythons, *, threads, repeats=5, patience=120.0):
         Rounds.
     patience : float
         A library that has had this many seconds takes no part in further rounds.
+    tolerance : float
+        That of `compare`.
 
     Returns
     -------
@@ -143,11 +145,11 @@ def measure(script, request, pythons, *, threads, repeats=5, patience=120.0):
         finally:
             for worker in workers:
                 worker.kill()
-    compare([outcome for outcome in outcomes if not outcome.failure])
+    compare([outcome for outcome in outcomes if not outcome.failure], tolerance)
     return outcomes
 
 
-def compare(outcomes, tolerance=1e-9):
+def compare(outcomes, tolerance):
     """Say of each outcome whether it agrees with the result that most libraries have.
 
     The difference of two results is, for numbers, the largest absolute difference over the

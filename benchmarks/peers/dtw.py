@@ -7,18 +7,16 @@ results, then prints the times and writes them to `benchmarks/results/peers-dtw.
 in the environment of this command. Takes some twenty minutes.
 """
 
-import argparse
 import math
 import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks import _records
-from benchmarks.peers import _environments, _rounds
+from benchmarks._sets import archive
+from benchmarks.peers._comparison import Comparison, make_parser
 
 PEERS = ("aeon", "tslearn", "wildboar", "dtaidistance", "tsdistances")
 SCRIPT = Path(__file__).with_name("_dtw_worker.py")
@@ -33,11 +31,10 @@ def walks(n_samples, n_timepoints):
 
 def osuleaf():
     """OSULeaf of the UCR archive from the folder SKTS_DATA, else warped shapes of that shape."""
-    folder = os.environ.get("SKTS_DATA")
-    if folder:
-        with np.load(Path(folder) / "ucr" / "OSULeaf.npz") as file:
-            X, Z = (file[name].astype(float) for name in ("X_train", "X_test"))
-            return {"kind": "nearest", "X": X, "y": file["y_train"], "Z": Z}
+    data = archive("OSULeaf")
+    if data is not None:
+        X, y, Z, _ = data
+        return {"kind": "nearest", "X": X, "y": y, "Z": Z}
     from skts.datasets import make_warped_shapes
 
     X, y = make_warped_shapes(442, 427, random_state=0)
@@ -117,86 +114,30 @@ def table(rows):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
-    everyone = ("skts", *PEERS)
-    parser.add_argument("--libraries", nargs="+", choices=everyone, default=everyone)
-    parser.add_argument("--works", nargs="+", choices=WORKS, default=list(WORKS))
-    parser.add_argument(
-        "--threads", nargs="+", type=int, default=sorted({1, os.cpu_count()}), metavar="N"
-    )
-    parser.add_argument("--repeats", type=int, default=5, help="rounds (default: 5)")
-    parser.add_argument(
-        "--patience", type=float, default=120, help="seconds for one library at one work"
-    )
-    parser.add_argument(
-        "--environments", type=Path, default=_environments.FOLDER, help="folder of the peers'"
-    )
-    parser.add_argument(
-        "--python", default=sys.executable, help="interpreter of environments that are made"
-    )
-    parser.add_argument("--upgrade", action="store_true", help="peers to their current versions")
-    parser.add_argument("--output", type=Path, default=_records.RESULTS / "peers-dtw.json")
+    threads = sorted({1, os.cpu_count()})
+    parser = make_parser(__doc__, PEERS, WORKS, "peers-dtw.json", threads=threads, patience=120)
     options = parser.parse_args()
-
-    pythons, missing = {}, {}
-    for library in options.libraries:
-        try:
-            if library == "skts":
-                pythons[library] = sys.executable
-                continue
-            pythons[library] = _environments.interpreter(
-                library,
-                folder=options.environments,
-                python=options.python,
-                upgrade=options.upgrade,
-            )
-        except _environments.InstallationError as error:
-            missing[library] = str(error).splitlines()[0]
-            print(error, file=sys.stderr)
-
-    found, timings, versions = [], [], {}
-    for name in options.works:
-        work = WORKS[name]
+    comparison, timings = Comparison(SCRIPT, options), []
+    for work in (WORKS[name] for name in options.works):
         request, cells = work.request()
         for threads in options.threads:
-            outcomes = _rounds.measure(
-                SCRIPT,
-                request,
-                pythons,
-                threads=threads,
-                repeats=options.repeats,
-                patience=options.patience,
-            )
+            outcomes = comparison.measure(request, threads)
             new = list(rows(work, outcomes, threads, cells))
             print(*table(new), sep="\n", flush=True)
-            found += new
-            for outcome in outcomes:
-                timings.append(
-                    {
-                        "work": work.name,
-                        "threads": threads,
-                        "library": outcome.library,
-                        "wall": outcome.wall,
-                        "processor": outcome.processor,
-                    }
-                )
-                kept = {outcome.library, "python", "numpy", "numba"} & outcome.versions.keys()
-                versions[outcome.library] = {key: outcome.versions[key] for key in sorted(kept)}
-
-    _records.write(
-        options.output,
-        _records.record(
-            "DTW beside its peers on a CPU",
-            device=f"{_records.cpu()}, {os.cpu_count()} cores",
-            versions=versions,
-            data="OSULeaf" if os.environ.get("SKTS_DATA") else "warped shapes in its place",
-            rows=found,
-            missing=missing,
-            timings=timings,
-        ),
-    )
-    if not all(row["result"] == "agrees" for row in found if row["library"] == "skts"):
-        sys.exit("skts failed, or its results are not those of its peers")
+            comparison.rows += new
+            timings += [
+                {
+                    "work": work.name,
+                    "threads": threads,
+                    "library": outcome.library,
+                    "wall": outcome.wall,
+                    "processor": outcome.processor,
+                }
+                for outcome in outcomes
+            ]
+    data = "OSULeaf" if os.environ.get("SKTS_DATA") else "warped shapes in its place"
+    comparison.write("DTW beside its peers on a CPU", data=data, timings=timings)
+    comparison.exit_if_skts_failed()
 
 
 if __name__ == "__main__":

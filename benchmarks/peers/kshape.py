@@ -10,8 +10,6 @@ same work.
 skts runs in the environment of this command. Takes some five minutes.
 """
 
-import argparse
-import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +17,8 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import rand_score
 
-from benchmarks import _records
 from benchmarks.gpu_kshape import moved_shapes
-from benchmarks.peers import _environments, _rounds
+from benchmarks.peers._comparison import Comparison, make_parser
 
 PEERS = ("tslearn", "aeon", "kshape")
 SCRIPT = Path(__file__).with_name("_kshape_worker.py")
@@ -76,67 +73,19 @@ def rows(work, outcomes, threads, kinds):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
-    everyone = ("skts", *PEERS)
-    parser.add_argument("--libraries", nargs="+", choices=everyone, default=everyone)
-    parser.add_argument("--works", nargs="+", choices=WORKS, default=list(WORKS))
-    parser.add_argument("--threads", nargs="+", type=int, default=[1], metavar="N")
-    parser.add_argument("--repeats", type=int, default=3, help="rounds (default: 3)")
-    parser.add_argument("--patience", type=float, default=60)
-    parser.add_argument("--environments", type=Path, default=_environments.FOLDER)
-    parser.add_argument("--python", default=sys.executable)
-    parser.add_argument("--upgrade", action="store_true")
-    parser.add_argument("--output", type=Path, default=_records.RESULTS / "peers-kshape.json")
+    parser = make_parser(__doc__, PEERS, WORKS, "peers-kshape.json", threads=[1], repeats=3)
     options = parser.parse_args()
-
-    pythons, missing = {}, {}
-    for library in options.libraries:
-        try:
-            pythons[library] = (
-                sys.executable
-                if library == "skts"
-                else _environments.interpreter(
-                    library,
-                    folder=options.environments,
-                    python=options.python,
-                    upgrade=options.upgrade,
-                )
-            )
-        except _environments.InstallationError as error:
-            missing[library] = str(error).splitlines()[0]
-            print(error, file=sys.stderr)
-
-    found, versions = [], {}
-    for name in options.works:
-        work = WORKS[name]
+    comparison = Comparison(SCRIPT, options)
+    for work in (WORKS[name] for name in options.works):
         request, kinds = work.request()
         for threads in options.threads:
-            outcomes = _rounds.measure(
-                SCRIPT,
-                request,
-                pythons,
-                threads=threads,
-                repeats=options.repeats,
-                patience=options.patience,
-            )
+            outcomes = comparison.measure(request, threads)
             for row in rows(work, outcomes, threads, kinds):
                 print(row, flush=True)
-                found.append(row)
-            for outcome in outcomes:
-                kept = {outcome.library, "python", "numpy", "numba"} & outcome.versions.keys()
-                versions[outcome.library] = {key: outcome.versions[key] for key in sorted(kept)}
-    _records.write(
-        options.output,
-        _records.record(
-            "k-Shape beside its peers on a CPU",
-            device=f"{_records.cpu()}, {os.cpu_count()} cores",
-            versions=versions,
-            rows=found,
-            missing=missing,
-        ),
-    )
-    for row in found:
-        others = (r.get("Rand index", 0) for r in found if r["work"] == row["work"])
+                comparison.rows.append(row)
+    comparison.write("k-Shape beside its peers on a CPU")
+    for row in comparison.rows:
+        others = (r.get("Rand index", 0) for r in comparison.rows if r["work"] == row["work"])
         if row["library"] == "skts" and row.get("Rand index", 0) < max(others) - 0.02:
             sys.exit(f"skts failed at {row['work']}, or others find the planted kinds better")
 

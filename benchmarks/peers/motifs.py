@@ -11,17 +11,14 @@ pyscamp is compiled when it is installed (CMake, a C++ compiler, `FORCE_NO_CUDA=
 environment where there is a CUDA compiler without cuFFT), and NumPy has to be added to it.
 """
 
-import argparse
 import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks import _records
-from benchmarks.peers import _environments, _rounds
+from benchmarks.peers._comparison import Comparison, make_parser
 from benchmarks.peers.dtw import rows, table
 
 PEERS = ("stumpy", "pyscamp", "matrixprofile")
@@ -83,65 +80,19 @@ WORKS = {
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
-    everyone = ("skts", *PEERS)
-    parser.add_argument("--libraries", nargs="+", choices=everyone, default=everyone)
-    parser.add_argument("--works", nargs="+", choices=WORKS, default=list(WORKS))
-    parser.add_argument("--threads", nargs="+", type=int, default=sorted({1, os.cpu_count()}))
-    parser.add_argument("--repeats", type=int, default=5, help="rounds (default: 5)")
-    parser.add_argument("--patience", type=float, default=60)
-    parser.add_argument("--environments", type=Path, default=_environments.FOLDER)
-    parser.add_argument("--python", default=sys.executable)
-    parser.add_argument("--output", type=Path, default=_records.RESULTS / "peers-motifs.json")
-    options = parser.parse_args()
-
-    pythons, missing = {}, {}
-    for library in options.libraries:
-        if library == "skts":
-            pythons[library] = sys.executable
-            continue
-        try:
-            pythons[library] = _environments.interpreter(
-                library, folder=options.environments, python=options.python
-            )
-        except _environments.InstallationError as error:
-            missing[library] = str(error).splitlines()[0]
-            print(error, file=sys.stderr)
-
-    found, versions = [], {}
+    threads = sorted({1, os.cpu_count()})
+    options = make_parser(__doc__, PEERS, WORKS, "peers-motifs.json", threads=threads).parse_args()
+    comparison = Comparison(SCRIPT, options, TOLERANCE)
     for work in (WORKS[name] for name in options.works):
         request, cells = work.request()
         for threads in options.threads:
-            outcomes = _rounds.measure(
-                SCRIPT,
-                request,
-                pythons,
-                threads=threads,
-                repeats=options.repeats,
-                patience=options.patience,
-            )
-            _rounds.compare([one for one in outcomes if not one.failure], TOLERANCE)
+            outcomes = comparison.measure(request, threads)
             new = list(rows(work, outcomes, threads, cells))
             print(*table(new), sep="\n", flush=True)
             for row, outcome in zip(new, outcomes, strict=True):
-                found.append(row | {"difference": outcome.difference})
-                kept = {outcome.library, "python", "numpy", "numba"} & outcome.versions.keys()
-                if kept:
-                    found_here = {key: outcome.versions[key] for key in sorted(kept)}
-                    versions[outcome.library] = found_here
-    _records.write(
-        options.output,
-        _records.record(
-            "The matrix profile beside its peers on a CPU",
-            device=f"{_records.cpu()}, {os.cpu_count()} cores",
-            versions=versions,
-            rows=found,
-            missing=missing,
-            note=NOTE,
-        ),
-    )
-    if not all(row["result"] == "agrees" for row in found if row["library"] == "skts"):
-        sys.exit("skts failed, or its results are not those of its peers")
+                comparison.rows.append(row | {"difference": outcome.difference})
+    comparison.write("The matrix profile beside its peers on a CPU", note=NOTE)
+    comparison.exit_if_skts_failed()
 
 
 if __name__ == "__main__":

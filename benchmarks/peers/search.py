@@ -11,17 +11,13 @@ ucrdtw wants NumPy and wheel in its environment before it is installed, without 
 Both peers use one thread for one query and one series, whatever they are allowed.
 """
 
-import argparse
-import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks import _records
-from benchmarks.peers import _environments, _rounds
+from benchmarks.peers._comparison import Comparison, make_parser
 from benchmarks.peers.dtw import rows, table
 
 PEERS = ("ucrdtw", "wildboar")
@@ -87,47 +83,15 @@ WORKS = {
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
-    everyone = ("skts", *PEERS)
-    parser.add_argument("--libraries", nargs="+", choices=everyone, default=everyone)
-    parser.add_argument("--works", nargs="+", choices=WORKS, default=list(WORKS))
-    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
-    parser.add_argument("--repeats", type=int, default=5, help="rounds (default: 5)")
-    parser.add_argument("--patience", type=float, default=60)
-    parser.add_argument("--environments", type=Path, default=_environments.FOLDER)
-    parser.add_argument("--python", default=sys.executable)
+    parser = make_parser(__doc__, PEERS, WORKS, "peers-search.json", threads=[1, 2])
     parser.add_argument("--note", help="a sentence about this run, kept in the record")
-    parser.add_argument("--output", type=Path, default=_records.RESULTS / "peers-search.json")
     options = parser.parse_args()
-
-    pythons, missing = {}, {}
-    for library in options.libraries:
-        try:
-            pythons[library] = (
-                sys.executable
-                if library == "skts"
-                else _environments.interpreter(
-                    library, folder=options.environments, python=options.python
-                )
-            )
-        except _environments.InstallationError as error:
-            missing[library] = str(error).splitlines()[0]
-            print(error, file=sys.stderr)
-
-    found, versions = [], {}
+    comparison = Comparison(SCRIPT, options, TOLERANCE)
     for work in (WORKS[name] for name in options.works):
         request, cells = work.request()
         for threads in options.threads:
-            outcomes = _rounds.measure(
-                SCRIPT,
-                request,
-                pythons if threads == 1 else {"skts": pythons["skts"]},
-                threads=threads,
-                repeats=options.repeats,
-                patience=options.patience,
-            )
+            outcomes = comparison.measure(request, threads, None if threads == 1 else ["skts"])
             if threads == 1:
-                _rounds.compare([one for one in outcomes if not one.failure], TOLERANCE)
                 expected = [one.result for one in outcomes if one.agrees]
             for one in outcomes:
                 if threads > 1 and not one.failure:
@@ -135,23 +99,10 @@ def main():
             new = list(rows(work, outcomes, threads, cells))
             print(*table(new), sep="\n", flush=True)
             for row, outcome in zip(new, outcomes, strict=True):
-                found.append(row | {"difference": outcome.difference})
-                kept = {outcome.library, "python", "numpy", "numba"} & outcome.versions.keys()
-                if kept:
-                    versions[outcome.library] = {k: outcome.versions[k] for k in sorted(kept)}
-    _records.write(
-        options.output,
-        _records.record(
-            "Subsequence search beside its peers on a CPU",
-            device=f"{_records.cpu()}, {os.cpu_count()} cores",
-            versions=versions,
-            rows=found,
-            missing=missing,
-            **({"note": options.note} if options.note else {}),
-        ),
-    )
-    if not all(row["result"] == "agrees" for row in found if row["library"] == "skts"):
-        sys.exit("skts failed, or its results are not those of its peers")
+                comparison.rows.append(row | {"difference": outcome.difference})
+    note = {"note": options.note} if options.note else {}
+    comparison.write("Subsequence search beside its peers on a CPU", **note)
+    comparison.exit_if_skts_failed()
 
 
 if __name__ == "__main__":
