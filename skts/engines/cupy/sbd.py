@@ -559,6 +559,7 @@ def dense_eigenvectors(
         if cancel[0]:
             break
         chunk = order[start : start + DENSE_ROWS]
+        source = None  # the chunk before goes first
         if device_values is None:
             source = cp.asarray(shapes.values[chunk])
             places, moved = np.arange(chunk.size), shifts[chunk]

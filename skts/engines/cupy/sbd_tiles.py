@@ -111,9 +111,12 @@ class SBDTiles:
             made = sbd.spectra(series, paired=True)
             return (made, series.norms), made.values.nbytes + series.norms.nbytes
 
-        key = ("pairs", cupy.cuda.Device().id, start, stop)
+        device = cupy.cuda.Device().id
+        key = ("pairs", device, start, stop)
         n = sbd.transform_length(shapes.n_timepoints)
         size = 16 * -(-(stop - start) // 2) * shapes.n_channels * n
+        if not self.prepared.holds(shapes.values, ("shapes", device, start, stop)):
+            size += 8 * (stop - start) * (shapes.n_channels * shapes.n_timepoints + 1)
         return self.prepared.get(shapes.values, key, build, size)
 
     def _sbd_labels(
@@ -159,6 +162,8 @@ class SBDTiles:
         values = leading = None
         if fits:
             values = self._sbd_series(shapes, 0, len(shapes)).values
+            # what is taken beside the series is not prepared, and what is prepared makes way
+            self.prepared.make_room(sbd.krylov_bytes(len(shapes), n_clusters, size))
             labels, shifts = self._sbd_labels(reduction.labels, reduction.shifts)
             members = sbd.sort(labels, shifts, reduction.n_clusters, tile.rows)
             previous = None if reduction.previous is None else reduction.previous[tile.rows]
@@ -187,6 +192,7 @@ class SBDTiles:
             order = reduction.members(cluster)
             if order.size == 0 or cancel[0]:
                 continue
+            self.prepared.make_room(sbd.dense_bytes(size))
             found, vectors, total = sbd.dense_eigenvectors(
                 shapes, values, order, reduction.shifts, cancel, centered=reduction.centered
             )
