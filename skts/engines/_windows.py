@@ -192,6 +192,8 @@ def window_statistics(series: np.ndarray, length: int) -> WindowStatistics:
 
 def whole_windows(finite: np.ndarray, length: int) -> np.ndarray:
     """Which windows hold only finite points."""
+    if finite.all():
+        return np.ones(max(0, finite.size - length + 1), bool)
     gaps = np.concatenate([[0], np.cumsum(~finite)])
     return gaps[length:] == gaps[:-length]
 
