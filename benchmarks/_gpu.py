@@ -3,6 +3,7 @@
 import argparse
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
@@ -39,6 +40,33 @@ def _line(row):
     goal = "" if row["must"] is None else f", must {row['must']:.4g}"
     goal += "" if row["reach"] is None else f", reach {row['reach']:.4g}"
     return f"{row['work']}: {row['value']:.4g} {row['unit']}{goal} ({row['checked']})"
+
+
+@contextmanager
+def launch_seconds(module, prefix):
+    """Seconds, by CUDA events, of launches of what a module loads under names that begin so."""
+    import cupy
+
+    load, seconds = module.load_kernel, []
+
+    def load_timed(file, name, *options):
+        kernel = load(file, name, *options)
+
+        def launch(*arguments, **more):
+            start, stop = cupy.cuda.Event(), cupy.cuda.Event()
+            start.record()
+            kernel(*arguments, **more)
+            stop.record()
+            stop.synchronize()
+            seconds.append(cupy.cuda.get_elapsed_time(start, stop) / 1e3)
+
+        return launch if name.startswith(prefix) else kernel
+
+    module.load_kernel = load_timed
+    try:
+        yield seconds
+    finally:
+        module.load_kernel = load
 
 
 def median_wall(work, repeats=5):

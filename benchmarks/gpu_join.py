@@ -16,7 +16,7 @@ from statistics import median
 
 import numpy as np
 
-from benchmarks._gpu import keep_rows, make_parser, verdict
+from benchmarks._gpu import keep_rows, launch_seconds, make_parser, verdict
 from skts.engines import Join, Pool, Tile, WindowDistances, find_engine, run
 
 #: Points, window, kind of series, seconds that an issue is accepted on, seconds we want to reach.
@@ -81,11 +81,9 @@ def whole_rows(rng):
 
 def kernel_rows(rng):
     """The walk alone, by CUDA events around its launches."""
-    import cupy
-
     from skts.engines.cupy import join
 
-    engine, launch = find_engine("cupy"), join.load_kernel
+    engine = find_engine("cupy")
     for kind, n, must, reach in KERNEL_ROWS:
         for length in (128, 1024):
             line = Pool.of([rng.standard_normal(n + length - 1).cumsum()])
@@ -94,28 +92,10 @@ def kernel_rows(rng):
             work = Join(line, None, length, exclusion, precision=precision)
             elapsed = []
 
-            def timed(file, name, elapsed=elapsed):
-                kernel = launch(file, name)
-                if not name.startswith("join<"):
-                    return kernel
-
-                def call(*arguments):
-                    start, stop = cupy.cuda.Event(), cupy.cuda.Event()
-                    start.record()
-                    kernel(*arguments)
-                    stop.record()
-                    stop.synchronize()
-                    elapsed[-1] += cupy.cuda.get_elapsed_time(start, stop) / 1e3
-
-                return call
-
-            join.load_kernel = timed
-            try:
-                for _ in range(4):
-                    elapsed.append(0.0)
+            for _ in range(4):
+                with launch_seconds(join, "join<") as seconds:
                     part = engine.compute(work, Tile(0, n, 0, n), np.zeros(1, np.uint8))
-            finally:
-                join.load_kernel = launch
+                elapsed.append(sum(seconds))
             total = work.start()
             work.merge(total, Tile(0, n, 0, n), part)
             found = work.finish(total, lambda rest: run(rest, engine="cupy"))
