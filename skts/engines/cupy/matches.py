@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import cupy as cp
 import numpy as np
 
 from .loading import load_kernel
+from .match_programs import MEASURED_TOGETHER, QUERY, THREADS, plan, runs, split
 
 __all__ = ["best_matches"]
 
-#: Queries that a block of `match` takes together.
-TOGETHER = 4
+#: Blocks of what runs over lists whose lengths the host does not know.
+LIST_BLOCKS = 2048
+#: Bytes of `Entry` and `Line` of ``matches.cu``.
+ENTRY_BYTES, LINE_BYTES = 16, 32
 
 
 def _blocks(count: int, threads: int) -> int:
     return -(-count // threads)
+
+
+class Survey(NamedTuple):
+    """What `survey` writes of series."""
+
+    centered: cp.ndarray
+    sums: cp.ndarray
+    squares: cp.ndarray
+    reaches: cp.ndarray
+    lines: cp.ndarray
 
 
 def best_matches(
@@ -50,38 +65,102 @@ def best_matches(
         Written; `starts` may be None.
     """
     order = np.lexsort((channels, lengths))
-    begins, lengths, channels, rows = (a[order] for a in (begins, lengths, channels, rows))
-    new = np.ones(len(order), bool)
-    new[1:] = (np.diff(lengths) != 0) | (np.diff(channels) != 0)
-    runs = np.flatnonzero(new)
-    sizes_of_runs = np.diff(np.append(runs, len(order)))
-    # each run of one length and channel in groups
-    n_groups = -(-sizes_of_runs // TOGETHER)
-    within = np.arange(n_groups.sum()) - np.repeat(np.cumsum(n_groups) - n_groups, n_groups)
-    first = np.repeat(runs, n_groups) + TOGETHER * within
-    count = np.minimum(TOGETHER, np.repeat(runs + sizes_of_runs, n_groups) - first)
-    groups = cp.asarray(np.stack([first, count], axis=1).astype(np.int32))
-    ends = np.cumsum(lengths)
-    places = cp.asarray(ends - lengths)
-    queries, kinds = cp.empty(int(ends[-1])), cp.empty(len(order), np.uint8)
-    lengths, channels, rows = (cp.asarray(a, np.int32) for a in (lengths, channels, rows))
-    flag = np.int32(normalized)
-    load_kernel("matches.cu", "normalize")(
-        (_blocks(len(order), 64),),
-        (64,),
-        (
-            *(source_values, cp.asarray(begins), lengths, places, np.int32(len(order)), flag),
-            *(queries, kinds),
-        ),
-    )
+    table = np.zeros(len(order), QUERY)
+    columns = {"begin": begins, "length": lengths, "channel": channels, "row": rows}
+    for name, column in columns.items():
+        table[name] = column[order]
+    ends = np.cumsum(table["length"], dtype=np.int64)
+    table["place"] = ends - table["length"]
     n_channels, width = values.shape[1:]
-    for some in range(0, len(first), 65535):
-        load_kernel("matches.cu", "match")(
-            (series.size, min(65535, len(first) - some)),
-            (128,),
+    if normalized:
+        parts, units = plan(table, series.size, width)
+    else:
+        parts, units = [], split(runs(table), MEASURED_TOGETHER)
+    # everything in one transfer
+    packed = cp.asarray(np.concatenate([table.view(np.int64), units.view(np.int64).ravel()]))
+    each = QUERY.itemsize // 8
+    queries, groups = packed[: each * len(table)], packed[each * len(table) :]
+    normal, kinds = cp.empty(int(ends[-1])), cp.empty(len(table), np.uint8)
+    leans = cp.empty(len(table), np.float32)
+    load_kernel("matches.cu", "normalize")(
+        (_blocks(len(table), THREADS // 32),),
+        (THREADS,),
+        (source_values, queries, np.int32(len(table)), np.int32(normalized), normal, kinds, leans),
+    )
+    here = values, np.int32(width), np.int32(n_channels)
+    answers = distances, 0 if starts is None else starts
+    look_in = series, np.int32(series.size)
+    if not normalized:
+        n_blocks = min(len(units) * series.size, 2**31 - 1)
+        load_kernel("matches.cu", f"match<{MEASURED_TOGETHER}>")(
+            (n_blocks,),
+            (THREADS,),
             (
-                *(values, np.int32(width), np.int32(n_channels), sizes, series),
-                *(np.int32(series.size), groups[some:], lengths, channels, places, queries),
-                *(kinds, rows, flag, distances, 0 if starts is None else starts),
+                *(*here, sizes, *look_in, groups, np.int32(len(units)), 0, 0),
+                *(queries, normal, kinds, np.int32(False), *answers),
             ),
         )
+        return
+    survey = _survey(values, sizes, series)
+    for first, stop, capacity, launches in parts:
+        own, own_kinds, own_leans = queries[each * first :], kinds[first:], leans[first:]
+        n_pairs = (stop - first) * series.size
+        entries = cp.empty((capacity, ENTRY_BYTES // 8), np.int64)
+        left, measured = cp.empty(n_pairs, np.int64), cp.empty(capacity)
+        zeros = cp.zeros(2 + _blocks(n_pairs, 32), np.int32)
+        counts, marks = zeros[:2], zeros[2:]
+        for sift, begin, count, blocks in launches:
+            for some in range(0, count, 65535):
+                load_kernel("matches.cu", sift.name)(
+                    (blocks, min(65535, count - some)),
+                    (THREADS,),
+                    (
+                        *(*survey, np.int32(width), np.int32(n_channels), np.int32(series.size)),
+                        *(groups[begin + some :], own, normal, own_kinds, own_leans),
+                        *(np.int32(capacity), entries, marks, left, counts, *answers),
+                    ),
+                )
+        load_kernel("matches.cu", "certify")(
+            (min(LIST_BLOCKS, _blocks(capacity, 64)),),
+            (64,),
+            (
+                *(*here, *look_in, own, normal, own_kinds, entries, counts, np.int32(capacity)),
+                *(measured, distances),
+            ),
+        )
+        if starts is not None:
+            load_kernel("matches.cu", "first")(
+                (min(LIST_BLOCKS, _blocks(capacity, 128)),),
+                (128,),
+                (
+                    *(own, np.int32(series.size), entries, counts, np.int32(capacity), measured),
+                    *answers,
+                ),
+            )
+        load_kernel("matches.cu", "match<1>")(
+            (min(LIST_BLOCKS, n_pairs),),
+            (THREADS,),
+            (
+                *(*here, sizes, *look_in, 0, np.int32(0), left, counts),
+                *(own, normal, own_kinds, np.int32(True), *answers),
+            ),
+        )
+
+
+def _survey(values: cp.ndarray, sizes: cp.ndarray, series: cp.ndarray) -> Survey:
+    """Describe the series of all columns."""
+    n_channels, width = values.shape[1:]
+    n = series.size * n_channels
+    survey = Survey(
+        cp.empty((n, width)),
+        cp.empty((n, width + 1, 2)),
+        cp.empty((n, width + 1, 2)),
+        cp.empty((n, width), np.int64),
+        cp.empty((n, LINE_BYTES // 8)),
+    )
+    load_kernel("matches.cu", "survey")(
+        (series.size, n_channels),
+        (THREADS,),
+        (values, np.int32(width), np.int32(n_channels), sizes, series, *survey),
+    )
+    return survey

@@ -1,140 +1,598 @@
 // Certified best matches of queries among the windows of series: the bits of the CPU engine.
+//
+// `survey` describes the series and `normalize` the queries. `sift` estimates the distances of all windows
+// from dot products, with a bound of what certified values are away from that, and lists the windows that could
+// be the best: nearly always one for each query and series. `certify` measures these in the one order of
+// operations, without fused multiply-add, and keeps the least; `first` the first of equals. What `sift` cannot
+// judge, and windows that are not normalised, are measured one by one by `match`.
 
-constexpr int TOGETHER = 4;
+constexpr int THREADS = 128;
+constexpr unsigned ALL = 0xffffffffu;
+// Half a unit in the last place: what a rounding is off by.
+constexpr double HALF = 0x1p-53;
+// Points of a tile beside one for each window: what the last windows of its series reach over.
+constexpr int SPARE = 512;
 
-// Normalise queries: one thread, one query. Query k has lengths[k] points from begins[k] of `values` on, and is
-// written from places[k] on; kinds[k] is 0, 1 where it is constant, 2 where it is not finite.
-extern "C" __global__ void __launch_bounds__(64) normalize(
-    const double* __restrict__ values, const long long* __restrict__ begins,
-    const int* __restrict__ lengths, const long long* __restrict__ places, int n_queries,
-    int normalized, double* __restrict__ out, unsigned char* __restrict__ kinds
+// A query: `length` points from `begin` of some values on, normalised from `place` on, looked for in a
+// channel; its answer is a row of the result.
+struct Query {
+    long long begin, place;
+    int length, channel, row, unused;
+};
+// A channel of a series, in units in which its points are below 2 away from their mean: largest magnitude with the
+// mean, and 1 / deviation of windows, least and most, whose certified values neither overflow nor vanish.
+struct Line {
+    double magnitude, lightest, heaviest, unused;
+};
+// A window that could be the best match of a query.
+struct alignas(16) Entry {
+    int query, column, window, unused;
+};
+// Sum of numbers and of what its roundings left over.
+struct Sum {
+    double high, low;
+    __device__ __forceinline__ void add(double x) {
+        const double sum = __dadd_rn(high, x), part = __dsub_rn(sum, high);
+        low = __dadd_rn(low, __dadd_rn(__dsub_rn(high, __dsub_rn(sum, part)), __dsub_rn(x, part)));
+        high = sum;
+    }
+    __device__ __forceinline__ void add(double2 other) { add(other.x), low += other.y; }
+    __device__ __forceinline__ double2 both() const { return make_double2(high, low); }
+};
+
+__device__ __forceinline__ double infinite() { return __longlong_as_double(0x7ff0000000000000LL); }
+
+// Whether a window or query counts as constant, as all engines have it.
+__device__ __forceinline__ bool is_flat(double low, double high, double deviation) {
+    return high - low <= 0x1p-40 * fmax(fabs(low), fabs(high)) || deviation == 0;
+}
+
+// Largest value of a block, and sum; every thread gets it. `room` has one value for each warp.
+template <bool LARGEST>
+__device__ __forceinline__ double of_block(double value, double* room) {
+#pragma unroll
+    for (int other = 16; other > 0; other /= 2) {
+        const double theirs = __shfl_xor_sync(ALL, value, other);
+        value = LARGEST ? fmax(value, theirs) : value + theirs;
+    }
+    __syncthreads();
+    if ((threadIdx.x & 31) == 0) room[threadIdx.x / 32] = value;
+    __syncthreads();
+    for (int warp = 0; warp < THREADS / 32; ++warp)
+        value = warp == 0 ? room[0] : LARGEST ? fmax(value, room[warp]) : value + room[warp];
+    return value;
+}
+
+// Describe a channel of a column, which is series[column]: block (column, channel); a thread has a piece of
+// neighbouring points.
+//
+// Written for row = column * n_channels + channel: `centered`, points less their mean, in units of the line,
+// 0 where they are not finite or not there; `sums` and `squares` of the points before each, width + 1 a row, with
+// what roundings left over; `reaches`, how many points from each on are finite, and equal.
+extern "C" __global__ void __launch_bounds__(THREADS) survey(
+    const double* __restrict__ values, int width, int n_channels, const int* __restrict__ sizes,
+    const int* __restrict__ series, double* __restrict__ centered, double2* __restrict__ sums,
+    double2* __restrict__ squares, int2* __restrict__ reaches, Line* __restrict__ lines
 ) {
-    const int k = blockIdx.x * blockDim.x + threadIdx.x;
+    __shared__ double room[THREADS / 32];
+    __shared__ double2 sums_of[THREADS], squares_of[THREADS];
+    __shared__ int gap_of[THREADS], change_of[THREADS];
+    const int b = series[blockIdx.x], size = sizes[b], me = threadIdx.x;
+    const long long row = (long long)blockIdx.x * n_channels + blockIdx.y;
+    const double* __restrict__ const line = values + ((long long)b * n_channels + blockIdx.y) * width;
+    const int piece = (size + THREADS - 1) / THREADS;
+    const int begin = min(size, me * piece), end = min(size, begin + piece);
+
+    // the unit: in two steps, so that nothing overflows
+    double largest = 0, total = 0, count = 0;
+    for (int t = begin; t < end; ++t)
+        if (isfinite(line[t])) largest = fmax(largest, fabs(line[t]));
+    largest = of_block<true>(largest, room);
+    const int power = largest > 0 ? ilogb(largest) : 0;
+    for (int t = begin; t < end; ++t)
+        if (isfinite(line[t])) total += scalbn(line[t], -power), count += 1;
+    total = of_block<false>(total, room);
+    count = of_block<false>(count, room);
+    const double mean = count > 0 ? total / count : 0;
+    double farthest = 0;
+    for (int t = begin; t < end; ++t)
+        if (isfinite(line[t])) farthest = fmax(farthest, fabs(scalbn(line[t], -power) - mean));
+    farthest = of_block<true>(farthest, room);
+    const int more = farthest > 0 ? ilogb(farthest) : 0;
+    auto point = [&](int t) {
+        return isfinite(line[t]) ? scalbn(scalbn(line[t], -power) - mean, -more) : 0.0;
+    };
+    auto changes = [&](int t) { return t + 1 >= size || !isfinite(line[t]) || line[t + 1] != line[t]; };
+
+    // what each piece adds up to, and where in it something ends
+    Sum sum = {0, 0}, square = {0, 0};
+    int gap = size, change = size;
+    for (int t = end - 1; t >= begin; --t) {
+        const double x = point(t);
+        sum.add(x);
+        square.add(__dmul_rn(x, x));
+        if (!isfinite(line[t])) gap = t;
+        if (changes(t)) change = t;
+    }
+    sums_of[me] = sum.both(), squares_of[me] = square.both();
+    gap_of[me] = gap, change_of[me] = change;
+    __syncthreads();
+    sum = square = {0, 0};
+    for (int other = 0; other < me; ++other) sum.add(sums_of[other]), square.add(squares_of[other]);
+    gap = change = size;
+    for (int other = me + 1; other < THREADS && gap == size; ++other) gap = gap_of[other];
+    for (int other = me + 1; other < THREADS && change == size; ++other) change = change_of[other];
+
+    sums += row * (width + 1), squares += row * (width + 1);
+    centered += row * width, reaches += row * width;
+    for (int t = begin; t < end; ++t) {
+        const double x = point(t);
+        centered[t] = x;
+        sums[t] = sum.both(), squares[t] = square.both();
+        sum.add(x);
+        square.add(__dmul_rn(x, x));
+    }
+    if (begin < size && end == size) sums[size] = sum.both(), squares[size] = square.both();
+    for (int t = end - 1; t >= begin; --t) {
+        if (!isfinite(line[t])) gap = t;
+        if (changes(t)) change = t;
+        reaches[t] = make_int2(gap - t, change - t + 1);
+    }
+    for (int t = size + me; t < width; t += THREADS) centered[t] = 0, reaches[t] = make_int2(0, 0);
+    if (me == 0) {
+        const bool fine = power < 900;
+        const int unit = max(-2000, min(2000, power + more));
+        lines[row] = {scalbn(4.0, -more), fine ? scalbn(1.0, unit - 500) : infinite(), fine ? scalbn(1.0, unit + 500) : 0.0, 0.0};
+    }
+}
+
+// Normalise queries: one warp, one query. Lanes fetch the points; all add them, in the order of time.
+//
+// kinds[k] is 0, 1 where query k is constant, 2 where it is not finite; leans[k] bounds the mean of its normalised
+// points, and is infinite where those are not what they should be, or the query is constant.
+extern "C" __global__ void __launch_bounds__(THREADS) normalize(
+    const double* __restrict__ values, const Query* __restrict__ queries, int n_queries, int normalized,
+    double* __restrict__ out, unsigned char* __restrict__ kinds, float* __restrict__ leans
+) {
+    const int k = blockIdx.x * (THREADS / 32) + threadIdx.x / 32, lane = threadIdx.x & 31;
     if (k >= n_queries) return;
-    const int length = lengths[k];
-    const double* __restrict__ const query = values + begins[k];
-    double* __restrict__ const mine = out + places[k];
-    double total = 0, low = query[0], high = query[0];
+    const int length = queries[k].length;
+    const double* __restrict__ const query = values + queries[k].begin;
+    double* __restrict__ const mine = out + queries[k].place;
+    // add what lanes hold to a sum
+    auto add = [&](double& sum, double held, int count) {
+        if (count == 32) {
+#pragma unroll
+            for (int other = 0; other < 32; ++other) sum = __dadd_rn(sum, __shfl_sync(ALL, held, other));
+        } else {
+            for (int other = 0; other < count; ++other) sum = __dadd_rn(sum, __shfl_sync(ALL, held, other));
+        }
+    };
+    double total = 0, low = query[0], high = low, ahead = query[min(lane, length - 1)];
     bool finite = true;
-    for (int t = 0; t < length; ++t) {
-        const double point = query[t];
+    for (int base = 0; base < length; base += 32) {
+        const double point = ahead;
+        ahead = query[min(base + 32 + lane, length - 1)];
         finite = finite && isfinite(point);
-        total = __dadd_rn(total, point);
         low = fmin(low, point);
         high = fmax(high, point);
+        add(total, point, min(32, length - base));
     }
+#pragma unroll
+    for (int other = 16; other > 0; other /= 2) {
+        low = fmin(low, __shfl_xor_sync(ALL, low, other));
+        high = fmax(high, __shfl_xor_sync(ALL, high, other));
+    }
+    finite = !__any_sync(ALL, !finite);
     double mean = 0, inverse = 1;
     bool constant = false;
     if (normalized) {
         mean = __ddiv_rn(total, (double)length);
-        double squares = 0;
-        for (int t = 0; t < length; ++t) {
-            const double d = __dsub_rn(query[t], mean);
-            squares = __dadd_rn(squares, __dmul_rn(d, d));
+        double sum = 0;
+        ahead = query[min(lane, length - 1)];
+        for (int base = 0; base < length; base += 32) {
+            const double d = __dsub_rn(ahead, mean);
+            ahead = query[min(base + 32 + lane, length - 1)];
+            add(sum, __dmul_rn(d, d), min(32, length - base));
         }
-        const double deviation = __dsqrt_rn(__ddiv_rn(squares, (double)length));
-        constant = high - low <= 0x1p-40 * fmax(fabs(low), fabs(high)) || deviation == 0;
+        const double deviation = __dsqrt_rn(__ddiv_rn(sum, (double)length));
+        constant = is_flat(low, high, deviation);
         inverse = constant ? 0.0 : __ddiv_rn(1.0, deviation);
     }
-    for (int t = 0; t < length; ++t) mine[t] = __dmul_rn(__dsub_rn(query[t], mean), inverse);
+    double lean = 0, norm = 0;
+    for (int t = lane; t < length; t += 32) {
+        const double point = __dmul_rn(__dsub_rn(query[t], mean), inverse);
+        mine[t] = point;
+        lean += point, norm += point * point;
+    }
+#pragma unroll
+    for (int other = 16; other > 0; other /= 2) {
+        lean += __shfl_xor_sync(ALL, lean, other);
+        norm += __shfl_xor_sync(ALL, norm, other);
+    }
+    if (lane) return;
+    lean = fabs(lean) / length + length * HALF;
+    const bool sound = !constant && fabs(norm / length - 1) < 1e-6 && lean < 1e-3;
     kinds[k] = finite ? constant : 2;
+    leans[k] = sound ? (float)(1.01 * lean) : __int_as_float(0x7f800000);
 }
 
-// Best match of up to TOGETHER queries of one length and channel in a series: block (series, group).
+// Weight of a window, 1 / deviation, and a bound of its doubt, in units of `length` / 2 squared distances; see `sift`.
 //
-// One thread has windows threadIdx.x, threadIdx.x + 128, ..., reads each point once for all queries of the
-// group, and adds in the order of time without fused multiply-add. The block keeps the least distance of each
-// query and the first of equals; thread k writes that of query k. Groups are (first query, how many); `series`
-// names the series; the answer of query k goes to row rows[k].
-extern "C" __global__ void __launch_bounds__(128) match(
-    const double* __restrict__ values, int width, int n_channels, const int* __restrict__ sizes,
-    const int* __restrict__ series, int n_series, const int2* __restrict__ groups,
-    const int* __restrict__ lengths, const int* __restrict__ channels,
-    const long long* __restrict__ places, const double* __restrict__ queries,
-    const unsigned char* __restrict__ kinds, const int* __restrict__ rows, int normalized,
+// Doubt is negative where the window takes no part: it is not there, not finite, or is constant as the one
+// before it, which comes first. It is infinite where the window cannot be judged here. A constant window has the
+// weight 0.
+__device__ __forceinline__ double weigh(
+    const double2* __restrict__ sums, const double2* __restrict__ squares,
+    const int2* __restrict__ reaches, const Line& line, int width, int length, int j, float lean, float& doubt
+) {
+    doubt = -1;
+    if (j > width - length) return 0;
+    const int2 reach = reaches[j];
+    if (reach.x < length) return 0;
+    if (reach.y >= length) {
+        if (j > 0 && reaches[j - 1].y >= length) return 0;
+        doubt = (float)(8 * HALF);
+        return 0;
+    }
+    const double2 s0 = sums[j], s1 = sums[j + length], q0 = squares[j], q1 = squares[j + length];
+    const double s = (s1.x - s0.x) + (s1.y - s0.y), q = (q1.x - q0.x) + (q1.y - q0.y);
+    // what is left of squares about the mean, and what that is wrong by
+    const double rest = q - s * s / length;
+    const double wrong = 16 * HALF * q + 64 * HALF * HALF * ((double)width * width * width);
+    doubt = __int_as_float(0x7f800000);
+    if (!(wrong < 1e-3 * rest)) return 0;
+    const double weight = rsqrt(rest / length);
+    if (!(weight >= line.lightest && weight <= line.heaviest)) return 0;
+    const float range = (float)(line.magnitude * weight);  // magnitude of raw points over the deviation
+    const float shift = (float)(HALF * length) * range;     // what the certified mean is off by
+    if (!(range < 0x1p38f && shift < 1e-2f)) return 0;
+    const float steep = sqrtf((float)(q / rest)), of_weight = (float)(wrong / rest);
+    const float sum = (float)HALF * ((length + 4) * steep + 4.0f * length + 40) + of_weight +
+                      shift * shift / 2 + lean * (steep + shift);
+    doubt = 2 * sum;
+    return weight;
+}
+
+// Pieces of R windows that a block takes, of series with so many pieces: whole series where they nearly fill it.
+template <int R>
+__device__ __forceinline__ int pieces_of_block(int pieces) {
+    const int whole = min(THREADS / pieces, SPARE / R - 2);
+    return whole * pieces * 5 >= THREADS * 4 || pieces * (SPARE / R - 2) < THREADS ? whole * pieces : THREADS;
+}
+
+// Say that a query and column are to be matched window by window.
+__device__ __forceinline__ void leave(
+    int query, int column, int n_columns, unsigned* __restrict__ marks, int2* __restrict__ left, int* __restrict__ count
+) {
+    const long long pair = (long long)query * n_columns + column;
+    const unsigned bit = 1u << (pair & 31);
+    if (!(atomicOr(marks + pair / 32, bit) & bit)) left[atomicAdd(count, 1)] = make_int2(query, column);
+}
+
+// List the windows that could be the best match: Q queries of one length and channel at a time, unit
+// (first query, how many). One thread has R neighbouring windows, a piece of a series; block (x, unit) has
+// the pieces from x * pieces_of_block on, of neighbouring series.
+//
+// With a the normalised query and b a window, the squared distance is twice the length less the dot product twice;
+// and the latter is that of a with the centred points, by the weight of the window. Scores are dot products less
+// half of the length, so that a constant window has 0. Of all windows of a series in the block those are listed
+// whose score with its doubt reaches the largest of scores less their doubts. What the doubt holds, with
+// roundings u: dot product (length + 2) u steep, where `steep` is the norm of the centred points over
+// that of the window's deviations; weight; certified mean, which is `shift` deviations off and counts by its square
+// and by the mean of the query; norms of a and b, and the certified sum of squares and root, which is
+// monotone but makes equals of neighbours.
+//
+// Shared: points of the pieces, for some steps of time; queries for these; weights and doubts of windows.
+// Written: entries, up to `capacity`; what is `left` to `match`, once each by `marks`; how many of both to
+// `counts`; answers are set to "nothing".
+template <int Q, int R>
+__global__ void __launch_bounds__(THREADS) sift(
+    const double* __restrict__ centered, const double2* __restrict__ sums,
+    const double2* __restrict__ squares, const int2* __restrict__ reaches, const Line* __restrict__ lines,
+    int width, int n_channels, int n_columns, const int2* __restrict__ units,
+    const Query* __restrict__ queries, const double* __restrict__ normal,
+    const unsigned char* __restrict__ kinds, const float* __restrict__ leans, int capacity,
+    Entry* __restrict__ entries, unsigned* __restrict__ marks, int2* __restrict__ left, int* __restrict__ counts,
     double* __restrict__ distances, long long* __restrict__ starts
 ) {
-    __shared__ double least[TOGETHER][4];
-    __shared__ int first_of[TOGETHER][4];
-    const double infinity = __longlong_as_double(0x7ff0000000000000LL);
-    const int2 group = groups[blockIdx.y];
-    const int b = series[blockIdx.x], length = lengths[group.x];
-    const int count = sizes[b] - length + 1, lane = threadIdx.x & 31, warp = threadIdx.x / 32;
-    const double* __restrict__ const line =
-        values + ((long long)b * n_channels + channels[group.x]) * width;
-    const double* __restrict__ query[TOGETHER];
-    double best[TOGETHER];
-    int where[TOGETHER];
-#pragma unroll
-    for (int u = 0; u < TOGETHER; ++u) {
-        query[u] = queries + places[group.x + min(u, group.y - 1)];
-        best[u] = infinity, where[u] = -1;
+    constexpr int STEPS = 128 / R * R;
+    __shared__ double tile[THREADS * R + SPARE], weights[THREADS * R];
+    alignas(16) __shared__ double shares[STEPS * Q];
+    __shared__ double heads[Q][THREADS];
+    __shared__ float doubts[THREADS * R];
+    const int2 unit = units[blockIdx.y];
+    const Query query = queries[unit.x];
+    const int length = query.length, me = threadIdx.x, lane = me & 31;
+    const int pieces = max(1, (width - length + R) / R), each = pieces_of_block<R>(pieces);
+    const long long begin = (long long)blockIdx.x * each, end = (long long)n_columns * pieces;
+    if (begin >= end) return;
+    const int n_items = (int)min((long long)each, end - begin);
+    const int first_column = (int)(begin / pieces), first_piece = (int)(begin % pieces);
+    const int n_series = (first_piece + n_items - 1) / pieces + 1;
+    const int steps = min(STEPS, SPARE / n_series / R * R);
+    auto row_of = [&](int column) { return (long long)column * n_channels + query.channel; };
+
+    float lean = 0;
+    for (int u = 0; u < unit.y; ++u) {
+        const float its = leans[unit.x + u];
+        if (its < 1) lean = fmaxf(lean, its);
     }
-    for (int j = threadIdx.x; j < count; j += blockDim.x) {
-        const double* __restrict__ const window = line + j;
-        double total = 0, low = window[0], high = window[0];
-        bool finite = true, constant = false;
-        for (int t = 0; t < length; ++t) {
-            const double point = __ldg(window + t);
-            finite = finite && isfinite(point);
-            total = __dadd_rn(total, point);
-            low = fmin(low, point);
-            high = fmax(high, point);
+    for (int i = me; i < n_items * R; i += THREADS) {
+        const int item = first_piece + i / R, j = item % pieces * R + i % R;
+        const long long row = row_of(first_column + item / pieces);
+        float doubt;
+        weights[i] = weigh(
+            sums + row * (width + 1), squares + row * (width + 1), reaches + row * width, lines[row], width,
+            length, j, lean, doubt
+        );
+        doubts[i] = doubt * length;
+    }
+
+    const bool there = me < n_items;
+    const int nth = (first_piece + me) / pieces, piece = (first_piece + me) % pieces;
+    const int column = first_column + nth;
+    // threads of this series
+    const int first_of = max(0, nth * pieces - first_piece);
+    const int last_of = min(n_items, (nth + 1) * pieces - first_piece) - 1;
+    const double* const mine = tile + me * R + nth * steps;
+
+    for (int set = 0; set < unit.y; set += Q) {
+        double dots[R][Q] = {};
+        for (int from = 0; from < length; from += steps) {
+            const int count = min(steps, length - from);
+            __syncthreads();
+            int s = 0, at = me, size = min(pieces - first_piece, n_items) * R + steps;
+            for (int p = me; p < n_items * R + n_series * steps; p += THREADS, at += THREADS) {
+                for (; at >= size; ++s) at -= size, size = pieces * R + steps;
+                const int t = (s == 0 ? first_piece * R : 0) + from + at;
+                tile[p] = t < width ? __ldg(centered + row_of(first_column + s) * width + t) : 0.0;
+            }
+            for (int i = me; i < count * Q; i += THREADS) {
+                const int u = min(set + i % Q, unit.y - 1);
+                shares[i] = __ldg(normal + query.place + (long long)u * length + from + i / Q);
+            }
+            __syncthreads();
+            if (!there) continue;
+            // points[(t + r) % R] is that of window r at time t
+            double points[R];
+#pragma unroll
+            for (int r = 0; r < R; ++r) points[r] = mine[r];
+            auto step = [&](int t, int u) {
+#pragma unroll
+                for (int k = 0; k < Q; ++k) {
+                    const double share = shares[(t + u) * Q + k];
+#pragma unroll
+                    for (int r = 0; r < R; ++r) dots[r][k] = fma(share, points[(u + r) % R], dots[r][k]);
+                }
+                points[u] = mine[t + u + R];
+            };
+            int t = 0;
+            for (; t + R <= count; t += R) {
+#pragma unroll
+                for (int u = 0; u < R; ++u) step(t, u);
+            }
+#pragma unroll
+            for (int u = 0; u < R - 1; ++u)
+                if (t + u < count) step(t, u);
         }
-        if (!finite) continue;
-        double mean = 0, inverse = 1;
-        if (normalized) {
-            mean = __ddiv_rn(total, (double)length);
-            double squares = 0;
+
+        // scores, and the largest that is sure
+        double best[Q];
+#pragma unroll
+        for (int k = 0; k < Q; ++k) best[k] = -infinite();
+#pragma unroll
+        for (int r = 0; r < R; ++r) {
+            const double doubt = there ? doubts[me * R + r] : -1.0f, weight = there ? weights[me * R + r] : 0.0;
+#pragma unroll
+            for (int k = 0; k < Q; ++k) {
+                dots[r][k] = weight > 0 ? fma(dots[r][k], weight, -0.5 * length) : 0.0;
+                if (doubt >= 0) best[k] = fmax(best[k], dots[r][k] - doubt);
+            }
+        }
+#pragma unroll
+        for (int other = 1; other < 32; other *= 2) {
+            const bool same = __shfl_down_sync(ALL, nth, other) == nth && lane + other < 32;
+#pragma unroll
+            for (int k = 0; k < Q; ++k) {
+                const double theirs = __shfl_down_sync(ALL, best[k], other);
+                if (same) best[k] = fmax(best[k], theirs);
+            }
+        }
+#pragma unroll
+        for (int k = 0; k < Q; ++k) heads[k][me] = best[k];
+        __syncthreads();
+        if (!there) continue;
+#pragma unroll
+        for (int k = 0; k < Q; ++k) {
+            const int q = unit.x + set + k;
+            if (set + k >= unit.y) continue;
+            if (piece == 0) {
+                const long long place = (long long)queries[q].row * n_columns + column;
+                distances[place] = infinite();
+                if (starts) starts[place] = -1;
+            }
+            if (kinds[q] == 2) continue;
+            if (!(leans[q] < 1)) {
+                if (piece == 0) leave(q, column, n_columns, marks, left, counts + 1);
+                continue;
+            }
+            double top = heads[k][first_of];
+            for (int other = first_of / 32 + 1; other <= last_of / 32; ++other)
+                top = fmax(top, heads[k][32 * other]);
+#pragma unroll
+            for (int r = 0; r < R; ++r) {
+                const double doubt = doubts[me * R + r];
+                if (!(doubt >= 0 && dots[r][k] + doubt >= top)) continue;
+                const int place = atomicAdd(counts, 1);
+                if (place < capacity)
+                    entries[place] = {q, column, piece * R + r, 0};
+                else
+                    leave(q, column, n_columns, marks, left, counts + 1);
+            }
+        }
+    }
+}
+
+// Mean of a window and 1 / deviation, whether it is constant, and whether it is finite.
+struct Window {
+    double mean, inverse;
+    bool constant, finite;
+};
+
+__device__ __forceinline__ Window describe(const double* __restrict__ window, int length, bool normalized) {
+    Window found = {0, 1, false, true};
+    double total = 0, low = window[0], high = low;
+#pragma unroll 8
+    for (int t = 0; t < length; ++t) {
+        const double point = __ldg(window + t);
+        found.finite = found.finite && isfinite(point);
+        total = __dadd_rn(total, point);
+        low = fmin(low, point);
+        high = fmax(high, point);
+    }
+    if (!normalized) return found;
+    found.mean = __ddiv_rn(total, (double)length);
+    double squares = 0;
+#pragma unroll 8
+    for (int t = 0; t < length; ++t) {
+        const double d = __dsub_rn(__ldg(window + t), found.mean);
+        squares = __dadd_rn(squares, __dmul_rn(d, d));
+    }
+    const double deviation = __dsqrt_rn(__ddiv_rn(squares, (double)length));
+    found.constant = is_flat(low, high, deviation);
+    found.inverse = found.constant ? 0.0 : __ddiv_rn(1.0, deviation);
+    return found;
+}
+
+// Distance of a finite window to a query of a kind, from the sum of their squared differences.
+__device__ __forceinline__ double distance_of(double squares, bool constant, int kind, int length) {
+    if (constant != (kind == 1)) return __dsqrt_rn((double)length);
+    return constant ? 0.0 : __dsqrt_rn(squares);
+}
+
+// Measure the windows that are listed, one thread each, and lower the distances of their queries to them.
+extern "C" __global__ void __launch_bounds__(64) certify(
+    const double* __restrict__ values, int width, int n_channels, const int* __restrict__ series, int n_columns,
+    const Query* __restrict__ queries, const double* __restrict__ normal,
+    const unsigned char* __restrict__ kinds, const Entry* __restrict__ entries, const int* __restrict__ counts,
+    int capacity, double* __restrict__ measured, unsigned long long* __restrict__ distances
+) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < min(counts[0], capacity); i += gridDim.x * blockDim.x) {
+        const Entry entry = entries[i];
+        const Query query = queries[entry.query];
+        const double* __restrict__ const window =
+            values + ((long long)series[entry.column] * n_channels + query.channel) * width + entry.window;
+        const double* __restrict__ const own = normal + query.place;
+        const Window about = describe(window, query.length, true);
+        double squares = 0;
+#pragma unroll 8
+        for (int t = 0; t < query.length; ++t) {
+            const double y = __dmul_rn(__dsub_rn(__ldg(window + t), about.mean), about.inverse);
+            const double d = __dsub_rn(__ldg(own + t), y);
+            squares = __dadd_rn(squares, __dmul_rn(d, d));
+        }
+        const double distance = distance_of(squares, about.constant, kinds[entry.query], query.length);
+        measured[i] = distance;
+        // distances are not negative, and order as their bits do
+        const long long place = (long long)query.row * n_columns + entry.column;
+        atomicMin(distances + place, (unsigned long long)__double_as_longlong(distance));
+    }
+}
+
+// Of the windows that are listed and are at the least distance, the first: one thread a window.
+extern "C" __global__ void __launch_bounds__(128) first(
+    const Query* __restrict__ queries, int n_columns, const Entry* __restrict__ entries,
+    const int* __restrict__ counts, int capacity, const double* __restrict__ measured,
+    const double* __restrict__ distances, unsigned long long* __restrict__ starts
+) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < min(counts[0], capacity); i += gridDim.x * blockDim.x) {
+        const long long place = (long long)queries[entries[i].query].row * n_columns + entries[i].column;
+        // -1, nothing, is the largest number without a sign
+        if (measured[i] < infinite() && measured[i] == distances[place])
+            atomicMin(starts + place, (unsigned long long)entries[i].window);
+    }
+}
+
+// Best match of up to Q queries of one length and channel in a column, window by window: one block, one after the other
+// of the pairs (query, column) in `left`, counts[1] of them; or without `left`, of `n_groups` groups (first query,
+// how many) with all columns.
+//
+// One thread has windows threadIdx.x, threadIdx.x + 128, ..., and reads each point once for all queries of the
+// group. The block keeps the least distance of each query and the first of equals; thread k writes that of
+// query k.
+template <int Q>
+__global__ void __launch_bounds__(THREADS) match(
+    const double* __restrict__ values, int width, int n_channels, const int* __restrict__ sizes,
+    const int* __restrict__ series, int n_columns, const int2* __restrict__ groups, int n_groups,
+    const int2* __restrict__ left, const int* __restrict__ counts, const Query* __restrict__ queries,
+    const double* __restrict__ normal, const unsigned char* __restrict__ kinds, int normalized,
+    double* __restrict__ distances, long long* __restrict__ starts
+) {
+    __shared__ double least[Q][THREADS / 32];
+    __shared__ int first_of[Q][THREADS / 32];
+    const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
+    const long long n = left ? counts[1] : (long long)n_groups * n_columns;
+    for (long long item = blockIdx.x; item < n; item += gridDim.x) {
+        const int2 group = left ? make_int2(left[item].x, 1) : groups[item / n_columns];
+        const int column = left ? left[item].y : (int)(item % n_columns), b = series[column];
+        const Query query = queries[group.x];
+        const int length = query.length, count = sizes[b] - length + 1;
+        const double* __restrict__ const line = values + ((long long)b * n_channels + query.channel) * width;
+        const double* __restrict__ own[Q];
+        double best[Q];
+        int where[Q];
+#pragma unroll
+        for (int u = 0; u < Q; ++u) {
+            own[u] = normal + query.place + (long long)min(u, group.y - 1) * length;
+            best[u] = infinite(), where[u] = -1;
+        }
+        for (int j = threadIdx.x; j < count; j += THREADS) {
+            const double* __restrict__ const window = line + j;
+            const Window about = describe(window, length, normalized);
+            if (!about.finite) continue;
+            double sums[Q] = {};
             for (int t = 0; t < length; ++t) {
-                const double d = __dsub_rn(__ldg(window + t), mean);
-                squares = __dadd_rn(squares, __dmul_rn(d, d));
+                const double y = __dmul_rn(__dsub_rn(__ldg(window + t), about.mean), about.inverse);
+#pragma unroll
+                for (int u = 0; u < Q; ++u) {
+                    const double d = __dsub_rn(__ldg(own[u] + t), y);
+                    sums[u] = __dadd_rn(sums[u], __dmul_rn(d, d));
+                }
             }
-            const double deviation = __dsqrt_rn(__ddiv_rn(squares, (double)length));
-            constant = high - low <= 0x1p-40 * fmax(fabs(low), fabs(high)) || deviation == 0;
-            inverse = constant ? 0.0 : __ddiv_rn(1.0, deviation);
-        }
-        double sums[TOGETHER] = {};
-        for (int t = 0; t < length; ++t) {
-            const double y = __dmul_rn(__dsub_rn(__ldg(window + t), mean), inverse);
 #pragma unroll
-            for (int u = 0; u < TOGETHER; ++u) {
-                const double d = __dsub_rn(__ldg(query[u] + t), y);
-                sums[u] = __dadd_rn(sums[u], __dmul_rn(d, d));
+            for (int u = 0; u < Q; ++u) {
+                const int kind = kinds[group.x + min(u, group.y - 1)];
+                if (kind == 2) continue;
+                const double distance = distance_of(sums[u], about.constant, kind, length);
+                if (distance < best[u]) best[u] = distance, where[u] = j;
             }
         }
 #pragma unroll
-        for (int u = 0; u < TOGETHER; ++u) {
-            const int kind = kinds[group.x + min(u, group.y - 1)];
-            double distance = __dsqrt_rn(sums[u]);
-            if (kind == 2) continue;
-            if (constant != (kind == 1)) distance = __dsqrt_rn((double)length);
-            else if (constant) distance = 0;
-            if (distance < best[u]) best[u] = distance, where[u] = j;
-        }
-    }
+        for (int u = 0; u < Q; ++u) {
 #pragma unroll
-    for (int u = 0; u < TOGETHER; ++u) {
-#pragma unroll
-        for (int other = 16; other > 0; other /= 2) {
-            const double theirs = __shfl_xor_sync(0xffffffffu, best[u], other);
-            const int there = __shfl_xor_sync(0xffffffffu, where[u], other);
-            if (there >= 0 && (theirs < best[u] || (theirs == best[u] && there < where[u])))
-                best[u] = theirs, where[u] = there;
+            for (int other = 16; other > 0; other /= 2) {
+                const double theirs = __shfl_xor_sync(ALL, best[u], other);
+                const int at = __shfl_xor_sync(ALL, where[u], other);
+                if (at >= 0 && (theirs < best[u] || (theirs == best[u] && (where[u] < 0 || at < where[u]))))
+                    best[u] = theirs, where[u] = at;
+            }
+            if (lane == 0) least[u][warp] = best[u], first_of[u][warp] = where[u];
         }
-        if (lane == 0) least[u][warp] = best[u], first_of[u][warp] = where[u];
+        __syncthreads();
+        const int k = threadIdx.x;
+        if (k < group.y) {
+            double distance = infinite();
+            int start = -1;
+            for (int other = 0; other < THREADS / 32; ++other) {
+                const int at = first_of[k][other];
+                if (at >= 0 && (least[k][other] < distance || (least[k][other] == distance && at < start)))
+                    distance = least[k][other], start = at;
+            }
+            const long long place = (long long)queries[group.x + k].row * n_columns + column;
+            distances[place] = distance;
+            if (starts) starts[place] = start;
+        }
+        __syncthreads();
     }
-    __syncthreads();
-    const int k = threadIdx.x;
-    if (k >= group.y) return;
-    double distance = infinity;
-    int start = -1;
-    for (int other = 0; other < 4; ++other) {
-        const int there = first_of[k][other];
-        if (there >= 0 && (least[k][other] < distance || (least[k][other] == distance && there < start)))
-            distance = least[k][other], start = there;
-    }
-    const long long place = (long long)rows[group.x + k] * n_series + blockIdx.x;
-    distances[place] = distance;
-    if (starts) starts[place] = start;
 }
