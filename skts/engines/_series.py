@@ -14,7 +14,7 @@ import numpy as np
 
 from ..exceptions import EngineNotAvailableError
 
-__all__ = ["Series", "fetch", "lies_on_gpu"]
+__all__ = ["Series", "fetch", "lies_on_gpu", "read_only"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +108,7 @@ class Series:
         if not _maps_file(values):
             values = values.copy()
             values.flags.writeable = False
-        return Series(values, _frozen(self.lengths))
+        return Series(values, read_only(self.lengths.copy()))
 
 
 def lies_on_gpu(array: Any) -> bool:
@@ -150,11 +150,11 @@ def _gpu_module(name: str) -> ModuleType:
     return series
 
 
-def _frozen(array: np.ndarray) -> np.ndarray:
-    """A copy that cannot be written to."""
-    array = array.copy()
-    array.flags.writeable = False
-    return array
+def read_only(array: np.ndarray) -> np.ndarray:
+    """A view that cannot be written to: kernels of the CPU are compiled once, for such arrays."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def zeros_beside(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

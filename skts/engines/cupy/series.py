@@ -8,7 +8,7 @@ from typing import Any
 import cupy as cp
 import numpy as np
 
-from .._series import Series, _frozen
+from .._series import Series, read_only
 
 __all__ = ["GpuSeries", "fetch"]
 
@@ -75,7 +75,7 @@ class GpuSeries(Series):
     def freeze(self) -> GpuSeries:
         """Return a private copy on the same device."""
         with self.points.device:
-            return GpuSeries(_settled(self.points.copy()), _frozen(self.lengths))
+            return GpuSeries(_settled(self.points.copy()), read_only(self.lengths.copy()))
 
     def here(self) -> cp.ndarray:
         """The points on the current device."""

@@ -10,6 +10,7 @@ from scipy.ndimage import maximum_filter1d
 from .._join import Join, JoinPart, Nearest
 from .._memory import PreparedStore
 from .._reductions import Tile
+from .._series import read_only
 from .._windows import (
     Kinds,
     Pool,
@@ -195,13 +196,6 @@ class JoinTiles:
             return made, sum(array.nbytes for array in made)
 
         return self.prepared.get(pool.points, ("steps", length, normalize, level), build)
-
-
-def read_only(array: np.ndarray) -> np.ndarray:
-    """Return a view of an array through which it cannot be written."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
 
 
 def _energy(line: Windows, length: int) -> np.ndarray:

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._memory import PreparedStore
 from .._reductions import Tile
-from .._series import Series
+from .._series import Series, read_only
 from .._shapelets import (
     LEAST_NORMALIZED,
     Matches,
@@ -64,9 +64,9 @@ class ShapeletTiles:
         shapelets.match(
             np.concatenate(queries),
             np.cumsum([query.size for query in queries]),
-            _frozen(np.asarray(channels, np.int64)),
-            _frozen(series.values),
-            _frozen(series.lengths),
+            read_only(np.asarray(channels, np.int64)),
+            read_only(series.values),
+            read_only(series.lengths),
             *found,
             cancel,
             reduction.normalize or None,
@@ -280,8 +280,8 @@ def _blocks(
     if not lengths:
         return
     n, width = len(series), series.n_timepoints
-    values = _frozen(np.ascontiguousarray(series.values[:, channel]))
-    counts = _frozen(series.lengths)
+    values = read_only(np.ascontiguousarray(series.values[:, channel]))
+    counts = read_only(series.lengths)
     short = [length for length in lengths if length < LEAST_NORMALIZED]
     for length in short:
         squares = np.zeros((stop - first, width - length + 1, n))
@@ -310,13 +310,6 @@ def _blocks(
         errors = _errors(prepared[8][k], length, width - length + 1, slice(first, stop))
         own = weight[first:stop].copy(), *errors, constant[first:stop].copy()
         yield length, Block(block, *own, constant.any(axis=1))
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    """A view that is not writeable: kernels are compiled once, for such arrays."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
 
 
 def _errors(
