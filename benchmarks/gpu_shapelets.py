@@ -54,7 +54,7 @@ def kernel_rows(folder, options):
     """The walk alone, by CUDA events, over OSULeaf and over sets of other widths."""
     import cupy
 
-    from skts.engines.cupy import shapelets
+    from skts.engines.cupy import shapelet_walk
 
     for name, length, must, reach in (
         ("OSULeaf", 44, None, None),
@@ -65,8 +65,8 @@ def kernel_rows(folder, options):
     ):
         X = load(folder, name)[0]
         n, width = X.shape
-        on_device = shapelets.lay(Series(X[:, np.newaxis], np.full(n, width)), 0)
-        walk, launch = shapelets.Walk(on_device, 0, n, length), shapelets._kernel
+        on_device = shapelet_walk.lay(Series(X[:, np.newaxis], np.full(n, width)), 0)
+        launch = shapelet_walk.load_kernel
         elapsed = []
 
         def timed(file, kernel, launch=launch, elapsed=elapsed):
@@ -84,16 +84,17 @@ def kernel_rows(folder, options):
 
             return call
 
-        shapelets._kernel = timed
+        shapelet_walk.load_kernel = timed
         try:
             for _ in range(5):
-                heads = walk(length)
+                heads = shapelet_walk.Walk(on_device, 0, n, length, 1)((length,))
         finally:
-            shapelets._kernel = launch
+            shapelet_walk.load_kernel = launch
         # distances of some candidates
         chosen = np.random.default_rng(0).choice(n, 8, replace=False)
-        scores = (heads.scores.get().astype(np.int64) << 32).view(np.float64)
-        errors, floors, weights = (a.get() for a in (heads.errors, heads.floors, heads.weights))
+        scores = (heads.scores[0].get().astype(np.int64) << 32).view(np.float64)
+        parts = heads.errors, heads.floors, heads.weights
+        errors, floors, weights = (part[0].get() for part in parts)
         right = True
         for a in chosen:
             for b in chosen:

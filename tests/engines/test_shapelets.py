@@ -212,6 +212,43 @@ def test_estimates_are_within_their_bounds(kind):
             assert np.max(block.errors * block.weights.max(axis=1, keepdims=True)) < 1e-6
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize(("n", "far"), [(71, 3), (150, 5)])
+def test_no_candidate_gains_more_than_the_gpu_promises(n, far):
+    """Where the order of many neighbours is open, also of the last ones, far from all others."""
+    missing = find_engine("cupy").available()
+    if missing:
+        pytest.skip(missing)
+    import cupy as cp
+
+    from skts.engines.cupy.order_lines import PROMISE, Lines
+    from skts.engines.cupy.shapelet_walk import Walk, lay
+
+    rng, width = np.random.default_rng(n), 16
+    shapes = np.cumsum(1 + 0.5 * rng.normal(size=(4, 1, width)), axis=2)
+    values = shapes[rng.integers(0, 4, n)] + 1e-9 * rng.normal(size=(n, 1, width))
+    values[:far] = 1e-9 * rng.normal(size=(far, 1, width)) - shapes[0]
+    series = Series(values, np.full(n, width))
+    criterion = Criterion((np.arange(n) != 1).astype(np.int64), np.ones(2))
+    distances = run(SubsequenceMatches(tuple(values[:, 0]), series), engine="numba").distances
+    gains = criterion.best_cuts(distances / np.sqrt(width)).gain
+    everyone, sizes = cp.arange(n, dtype=np.int32), cp.asarray(series.lengths, np.int32)
+    lines = Lines(
+        cp.asarray(values), sizes, np.arange(n), criterion, None, ("first",), (-1, -np.inf),
+        listed=1, held=1, measured=1,
+    )  # fmt: skip
+    heads = Walk(lay(series, 0), 0, n, width, 1)((width,))
+    for a, gain in enumerate(gains):
+        # each by itself, so that none is left out for what another one reaches
+        row = everyone[a : a + 1]
+        lines.scan([(heads, 0)], 0, row, sizes[row], row, everyone, np.zeros(1, np.uint8))
+        promise = lines.list[:1].get().view(PROMISE)[0, 0]
+        assert lines._count() == 1
+        assert promise["series"] == a
+        assert promise["gain"] >= gain
+        lines._tell()
+
+
 def test_the_gpu_says_how_many_series_it_takes():
     n, engine = 2049, find_engine("cupy")
     series = Series(np.zeros((n, 1, 8)), np.full(n, 8))

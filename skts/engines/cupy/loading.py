@@ -40,7 +40,8 @@ def load_kernel(file: str, name: str, shared: int = 0) -> cp.RawKernel:
     else:
         module = _plain_functions(file)
     kernel = module.get_function(name)
-    if shared > SHARED:
+    # the function is the same for all who ask: it keeps the most that was asked for
+    if shared > max(SHARED, kernel.max_dynamic_shared_size_bytes):
         kernel.max_dynamic_shared_size_bytes = shared
     return kernel
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -11,23 +12,54 @@ from .._memory import PreparedStore
 from .._reductions import Reduction, Tile
 from .._series import Series
 from .._shapelets import (
+    LANES,
     LEAST_NORMALIZED,
     Matches,
     ShapeletSearch,
     SubsequenceMatches,
     Survivors,
 )
-from .shapelet_programs import MOST_CLASSES, MOST_MEMBERS
+from .match_programs import match_bytes
+from .shapelet_programs import MOST_CLASSES, MOST_MEMBERS, SHORT
 
 if TYPE_CHECKING:
     import cupy
 
-    from .shapelets import DeviceSeries, Heads
+    from .shapelet_walk import DeviceSeries, Heads
 
 __all__ = ["ShapeletTiles"]
 
-#: Bytes of a candidate on the list, and of what is measured at a time.
-LIST_BYTES, MEASURE_BYTES = 32 * 2**22, 64 * 2**21
+#: Pairs of windows that are worth a launch of their own, and lengths that are walked in one.
+WORTH_A_LAUNCH, TOGETHER = 2**31, 32
+#: Candidates that the list has room for, and of these, that may stay on it; distances that are
+#: measured at a time; bytes of each.
+LISTED, HELD, DISTANCES = 2**21, 2**17, 2**21
+LIST_BYTES, MEASURE_BYTES = 32, 64
+
+
+class Room(NamedTuple):
+    """What a tile takes up at a time.
+
+    Attributes
+    ----------
+    block : int
+        Series whose candidates are searched together.
+    together : int
+        Lengths that are walked in one launch.
+    listed, held : int
+        Candidates that the list has room for, and those that may stay on it.
+    measured : int
+        Candidates that are measured at a time.
+    nbytes : int
+        All of that in bytes.
+    """
+
+    block: int
+    together: int
+    listed: int
+    held: int
+    measured: int
+    nbytes: int
 
 
 class ShapeletTiles:
@@ -49,10 +81,12 @@ class ShapeletTiles:
     def subsequence_matches_bytes(
         self, reduction: SubsequenceMatches, rows: int, cols: int
     ) -> tuple[int, int]:
-        """Bytes on each device for a tile: its answer, queries, and series."""
-        longest = max(query.size for query in reduction.queries)
-        series = reduction.series.n_channels * reduction.series.n_timepoints
-        return 0, 16 * rows * cols + (32 * longest + 64) * rows + 8 * cols * (series + 2)
+        """Bytes on each device for a tile: its answer, queries, series, and what matching takes."""
+        series, sizes = reduction.series, [query.size for query in reduction.queries]
+        shape = series.n_channels, series.n_timepoints
+        matching = match_bytes(rows, min(sizes), max(sizes), cols, *shape)
+        given = 16 * rows * cols + 16 * max(sizes) * rows + 8 * cols * (shape[0] * shape[1] + 2)
+        return 0, given + matching
 
     def subsequence_matches(
         self, reduction: SubsequenceMatches, tile: Tile, cancel: np.ndarray
@@ -60,7 +94,7 @@ class ShapeletTiles:
         """Best matches of some queries in some series."""
         import cupy as cp
 
-        from . import shapelets
+        from .matches import best_matches
 
         queries, series = reduction.queries[tile.rows], reduction.series.take(tile.cols)
         lengths = np.array([query.size for query in queries])
@@ -68,7 +102,7 @@ class ShapeletTiles:
         channels = np.zeros(len(queries), np.int64) if channels is None else channels[tile.rows]
         distances = cp.empty(tile.shape)
         starts = cp.empty(tile.shape, np.int64)
-        shapelets.best_matches(
+        best_matches(
             cp.asarray(np.concatenate(queries)),
             *(np.cumsum(lengths) - lengths, lengths, channels, np.arange(len(queries))),
             *(cp.asarray(series.values), cp.asarray(series.lengths, np.int32)),
@@ -79,8 +113,10 @@ class ShapeletTiles:
     def shapelet_search_bytes(
         self, reduction: ShapeletSearch, rows: int, cols: int
     ) -> tuple[int, int]:
-        """Bytes on each device: scores that are kept; those of a block for one length."""
-        return _kept(reduction, self.budget())[1], _tile_bytes(reduction, cols * reduction.block)
+        """Bytes on each device: scores that are kept; those of a block for some lengths."""
+        budget = self.budget()
+        room = _room(reduction, len(reduction.members), cols * reduction.block, budget)
+        return _kept(reduction, budget)[1], room.nbytes
 
     def shapelet_search(
         self, reduction: ShapeletSearch, tile: Tile, cancel: np.ndarray
@@ -88,31 +124,35 @@ class ShapeletTiles:
         """Candidates of some lengths and blocks that could be the best."""
         import cupy as cp
 
-        from . import shapelets
+        from .order_lines import Lines
 
         series, members, size = reduction.series, reduction.members, reduction.block
         values, sizes = self._values(series)
         lengths = reduction.lengths[tile.rows]
-        first = (reduction.blocks[0] + tile.col) * size
-        stop = min((reduction.blocks[0] + tile.col_stop) * size, len(members))
-        points = cp.asarray(series.lengths[members[first:stop]], np.int32)
-        owns = cp.arange(first, stop, dtype=np.int32)
-        lines = shapelets.Lines(
+        begin = (reduction.blocks[0] + tile.col) * size
+        end = min((reduction.blocks[0] + tile.col_stop) * size, len(members))
+        cols = (tile.col_stop - tile.col) * size
+        room = _room(reduction, len(members), cols, self.budget())
+        lines = Lines(
             *(values, sizes, members, reduction.criterion, reduction.before, reduction.ways),
-            (reduction.least, reduction.least_gap),
-            (stop - first) * (series.n_timepoints - lengths[0] + 1),
-            len(lengths) * series.n_channels,
+            *((reduction.least, reduction.least_gap), room.listed, room.held, room.measured),
         )
-        for channel in range(series.n_channels):
-            for length in lengths:
-                if length < LEAST_NORMALIZED:
+        raw = [length for length in lengths if length < LEAST_NORMALIZED]
+        normalized = tuple(length for length in lengths if length >= LEAST_NORMALIZED)
+        for first in range(begin, end, room.block):
+            stop = min(first + room.block, end)
+            points = cp.asarray(series.lengths[members[first:stop]], np.int32)
+            owns = cp.arange(first, stop, dtype=np.int32)
+            for channel in range(series.n_channels):
+                for length in raw:
                     for where in _all_candidates(reduction, length, channel, first, stop):
                         lines.every(where)
-            run = tuple(length for length in lengths if length >= LEAST_NORMALIZED)
-            for length, heads, rows, columns in self._heads(reduction, channel, first, stop, run):
-                if cancel[0]:
-                    return lines.survivors()
-                lines.scan(heads, length, channel, rows, points, owns, columns)
+                for heads, rows, columns in self._heads(
+                    reduction, channel, first, stop, normalized, room.together
+                ):
+                    if cancel[0]:
+                        return lines.survivors()
+                    lines.scan(heads, channel, rows, points, owns, columns, cancel)
         return lines.survivors()
 
     def _heads(
@@ -122,47 +162,49 @@ class ShapeletTiles:
         first: int,
         stop: int,
         lengths: tuple[int, ...],
-    ) -> Iterator[tuple[int, Heads, cupy.ndarray, cupy.ndarray]]:
-        """Scores of the candidates of some members: those that are kept, and computed ones.
+        together: int,
+    ) -> Iterator[tuple[list[tuple[Heads, int]], cupy.ndarray, cupy.ndarray]]:
+        """Scores of the candidates of some members, of all lengths.
 
-        Yields the length, scores, and where among their rows and columns these members, and all
-        members, are.
+        Yields places in heads, and where among their rows and columns these members, and all
+        members, are. What does not stay comes as it is computed, what stays at the end.
         """
         import cupy as cp
 
-        from . import shapelets
+        from .shapelet_walk import Walk
 
         series, members = reduction.series, cp.asarray(reduction.members, np.int32)
         n = len(members)
-        everyone = cp.arange(n, dtype=np.int32)
         lengths_kept, shelf = self._shelf(reduction, channel)
-        found = {length: shelf[length] for length in lengths if length in shelf}
-        for length, heads in found.items():
-            yield length, heads, members[first:stop], members
-        missing = [length for length in lengths if length not in found]
-        if not missing:
-            return
-        device_series = self._channel(series, channel)
-        at_root = n == len(series)
-        if not at_root:
-            device_series = device_series.take(members)
-        walk = shapelets.Walk(device_series, first, stop, missing[0])
-        for length in missing:
-            heads = walk(length)
-            if at_root and stop - first == n and length in lengths_kept:
-                shelf[length] = heads
-            yield length, heads, everyone[: stop - first], everyone
+        at_root = n == len(series) and stop - first == n
+        missing = tuple(length for length in lengths if length not in shelf)
+        if missing:
+            on_device = self._channel(series, channel)
+            if n < len(series):
+                on_device = on_device.take(members)
+            everyone = cp.arange(n, dtype=np.int32)
+            walk = Walk(on_device, first, stop, missing[0], min(together, len(missing)))
+        for batch in _batches(missing, lengths_kept if at_root else frozenset(), together):
+            heads = walk(batch)
+            places = [(heads, z) for z in range(len(batch))]
+            if at_root and batch[0] in lengths_kept:
+                shelf.update(zip(batch, places, strict=True))
+            else:
+                yield places, everyone[: stop - first], everyone
+        found = [shelf[length] for length in lengths if length in shelf]
+        if found:
+            yield found, members[first:stop], members
 
     def _shelf(
         self, reduction: ShapeletSearch, channel: int
-    ) -> tuple[frozenset[int], dict[int, Heads]]:
-        """Lengths whose scores stay on the current device, and those that are there."""
+    ) -> tuple[frozenset[int], dict[int, tuple[Heads, int]]]:
+        """Lengths whose scores stay on the current device, and where those that are there are."""
         import cupy as cp
 
         lengths, size = _kept(reduction, self.budget())
         key = "shapelets", cp.cuda.Device().id, channel, reduction.lengths
 
-        def build() -> tuple[dict[int, Heads], int]:
+        def build() -> tuple[dict[int, tuple[Heads, int]], int]:
             return {}, size // reduction.series.n_channels
 
         return lengths, self.prepared.get(reduction.series.values, key, build)
@@ -181,10 +223,10 @@ class ShapeletTiles:
         """One channel of all series on the current device, kept while they live."""
         import cupy as cp
 
-        from . import shapelets
+        from .shapelet_walk import lay
 
         def build() -> tuple[DeviceSeries, int]:
-            made = shapelets.lay(series, channel)
+            made = lay(series, channel)
             return made, made.nbytes
 
         return self.prepared.get(series.values, ("channel", cp.cuda.Device().id, channel), build)
@@ -203,29 +245,57 @@ def _all_candidates(
             yield where
 
 
-def _tile_bytes(reduction: ShapeletSearch, block: int) -> int:
-    """Bytes of a block of so many series against all, for one length."""
-    n, width = len(reduction.members), reduction.series.n_timepoints
-    windows, block = width - reduction.lengths[0] + 1, min(block, n)
-    candidates = block * windows * len(reduction.lengths) * len(reduction.ways)
-    lists = min(LIST_BYTES, 32 * candidates) + min(MEASURE_BYTES, 64 * candidates * n)
-    # scores, edges of both sides, what passes from strip to strip; the same again for a while
-    return 32 * n * block * windows + (100 * n + 40 * block) * (windows + 32) + lists
+def _batches(
+    lengths: tuple[int, ...], kept: frozenset[int], together: int
+) -> Iterator[tuple[int, ...]]:
+    """Lengths that are walked together: all of them stay, or none, and all are short, or none."""
+    for _, alike in groupby(lengths, lambda length: (length in kept, length <= SHORT)):
+        run = tuple(alike)
+        for first in range(0, len(run), together):
+            yield run[first : first + together]
+
+
+def _room(reduction: ShapeletSearch, n: int, block: int, budget: int) -> Room:
+    """What a tile of so many of n series takes up: what is of use, and not much of the budget."""
+    width = reduction.series.n_timepoints
+    windows, many = width - reduction.lengths[0] + 1, len(reduction.lengths)
+    block = min(block, n)
+
+    def of_lengths(together: int) -> int:
+        # scores, edges of both sides, what passes from strip to strip; the scores before
+        return together * (32 * n * block * windows + (100 * n + 40 * block) * (windows + 32))
+
+    def of_a_length() -> int:
+        return block * windows * len(reduction.ways)
+
+    while block > LANES and max(2 * of_lengths(1), 8 * LIST_BYTES * of_a_length()) > budget:
+        block = max(LANES, block // 2)
+    together = min(
+        WORTH_A_LAUNCH // (block * n * windows**2 // 2 + 1), budget // 4 // of_lengths(1)
+    )
+    together = int(np.clip(together, 1, min(TOGETHER, many)))
+    total = of_a_length() * many * reduction.series.n_channels
+    part = budget // 8
+    listed = min(total, max(of_a_length(), min(LISTED, part // LIST_BYTES)))
+    held = min(total, HELD, part // LIST_BYTES)
+    # distances, and the points of a candidate
+    each = n + width // 8
+    measured = max(1, min(total, min(DISTANCES, part // MEASURE_BYTES) // each))
+    nbytes = of_lengths(together) + 48 * n * windows
+    nbytes += LIST_BYTES * (listed + held) + MEASURE_BYTES * measured * each
+    return Room(block, together, listed, held, measured, nbytes)
 
 
 def _kept(reduction: ShapeletSearch, budget: int) -> tuple[frozenset[int], int]:
     """Lengths whose scores among all series stay, for nodes and literals to come; their bytes.
 
-    Half of the budget is theirs; what a block of all series needs comes first.
+    Three quarters of the budget are theirs; what a block of all series needs comes first.
     """
     n, width = len(reduction.series), reduction.series.n_timepoints
-    spare = min(budget // 2, budget - 2 * _tile_bytes(reduction, n))
-    kept, total = [], 0
-    for length in reduction.lengths:
-        windows = width - length + 1
-        size = reduction.series.n_channels * (4 * n * n * windows + 12 * n * (windows + n))
-        if total + size > spare:
-            break
-        kept.append(length)
-        total += size
-    return frozenset(kept), total
+    room = _room(reduction, n, n, budget)
+    if room.block < n:
+        return frozenset(), 0
+    windows = width - np.array(reduction.lengths) + room.together
+    sizes = np.cumsum(reduction.series.n_channels * (4 * n * n + 9 * n) * windows + 4 * n * n)
+    fits = int(np.searchsorted(sizes, min(3 * budget // 4, budget - 2 * room.nbytes), side="right"))
+    return frozenset(reduction.lengths[:fits]), int(sizes[fits - 1]) if fits else 0

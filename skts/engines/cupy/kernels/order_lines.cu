@@ -121,6 +121,17 @@ struct Best {
     float gap;
 };
 
+// Scores of one length: heads[b, row, i] of a block of candidates; weights, constant: of their windows, n_windows to a
+// series; errors, floors as `doubts` has them; kinds of all series.
+struct Scores {
+    const int* heads;
+    const double* weights;
+    const unsigned char* constant;
+    const float *errors, *floors;
+    const int* kinds;
+    int n_windows, length;
+};
+
 // The best of all cuts within runs of neighbours whose order is open: each lane takes the runs that begin among its
 // keys. Whatever order they have, the gain is convex in the numbers on the left, so that at its largest each class lies
 // on one side as a whole. False where a run has more classes than are tried; `left`, `each` and `near` are what lies
@@ -186,36 +197,36 @@ __device__ __noinline__ bool judge_runs(
     return all;
 }
 
-// Judge candidates: one warp, one candidate and way. A block has 8 consecutive starts of one series, whose
+// Judge candidates: one warp, one candidate and way. Block (x, row, length) has 8 consecutive starts of one series, whose
 // scores it brings to shared memory together, beside the keys in order and the numbers of classes of each lane.
 //
-// heads[b, row, i] are the scores of the block of candidates; rows, sizes and owns say of every row to judge
-// where it is in the block, how many points the series has, and which of the members it is. weights, constant:
-// of the windows of the block, n_windows to a series; errors, floors as `doubts` has them; kinds of all
-// series. before: squared distances of the literals before; settled: those that are exactly 0 or 1.
+// rows, sizes and owns say of every row to judge where it is in the block of candidates, how many points the series
+// has, and which of the members it is; members which of the series they are. before: distances of the literals
+// before; settled: those that are exactly 0 or 1.
 //
 // A key is a distance in units of the line (22 bits), whether it is exact, and the label (9 bits). Where the order of
 // two neighbours is open, the cut between them is judged both ways; where that of more is, what a cut may gain
 // beyond follows from how many series could change sides.
 template <int E>
 __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
-    const int* __restrict__ heads, int n_block, int n_series, int n_windows, int length,
-    const int* __restrict__ rows, const int* __restrict__ sizes, const int* __restrict__ owns,
-    const int* __restrict__ members, const double* __restrict__ weights,
-    const unsigned char* __restrict__ constant, const float* __restrict__ errors,
-    const float* __restrict__ floors, const int* __restrict__ kinds, const Judge* __restrict__ rules,
-    const float* __restrict__ before, const unsigned char* __restrict__ settled, int n_ways,
-    const int* __restrict__ ways, int channel, Reached* reached, Promise* __restrict__ list, int capacity
+    const Scores* __restrict__ lengths, int n_block, int n_series, const int* __restrict__ rows,
+    const int* __restrict__ sizes, const int* __restrict__ owns, const int* __restrict__ members,
+    const Judge* __restrict__ rules, const float* __restrict__ before,
+    const unsigned char* __restrict__ settled, int n_ways, const int* __restrict__ ways, int channel,
+    Reached* reached, Promise* __restrict__ list, int capacity
 ) {
     constexpr int BESIDE = 8, UNROLLED = E < 8 ? E : 8;
     extern __shared__ int shared[];
     __shared__ int worst;
     __shared__ Judge judge;
+    __shared__ Scores scores;
     if (threadIdx.x < sizeof(Judge) / 8)
         ((long long*)&judge)[threadIdx.x] = ((const long long*)rules)[threadIdx.x];
+    if (threadIdx.x < sizeof(Scores) / 8)
+        ((long long*)&scores)[threadIdx.x] = ((const long long*)(lengths + blockIdx.z))[threadIdx.x];
     if (threadIdx.x == 0) worst = 0;
     __syncthreads();
-    const int n = judge.n_members, n_classes = judge.n_classes;
+    const int n = judge.n_members, n_classes = judge.n_classes, n_windows = scores.n_windows;
     int* const tile = shared;  // (n, BESIDE + 1)
     const int lane = threadIdx.x & 31, which = threadIdx.x / 32;
     int* const about = shared + n * (BESIDE + 1);  // label and kind of each member
@@ -223,18 +234,18 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
     unsigned short* const left =
         (unsigned short*)(about + n + BESIDE * 32 * E) + which * n_classes * 32;
     const int row = rows[blockIdx.y], own = owns[blockIdx.y], start = blockIdx.x * BESIDE;
-    const int count = sizes[blockIdx.y] - length + 1;
+    const int count = sizes[blockIdx.y] - scores.length + 1;
     if (start >= count) return;
     for (int place = threadIdx.x; place < n * BESIDE; place += blockDim.x) {
         const int k = place / BESIDE, at = start + place % BESIDE;
         if (at < count)
             tile[k * (BESIDE + 1) + place % BESIDE] =
-                heads[((long long)members[k] * n_block + row) * n_windows + at];
+                scores.heads[((long long)members[k] * n_block + row) * n_windows + at];
     }
     int own_worst = 0;
     for (int k = threadIdx.x; k < n; k += blockDim.x) {
-        about[k] = judge.labels[k] | kinds[members[k]] << 9;
-        own_worst = max(own_worst, __float_as_int(errors[(long long)row * n_series + members[k]]));
+        about[k] = judge.labels[k] | scores.kinds[members[k]] << 9;
+        own_worst = max(own_worst, __float_as_int(scores.errors[(long long)row * n_series + members[k]]));
     }
     own_worst = warp_largest(own_worst);
     if (lane == 0) atomicMax(&worst, own_worst);
@@ -242,10 +253,10 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
     const int i = start + which;
     if (i >= count) return;
     const long long candidate = (long long)row * n_windows + i;
-    const bool is_constant = constant[candidate];
+    const bool is_constant = scores.constant[candidate];
     // of squared distances by the walk
     const float error =
-        fminf(8.0f, (__int_as_float(worst) * (float)weights[candidate] + floors[row]) * 1.00001f);
+        fminf(8.0f, (__int_as_float(worst) * (float)scores.weights[candidate] + scores.floors[row]) * 1.00001f);
     Doubt doubt = {error, sqrtf(error), 0};
 
     for (int way = 0; way < n_ways; ++way) {
@@ -438,7 +449,7 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
             open_end = __any_sync(ALL, !all);
         }
         if (lane != 0) continue;
-        Promise found = {best, endless(), -endless(), own, i, length, channel << 2 | way};
+        Promise found = {best, endless(), -endless(), own, i, scores.length, channel << 2 | way};
         if (open_end) {
             found.gain = max(best, 0LL) + more;
         } else if (best < 0) {

@@ -1,0 +1,270 @@
+"""Order lines on the GPU: the candidates of a node that could be the best."""
+
+from __future__ import annotations
+
+import cupy as cp
+import numpy as np
+
+from .._shapelets import Criterion, Survivors, Tables
+from .loading import load_kernel
+from .matches import best_matches
+from .shapelet_programs import scan_kernel
+from .shapelet_walk import SCORES, Heads
+
+__all__ = ["PROMISE", "DeviceRules", "Lines"]
+
+#: A promise on the list: gain, highest and lowest gap, series, start, length and way.
+PROMISE = np.dtype(
+    [("gain", "i8"), ("high", "f4"), ("low", "f4")]
+    + [(name, "i4") for name in ("series", "start", "length", "way")]
+)
+REACHED = np.dtype([("gain", "i8"), ("settled", "i8"), ("gap", "f4"), ("count", "i4")])
+#: Candidates that are measured at first.
+FEW = 256
+
+
+def _blocks(count: int, threads: int) -> int:
+    return -(-count // threads)
+
+
+class DeviceRules:
+    """How cuts are judged, on the device.
+
+    Parameters
+    ----------
+    criterion : Criterion
+        The rules.
+    """
+
+    def __init__(self, criterion: Criterion) -> None:
+        tables: Tables = criterion.tables()
+        labels, counts = (cp.asarray(a, np.int32) for a in (tables.labels, tables.counts))
+        terms = np.zeros((len(tables.counts), len(tables.labels) + 1), np.int64)
+        for changes, count, row in zip(tables.changes, tables.counts.tolist(), terms, strict=True):
+            row[1 : count + 1] = np.cumsum(changes[:count] - changes[:count][::-1])
+        base = tables.whole - tables.sides
+        terms, base, weights = (cp.asarray(a) for a in (terms, base, tables.weights))
+        self.arrays = labels, terms, base, weights, counts
+        self.exact = base.size > 0
+        self.n_members, self.n_classes = labels.size, counts.size
+        share = tables.weights.max() / tables.total if tables.total > 0 else 1.0
+        addresses = [array.data.ptr if array.size else 0 for array in self.arrays]
+        numbers = [tables.whole, self.n_members, self.n_classes, max(1, tables.leaf)]
+        floats = np.array([tables.least, share, tables.total]).view(np.int64)
+        self.judge = cp.asarray(np.array([*addresses, *numbers, *floats.tolist()], np.int64))
+
+
+class Lines:
+    """Order lines of a node, and the candidates that could be the best.
+
+    Parameters
+    ----------
+    values : cupy.ndarray of shape (n_series, n_channels, n_timepoints)
+        All series.
+    sizes : cupy.ndarray of shape (n_series,), int32
+        Their points.
+    members : ndarray of shape (n_members,)
+        The series of the node.
+    criterion : Criterion
+        How cuts are judged.
+    before : ndarray of shape (n_members,) or None
+        Distances of the literals before.
+    ways : tuple of str
+        How a candidate joins them.
+    least : tuple of (int, float)
+        Gain and gap to be reached.
+    listed, held : int
+        Candidates that the list has room for, and those that may stay on it.
+    measured : int
+        Candidates that are measured at a time.
+    """
+
+    def __init__(
+        self,
+        values: cp.ndarray,
+        sizes: cp.ndarray,
+        members: np.ndarray,
+        criterion: Criterion,
+        before: np.ndarray | None,
+        ways: tuple[str, ...],
+        least: tuple[int, float],
+        listed: int,
+        held: int,
+        measured: int,
+    ) -> None:
+        self.values, self.sizes = values, sizes
+        self.members = cp.asarray(members, np.int32)
+        self.rules = DeviceRules(criterion)
+        self.ways = ways
+        numbers = [("first", "and", "or").index(way) for way in ways]
+        self.way_numbers = cp.asarray(numbers, np.int32)
+        known = np.zeros(len(members)) if before is None else before
+        self.before = cp.asarray(known)
+        self.rough_before = cp.asarray(known, np.float32)
+        self.settled = cp.asarray((known == 0) | (known == 1)).astype(np.uint8)
+        self.listed, self.held, self.measured = listed, held, measured
+        self.list = cp.empty((listed + held, PROMISE.itemsize // 8), np.int64)
+        self.reached = cp.zeros(REACHED.itemsize // 8, np.int64)
+        self.best = least
+        self.parts: list[Survivors] = []
+        self._tell()
+
+    def scan(
+        self,
+        lengths: list[tuple[Heads, int]],
+        channel: int,
+        rows: cp.ndarray,
+        sizes: cp.ndarray,
+        owns: cp.ndarray,
+        members: cp.ndarray,
+        cancel: np.ndarray,
+    ) -> None:
+        """Judge the candidates of some rows of a block, of some lengths.
+
+        Each of `lengths` is a place in heads that are all of the same series and block. `sizes` are
+        the points of the series of the rows, `owns` which of the members they are, and `members`
+        where those are among the series of the heads. Long candidates come first: their distances
+        are clearer, and what they reach spares a closer look at short ones.
+        """
+        lengths = sorted(lengths, key=lambda at: -at[0].lengths[at[1]])
+        windows = [heads.windows(z) for heads, z in lengths]
+        counts = rows.size * len(self.ways) * np.array(windows)
+        told = np.array([heads.table[z] for heads, z in lengths], SCORES)
+        table = cp.asarray(told.view(np.int64).reshape(len(told), -1))
+        _, n_series, n_block, _ = lengths[0][0].scores.shape
+        n = self.rules.n_members
+        name, keys = scan_kernel(n)
+        shared = 4 * (10 * n + 8 * 32 * keys) + 2 * 8 * 32 * self.rules.n_classes
+        kernel = load_kernel("order_lines.cu", name, shared)
+        first = 0
+        while first < len(lengths) and not cancel[0]:
+            fits = int(np.searchsorted(np.cumsum(counts[first:]), self.listed, side="right"))
+            stop = min(first + max(1, fits), first + 65535)
+            self._make_room(int(counts[first:stop].sum()))
+            kernel(
+                (_blocks(max(windows[first:stop]), 8), rows.size, stop - first),
+                (256,),
+                (
+                    *(table[first:stop], np.int32(n_block), np.int32(n_series), rows, sizes),
+                    *(owns, members, self.rules.judge, self.rough_before, self.settled),
+                    *(np.int32(len(self.ways)), self.way_numbers, np.int32(channel)),
+                    *(self.reached, self.list, np.int32(len(self.list))),
+                ),
+                shared_mem=shared,
+            )
+            self._weed()
+            first = stop
+
+    def every(self, where: np.ndarray) -> None:
+        """Measure all of some candidates, given as (length, member, start, channel, way)."""
+        n = len(where)
+        self._measure(np.full(n, np.iinfo(np.int64).max), np.full(n, np.inf), where)
+
+    def survivors(self) -> Survivors:
+        """What could be the best."""
+        self.settle()
+        none = Survivors(np.empty(0, np.int64), np.empty(0), np.empty((0, 5), np.int64))
+        gain, gap, where = (np.concatenate(parts) for parts in zip(none, *self.parts, strict=True))
+        keep = (gain > self.best[0]) | ((gain == self.best[0]) & (gap >= self.best[1]))
+        return Survivors(gain[keep], gap[keep], where[keep])
+
+    def settle(self) -> None:
+        """Measure what is on the list, and empty it."""
+        self._weed()
+        count = self._count()
+        promises = self.list[:count].get().view(PROMISE).ravel()
+        way, channel = promises["way"] & 3, promises["way"] >> 2
+        columns = promises["length"], promises["series"], promises["start"], channel, way
+        where = np.stack(columns, axis=1).astype(np.int64)
+        order = np.lexsort((-promises["high"], -promises["gain"]))
+        promises = promises[order]
+        self._measure(promises["gain"], promises["high"].astype(np.float64), where[order])
+        self._tell()
+
+    def _make_room(self, count: int) -> None:
+        """See to it that so many more fit on the list."""
+        if self.possible + count > len(self.list):
+            self.possible = self._count()
+            if self.possible > self.held:
+                self.settle()
+        self.possible += count
+
+    def _weed(self) -> None:
+        """Take from the list what cannot be the best any more."""
+        load_kernel("order_lines.cu", "weed")(
+            (1,), (1024,), (self.reached, self.list, np.int32(len(self.list)))
+        )
+
+    def _count(self) -> int:
+        return int(self.reached.get().view(REACHED)["count"][0])
+
+    def _tell(self) -> None:
+        """Tell the device what is reached, and that the list is empty."""
+        gain, gap = self.best
+        low = np.float32(gap)
+        if low > gap:
+            low = np.nextafter(low, np.float32(-np.inf))
+        self.reached.set(np.array([(gain, gain, low, 0)], REACHED).view(np.int64))
+        #: Entries that the list may have by now.
+        self.possible = 0
+
+    def _measure(self, gain: np.ndarray, gap: np.ndarray, where: np.ndarray) -> None:
+        """Measure candidates in the order of what they promise, until no other can be the best.
+
+        Where the weights of classes are equal the gains found are those of the host, to the bit,
+        and of equal candidates the first is kept; else they differ by roundings, and all are kept
+        that come close.
+        """
+        slack = 0 if self.rules.exact else 2**13
+        first, size = 0, min(FEW, self.measured)
+        while first < len(gain) and (int(gain[first]), gap[first]) >= self.best:
+            some = where[first : first + size]
+            first, size = first + size, min(4 * size, self.measured)
+            gains, gaps = self._cuts(some)
+            if not self.rules.exact:
+                top = max(int(gains.max()) - slack, self.best[0])
+                near = (gains >= top) & (gains >= 0)
+                self.best = max(self.best, (top, -np.inf))
+                self._keep(gains[near] + slack, np.full(near.sum(), np.inf), some[near])
+                continue
+            order = np.lexsort((*some.T[::-1], -gaps, -gains))
+            here = int(gains[order[0]]), float(gaps[order[0]])
+            if here[0] >= 0 and here >= self.best:
+                self.best = here
+                self._keep(*(a[order[:1]] for a in (gains, gaps, some)))
+
+    def _keep(self, gain: np.ndarray, gap: np.ndarray, where: np.ndarray) -> None:
+        self.parts.append(Survivors(gain, gap, where))
+
+    def _cuts(self, where: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Gain and gap of the best cut of some candidates, from certified distances."""
+        m, n = len(where), self.rules.n_members
+        n_channels, width = self.values.shape[1:]
+        lengths, channels = where[:, 0], where[:, 3]
+        series = self.members.get()[where[:, 1]].astype(np.int64)
+        begins = (series * n_channels + channels) * width + where[:, 2]
+        distances = cp.empty((m, n))
+        for raw in (True, False):
+            # windows of fewer points are compared as they are
+            rows = np.flatnonzero((lengths < 3) == raw)
+            if rows.size:
+                best_matches(
+                    *(self.values, begins[rows], lengths[rows], channels[rows], rows, self.values),
+                    *(self.sizes, self.members, not raw, distances, None),
+                )
+        distances /= cp.sqrt(cp.asarray(lengths, np.float64))[:, None]
+        for number, way in enumerate(self.ways):
+            if way != "first":
+                rows = cp.asarray(np.flatnonzero(where[:, 4] == number))
+                join = cp.maximum if way == "and" else cp.minimum
+                distances[rows] = join(self.before, distances[rows])
+        order = cp.argsort(distances, axis=1)
+        ordered = cp.take_along_axis(distances, order, axis=1)
+        left, sums = cp.zeros((m, self.rules.n_classes), np.int32), cp.empty((m, n))
+        gains, gaps = cp.empty(m, np.int64), cp.empty(m)
+        load_kernel("order_lines.cu", "cuts")(
+            (_blocks(m, 64),),
+            (64,),
+            (ordered, order, np.int32(m), self.rules.judge, left, sums, gains, gaps),
+        )
+        return gains.get(), gaps.get()
