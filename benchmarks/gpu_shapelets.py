@@ -16,7 +16,7 @@ from statistics import median
 import numpy as np
 from sklearn.base import clone
 
-from benchmarks._gpu import keep_rows, make_parser, verdict
+from benchmarks._gpu import keep_rows, launch_seconds, make_parser, verdict
 from benchmarks.papers.shapelets import OTHER_SHAPE, TABLE, load, root, work
 from skts import ShapeletTreeClassifier
 from skts.engines import Series, run
@@ -52,8 +52,6 @@ def same_tree(found, expected):
 
 def kernel_rows(folder, options):
     """The walk alone, by CUDA events, over OSULeaf and over sets of other widths."""
-    import cupy
-
     from skts.engines.cupy import shapelet_walk
 
     for name, length, must, reach in (
@@ -66,30 +64,9 @@ def kernel_rows(folder, options):
         X = load(folder, name)[0]
         n, width = X.shape
         on_device = shapelet_walk.lay(Series(X[:, np.newaxis], np.full(n, width)), 0)
-        launch = shapelet_walk.load_kernel
-        elapsed = []
-
-        def timed(file, kernel, launch=launch, elapsed=elapsed):
-            function = launch(file, kernel)
-            if not kernel.startswith("segments<"):
-                return function
-
-            def call(*arguments):
-                start, stop = cupy.cuda.Event(), cupy.cuda.Event()
-                start.record()
-                function(*arguments)
-                stop.record()
-                stop.synchronize()
-                elapsed.append(cupy.cuda.get_elapsed_time(start, stop) / 1e3)
-
-            return call
-
-        shapelet_walk.load_kernel = timed
-        try:
+        with launch_seconds(shapelet_walk, "segments<") as elapsed:
             for _ in range(5):
                 heads = shapelet_walk.Walk(on_device, 0, n, length, 1)((length,))
-        finally:
-            shapelet_walk.load_kernel = launch
         # distances of some candidates
         chosen = np.random.default_rng(0).choice(n, 8, replace=False)
         scores = (heads.scores[0].get().astype(np.int64) << 32).view(np.float64)
