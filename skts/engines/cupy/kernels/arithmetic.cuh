@@ -78,13 +78,6 @@ __device__ __forceinline__ int band_reach(int window, double fraction, int n, in
     return max(points, abs(n - m));
 }
 
-__device__ __forceinline__ int warp_max(int value) {
-#pragma unroll
-    for (int other = 16; other > 0; other /= 2)
-        value = max(value, __shfl_xor_sync(0xffffffffu, value, other));
-    return value;
-}
-
 // The cost of two points, and how it joins the best of the three cells before.
 //
 //   SQUARED   squared differences, else absolute ones; channels are added in order

@@ -24,6 +24,7 @@
 // One thread: a lane. One warp: 32 / G groups, each with two pairs at a time. Shared memory: none.
 // out[p] is written by the lane that owns the offset of the last cell of pair p.
 #include "arithmetic.cuh"
+#include "groups.cuh"
 
 constexpr int THREADS = 128;
 
@@ -113,18 +114,16 @@ __global__ void __launch_bounds__(THREADS, 2) band(
     const int* __restrict__ pairs, int n_pairs, int n_cols, int G, int window, double fraction,
     int root, T* __restrict__ out) {
     const T inf = Arithmetic<T>::infinity();
-    const int lane = threadIdx.x & (G - 1);
-    const int group = (blockIdx.x * blockDim.x + threadIdx.x) / G;
-    const int n_groups = gridDim.x * blockDim.x / G;
-    const int first_group = (blockIdx.x * blockDim.x + (threadIdx.x & ~31)) / G;
-    for (long long base = 0; 2 * (base + first_group) < n_pairs; base += n_groups) {
+    const Groups groups(G);
+    const int lane = groups.lane;
+    for (long long base = 0; 2 * (base + groups.first) < n_pairs; base += groups.count) {
         Side<T, K, C, SQUARED, LARGEST> side[2];
         int pair[2], steps = 0;
 #pragma unroll
         for (int s = 0; s < 2; ++s) {
             Side<T, K, C, SQUARED, LARGEST>& me = side[s];
             const int second = s ^ (lane & 1);
-            const int p = pair[s] = min(2 * (base + group) + second, n_pairs - 1LL);
+            const int p = pair[s] = min(2 * (base + groups.own) + second, n_pairs - 1LL);
             const int r = pairs ? pairs[2 * p] : p / n_cols;
             const int c = pairs ? pairs[2 * p + 1] : p % n_cols;
             const int n = row_lengths[r], m = col_lengths[c];

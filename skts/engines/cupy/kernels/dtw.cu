@@ -25,19 +25,16 @@ __global__ void __launch_bounds__(THREADS, blocks_per_sm<T>(K, C)) dtw(
     const int* __restrict__ pairs, int n_pairs, int n_cols, int G, T* edges, int edge_stride,
     int window, double fraction, int root, T* __restrict__ out) {
     const T inf = Arithmetic<T>::infinity();
-    const int lane = threadIdx.x & (G - 1);
-    const int group = (blockIdx.x * blockDim.x + threadIdx.x) / G;
-    const int n_groups = gridDim.x * blockDim.x / G;
+    const Groups groups(G);
+    const int lane = groups.lane;
     Wavefront<T, K, C, ROWS, STRIPS, SQUARED, LARGEST, BAND> wave;
     wave.lane = lane;
     wave.G = G;
-    wave.edge = STRIPS ? edges + (long long)group * edge_stride : nullptr;
+    wave.edge = STRIPS ? edges + (long long)groups.own * edge_stride : nullptr;
 
-    // the groups of a warp go on together, so that every shuffle finds 32 lanes; those of the last
-    // warp that have no pair do the last one again
-    const int first_group = (blockIdx.x * blockDim.x + (threadIdx.x & ~31)) / G;
-    for (long long base = 0; base + first_group < n_pairs; base += n_groups) {
-        const int p = min(base + group, n_pairs - 1LL);
+    // groups of the last warp that have no pair do the last one again
+    for (long long base = 0; base + groups.first < n_pairs; base += groups.count) {
+        const int p = min(base + groups.own, n_pairs - 1LL);
         const int r = pairs ? pairs[2 * p] : p / n_cols;
         const int s = pairs ? pairs[2 * p + 1] : p % n_cols;
         const int n = row_lengths[r], m = col_lengths[s];

@@ -43,21 +43,18 @@ __global__ void __launch_bounds__(THREADS, turns_blocks<T>(K, C)) turns(
     int n_cols, const Turns* __restrict__ items, int n_items, int G, T* edges, int edge_stride,
     T* least, T* __restrict__ out) {
     const T inf = Arithmetic<T>::infinity();
-    const int lane = threadIdx.x & (G - 1);
-    const int group = (blockIdx.x * blockDim.x + threadIdx.x) / G;
-    const int n_groups = gridDim.x * blockDim.x / G;
+    const Groups groups(G);
+    const int lane = groups.lane;
     Wavefront<T, K, C, ROWS, STRIPS, SQUARED, false, false> wave;
     wave.lane = lane;
     wave.G = G;
-    wave.edge = STRIPS ? edges + (long long)group * edge_stride : nullptr;
+    wave.edge = STRIPS ? edges + (long long)groups.own * edge_stride : nullptr;
     wave.row0 = 0;
     wave.reach = 0;
 
-    // the groups of a warp go on together; those of the last warp that have no item do the last one
-    // again
-    const int first_group = (blockIdx.x * blockDim.x + (threadIdx.x & ~31)) / G;
-    for (long long base = 0; base + first_group < n_items; base += n_groups) {
-        const int p = (int)min(base + group, n_items - 1LL);
+    // groups of the last warp that have no item do the last one again
+    for (long long base = 0; base + groups.first < n_items; base += groups.count) {
+        const int p = (int)min(base + groups.own, n_items - 1LL);
         const Turns item = items ? items[p] : Turns{p / n_cols, p % n_cols, 0, n};
         const int m = n + item.count - 1;
         const T* series = rows + (long long)item.query * C * row_stride;

@@ -1,10 +1,10 @@
 // The register wavefront: how a group of lanes goes down the rows of a warping matrix.
 //
-// One group of G lanes (G = 1, 2, 4, ..., 32, all within one warp) computes one matrix at a time.
-// The series with the columns lies in registers: lane l owns K consecutive columns and keeps the
-// current row of the warping matrix there, D[0..K-1]. The other series streams by, ROWS
-// points a step: at step t lane l is at row ROWS (t - l), so the left neighbour that it needs is
-// what lane l - 1 computed one step earlier, and one shuffle a row passes it on.
+// One group of G lanes computes one matrix at a time. The series with the columns lies in registers:
+// lane l owns K consecutive columns and keeps the current row of the warping matrix there,
+// D[0..K-1]. The other series streams by, ROWS points a step: at step t lane l is at row
+// ROWS (t - l), so the left neighbour that it needs is what lane l - 1 computed one step earlier, and
+// one shuffle a row passes it on.
 //
 //   columns ->   lane 0   lane 1   lane 2  ...          No lane is ever masked. Before its first
 //   step 0      row 0      ---      ---                 row a lane computes on infinities, which
@@ -18,6 +18,7 @@
 // Kernels that do so: dtw.cu (pairs of series), turns.cu (runs of circular shifts).
 #pragma once
 #include "arithmetic.cuh"
+#include "groups.cuh"
 
 // Rows between two fetches of points.
 constexpr int UNROLL = 4;
@@ -229,13 +230,3 @@ struct Wavefront {
         if (STRIPS) __syncwarp();
     }
 };
-
-// Least value of the lanes of a group.
-template <typename T>
-__device__ __forceinline__ T group_least(T value, int G) {
-    for (int other = G / 2; other > 0; other /= 2) {
-        const T theirs = __shfl_xor_sync(0xffffffffu, value, other);
-        value = theirs < value ? theirs : value;
-    }
-    return value;
-}
