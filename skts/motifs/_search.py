@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..engines import Join, JoinFound, MotifPair, Pool, Reduction, WindowDistances
+from ..exceptions import MemoryBudgetError
 from ._records import Discord, Motif
 
 __all__ = [
@@ -244,7 +245,8 @@ class ProfileSearch(PairSearch):
 class EitherSearch(ProfileSearch):
     """The best pair of windows that are not masked, by MK while that is likely to be faster.
 
-    Once MK gives up, there is a profile, and the rest comes from that.
+    Once MK gives up, there is a profile, and the rest comes from that, if the budget has room for
+    one.
 
     Parameters
     ----------
@@ -276,7 +278,12 @@ class EitherSearch(ProfileSearch):
             try:
                 return PairSearch.best_pair(self)
             except _GivenUp:
-                self._take(self._compute(self.windows.join(excluded=self.masked.copy())))
+                try:
+                    self._take(self._compute(self.windows.join(excluded=self.masked.copy())))
+                except MemoryBudgetError:
+                    # a profile needs more of a line than MK does
+                    self.hurried = False
+                    return PairSearch.best_pair(self)
         return super().best_pair()
 
 

@@ -100,6 +100,24 @@ def test_auto_begins_with_mk_and_turns_to_the_profile(rng, fast_engine, monkeypa
             assert_array_equal(a, b)
 
 
+def test_auto_goes_on_with_mk_where_a_profile_does_not_fit(rng, monkeypatch):
+    from skts.motifs import _matrix_profile
+
+    monkeypatch.setattr(_matrix_profile, "MANY", 1)
+    x = rng.normal(size=20_000).cumsum()
+    x[15_000:15_064] = x[5000:5064]
+    options = {"window": 64, "n_motifs": 2, "engine": "numba"}
+    expected = motifs(x, **options)
+    assert expected[1].distance > 0
+    with config_context(memory="3MiB"):
+        with pytest.raises(MemoryError, match="budget is 3 MiB"):
+            motifs(x, algorithm="profile", **options)
+        found = motifs(x, **options)
+    for one, other in zip(found, expected, strict=True):
+        for a, b in zip(one, other, strict=True):
+            assert_array_equal(a, b)
+
+
 def test_top_k_and_sides(rng, fast_engine):
     x = rng.normal(size=120).cumsum()
     found = matrix_profile(x, window=8, k=3, sides=True, engine=fast_engine)
