@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..engines import Join, JoinFound, MotifPair, Pool, Reduction, WindowDistances
-from ..exceptions import MemoryBudgetError
 from ._records import Discord, Motif
 
 __all__ = [
@@ -280,7 +279,7 @@ class EitherSearch(ProfileSearch):
             except _GivenUp:
                 try:
                     self._take(self._compute(self.windows.join(excluded=self.masked.copy())))
-                except MemoryBudgetError:
+                except MemoryError:
                     # a profile needs more of a line than MK does
                     self.hurried = False
                     return PairSearch.best_pair(self)
