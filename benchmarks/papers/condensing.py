@@ -121,6 +121,7 @@ def measure(name, X, y, Z, z):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
+    parser.add_argument("--commit", help="what to record where there is no git")
     parser.add_argument("--output", type=Path, default=_records.RESULTS / "papers-condensing.json")
     options = parser.parse_args()
     check()
@@ -131,8 +132,8 @@ def main():
             sys.exit("SKTS_DATA does not name a folder of data")
         rows += measure(name, *data)
         sys.stdout.flush()
-    threads = numba.config.NUMBA_NUM_THREADS
-    _records.write_cpu(options.output, "Condensing with AWARD", rows, threads=threads)
+    more = {"threads": numba.config.NUMBA_NUM_THREADS, "commit": options.commit}
+    _records.write_cpu(options.output, "Condensing with AWARD", rows, **more)
 
 
 if __name__ == "__main__":
