@@ -31,7 +31,7 @@ def pieces_of(rng, series, lengths):
 KINDS = [
     *("walks", "sets", "short", "unequal", "constant", "not finite", "repeated", "offset"),
     *("nearly constant", "scales", "too large", "too small", "few values", "spike", "raw"),
-    *("no room", "many parts", "several sets"),
+    *("no room", "many parts", "large units"),
 ]
 
 
@@ -45,13 +45,13 @@ def test_the_gpu_finds_the_bits_of_the_cpu(kind, monkeypatch):
     n, width = (300, 9) if kind == "short" else (9, 1500 if kind == "spike" else 200)
     series = walks(rng, n, width, 2)
     values, lengths = series.values, rng.integers(3, width, 40)
-    if kind in ("sets", "several sets"):
+    if kind in ("sets", "large units"):
         lengths = np.repeat([8, 9, 30], [19, 2, 7])
     if kind == "no room":
         monkeypatch.setattr(match_programs, "room", lambda n_segments: n_segments // 3)
     if kind == "many parts":
         monkeypatch.setattr(match_programs, "SEGMENTS", 40)
-    if kind == "several sets":
+    if kind == "large units":
         monkeypatch.setattr(match_programs, "MANY_BLOCKS", 1)
     if kind == "unequal":
         series = Series(values, rng.integers(5, width, n))
@@ -99,13 +99,12 @@ def test_every_query_is_in_one_launch(n_columns, width):
     assert [part.first for part in parts[1:]] == [part.stop for part in parts[:-1]]
     seen = np.zeros(len(table), int)
     for part in parts:
-        for sift, first, count, blocks in part.launches:
-            for begin, many in (units[first : first + count] + [part.first, 0]).tolist():
-                rows = table[begin : begin + many]
-                assert len(np.unique(rows[["length", "channel"]])) == 1
-                assert many <= 4 * sift.queries
-                assert sift.blocks(rows["length"][:1], n_columns, width)[0] <= blocks
-                seen[begin : begin + many] += 1
+        own = units[part.first_unit : part.first_unit + part.n_units] + [part.first, 0]
+        for begin, many in own.tolist():
+            rows = table[begin : begin + many]
+            assert len(np.unique(rows[["length", "channel"]])) == 1
+            assert match_programs.blocks_of(rows["length"][:1], n_columns, width)[0] <= part.blocks
+            seen[begin : begin + many] += 1
     assert_array_equal(seen, 1)
 
 

@@ -1,8 +1,7 @@
-"""The CUDA programs of best matches: instances, launch shapes, memory. Imports nothing of CUDA."""
+"""The CUDA programs of best matches: launch shapes, memory. Imports nothing of CUDA."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -10,11 +9,8 @@ import numpy as np
 __all__ = [
     "MEASURED_TOGETHER",
     "QUERY",
-    "SIFTS",
     "THREADS",
-    "Launch",
     "Part",
-    "Sift",
     "all_match_kernels",
     "match_bytes",
     "plan",
@@ -22,14 +18,15 @@ __all__ = [
     "split",
 ]
 
-#: Threads of a block, and points of a tile beside one for each window, as the kernels have them.
-THREADS, SPARE = 128, 512
+#: Threads of a block of `sift`, windows of each, and points of a tile beside these, as the kernel
+#: has them.
+THREADS, WINDOWS, SPARE = 128, 9, 512
+#: Queries that a block of `sift` takes: few, and from so many blocks on, more.
+FEW, MANY_BLOCKS, MANY = 2, 2**13, 16
 #: Queries that a block of `match` takes together, where all windows are measured.
 MEASURED_TOGETHER = 4
 #: Segments (a query and the windows of a series that are in one block) of a part of the queries.
 SEGMENTS = 2**18
-#: Blocks from which on a block of `sift` takes several sets of queries, and how many.
-MANY_BLOCKS, SETS = 2**14, 4
 #: A query as `Query` of ``matches.cu``.
 QUERY = np.dtype(
     [
@@ -40,60 +37,36 @@ QUERY = np.dtype(
 )
 
 
-class Sift(NamedTuple):
-    """An instance of the kernel that lists the windows that could be the best.
+class Part(NamedTuple):
+    """Queries that are sifted in one launch.
 
     Attributes
     ----------
-    queries : int
-        Queries of one length that a block takes together.
-    windows : int
-        Windows of a thread.
+    first, stop : int
+        The queries.
+    capacity : int
+        Windows that there is room to list.
+    first_unit, n_units : int
+        What blocks take: one unit and some of the series.
+    blocks : int
+        Blocks of a unit, at most.
     """
-
-    queries: int
-    windows: int
-
-    @property
-    def name(self) -> str:
-        """The C++ name of the instance."""
-        return f"sift<{self.queries}, {self.windows}>"
-
-    def blocks(self, lengths: np.ndarray, n_columns: int, width: int) -> np.ndarray:
-        """Blocks for a query of each of some lengths: see `pieces_of_block` of ``matches.cu``."""
-        pieces = np.maximum(1, (width - lengths + self.windows) // self.windows)
-        whole = np.minimum(THREADS // pieces, SPARE // self.windows - 2)
-        full = whole * pieces * 5 >= THREADS * 4
-        full |= pieces * (SPARE // self.windows - 2) < THREADS
-        each = np.where(full, whole * pieces, THREADS)
-        return -(-n_columns * pieces // each)
-
-
-#: The instances, by their queries.
-SIFTS = {sift.queries: sift for sift in (Sift(1, 9), Sift(2, 7), Sift(4, 5))}
-
-
-class Launch(NamedTuple):
-    """A launch of `sift`: its instance, where its units are, and blocks of a unit."""
-
-    sift: Sift
-    first: int
-    count: int
-    blocks: int
-
-
-class Part(NamedTuple):
-    """Queries that are sifted together, the room for what is listed, and launches."""
 
     first: int
     stop: int
     capacity: int
-    launches: list[Launch]
+    first_unit: int
+    n_units: int
+    blocks: int
 
 
-def segments(lengths: np.ndarray, n_columns: int, width: int) -> np.ndarray:
-    """Segments of a query of each of some lengths, at most."""
-    return n_columns + SIFTS[4].blocks(lengths, n_columns, width)
+def blocks_of(lengths: np.ndarray, n_columns: int, width: int) -> np.ndarray:
+    """Blocks for a query of each of some lengths: see `pieces_of_block` of ``matches.cu``."""
+    pieces = np.maximum(1, (width - lengths + WINDOWS) // WINDOWS)
+    most = SPARE // WINDOWS - 2
+    whole = np.minimum(THREADS // pieces, most) * pieces
+    full = (whole * 5 >= (whole + 31) // 32 * 128) | (pieces * most < THREADS)
+    return -(-n_columns * pieces // np.where(full & (whole > 0), whole, THREADS))
 
 
 def room(n_segments: int) -> int:
@@ -108,7 +81,7 @@ def match_bytes(
 
     Points and sums of the series, normalised queries and a table of them, and lists.
     """
-    of_query = int(segments(np.array([shortest]), n_columns, width)[0])
+    of_query = n_columns + int(blocks_of(np.array([shortest]), n_columns, width)[0])
     total = min(of_query * n_queries, SEGMENTS + of_query)
     lists = 24 * room(total) + 9 * min(total, n_queries * n_columns)
     queries = (8 * longest + 64) * n_queries
@@ -116,41 +89,21 @@ def match_bytes(
 
 
 def plan(table: np.ndarray, n_columns: int, width: int) -> tuple[list[Part], np.ndarray]:
-    """Launches of `sift` for queries in order, and the units of all of them."""
-    ends = np.cumsum(segments(table["length"], n_columns, width))
+    """Launches of `sift` for queries in order, and the units (first query, how many) of them."""
+    blocks = blocks_of(table["length"], n_columns, width)
+    ends = np.cumsum(n_columns + blocks)
     parts, units, n_units, first = [], [], 0, 0
     while first < len(table):
         before = ends[first - 1] if first else 0
         stop = max(first + 1, int(np.searchsorted(ends, before + SEGMENTS, "right")))
-        own, launches = table[first:stop], []
-        for sift, some_runs in _sets(own):
-            some = split(some_runs, sift.queries)
-            blocks = sift.blocks(own["length"][some[:, 0]], n_columns, width)
-            if blocks.sum() >= MANY_BLOCKS:
-                some = split(some_runs, SETS * sift.queries)
-            launches.append(Launch(sift, n_units, len(some), int(blocks.max())))
-            units.append(some)
-            n_units += len(some)
-        parts.append(Part(first, stop, room(int(ends[stop - 1] - before)), launches))
+        own = blocks[first:stop]
+        some = split(runs(table[first:stop]), MANY if own.sum() >= FEW * MANY_BLOCKS else FEW)
+        capacity = room(int(ends[stop - 1] - before))
+        parts.append(Part(first, stop, capacity, n_units, len(some), int(own.max())))
+        units.append(some)
+        n_units += len(some)
         first = stop
     return parts, np.concatenate(units)
-
-
-def _sets(table: np.ndarray) -> Iterator[tuple[Sift, np.ndarray]]:
-    """Which of the queries each instance takes: runs (first, how many) of one length and channel.
-
-    As many as there are by fours, where a three is one as well; then what is left.
-    """
-    first, size = runs(table).T
-    rest = np.where(size % 4 == 3, 0, size % 4)
-    for queries, some in (
-        (4, np.stack([first, size - rest], axis=1)),
-        (2, np.stack([first + size - rest, np.where(rest == 2, 2, 0)], axis=1)),
-        (1, np.stack([first + size - rest, np.where(rest == 1, 1, 0)], axis=1)),
-    ):
-        some = some[some[:, 1] > 0]
-        if len(some):
-            yield SIFTS[queries], some
 
 
 def runs(table: np.ndarray) -> np.ndarray:
@@ -173,5 +126,5 @@ def split(some_runs: np.ndarray, most: int) -> np.ndarray:
 
 def all_match_kernels() -> list[str]:
     """Names of all functions of ``matches.cu``."""
-    plain = ["survey", "normalize", "certify", "first"]
-    return [*plain, "match<1>", f"match<{MEASURED_TOGETHER}>", *(s.name for s in SIFTS.values())]
+    plain = ["survey", "normalize", "sift", "certify", "first"]
+    return [*plain, "match<1>", f"match<{MEASURED_TOGETHER}>"]

@@ -102,24 +102,23 @@ def best_matches(
         )
         return
     survey = _survey(values, sizes, series)
-    for first, stop, capacity, launches in parts:
+    for first, stop, capacity, first_unit, n_units, blocks in parts:
         own, own_kinds, own_leans = queries[each * first :], kinds[first:], leans[first:]
         n_pairs = (stop - first) * series.size
         entries = cp.empty((capacity, ENTRY_BYTES // 8), np.int64)
         left, measured = cp.empty(n_pairs, np.int64), cp.empty(capacity)
         zeros = cp.zeros(2 + _blocks(n_pairs, 32), np.int32)
         counts, marks = zeros[:2], zeros[2:]
-        for sift, begin, count, blocks in launches:
-            for some in range(0, count, 65535):
-                load_kernel("matches.cu", sift.name)(
-                    (blocks, min(65535, count - some)),
-                    (THREADS,),
-                    (
-                        *(*survey, np.int32(width), np.int32(n_channels), np.int32(series.size)),
-                        *(groups[begin + some :], own, normal, own_kinds, own_leans),
-                        *(np.int32(capacity), entries, marks, left, counts, *answers),
-                    ),
-                )
+        for some in range(0, n_units, 65535):
+            load_kernel("matches.cu", "sift")(
+                (blocks, min(65535, n_units - some)),
+                (THREADS,),
+                (
+                    *(*survey, np.int32(width), np.int32(n_channels), np.int32(series.size)),
+                    *(groups[first_unit + some :], own, normal, own_kinds, own_leans),
+                    *(np.int32(capacity), entries, marks, left, counts, *answers),
+                ),
+            )
         load_kernel("matches.cu", "certify")(
             (min(LIST_BLOCKS, _blocks(capacity, 64)),),
             (64,),

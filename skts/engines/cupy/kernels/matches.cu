@@ -12,6 +12,17 @@ constexpr unsigned ALL = 0xffffffffu;
 constexpr double HALF = 0x1p-53;
 // Points of a tile beside one for each window: what the last windows of its series reach over.
 constexpr int SPARE = 512;
+// Windows of a thread of `sift`, and steps of time between two loads of points.
+constexpr int R = 9, STEPS = 126;
+// Keys of `sift`: that of what takes no part, and the doubt of what it cannot judge.
+constexpr int NOTHING = -0x7fffffff, ANYTHING = 0x7fffffff;
+// Added to a number, it leaves the nearest integer in the low word.
+constexpr double ROUNDER = 0x1.8p52;
+
+template <int V>
+struct Number {
+    static constexpr int value = V;
+};
 
 // A query: `length` points from `begin` of some values on, normalised from `place` on, looked for in a
 // channel; its answer is a row of the result.
@@ -149,7 +160,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) survey(
 // Normalise queries: one warp, one query. Lanes fetch the points; all add them, in the order of time.
 //
 // kinds[k] is 0, 1 where query k is constant, 2 where it is not finite; leans[k] bounds the mean of its normalised
-// points, and is infinite where those are not what they should be, or the query is constant.
+// points, and is infinite where those are not what they should be.
 extern "C" __global__ void __launch_bounds__(THREADS) normalize(
     const double* __restrict__ values, const Query* __restrict__ queries, int n_queries, int normalized,
     double* __restrict__ out, unsigned char* __restrict__ kinds, float* __restrict__ leans
@@ -201,7 +212,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) normalize(
     }
     double lean = 0, norm = 0;
     for (int t = lane; t < length; t += 32) {
-        const double point = __dmul_rn(__dsub_rn(query[t], mean), inverse);
+        const double point = constant ? 0.0 : __dmul_rn(__dsub_rn(query[t], mean), inverse);
         mine[t] = point;
         lean += point, norm += point * point;
     }
@@ -212,57 +223,54 @@ extern "C" __global__ void __launch_bounds__(THREADS) normalize(
     }
     if (lane) return;
     lean = fabs(lean) / length + length * HALF;
-    const bool sound = !constant && fabs(norm / length - 1) < 1e-6 && lean < 1e-3;
+    const bool sound = fabs(norm / length - 1) < 1e-6 && lean < 1e-3;
     kinds[k] = finite ? constant : 2;
-    leans[k] = sound ? (float)(1.01 * lean) : __int_as_float(0x7f800000);
+    leans[k] = constant ? 0.0f : sound ? (float)(1.01 * lean) : __int_as_float(0x7f800000);
 }
 
-// Weight of a window, 1 / deviation, and a bound of its doubt, in units of `length` / 2 squared distances; see `sift`.
+// Weight of a window, `scale` / deviation, and a bound of the doubt of its keys; see `sift`.
 //
-// Doubt is negative where the window takes no part: it is not there, not finite, or is constant as the one
-// before it, which comes first. It is infinite where the window cannot be judged here. A constant window has the
-// weight 0.
+// The weight is 0 of a constant window, and with a doubt of ANYTHING of one that cannot be judged here. It is -0
+// where the window takes no part: it is not there, not finite, or is constant as the one before it, which comes first.
 __device__ __forceinline__ double weigh(
     const double2* __restrict__ sums, const double2* __restrict__ squares,
-    const int2* __restrict__ reaches, const Line& line, int width, int length, int j, float lean, float& doubt
+    const int2* __restrict__ reaches, const Line& line, int width, int length, double share, double scale, int j,
+    float lean, int& doubt
 ) {
-    doubt = -1;
-    if (j > width - length) return 0;
+    doubt = 0;
+    if (j > width - length) return -0.0;
     const int2 reach = reaches[j];
-    if (reach.x < length) return 0;
-    if (reach.y >= length) {
-        if (j > 0 && reaches[j - 1].y >= length) return 0;
-        doubt = (float)(8 * HALF);
-        return 0;
-    }
+    if (reach.x < length) return -0.0;
+    if (reach.y >= length) return j > 0 && reaches[j - 1].y >= length ? -0.0 : 0.0;
     const double2 s0 = sums[j], s1 = sums[j + length], q0 = squares[j], q1 = squares[j + length];
     const double s = (s1.x - s0.x) + (s1.y - s0.y), q = (q1.x - q0.x) + (q1.y - q0.y);
     // what is left of squares about the mean, and what that is wrong by
-    const double rest = q - s * s / length;
+    const double rest = q - s * s * share;
     const double wrong = 16 * HALF * q + 64 * HALF * HALF * ((double)width * width * width);
-    doubt = __int_as_float(0x7f800000);
+    doubt = ANYTHING;
     if (!(wrong < 1e-3 * rest)) return 0;
-    const double weight = rsqrt(rest / length);
+    const double weight = rsqrt(rest * share);
     if (!(weight >= line.lightest && weight <= line.heaviest)) return 0;
     const float range = (float)(line.magnitude * weight);  // magnitude of raw points over the deviation
-    const float shift = (float)(HALF * length) * range;     // what the certified mean is off by
+    const float shift = (float)HALF * length * range;       // what the certified mean is off by
     if (!(range < 0x1p38f && shift < 1e-2f)) return 0;
-    const float steep = sqrtf((float)(q / rest)), of_weight = (float)(wrong / rest);
-    const float sum = (float)HALF * ((length + 4) * steep + 4.0f * length + 40) + of_weight +
+    const float part = 1 / (float)rest, steep = sqrtf((float)q * part);
+    const float sum = (float)HALF * ((length + 4) * steep + 4.0f * length + 40) + (float)wrong * part +
                       shift * shift / 2 + lean * (steep + shift);
-    doubt = 2 * sum;
-    return weight;
+    const float keys = 2.001f * sum * length * (float)scale;
+    if (!(keys < 0x1p27f)) return 0;
+    doubt = (int)keys + 3;
+    return weight * scale;
 }
 
-// Pieces of R windows that a block takes, of series with so many pieces: whole series where they nearly fill it.
-template <int R>
+// Pieces of R windows that a block takes, of series with so many pieces: whole series where they nearly fill its warps.
 __device__ __forceinline__ int pieces_of_block(int pieces) {
-    const int whole = min(THREADS / pieces, SPARE / R - 2);
-    return whole * pieces * 5 >= THREADS * 4 || pieces * (SPARE / R - 2) < THREADS ? whole * pieces : THREADS;
+    const int most = SPARE / R - 2, whole = min(THREADS / pieces, most) * pieces;
+    return whole && (whole * 5 >= (whole + 31) / 32 * 128 || pieces * most < THREADS) ? whole : THREADS;
 }
 
 // Say that a query and column are to be matched window by window.
-__device__ __forceinline__ void leave(
+__device__ __noinline__ void leave(
     int query, int column, int n_columns, unsigned* __restrict__ marks, int2* __restrict__ left, int* __restrict__ count
 ) {
     const long long pair = (long long)query * n_columns + column;
@@ -270,24 +278,24 @@ __device__ __forceinline__ void leave(
     if (!(atomicOr(marks + pair / 32, bit) & bit)) left[atomicAdd(count, 1)] = make_int2(query, column);
 }
 
-// List the windows that could be the best match: Q queries of one length and channel at a time, unit
-// (first query, how many). One thread has R neighbouring windows, a piece of a series; block (x, unit) has
-// the pieces from x * pieces_of_block on, of neighbouring series.
+// List the windows that could be the best match of the queries of a unit (first query, how many), which have one
+// length and channel. One thread has R neighbouring windows, a piece of a series, and takes one or two queries
+// at a time; block (x, unit) has the pieces from x * pieces_of_block on, of neighbouring series.
 //
 // With a the normalised query and b a window, the squared distance is twice the length less the dot product twice;
-// and the latter is that of a with the centred points, by the weight of the window. Scores are dot products less
-// half of the length, so that a constant window has 0. Of all windows of a series in the block those are listed
-// whose score with its doubt reaches the largest of scores less their doubts. What the doubt holds, with
-// roundings u: dot product (length + 2) u steep, where `steep` is the norm of the centred points over
-// that of the window's deviations; weight; certified mean, which is `shift` deviations off and counts by its square
-// and by the mean of the query; norms of a and b, and the certified sum of squares and root, which is
-// monotone but makes equals of neighbours.
+// and the latter is that of a with the centred points, by the weight of the window. Keys are dot products less half of
+// the length, so that a constant window has 0, as integers in a unit of 2^-30 to 2^-29 of the length. Of all
+// windows of a series in the block those are listed whose key with its doubt reaches the largest of keys less
+// their doubts. What the doubt holds, with roundings u: dot product (length + 2) u steep, where `steep` is the
+// norm of the centred points over that of the window's deviations; weight; certified mean, which is `shift` deviations
+// off and counts by its square and by the mean of the query; norms of a and b, and the certified sum of squares and
+// root, which is monotone but makes equals of neighbours. Constant queries are 0: constant windows have
+// the largest key, or all have one.
 //
-// Shared: points of the pieces, for some steps of time; queries for these; weights and doubts of windows.
-// Written: entries, up to `capacity`; what is `left` to `match`, once each by `marks`; how many of both to
-// `counts`; answers are set to "nothing".
-template <int Q, int R>
-__global__ void __launch_bounds__(THREADS) sift(
+// Shared: points of the pieces, for some steps of time; queries for these; weights and doubts of windows; the
+// largest key of each series. Written: entries, up to `capacity`; what is `left` to `match`, once each by `marks`;
+// how many of both to `counts`; answers are set to "nothing".
+extern "C" __global__ void __launch_bounds__(THREADS, 4) sift(
     const double* __restrict__ centered, const double2* __restrict__ sums,
     const double2* __restrict__ squares, const int2* __restrict__ reaches, const Line* __restrict__ lines,
     int width, int n_channels, int n_columns, const int2* __restrict__ units,
@@ -296,15 +304,13 @@ __global__ void __launch_bounds__(THREADS) sift(
     Entry* __restrict__ entries, unsigned* __restrict__ marks, int2* __restrict__ left, int* __restrict__ counts,
     double* __restrict__ distances, long long* __restrict__ starts
 ) {
-    constexpr int STEPS = 128 / R * R;
     __shared__ double tile[THREADS * R + SPARE], weights[THREADS * R];
-    alignas(16) __shared__ double shares[STEPS * Q];
-    __shared__ double heads[Q][THREADS];
-    __shared__ float doubts[THREADS * R];
+    alignas(16) __shared__ double shares[2 * STEPS];
+    __shared__ int doubts[THREADS * R], tops[2][SPARE / R];
     const int2 unit = units[blockIdx.y];
     const Query query = queries[unit.x];
     const int length = query.length, me = threadIdx.x, lane = me & 31;
-    const int pieces = max(1, (width - length + R) / R), each = pieces_of_block<R>(pieces);
+    const int pieces = max(1, (width - length + R) / R), each = pieces_of_block(pieces);
     const long long begin = (long long)blockIdx.x * each, end = (long long)n_columns * pieces;
     if (begin >= end) return;
     const int n_items = (int)min((long long)each, end - begin);
@@ -313,44 +319,53 @@ __global__ void __launch_bounds__(THREADS) sift(
     const int steps = min(STEPS, SPARE / n_series / R * R);
     auto row_of = [&](int column) { return (long long)column * n_channels + query.channel; };
 
-    float lean = 0;
-    for (int u = 0; u < unit.y; ++u) {
-        const float its = leans[unit.x + u];
-        if (its < 1) lean = fmaxf(lean, its);
+    // units of a key: 2^29 to 2^30 are the length
+    const int power = 29 - ilogb((double)length), half = length << (power - 1);
+    {
+        float lean = 0;
+        for (int u = 0; u < unit.y; ++u) {
+            const float its = leans[unit.x + u];
+            if (its < 1) lean = fmaxf(lean, its);
+        }
+        const double share = 1.0 / length, scale = (double)(1 << power);
+        for (int i = me; i < n_items * R; i += THREADS) {
+            const int item = first_piece + i / R, j = item % pieces * R + i % R;
+            const long long row = row_of(first_column + item / pieces);
+            int doubt;
+            weights[i] = weigh(
+                sums + row * (width + 1), squares + row * (width + 1), reaches + row * width, lines[row], width,
+                length, share, scale, j, lean, doubt
+            );
+            doubts[i] = doubt;
+        }
     }
-    for (int i = me; i < n_items * R; i += THREADS) {
-        const int item = first_piece + i / R, j = item % pieces * R + i % R;
-        const long long row = row_of(first_column + item / pieces);
-        float doubt;
-        weights[i] = weigh(
-            sums + row * (width + 1), squares + row * (width + 1), reaches + row * width, lines[row], width,
-            length, j, lean, doubt
-        );
-        doubts[i] = doubt * length;
-    }
-
     const bool there = me < n_items;
     const int nth = (first_piece + me) / pieces, piece = (first_piece + me) % pieces;
     const int column = first_column + nth;
-    // threads of this series
-    const int first_of = max(0, nth * pieces - first_piece);
-    const int last_of = min(n_items, (nth + 1) * pieces - first_piece) - 1;
     const double* const mine = tile + me * R + nth * steps;
+    // threads that load a series together
+    const int team = n_series < 4 ? THREADS : 32;
 
-    for (int set = 0; set < unit.y; set += Q) {
+    auto judge = [&](auto how_many, int set) {
+        constexpr int Q = decltype(how_many)::value, BLOCK = Q == 1 ? R + 1 : R * Q;
         double dots[R][Q] = {};
         for (int from = 0; from < length; from += steps) {
             const int count = min(steps, length - from);
             __syncthreads();
-            int s = 0, at = me, size = min(pieces - first_piece, n_items) * R + steps;
-            for (int p = me; p < n_items * R + n_series * steps; p += THREADS, at += THREADS) {
-                for (; at >= size; ++s) at -= size, size = pieces * R + steps;
-                const int t = (s == 0 ? first_piece * R : 0) + from + at;
-                tile[p] = t < width ? __ldg(centered + row_of(first_column + s) * width + t) : 0.0;
+            if (from == 0)
+                for (int i = me; i < Q * n_series; i += THREADS) tops[i / n_series][i % n_series] = NOTHING;
+            for (int s = me / team; s < n_series; s += THREADS / team) {
+                const int skipped = s == 0 ? 0 : s * pieces - first_piece;  // pieces of series before
+                const int size = (min((s + 1) * pieces - first_piece, n_items) - skipped) * R + steps;
+                const int t0 = (s == 0 ? first_piece * R : 0) + from, there_are = width - t0;
+                const double* __restrict__ const line = centered + row_of(first_column + s) * width + t0;
+                double* const to = tile + skipped * R + s * steps;
+                for (int i = me % team; i < size; i += team) to[i] = i < there_are ? __ldg(line + i) : 0.0;
             }
-            for (int i = me; i < count * Q; i += THREADS) {
-                const int u = min(set + i % Q, unit.y - 1);
-                shares[i] = __ldg(normal + query.place + (long long)u * length + from + i / Q);
+            for (int i = me; i < (count + R - 1) / R * R * Q; i += THREADS) {
+                const int u = min(set + i % Q, unit.y - 1), t = i / Q;
+                shares[t / R * BLOCK + t % R * Q + i % Q] =
+                    t < count ? __ldg(normal + query.place + (long long)u * length + from + t) : 0.0;
             }
             __syncthreads();
             if (!there) continue;
@@ -358,36 +373,36 @@ __global__ void __launch_bounds__(THREADS) sift(
             double points[R];
 #pragma unroll
             for (int r = 0; r < R; ++r) points[r] = mine[r];
-            auto step = [&](int t, int u) {
+            const double *share = shares, *ahead = mine + R;
+            auto step = [&](int u) {
 #pragma unroll
-                for (int k = 0; k < Q; ++k) {
-                    const double share = shares[(t + u) * Q + k];
+                for (int k = 0; k < Q; ++k)
 #pragma unroll
-                    for (int r = 0; r < R; ++r) dots[r][k] = fma(share, points[(u + r) % R], dots[r][k]);
-                }
-                points[u] = mine[t + u + R];
+                    for (int r = 0; r < R; ++r)
+                        dots[r][k] = fma(share[u * Q + k], points[(u + r) % R], dots[r][k]);
+                points[u] = ahead[u];
             };
-            int t = 0;
-            for (; t + R <= count; t += R) {
+            for (int t = 0; t < count; t += R, share += BLOCK, ahead += R) {
 #pragma unroll
-                for (int u = 0; u < R; ++u) step(t, u);
+                for (int u = 0; u < R; ++u) step(u);
             }
-#pragma unroll
-            for (int u = 0; u < R - 1; ++u)
-                if (t + u < count) step(t, u);
         }
 
-        // scores, and the largest that is sure
-        double best[Q];
+        // keys, and the largest that is sure
+        int keys[R][Q], best[Q];
 #pragma unroll
-        for (int k = 0; k < Q; ++k) best[k] = -infinite();
+        for (int k = 0; k < Q; ++k) best[k] = NOTHING;
+        if (there) {
 #pragma unroll
-        for (int r = 0; r < R; ++r) {
-            const double doubt = there ? doubts[me * R + r] : -1.0f, weight = there ? weights[me * R + r] : 0.0;
+            for (int r = 0; r < R; ++r) {
+                const double weight = weights[me * R + r];
+                const int doubt = doubts[me * R + r], sign = __double2hiint(weight);
+                const int base = sign < 0 ? NOTHING : sign > 0 ? -half : 0;
 #pragma unroll
-            for (int k = 0; k < Q; ++k) {
-                dots[r][k] = weight > 0 ? fma(dots[r][k], weight, -0.5 * length) : 0.0;
-                if (doubt >= 0) best[k] = fmax(best[k], dots[r][k] - doubt);
+                for (int k = 0; k < Q; ++k) {
+                    keys[r][k] = __double2loint(fma(dots[r][k], weight, ROUNDER)) + base;
+                    best[k] = max(best[k], keys[r][k] - doubt);
+                }
             }
         }
 #pragma unroll
@@ -395,43 +410,73 @@ __global__ void __launch_bounds__(THREADS) sift(
             const bool same = __shfl_down_sync(ALL, nth, other) == nth && lane + other < 32;
 #pragma unroll
             for (int k = 0; k < Q; ++k) {
-                const double theirs = __shfl_down_sync(ALL, best[k], other);
-                if (same) best[k] = fmax(best[k], theirs);
+                const int theirs = __shfl_down_sync(ALL, best[k], other);
+                if (same) best[k] = max(best[k], theirs);
             }
         }
+        const int before = __shfl_up_sync(ALL, nth, 1);
+        if (there && (lane == 0 || before != nth)) {
 #pragma unroll
-        for (int k = 0; k < Q; ++k) heads[k][me] = best[k];
+            for (int k = 0; k < Q; ++k) atomicMax(&tops[k][nth], best[k]);
+        }
         __syncthreads();
-        if (!there) continue;
+        if (!there) return;
+        // one bit for each window and query
+        unsigned listed = 0;
 #pragma unroll
-        for (int k = 0; k < Q; ++k) {
-            const int q = unit.x + set + k;
-            if (set + k >= unit.y) continue;
-            if (piece == 0) {
+        for (int r = 0; r < R; ++r) {
+            const int doubt = doubts[me * R + r];
+#pragma unroll
+            for (int k = 0; k < Q; ++k) {
+                if (keys[r][k] + doubt >= max(tops[k][nth], NOTHING + 1)) listed |= 1u << (k * R + r);
+            }
+        }
+        const int here = min(Q, unit.y - set);
+        if (piece == 0) {
+#pragma unroll 1
+            for (int q = unit.x + set; q < unit.x + set + here; ++q) {
                 const long long place = (long long)queries[q].row * n_columns + column;
                 distances[place] = infinite();
                 if (starts) starts[place] = -1;
-            }
-            if (kinds[q] == 2) continue;
-            if (!(leans[q] < 1)) {
-                if (piece == 0) leave(q, column, n_columns, marks, left, counts + 1);
-                continue;
-            }
-            double top = heads[k][first_of];
-            for (int other = first_of / 32 + 1; other <= last_of / 32; ++other)
-                top = fmax(top, heads[k][32 * other]);
-#pragma unroll
-            for (int r = 0; r < R; ++r) {
-                const double doubt = doubts[me * R + r];
-                if (!(doubt >= 0 && dots[r][k] + doubt >= top)) continue;
-                const int place = atomicAdd(counts, 1);
-                if (place < capacity)
-                    entries[place] = {q, column, piece * R + r, 0};
-                else
-                    leave(q, column, n_columns, marks, left, counts + 1);
+                if (kinds[q] != 2 && !(leans[q] < 1)) leave(q, column, n_columns, marks, left, counts + 1);
             }
         }
+        while (listed) {
+            const int bit = __ffs(listed) - 1, k = bit / R, q = unit.x + set + k;
+            listed &= listed - 1;
+            if (k >= here || kinds[q] == 2 || !(leans[q] < 1)) continue;
+            // all normal windows are at one distance from a constant query: the first will do
+            const int r = bit % R, i = me * R + r;
+            if (kinds[q] == 1 && weights[i] > 0 && i > 0 && piece + r > 0 && weights[i - 1] > 0) continue;
+            const int place = atomicAdd(counts, 1);
+            if (place < capacity)
+                entries[place] = {q, column, piece * R + r, 0};
+            else
+                leave(q, column, n_columns, marks, left, counts + 1);
+        }
+    };
+    for (int set = 0; set < unit.y; set += 2) {
+        if (unit.y - set > 1)
+            judge(Number<2>(), set);
+        else
+            judge(Number<1>(), set);
     }
+}
+
+// Visit points in the order of time: by pairs where the lanes of a warp are far apart.
+template <bool PAIRS, typename Use>
+__device__ __forceinline__ void visit(const double* __restrict__ points, int length, Use use) {
+    int t = 0;
+    if (PAIRS) {
+        if ((unsigned long long)points & 8) use(__ldg(points), 0), t = 1;
+#pragma unroll 4
+        for (; t + 1 < length; t += 2) {
+            const double2 pair = __ldg((const double2*)(points + t));
+            use(pair.x, t), use(pair.y, t + 1);
+        }
+    }
+#pragma unroll 8
+    for (; t < length; ++t) use(__ldg(points + t), t);
 }
 
 // Mean of a window and 1 / deviation, whether it is constant, and whether it is finite.
@@ -440,25 +485,23 @@ struct Window {
     bool constant, finite;
 };
 
+template <bool PAIRS>
 __device__ __forceinline__ Window describe(const double* __restrict__ window, int length, bool normalized) {
     Window found = {0, 1, false, true};
     double total = 0, low = window[0], high = low;
-#pragma unroll 8
-    for (int t = 0; t < length; ++t) {
-        const double point = __ldg(window + t);
+    visit<PAIRS>(window, length, [&](double point, int) {
         found.finite = found.finite && isfinite(point);
         total = __dadd_rn(total, point);
         low = fmin(low, point);
         high = fmax(high, point);
-    }
+    });
     if (!normalized) return found;
     found.mean = __ddiv_rn(total, (double)length);
     double squares = 0;
-#pragma unroll 8
-    for (int t = 0; t < length; ++t) {
-        const double d = __dsub_rn(__ldg(window + t), found.mean);
+    visit<PAIRS>(window, length, [&](double point, int) {
+        const double d = __dsub_rn(point, found.mean);
         squares = __dadd_rn(squares, __dmul_rn(d, d));
-    }
+    });
     const double deviation = __dsqrt_rn(__ddiv_rn(squares, (double)length));
     found.constant = is_flat(low, high, deviation);
     found.inverse = found.constant ? 0.0 : __ddiv_rn(1.0, deviation);
@@ -484,14 +527,13 @@ extern "C" __global__ void __launch_bounds__(64) certify(
         const double* __restrict__ const window =
             values + ((long long)series[entry.column] * n_channels + query.channel) * width + entry.window;
         const double* __restrict__ const own = normal + query.place;
-        const Window about = describe(window, query.length, true);
+        const Window about = describe<true>(window, query.length, true);
         double squares = 0;
-#pragma unroll 8
-        for (int t = 0; t < query.length; ++t) {
-            const double y = __dmul_rn(__dsub_rn(__ldg(window + t), about.mean), about.inverse);
+        visit<true>(window, query.length, [&](double point, int t) {
+            const double y = __dmul_rn(__dsub_rn(point, about.mean), about.inverse);
             const double d = __dsub_rn(__ldg(own + t), y);
             squares = __dadd_rn(squares, __dmul_rn(d, d));
-        }
+        });
         const double distance = distance_of(squares, about.constant, kinds[entry.query], query.length);
         measured[i] = distance;
         // distances are not negative, and order as their bits do
@@ -549,7 +591,7 @@ __global__ void __launch_bounds__(THREADS) match(
         }
         for (int j = threadIdx.x; j < count; j += THREADS) {
             const double* __restrict__ const window = line + j;
-            const Window about = describe(window, length, normalized);
+            const Window about = describe<false>(window, length, normalized);
             if (!about.finite) continue;
             double sums[Q] = {};
             for (int t = 0; t < length; ++t) {
