@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..engines import Warping
 from ..metrics import dtw_path, pairwise_dtw
 from ..neighbors import DTWNearestNeighbor
-from ._style import COSTS, color_of
+from ._style import COSTS, PanelsMixin, color_of
 
 __all__ = ["AlignmentDisplay"]
 
@@ -19,7 +20,7 @@ __all__ = ["AlignmentDisplay"]
 _MOST_PIXELS = 1000
 
 
-class AlignmentDisplay:
+class AlignmentDisplay(PanelsMixin):
     """The warping path of two series on the matrix of their costs, the series along its sides.
 
     Make one with `from_series`, or with `from_estimator`.
@@ -222,10 +223,7 @@ class AlignmentDisplay:
 
         n_panels = 3 if series else 1
         own = axes is None
-        if axes is None:
-            axes = self._make_axes(n_panels)
-        elif len(axes) != n_panels:
-            raise ValueError(f"axes holds {len(axes)} axes for {n_panels} panels.")
+        axes = self._panels(axes, n_panels, partial(self._make_axes, n_panels))
         matrix = axes[0]
         n, m = self.x.shape[1], self.y.shape[1]
         costs, steps = self._costs()
@@ -263,8 +261,6 @@ class AlignmentDisplay:
             else:
                 left.set(ylabel=labels[0])
                 top.set(xlabel=labels[1])
-        self.axes_ = np.array(axes, dtype=object)
-        self.figure_ = matrix.figure
         return self
 
     def _make_axes(self, n_panels: int) -> list[Any]:

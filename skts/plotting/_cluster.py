@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -9,12 +10,12 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..cluster import KShapeClusterer
-from ._style import color_of
+from ._style import PanelsMixin, color_of
 
 __all__ = ["ClusterDisplay"]
 
 
-class ClusterDisplay:
+class ClusterDisplay(PanelsMixin):
     """Clusters of series: aligned members behind their centre, and inertia by iteration.
 
     Make one with `from_estimator`.
@@ -132,25 +133,8 @@ class ClusterDisplay:
         ValueError
             If `axes` are not as many as there are panels.
         """
-        import matplotlib.pyplot as plt
-
         n_panels = len(self.centers) + bool(objective)
-        if axes is None:
-            columns = min(4, n_panels)
-            rows = -(-n_panels // columns)
-            _, grid = plt.subplots(
-                rows,
-                columns,
-                figsize=(3.2 * columns, 2.4 * rows),
-                squeeze=False,
-                layout="constrained",
-            )
-            axes = list(grid.ravel())
-            for spare in axes[n_panels:]:
-                spare.remove()
-            axes = axes[:n_panels]
-        elif len(axes) != n_panels:
-            raise ValueError(f"axes holds {len(axes)} axes for {n_panels} panels.")
+        axes = self._panels(axes, n_panels, partial(_make_axes, n_panels))
         self.center_lines_ = []
         for label, ax in enumerate(axes[: len(self.centers)]):
             if len(self.members[label]):
@@ -162,6 +146,19 @@ class ClusterDisplay:
             ax.plot(np.arange(1, len(self.history) + 1), self.history, "o-", color="0.2")
             ax.set(title="objective", xlabel="iteration", ylabel="inertia")
             ax.xaxis.get_major_locator().set_params(integer=True)
-        self.axes_ = np.array(axes, dtype=object)
-        self.figure_ = axes[0].figure
         return self
+
+
+def _make_axes(n_panels: int) -> list[Any]:
+    """A figure: panels in rows of four."""
+    import matplotlib.pyplot as plt
+
+    columns = min(4, n_panels)
+    rows = -(-n_panels // columns)
+    _, grid = plt.subplots(
+        rows, columns, figsize=(3.2 * columns, 2.4 * rows), squeeze=False, layout="constrained"
+    )
+    axes = list(grid.ravel())
+    for spare in axes[n_panels:]:
+        spare.remove()
+    return axes[:n_panels]

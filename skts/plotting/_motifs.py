@@ -8,12 +8,12 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..motifs import Discord, Motif, MotifFinder
-from ._style import color_of
+from ._style import PanelsMixin, color_of, normalized
 
 __all__ = ["MotifDisplay"]
 
 
-class MotifDisplay:
+class MotifDisplay(PanelsMixin):
     """A series with its motifs and discords, occurrences on top of each other, and the profile.
 
     Make one with `from_estimator`.
@@ -137,10 +137,7 @@ class MotifDisplay:
         """
         n_motifs = len(self.motifs)
         n_panels = 1 + n_motifs + bool(self.profiles)
-        if axes is None:
-            axes = self._make_axes()
-        elif len(axes) != n_panels:
-            raise ValueError(f"axes holds {len(axes)} axes for {n_panels} panels.")
+        axes = self._panels(axes, n_panels, self._make_axes)
         top, overlays, bottom = axes[0], axes[1 : 1 + n_motifs], axes[1 + n_motifs :]
         top.plot(self.points, color="0.4", linewidth=0.7)
         top.set(title=f"series {self.series}", xlabel="time point")
@@ -151,9 +148,7 @@ class MotifDisplay:
             self.span_patches_.append(
                 [top.axvspan(p, p + motif.window - 1, color=color, alpha=0.3) for p in here]
             )
-            shapes = motif.values - motif.values.mean(axis=1, keepdims=True)
-            spread = shapes.std(axis=1, keepdims=True)
-            shapes /= np.where(spread > 0, spread, 1)
+            shapes = normalized(motif.values)
             ax.plot(shapes[1:].T, color=color, alpha=0.5, linewidth=0.8)
             ax.plot(shapes[0], color=color, linewidth=2)
             found = f"{motif.n_matches} occurrences\ndistance {motif.distance:.3g}"
@@ -165,8 +160,6 @@ class MotifDisplay:
         self.profile_lines_ = []
         for ax in bottom:
             self._plot_profile(ax)
-        self.axes_ = np.array(axes, dtype=object)
-        self.figure_ = axes[0].figure
         return self
 
     def _make_axes(self) -> list[Any]:

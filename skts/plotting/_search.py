@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..neighbors import SubsequenceSearch
-from ._style import color_of
+from ._style import PanelsMixin, color_of, normalized
 
 __all__ = ["SearchDisplay"]
 
 
-class SearchDisplay:
+class SearchDisplay(PanelsMixin):
     """A series with the matches of queries, and each query with its matches on top of it.
 
     Make one with `from_estimator`.
@@ -148,11 +148,7 @@ class SearchDisplay:
         ValueError
             If `axes` are not as many as there are panels.
         """
-        n_queries = len(self.queries)
-        if axes is None:
-            axes = self._make_axes()
-        elif len(axes) != 1 + n_queries:
-            raise ValueError(f"axes holds {len(axes)} axes for {1 + n_queries} panels.")
+        axes = self._panels(axes, 1 + len(self.queries), self._make_axes)
         top = axes[0]
         top.plot(self.points, color="0.4", linewidth=0.7)
         top.set(title=f"series {self.series}", xlabel="time point")
@@ -169,17 +165,11 @@ class SearchDisplay:
             away = ", ".join(f"{distance:.3g}" for distance in self.distances[number][:4])
             more = ", ..." if self.distances[number].size > 4 else ""
             ax.set(title=f"query {number}: matches at {away}{more}", xlabel="time point")
-        self.axes_ = np.array(axes, dtype=object)
-        self.figure_ = top.figure
         return self
 
     def _drawn(self, rows: np.ndarray) -> np.ndarray:
         """Rows as they are compared."""
-        if not self.normalize or not rows.size:
-            return rows
-        centered = rows - rows.mean(axis=1, keepdims=True)
-        spread = centered.std(axis=1, keepdims=True)
-        return centered / np.where(spread > 0, spread, 1)
+        return normalized(rows) if self.normalize and rows.size else rows
 
     def _make_axes(self) -> list[Any]:
         """A figure: the series over the whole width, queries beside each other."""

@@ -1,8 +1,13 @@
-"""What all displays share: a palette that colour-blind readers can tell apart."""
+"""What all displays share: panels, and a palette that colour-blind readers can tell apart."""
 
 from __future__ import annotations
 
-__all__ = ["COSTS", "color_of"]
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+__all__ = ["COSTS", "PanelsMixin", "color_of", "normalized"]
 
 #: Okabe and Ito's palette without its yellow, which is too pale for lines, and without black.
 _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -24,3 +29,40 @@ def color_of(number: int) -> str:
         A colour as matplotlib takes it.
     """
     return _COLORS[number % len(_COLORS)]
+
+
+def normalized(rows: np.ndarray) -> np.ndarray:
+    """Rows with mean 0 and deviation 1; constant ones with mean 0.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_timepoints)
+        The rows.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_timepoints)
+        New rows.
+    """
+    centered = rows - rows.mean(axis=1, keepdims=True)
+    spread = centered.std(axis=1, keepdims=True)
+    return centered / np.where(spread > 0, spread, 1)
+
+
+class PanelsMixin:
+    """Displays that are drawn in several axes."""
+
+    axes_: np.ndarray
+    figure_: Any
+
+    def _panels(
+        self, axes: list[Any] | None, n_panels: int, make: Callable[[], list[Any]]
+    ) -> list[Any]:
+        """Axes to draw in, those that were given or those of a new figure; remembered."""
+        if axes is None:
+            axes = make()
+        elif len(axes) != n_panels:
+            raise ValueError(f"axes holds {len(axes)} axes for {n_panels} panels.")
+        self.axes_ = np.array(axes, dtype=object)
+        self.figure_ = axes[0].figure
+        return axes

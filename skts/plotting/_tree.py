@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from ..tree import Shapelet, ShapeletTree, ShapeletTreeClassifier
-from ._style import color_of
+from ._style import PanelsMixin, color_of
 
 __all__ = ["ShapeletMatchDisplay", "ShapeletTreeDisplay"]
 
@@ -27,7 +27,7 @@ class _Node:
     threshold: float
 
 
-class ShapeletTreeDisplay:
+class ShapeletTreeDisplay(PanelsMixin):
     """A shapelet tree, each shapelet on the series it comes from, and the order lines of its nodes.
 
     Make one with `from_estimator`.
@@ -156,18 +156,13 @@ class ShapeletTreeDisplay:
             If `axes` are not as many as there are panels.
         """
         n_panels = 1 + 2 * len(self.nodes)
-        if axes is None:
-            axes = self._make_axes()
-        elif len(axes) != n_panels:
-            raise ValueError(f"axes holds {len(axes)} axes for {n_panels} panels.")
+        axes = self._panels(axes, n_panels, self._make_axes)
         self.shapelet_lines_: list[Any] = []
         self.threshold_lines_: list[Any] = []
         self._draw_tree(axes[0])
         for node, left, right in zip(self.nodes, axes[1::2], axes[2::2], strict=True):
             self._draw_shapelets(node, left)
             self._draw_order_line(node, right)
-        self.axes_ = np.array(axes, dtype=object)
-        self.figure_ = axes[0].figure
         return self
 
     def _make_axes(self) -> list[Any]:
@@ -263,7 +258,7 @@ class ShapeletTreeDisplay:
         ax.set(title=f"distance, cut at {node.threshold:.3g}", xlabel="distance to the shapelet")
 
 
-class ShapeletMatchDisplay:
+class ShapeletMatchDisplay(PanelsMixin):
     """A series, and where the shapelets that decide about it match best.
 
     Make one with `from_estimator`.
@@ -367,17 +362,7 @@ class ShapeletMatchDisplay:
         ValueError
             If `axes` are not as many as there are panels.
         """
-        import matplotlib.pyplot as plt
-
-        n_panels = max(1, len(self.matches))
-        if axes is None:
-            axes = list(
-                plt.subplots(
-                    n_panels, figsize=(7, 1 + 1.6 * n_panels), squeeze=False, layout="constrained"
-                )[1][:, 0]
-            )
-        elif len(axes) != n_panels:
-            raise ValueError(f"axes holds {len(axes)} axes for {n_panels} panels.")
+        axes = self._panels(axes, max(1, len(self.matches)), self._make_axes)
         self.shapelet_lines_ = []
         if not self.matches:
             axes[0].plot(self.points[0], color="0.5", linewidth=0.8)
@@ -397,7 +382,15 @@ class ShapeletMatchDisplay:
             times = np.arange(start, start + literal.length)
             self.shapelet_lines_ += ax.plot(times, shape, color=color_of(1), linewidth=2)
         axes[-1].set(xlabel="time point")
-        self.axes_ = np.array(axes, dtype=object)
-        self.figure_ = axes[0].figure
         self.figure_.suptitle(f"predicted: {self.label}")
         return self
+
+    def _make_axes(self) -> list[Any]:
+        """A figure: a row for each shapelet on the way."""
+        import matplotlib.pyplot as plt
+
+        rows = max(1, len(self.matches))
+        _, grid = plt.subplots(
+            rows, figsize=(7, 1 + 1.6 * rows), squeeze=False, layout="constrained"
+        )
+        return list(grid[:, 0])
