@@ -98,7 +98,7 @@ def compute_area(reduction: Reduction, area: Tile, *, engine: str, n_jobs: int |
     inform = partial(reduction.informed, total)
     chosen = get_engine(engine, reduction)
     _compute(reduction, area, chosen, n_jobs, 0, inform=inform, take=take)
-    return results
+    return results + list(reduction.collect(total, area))
 
 
 def _compute(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
 from ._reductions import Reduction, Tile
 from ._windows import Kinds, Pool, WindowDistances, WindowKinds, name_lines
 
-__all__ = ["Join", "JoinFound", "JoinPart", "JoinTotal", "Nearest"]
+__all__ = ["Join", "JoinFound", "JoinPart", "JoinTotal", "Kept", "Nearest"]
 
 #: No pair is this far below the diagonal: the exclusion of a join of two lines.
 NO_EXCLUSION = -(2**62)
@@ -65,13 +65,24 @@ class JoinPart(NamedTuple):
     """What a tile finds: neighbours of its rows among its columns, and the other way round.
 
     Windows that are constant or not finite are not among them. Neighbours at a distance of
-    `row_floor` (or `col_floor`) or more may be missing; None is infinite.
+    `row_floor` (or `col_floor`) or more may be missing; None is infinite. Columns are None where
+    only rows look, and where neighbours of both are among those of the rows.
     """
 
     rows: Nearest
     cols: Nearest | None
     row_floor: np.ndarray | None = None
     col_floor: np.ndarray | None = None
+
+
+class Kept(Protocol):
+    """What a worker has found in all of its tiles, and keeps on its device until all are done."""
+
+    def take(self, other: Kept) -> None:
+        """Take what another worker has found."""
+
+    def answer(self, area: Tile) -> Iterable[tuple[Tile, JoinPart]]:
+        """Return what has been found of an area, in one piece or several."""
 
 
 class JoinTotal(NamedTuple):
@@ -83,10 +94,13 @@ class JoinTotal(NamedTuple):
         Later and earlier neighbours; one list where they mix.
     floors : list of ndarray
         Distances that neighbours which no tile has listed do not fall below.
+    board : dict
+        What workers keep, each under a key of its own; all keys can be sorted.
     """
 
     lists: list[Nearest]
     floors: list[np.ndarray]
+    board: dict[Any, Kept]
 
 
 class JoinFound(NamedTuple):
@@ -134,6 +148,8 @@ class Join(Reduction):
         Type of the search; "float32" leaves out the certificate.
     hint : ndarray of shape (n_windows, n_neighbors), or None
         Distances that neighbours need not exceed: what other tiles have found.
+    board : dict or None
+        Where an engine may keep what its workers find, instead of handing it out tile by tile.
     """
 
     a: Pool
@@ -147,6 +163,7 @@ class Join(Reduction):
     since: int = 0
     precision: str = "auto"
     hint: tuple[np.ndarray, np.ndarray] | None = None
+    board: dict[Any, Kept] | None = None
     method: ClassVar[str] = "join"
     learns: ClassVar[bool] = True
     tile_scale: ClassVar[int] = 16
@@ -217,16 +234,29 @@ class Join(Reduction):
         return JoinTotal(
             [Nearest.none(n_windows, self.n_neighbors) for _ in range(n_lists)],
             [np.full(n_windows, np.inf) for _ in range(n_lists)],
+            {},
         )
 
     def informed(self, total: JoinTotal) -> Join:
-        """Let tiles know how far the neighbours found so far are."""
-        return replace(self, hint=tuple(total.lists[at].distances[:, -1] for at in (0, -1)))
+        """Let tiles know how far the neighbours found so far are, and where they may be kept."""
+        hint = tuple(total.lists[at].distances[:, -1] for at in (0, -1))
+        return replace(self, hint=hint, board=total.board)
 
-    def merge(self, total: JoinTotal, tile: Tile, result: JoinPart) -> None:
-        """Take the neighbours of a tile."""
+    def collect(self, total: JoinTotal, area: Tile) -> Iterator[tuple[Tile, JoinPart]]:
+        """Return what workers have kept, brought together by the first of them."""
+        kept = [total.board[number] for number in sorted(total.board)]
+        total.board.clear()
+        for other in kept[1:]:
+            kept[0].take(other)
+        for one in kept[:1]:
+            yield from one.answer(area)
+
+    def merge(self, total: JoinTotal, tile: Tile, result: JoinPart | None) -> None:
+        """Take the neighbours of a tile; None where they are kept."""
+        if result is None:
+            return
         sides = [(0, tile.rows, result.rows, result.row_floor)]
-        if self.within:
+        if self.within and result.cols is not None:
             sides.append((-1, tile.cols, result.cols, result.col_floor))
         for at, windows, nearest, floor in sides:
             total.lists[at].add(windows, nearest)
@@ -236,6 +266,8 @@ class Join(Reduction):
 
     def finish(self, total: JoinTotal, run: Callable[[Reduction], Any]) -> JoinFound:
         """Add constant windows, and neighbours where nothing alike was found."""
+        for tile, part in self.collect(total, Tile(0, self.shape[0], 0, self.shape[1])):
+            self.merge(total, tile, part)
         a = run(WindowKinds(self.a, self.length))
         b = a if self.within else run(WindowKinds(self.other, self.length))
         if self.excluded is not None:
@@ -244,7 +276,7 @@ class Join(Reduction):
         if not self.normalize:
             a, b = (Kinds(np.zeros_like(kinds.constant), kinds.finite) for kinds in (a, b))
         directions = ["right", "left"] if len(total.lists) == 2 else ["both"]
-        for nearest, floor, direction in zip(*total, directions, strict=True):
+        for nearest, floor, direction in zip(*total[:2], directions, strict=True):
             self._add_constant(nearest, direction, a, b)
             self._measure_again(floor, nearest, direction, a, b, run)
         if len(total.lists) == 1:

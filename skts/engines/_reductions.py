@@ -9,7 +9,7 @@ results of tiles, in any order, into the same answer. Each family of work has it
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, NamedTuple
 
 __all__ = ["Reduction", "Tile"]
@@ -101,6 +101,13 @@ class Reduction(ABC):
     @abstractmethod
     def merge(self, total: Any, tile: Tile, result: Any) -> None:
         """Add the result of a tile; the order of tiles makes no difference to the answer."""
+
+    def collect(self, total: Any, area: Tile) -> Iterable[tuple[Tile, Any]]:
+        """Return what engines have kept instead of handing out results of tiles, and let it go.
+
+        It merges as results of tiles do.
+        """
+        return ()
 
     @property
     def whole(self) -> str:

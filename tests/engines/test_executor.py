@@ -303,7 +303,7 @@ def test_work_goes_to_as_many_devices_as_it_is_worth(monkeypatch):
         line = Pool(np.broadcast_to(0.0, n + 99), np.zeros(1, int), np.array([n]))
         return Join(line, None, 100, 25)
 
-    sizes = [10_000, 2**20, 2**21, 2**22]
+    sizes = [10_000, 2**19, 2**20, 2**21]
     assert [engine.devices(work(n)) for n in sizes] == [(1,), (1,), (1, 0), (1, 0, 2)]
     with config_context(devices=[2, 0]):
         assert engine.devices(work(10_000)) == (2,)

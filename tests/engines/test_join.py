@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skts import config_context
 from skts.engines import Join, Pool, Tile, WindowDistances, WindowKinds, find_engine, run
+from skts.engines._join import JoinPart, Nearest
 
 
 def make_line(kind, n, rng):
@@ -150,6 +151,66 @@ def test_tiles_do_not_change_the_answer(rng, fast_engine, sides):
     assert_array_equal(found.indices, expected.indices)
     assert_array_equal(found.distances, expected.distances)
     assert_array_equal(expected.indices, run(join, engine="numba", n_jobs=1).indices)
+
+
+@pytest.mark.parametrize("sides", [False, True])
+def test_what_several_devices_keep_comes_together(rng, fast_engine, sides):
+    line = Pool.of([make_line("near repeats", 5200, rng)])
+    join = Join(line, None, 20, 5, sides=sides)
+    engine, cancel = find_engine(fast_engine), np.zeros(1, np.uint8)
+    cuts = [0, 700, 1031, 2600, 4096, line.n_windows(20)]
+    tiles = [
+        Tile(top, bottom, left, right)
+        for top, bottom in itertools.pairwise(cuts)
+        for left, right in itertools.pairwise(cuts)
+    ]
+    totals = [join.start() for _ in range(3)]
+    for number, tile in enumerate(filter(join.wanted, tiles)):
+        mine = totals[number % 3]
+        join.merge(totals[0], tile, engine.join(join.informed(mine), tile, cancel))
+    # as if they had worked for one
+    for number, other in enumerate(totals[1:], 1):
+        totals[0].board.update({(100 + number, *key): kept for key, kept in other.board.items()})
+    found = join.finish(totals[0], lambda work: run(work, engine=engine))
+    expected = run(join, engine="numba")
+    assert_array_equal(found.indices, expected.indices)
+    assert_array_equal(found.distances, expected.distances)
+    if sides:
+        assert_array_equal(found.left.indices, expected.left.indices)
+        assert_array_equal(found.right.indices, expected.right.indices)
+
+
+class _Kept:
+    """Neighbours in host memory, as a device might keep them."""
+
+    def __init__(self, n_windows):
+        self.rows = Nearest.none(n_windows, 1)
+
+    def take(self, other):
+        self.rows.add(slice(None), other.rows)
+
+    def answer(self, area):
+        for row in range(area.row, area.row_stop, 7):
+            piece = area._replace(row=row, row_stop=min(row + 7, area.row_stop))
+            yield piece, JoinPart(Nearest(*(values[piece.rows] for values in self.rows)), None)
+
+
+def test_what_is_kept_is_merged_once_and_may_be_part_of_the_work(rng):
+    line = Pool.of([rng.normal(size=60).cumsum()])
+    join = Join(line, None, 11, 3)
+    expected, n = run(join, engine="numba"), line.n_windows(11)
+    total = join.start()
+    work = join.informed(total)
+    for device, half in enumerate((slice(0, 20), slice(20, n))):
+        work.board[device] = _Kept(n)
+        work.board[device].rows.distances[half] = expected.distances[half]
+        work.board[device].rows.indices[half] = expected.indices[half]
+    join.merge(total, Tile(0, n, 0, n), None)
+    for area, part in join.collect(total, Tile(10, n, 0, n)):
+        join.merge(total, area, part)
+    assert list(join.collect(total, area)) == []
+    assert_array_equal(total.lists[0].indices[10:], expected.indices[10:])
+    assert (total.lists[0].indices[:10] == -1).all()
 
 
 def test_a_small_budget_does_not_change_the_answer(rng, fast_engine):

@@ -21,6 +21,7 @@ from .dtw_programs import (
 )
 from .loading import load_kernel
 from .series import GpuSeries
+from .transfers import read_number
 
 __all__ = ["DeviceSeries", "distances", "rescale", "shortlist", "upload"]
 
@@ -332,7 +333,7 @@ def shortlist(
             unsettled,
         ),
     )
-    count = int(n_found[0])
+    count = read_number(n_found)
     values = found_values[:count].get()
     if not bound.exact:
         values = values.astype(np.float64)

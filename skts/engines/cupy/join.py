@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import cupy as cp
@@ -12,9 +14,9 @@ from .._reductions import Tile
 from .._windows import Pool, lay_line, settle_statistics, whole_windows
 from .join_programs import RUNS_PER_WINDOW, JoinKernel, choose_join, seed_kernel
 from .loading import load_kernel
-from .transfers import to_host
+from .transfers import read_number, to_host
 
-__all__ = ["DeviceLine", "lay", "nearest", "window_distances"]
+__all__ = ["DeviceLine", "Known", "lay", "nearest", "window_distances"]
 
 #: Windows of a group, over which bounds of errors are taken.
 GROUP = 64
@@ -29,6 +31,8 @@ SEED_BYTES = 2**30
 #: From so many bytes on: runs that a list holds at least, and runs that are measured at a time.
 #: What a list cannot hold is walked again.
 ROOMS = (2**30, 2**20, 2**19), (0, 2**16, 2**16)
+#: Windows whose neighbours come to the host at a time.
+ANSWERED = 2**20
 _TAKES_NO_PART = np.int32(2**31 - 1)
 
 _population = cp.ElementwiseKernel(
@@ -233,6 +237,15 @@ class Found:
         self.distances = cp.full((n_windows, n_neighbors), np.inf)
         self.indices = cp.full((n_windows, n_neighbors), _TAKES_NO_PART, np.int32)
 
+    def take(self, other: Found) -> None:
+        """Take neighbours from this or another device where they are nearer: one of a window."""
+        distances, indices = cp.asarray(other.distances), cp.asarray(other.indices)
+        nearer = (distances < self.distances) | (
+            (distances == self.distances) & (indices < self.indices)
+        )
+        self.distances = cp.where(nearer, distances, self.distances)
+        self.indices = cp.where(nearer, indices, self.indices)
+
     def answer(self, windows: slice) -> Nearest:
         """Return what some windows have found."""
         indices = self.indices[windows].astype(np.int64)
@@ -245,6 +258,110 @@ def room(budget: int) -> tuple[int, int]:
     return next((least, some) for start, least, some in ROOMS if budget >= start)
 
 
+class Known:
+    """What the windows of a join know of their neighbours on a device, and have found there.
+
+    Parameters
+    ----------
+    join : Join
+        The work.
+    lines, usual : tuple of two
+        Lines on the device, and which windows take part, along rows and columns.
+    area : Tile
+        Windows that look for neighbours.
+    shape : tuple of int
+        Rows and columns that are walked at a time: lists have room for them.
+    level : float
+        As in `prepare`.
+    budget : int
+        Bytes of working memory.
+    """
+
+    def __init__(
+        self,
+        join: Join,
+        lines: tuple[DeviceLine, DeviceLine],
+        usual: tuple[cp.ndarray, cp.ndarray],
+        area: Tile,
+        shape: tuple[int, int],
+        level: float,
+        budget: int,
+    ) -> None:
+        # a board holds this, and must not be held by it
+        self.join = replace(join, hint=None, board=None)
+        self.usual, self.device = usual, cp.cuda.Device()
+        self.stream = cp.cuda.get_current_stream()
+        self.dtype, k = choose_join(join, shape).dtype, join.n_neighbors
+        self.linear = [_linear(line, join.length, join.normalize, level) for line in lines]
+        least, self.at_a_time = room(budget)
+        sides = []
+        for at, windows in enumerate((area.rows, area.cols)):
+            alpha, beta = (values[windows] for values in self.linear[at])
+            scores = cp.zeros(alpha.size)
+            if join.hint is not None and (at == 0 or join.within):
+                limit = cp.asarray(join.hint[at][windows]) ** 2 * (1 + 1e-12)
+                scores = (alpha - limit) / beta
+                scores = cp.where(cp.isfinite(scores), scores * (1 - 1e-12), 0.0)
+            capacity = min(max(least, RUNS_PER_WINDOW * shape[at]), 2**27)
+            if at and not join.within:
+                capacity = 1
+            sides.append(_open_side(windows, usual[at], scores, k, capacity, self.dtype))
+        self.sides = tuple(sides)
+        self.found = [Found(side.tops.size, k) for side in sides]
+
+    def take(self, other: Known) -> None:
+        """Take what another device, or lane, has found, of one neighbour for each window."""
+        with other.device:
+            other.stream.synchronize()
+        with self.device, self.stream:
+            for mine, theirs in zip(self.found, other.found, strict=True):
+                mine.take(theirs)
+            for mine, theirs in zip(self.sides, other.sides, strict=True):
+                cp.maximum(mine.skipped, cp.asarray(theirs.skipped), out=mine.skipped)
+
+    def answer(self, area: Tile) -> Iterator[tuple[Tile, JoinPart]]:
+        """Return what the windows of an area have found, piece by piece; once."""
+        join, same = self.join, area.rows == area.cols
+        if join.within and not same:
+            yield area, self.part(area, 2)
+            return
+        n_sides = 2 if join.within else 1
+        if n_sides == 2 and join.n_neighbors == 1 and not join.sides:
+            # what the same windows have found as rows and as columns comes together here
+            with self.device, self.stream:
+                self.found[0].take(self.found[1])
+                rows, cols = (side.skipped for side in self.sides)
+                cp.maximum(rows, cols, out=rows)
+            n_sides = 1
+        for row in range(area.row, area.row_stop, ANSWERED):
+            piece = area._replace(row=row, row_stop=min(row + ANSWERED, area.row_stop))
+            if join.within:
+                piece = piece._replace(col=piece.row, col_stop=piece.row_stop)
+            yield piece, self.part(piece, n_sides)
+
+    def part(self, area: Tile, n_sides: int) -> JoinPart:
+        """Return what the windows of an area have found, of rows or of both sides."""
+        answers: list[Nearest] = []
+        floors: list[np.ndarray] = []
+        with self.device, self.stream:
+            for at, windows in enumerate((area.rows, area.cols)[:n_sides]):
+                answers.append(self.found[at].answer(windows))
+                floors.append(to_host(self._floor(at, windows)))
+        if n_sides == 1:
+            return JoinPart(answers[0], None, floors[0])
+        return JoinPart(*answers, *floors)
+
+    def _floor(self, at: int, windows: slice) -> cp.ndarray:
+        """Distances that neighbours of some windows which are on no list do not fall below."""
+        alpha, beta = (values[windows] for values in self.linear[at])
+        floor = alpha - beta * _from_leading_bits(self.sides[at].skipped[windows], self.dtype)
+        if self.join.normalize:
+            # so unlike that the leading bits of a score cannot hold the rounding of the distance
+            length = self.join.length
+            floor = cp.minimum(floor, 2.0 * length * (1 - min(0.5, 1e-6 * length)))
+        return cp.where(self.usual[at][windows], cp.sqrt(cp.maximum(floor, 0.0)), np.inf)
+
+
 def nearest(
     join: Join,
     lines: tuple[DeviceLine, DeviceLine],
@@ -252,10 +369,9 @@ def nearest(
     usual: tuple[cp.ndarray, cp.ndarray],
     tile: Tile,
     level: float,
-    kernel: JoinKernel | None = None,
-    budget: int = 2**30,
-) -> JoinPart:
-    """Nearest windows within a tile.
+    known: Known,
+) -> None:
+    """Find the nearest windows within a tile.
 
     Parameters
     ----------
@@ -267,52 +383,18 @@ def nearest(
         Rows and columns.
     level : float
         As in `prepare`.
-    kernel : JoinKernel or None
-        The instance to launch; None chooses.
-    budget : int
-        Bytes of working memory.
-
-    Returns
-    -------
-    JoinPart
-        In host memory.
+    known : Known
+        What is known and what has been found, to which this adds.
     """
-    kernel = kernel or choose_join(join, tile.shape)
-    dtype, k, length = kernel.dtype, join.n_neighbors, join.length
+    kernel = choose_join(join, tile.shape)
     walked = tile._replace(col=max(tile.col, join.since)) if join.within else tile
-    least, some = room(budget)
-    linear = [_linear(line, length, join.normalize, level) for line in lines]
-    sides, windows = [], (tile.rows, tile.cols)
-    for at in (0, 1):
-        alpha, beta = (values[windows[at]] for values in linear[at])
-        scores = cp.zeros(alpha.size)
-        if join.hint is not None and (at == 0 or join.within):
-            limit = cp.asarray(join.hint[at][windows[at]]) ** 2 * (1 + 1e-12)
-            scores = (alpha - limit) / beta
-            scores = cp.where(cp.isfinite(scores), scores * (1 - 1e-12), 0.0)
-        capacity = min(max(least, RUNS_PER_WINDOW * scores.size), 2**27)
-        if at and not join.within:
-            capacity = 1
-        sides.append(_open_side(windows[at], usual[at], scores, k, capacity, dtype))
-    found = [Found(side.tops.size, k) for side in sides]
     height = 4096 if min(tile.shape) >= 2**17 else 1024
-    search = Search(
-        join, kernel, lines, usual, steps, walked, level, height, tuple(sides), found, some
+    _walk(
+        Search(
+            *(join, kernel, lines, usual, steps, walked, level, height),
+            *(known.sides, known.found, known.at_a_time),
+        )
     )
-    _walk(search)
-    answer, floors = [], []
-    for at in range(2 if join.within else 1):
-        answer.append(found[at].answer(windows[at]))
-        alpha, beta = (values[windows[at]] for values in linear[at])
-        floor = alpha - beta * _from_leading_bits(sides[at].skipped[windows[at]], dtype)
-        if join.normalize:
-            # so unlike that the leading bits of a score cannot hold the rounding of the distance
-            floor = cp.minimum(floor, 2.0 * length * (1 - min(0.5, 1e-6 * length)))
-        floor = cp.where(usual[at][windows[at]], cp.sqrt(cp.maximum(floor, 0.0)), np.inf)
-        floors.append(to_host(floor))
-    if not join.within:
-        return JoinPart(answer[0], None, floors[0])
-    return JoinPart(*answer, *floors)
 
 
 def _linear(
@@ -341,9 +423,9 @@ def _walk(search: Search) -> None:
 
 def _walk_rows(search: Search, row: int, stop: int, n_panels: int, again: bool = False) -> None:
     """Walk some rows; where a list is too short, again, and then by halves."""
-    before = [int(side.count[0]) for side in search.sides]
+    before = [read_number(side.count) for side in search.sides]
     _launch(search, row, stop, n_panels, again)
-    after = [int(side.count[0]) for side in search.sides]
+    after = [read_number(side.count) for side in search.sides]
     if all(count <= len(side.runs) for count, side in zip(after, search.sides, strict=True)):
         return
     # what came before is measured and makes room; and what neighbours reach is known now, so that
@@ -409,7 +491,7 @@ def _measure_all(search: Search) -> None:
     """Measure what is listed, and empty the lists."""
     for at in range(2 if search.join.within else 1):
         side = search.sides[at]
-        runs = side.runs[: int(side.count[0])]
+        runs = side.runs[: read_number(side.count)]
         runs = runs[runs[:, 3] >= side.tops[runs[:, 0]]]
         side.count[:] = 0
         lanes = 1 if at else search.kernel.columns
@@ -431,7 +513,7 @@ def _measure(search: Search, at: int, runs: cp.ndarray, lanes: int) -> None:
     ]
     lines = cp.asarray(np.array([[a.data.ptr for a in line] for line in addresses], np.int64))
     cells = cp.cumsum(_population(runs[:, 2]).astype(np.int64) * lanes)
-    n_cells = int(cells[-1])
+    n_cells = read_number(cells[-1:])
     offsets = cp.concatenate([cp.zeros(1, np.int64), cells[:-1]])
     owners = cp.zeros(n_cells, np.int32)
     owners[offsets[1:]] = 1

@@ -12,7 +12,7 @@ from .._reductions import Tile
 from .._windows import Kinds, Pool, WindowDistances, WindowKinds
 
 if TYPE_CHECKING:
-    from .join import DeviceLine, Steps
+    from .join import DeviceLine, Known, Steps
 
 __all__ = ["JoinTiles"]
 
@@ -76,8 +76,8 @@ class JoinTiles:
         seeds = max(2**30, size * panels * min(rows, 4096)) if rows > 4096 else size * panels * rows
         return 0, lines + lists + seeds + size * cols * -(-rows // 1024)
 
-    def join(self, reduction: Join, tile: Tile, cancel: np.ndarray) -> JoinPart:
-        """Nearest windows within a tile."""
+    def join(self, reduction: Join, tile: Tile, cancel: np.ndarray) -> JoinPart | None:
+        """Nearest windows within a tile; where there is a board, they stay on the device."""
         import cupy as cp
 
         from . import join
@@ -99,10 +99,38 @@ class JoinTiles:
                 steps.append(join.prepare(line, mask, length, normalize, level, dtype))
             else:
                 steps.append(self._steps(pool, line, mask, length, normalize, level, dtype))
+        known, kept = self._known(reduction, lines, tuple(usual), tile, level)
+        join.nearest(reduction, lines, tuple(steps), tuple(usual), tile, level, known)
+        return None if kept else known.part(tile, 2 if reduction.within else 1)
+
+    def _known(
+        self,
+        reduction: Join,
+        lines: tuple[DeviceLine, DeviceLine],
+        usual: tuple[Any, Any],
+        tile: Tile,
+        level: float,
+    ) -> tuple[Known, bool]:
+        """What windows know on this device and stream, and whether that stays for the next tile.
+
+        It is where there is a board, but not of several neighbours for each window: those that one
+        tile has found could not be told from those that another finds again.
+        """
+        import cupy
+
+        from . import join
+
+        board = reduction.board
+        lane = cupy.cuda.Device().id, cupy.cuda.get_current_stream().ptr
+        kept = board is not None and reduction.n_neighbors == 1
+        if kept and lane in board:
+            return board[lane], kept
+        area = Tile(0, reduction.shape[0], 0, reduction.shape[1]) if kept else tile
         budget = self.prepared.capacity
-        return join.nearest(
-            reduction, lines, tuple(steps), tuple(usual), tile, level, budget=budget
-        )
+        known = join.Known(reduction, lines, usual, area, tile.shape, level, budget)
+        if kept:
+            board[lane] = known
+        return known, kept
 
     def _line(self, pool: Pool, length: int, normalize: bool) -> DeviceLine:
         """A line on the current device, kept while it lives."""
