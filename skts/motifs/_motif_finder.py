@@ -594,15 +594,14 @@ def _period(series: list[np.ndarray], shortest: int) -> int:
     """The lag of the clearest peak of autocorrelation; see `window`."""
     from scipy.signal import find_peaks  # takes a tenth of a second, and few need it
 
-    looked_at = []
-    room = AUTO_POINTS
+    looked_at, room = [], AUTO_POINTS
     for points in series[:AUTO_SERIES]:
+        if points.size > room and looked_at:
+            break
         found = _without_gaps(points[:room])
         if found is not None:
             looked_at.append(found)
-        room -= points.size
-        if room <= 0:
-            break
+            room -= found.size
     last = min(shortest, AUTO_POINTS) // 3
     peaks = []
     for low in (2**power for power in range(1, last.bit_length())):
