@@ -212,6 +212,24 @@ def test_estimates_are_within_their_bounds(kind):
             assert np.max(block.errors * block.weights.max(axis=1, keepdims=True)) < 1e-6
 
 
+@pytest.mark.parametrize("ways", [("first",), ("and", "or")])
+def test_of_hundreds_of_equal_candidates_the_first_is_chosen(fast_engine, ways, monkeypatch):
+    """Series of few values, as of switches."""
+    if fast_engine == "cupy":
+        monkeypatch.setattr("skts.engines.cupy.order_lines.FEW", 4)
+    rng = np.random.default_rng(3)
+    values = np.repeat(rng.integers(0, 2, (20, 1, 6)), 5, axis=2).astype(float)
+    labels = rng.integers(0, 2, 20)
+    values[labels == 1, :, 10:16] = [0, 1, 0, 1, 0, 1]
+    series = Series(values, np.full(20, 30))
+    before = None if ways == ("first",) else 0.1 * rng.integers(0, 3, 20)
+    found, expected = (
+        search(engine, series, labels, (2, 4, 7), before=before, ways=ways)
+        for engine in (fast_engine, "oracle")
+    )
+    same(found, expected)
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize(("n", "far"), [(71, 3), (150, 5)])
 def test_no_candidate_gains_more_than_the_gpu_promises(n, far):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import cupy as cp
 import numpy as np
 
-from .._shapelets import Criterion, Survivors, Tables
+from .._shapelets import UNIT, Criterion, Survivors, Tables
 from .loading import load_kernel
 from .matches import best_matches
 from .shapelet_programs import scan_kernel
@@ -43,14 +43,19 @@ class DeviceRules:
         for changes, count, row in zip(tables.changes, tables.counts.tolist(), terms, strict=True):
             row[1 : count + 1] = np.cumsum(changes[:count] - changes[:count][::-1])
         base = tables.whole - tables.sides
-        terms, base, weights = (cp.asarray(a) for a in (terms, base, tables.weights))
-        self.arrays = labels, terms, base, weights, counts
+        rough = [np.asarray(table / UNIT, np.float32) for table in (terms, base)]
+        # sums of a few of each class and each key of a lane
+        largest = float(np.abs(terms).max(axis=1).sum() + np.abs(base).max(initial=0)) / UNIT
+        slack = 2.0**-23 * (100 + len(counts)) * largest
+        arrays = terms, base, tables.weights, *rough
+        terms, base, weights, *rough = (cp.asarray(array) for array in arrays)
+        self.arrays = labels, terms, base, weights, counts, *rough
         self.exact = base.size > 0
         self.n_members, self.n_classes = labels.size, counts.size
         share = tables.weights.max() / tables.total if tables.total > 0 else 1.0
         addresses = [array.data.ptr if array.size else 0 for array in self.arrays]
         numbers = [tables.whole, self.n_members, self.n_classes, max(1, tables.leaf)]
-        floats = np.array([tables.least, share, tables.total]).view(np.int64)
+        floats = np.array([tables.least, share, tables.total, slack]).view(np.int64)
         self.judge = cp.asarray(np.array([*addresses, *numbers, *floats.tolist()], np.int64))
 
 
@@ -176,6 +181,9 @@ class Lines:
         way, channel = promises["way"] & 3, promises["way"] >> 2
         columns = promises["length"], promises["series"], promises["start"], channel, way
         where = np.stack(columns, axis=1).astype(np.int64)
+        if count > FEW:
+            kept = self._distinct(where)
+            promises, where = promises[kept], where[kept]
         order = np.lexsort((-promises["high"], -promises["gain"]))
         promises = promises[order]
         self._measure(promises["gain"], promises["high"].astype(np.float64), where[order])
@@ -208,6 +216,30 @@ class Lines:
         #: Entries that the list may have by now.
         self.possible = 0
 
+    def _begins(self, where: np.ndarray) -> np.ndarray:
+        """Where the points of candidates begin among all values."""
+        n_channels, width = self.values.shape[1:]
+        series = self.members.get()[where[:, 1]].astype(np.int64)
+        return (series * n_channels + where[:, 3]) * width + where[:, 2]
+
+    def _distinct(self, where: np.ndarray) -> np.ndarray:
+        """Candidates that are not the same points, for the same way, as one that comes before.
+
+        Series of few values, as of switches, have thousands that are equal.
+        """
+        order = np.lexsort(where.T[::-1])
+        where, n = where[order], len(where)
+        tags = where[:, 3] << 2 | where[:, 4]
+        arrays = self.values, cp.asarray(self._begins(where))
+        arrays += cp.asarray(where[:, 0], np.int32), cp.asarray(tags, np.int32), np.int32(n)
+        digests, same = cp.empty(n, np.uint64), cp.empty(n, np.uint8)
+        grid = (_blocks(n, 128),), (128,)
+        load_kernel("order_lines.cu", "digest")(*grid, (*arrays, digests))
+        _, firsts, of = np.unique(digests.get(), return_index=True, return_inverse=True)
+        of = firsts[of]
+        load_kernel("order_lines.cu", "compare")(*grid, (*arrays, cp.asarray(of, np.int32), same))
+        return order[(of == np.arange(n)) | (same.get() == 0)]
+
     def _measure(self, gain: np.ndarray, gap: np.ndarray, where: np.ndarray) -> None:
         """Measure candidates in the order of what they promise, until no other can be the best.
 
@@ -239,10 +271,8 @@ class Lines:
     def _cuts(self, where: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Gain and gap of the best cut of some candidates, from certified distances."""
         m, n = len(where), self.rules.n_members
-        n_channels, width = self.values.shape[1:]
         lengths, channels = where[:, 0], where[:, 3]
-        series = self.members.get()[where[:, 1]].astype(np.int64)
-        begins = (series * n_channels + channels) * width + where[:, 2]
+        begins = self._begins(where)
         distances = cp.empty((m, n))
         for raw in (True, False):
             # windows of fewer points are compared as they are

@@ -47,6 +47,12 @@ def all_shapelet_kernels() -> dict[str, list[str]]:
             *("prepare", "doubts", "edges", "nearest"),
             *(f"segments<{k}>" for k in COLUMNS),
         ],
-        "order_lines.cu": ["weed", "cuts", *(f"scan<{keys}>" for keys in KEYS[:5])],
+        "order_lines.cu": [
+            "weed",
+            "cuts",
+            "digest",
+            "compare",
+            *(f"scan<{keys}>" for keys in KEYS[:5]),
+        ],
         "matches.cu": all_match_kernels(),
     }

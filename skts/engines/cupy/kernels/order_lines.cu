@@ -13,8 +13,10 @@ struct Judge {
     const long long* base;   // (n_members + 1,): `whole` less n ln n of both sides of a cut; null where weights differ
     const double* weights;
     const int* counts;
+    const float *rough_terms, *rough_base;  // terms and base in nats
     long long whole, n_members, n_classes, leaf;
     double least, share, total;  // least weight of a leaf; weight of a series, at most, of that of all
+    double slack;                // what a sum of the rough ones is wrong by
 };
 
 // What an order line promises.
@@ -57,34 +59,37 @@ __device__ __forceinline__ T scan_sum(T value, int lane) {
     return value;
 }
 
-// Put keys r and r + apart of each lane in order, of all r without the bit `apart`; the order is the other way
-// round where `down` is true, or, of keys that are sorted in runs of `size`, in every second run.
+// Put keys r and r + apart of each lane in order, of all r without the bit `apart`; the other way round of keys that are
+// sorted in runs of `size`, in every second run.
 template <int E>
-__device__ __forceinline__ void sort_pairs(unsigned (&keys)[E], int apart, int size, bool down) {
+__device__ __forceinline__ void sort_pairs(unsigned (&keys)[E], int apart, int size) {
 #pragma unroll
     for (int r = 0; r < E; ++r)
         if (!(r & apart)) {
-            const bool here = down != ((r & size) != 0);
             const unsigned a = keys[r], b = keys[r | apart];
-            keys[r] = here ? max(a, b) : min(a, b);
-            keys[r | apart] = here ? min(a, b) : max(a, b);
+            keys[r] = r & size ? max(a, b) : min(a, b);
+            keys[r | apart] = r & size ? min(a, b) : max(a, b);
         }
 }
 
 // Sort 32 E keys of a warp, lane l then has those from l E on: first each lane its own, in turns up and down,
-// then ever longer runs of lanes.
+// then ever longer runs of lanes. Runs that go down are sorted as complements.
 template <int E>
 __device__ __forceinline__ void sort_keys(unsigned (&keys)[E], int lane) {
 #pragma unroll
     for (int size = 2; size < E; size *= 2)
 #pragma unroll
-        for (int apart = size / 2; apart > 0; apart /= 2) sort_pairs<E>(keys, apart, size, false);
+        for (int apart = size / 2; apart > 0; apart /= 2) sort_pairs<E>(keys, apart, size);
+    unsigned turned = 0;
 #pragma unroll 1
     for (int lanes = 1; lanes <= 32; lanes *= 2) {
-        const bool down = lanes < 32 && (lane & lanes);
+        const unsigned down = lanes < 32 && (lane & lanes) ? 0xffffffffu : 0u, turn = turned ^ down;
+        turned = down;
+#pragma unroll
+        for (int r = 0; r < E; ++r) keys[r] ^= turn;
 #pragma unroll 1
         for (int far = lanes / 2; far > 0; far /= 2) {
-            const bool largest = ((lane & far) != 0) != down;
+            const bool largest = lane & far;
 #pragma unroll
             for (int r = 0; r < E; ++r) {
                 const unsigned other = __shfl_xor_sync(ALL, keys[r], far);
@@ -92,18 +97,18 @@ __device__ __forceinline__ void sort_keys(unsigned (&keys)[E], int lane) {
             }
         }
 #pragma unroll
-        for (int apart = E / 2; apart > 0; apart /= 2) sort_pairs<E>(keys, apart, 0, down);
+        for (int apart = E / 2; apart > 0; apart /= 2) sort_pairs<E>(keys, apart, 0);
     }
 }
 
-// What distances of a line are off by: `root`, or error / d where that is less, and 2.5 units for what heads leave
+// What distances of a line are off by: `root`, or error / d where that is less, and 3 units for what heads leave
 // out, the root, and the units of keys, of which the largest distance has 2^22.
 struct Doubt {
     float error, root, unit;
 
     __device__ __forceinline__ float distance(unsigned key) const { return (float)(key >> 10) * unit; }
     __device__ __forceinline__ float of(float distance) const {
-        return fminf(root, __fdividef(error, distance)) + 2.5f * unit;
+        return fminf(root, __fdividef(error, distance)) + 3.0f * unit;
     }
 };
 
@@ -114,6 +119,20 @@ __device__ __forceinline__ int relation(unsigned key, unsigned next, const Doubt
     const int apart = (int)(next >> 10) - (int)(key >> 10);
     if ((key >> 9 & 1) && (next >> 9 & 1)) return apart == 0 ? EQUAL : APART;
     return (apart - 1) * doubt.unit <= 2 * doubt.of(doubt.distance(key)) ? OPEN : APART;
+}
+
+// The distance that a score of `shapelets.cu` stands for: the root of twice the middle of what its bits may be.
+__device__ __forceinline__ float distance_of(int score) {
+    // from the exponent of doubles to that of floats; what is less than floats hold is nothing
+    constexpr int BIAS = (1023 - 127 - 1) << 20;
+    const float square = __int_as_float((score - BIAS) << 3 | 4);
+    return score > BIAS ? square * rsqrtf(square) : 0.0f;
+}
+
+// What a cut may gain beyond the best one where up to `pairs` + 1 series could change sides, in nats.
+__device__ __forceinline__ float gain_of_changes(const Judge& judge, int pairs) {
+    const float share = fminf(0.5f, fmaxf(1e-9f, (pairs + 1) * (float)judge.share) * 1.0001f);
+    return (float)judge.total * 1.0001f * (-share * logf(share) - (1 - share) * logf(1 - share));
 }
 
 struct Best {
@@ -204,8 +223,9 @@ __device__ __noinline__ bool judge_runs(
 // has, and which of the members it is; members which of the series they are. before: distances of the literals
 // before; settled: those that are exactly 0 or 1.
 //
-// A key is a distance in units of the line (22 bits), whether it is exact, and the label (9 bits). Where the order of
-// two neighbours is open, the cut between them is judged both ways; where that of more is, what a cut may gain
+// A key is a distance in units of the line (22 bits), whether it is exact, and the label (9 bits). A first look at the
+// line, in single precision, bounds what it gains; few lines deserve a second. Where the order of two neighbours is
+// open, the cut between them is judged both ways; where that of more is, what a cut may gain
 // beyond follows from how many series could change sides.
 template <int E>
 __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
@@ -217,14 +237,14 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
 ) {
     constexpr int BESIDE = 8, UNROLLED = E < 8 ? E : 8;
     extern __shared__ int shared[];
-    __shared__ int worst;
+    __shared__ int worst, special;
     __shared__ Judge judge;
     __shared__ Scores scores;
     if (threadIdx.x < sizeof(Judge) / 8)
         ((long long*)&judge)[threadIdx.x] = ((const long long*)rules)[threadIdx.x];
     if (threadIdx.x < sizeof(Scores) / 8)
         ((long long*)&scores)[threadIdx.x] = ((const long long*)(lengths + blockIdx.z))[threadIdx.x];
-    if (threadIdx.x == 0) worst = 0;
+    if (threadIdx.x == 0) worst = special = 0;
     __syncthreads();
     const int n = judge.n_members, n_classes = judge.n_classes, n_windows = scores.n_windows;
     int* const tile = shared;  // (n, BESIDE + 1)
@@ -244,7 +264,9 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
     }
     int own_worst = 0;
     for (int k = threadIdx.x; k < n; k += blockDim.x) {
-        about[k] = judge.labels[k] | scores.kinds[members[k]] << 9;
+        const int kind = scores.kinds[members[k]];
+        about[k] = judge.labels[k] | kind << 9;
+        if (kind != 2) special = 1;
         own_worst = max(own_worst, __float_as_int(scores.errors[(long long)row * n_series + members[k]]));
     }
     own_worst = warp_largest(own_worst);
@@ -253,7 +275,7 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
     const int i = start + which;
     if (i >= count) return;
     const long long candidate = (long long)row * n_windows + i;
-    const bool is_constant = scores.constant[candidate];
+    const bool is_constant = scores.constant[candidate], plain = !special && !is_constant;
     // of squared distances by the walk
     const float error =
         fminf(8.0f, (__int_as_float(worst) * (float)scores.weights[candidate] + scores.floors[row]) * 1.00001f);
@@ -270,18 +292,18 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
             const int k = r * 32 + lane;
             keys[r] = 0xffffffffu;
             if (k >= n) continue;
-            // the middle of what the head may stand for
-            const int head = tile[k * (BESIDE + 1) + which];
-            float distance = head > 0 ? sqrtf((float)(2 * __hiloint2double(head, 0x80000000))) : 0.0f;
+            float distance = distance_of(tile[k * (BESIDE + 1) + which]);
             bool sure = false;
-            const int kind = about[k] >> 9;
             if (k == own) distance = 0.0f, sure = true;
-            else if (is_constant) distance = kind & 1 ? 0.0f : 1.0f, sure = true;
-            else if (kind == 1) distance = 1.0f, sure = true;
-            else if (kind == 3) {
-                // within the error of 1 it may be either; beyond it is 1
-                sure = distance > 1.0f + doubt.of(1.0f) + 1e-6f;
-                distance = fminf(distance, 1.0f);
+            else if (!plain) {
+                const int kind = about[k] >> 9;
+                if (is_constant) distance = kind & 1 ? 0.0f : 1.0f, sure = true;
+                else if (kind == 1) distance = 1.0f, sure = true;
+                else if (kind == 3) {
+                    // within the error of 1 it may be either; beyond it is 1
+                    sure = distance > 1.0f + doubt.of(1.0f) + 1e-6f;
+                    distance = fminf(distance, 1.0f);
+                }
             }
             if (ways[way] != 0) {
                 const float known = before[k], sign = ways[way] == 1 ? 1.0f : -1.0f;
@@ -316,28 +338,56 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
         __syncwarp();
         const int mine = min(E, n - lane * E);  // keys of this lane that there are
 
-        float sum = 0;
-#pragma unroll
-        for (int r = 0; r < E; ++r)
-            if (r < mine) sum += doubt.distance(keys[r]);
-        const float sums = scan_sum(sum, lane), total = __shfl_sync(ALL, sums, 31);
         // numbers of classes of this lane, then of the lanes before, two at a time; entropies of both sides
         for (int c = 0; c < n_classes; ++c) left[c * 32 + lane] = 0;
 #pragma unroll UNROLLED
         for (int r = 0; r < mine; ++r) ++left[(line[32 * r + lane] & 511) * 32 + lane];
-        const long long* const terms = judge.terms;
-        long long first_each = 0;
+        float rough = 0;
         for (int c = 0; c < n_classes; c += 2) {
             const bool two = c + 1 < n_classes;
             const int both = left[c * 32 + lane] | (two ? left[c * 32 + 32 + lane] << 16 : 0);
             const int ahead = scan_sum(both, lane) - both;
             left[c * 32 + lane] = (unsigned short)(ahead & 0xffff);
-            first_each += __ldg(terms + (long long)c * (n + 1) + (ahead & 0xffff));
+            rough += __ldg(judge.rough_terms + c * (n + 1) + (ahead & 0xffff));
             if (two) {
                 left[c * 32 + 32 + lane] = (unsigned short)(ahead >> 16);
-                first_each += __ldg(terms + (long long)(c + 1) * (n + 1) + (ahead >> 16));
+                rough += __ldg(judge.rough_terms + (c + 1) * (n + 1) + (ahead >> 16));
             }
         }
+        if (judge.base) {
+            const float near = 2 * (doubt.root + 3.0f * doubt.unit) / doubt.unit + 1;
+            float top = -endless();
+            int open = 0;
+#pragma unroll UNROLLED
+            for (int r = 0; r < mine; ++r) {
+                const int k = lane * E + r;
+                if (k == n - 1) break;
+                const unsigned key = line[32 * r + lane], label = key & 511;
+                const unsigned next = r + 1 < E ? line[32 * (r + 1) + lane] : after;
+                const float* const term = judge.rough_terms + label * (n + 1) + left[label * 32 + lane]++;
+                rough += __ldg(term + 1) - __ldg(term);
+                open += !(key & next & 512) && (float)((int)(next >> 10) - (int)(key >> 10)) <= near;
+                if (k + 1 >= judge.leaf && n - 1 - k >= judge.leaf)
+                    top = fmaxf(top, rough + __ldg(judge.rough_base + k + 1));
+            }
+#pragma unroll
+            for (int other = 16; other > 0; other /= 2) {
+                top = fmaxf(top, __shfl_xor_sync(ALL, top, other));
+                open += __shfl_xor_sync(ALL, open, other);
+            }
+            if (open) top = fmaxf(top, 0.0f) + gain_of_changes(judge, open);
+            const float goal = (float)*(volatile long long*)&reached->gain * 0x1p-40f;
+            if (top + (float)judge.slack < __shfl_sync(ALL, goal, 0)) continue;
+            for (int r = 0; r < min(mine, n - 1 - lane * E); ++r) --left[(line[32 * r + lane] & 511) * 32 + lane];
+        }
+
+        const long long* const terms = judge.terms;
+        long long first_each = 0;
+        for (int c = 0; c < n_classes; ++c) first_each += __ldg(terms + (long long)c * (n + 1) + left[c * 32 + lane]);
+        float sum = 0;
+#pragma unroll UNROLLED
+        for (int r = 0; r < mine; ++r) sum += doubt.distance(line[32 * r + lane]);
+        const float sums = scan_sum(sum, lane), total = __shfl_sync(ALL, sums, 31);
         auto change = [&](unsigned key) {
             const int label = key & 511;
             const long long* term = terms + label * (n + 1) + left[label * 32 + lane];
@@ -433,9 +483,7 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
         bool open_end = longest > 0;
         long long more = 0;
         if (open_end) {
-            const float share = fminf(0.5f, fmaxf(1e-9f, (longest + 1) * (float)judge.share) * 1.0001f);
-            const float doubt = -share * logf(share) - (1 - share) * logf(1 - share);
-            more = (long long)(doubt * 1.0001 * 0x1p40 * judge.total) + 4096;
+            more = (long long)(0x1p40 * gain_of_changes(judge, longest)) + 4096;
         }
         if (open_end && judge.base && max(best, 0LL) + more >= *(volatile long long*)&reached->gain) {
             // worth a closer look: back to what lies before this lane, then every run by itself
@@ -514,6 +562,35 @@ extern "C" __global__ void __launch_bounds__(1024) weed(
         reached->gap = __int_as_float(most < 0 ? most ^ 0x7fffffff : most);
         reached->count = kept;
     }
+}
+
+// A number of the points of a candidate, and of its length and tag, one thread a candidate: equal ones have equal ones.
+extern "C" __global__ void __launch_bounds__(128) digest(
+    const long long* __restrict__ values, const long long* __restrict__ begins,
+    const int* __restrict__ lengths, const int* __restrict__ tags, int n, unsigned long long* __restrict__ out
+) {
+    const int k = blockIdx.x * blockDim.x + threadIdx.x;
+    if (k >= n) return;
+    unsigned long long mixed = (unsigned long long)lengths[k] << 32 | (unsigned)tags[k];
+    for (int t = 0; t < lengths[k]; ++t) {
+        mixed = (mixed ^ (unsigned long long)values[begins[k] + t]) * 0x9e3779b97f4a7c15ULL;
+        mixed ^= mixed >> 29;
+    }
+    out[k] = mixed;
+}
+
+// Whether candidate k is what candidate of[k] is, to the bit, one thread a candidate.
+extern "C" __global__ void __launch_bounds__(128) compare(
+    const long long* __restrict__ values, const long long* __restrict__ begins,
+    const int* __restrict__ lengths, const int* __restrict__ tags, int n, const int* __restrict__ of,
+    unsigned char* __restrict__ same
+) {
+    const int k = blockIdx.x * blockDim.x + threadIdx.x;
+    if (k >= n) return;
+    const int other = of[k];
+    bool alike = lengths[k] == lengths[other] && tags[k] == tags[other];
+    for (int t = 0; alike && t < lengths[k]; ++t) alike = values[begins[k] + t] == values[begins[other] + t];
+    same[k] = alike;
 }
 
 // The best cut of certified distances, one thread a candidate: gain, -1 where there is no cut, and gap, as
