@@ -268,10 +268,55 @@ def test_no_candidate_gains_more_than_the_gpu_promises(n, far):
 
 
 def test_the_gpu_says_how_many_series_it_takes():
-    n, engine = 2049, find_engine("cupy")
-    series = Series(np.zeros((n, 1, 8)), np.full(n, 8))
-    criterion = Criterion(np.arange(n) % 2, np.ones(2))
-    work = ShapeletSearch(series, np.arange(n), (4,), criterion)
-    assert "2048 series of 200 classes" in engine.supports(work)
-    fewer = Criterion(criterion.labels[1:], np.ones(2))
-    assert engine.supports(ShapeletSearch(series, np.arange(1, n), (4,), fewer)) is None
+    engine = find_engine("cupy")
+
+    def reason(n, n_classes):
+        series = Series(np.zeros((n, 1, 8)), np.full(n, 8))
+        criterion = Criterion(np.arange(n) % n_classes, np.ones(n_classes))
+        return engine.supports(ShapeletSearch(series, np.arange(n), (4,), criterion))
+
+    assert reason(2048, 424) is None
+    assert "424 classes at most among 2048 series; here are 425" in reason(2048, 425)
+    assert reason(32768, 2) is None
+    assert "32768 series at most; here are 32769" in reason(32769, 2)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("kind", ["walks", "unequal", "constant", "repeated", "switches"])
+def test_wide_order_lines_find_the_same(case, kind, monkeypatch):
+    """As a warp has room for few series only."""
+    missing = find_engine("cupy").available()
+    if missing:
+        pytest.skip(missing)
+    monkeypatch.setattr("skts.engines.cupy.shapelet_programs.KEYS", ())
+    lengths = 24 - np.arange(12) if kind == "unequal" else None
+    series = make(12, 24, seed=3, lengths=lengths)
+    if kind == "constant":
+        series.values[::2, :, 3:14] = 2.0
+        series.values[5] = 1.0
+    if kind == "repeated":
+        series.values[6:] = series.values[:6]
+    if kind == "switches":
+        series.values[:] = series.values > np.median(series.values)
+    labels = np.array([0, 1, 2, 1, 0, 1, 2, 0, 0, 1, 0, 2])
+    found, expected = (
+        search(engine, series, labels, (2, 3, 9, 13), **CASES[case]) for engine in ("cupy", "numba")
+    )
+    same(found, expected)
+    assert_array_equal(found.distances, expected.distances)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("n", "n_classes"), [(2100, 2), (2500, 150), (400, 300)])
+def test_the_gpu_takes_thousands_of_series_and_hundreds_of_classes(n, n_classes):
+    missing = find_engine("cupy").available()
+    if missing:
+        pytest.skip(missing)
+    rng = np.random.default_rng(n)
+    labels = rng.permutation(np.arange(n) % n_classes)
+    series = make(n, 20, seed=1)
+    series.values[labels == 0, :, 4:12] += 5 * np.sin(np.arange(8.0))
+    found, expected = (search(e, series, labels, (5, 9)) for e in ("cupy", "numba"))
+    same(found, expected)
+    assert_array_equal(found.distances, expected.distances)

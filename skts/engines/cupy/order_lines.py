@@ -8,7 +8,7 @@ import numpy as np
 from .._shapelets import UNIT, Criterion, Survivors, Tables
 from .loading import load_kernel
 from .matches import best_matches
-from .shapelet_programs import scan_kernel
+from .shapelet_programs import WIDE_THREADS, ScanKernel, scan_kernel
 from .shapelet_walk import SCORES, Heads
 
 __all__ = ["PROMISE", "DeviceRules", "Lines"]
@@ -131,34 +131,95 @@ class Lines:
         where those are among the series of the heads. Long candidates come first: their distances
         are clearer, and what they reach spares a closer look at short ones.
         """
+        kernel = scan_kernel(self.rules.n_members, self.rules.n_classes)
+        if kernel is None:
+            raise ValueError("no kernel judges order lines of so many series and classes")
+        scan = self._scan_wide if kernel.wide else self._scan_narrow
         lengths = sorted(lengths, key=lambda at: -at[0].lengths[at[1]])
+        scan(kernel, lengths, channel, (rows, sizes, owns), members, cancel)
+
+    def _scan_narrow(
+        self,
+        kernel: ScanKernel,
+        lengths: list[tuple[Heads, int]],
+        channel: int,
+        of_rows: tuple[cp.ndarray, cp.ndarray, cp.ndarray],
+        members: cp.ndarray,
+        cancel: np.ndarray,
+    ) -> None:
+        """Judge a candidate by a warp: many lengths in a launch."""
+        n_rows = of_rows[0].size
         windows = [heads.windows(z) for heads, z in lengths]
-        counts = rows.size * len(self.ways) * np.array(windows)
-        told = np.array([heads.table[z] for heads, z in lengths], SCORES)
-        table = cp.asarray(told.view(np.int64).reshape(len(told), -1))
+        counts = n_rows * len(self.ways) * np.array(windows)
+        table = self._table(lengths)
         _, n_series, n_block, _ = lengths[0][0].scores.shape
-        n = self.rules.n_members
-        name, keys = scan_kernel(n)
-        shared = 4 * (10 * n + 8 * 32 * keys) + 2 * 8 * 32 * self.rules.n_classes
-        kernel = load_kernel("order_lines.cu", name, shared)
+        launch = load_kernel(kernel.file, kernel.name, kernel.shared)
         first = 0
         while first < len(lengths) and not cancel[0]:
             fits = int(np.searchsorted(np.cumsum(counts[first:]), self.listed, side="right"))
             stop = min(first + max(1, fits), first + 65535)
             self._make_room(int(counts[first:stop].sum()))
-            kernel(
-                (_blocks(max(windows[first:stop]), 8), rows.size, stop - first),
+            launch(
+                (_blocks(max(windows[first:stop]), 8), n_rows, stop - first),
                 (256,),
                 (
-                    *(table[first:stop], np.int32(n_block), np.int32(n_series), rows, sizes),
-                    *(owns, members, self.rules.judge, self.rough_before, self.settled),
-                    *(np.int32(len(self.ways)), self.way_numbers, np.int32(channel)),
-                    *(self.reached, self.list, np.int32(len(self.list))),
+                    *(table[first:stop], np.int32(n_block), np.int32(n_series), *of_rows),
+                    *(members, *self._told(channel)),
                 ),
-                shared_mem=shared,
+                shared_mem=kernel.shared,
             )
             self._weed()
             first = stop
+
+    def _scan_wide(
+        self,
+        kernel: ScanKernel,
+        lengths: list[tuple[Heads, int]],
+        channel: int,
+        of_rows: tuple[cp.ndarray, cp.ndarray, cp.ndarray],
+        members: cp.ndarray,
+        cancel: np.ndarray,
+    ) -> None:
+        """Judge a candidate by a block: some rows of a length, whose scores are laid together."""
+        table, n = self._table(lengths), self.rules.n_members
+        launch = load_kernel(kernel.file, kernel.name, kernel.shared)
+        for place, (heads, z) in enumerate(lengths):
+            windows, scores = heads.windows(z), heads.scores[z]
+            # two copies of the scores of a candidate are an eighth of what measuring it takes
+            at_a_time = min(self.listed // len(self.ways), 8 * self.measured)
+            each = min(65535, max(1, at_a_time // windows))
+            for first in range(0, of_rows[0].size, each):
+                if cancel[0]:
+                    return
+                some = tuple(array[first : first + each] for array in of_rows)
+                here = cp.take(scores, some[0], axis=1)[:, :, :windows]
+                here = here if n == len(scores) else here[members]
+                self._make_room(some[0].size * windows * len(self.ways))
+                launch(
+                    (windows, some[0].size),
+                    (WIDE_THREADS,),
+                    (
+                        table[place : place + 1],
+                        cp.ascontiguousarray(here.transpose(1, 2, 0)),
+                        *(np.int32(kernel.keys), np.int32(len(scores)), *some, members),
+                        *self._told(channel),
+                    ),
+                    shared_mem=kernel.shared,
+                )
+                self._weed()
+
+    def _table(self, lengths: list[tuple[Heads, int]]) -> cp.ndarray:
+        """What the device is told of the scores of lengths, a row each."""
+        told = np.array([heads.table[z] for heads, z in lengths], SCORES)
+        return cp.asarray(told.view(np.int64).reshape(len(told), -1))
+
+    def _told(self, channel: int) -> tuple:
+        """The last arguments of both ways to judge."""
+        return (
+            *(self.rules.judge, self.rough_before, self.settled, np.int32(len(self.ways))),
+            *(self.way_numbers, np.int32(channel), self.reached, self.list),
+            np.int32(len(self.list)),
+        )
 
     def every(self, where: np.ndarray) -> None:
         """Measure all of some candidates, given as (length, member, start, channel, way)."""

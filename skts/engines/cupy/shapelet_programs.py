@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from .match_programs import all_match_kernels
 
 __all__ = [
-    "MOST_CLASSES",
     "MOST_MEMBERS",
     "SHORT",
+    "WIDE_THREADS",
+    "ScanKernel",
     "all_shapelet_kernels",
     "columns_of_strips",
+    "most_classes",
     "scan_kernel",
     "walk_kernel",
 ]
@@ -20,8 +24,12 @@ COLUMNS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12)
 SHORT = 6
 #: Keys of a lane that are compiled, for order lines of 32 times as many series.
 KEYS = (1, 2, 4, 8, 16, 32, 64)
-#: Series of a node, and classes, that an order line has room for.
-MOST_MEMBERS, MOST_CLASSES = 32 * KEYS[-1], 200
+#: Threads of a block that sorts a wide order line.
+WIDE_THREADS = 256
+#: Bytes of shared memory that a block has at most, beside what kernels name themselves.
+MOST_SHARED = 220 * 1024
+#: Series of a node that the counters of an order line have room for.
+MOST_MEMBERS = 32768
 
 
 def columns_of_strips(n_windows: int) -> int:
@@ -34,10 +42,54 @@ def walk_kernel(n_windows: int) -> str:
     return f"segments<{columns_of_strips(n_windows)}>"
 
 
-def scan_kernel(n_members: int) -> tuple[str, int]:
-    """The instance that sorts order lines of so many series, and the keys of its lanes."""
-    keys = next(keys for keys in KEYS if 32 * keys >= n_members)
-    return f"scan<{keys}>", keys
+class ScanKernel(NamedTuple):
+    """The instance that judges order lines, and its launch shape.
+
+    Attributes
+    ----------
+    file, name : str
+        Where it is, and its name in C++.
+    keys : int
+        Keys of a lane; of a block, if the line is wide.
+    shared : int
+        Bytes of shared memory.
+    """
+
+    file: str
+    name: str
+    keys: int
+    shared: int
+
+    @property
+    def wide(self) -> bool:
+        """Whether a block judges one candidate, in place of a warp."""
+        return self.name == "scan_wide"
+
+
+def scan_kernel(n_members: int, n_classes: int) -> ScanKernel | None:
+    """The instance for so many series and classes; None where there is none."""
+    keys = next((keys for keys in KEYS if 32 * keys >= n_members), None)
+    if keys is not None:
+        # scores of 8 candidates, labels, keys in order, numbers of classes of each lane
+        shared = 4 * (10 * n_members + 8 * 32 * keys) + 2 * 8 * 32 * n_classes
+        if shared <= MOST_SHARED:
+            return ScanKernel("order_lines.cu", f"scan<{keys}>", keys, shared)
+    if n_members > MOST_MEMBERS or n_classes > most_classes(n_members):
+        return None
+    padded = _padded(n_members)
+    return ScanKernel(
+        "wide_lines.cu", "scan_wide", padded, 4 * padded + 2 * WIDE_THREADS * n_classes
+    )
+
+
+def most_classes(n_members: int) -> int:
+    """Classes that a block has room for beside so many series."""
+    return min(511, (MOST_SHARED - 4 * _padded(n_members)) // (2 * WIDE_THREADS))
+
+
+def _padded(n_members: int) -> int:
+    """Keys that a block sorts."""
+    return 1 << max(0, n_members - 1).bit_length()
 
 
 def all_shapelet_kernels() -> dict[str, list[str]]:
@@ -54,5 +106,6 @@ def all_shapelet_kernels() -> dict[str, list[str]]:
             "compare",
             *(f"scan<{keys}>" for keys in KEYS[:5]),
         ],
+        "wide_lines.cu": ["scan_wide"],
         "matches.cu": all_match_kernels(),
     }

@@ -20,7 +20,7 @@ from .._shapelets import (
     Survivors,
 )
 from .match_programs import match_bytes
-from .shapelet_programs import MOST_CLASSES, MOST_MEMBERS, SHORT
+from .shapelet_programs import MOST_MEMBERS, SHORT, most_classes, scan_kernel
 
 if TYPE_CHECKING:
     import cupy
@@ -33,7 +33,7 @@ __all__ = ["ShapeletTiles"]
 WORTH_A_LAUNCH, TOGETHER = 2**31, 32
 #: Candidates that the list has room for, and of these, that may stay on it; distances that are
 #: measured at a time; bytes of each.
-LISTED, HELD, DISTANCES = 2**21, 2**17, 2**21
+LISTED, HELD, DISTANCES = 2**21, 2**17, 2**23
 LIST_BYTES, MEASURE_BYTES = 32, 64
 
 
@@ -71,10 +71,15 @@ class ShapeletTiles:
         """Return None if this engine computes such work, else the reason why not."""
         if isinstance(reduction, ShapeletSearch):
             n, classes = len(reduction.members), len(reduction.criterion.class_weight)
-            if n > MOST_MEMBERS or classes > MOST_CLASSES:
+            if n > MOST_MEMBERS:
                 return (
-                    f"engine='cupy' searches shapelets among {MOST_MEMBERS} series of "
-                    f"{MOST_CLASSES} classes at most; here are {n} series of {classes} classes."
+                    f"engine='cupy' searches shapelets among {MOST_MEMBERS} series at most; here "
+                    f"are {n}."
+                )
+            if scan_kernel(n, classes) is None:
+                return (
+                    f"engine='cupy' searches shapelets of {most_classes(n)} classes at most among "
+                    f"{n} series; here are {classes}."
                 )
         return super().supports(reduction)  # type: ignore[misc]
 

@@ -1,0 +1,140 @@
+// Order lines: how cuts are judged, what scores and distances are worth, and what a line promises.
+#pragma once
+#include "walk.cuh"
+
+__device__ __forceinline__ float endless() { return __int_as_float(0x7f800000); }
+
+// How cuts are judged; see `Criterion.tables`. Entropies are integers in units of 2^-40.
+struct Judge {
+    const int* labels;       // of the members
+    const long long* terms;  // (n_classes, n_members + 1): of a class, n ln n of both sides by the number on the left
+    const long long* base;   // (n_members + 1,): `whole` less n ln n of both sides of a cut; null where weights differ
+    const double* weights;
+    const int* counts;
+    const float *rough_terms, *rough_base;  // terms and base in nats
+    long long whole, n_members, n_classes, leaf;
+    double least, share, total;  // least weight of a leaf; weight of a series, at most, of that of all
+    double slack;                // what a sum of the rough ones is wrong by
+};
+
+// What an order line promises.
+struct Promise {
+    long long gain;   // that the gain does not exceed
+    float high, low;  // that the gap does not exceed, and reaches for certain; low is -inf where nothing is
+    int series, start, length, way;
+};
+
+// The best that is reached for certain: a gain, which any warp may raise, and the gap that is reached by one
+// with the gain `settled`.
+struct Reached {
+    long long gain, settled;
+    float gap;
+    int count;  // entries on the list
+};
+
+// n ln n of both sides of a cut where classes weigh differently; false where a side weighs too little. `left`
+// has the numbers of classes on the left, `apart` from each other.
+template <typename T>
+__device__ __noinline__ bool weigh(const Judge& judge, const T* left, int apart, long long& both) {
+    double on_left = 0, on_right = 0;
+    for (int c = 0; c < judge.n_classes; ++c) {
+        const int here = left[c * apart];
+        on_left += here * judge.weights[c];
+        on_right += (judge.counts[c] - here) * judge.weights[c];
+    }
+    both = __double2ll_rn(0x1p40 * on_left * log(fmax(on_left, 1e-300)))
+         + __double2ll_rn(0x1p40 * on_right * log(fmax(on_right, 1e-300)));
+    return fmin(on_left, on_right) >= judge.least * (1 - 1e-12);
+}
+
+template <typename T>
+__device__ __forceinline__ T scan_sum(T value, int lane) {
+#pragma unroll
+    for (int other = 1; other < 32; other *= 2) {
+        const T left = __shfl_up_sync(ALL, value, other);
+        if (lane >= other) value += left;
+    }
+    return value;
+}
+
+// What distances of a line are off by: `root`, or error / d where that is less, and 3 units for what heads leave
+// out, the root, and the units of keys, of which the largest distance has 2^22.
+struct Doubt {
+    float error, root, unit;
+
+    __device__ __forceinline__ float distance(unsigned key) const { return (float)(key >> 10) * unit; }
+    __device__ __forceinline__ float of(float distance) const {
+        return fminf(root, __fdividef(error, distance)) + 3.0f * unit;
+    }
+};
+
+// What two neighbours in a line have to each other.
+enum { APART, OPEN, EQUAL };
+
+__device__ __forceinline__ int relation(unsigned key, unsigned next, const Doubt& doubt) {
+    const int apart = (int)(next >> 10) - (int)(key >> 10);
+    if ((key >> 9 & 1) && (next >> 9 & 1)) return apart == 0 ? EQUAL : APART;
+    return (apart - 1) * doubt.unit <= 2 * doubt.of(doubt.distance(key)) ? OPEN : APART;
+}
+
+// The distance that a score of `shapelets.cu` stands for: the root of twice the middle of what its bits may be.
+__device__ __forceinline__ float distance_of(int score) {
+    // from the exponent of doubles to that of floats; what is less than floats hold is nothing
+    constexpr int BIAS = (1023 - 127 - 1) << 20;
+    const float square = __int_as_float((score - BIAS) << 3 | 4);
+    return score > BIAS ? square * rsqrtf(square) : 0.0f;
+}
+
+// What a cut may gain beyond the best one where up to `pairs` + 1 series could change sides, in nats.
+__device__ __forceinline__ float gain_of_changes(const Judge& judge, int pairs) {
+    const float share = fminf(0.5f, fmaxf(1e-9f, (pairs + 1) * (float)judge.share) * 1.0001f);
+    return (float)judge.total * 1.0001f * (-share * logf(share) - (1 - share) * logf(1 - share));
+}
+
+// Scores of one length: heads[b, row, i] of a block of candidates; weights, constant: of their windows, n_windows to a
+// series; errors, floors as `doubts` has them; kinds of all series.
+struct Scores {
+    const int* heads;
+    const double* weights;
+    const unsigned char* constant;
+    const float *errors, *floors;
+    const int* kinds;
+    int n_windows, length;
+};
+
+// Distance of a candidate to member k by its score, joined with the one `before` in the given way; whether it is exact, and
+// whether it may be another one than before. `kind` is 1 where the member has constant windows only, 2 where it has
+// none; `plain` tells that neither a member nor the candidate has any.
+__device__ __forceinline__ float joined_distance(
+    int score, int kind, bool own, bool plain, bool is_constant, const Doubt& doubt, int way, const float* before,
+    const unsigned char* settled, int k, bool& sure, bool& changed
+) {
+    float distance = distance_of(score);
+    sure = false;
+    if (own) distance = 0.0f, sure = true;
+    else if (!plain) {
+        if (is_constant) distance = kind & 1 ? 0.0f : 1.0f, sure = true;
+        else if (kind == 1) distance = 1.0f, sure = true;
+        else if (kind == 3) {
+            // within the error of 1 it may be either; beyond it is 1
+            sure = distance > 1.0f + doubt.of(1.0f) + 1e-6f;
+            distance = fminf(distance, 1.0f);
+        }
+    }
+    if (way != 0) {
+        const float known = before[k], sign = way == 1 ? 1.0f : -1.0f;
+        // how far this distance is beyond the one before, in the way that counts
+        const float ahead = sign * (distance - known);
+        const bool open = !sure && fabsf(ahead) <= doubt.of(fminf(distance, known)) + 1e-6f;
+        changed = changed || ahead > 0 || open;
+        if (ahead <= 0) distance = known;
+        sure = !open && (ahead > 0 ? sure : settled[k]);
+    }
+    return distance;
+}
+
+// The key of a distance: its units in 22 bits, whether it is exact, and a label of 9 bits.
+__device__ __forceinline__ unsigned key_of(float distance, bool sure, int label, const Doubt& doubt) {
+    const unsigned units = (unsigned)__fdividef(distance, doubt.unit);
+    return min(units, (1u << 22) - 1) << 10 | (unsigned)sure << 9 | (unsigned)label;
+}
