@@ -332,10 +332,12 @@ class PreparedStore:
 
     def size(self) -> int:
         """Bytes held."""
-        return sum(size for _, size in self._entries.values())
+        return sum(size for _, size in list(self._entries.values()))
 
     def _drop(self, owner: int) -> None:
+        # the garbage collector may call this anywhere, also in the midst of another call of it
         with self._lock:
             self._owners.discard(owner)
-            for key in [key for key in self._entries if key[0] == owner]:
-                del self._entries[key]
+            for key in list(self._entries):
+                if key[0] == owner:
+                    self._entries.pop(key, None)
