@@ -306,9 +306,10 @@ class PreparedStore:
 
     def make_room(self, size: int) -> None:
         """Drop what was used longest ago until so many bytes more would fit."""
+        gone = []  # what dies may own other entries, which then are dropped: not while this goes on
         with self._lock:
             while len(self._entries) > (size == 0) and self.size() + size > self.capacity:
-                self._entries.popitem(last=False)
+                gone.append(self._entries.popitem(last=False))
 
     def settle(self) -> None:
         """Wait until what was built is there for all workers; engines whose work is queued do."""
@@ -328,7 +329,8 @@ class PreparedStore:
     def clear(self) -> None:
         """Drop everything."""
         with self._lock:
-            self._entries.clear()
+            gone, self._entries = self._entries, OrderedDict()
+        gone.clear()
 
     def size(self) -> int:
         """Bytes held."""

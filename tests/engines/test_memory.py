@@ -261,6 +261,29 @@ def test_store_builds_once_and_drops_with_the_array():
     assert len(store) == 0
 
 
+def test_what_the_store_drops_may_own_more_of_it(monkeypatch):
+    errors = []
+    monkeypatch.setattr("sys.unraisablehook", errors.append)
+    for let_go in (lambda store: store.make_room(60), lambda store: store.clear(), None):
+        store, last, kept = PreparedStore(capacity=100), np.zeros(1), np.zeros(1)
+        owner = last
+        for number in range(5):
+            value = owner
+            owner = np.zeros(1)
+            store.get(owner, number, lambda value=value: (value, 10))
+            store.get(value, "other", lambda: ("there", 1))
+        store.get(kept, "kept", lambda: ("there", 1))
+        del value, last
+        if let_go is None:
+            del owner
+            assert store.size() == 1
+        else:
+            let_go(store)
+            assert store.size() <= 40
+            assert store.get(owner, "again", lambda: ("made", 1)) == "made"
+    assert errors == []
+
+
 def test_store_makes_room_for_the_newest():
     store = PreparedStore(capacity=25)
     arrays = [np.zeros(1) for _ in range(3)]
