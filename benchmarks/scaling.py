@@ -118,7 +118,7 @@ def costs(name, size):
 
 
 def watched(kind, spent):
-    """Let a reduction count the bytes of what it merges, and the seconds that takes."""
+    """Let a reduction count what it merges: seconds, bytes, results, and tiles without one."""
     merge = kind.merge
 
     def counting(self, total, tile, result):
@@ -126,7 +126,7 @@ def watched(kind, spent):
         merge(self, total, tile, result)
         spent[0] += time.perf_counter() - start
         spent[1] += sum(array.nbytes for array in arrays_of(result))
-        spent[2] += 1
+        spent[3 if result is None else 2] += 1
 
     kind.merge = counting
     return lambda: setattr(kind, "merge", merge)
@@ -156,7 +156,7 @@ def measure(arguments):
                 for attempt in range(1 + arguments.repeats):
                     if engine == "cupy" or attempt == 0:
                         fresh = copied(reduction)
-                    spent = [0.0, 0, 0]
+                    spent = [0.0, 0, 0, 0]
                     restore = watched(type(reduction), spent)
                     try:
                         with context():
@@ -183,7 +183,8 @@ def measure(arguments):
                     "bytes answered": answered,
                     "bytes merged": merged[best][1],
                     MERGING: merged[best][0],
-                    "tiles": merged[best][2],
+                    # where devices keep what they find, it comes in other pieces at the end
+                    "tiles": merged[best][3] or merged[best][2],
                     "checked": "bits of one worker",
                 }
                 rows.append(row)

@@ -31,7 +31,7 @@ __all__ = ["CupyEngine"]
 _INSTALL = "pip install 'skts[cuda13]' (CUDA 13) or 'skts[cuda12]' (CUDA 12)"
 
 #: Steps for which a device more is used: some tenths of a second of a large one.
-WORTH_A_DEVICE = {"join": 2**39, "dtw_matrix": 2**38, "dtw_neighbors": 2**38}
+WORTH_A_DEVICE = {"join": 2**39, "dtw_matrix": 2**37, "dtw_neighbors": 2**37}
 WORTH_OTHERWISE = 2**40
 #: Work of which a device may have two tiles under way, and how many tiles there must be for each.
 OVERLAPPED = {"dtw_matrix": 8, "dtw_neighbors": 8}

@@ -58,15 +58,17 @@ class SBDTiles:
 
     def sbd_matrix(self, reduction: SBDMatrix, tile: Tile, cancel: np.ndarray) -> ShapeDistances:
         """A block of the matrices."""
-        found, shifts = self._sbd_distances(reduction, tile)
-        return ShapeDistances(found.get(), shifts.get())
+        from .transfers import bring
+
+        return ShapeDistances(*map(bring, self._sbd_distances(reduction, tile)))
 
     def sbd_assign(self, reduction: SBDAssign, tile: Tile, cancel: np.ndarray) -> Assignment:
         """Centres of some series; labels and shifts of all of them stay on the device, too."""
         from . import sbd
+        from .transfers import bring
 
         on_device = sbd.nearest(*self._sbd_distances(reduction, tile))
-        found = Assignment(*(array.get() for array in on_device))
+        found = Assignment(*map(bring, on_device))
         if tile.shape == reduction.shape:
             labels, shifts, _ = on_device
             self._sbd_labels(found.labels, found.shifts, (labels, shifts))

@@ -6,7 +6,7 @@ import cupy as cp
 import cupyx
 import numpy as np
 
-__all__ = ["read_number", "to_host"]
+__all__ = ["bring", "read_number", "to_host"]
 
 #: Arrays of fewer bytes come in ordinary memory.
 LARGE = 2**20
@@ -19,17 +19,21 @@ def to_host(array: cp.ndarray) -> np.ndarray:
     slowly than the bus fills them. For results that are merged and let go.
     """
     if array.nbytes < LARGE:
-        cp.cuda.get_current_stream().synchronize()  # see `read_number`
-        return array.get()
+        return bring(array)
     out = cupyx.empty_pinned(array.shape, array.dtype)
     return cp.ascontiguousarray(array).get(out=out)
 
 
-def read_number(array: cp.ndarray) -> int:
-    """Read the first number of an array, once the kernels before are done.
+def bring(array: cp.ndarray) -> np.ndarray:
+    """Bring an array to ordinary memory, once the kernels before are done.
 
     A copy to ordinary memory that waits for a kernel holds up copies of other threads, those to
     other devices, too; one that waits for its stream holds up nobody.
     """
     cp.cuda.get_current_stream().synchronize()
-    return int(array[0])
+    return array.get()
+
+
+def read_number(array: cp.ndarray) -> int:
+    """Read the first number of an array, once the kernels before are done, as `bring` does."""
+    return int(bring(array[:1])[0])
