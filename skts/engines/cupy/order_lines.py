@@ -10,6 +10,7 @@ from .loading import load_kernel
 from .matches import best_matches
 from .shapelet_programs import WIDE_THREADS, ScanKernel, scan_kernel
 from .shapelet_walk import SCORES, Heads
+from .transfers import bring
 
 __all__ = ["PROMISE", "DeviceRules", "Lines"]
 
@@ -238,7 +239,7 @@ class Lines:
         """Measure what is on the list, and empty it."""
         self._weed()
         count = self._count()
-        promises = self.list[:count].get().view(PROMISE).ravel()
+        promises = bring(self.list[:count]).view(PROMISE).ravel()
         way, channel = promises["way"] & 3, promises["way"] >> 2
         columns = promises["length"], promises["series"], promises["start"], channel, way
         where = np.stack(columns, axis=1).astype(np.int64)
@@ -265,7 +266,7 @@ class Lines:
         )
 
     def _count(self) -> int:
-        return int(self.reached.get().view(REACHED)["count"][0])
+        return int(bring(self.reached).view(REACHED)["count"][0])
 
     def _tell(self) -> None:
         """Tell the device what is reached, and that the list is empty."""
@@ -296,10 +297,10 @@ class Lines:
         digests, same = cp.empty(n, np.uint64), cp.empty(n, np.uint8)
         grid = (_blocks(n, 128),), (128,)
         load_kernel("order_lines.cu", "digest")(*grid, (*arrays, digests))
-        _, firsts, of = np.unique(digests.get(), return_index=True, return_inverse=True)
+        _, firsts, of = np.unique(bring(digests), return_index=True, return_inverse=True)
         of = firsts[of]
         load_kernel("order_lines.cu", "compare")(*grid, (*arrays, cp.asarray(of, np.int32), same))
-        return order[(of == np.arange(n)) | (same.get() == 0)]
+        return order[(of == np.arange(n)) | (bring(same) == 0)]
 
     def _measure(self, gain: np.ndarray, gap: np.ndarray, where: np.ndarray) -> None:
         """Measure candidates in the order of what they promise, until no other can be the best.
@@ -358,4 +359,4 @@ class Lines:
             (64,),
             (ordered, order, np.int32(m), self.rules.judge, left, sums, gains, gaps),
         )
-        return gains.get(), gaps.get()
+        return bring(gains), bring(gaps)
