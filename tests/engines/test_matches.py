@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 
 from skts.engines import Series, SubsequenceMatches, find_engine, run
 from skts.engines.cupy import match_programs
-from skts.engines.cupy.match_programs import QUERY, SEGMENTS, match_bytes, plan
+from skts.engines.cupy.match_programs import SEGMENTS, match_bytes, plan
 
 
 def walks(rng, n, width, n_channels=1):
@@ -31,7 +31,7 @@ def pieces_of(rng, series, lengths):
 KINDS = [
     *("walks", "sets", "short", "unequal", "constant", "not finite", "repeated", "offset"),
     *("nearly constant", "scales", "too large", "too small", "few values", "spike", "raw"),
-    *("no room", "many parts", "large units"),
+    *("long queries", "no room", "many parts", "large units"),
 ]
 
 
@@ -47,6 +47,9 @@ def test_the_gpu_finds_the_bits_of_the_cpu(kind, monkeypatch):
     values, lengths = series.values, rng.integers(3, width, 40)
     if kind in ("sets", "large units"):
         lengths = np.repeat([8, 9, 30], [19, 2, 7])
+    if kind == "long queries":
+        series = walks(rng, 130, 64)
+        values, lengths = series.values, rng.integers(30, 65, 40)
     if kind == "no room":
         monkeypatch.setattr(match_programs, "room", lambda n_segments: n_segments // 3)
     if kind == "many parts":
@@ -92,23 +95,21 @@ def test_the_gpu_finds_the_bits_of_the_cpu(kind, monkeypatch):
 @pytest.mark.parametrize(("n_columns", "width"), [(1, 8), (155, 1092), (1000, 128), (3, 100_000)])
 def test_every_query_is_in_one_launch(n_columns, width):
     rng = np.random.default_rng(width)
-    table = np.zeros(2000, QUERY)
-    table["length"] = np.sort(rng.integers(1, width + 3, 2000))
-    table["channel"][1000:] = 1
-    parts, units = plan(table, n_columns, width)
-    assert [part.first for part in parts[1:]] == [part.stop for part in parts[:-1]]
-    seen = np.zeros(len(table), int)
-    for part in parts:
-        own = units[part.first_unit : part.first_unit + part.n_units] + [part.first, 0]
-        for begin, many in own.tolist():
-            rows = table[begin : begin + many]
-            assert len(np.unique(rows[["length", "channel"]])) == 1
-            assert match_programs.blocks_of(rows["length"][:1], n_columns, width)[0] <= part.blocks
-            seen[begin : begin + many] += 1
+    lengths, channels = np.sort(rng.integers(1, width + 3, 2000)), np.repeat([0, 1], 1000)
+    parts, units = plan(lengths, channels, n_columns, width)
+    assert [part.first for part in parts] == [0, *(part.stop for part in parts[:-1])]
+    seen = np.zeros(2000, int)
+    for part, own in zip(parts, units, strict=True):
+        assert len(own) == part.n_units
+        for begin, many in (own + [part.first, 0]).tolist():
+            rows = slice(begin, begin + many)
+            assert len({*zip(lengths[rows], channels[rows], strict=True)}) == 1
+            assert match_programs.blocks_of(lengths[rows][:1], n_columns, width)[0] <= part.blocks
+            seen[rows] += 1
     assert_array_equal(seen, 1)
 
 
 def test_bytes_stay_within_what_a_part_may_list():
     few, many = (match_bytes(n, 3, 90, 50, 1, 100) for n in (1, 10**6))
-    assert few < 2**20
+    assert few < 2**19
     assert many - 10**6 * (8 * 90 + 64) < 64 * SEGMENTS + 2**20

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -18,9 +19,9 @@ __all__ = [
     "split",
 ]
 
-#: Threads of a block of `sift`, windows of each, and points of a tile beside these, as the kernel
-#: has them.
-THREADS, WINDOWS, SPARE = 128, 9, 512
+#: Threads of a block of `sift`, windows of each, and series of a block at most, as the kernel has
+#: them.
+THREADS, WINDOWS, MOST_SERIES = 128, 9, 56
 #: Queries that a block of `sift` takes: few, and from so many blocks on, more.
 FEW, MANY_BLOCKS, MANY = 2, 2**13, 16
 #: Queries that a block of `match` takes together, where all windows are measured.
@@ -46,7 +47,7 @@ class Part(NamedTuple):
         The queries.
     capacity : int
         Windows that there is room to list.
-    first_unit, n_units : int
+    n_units : int
         What blocks take: one unit and some of the series.
     blocks : int
         Blocks of a unit, at most.
@@ -55,7 +56,6 @@ class Part(NamedTuple):
     first: int
     stop: int
     capacity: int
-    first_unit: int
     n_units: int
     blocks: int
 
@@ -63,7 +63,7 @@ class Part(NamedTuple):
 def blocks_of(lengths: np.ndarray, n_columns: int, width: int) -> np.ndarray:
     """Blocks for a query of each of some lengths: see `pieces_of_block` of ``matches.cu``."""
     pieces = np.maximum(1, (width - lengths + WINDOWS) // WINDOWS)
-    most = SPARE // WINDOWS - 2
+    most = MOST_SERIES - 2
     whole = np.minimum(THREADS // pieces, most) * pieces
     full = (whole * 5 >= (whole + 31) // 32 * 128) | (pieces * most < THREADS)
     return -(-n_columns * pieces // np.where(full & (whole > 0), whole, THREADS))
@@ -71,7 +71,7 @@ def blocks_of(lengths: np.ndarray, n_columns: int, width: int) -> np.ndarray:
 
 def room(n_segments: int) -> int:
     """Windows that are listed at most; what goes beyond is measured window by window."""
-    return 2 * n_segments + 4096
+    return n_segments * 3 // 2 + 1024
 
 
 def match_bytes(
@@ -88,40 +88,72 @@ def match_bytes(
     return n_columns * n_channels * 48 * (width + 2) + lists + queries
 
 
-def plan(table: np.ndarray, n_columns: int, width: int) -> tuple[list[Part], np.ndarray]:
-    """Launches of `sift` for queries in order, and the units (first query, how many) of them."""
-    blocks = blocks_of(table["length"], n_columns, width)
-    ends = np.cumsum(n_columns + blocks)
-    parts, units, n_units, first = [], [], 0, 0
-    while first < len(table):
-        before = ends[first - 1] if first else 0
-        stop = max(first + 1, int(np.searchsorted(ends, before + SEGMENTS, "right")))
-        own = blocks[first:stop]
-        some = split(runs(table[first:stop]), MANY if own.sum() >= FEW * MANY_BLOCKS else FEW)
-        capacity = room(int(ends[stop - 1] - before))
-        parts.append(Part(first, stop, capacity, n_units, len(some), int(own.max())))
+def plan(
+    lengths: np.ndarray, channels: np.ndarray, n_columns: int, width: int
+) -> tuple[list[Part], list[np.ndarray]]:
+    """Launches of `sift` for queries in the order of lengths and channels, and their units.
+
+    Units (first query, how many) count from the first query of a part.
+    """
+    begin, size = runs(lengths, channels)
+    blocks = blocks_of(lengths[begin], n_columns, width)
+    stops = _stops(np.repeat(n_columns + blocks, size))
+    if len(stops) == 1:
+        part, some = _part(0, begin, size, blocks, n_columns)
+        return [part], [some]
+    parts, units = [], []
+    for first, stop in pairwise((0, *stops)):
+        begin, size = runs(lengths[first:stop], channels[first:stop])
+        blocks = blocks_of(lengths[first:stop][begin], n_columns, width)
+        part, some = _part(first, begin, size, blocks, n_columns)
+        parts.append(part)
         units.append(some)
-        n_units += len(some)
-        first = stop
-    return parts, np.concatenate(units)
+    return parts, units
 
 
-def runs(table: np.ndarray) -> np.ndarray:
-    """Runs of one length and channel: (first, how many)."""
-    new = np.ones(len(table), bool)
-    new[1:] = (np.diff(table["length"]) != 0) | (np.diff(table["channel"]) != 0)
-    first = np.flatnonzero(new)
-    return np.stack([first, np.diff(np.append(first, len(table)))], axis=1)
+def _stops(segments: np.ndarray) -> list[int]:
+    """Where parts end, of queries with so many segments."""
+    ends = np.cumsum(segments)
+    stops = [0]
+    while stops[-1] < len(ends):
+        before = int(ends[stops[-1] - 1]) if stops[-1] else 0
+        stop = int(np.searchsorted(ends, before + SEGMENTS, "right"))
+        stops.append(max(stop, stops[-1] + 1))
+    return stops[1:]
 
 
-def split(some_runs: np.ndarray, most: int) -> np.ndarray:
-    """Cut runs into pieces of so many at most, as the kernels take them."""
-    first, size = some_runs.T
+def _part(
+    first: int, begin: np.ndarray, size: np.ndarray, blocks: np.ndarray, n_columns: int
+) -> tuple[Part, np.ndarray]:
+    """A part, from its runs and the blocks of a query of each, and its units."""
+    n_queries, n_blocks = int(size.sum()), int(size @ blocks)
+    units = split(begin, size, MANY if n_blocks >= FEW * MANY_BLOCKS else FEW)
+    capacity = room(n_queries * n_columns + n_blocks)
+    return Part(first, first + n_queries, capacity, len(units), int(blocks.max())), units
+
+
+def runs(lengths: np.ndarray, channels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where runs of one length and channel begin, and how many queries they have."""
+    new = np.empty(len(lengths), bool)
+    new[0] = True
+    np.not_equal(lengths[1:], lengths[:-1], out=new[1:])
+    new[1:] |= channels[1:] != channels[:-1]
+    begin = np.flatnonzero(new)
+    size = np.empty_like(begin)
+    size[:-1] = begin[1:] - begin[:-1]
+    size[-1] = len(lengths) - begin[-1]
+    return begin, size
+
+
+def split(begin: np.ndarray, size: np.ndarray, most: int) -> np.ndarray:
+    """Cut runs into units (first query, how many) of so many at most."""
     count = -(-size // most)
-    within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-    begin = np.repeat(first, count) + most * within
-    many = np.minimum(most, np.repeat(first + size, count) - begin)
-    return np.stack([begin, many], axis=1).astype(np.int32)
+    ends = np.cumsum(count)
+    units = np.empty((ends[-1], 2), np.int32)
+    within = most * (np.arange(ends[-1]) - np.repeat(ends - count, count))
+    units[:, 0] = np.repeat(begin, count) + within
+    units[:, 1] = np.minimum(most, np.repeat(size, count) - within)
+    return units
 
 
 def all_match_kernels() -> list[str]:

@@ -65,19 +65,21 @@ def best_matches(
         Written; `starts` may be None.
     """
     order = np.lexsort((channels, lengths))
-    table = np.zeros(len(order), QUERY)
-    columns = {"begin": begins, "length": lengths, "channel": channels, "row": rows}
-    for name, column in columns.items():
-        table[name] = column[order]
-    ends = np.cumsum(table["length"], dtype=np.int64)
-    table["place"] = ends - table["length"]
+    lengths, channels = lengths[order], channels[order]
+    ends = np.cumsum(lengths, dtype=np.int64)
+    table = np.empty(len(order), QUERY)
+    columns = begins[order], ends - lengths, lengths, channels, rows[order]
+    for name, column in zip(QUERY.names, columns, strict=False):
+        table[name] = column
     n_channels, width = values.shape[1:]
     if normalized:
-        parts, units = plan(table, series.size, width)
+        parts, units = plan(lengths, channels, series.size, width)
     else:
-        parts, units = [], split(runs(table), MEASURED_TOGETHER)
+        parts, units = [], [split(*runs(lengths, channels), MEASURED_TOGETHER)]
     # everything in one transfer
-    packed = cp.asarray(np.concatenate([table.view(np.int64), units.view(np.int64).ravel()]))
+    packed = cp.asarray(
+        np.concatenate([table.view(np.int64), *(u.ravel().view(np.int64) for u in units)])
+    )
     each = QUERY.itemsize // 8
     queries, groups = packed[: each * len(table)], packed[each * len(table) :]
     normal, kinds = cp.empty(int(ends[-1])), cp.empty(len(table), np.uint8)
@@ -91,18 +93,18 @@ def best_matches(
     answers = distances, 0 if starts is None else starts
     look_in = series, np.int32(series.size)
     if not normalized:
-        n_blocks = min(len(units) * series.size, 2**31 - 1)
+        n_blocks = min(len(units[0]) * series.size, 2**31 - 1)
         load_kernel("matches.cu", f"match<{MEASURED_TOGETHER}>")(
             (n_blocks,),
             (THREADS,),
             (
-                *(*here, sizes, *look_in, groups, np.int32(len(units)), 0, 0),
+                *(*here, sizes, *look_in, groups, np.int32(len(units[0])), 0, 0),
                 *(queries, normal, kinds, np.int32(False), *answers),
             ),
         )
         return
     survey = _survey(values, sizes, series)
-    for first, stop, capacity, first_unit, n_units, blocks in parts:
+    for first, stop, capacity, n_units, blocks in parts:
         own, own_kinds, own_leans = queries[each * first :], kinds[first:], leans[first:]
         n_pairs = (stop - first) * series.size
         entries = cp.empty((capacity, ENTRY_BYTES // 8), np.int64)
@@ -115,13 +117,14 @@ def best_matches(
                 (THREADS,),
                 (
                     *(*survey, np.int32(width), np.int32(n_channels), np.int32(series.size)),
-                    *(groups[first_unit + some :], own, normal, own_kinds, own_leans),
+                    *(groups[some:], own, normal, own_kinds, own_leans),
                     *(np.int32(capacity), entries, marks, left, counts, *answers),
                 ),
             )
+        groups = groups[n_units:]
         load_kernel("matches.cu", "certify")(
-            (min(LIST_BLOCKS, _blocks(capacity, 64)),),
-            (64,),
+            (min(4 * LIST_BLOCKS, _blocks(capacity, 32)),),
+            (32,),
             (
                 *(*here, *look_in, own, normal, own_kinds, entries, counts, np.int32(capacity)),
                 *(measured, distances),

@@ -6,14 +6,15 @@
 // operations, without fused multiply-add, and keeps the least; `first` the first of equals. What `sift` cannot
 // judge, and windows that are not normalised, are measured one by one by `match`.
 
+#include "walk.cuh"
+
 constexpr int THREADS = 128;
-constexpr unsigned ALL = 0xffffffffu;
 // Half a unit in the last place: what a rounding is off by.
 constexpr double HALF = 0x1p-53;
-// Points of a tile beside one for each window: what the last windows of its series reach over.
-constexpr int SPARE = 512;
-// Windows of a thread of `sift`, and steps of time between two loads of points.
-constexpr int R = 9, STEPS = 126;
+// Series of a block of `sift`, at most, windows of a thread, and steps of time between two loads of points.
+constexpr int MOST_SERIES = 56, R = 9, STEPS = 252;
+// Points of a tile, or of two: one for each window, and for each series as many as there are steps.
+constexpr int TILE = THREADS * R + 1536;
 // Keys of `sift`: that of what takes no part, and the doubt of what it cannot judge.
 constexpr int NOTHING = -0x7fffffff, ANYTHING = 0x7fffffff;
 // Added to a number, it leaves the nearest integer in the low word.
@@ -23,6 +24,18 @@ template <int V>
 struct Number {
     static constexpr int value = V;
 };
+
+// Copy a double from global to shared memory, or put a 0 there: past registers where that can be.
+__device__ __forceinline__ void copy_8(double* shared, const double* global, bool there) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile(
+        "cp.async.ca.shared.global [%0], [%1], 8, %2;"
+        ::"r"((unsigned)__cvta_generic_to_shared(shared)), "l"(global), "r"(there ? 8 : 0) : "memory"
+    );
+#else
+    *shared = there ? __ldg(global) : 0.0;
+#endif
+}
 
 // A query: `length` points from `begin` of some values on, normalised from `place` on, looked for in a
 // channel; its answer is a row of the result.
@@ -153,7 +166,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) survey(
     if (me == 0) {
         const bool fine = power < 900;
         const int unit = max(-2000, min(2000, power + more));
-        lines[row] = {scalbn(4.0, -more), fine ? scalbn(1.0, unit - 500) : infinite(), fine ? scalbn(1.0, unit + 500) : 0.0, 0.0};
+        const double lightest = fine ? scalbn(1.0, unit - 500) : infinite();
+        lines[row] = {scalbn(4.0, -more), lightest, fine ? scalbn(1.0, unit + 500) : 0.0, 0.0};
     }
 }
 
@@ -265,17 +279,41 @@ __device__ __forceinline__ double weigh(
 
 // Pieces of R windows that a block takes, of series with so many pieces: whole series where they nearly fill its warps.
 __device__ __forceinline__ int pieces_of_block(int pieces) {
-    const int most = SPARE / R - 2, whole = min(THREADS / pieces, most) * pieces;
+    const int most = MOST_SERIES - 2, whole = min(THREADS / pieces, most) * pieces;
     return whole && (whole * 5 >= (whole + 31) / 32 * 128 || pieces * most < THREADS) ? whole : THREADS;
 }
 
 // Say that a query and column are to be matched window by window.
-__device__ __noinline__ void leave(
+__device__ __forceinline__ void leave(
     int query, int column, int n_columns, unsigned* __restrict__ marks, int2* __restrict__ left, int* __restrict__ count
 ) {
     const long long pair = (long long)query * n_columns + column;
     const unsigned bit = 1u << (pair & 31);
     if (!(atomicOr(marks + pair / 32, bit) & bit)) left[atomicAdd(count, 1)] = make_int2(query, column);
+}
+
+// Add the products of R neighbouring windows with Q queries. Shares of a step lie side by side; of a single query
+// those of R steps, and a place that is left out.
+template <int Q>
+__device__ __forceinline__ void add_products(
+    Number<Q>, double (&dots)[R][Q], const double* mine, const double* share, int count
+) {
+    // points[(t + r) % R] is that of window r at time t
+    double points[R];
+#pragma unroll
+    for (int r = 0; r < R; ++r) points[r] = mine[r];
+    mine += R;
+    for (int t = 0; t < count; t += R, mine += R, share += Q == 1 ? R + 1 : R * Q) {
+#pragma unroll
+        for (int u = 0; u < R; ++u) {
+#pragma unroll
+            for (int k = 0; k < Q; ++k)
+#pragma unroll
+                for (int r = 0; r < R; ++r)
+                    dots[r][k] = fma(share[u * Q + k], points[(u + r) % R], dots[r][k]);
+            points[u] = mine[u];
+        }
+    }
 }
 
 // List the windows that could be the best match of the queries of a unit (first query, how many), which have one
@@ -295,7 +333,7 @@ __device__ __noinline__ void leave(
 // Shared: points of the pieces, for some steps of time; queries for these; weights and doubts of windows; the
 // largest key of each series. Written: entries, up to `capacity`; what is `left` to `match`, once each by `marks`;
 // how many of both to `counts`; answers are set to "nothing".
-extern "C" __global__ void __launch_bounds__(THREADS, 4) sift(
+extern "C" __global__ void __launch_bounds__(THREADS, 5) sift(
     const double* __restrict__ centered, const double2* __restrict__ sums,
     const double2* __restrict__ squares, const int2* __restrict__ reaches, const Line* __restrict__ lines,
     int width, int n_channels, int n_columns, const int2* __restrict__ units,
@@ -304,9 +342,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) sift(
     Entry* __restrict__ entries, unsigned* __restrict__ marks, int2* __restrict__ left, int* __restrict__ counts,
     double* __restrict__ distances, long long* __restrict__ starts
 ) {
-    __shared__ double tile[THREADS * R + SPARE], weights[THREADS * R];
-    alignas(16) __shared__ double shares[2 * STEPS];
-    __shared__ int doubts[THREADS * R], tops[2][SPARE / R];
+    __shared__ double tile[TILE], weights[THREADS * R];
+    alignas(16) __shared__ double shares[2][2 * STEPS];
+    __shared__ int doubts[THREADS * R], tops[2][2][MOST_SERIES];
     const int2 unit = units[blockIdx.y];
     const Query query = queries[unit.x];
     const int length = query.length, me = threadIdx.x, lane = me & 31;
@@ -316,8 +354,41 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) sift(
     const int n_items = (int)min((long long)each, end - begin);
     const int first_column = (int)(begin / pieces), first_piece = (int)(begin % pieces);
     const int n_series = (first_piece + n_items - 1) / pieces + 1;
-    const int steps = min(STEPS, SPARE / n_series / R * R);
+    // steps between two loads: all, or as many as a tile has room for; half a tile, where that is worth while
+    const int whole = (TILE - THREADS * R) / n_series / R * R, halved = (TILE / 2 - THREADS * R) / n_series / R * R;
+    const int all = (length + R - 1) / R * R;
+    const bool once = all <= min(STEPS, whole), twofold = !once && halved >= 4 * R;
+    const int steps = once ? all : min(STEPS, twofold ? halved : whole);
     auto row_of = [&](int column) { return (long long)column * n_channels + query.channel; };
+
+    // threads that load a series together
+    const int team = n_series < 4 ? THREADS : 32;
+    // Begin to load the steps from `from` on of one or two queries.
+    auto fetch = [&](int set, int from, int buffer) {
+        const int count = min(steps, length - from);
+        if (set == 0 || !once)
+            for (int s = me / team; s < n_series; s += THREADS / team) {
+                const int skipped = s == 0 ? 0 : s * pieces - first_piece;  // pieces of series before
+                const int size = (min((s + 1) * pieces - first_piece, n_items) - skipped) * R + steps;
+                const int t0 = (s == 0 ? first_piece * R : 0) + from, there_are = width - t0;
+                const double* __restrict__ const line = centered + row_of(first_column + s) * width + t0;
+                double* const to = tile + (twofold ? buffer * (TILE / 2) : 0) + skipped * R + s * steps;
+                for (int i = me % team; i < size; i += team)
+                    copy_8(to + i, line + min(i, there_are - 1), i < there_are);
+            }
+        const double* __restrict__ const own = normal + query.place + (long long)set * length + from;
+        const int padded = (count + R - 1) / R * R;
+        if (set + 1 < unit.y) {
+            for (int i = me; i < 2 * padded; i += THREADS)
+                copy_8(shares[buffer] + i, own + (i & 1) * length + min(i / 2, count - 1), i / 2 < count);
+        } else {
+            for (int i = me; i < padded; i += THREADS)
+                copy_8(shares[buffer] + i / R * (R + 1) + i % R, own + min(i, count - 1), i < count);
+        }
+    };
+    int buffer = 0;
+    fetch(0, 0, 0);
+    for (int i = me; i < 2 * MOST_SERIES; i += THREADS) (&tops[0][0][0])[i] = NOTHING;
 
     // units of a key: 2^29 to 2^30 are the length
     const int power = 29 - ilogb((double)length), half = length << (power - 1);
@@ -328,7 +399,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) sift(
             if (its < 1) lean = fmaxf(lean, its);
         }
         const double share = 1.0 / length, scale = (double)(1 << power);
-        for (int i = me; i < n_items * R; i += THREADS) {
+        for (int i = me; i < THREADS * R; i += THREADS) {
+            weights[i] = -0.0, doubts[i] = 0;
+            if (i >= n_items * R) continue;
             const int item = first_piece + i / R, j = item % pieces * R + i % R;
             const long long row = row_of(first_column + item / pieces);
             int doubt;
@@ -340,69 +413,47 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) sift(
         }
     }
     const bool there = me < n_items;
-    const int nth = (first_piece + me) / pieces, piece = (first_piece + me) % pieces;
-    const int column = first_column + nth;
-    const double* const mine = tile + me * R + nth * steps;
-    // threads that load a series together
-    const int team = n_series < 4 ? THREADS : 32;
+    const double* const mine = tile + me * R + (first_piece + me) / pieces * steps;
 
     auto judge = [&](auto how_many, int set) {
-        constexpr int Q = decltype(how_many)::value, BLOCK = Q == 1 ? R + 1 : R * Q;
+        constexpr int Q = decltype(how_many)::value;
         double dots[R][Q] = {};
         for (int from = 0; from < length; from += steps) {
             const int count = min(steps, length - from);
+            wait_for_copies();
             __syncthreads();
             if (from == 0)
-                for (int i = me; i < Q * n_series; i += THREADS) tops[i / n_series][i % n_series] = NOTHING;
-            for (int s = me / team; s < n_series; s += THREADS / team) {
-                const int skipped = s == 0 ? 0 : s * pieces - first_piece;  // pieces of series before
-                const int size = (min((s + 1) * pieces - first_piece, n_items) - skipped) * R + steps;
-                const int t0 = (s == 0 ? first_piece * R : 0) + from, there_are = width - t0;
-                const double* __restrict__ const line = centered + row_of(first_column + s) * width + t0;
-                double* const to = tile + skipped * R + s * steps;
-                for (int i = me % team; i < size; i += team) to[i] = i < there_are ? __ldg(line + i) : 0.0;
-            }
-            for (int i = me; i < (count + R - 1) / R * R * Q; i += THREADS) {
-                const int u = min(set + i % Q, unit.y - 1), t = i / Q;
-                shares[t / R * BLOCK + t % R * Q + i % Q] =
-                    t < count ? __ldg(normal + query.place + (long long)u * length + from + t) : 0.0;
-            }
-            __syncthreads();
-            if (!there) continue;
-            // points[(t + r) % R] is that of window r at time t
-            double points[R];
-#pragma unroll
-            for (int r = 0; r < R; ++r) points[r] = mine[r];
-            const double *share = shares, *ahead = mine + R;
-            auto step = [&](int u) {
-#pragma unroll
-                for (int k = 0; k < Q; ++k)
-#pragma unroll
-                    for (int r = 0; r < R; ++r)
-                        dots[r][k] = fma(share[u * Q + k], points[(u + r) % R], dots[r][k]);
-                points[u] = ahead[u];
-            };
-            for (int t = 0; t < count; t += R, share += BLOCK, ahead += R) {
-#pragma unroll
-                for (int u = 0; u < R; ++u) step(u);
+                for (int i = me; i < 2 * MOST_SERIES; i += THREADS) (&tops[(set / 2 + 1) & 1][0][0])[i] = NOTHING;
+            const bool last = from + steps >= length;
+            const int next_set = last ? set + Q : set, next = last ? 0 : from + steps;
+            // a tile that is the only one is loaded when all are done with it
+            const bool early = once || twofold;
+            if (early && next_set < unit.y) fetch(next_set, next, buffer ^ 1);
+            if (there) add_products(how_many, dots, mine + (twofold ? buffer * (TILE / 2) : 0), shares[buffer], count);
+            buffer ^= 1;
+            if (!early && next_set < unit.y) {
+                __syncthreads();
+                fetch(next_set, next, buffer);
             }
         }
 
+        // where this thread is, computed here: registers are for the sums
+        int item = first_piece + me;
+        asm volatile("" : "+r"(item));
+        const int nth = item / pieces, piece = item % pieces, column = first_column + nth;
         // keys, and the largest that is sure
         int keys[R][Q], best[Q];
 #pragma unroll
         for (int k = 0; k < Q; ++k) best[k] = NOTHING;
-        if (there) {
 #pragma unroll
-            for (int r = 0; r < R; ++r) {
-                const double weight = weights[me * R + r];
-                const int doubt = doubts[me * R + r], sign = __double2hiint(weight);
-                const int base = sign < 0 ? NOTHING : sign > 0 ? -half : 0;
+        for (int r = 0; r < R; ++r) {
+            const double weight = weights[me * R + r];
+            const int doubt = doubts[me * R + r], sign = __double2hiint(weight);
+            const int base = sign < 0 ? NOTHING : sign > 0 ? -half : 0;
 #pragma unroll
-                for (int k = 0; k < Q; ++k) {
-                    keys[r][k] = __double2loint(fma(dots[r][k], weight, ROUNDER)) + base;
-                    best[k] = max(best[k], keys[r][k] - doubt);
-                }
+            for (int k = 0; k < Q; ++k) {
+                keys[r][k] = __double2loint(fma(dots[r][k], weight, ROUNDER)) + base;
+                best[k] = max(best[k], keys[r][k] - doubt);
             }
         }
 #pragma unroll
@@ -417,7 +468,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) sift(
         const int before = __shfl_up_sync(ALL, nth, 1);
         if (there && (lane == 0 || before != nth)) {
 #pragma unroll
-            for (int k = 0; k < Q; ++k) atomicMax(&tops[k][nth], best[k]);
+            for (int k = 0; k < Q; ++k) atomicMax(&tops[set / 2 & 1][k][nth], best[k]);
         }
         __syncthreads();
         if (!there) return;
@@ -428,7 +479,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) sift(
             const int doubt = doubts[me * R + r];
 #pragma unroll
             for (int k = 0; k < Q; ++k) {
-                if (keys[r][k] + doubt >= max(tops[k][nth], NOTHING + 1)) listed |= 1u << (k * R + r);
+                if (keys[r][k] + doubt >= max(tops[set / 2 & 1][k][nth], NOTHING + 1)) listed |= 1u << (k * R + r);
             }
         }
         const int here = min(Q, unit.y - set);
@@ -463,42 +514,30 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) sift(
     }
 }
 
-// Visit points in the order of time: by pairs where the lanes of a warp are far apart.
-template <bool PAIRS, typename Use>
-__device__ __forceinline__ void visit(const double* __restrict__ points, int length, Use use) {
-    int t = 0;
-    if (PAIRS) {
-        if ((unsigned long long)points & 8) use(__ldg(points), 0), t = 1;
-#pragma unroll 4
-        for (; t + 1 < length; t += 2) {
-            const double2 pair = __ldg((const double2*)(points + t));
-            use(pair.x, t), use(pair.y, t + 1);
-        }
-    }
-#pragma unroll 8
-    for (; t < length; ++t) use(__ldg(points + t), t);
-}
-
 // Mean of a window and 1 / deviation, whether it is constant, and whether it is finite.
 struct Window {
     double mean, inverse;
     bool constant, finite;
 };
 
-template <bool PAIRS>
-__device__ __forceinline__ Window describe(const double* __restrict__ window, int length, bool normalized) {
+// Describe a window; `visit` calls what it is given with all points in the order of time, and their places.
+template <typename Visit>
+__device__ __forceinline__ Window describe(Visit visit, int length, bool normalized) {
     Window found = {0, 1, false, true};
-    double total = 0, low = window[0], high = low;
-    visit<PAIRS>(window, length, [&](double point, int) {
+    if (!normalized) {
+        visit([&](double point, int) { found.finite = found.finite && isfinite(point); });
+        return found;
+    }
+    double total = 0, low = infinite(), high = -infinite();
+    visit([&](double point, int) {
         found.finite = found.finite && isfinite(point);
         total = __dadd_rn(total, point);
         low = fmin(low, point);
         high = fmax(high, point);
     });
-    if (!normalized) return found;
     found.mean = __ddiv_rn(total, (double)length);
     double squares = 0;
-    visit<PAIRS>(window, length, [&](double point, int) {
+    visit([&](double point, int) {
         const double d = __dsub_rn(point, found.mean);
         squares = __dadd_rn(squares, __dmul_rn(d, d));
     });
@@ -514,27 +553,52 @@ __device__ __forceinline__ double distance_of(double squares, bool constant, int
     return constant ? 0.0 : __dsqrt_rn(squares);
 }
 
-// Measure the windows that are listed, one thread each, and lower the distances of their queries to them.
-extern "C" __global__ void __launch_bounds__(64) certify(
+// Measure the windows that are listed, and lower the distances of their queries to them: one lane a window, one
+// warp a block. The warp fetches 32 points of each to shared memory, eight lanes those of a window.
+extern "C" __global__ void __launch_bounds__(32) certify(
     const double* __restrict__ values, int width, int n_channels, const int* __restrict__ series, int n_columns,
     const Query* __restrict__ queries, const double* __restrict__ normal,
     const unsigned char* __restrict__ kinds, const Entry* __restrict__ entries, const int* __restrict__ counts,
     int capacity, double* __restrict__ measured, unsigned long long* __restrict__ distances
 ) {
-    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < min(counts[0], capacity); i += gridDim.x * blockDim.x) {
-        const Entry entry = entries[i];
+    __shared__ double stage[32][33];
+    const int lane = threadIdx.x, n = min(counts[0], capacity);
+    for (int first = blockIdx.x * 32; first < n; first += gridDim.x * 32) {
+        const int i = first + lane;
+        const Entry entry = entries[min(i, n - 1)];
         const Query query = queries[entry.query];
-        const double* __restrict__ const window =
-            values + ((long long)series[entry.column] * n_channels + query.channel) * width + entry.window;
+        const long long window =
+            ((long long)series[entry.column] * n_channels + query.channel) * width + entry.window;
+        const int length = i < n ? query.length : 0;
+        const int longest = warp_largest(length);
+        auto visit = [&](auto use) {
+            for (int base = 0; base < longest; base += 32) {
+                __syncwarp();
+#pragma unroll
+                for (int quarter = 0; quarter < 8; ++quarter) {
+                    const int whose = quarter * 4 + lane / 8, size = __shfl_sync(ALL, length, whose);
+                    const long long from = __shfl_sync(ALL, window, whose);
+#pragma unroll
+                    for (int k = lane % 8; k < 32; k += 8)
+                        if (base + k < size) copy_8(&stage[whose][k], values + from + base + k, true);
+                }
+                wait_for_copies();
+                __syncwarp();
+#pragma unroll 8
+                for (int k = 0; k < 32; ++k)
+                    if (base + k < length) use(stage[lane][k], base + k);
+            }
+        };
+        const Window about = describe(visit, length, true);
         const double* __restrict__ const own = normal + query.place;
-        const Window about = describe<true>(window, query.length, true);
         double squares = 0;
-        visit<true>(window, query.length, [&](double point, int t) {
+        visit([&](double point, int t) {
             const double y = __dmul_rn(__dsub_rn(point, about.mean), about.inverse);
             const double d = __dsub_rn(__ldg(own + t), y);
             squares = __dadd_rn(squares, __dmul_rn(d, d));
         });
-        const double distance = distance_of(squares, about.constant, kinds[entry.query], query.length);
+        if (i >= n) continue;
+        const double distance = distance_of(squares, about.constant, kinds[entry.query], length);
         measured[i] = distance;
         // distances are not negative, and order as their bits do
         const long long place = (long long)query.row * n_columns + entry.column;
@@ -591,7 +655,11 @@ __global__ void __launch_bounds__(THREADS) match(
         }
         for (int j = threadIdx.x; j < count; j += THREADS) {
             const double* __restrict__ const window = line + j;
-            const Window about = describe<false>(window, length, normalized);
+            auto visit = [&](auto use) {
+#pragma unroll 8
+                for (int t = 0; t < length; ++t) use(__ldg(window + t), t);
+            };
+            const Window about = describe(visit, length, normalized);
             if (!about.finite) continue;
             double sums[Q] = {};
             for (int t = 0; t < length; ++t) {
