@@ -293,6 +293,7 @@ __global__ void __launch_bounds__(128, 3) segments(
     int n_block, int n_series, const int* __restrict__ lengths, const double* __restrict__ forward,
     const double* __restrict__ backward, int edge, double* __restrict__ carry, int* __restrict__ heads
 ) {
+    constexpr int UNROLLED = K < 6 ? 2 : 4;
     __shared__ Row<double> stages[4][CHUNK];
     __shared__ double enterings[4][CHUNK], leavings[4][CHUNK];
     __shared__ int of_lanes[4][CHUNK * 33];
@@ -356,7 +357,7 @@ __global__ void __launch_bounds__(128, 3) segments(
             __syncwarp();
             // one row after the other: its step, its scores; ALL_THERE tells that every lane has K columns
             auto walk = [&](auto all_there) {
-#pragma unroll 2
+#pragma unroll UNROLLED
                 for (int t = 0; t < stop; ++t) {
                     const Row<double> next = stages[which][t];
                     here.step(next, enterings[which][t], lane);
