@@ -8,11 +8,11 @@ import numpy as np
 from .._shapelets import UNIT, Criterion, Survivors, Tables
 from .loading import load_kernel
 from .matches import best_matches
-from .shapelet_programs import WIDE_THREADS, ScanKernel, scan_kernel
+from .shapelet_programs import NAMED_SHARED, WIDE_THREADS, ScanKernel, scan_kernel
 from .shapelet_walk import SCORES, Heads
 from .transfers import bring
 
-__all__ = ["PROMISE", "DeviceRules", "Lines"]
+__all__ = ["PROMISE", "DeviceRules", "Lines", "most_shared"]
 
 #: A promise on the list: gain, highest and lowest gap, series, start, length and way.
 PROMISE = np.dtype(
@@ -26,6 +26,11 @@ FEW = 256
 
 def _blocks(count: int, threads: int) -> int:
     return -(-count // threads)
+
+
+def most_shared() -> int:
+    """Bytes of shared memory that a block may ask for on the current device."""
+    return cp.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"] - NAMED_SHARED
 
 
 class DeviceRules:
@@ -45,15 +50,17 @@ class DeviceRules:
             row[1 : count + 1] = np.cumsum(changes[:count] - changes[:count][::-1])
         base = tables.whole - tables.sides
         rough = [np.asarray(table / UNIT, np.float32) for table in (terms, base)]
-        # sums of a few of each class and each key of a lane
+        # sums of a few of each class and each key of a lane; cuts that leaves of several series
+        # forbid may lie far from the next allowed one: such lines get no first look
         largest = float(np.abs(terms).max(axis=1).sum() + np.abs(base).max(initial=0)) / UNIT
-        slack = 2.0**-23 * (100 + len(counts)) * largest
+        slack = 2.0**-23 * (100 + len(counts)) * largest if tables.leaf <= 1 else np.inf
         arrays = terms, base, tables.weights, *rough
         terms, base, weights, *rough = (cp.asarray(array) for array in arrays)
         self.arrays = labels, terms, base, weights, counts, *rough
         self.exact = base.size > 0
         self.n_members, self.n_classes = labels.size, counts.size
-        share = tables.weights.max() / tables.total if tables.total > 0 else 1.0
+        # a run of open neighbours that ends in the midst of a lane counts two thirds at least
+        share = 1.5 * tables.weights.max() / tables.total if tables.total > 0 else 1.0
         addresses = [array.data.ptr if array.size else 0 for array in self.arrays]
         numbers = [tables.whole, self.n_members, self.n_classes, max(1, tables.leaf)]
         floats = np.array([tables.least, share, tables.total, slack]).view(np.int64)
@@ -132,7 +139,7 @@ class Lines:
         where those are among the series of the heads. Long candidates come first: their distances
         are clearer, and what they reach spares a closer look at short ones.
         """
-        kernel = scan_kernel(self.rules.n_members, self.rules.n_classes)
+        kernel = scan_kernel(self.rules.n_members, self.rules.n_classes, most_shared())
         if kernel is None:
             raise ValueError("no kernel judges order lines of so many series and classes")
         scan = self._scan_wide if kernel.wide else self._scan_narrow

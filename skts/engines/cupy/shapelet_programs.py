@@ -8,6 +8,8 @@ from .match_programs import all_match_kernels
 
 __all__ = [
     "MOST_MEMBERS",
+    "MOST_SHARED",
+    "NAMED_SHARED",
     "SHORT",
     "WIDE_THREADS",
     "ScanKernel",
@@ -26,8 +28,9 @@ SHORT = 6
 KEYS = (1, 2, 4, 8, 16, 32, 64)
 #: Threads of a block that sorts a wide order line.
 WIDE_THREADS = 256
-#: Bytes of shared memory that a block has at most, beside what kernels name themselves.
-MOST_SHARED = 220 * 1024
+#: Bytes of shared memory of a block: what kernels name themselves, with room to spare, and what
+#: they may ask for beside that on the largest devices.
+NAMED_SHARED, MOST_SHARED = 7 * 1024, 220 * 1024
 #: Series of a node that the counters of an order line have room for.
 MOST_MEMBERS = 32768
 
@@ -66,15 +69,17 @@ class ScanKernel(NamedTuple):
         return self.name == "scan_wide"
 
 
-def scan_kernel(n_members: int, n_classes: int) -> ScanKernel | None:
+def scan_kernel(
+    n_members: int, n_classes: int, most_shared: int = MOST_SHARED
+) -> ScanKernel | None:
     """The instance for so many series and classes; None where there is none."""
     keys = next((keys for keys in KEYS if 32 * keys >= n_members), None)
     if keys is not None:
         # scores of 8 candidates, labels, keys in order, numbers of classes of each lane
         shared = 4 * (10 * n_members + 8 * 32 * keys) + 2 * 8 * 32 * n_classes
-        if shared <= MOST_SHARED:
+        if shared <= most_shared:
             return ScanKernel("order_lines.cu", f"scan<{keys}>", keys, shared)
-    if n_members > MOST_MEMBERS or n_classes > most_classes(n_members):
+    if n_members > MOST_MEMBERS or n_classes > most_classes(n_members, most_shared):
         return None
     padded = _padded(n_members)
     return ScanKernel(
@@ -82,9 +87,9 @@ def scan_kernel(n_members: int, n_classes: int) -> ScanKernel | None:
     )
 
 
-def most_classes(n_members: int) -> int:
+def most_classes(n_members: int, most_shared: int = MOST_SHARED) -> int:
     """Classes that a block has room for beside so many series."""
-    return min(511, (MOST_SHARED - 4 * _padded(n_members)) // (2 * WIDE_THREADS))
+    return min(511, (most_shared - 4 * _padded(n_members)) // (2 * WIDE_THREADS))
 
 
 def _padded(n_members: int) -> int:

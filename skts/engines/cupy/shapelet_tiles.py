@@ -20,7 +20,7 @@ from .._shapelets import (
     Survivors,
 )
 from .match_programs import match_bytes
-from .shapelet_programs import MOST_MEMBERS, SHORT, most_classes, scan_kernel
+from .shapelet_programs import MOST_MEMBERS, MOST_SHARED, SHORT, most_classes, scan_kernel
 
 if TYPE_CHECKING:
     import cupy
@@ -71,15 +71,21 @@ class ShapeletTiles:
         """Return None if this engine computes such work, else the reason why not."""
         if isinstance(reduction, ShapeletSearch):
             n, classes = len(reduction.members), len(reduction.criterion.class_weight)
+            most = MOST_SHARED
+            if self.available() is None:  # type: ignore[attr-defined]
+                from .order_lines import most_shared
+
+                most = most_shared()
             if n > MOST_MEMBERS:
                 return (
                     f"engine='cupy' searches shapelets among {MOST_MEMBERS} series at most; here "
                     f"are {n}."
                 )
-            if scan_kernel(n, classes) is None:
+            if scan_kernel(n, classes, most) is None:
+                fewer = most_classes(n, most)
                 return (
-                    f"engine='cupy' searches shapelets of {most_classes(n)} classes at most among "
-                    f"{n} series; here are {classes}."
+                    f"engine='cupy' searches shapelets of {fewer} classes at most among {n} "
+                    f"series; here are {classes}."
                 )
         return super().supports(reduction)  # type: ignore[misc]
 
@@ -119,9 +125,9 @@ class ShapeletTiles:
         self, reduction: ShapeletSearch, rows: int, cols: int
     ) -> tuple[int, int]:
         """Bytes on each device: scores that are kept; those of a block for some lengths."""
-        budget = self.budget()
+        budget = self._budget_of_a_device()
         room = _room(reduction, len(reduction.members), cols * reduction.block, budget)
-        return _kept(reduction, budget)[1], room.nbytes
+        return _kept(reduction, budget)[1] * len(self._devices()), room.nbytes
 
     def shapelet_search(
         self, reduction: ShapeletSearch, tile: Tile, cancel: np.ndarray
@@ -137,7 +143,7 @@ class ShapeletTiles:
         begin = (reduction.blocks[0] + tile.col) * size
         end = min((reduction.blocks[0] + tile.col_stop) * size, len(members))
         cols = (tile.col_stop - tile.col) * size
-        room = _room(reduction, len(members), cols, self.budget())
+        room = _room(reduction, len(members), cols, self._budget_of_a_device())
         lines = Lines(
             *(values, sizes, members, reduction.criterion, reduction.before, reduction.ways),
             *((reduction.least, reduction.least_gap), room.listed, room.held, room.measured),
@@ -206,13 +212,17 @@ class ShapeletTiles:
         """Lengths whose scores stay on the current device, and where those that are there are."""
         import cupy as cp
 
-        lengths, size = _kept(reduction, self.budget())
+        lengths, size = _kept(reduction, self._budget_of_a_device())
         key = "shapelets", cp.cuda.Device().id, channel, reduction.lengths
 
         def build() -> tuple[dict[int, tuple[Heads, int]], int]:
             return {}, size // reduction.series.n_channels
 
         return lengths, self.prepared.get(reduction.series.values, key, build)
+
+    def _budget_of_a_device(self) -> int:
+        """All devices get equal shares."""
+        return self.budget() // len(self._devices())
 
     def _values(self, series: Series) -> tuple[cupy.ndarray, cupy.ndarray]:
         """All series on the current device, kept while they live."""
@@ -286,7 +296,8 @@ def _room(reduction: ShapeletSearch, n: int, block: int, budget: int) -> Room:
     # distances, and the points of a candidate
     each = n + width // 8
     measured = max(1, min(total, min(DISTANCES, part // MEASURE_BYTES) // each))
-    nbytes = of_lengths(together) + 48 * n * windows
+    # windows as they grow, and what measuring knows of each point
+    nbytes = of_lengths(together) + 48 * n * (windows + width * reduction.series.n_channels)
     nbytes += LIST_BYTES * (listed + held) + MEASURE_BYTES * measured * each
     return Room(block, together, listed, held, measured, nbytes)
 
@@ -300,7 +311,10 @@ def _kept(reduction: ShapeletSearch, budget: int) -> tuple[frozenset[int], int]:
     room = _room(reduction, n, n, budget)
     if room.block < n:
         return frozenset(), 0
-    windows = width - np.array(reduction.lengths) + room.together
+    # windows of a length take as much as those of the first one that it is walked with
+    lengths = np.array(reduction.lengths)
+    walked_with = np.maximum(0, np.arange(len(lengths)) - room.together + 1)
+    windows = width - lengths[walked_with] + 1
     sizes = np.cumsum(reduction.series.n_channels * (4 * n * n + 9 * n) * windows + 4 * n * n)
     fits = int(np.searchsorted(sizes, min(3 * budget // 4, budget - 2 * room.nbytes), side="right"))
     return frozenset(reduction.lengths[:fits]), int(sizes[fits - 1]) if fits else 0
