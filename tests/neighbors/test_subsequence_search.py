@@ -34,7 +34,7 @@ def z(rows):
 
 
 def test_scikit_learn_contract(fast_engine):
-    check_with_scikit_learn(SubsequenceSearch(engine=fast_engine))
+    check_with_scikit_learn(SubsequenceSearch(engine=fast_engine), least=30)
 
 
 def test_parameters_and_fitted_attributes_are_described(rng):
