@@ -8,7 +8,7 @@ import cupy as cp
 
 from ._programs import OPTIONS, source
 
-__all__ = ["load_kernel"]
+__all__ = ["blocks_for", "load_kernel"]
 
 #: Bytes of shared memory that a block may have without asking.
 SHARED = 48 * 1024
@@ -50,3 +50,8 @@ def load_kernel(file: str, name: str, shared: int = 0) -> cp.RawKernel:
 def _plain_functions(file: str) -> cp.RawModule:
     """The program of all functions of a file that are no templates."""
     return cp.RawModule(code=source(file), options=OPTIONS)
+
+
+def blocks_for(count: int, threads: int) -> int:
+    """Blocks of so many threads that have one for each of `count`."""
+    return -(-count // threads)

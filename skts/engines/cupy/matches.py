@@ -7,7 +7,7 @@ from typing import NamedTuple
 import cupy as cp
 import numpy as np
 
-from .loading import load_kernel
+from .loading import blocks_for, load_kernel
 from .match_programs import MEASURED_TOGETHER, QUERY, THREADS, plan, runs, split
 
 __all__ = ["best_matches"]
@@ -16,10 +16,6 @@ __all__ = ["best_matches"]
 LIST_BLOCKS = 2048
 #: Bytes of `Entry` and `Line` of ``matches.cu``.
 ENTRY_BYTES, LINE_BYTES = 16, 32
-
-
-def _blocks(count: int, threads: int) -> int:
-    return -(-count // threads)
 
 
 class Survey(NamedTuple):
@@ -85,7 +81,7 @@ def best_matches(
     normal, kinds = cp.empty(int(ends[-1])), cp.empty(len(table), np.uint8)
     leans = cp.empty(len(table), np.float32)
     load_kernel("matches.cu", "normalize")(
-        (_blocks(len(table), THREADS // 32),),
+        (blocks_for(len(table), THREADS // 32),),
         (THREADS,),
         (source_values, queries, np.int32(len(table)), np.int32(normalized), normal, kinds, leans),
     )
@@ -109,7 +105,7 @@ def best_matches(
         n_pairs = (stop - first) * series.size
         entries = cp.empty((capacity, ENTRY_BYTES // 8), np.int64)
         left, measured = cp.empty(n_pairs, np.int64), cp.empty(capacity)
-        zeros = cp.zeros(2 + _blocks(n_pairs, 32), np.int32)
+        zeros = cp.zeros(2 + blocks_for(n_pairs, 32), np.int32)
         counts, marks = zeros[:2], zeros[2:]
         for some in range(0, n_units, 65535):
             load_kernel("matches.cu", "sift")(
@@ -123,7 +119,7 @@ def best_matches(
             )
         groups = groups[n_units:]
         load_kernel("matches.cu", "certify")(
-            (min(4 * LIST_BLOCKS, _blocks(capacity, 32)),),
+            (min(4 * LIST_BLOCKS, blocks_for(capacity, 32)),),
             (32,),
             (
                 *(*here, *look_in, own, normal, own_kinds, entries, counts, np.int32(capacity)),
@@ -132,7 +128,7 @@ def best_matches(
         )
         if starts is not None:
             load_kernel("matches.cu", "first")(
-                (min(LIST_BLOCKS, _blocks(capacity, 128)),),
+                (min(LIST_BLOCKS, blocks_for(capacity, 128)),),
                 (128,),
                 (
                     *(own, np.int32(series.size), entries, counts, np.int32(capacity), measured),

@@ -6,7 +6,7 @@ import cupy as cp
 import numpy as np
 
 from .._shapelets import UNIT, Criterion, Survivors, Tables
-from .loading import load_kernel
+from .loading import blocks_for, load_kernel
 from .matches import best_matches
 from .shapelet_programs import NAMED_SHARED, WIDE_THREADS, ScanKernel, scan_kernel
 from .shapelet_walk import SCORES, Heads
@@ -22,10 +22,6 @@ PROMISE = np.dtype(
 REACHED = np.dtype([("gain", "i8"), ("settled", "i8"), ("gap", "f4"), ("count", "i4")])
 #: Candidates that are measured at first.
 FEW = 256
-
-
-def _blocks(count: int, threads: int) -> int:
-    return -(-count // threads)
 
 
 def most_shared() -> int:
@@ -168,7 +164,7 @@ class Lines:
             stop = min(first + max(1, fits), first + 65535)
             self._make_room(int(counts[first:stop].sum()))
             launch(
-                (_blocks(max(windows[first:stop]), 8), n_rows, stop - first),
+                (blocks_for(max(windows[first:stop]), 8), n_rows, stop - first),
                 (256,),
                 (
                     *(table[first:stop], np.int32(n_block), np.int32(n_series), *of_rows),
@@ -302,7 +298,7 @@ class Lines:
         arrays = self.values, cp.asarray(self._begins(where))
         arrays += cp.asarray(where[:, 0], np.int32), cp.asarray(tags, np.int32), np.int32(n)
         digests, same = cp.empty(n, np.uint64), cp.empty(n, np.uint8)
-        grid = (_blocks(n, 128),), (128,)
+        grid = (blocks_for(n, 128),), (128,)
         load_kernel("order_lines.cu", "digest")(*grid, (*arrays, digests))
         _, firsts, of = np.unique(bring(digests), return_index=True, return_inverse=True)
         of = firsts[of]
@@ -362,7 +358,7 @@ class Lines:
         left, sums = cp.zeros((m, self.rules.n_classes), np.int32), cp.empty((m, n))
         gains, gaps = cp.empty(m, np.int64), cp.empty(m)
         load_kernel("order_lines.cu", "cuts")(
-            (_blocks(m, 64),),
+            (blocks_for(m, 64),),
             (64,),
             (ordered, order, np.int32(m), self.rules.judge, left, sums, gains, gaps),
         )

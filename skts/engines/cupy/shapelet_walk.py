@@ -9,7 +9,7 @@ import cupy as cp
 import numpy as np
 
 from .._series import Series
-from .loading import load_kernel
+from .loading import blocks_for, load_kernel
 from .shapelet_programs import SHORT, columns_of_strips, walk_kernel
 
 __all__ = ["DeviceSeries", "Heads", "Walk", "lay"]
@@ -21,10 +21,6 @@ SCORES = np.dtype(
     [(name, "u8") for name in ("scores", "weights", "constant", "errors", "floors", "kinds")]
     + [("n_windows", "i4"), ("length", "i4")]
 )
-
-
-def _blocks(count: int, threads: int) -> int:
-    return -(-count // threads)
 
 
 class DeviceSeries(NamedTuple):
@@ -165,7 +161,7 @@ class Walk:
         sizes = cp.asarray(lengths, np.int32)
         of_lengths = sizes, np.int32(many), np.int32(self.before)
         load_kernel("shapelets.cu", "prepare")(
-            (_blocks(stride + CHUNK, 128), n),
+            (blocks_for(stride + CHUNK, 128), n),
             (128,),
             (
                 *(series.points, series.centered, series.sizes, series.size, series.middle),
@@ -184,7 +180,7 @@ class Walk:
             ),
         )
         scores = cp.empty((many, n, n_block, stride), np.int32)
-        grid = _blocks(n, 4), n_block, many
+        grid = blocks_for(n, 4), n_block, many
         of_block = np.int32(stride), np.int32(first), np.int32(n_block), np.int32(n), sizes
         if lengths[-1] <= SHORT:
             load_kernel("shapelets.cu", "nearest")(
@@ -196,7 +192,7 @@ class Walk:
         sides = [(self.forward, first, n_block, 0, n), (self.backward, 0, n, first, n_block)]
         for out, first_a, n_a, first_b, n_b in sides[: 1 if n_block == n else 2]:
             load_kernel("shapelets.cu", "edges")(
-                (_blocks(self.edge, 128), n_b, _blocks(n_a, 4)),
+                (blocks_for(self.edge, 128), n_b, blocks_for(n_a, 4)),
                 (128,),
                 (
                     *(series.centered, np.int32(width), series.sizes, np.int32(first_a)),
