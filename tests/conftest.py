@@ -15,6 +15,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 from skts.engines import Series, find_engine
 
 
+def pytest_runtest_setup(item):
+    """Skip what is marked `gpu` where there is none."""
+    if item.get_closest_marker("gpu"):
+        missing = find_engine("cupy").available()
+        if missing is not None:
+            pytest.skip(missing)
+
+
 @pytest.fixture(params=["numba", pytest.param("cupy", marks=pytest.mark.gpu), "oracle"])
 def engine(request):
     """Name of an engine; those that cannot run here are skipped with their own reason."""
@@ -27,9 +35,6 @@ def engine(request):
 @pytest.fixture(params=["numba", pytest.param("cupy", marks=pytest.mark.gpu)])
 def fast_engine(request):
     """Name of an engine that ships, for work that plain loops would take too long for."""
-    missing = find_engine(request.param).available()
-    if missing is not None:
-        pytest.skip(missing)
     return request.param
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skts.engines import Series, SubsequenceMatches, find_engine, run
+from skts.engines import Series, SubsequenceMatches, run
 from skts.engines.cupy import match_programs
 from skts.engines.cupy.match_programs import SEGMENTS, match_bytes, plan
 
@@ -38,9 +38,6 @@ KINDS = [
 @pytest.mark.gpu
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_gpu_finds_the_bits_of_the_cpu(kind, monkeypatch):
-    missing = find_engine("cupy").available()
-    if missing:
-        pytest.skip(missing)
     rng = np.random.default_rng(KINDS.index(kind))
     n, width = (300, 9) if kind == "short" else (9, 1500 if kind == "spike" else 200)
     series = walks(rng, n, width, 2)

@@ -97,9 +97,6 @@ def test_the_search_finds_the_split_of_the_oracle(fast_engine, case, kind):
 @pytest.mark.parametrize("kind", ["walks", "unequal", "repeated", "nearly constant", "scales"])
 def test_the_gpu_finds_the_bits_of_the_cpu(kind, n):
     """Order lines of all widths, strips of one lane's columns and of several."""
-    missing = find_engine("cupy").available()
-    if missing:
-        pytest.skip(missing)
     rng = np.random.default_rng(n)
     lengths = rng.integers(40, 81, n) if kind == "unequal" else None
     series = make(n, 80, seed=n, lengths=lengths)
@@ -234,9 +231,6 @@ def test_of_many_equal_candidates_the_first_is_chosen(fast_engine, ways, monkeyp
 @pytest.mark.parametrize(("n", "far"), [(71, 3), (150, 5)])
 def test_no_candidate_gains_more_than_the_gpu_promises(n, far):
     """Where the order of many neighbours is open, also of the last ones, far from all others."""
-    missing = find_engine("cupy").available()
-    if missing:
-        pytest.skip(missing)
     import cupy as cp
 
     from skts.engines.cupy.order_lines import PROMISE, Lines
@@ -286,9 +280,6 @@ def test_the_gpu_says_how_many_series_it_takes():
 @pytest.mark.parametrize("kind", ["walks", "unequal", "constant", "repeated", "switches"])
 def test_wide_order_lines_find_the_same(case, kind, monkeypatch):
     """As a warp has room for few series only."""
-    missing = find_engine("cupy").available()
-    if missing:
-        pytest.skip(missing)
     monkeypatch.setattr("skts.engines.cupy.shapelet_programs.KEYS", ())
     lengths = 24 - np.arange(12) if kind == "unequal" else None
     series = make(12, 24, seed=3, lengths=lengths)
@@ -310,9 +301,6 @@ def test_wide_order_lines_find_the_same(case, kind, monkeypatch):
 @pytest.mark.gpu
 @pytest.mark.parametrize(("n", "n_classes"), [(2100, 2), (2500, 150), (400, 300)])
 def test_the_gpu_takes_thousands_of_series_and_hundreds_of_classes(n, n_classes):
-    missing = find_engine("cupy").available()
-    if missing:
-        pytest.skip(missing)
     rng = np.random.default_rng(n)
     labels = rng.permutation(np.arange(n) % n_classes)
     series = make(n, 20, seed=1)
