@@ -209,6 +209,54 @@ def test_estimates_are_within_their_bounds(kind):
             assert np.max(block.errors * block.weights.max(axis=1, keepdims=True)) < 1e-6
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    ("counts", "behind", "leaf"),
+    [
+        # lines of (class, how many, distance): those at 1 are exactly there
+        ([(1, 40, 0.5), (0, 1, 1.0), (1, 10, 1.0)], (0, 5), 1),
+        ([(0, 45, 0.5), (0, 45, 1.0)], (1, 5), 10),
+        ([(1, 20, 0.5), (0, 3, 1.0), (1, 30, 1.0)], (0, 3), 1),
+        ([(1, 100, 0.5), (0, 1, 1.0), (1, 60, 1.0)], (0, 9), 1),
+    ],
+)
+def test_what_may_lie_behind_a_tie_is_promised(counts, behind, leaf):
+    """Exact distances are equal, and it is open whether others are larger."""
+    missing = find_engine("cupy").available()
+    if missing:
+        pytest.skip(missing)
+    import cupy as cp
+
+    from skts.engines.cupy.order_lines import PROMISE, Lines
+    from skts.engines.cupy.shapelet_walk import Walk, lay
+
+    rng, width = np.random.default_rng(0), 96
+    labels = np.repeat([c for c, *_ in (*counts, behind)], [m for _, m, *_ in (*counts, behind)])
+    before = np.repeat([d for *_, d in counts], [m for _, m, _ in counts])
+    before = np.append(before * (1 - 1e-3 * (before < 1) * rng.random(len(before))), 1 + 1e-12)
+    before = np.append(before, np.full(behind[1] - 1, 1 + 1e-12))
+    n = len(labels)
+    series = Series(rng.normal(size=(n, 1, width)), np.full(n, width))
+    criterion = Criterion(labels, np.ones(2), leaf)
+    distances = run(SubsequenceMatches(tuple(series.values[:, 0]), series), engine="numba")
+    joined = np.minimum(before, distances.distances / np.sqrt(width))
+    gains = criterion.best_cuts(joined).gain
+    everyone, sizes = cp.arange(n, dtype=np.int32), cp.asarray(series.lengths, np.int32)
+    lines = Lines(
+        cp.asarray(series.values), sizes, np.arange(n), criterion, before, ("or",), (-1, -np.inf),
+        listed=1, held=1, measured=1,
+    )  # fmt: skip
+    heads = Walk(lay(series, 0), 0, n, width, 1)((width,))
+    for a in range(0, n, 9):
+        # each by itself, where its own gain is reached already
+        row = everyone[a : a + 1]
+        lines.best = (int(gains[a]), -np.inf)
+        lines._tell()
+        lines.scan([(heads, 0)], 0, row, sizes[row], row, everyone, np.zeros(1, np.uint8))
+        assert lines._count() == 1
+        assert lines.list[:1].get().view(PROMISE)[0, 0]["gain"] >= gains[a]
+
+
 @pytest.mark.parametrize("ways", [("first",), ("and", "or")])
 def test_of_many_equal_candidates_the_first_is_chosen(fast_engine, ways, monkeypatch):
     """Series of few values, as of switches."""

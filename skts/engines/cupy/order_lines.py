@@ -46,17 +46,15 @@ class DeviceRules:
             row[1 : count + 1] = np.cumsum(changes[:count] - changes[:count][::-1])
         base = tables.whole - tables.sides
         rough = [np.asarray(table / UNIT, np.float32) for table in (terms, base)]
-        # sums of a few of each class and each key of a lane; cuts that leaves of several series
-        # forbid may lie far from the next allowed one: such lines get no first look
+        # sums of a few of each class and each key of a lane
         largest = float(np.abs(terms).max(axis=1).sum() + np.abs(base).max(initial=0)) / UNIT
-        slack = 2.0**-23 * (100 + len(counts)) * largest if tables.leaf <= 1 else np.inf
+        slack = 2.0**-23 * (100 + len(counts)) * largest
         arrays = terms, base, tables.weights, *rough
         terms, base, weights, *rough = (cp.asarray(array) for array in arrays)
         self.arrays = labels, terms, base, weights, counts, *rough
         self.exact = base.size > 0
         self.n_members, self.n_classes = labels.size, counts.size
-        # a run of open neighbours that ends in the midst of a lane counts two thirds at least
-        share = 1.5 * tables.weights.max() / tables.total if tables.total > 0 else 1.0
+        share = tables.weights.max() / tables.total if tables.total > 0 else 1.0
         addresses = [array.data.ptr if array.size else 0 for array in self.arrays]
         numbers = [tables.whole, self.n_members, self.n_classes, max(1, tables.leaf)]
         floats = np.array([tables.least, share, tables.total, slack]).view(np.int64)

@@ -238,7 +238,7 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
         if (judge.base) {
             const float near = 2 * (doubt.root + 3.0f * doubt.unit) / doubt.unit + 1;
             float top = -endless();
-            int open = 0;
+            int open = 0, tied = 0;
 #pragma unroll UNROLLED
             for (int r = 0; r < mine; ++r) {
                 const int k = lane * E + r;
@@ -247,7 +247,9 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
                 const unsigned next = r + 1 < E ? line[32 * (r + 1) + lane] : after;
                 const float* const term = judge.rough_terms + label * (n + 1) + left[label * 32 + lane]++;
                 rough += __ldg(term + 1) - __ldg(term);
-                open += !(key & next & 512) && (float)((int)(next >> 10) - (int)(key >> 10)) <= near;
+                const bool close = (float)((int)(next >> 10) - (int)(key >> 10)) <= near;
+                open += close && !(key & next & 512);
+                tied += close && (key & next & 512);
                 if (k + 1 >= judge.leaf && n - 1 - k >= judge.leaf)
                     top = fmaxf(top, rough + __ldg(judge.rough_base + k + 1));
             }
@@ -255,7 +257,10 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
             for (int other = 16; other > 0; other /= 2) {
                 top = fmaxf(top, __shfl_xor_sync(ALL, top, other));
                 open += __shfl_xor_sync(ALL, open, other);
+                tied += __shfl_xor_sync(ALL, tied, other);
             }
+            // with cuts that leaves forbid the next allowed one may lie beyond what is tied
+            if (open && judge.leaf > 1) open += tied;
             if (open) top = fmaxf(top, 0.0f) + gain_of_changes(judge, open);
             const float goal = (float)*(volatile long long*)&reached->gain * 0x1p-40f;
             if (top + (float)judge.slack < __shfl_sync(ALL, goal, 0)) continue;
@@ -286,13 +291,11 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
                 if (sure) sure_gap = fmaxf(sure_gap, here);
             }
         };
-        // runs of neighbours that are equal or whose order is open: how many pairs, and in the upper half how many
-        // of these are open and of different classes; the longest that has such and cannot be judged pair by
-        // pair, the first of this lane, the one that goes on
+        // runs of neighbours that are equal or open: the longest that is doubtful, the first of this lane, the one
+        // that goes on
         int longest = 0, head_run = 0, run = 0;
         bool broken = false;
         const int alone = judge.base ? 1 : 0;
-        auto pairs_of = [&](int run) { return run >> 16 && (run & 0xffff) > alone ? run & 0xffff : 0; };
 #pragma unroll UNROLLED
         for (int r = 0; r < mine; ++r) {
             const int k = lane * E + r;
@@ -306,20 +309,15 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
             ++left[(key & 511) * 32 + lane];
             const int relative = relation(key, next, doubt);
             const bool open = relative == OPEN, differ = (key ^ next) & 511;
-            if (relative == EQUAL) {
-                // no place for a cut, and no doubt
-                run += 1;
-                longest = max(longest, pairs_of(run));
-                continue;
-            }
-            if (open) {
-                run += differ ? 1 | 1 << 16 : 1;
-                longest = max(longest, pairs_of(run));
+            if (relative != APART) {
+                run = add_runs(run, pair_of(relative, differ));
+                longest = max(longest, doubtful_pairs(run, alone));
             } else {
                 if (!broken) head_run = run;
                 broken = true;
                 run = 0;
             }
+            if (relative == EQUAL) continue;  // no place for a cut
             if (k + 1 < judge.leaf || n - 1 - k < judge.leaf) continue;
             const float here =
                 __fdividef(total - near, (float)(n - 1 - k)) - __fdividef(near, (float)(k + 1));
@@ -334,21 +332,20 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
             }
             judged(base + each, here, !open);
         }
-        // runs that go on in the next lanes
-        int tail = run, head = broken ? head_run : run, whole = !broken;
+        // runs that go on in the next lanes: `tail` is what ends with a lane, all of it if none of it is broken
+        int tail = run, whole = !broken;
 #pragma unroll
         for (int other = 1; other < 32; other *= 2) {
             const int tail_before = __shfl_up_sync(ALL, tail, other);
             const int whole_before = __shfl_up_sync(ALL, whole, other);
-            if (lane >= other) {
-                longest = max(longest, pairs_of(tail_before + head));
-                if (whole) {
-                    tail += tail_before;
-                    head = tail;
-                    whole = whole_before;
-                }
+            if (lane >= other && whole) {
+                tail = add_runs(tail_before, tail);
+                whole = whole_before;
             }
         }
+        const int tail_before = __shfl_up_sync(ALL, tail, 1);
+        const int head = add_runs(lane ? tail_before : 0, broken ? head_run : run);
+        longest = max(longest, max(doubtful_pairs(head, alone), doubtful_pairs(tail, alone)));
         longest = warp_largest(longest);
         auto agree = [&] {
 #pragma unroll
@@ -366,7 +363,7 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
         if (open_end) {
             more = (long long)(0x1p40 * gain_of_changes(judge, longest)) + 4096;
         }
-        if (open_end && judge.base && max(best, 0LL) + more >= *(volatile long long*)&reached->gain) {
+        if (open_end && judge.base && max(best, 0LL) + more >= __shfl_sync(ALL, *(volatile long long*)&reached->gain, 0)) {
             // worth a closer look: back to what lies before this lane, then every run by itself
             for (int r = 0; r < min(mine, n - 1 - lane * E); ++r) --left[(line[32 * r + lane] & 511) * 32 + lane];
             Best open = {-1, -endless()};
@@ -387,7 +384,8 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
             // logarithms of the host are compared with other ones
             found.gain = best + 4096;
         } else {
-            const float slack = 2 * doubt.root + (1e-5f + 3e-7f * n) * most;
+            // sums of so many, over the smaller side
+            const float slack = 2 * doubt.root + (1e-5f + 1.2e-7f * (E + 8) * n / max(1LL, judge.leaf)) * most;
             found.high = gap + slack, found.low = sure_gap - slack;
         }
         if (found.gain < *(volatile long long*)&reached->gain) continue;

@@ -71,9 +71,28 @@ struct Doubt {
 // What two neighbours in a line have to each other.
 enum { APART, OPEN, EQUAL };
 
+// Runs of neighbours that are open or equal: how many pairs, whether any is open, and whether any is equal or open
+// and of two classes, so that the order of the run matters.
+constexpr int PAIRS = 0xffff, ANY_OPEN = 1 << 16, MATTERS = 1 << 17;
+
+__device__ __forceinline__ int add_runs(int run, int more) {
+    return ((run & PAIRS) + (more & PAIRS)) | ((run | more) & (ANY_OPEN | MATTERS));
+}
+
+__device__ __forceinline__ int pair_of(int relation, bool differ) {
+    return 1 | (relation == OPEN ? ANY_OPEN : 0) | (relation == EQUAL || differ ? MATTERS : 0);
+}
+
+// Pairs of a run that cannot be judged one by one: more than `alone`, and in an order that is open and matters.
+__device__ __forceinline__ int doubtful_pairs(int run, int alone) {
+    const bool doubtful = (run & ANY_OPEN) && (run & MATTERS) && (run & PAIRS) > alone;
+    return doubtful ? run & PAIRS : 0;
+}
+
 __device__ __forceinline__ int relation(unsigned key, unsigned next, const Doubt& doubt) {
     const int apart = (int)(next >> 10) - (int)(key >> 10);
-    if ((key >> 9 & 1) && (next >> 9 & 1)) return apart == 0 ? EQUAL : APART;
+    // exact distances are 0 or 1, unless all are large
+    if ((key >> 9 & 1) && (next >> 9 & 1) && doubt.unit < 0.25f) return apart == 0 ? EQUAL : APART;
     return (apart - 1) * doubt.unit <= 2 * doubt.of(doubt.distance(key)) ? OPEN : APART;
 }
 
@@ -111,10 +130,12 @@ __device__ __forceinline__ float joined_distance(
 ) {
     float distance = distance_of(score);
     sure = false;
-    if (own) distance = 0.0f, sure = true;
+    // where others may be off by half of what exact ones are apart, these settle nothing
+    const bool settling = is_constant || doubt.root < 0.5f;
+    if (own) distance = 0.0f, sure = settling;
     else if (!plain) {
         if (is_constant) distance = kind & 1 ? 0.0f : 1.0f, sure = true;
-        else if (kind == 1) distance = 1.0f, sure = true;
+        else if (kind == 1) distance = 1.0f, sure = settling;
         else if (kind == 3) {
             // within the error of 1 it may be either; beyond it is 1
             sure = distance > 1.0f + doubt.of(1.0f) + 1e-6f;
@@ -128,7 +149,7 @@ __device__ __forceinline__ float joined_distance(
         const bool open = !sure && fabsf(ahead) <= doubt.of(fminf(distance, known)) + 1e-6f;
         changed = changed || ahead > 0 || open;
         if (ahead <= 0) distance = known;
-        sure = !open && (ahead > 0 ? sure : settled[k]);
+        sure = !open && (ahead > 0 ? sure : settled[k] && settling);
     }
     return distance;
 }

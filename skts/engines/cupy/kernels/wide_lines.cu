@@ -106,10 +106,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) scan_wide(
             const long long* term = judge.terms + (long long)label * (n + 1) + left[label * THREADS + thread];
             return term[1] - term[0];
         };
-        // runs of neighbours that are equal or open: how many pairs, and, in the upper half, how many of these are open
-        // and of different classes
         const int alone = judge.base ? 1 : 0;
-        auto pairs_of = [&](int run) { return run >> 16 && (run & 0xffff) > alone ? run & 0xffff : 0; };
         int longest = 0, first_run = 0, run = 0;
         bool broken = false;
         for (int k = begin; k < min(stop, n - 1); ++k) {
@@ -120,8 +117,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) scan_wide(
             const int relative = relation(key, next, doubt);
             const bool open = relative == OPEN, differ = (key ^ next) & 511;
             if (relative != APART) {
-                run += open && differ ? 1 | 1 << 16 : 1;
-                longest = max(longest, pairs_of(run));
+                run = add_runs(run, pair_of(relative, differ));
+                longest = max(longest, doubtful_pairs(run, alone));
             } else {
                 if (!broken) first_run = run;
                 broken = true;
@@ -149,8 +146,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) scan_wide(
             for (int at = 0; at < THREADS; ++at) {
                 const bool whole = ends[1][at] < 0;
                 longest = max(longest, ends[0][at]);
-                longest = max(longest, pairs_of(tail + (whole ? ends[2][at] : ends[1][at])));
-                tail = whole ? tail + ends[2][at] : ends[2][at];
+                longest = max(longest, doubtful_pairs(add_runs(tail, ends[whole ? 2 : 1][at]), alone));
+                tail = whole ? add_runs(tail, ends[2][at]) : ends[2][at];
             }
             if (longest) best = max(best, 0LL) + (long long)(0x1p40 * gain_of_changes(judge, longest)) + 4096;
             // logarithms of the host are compared with other ones
