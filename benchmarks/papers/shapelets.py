@@ -105,15 +105,19 @@ def within(seconds, function):
         signal.alarm(0)
 
 
-def accuracies(folder, options):
-    """One row for each set and logic."""
+def published(folder):
+    """Accuracy of the exact tree of `reference.csv` for each set that has one."""
     with (Path(folder) / "reference.csv").open() as file:
-        published = {
+        return {
             row["name"]: float(row["acc_exact_shapelet_tree"])
             for row in csv.DictReader(file)
             if row["acc_exact_shapelet_tree"]
         }
-    jobs = [(name, 1, accuracy, None) for name, accuracy in published.items()]
+
+
+def accuracies(folder, options):
+    """One row for each set and logic."""
+    jobs = [(name, 1, accuracy, None) for name, accuracy in published(folder).items()]
     jobs += [("Wafer", 10, None, 0.9989), ("OSULeaf", 10, None, 0.6901)]
     jobs += [("Wafer", 1, None, 0.9989), ("OSULeaf", 1, None, 0.7231)]
 
@@ -188,19 +192,22 @@ def root(X, y, lengths):
     return ShapeletSearch(series, np.arange(len(X)), tuple(lengths), criterion)
 
 
+def table_lengths(name, X):
+    """Lengths of candidates, as table II has them."""
+    return range(10, X.shape[1] + 1, 10) if TABLE[name][1] else range(3, X.shape[1] + 1)
+
+
 def table(folder, options):
     """One row for each set of table II."""
-
-    def lengths(name, X):
-        return range(10, X.shape[1] + 1, 10) if TABLE[name][1] else range(3, X.shape[1] + 1)
-
     sets = {name: load(folder, name)[:2] for name in TABLE if name not in OTHER_SHAPE}
     run(root(np.random.default_rng(0).normal(size=(8, 20)), np.arange(8) % 2, [5]))
-    for name in sorted(sets, key=lambda name: work(sets[name][0], lengths(name, sets[name][0]))):
+    for name in sorted(
+        sets, key=lambda name: work(sets[name][0], table_lengths(name, sets[name][0]))
+    ):
         if options.sets and name not in options.sets:
             continue
         X, y = sets[name]
-        chosen = lengths(name, X)
+        chosen = table_lengths(name, X)
         row = {
             "set": TABLE[name][0],
             "series": len(X),
