@@ -159,9 +159,11 @@ def plan_tiles(
         return r * c * reduction.step_work <= tile_work and shared + workers * each <= budget
 
     tile_work *= reduction.tile_scale
+    if reduction.square and workers > 1 and not reduction.divisible:
+        tile_work = min(tile_work, n_rows * n_cols * reduction.step_work // (8 * workers))
+    if fits(n_rows, n_cols):
+        rows, cols = n_rows, n_cols
     if reduction.square:
-        if workers > 1 and not reduction.divisible:
-            tile_work = min(tile_work, n_rows * n_cols * reduction.step_work // (8 * workers))
         while max(rows / n_rows, cols / n_cols) < 1 and fits(
             min(2 * rows, n_rows), min(2 * cols, n_cols)
         ):

@@ -9,7 +9,7 @@ long as no bound is too low; the user guide names a case in which one of the GPU
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -288,11 +288,35 @@ class Survivors(NamedTuple):
     where : ndarray of shape (n, 5), int64
         Length, place of the series among the members, start, channel, and number of the way in
         which it joins the literals before it.
+    distances : ndarray of shape (n, n_members), float64, or None, default None
+        Their certified distances to the members, divided by the root of the length, where the
+        engine has measured them.
     """
 
     gain: np.ndarray
     gap: np.ndarray
     where: np.ndarray
+    distances: np.ndarray | None = None
+
+    @classmethod
+    def of_parts(cls, parts: Sequence[Survivors]) -> Survivors:
+        """All candidates of some parts; their distances where each has been measured."""
+        none = cls(np.empty(0, np.int64), np.empty(0), np.empty((0, 5), np.int64))
+        *found, distances = zip(none, *parts, strict=True)
+        gain, gap, where = map(np.concatenate, found)
+        measured = [part for part in distances if part is not None]
+        if not measured or sum(map(len, measured)) < len(gain):
+            return cls(gain, gap, where)
+        return cls(gain, gap, where, np.concatenate(measured))
+
+    def that_reach(self, best: tuple[int, float]) -> Survivors:
+        """Return those that promise a gain and a gap."""
+        gain, gap = best
+        return self.take((self.gain > gain) | ((self.gain == gain) & (self.gap >= gap)))
+
+    def take(self, chosen: np.ndarray) -> Survivors:
+        """Return some of the candidates."""
+        return Survivors(*(None if field is None else field[chosen] for field in self))
 
 
 class ShapeletSplit(NamedTuple):
@@ -410,11 +434,9 @@ class ShapeletSearch(Reduction):
         self, total: list[Survivors], run: Callable[[Reduction], Any]
     ) -> ShapeletSplit | None:
         """Measure candidates, the most promising first, until no other can be the best."""
-        if not total:
-            return None
-        gain, gap, where = (np.concatenate(parts) for parts in zip(*total, strict=True))
-        order = np.lexsort((*where.T[::-1], -gap, -gain))
-        return self.measure(gain[order], gap[order], where[order], run)
+        found = Survivors.of_parts(total)
+        found = found.take(np.lexsort((*found.where.T[::-1], -found.gap, -found.gain)))
+        return self.measure(found.gain, found.gap, found.where, run, found.distances)
 
     def measure(
         self,
@@ -430,15 +452,12 @@ class ShapeletSearch(Reduction):
         """
         best: ShapeletSplit | None = None
         key: tuple = (self.least, self.least_gap)
-        series = self.series.take(self.members)
-        first, size = 0, 2
-        most = int(
-            np.clip(BATCH_CELLS // (len(series) * len(self.criterion.class_weight)), 1, BATCH)
-        )
+        first, size, n = 0, 2, len(self.members)
+        most = int(np.clip(BATCH_CELLS // (n * len(self.criterion.class_weight)), 1, BATCH))
         while first < len(gain) and (gain[first], gap[first]) >= key[:2]:
             now = slice(first, first + size)
             chosen = where[now]
-            joined = self.certify(series, chosen, run) if known is None else known[now].copy()
+            joined = self.certify(chosen, run) if known is None else known[now].copy()
             for number, way in enumerate(self.ways):
                 rows = chosen[:, 4] == number
                 joined[rows] = self.join(joined[rows], way)
@@ -453,10 +472,9 @@ class ShapeletSearch(Reduction):
                 best = ShapeletSplit(cut, *place[:4], self.ways[place[4]], joined[row].copy())
         return best
 
-    def certify(
-        self, series: Series, where: np.ndarray, run: Callable[[Reduction], Any]
-    ) -> np.ndarray:
+    def certify(self, where: np.ndarray, run: Callable[[Reduction], Any]) -> np.ndarray:
         """Certified distances of candidates to the members, divided by sqrt(length)."""
+        series = self.series.take(self.members)
         found = np.empty((len(where), len(series)))
         for raw in (False, True):
             rows = np.flatnonzero((where[:, 0] < LEAST_NORMALIZED) == raw)

@@ -605,7 +605,7 @@ class _Growth:
         if sample is not None:
             # all literals of the node choose among the same candidates
             alone = np.column_stack([sample, np.zeros(len(sample), np.int64)])
-            self.known = search.certify(self.series.take(members), alone, self.model._run)
+            self.known = search.certify(alone, self.model._run)
         best = self.best(search, sample)
         if best is None:
             return []

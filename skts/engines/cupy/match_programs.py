@@ -27,7 +27,7 @@ FEW, MANY_BLOCKS, MANY = 2, 2**13, 16
 #: Queries that a block of `match` takes together, where all windows are measured.
 MEASURED_TOGETHER = 4
 #: Segments (a query and the windows of a series that are in one block) of a part of the queries.
-SEGMENTS = 2**18
+SEGMENTS = 2**20
 #: A query as `Query` of ``matches.cu``.
 QUERY = np.dtype(
     [

@@ -5,12 +5,12 @@ from __future__ import annotations
 import cupy as cp
 import numpy as np
 
-from .._shapelets import UNIT, Criterion, Survivors, Tables
+from .._shapelets import LEAST_NORMALIZED, UNIT, Criterion, Survivors, Tables
 from .loading import blocks_for, load_kernel
 from .matches import best_matches
 from .shapelet_programs import NAMED_SHARED, WIDE_THREADS, ScanKernel, scan_kernel
 from .shapelet_walk import SCORES, Heads
-from .transfers import bring
+from .transfers import bring, send
 
 __all__ = ["PROMISE", "DeviceRules", "Lines", "most_shared"]
 
@@ -40,7 +40,7 @@ class DeviceRules:
 
     def __init__(self, criterion: Criterion) -> None:
         tables: Tables = criterion.tables()
-        labels, counts = (cp.asarray(a, np.int32) for a in (tables.labels, tables.counts))
+        labels, counts = (a.astype(np.int32) for a in (tables.labels, tables.counts))
         terms = np.zeros((len(tables.counts), len(tables.labels) + 1), np.int64)
         for changes, count, row in zip(tables.changes, tables.counts.tolist(), terms, strict=True):
             row[1 : count + 1] = np.cumsum(changes[:count] - changes[:count][::-1])
@@ -49,9 +49,7 @@ class DeviceRules:
         # sums of a few of each class and each key of a lane
         largest = float(np.abs(terms).max(axis=1).sum() + np.abs(base).max(initial=0)) / UNIT
         slack = 2.0**-23 * (100 + len(counts)) * largest
-        arrays = terms, base, tables.weights, *rough
-        terms, base, weights, *rough = (cp.asarray(array) for array in arrays)
-        self.arrays = labels, terms, base, weights, counts, *rough
+        self.arrays = send(labels, terms, base, tables.weights, counts, *rough)
         self.exact = base.size > 0
         self.n_members, self.n_classes = labels.size, counts.size
         share = tables.weights.max() / tables.total if tables.total > 0 else 1.0
@@ -100,15 +98,13 @@ class Lines:
         measured: int,
     ) -> None:
         self.values, self.sizes = values, sizes
-        self.members = cp.asarray(members, np.int32)
-        self.rules = DeviceRules(criterion)
-        self.ways = ways
+        self.rules, self.ways, self.chosen = DeviceRules(criterion), ways, members
         numbers = [("first", "and", "or").index(way) for way in ways]
-        self.way_numbers = cp.asarray(numbers, np.int32)
         known = np.zeros(len(members)) if before is None else before
-        self.before = cp.asarray(known)
-        self.rough_before = cp.asarray(known, np.float32)
-        self.settled = cp.asarray((known == 0) | (known == 1)).astype(np.uint8)
+        self.members, self.way_numbers, self.before, self.rough_before, self.settled = send(
+            *(members.astype(np.int32), np.array(numbers, np.int32), known),
+            *(known.astype(np.float32), ((known == 0) | (known == 1)).astype(np.uint8)),
+        )
         self.listed, self.held, self.measured = listed, held, measured
         self.list = cp.empty((listed + held, PROMISE.itemsize // 8), np.int64)
         self.reached = cp.zeros(REACHED.itemsize // 8, np.int64)
@@ -183,7 +179,7 @@ class Lines:
         cancel: np.ndarray,
     ) -> None:
         """Judge a candidate by a block: some rows of a length, whose scores are laid together."""
-        table, n = self._table(lengths), self.rules.n_members
+        table = self._table(lengths)
         launch = load_kernel(kernel.file, kernel.name, kernel.shared)
         for place, (heads, z) in enumerate(lengths):
             windows, scores = heads.windows(z), heads.scores[z]
@@ -194,8 +190,7 @@ class Lines:
                 if cancel[0]:
                     return
                 some = tuple(array[first : first + each] for array in of_rows)
-                here = cp.take(scores, some[0], axis=1)[:, :, :windows]
-                here = here if n == len(scores) else here[members]
+                here = scores[members[:, None], some[0], :windows]
                 self._make_room(some[0].size * windows * len(self.ways))
                 launch(
                     (windows, some[0].size),
@@ -231,25 +226,19 @@ class Lines:
     def survivors(self) -> Survivors:
         """What could be the best."""
         self.settle()
-        none = Survivors(np.empty(0, np.int64), np.empty(0), np.empty((0, 5), np.int64))
-        gain, gap, where = (np.concatenate(parts) for parts in zip(none, *self.parts, strict=True))
-        keep = (gain > self.best[0]) | ((gain == self.best[0]) & (gap >= self.best[1]))
-        return Survivors(gain[keep], gap[keep], where[keep])
+        return Survivors.of_parts(self.parts).that_reach(self.best)
 
     def settle(self) -> None:
         """Measure what is on the list, and empty it."""
         self._weed()
-        count = self._count()
-        promises = bring(self.list[:count]).view(PROMISE).ravel()
-        way, channel = promises["way"] & 3, promises["way"] >> 2
-        columns = promises["length"], promises["series"], promises["start"], channel, way
-        where = np.stack(columns, axis=1).astype(np.int64)
-        if count > FEW:
-            kept = self._distinct(where)
-            promises, where = promises[kept], where[kept]
-        order = np.lexsort((-promises["high"], -promises["gain"]))
-        promises = promises[order]
-        self._measure(promises["gain"], promises["high"].astype(np.float64), where[order])
+        promises = self.list[: self._count()]
+        if len(promises) > FEW:
+            promises = self._distinct(promises)
+        promises = bring(promises).view(PROMISE).ravel()
+        promises = promises[np.lexsort((-promises["high"], -promises["gain"]))]
+        way, places = promises["way"], (promises[name] for name in ("length", "series", "start"))
+        where = np.stack((*places, way >> 2, way & 3), axis=1).astype(np.int64)
+        self._measure(promises["gain"], promises["high"].astype(np.float64), where)
         self._tell()
 
     def _make_room(self, count: int) -> None:
@@ -279,85 +268,100 @@ class Lines:
         #: Entries that the list may have by now.
         self.possible = 0
 
-    def _begins(self, where: np.ndarray) -> np.ndarray:
-        """Where the points of candidates begin among all values."""
-        n_channels, width = self.values.shape[1:]
-        series = self.members.get()[where[:, 1]].astype(np.int64)
-        return (series * n_channels + where[:, 3]) * width + where[:, 2]
-
-    def _distinct(self, where: np.ndarray) -> np.ndarray:
-        """Candidates that are not the same points, for the same way, as one that comes before.
+    def _distinct(self, promises: cp.ndarray) -> cp.ndarray:
+        """Promises of candidates that are not the same points as one that comes before.
 
         Series of few values, as of switches, have thousands that are equal.
         """
-        order = np.lexsort(where.T[::-1])
-        where, n = where[order], len(where)
-        tags = where[:, 3] << 2 | where[:, 4]
-        arrays = self.values, cp.asarray(self._begins(where))
-        arrays += cp.asarray(where[:, 0], np.int32), cp.asarray(tags, np.int32), np.int32(n)
+        n, (n_channels, width) = len(promises), self.values.shape[1:]
+        series, start, length, way = (
+            promises.view(cp.int32).reshape(n, -1)[:, 4:].T.astype(np.int64)
+        )
+        # the first is the one that would be chosen
+        order = cp.lexsort(cp.stack((start << 32 | way, length << 32 | series)))
+        series, start, length, way = (field[order] for field in (series, start, length, way))
+        begins = (self.members[series] * n_channels + (way >> 2)) * width + start
+        arrays = self.values, begins, length.astype(np.int32), way.astype(np.int32), np.int32(n)
         digests, same = cp.empty(n, np.uint64), cp.empty(n, np.uint8)
         grid = (blocks_for(n, 128),), (128,)
         load_kernel("order_lines.cu", "digest")(*grid, (*arrays, digests))
-        _, firsts, of = np.unique(bring(digests), return_index=True, return_inverse=True)
-        of = firsts[of]
-        load_kernel("order_lines.cu", "compare")(*grid, (*arrays, cp.asarray(of, np.int32), same))
-        return order[(of == np.arange(n)) | (bring(same) == 0)]
+        _, firsts, of = cp.unique(digests, return_index=True, return_inverse=True)
+        of = firsts[of].astype(np.int32)
+        load_kernel("order_lines.cu", "compare")(*grid, (*arrays, of, same))
+        return promises[order[(of == cp.arange(n)) | (same == 0)]]
 
     def _measure(self, gain: np.ndarray, gap: np.ndarray, where: np.ndarray) -> None:
         """Measure candidates in the order of what they promise, until no other can be the best.
 
         Where the weights of classes are equal the gains found are those of the host, to the bit,
-        and of equal candidates the first is kept; else they differ by roundings, and all are kept
-        that come close.
+        and of equal candidates the first is kept, with its distances; else they differ by
+        roundings, and all are kept that come close.
         """
         slack = 0 if self.rules.exact else 2**13
         first, size = 0, min(FEW, self.measured)
         while first < len(gain) and (int(gain[first]), gap[first]) >= self.best:
             some = where[first : first + size]
             first, size = first + size, min(4 * size, self.measured)
-            gains, gaps = self._cuts(some)
-            if not self.rules.exact:
-                top = max(int(gains.max()) - slack, self.best[0])
-                near = (gains >= top) & (gains >= 0)
-                self.best = max(self.best, (top, -np.inf))
-                self._keep(gains[near] + slack, np.full(near.sum(), np.inf), some[near])
+            gains, gaps, distances = self._cuts(some)
+            if self.rules.exact:
+                self._keep_best(gains, gaps, some, distances)
                 continue
-            order = np.lexsort((*some.T[::-1], -gaps, -gains))
-            here = int(gains[order[0]]), float(gaps[order[0]])
-            if here[0] >= 0 and here >= self.best:
-                self.best = here
-                self._keep(*(a[order[:1]] for a in (gains, gaps, some)))
+            top = max(int(gains.max()) - slack, self.best[0])
+            near = (gains >= top) & (gains >= 0)
+            self.best = max(self.best, (top, -np.inf))
+            open_gaps = np.full(near.sum(), np.inf)
+            self.parts.append(Survivors(gains[near] + slack, open_gaps, some[near]))
 
-    def _keep(self, gain: np.ndarray, gap: np.ndarray, where: np.ndarray) -> None:
-        self.parts.append(Survivors(gain, gap, where))
+    def _keep_best(
+        self, gains: np.ndarray, gaps: np.ndarray, where: np.ndarray, distances: cp.ndarray
+    ) -> None:
+        """Keep the best of some candidates that are measured, unless the one before is better."""
+        rows = np.flatnonzero(gains == gains.max())
+        rows = rows[gaps[rows] == gaps[rows].max()]
+        row = rows[np.lexsort(where[rows].T[::-1])[0]]
+        here, known = (int(gains[row]), float(gaps[row])), None
+        if here[0] >= 0 and here == self.best and self.parts:
+            known = self.parts[-1].where[0].tolist()
+        if here[0] >= 0 and (
+            here > self.best or (known is not None and where[row].tolist() < known)
+        ):
+            self.best = here
+            own = bring(distances[int(row)])[np.newaxis]
+            only = slice(row, row + 1)
+            self.parts = [Survivors(gains[only], gaps[only], where[only], own)]
 
-    def _cuts(self, where: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Gain and gap of the best cut of some candidates, from certified distances."""
+    def _cuts(self, where: np.ndarray) -> tuple[np.ndarray, np.ndarray, cp.ndarray]:
+        """Gain and gap of the best cut of some candidates, from certified distances; and these.
+
+        Distances are not joined yet.
+        """
         m, n = len(where), self.rules.n_members
-        lengths, channels = where[:, 0], where[:, 3]
-        begins = self._begins(where)
+        lengths, series, starts, channels, ways = where.T
+        n_channels, width = self.values.shape[1:]
+        begins = (self.chosen[series] * n_channels + channels) * width + starts
         distances = cp.empty((m, n))
         for raw in (True, False):
             # windows of fewer points are compared as they are
-            rows = np.flatnonzero((lengths < 3) == raw)
+            rows = np.flatnonzero((lengths < LEAST_NORMALIZED) == raw)
             if rows.size:
                 best_matches(
                     *(self.values, begins[rows], lengths[rows], channels[rows], rows, self.values),
                     *(self.sizes, self.members, not raw, distances, None),
                 )
         distances /= cp.sqrt(cp.asarray(lengths, np.float64))[:, None]
-        for number, way in enumerate(self.ways):
-            if way != "first":
-                rows = cp.asarray(np.flatnonzero(where[:, 4] == number))
-                join = cp.maximum if way == "and" else cp.minimum
-                distances[rows] = join(self.before, distances[rows])
-        order = cp.argsort(distances, axis=1)
-        ordered = cp.take_along_axis(distances, order, axis=1)
+        joined = distances
+        if self.ways != ("first",):
+            both = cp.asarray(np.array(self.ways)[ways] == "and")[:, None]
+            larger, smaller = (f(self.before, distances) for f in (cp.maximum, cp.minimum))
+            joined = cp.where(both, larger, smaller)
+        order = cp.argsort(joined, axis=1)
+        ordered = cp.take_along_axis(joined, order, axis=1)
         left, sums = cp.zeros((m, self.rules.n_classes), np.int32), cp.empty((m, n))
-        gains, gaps = cp.empty(m, np.int64), cp.empty(m)
+        found = cp.empty((2, m), np.int64)
         load_kernel("order_lines.cu", "cuts")(
             (blocks_for(m, 64),),
             (64,),
-            (ordered, order, np.int32(m), self.rules.judge, left, sums, gains, gaps),
+            (ordered, order, np.int32(m), self.rules.judge, left, sums, *found),
         )
-        return bring(gains), bring(gaps)
+        gains, gaps = bring(found)
+        return gains, gaps.view(np.float64), distances

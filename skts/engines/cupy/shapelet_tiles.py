@@ -32,9 +32,9 @@ __all__ = ["ShapeletTiles"]
 #: Pairs of windows that are worth a launch of their own, and lengths that are walked in one.
 WORTH_A_LAUNCH, TOGETHER = 2**31, 32
 #: Candidates that the list has room for, and of these, that may stay on it; distances that are
-#: measured at a time; bytes of each.
+#: measured at a time; bytes of each, with what it takes to find candidates that are equal.
 LISTED, HELD, DISTANCES = 2**21, 2**17, 2**23
-LIST_BYTES, MEASURE_BYTES = 32, 64
+LIST_BYTES, MEASURE_BYTES = 192, 64
 
 
 class Room(NamedTuple):
@@ -133,9 +133,8 @@ class ShapeletTiles:
         self, reduction: ShapeletSearch, tile: Tile, cancel: np.ndarray
     ) -> Survivors:
         """Candidates of some lengths and blocks that could be the best."""
-        import cupy as cp
-
         from .order_lines import Lines
+        from .transfers import send
 
         series, members, size = reduction.series, reduction.members, reduction.block
         values, sizes = self._values(series)
@@ -148,22 +147,25 @@ class ShapeletTiles:
             *(values, sizes, members, reduction.criterion, reduction.before, reduction.ways),
             *((reduction.least, reduction.least_gap), room.listed, room.held, room.measured),
         )
+        points, places = send(
+            series.lengths[members].astype(np.int32), np.arange(len(members), dtype=np.int32)
+        )
         raw = [length for length in lengths if length < LEAST_NORMALIZED]
         normalized = tuple(length for length in lengths if length >= LEAST_NORMALIZED)
         for first in range(begin, end, room.block):
             stop = min(first + room.block, end)
-            points = cp.asarray(series.lengths[members[first:stop]], np.int32)
-            owns = cp.arange(first, stop, dtype=np.int32)
+            of_block = points[first:stop], places[first:stop]
             for channel in range(series.n_channels):
                 for length in raw:
                     for where in _all_candidates(reduction, length, channel, first, stop):
                         lines.every(where)
                 for heads, rows, columns in self._heads(
-                    reduction, channel, first, stop, normalized, room.together
+                    *(reduction, channel, first, stop, normalized, room.together),
+                    *(lines.members, places),
                 ):
                     if cancel[0]:
                         return lines.survivors()
-                    lines.scan(heads, channel, rows, points, owns, columns, cancel)
+                    lines.scan(heads, channel, rows, *of_block, columns, cancel)
         return lines.survivors()
 
     def _heads(
@@ -174,18 +176,17 @@ class ShapeletTiles:
         stop: int,
         lengths: tuple[int, ...],
         together: int,
+        members: cupy.ndarray,
+        places: cupy.ndarray,
     ) -> Iterator[tuple[list[tuple[Heads, int]], cupy.ndarray, cupy.ndarray]]:
-        """Scores of the candidates of some members, of all lengths.
+        """Scores of the candidates of some members, of all lengths; `places` counts the members.
 
         Yields places in heads, and where among their rows and columns these members, and all
         members, are. What does not stay comes as it is computed, what stays at the end.
         """
-        import cupy as cp
-
         from .shapelet_walk import Walk
 
-        series, members = reduction.series, cp.asarray(reduction.members, np.int32)
-        n = len(members)
+        series, n = reduction.series, len(members)
         lengths_kept, shelf = self._shelf(reduction, channel)
         at_root = n == len(series) and stop - first == n
         missing = tuple(length for length in lengths if length not in shelf)
@@ -193,15 +194,14 @@ class ShapeletTiles:
             on_device = self._channel(series, channel)
             if n < len(series):
                 on_device = on_device.take(members)
-            everyone = cp.arange(n, dtype=np.int32)
             walk = Walk(on_device, first, stop, missing[0], min(together, len(missing)))
         for batch in _batches(missing, lengths_kept if at_root else frozenset(), together):
             heads = walk(batch)
-            places = [(heads, z) for z in range(len(batch))]
+            at = [(heads, z) for z in range(len(batch))]
             if at_root and batch[0] in lengths_kept:
-                shelf.update(zip(batch, places, strict=True))
+                shelf.update(zip(batch, at, strict=True))
             else:
-                yield places, everyone[: stop - first], everyone
+                yield at, places[: stop - first], places
         found = [shelf[length] for length in lengths if length in shelf]
         if found:
             yield found, members[first:stop], members

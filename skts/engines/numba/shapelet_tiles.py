@@ -232,11 +232,7 @@ class Held:
 
     def survivors(self) -> Survivors:
         """What could still be the best."""
-        if not self.parts:
-            return Survivors(np.empty(0, np.int64), np.empty(0), np.empty((0, 5), np.int64))
-        gain, gap, where = (np.concatenate(parts) for parts in zip(*self.parts, strict=True))
-        keep = (gain > self.best[0]) | ((gain == self.best[0]) & (gap >= self.best[1]))
-        return Survivors(gain[keep], gap[keep], where[keep])
+        return Survivors.of_parts(self.parts).that_reach(self.best)
 
 
 def _scan(
