@@ -216,10 +216,14 @@ class Criterion:
         Every term is rounded by itself, so that the same counts give the same integer.
         """
         each = counts * self.class_weight
-        # summed class by class: the order of classes is the same everywhere
-        total = np.zeros(each.shape[:-1])
-        for label in range(each.shape[-1]):
-            total += each[..., label]
+        if np.all(self.class_weight == self.class_weight[0]):
+            # as `tables` has it, to the bit
+            total = counts.sum(axis=-1) * self.class_weight[0]
+        else:
+            # summed class by class: the order of classes is the same everywhere
+            total = np.zeros(each.shape[:-1])
+            for label in range(each.shape[-1]):
+                total += each[..., label]
         whole = np.rint(UNIT * _entropies(total)).astype(np.int64)
         return whole - np.rint(UNIT * _entropies(each)).astype(np.int64).sum(axis=-1)
 
@@ -263,7 +267,8 @@ class Criterion:
         allowed = (ordered[:, :-1] < ordered[:, 1:]) & np.isfinite(ordered[:, 1:])
         allowed &= np.minimum(size, n - size) >= self.min_samples_leaf
         weight = np.minimum(left @ self.class_weight, right @ self.class_weight)
-        allowed &= weight >= self.min_weight_leaf
+        # a share of a sum may be rounded up
+        allowed &= weight >= self.min_weight_leaf * (1 - 1e-12)
         gain = self.terms(self.counts) - self.terms(left) - self.terms(right)
         gain = np.where(allowed, gain, -1)
         best = gain.max(axis=1)

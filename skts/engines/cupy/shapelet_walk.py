@@ -79,8 +79,8 @@ class Heads:
         Weights of the windows, 1 / norm.
     constant : cupy.ndarray of shape (n_lengths, n_series, n_windows), uint8
         Which windows are constant.
-    errors : cupy.ndarray of shape (n_lengths, n_block, n_series), float32
-        What squared distances are wrong by, by the weight of the window.
+    errors : cupy.ndarray of shape (n_lengths, n_block, n_series), int32
+        Leading bits of what squared distances are wrong by, by the weight of the window.
     floors : cupy.ndarray of shape (n_lengths, n_block), float32
         To be added to that.
     kinds : cupy.ndarray of shape (n_lengths, n_series), int32
@@ -169,7 +169,7 @@ class Walk:
                 *(np.int32(self.edge), rows, q, s, w, mean, constant, kinds, largest),
             ),
         )
-        errors = cp.empty((many, n_block, n), np.float32)
+        errors = cp.empty((many, n_block, n), np.int32)
         floors = cp.empty((many, n_block), np.float32)
         load_kernel("shapelets.cu", "doubts")(
             (n_block, many),

@@ -167,7 +167,7 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
         const int kind = scores.kinds[members[k]];
         about[k] = judge.labels[k] | kind << 9;
         if (kind != 2) special = 1;
-        own_worst = max(own_worst, __float_as_int(scores.errors[(long long)row * n_series + members[k]]));
+        own_worst = max(own_worst, scores.errors[(long long)row * n_series + members[k]]);
     }
     own_worst = warp_largest(own_worst);
     if (lane == 0) atomicMax(&worst, own_worst);
@@ -176,9 +176,7 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
     if (i >= count) return;
     const long long candidate = (long long)row * n_windows + i;
     const bool is_constant = scores.constant[candidate], plain = !special && !is_constant;
-    // of squared distances by the walk
-    const float error =
-        fminf(8.0f, (__int_as_float(worst) * (float)scores.weights[candidate] + scores.floors[row]) * 1.00001f);
+    const float error = error_of(scores, worst, row, candidate);
     Doubt doubt = {error, sqrtf(error), 0};
 
     for (int way = 0; way < n_ways; ++way) {
@@ -281,8 +279,9 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
         };
         long long each = first_each;
         float near = sums - sum;
-        // the best gain, its largest gap, and the largest of a cut that is there for certain
-        long long best = -1;
+        // the best gain, its largest gap, and the largest of a cut that is there for certain; and the best gain whether a
+        // cut is allowed or not, since in its true order one of the same size may be
+        long long best = -1, any = -1;
         float gap = -endless(), sure_gap = -endless();
         auto judged = [&](long long gain, float here, bool sure) {
             if (gain > best) best = gain, gap = sure_gap = -endless();
@@ -317,19 +316,20 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
                 broken = true;
                 run = 0;
             }
-            if (relative == EQUAL) continue;  // no place for a cut
             if (k + 1 < judge.leaf || n - 1 - k < judge.leaf) continue;
-            const float here =
-                __fdividef(total - near, (float)(n - 1 - k)) - __fdividef(near, (float)(k + 1));
+            bool allowed = relative != EQUAL;
             long long base;
             if (judge.base) {
                 base = __ldg(judge.base + k + 1);
-                if (open && differ) judged(base + all_before + change(next), here, false);
-            } else if (weigh(judge, left + lane, 32, base)) {
-                base = judge.whole - base;
             } else {
-                continue;
+                allowed = weigh(judge, left + lane, 32, base) && allowed;
+                base = judge.whole - base;
             }
+            any = max(any, base + each);
+            if (!allowed) continue;
+            const float here =
+                __fdividef(total - near, (float)(n - 1 - k)) - __fdividef(near, (float)(k + 1));
+            if (judge.base && open && differ) judged(base + all_before + change(next), here, false);
             judged(base + each, here, !open);
         }
         // runs that go on in the next lanes: `tail` is what ends with a lane, all of it if none of it is broken
@@ -359,11 +359,12 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
         };
         agree();
         bool open_end = longest > 0;
-        long long more = 0;
         if (open_end) {
-            more = (long long)(0x1p40 * gain_of_changes(judge, longest)) + 4096;
+#pragma unroll
+            for (int other = 16; other > 0; other /= 2) any = max(any, __shfl_xor_sync(ALL, any, other));
+            any = max(any, 0LL) + (long long)(0x1p40 * gain_of_changes(judge, longest)) + 4096;
         }
-        if (open_end && judge.base && max(best, 0LL) + more >= __shfl_sync(ALL, *(volatile long long*)&reached->gain, 0)) {
+        if (open_end && judge.base && any >= __shfl_sync(ALL, *(volatile long long*)&reached->gain, 0)) {
             // worth a closer look: back to what lies before this lane, then every run by itself
             for (int r = 0; r < min(mine, n - 1 - lane * E); ++r) --left[(line[32 * r + lane] & 511) * 32 + lane];
             Best open = {-1, -endless()};
@@ -377,13 +378,13 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
         if (lane != 0) continue;
         Promise found = {best, endless(), -endless(), own, i, scores.length, channel << 2 | way};
         if (open_end) {
-            found.gain = max(best, 0LL) + more;
+            found.gain = any;
         } else if (best < 0) {
             continue;
         } else if (!judge.base) {
             // logarithms of the host are compared with other ones
             found.gain = best + 4096;
-        } else {
+        } else if (most < LARGEST) {
             // sums of so many, over the smaller side
             const float slack = 2 * doubt.root + (1e-5f + 1.2e-7f * (E + 8) * n / max(1LL, judge.leaf)) * most;
             found.high = gap + slack, found.low = sure_gap - slack;

@@ -96,8 +96,10 @@ __device__ __forceinline__ int relation(unsigned key, unsigned next, const Doubt
     return (apart - 1) * doubt.unit <= 2 * doubt.of(doubt.distance(key)) ? OPEN : APART;
 }
 
-// The distance that a score of `shapelets.cu` stands for: the root of twice the middle of what its bits may be.
+// The distance that a score of `shapelets.cu` stands for: the root of twice the middle of what its bits may be. Scores
+// are 2 at most, unless products were too large.
 __device__ __forceinline__ float distance_of(int score) {
+    score = min(score, 0x40000000);
     // from the exponent of doubles to that of floats; what is less than floats hold is nothing
     constexpr int BIAS = (1023 - 127 - 1) << 20;
     const float square = __int_as_float((score - BIAS) << 3 | 4);
@@ -111,15 +113,27 @@ __device__ __forceinline__ float gain_of_changes(const Judge& judge, int pairs) 
 }
 
 // Scores of one length: heads[b, row, i] of a block of candidates; weights, constant: of their windows, n_windows to a
-// series; errors, floors as `doubts` has them; kinds of all series.
+// series; errors, by their leading bits, and floors as `doubts` has them; kinds of all series.
 struct Scores {
     const int* heads;
     const double* weights;
     const unsigned char* constant;
-    const float *errors, *floors;
+    const int* errors;
+    const float* floors;
     const int* kinds;
     int n_windows, length;
 };
+
+// What squared distances of a candidate are wrong by, from the leading bits of the largest of `errors`.
+__device__ __forceinline__ float error_of(const Scores& scores, int worst, int row, long long candidate) {
+    const float error = (float)(__hiloint2double(worst, 0) * scores.weights[candidate]);
+    // what is not a number is too much, too
+    return fminf(8.0f, (error + scores.floors[row]) * 1.00001f);
+}
+
+// Distances, of which those before may have any size, are taken for this one at most: the order of what is beyond is
+// open, and its gap endless.
+constexpr float LARGEST = 1e30f;
 
 // Distance of a candidate to member k by its score, joined with the one `before` in the given way; whether it is exact, and
 // whether it may be another one than before. `kind` is 1 where the member has constant windows only, 2 where it has
@@ -143,10 +157,11 @@ __device__ __forceinline__ float joined_distance(
         }
     }
     if (way != 0) {
-        const float known = before[k], sign = way == 1 ? 1.0f : -1.0f;
-        // how far this distance is beyond the one before, in the way that counts
+        const float known = fminf(before[k], LARGEST), sign = way == 1 ? 1.0f : -1.0f;
+        // how far this distance is beyond the one before, in the way that counts; both are rounded, unless exact
         const float ahead = sign * (distance - known);
-        const bool open = !sure && fabsf(ahead) <= doubt.of(fminf(distance, known)) + 1e-6f;
+        const float near = (sure ? 0.0f : doubt.of(fminf(distance, known))) + 2e-6f;
+        const bool open = !(sure && settled[k]) && fabsf(ahead) <= near;
         changed = changed || ahead > 0 || open;
         if (ahead <= 0) distance = known;
         sure = !open && (ahead > 0 ? sure : settled[k] && settling);

@@ -132,13 +132,15 @@ extern "C" __global__ void __launch_bounds__(128) prepare(
 
 // What squared distances of the windows of series first + a to series b are wrong by at most, before the
 // units of scores: errors[z, a, b] by the weight of the window, plus floors[z, a]. Block (a, z) has one a and length.
+// Errors are leading bits of doubles, since weights may be beyond what floats hold.
 extern "C" __global__ void __launch_bounds__(128) doubts(
     const double* __restrict__ largest, const double* __restrict__ size,
     const double* __restrict__ middle, int n, int first, int n_windows,
-    const int* __restrict__ lengths, float* __restrict__ errors, float* __restrict__ floors
+    const int* __restrict__ lengths, int* __restrict__ errors, float* __restrict__ floors
 ) {
     __shared__ int coarsest;
-    constexpr double HALF = 0x1p-53;
+    // what is next to 1; what products of a point are wrong by where they are next to nothing
+    constexpr double HALF = 0x1p-53, LEAST = 0x1p-1070;
     const int a = first + blockIdx.x, z = blockIdx.y, length = lengths[z];
     const long long line_of = (long long)z * gridDim.x + blockIdx.x;
     largest += 3LL * z * n;
@@ -152,9 +154,13 @@ extern "C" __global__ void __launch_bounds__(128) doubts(
         const double its_coarse = 2 * HALF * root * (size[b] + middle[b]);
         double error = HALF * (n_windows + 4) * (3 * norm * its_norm + 6 * step * its_step);
         error += 2 * HALF * (length + 8.0) * length * size[a] * size[b];
-        error += coarse * its_norm + norm * its_coarse;
-        errors[line_of * n + b] = length <= SHORT ? 0.0f : (float)((2 * error * heavy + 8 * coarse) * 1.000001);
-        atomicMax(&coarsest, __float_as_int((float)(its_coarse * heavy * 1.000001)));
+        error += coarse * its_norm + norm * its_coarse + LEAST * (n_windows + length);
+        error = (2 * error * heavy + 8 * coarse) * 1.000001;
+        // rounded up; what is not a number is endless
+        const int bits = error < 1e300 ? __double2hiint(error) + 1 : 0x7ff00000;
+        errors[line_of * n + b] = length <= SHORT ? 0 : bits;
+        const double own = its_coarse * heavy + LEAST * length * heavy * heavy;
+        atomicMax(&coarsest, __float_as_int((float)(own * 1.000001)));
     }
     __syncthreads();
     if (threadIdx.x == 0)

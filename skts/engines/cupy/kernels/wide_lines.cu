@@ -43,16 +43,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) scan_wide(
     const int* __restrict__ const mine = heads + ((long long)blockIdx.y * gridDim.x + i) * n;
     int worst = 0, special = 0;
     for (int k = thread; k < n; k += THREADS) {
-        worst = max(worst, __float_as_int(scores.errors[(long long)row * n_series + members[k]]));
+        worst = max(worst, scores.errors[(long long)row * n_series + members[k]]);
         special |= scores.kinds[members[k]] != 2;
     }
     worst = (int)block_largest<long long>(worst, room);
     special = (int)block_largest<long long>(special, room);
     const long long candidate = (long long)row * scores.n_windows + i;
     const bool is_constant = scores.constant[candidate], plain = !special && !is_constant;
-    const float error = fminf(
-        8.0f, (__int_as_float(worst) * (float)scores.weights[candidate] + scores.floors[row]) * 1.00001f
-    );
+    const float error = error_of(scores, worst, row, candidate);
     Doubt doubt = {error, sqrtf(error), 0};
     const int share = (n + THREADS - 1) / THREADS, begin = thread * share, stop = min(n, begin + share);
 
@@ -99,7 +97,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) scan_wide(
             }
         }
         __syncthreads();
-        long long each = 0, best = -1, certain = -1;
+        // the best gain, that of a cut that is there for certain, and that of all, allowed or not
+        long long each = 0, best = -1, certain = -1, any = -1;
         for (int c = 0; c < n_classes; ++c) each += judge.terms[(long long)c * (n + 1) + left[c * THREADS + thread]];
         auto change = [&](unsigned key) {
             const int label = key & 511;
@@ -124,22 +123,25 @@ extern "C" __global__ void __launch_bounds__(THREADS) scan_wide(
                 broken = true;
                 run = 0;
             }
-            if (relative == EQUAL || k + 1 < judge.leaf || n - 1 - k < judge.leaf) continue;
+            if (k + 1 < judge.leaf || n - 1 - k < judge.leaf) continue;
+            bool allowed = relative != EQUAL;
             long long base;
             if (judge.base) {
                 base = judge.base[k + 1];
-                if (open && differ) best = max(best, base + all_before + change(next));
-            } else if (weigh(judge, left + thread, THREADS, base)) {
-                base = judge.whole - base;
             } else {
-                continue;
+                allowed = weigh(judge, left + thread, THREADS, base) && allowed;
+                base = judge.whole - base;
             }
+            any = max(any, base + each);
+            if (!allowed) continue;
+            if (judge.base && open && differ) best = max(best, base + all_before + change(next));
             best = max(best, base + each);
             if (!open) certain = max(certain, base + each);
         }
         ends[0][thread] = longest, ends[1][thread] = broken ? first_run : -1, ends[2][thread] = run;
         best = block_largest(best, room);
         certain = block_largest(certain, room);
+        any = block_largest(any, room);
         if (thread == 0) {
             // runs that go on in the next threads
             int tail = 0;
@@ -149,7 +151,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) scan_wide(
                 longest = max(longest, doubtful_pairs(add_runs(tail, ends[whole ? 2 : 1][at]), alone));
                 tail = whole ? add_runs(tail, ends[2][at]) : ends[2][at];
             }
-            if (longest) best = max(best, 0LL) + (long long)(0x1p40 * gain_of_changes(judge, longest)) + 4096;
+            if (longest) best = max(any, 0LL) + (long long)(0x1p40 * gain_of_changes(judge, longest)) + 4096;
             // logarithms of the host are compared with other ones
             else if (best >= 0 && !judge.base) best += 4096;
             if (best >= 0 && best >= *(volatile long long*)&reached->gain) {
