@@ -51,67 +51,71 @@ struct Best {
     float gap;
 };
 
-// The best of all cuts within runs of neighbours whose order is open: each lane takes the runs that begin among its
-// keys. Whatever order they have, the gain is convex in the numbers on the left, so that at its largest each class lies
-// on one side as a whole. False where a run has more classes than are tried; `left`, `each` and `near` are what lies
-// before this lane.
+// The best of all cuts within runs of several neighbours whose order is open, for each lane the best that it tries;
+// false where a run has more classes than lanes can try. Whatever order a run has, the gain is convex in the numbers on
+// the left, so that at its largest each class lies on one side as a whole: the warp goes from run to run, and each lane
+// tries one such choice. `left` and `near` are what lies before this lane.
 template <int E>
 __device__ __noinline__ bool judge_runs(
-    const Judge& judge, const unsigned* line, unsigned short* left, int lane, const Doubt& doubt,
-    long long each, float near, float total, Best& best
+    const Judge& judge, const unsigned* line, const unsigned short* left, int lane, const Doubt& doubt, float near,
+    float total, Best& best
 ) {
     constexpr int MANY = 5;
-    const int n = judge.n_members, stop = min(n, (lane + 1) * E);
-    auto key_at = [&](int k) { return line[32 * (k % E) + k / E]; };
-    auto joined = [&](int k) { return k >= 0 && k < n - 1 && relation(key_at(k), key_at(k + 1), doubt) != APART; };
-    bool before = joined(lane * E - 1), all = true;
-    for (int k = lane * E; k < stop; ++k) {
-        const bool here = joined(k);
-        if (here && !before) {
-            int labels[MANY], counts[MANY], n_labels = 0, end = k;
-            bool open = false;
-            for (;; ++end) {
-                const int label = key_at(end) & 511;
-                int at = 0;
-                while (at < n_labels && labels[at] != label) ++at;
-                if (at == MANY) {
-                    n_labels = MANY + 1;
-                    break;
-                }
-                if (at == n_labels) labels[n_labels] = label, counts[n_labels++] = 0;
-                ++counts[at];
-                if (!joined(end)) break;
-                open = open || relation(key_at(end), key_at(end + 1), doubt) == OPEN;
+    constexpr unsigned EVERY = ~0u >> (32 - E);
+    const int n = judge.n_members;
+    const bool limited = judge.leaf > 1;
+    // of each pair that begins in this lane: whether it is in a run, is open, and is such that order matters
+    unsigned joined = 0, open = 0, matters = 0;
+    for (int r = 0; r < min(E, n - 1 - lane * E); ++r) {
+        const unsigned key = line[32 * r + lane], next = line[r + 1 < E ? 32 * (r + 1) + lane : lane + 1];
+        const int relative = relation(key, next, doubt);
+        joined |= (unsigned)(relative != APART) << r;
+        open |= (unsigned)(relative == OPEN) << r;
+        matters |= (unsigned)(limited || relative == EQUAL || ((key ^ next) & 511)) << r;
+    }
+    // the bits of this lane from a place on; the first place that has its bit, among all lanes
+    auto from = [&](int k) { return k <= lane * E ? ~0u : k < (lane + 1) * E ? ~0u << k % E : 0u; };
+    auto first_of = [&](unsigned bits) {
+        const unsigned lanes = __ballot_sync(ALL, bits != 0);
+        const int owner = max(0, __ffs(lanes) - 1), place = owner * E + __ffs(__shfl_sync(ALL, bits, owner)) - 1;
+        return lanes ? place : n;
+    };
+    bool all = true;
+    for (int first = first_of(joined); first < n;) {
+        // keys first to last are a run; the pair that begins with the last is none of it
+        const int last = first_of(~joined & EVERY & from(first));
+        const unsigned inside = from(first) & ~from(last);
+        if (last - first > 1 && __any_sync(ALL, open & inside) && __any_sync(ALL, matters & inside)) {
+            const int head = first / E, tail = last / E;
+            const unsigned at_head = lane < E ? line[32 * lane + head] : 0;
+            const unsigned at_tail = lane < E ? line[32 * lane + tail] : 0;
+            int n_labels = 0, size = first;
+            long long gain = 0;
+            for (int c = 0; c < judge.n_classes && n_labels <= MANY; ++c) {
+                const unsigned before = __ballot_sync(ALL, lane < first % E && (at_head & 511) == c);
+                const unsigned up_to = __ballot_sync(ALL, lane <= last % E && (at_tail & 511) == c);
+                const int begin = left[c * 32 + head] + __popc(before), end = left[c * 32 + tail] + __popc(up_to);
+                const bool chosen = end > begin && (lane >> n_labels & 1);
+                gain += __ldg(judge.terms + (long long)c * (n + 1) + (chosen ? end : begin));
+                size += chosen ? end - begin : 0;
+                n_labels += end > begin;
             }
-            const bool limited = judge.leaf > 1;
+            float on_left = lane < first % E ? doubt.distance(at_head) : 0.0f;
+#pragma unroll
+            for (int other = 16; other > 0; other /= 2) on_left += __shfl_xor_sync(ALL, on_left, other);
+            on_left += __shfl_sync(ALL, near, head);
+            on_left += (size - first) * doubt.distance(__shfl_sync(ALL, at_head, first % E));
+            const int ways = 1 << n_labels;
+            const bool one_side = lane == 0 || lane == ways - 1;
             if (n_labels > MANY) all = false;
-            else if (open && (n_labels > 1 || limited)) {
-                const int ways = 1 << n_labels;
-                for (int way = limited ? 0 : 1; way < (limited ? ways : ways - 1); ++way) {
-                    int size = k;
-                    long long gain = each;
-                    for (int at = 0; at < n_labels; ++at)
-                        if (way >> at & 1) {
-                            const long long* term =
-                                judge.terms + labels[at] * (n + 1) + left[labels[at] * 32 + lane];
-                            gain += term[counts[at]] - term[0];
-                            size += counts[at];
-                        }
-                    if (size == 0 || size == n) continue;
-                    gain += judge.base[size];
-                    const float on_left = near + (size - k) * doubt.distance(key_at(k));
-                    const float gap = (total - on_left) / (n - size) - on_left / size;
-                    if (gain > best.gain) best.gain = gain, best.gap = gap;
-                    if (gain == best.gain) best.gap = fmaxf(best.gap, gap);
-                }
+            else if (lane < ways && (limited || !one_side) && size > 0 && size < n) {
+                gain += __ldg(judge.base + size);
+                const float gap = (total - on_left) / (n - size) - on_left / size;
+                if (gain > best.gain) best.gain = gain, best.gap = gap;
+                if (gain == best.gain) best.gap = fmaxf(best.gap, gap);
             }
         }
-        before = here;
-        const unsigned key = key_at(k);
-        const int label = key & 511;
-        const long long* term = judge.terms + label * (n + 1) + left[label * 32 + lane]++;
-        each += term[1] - term[0];
-        near += doubt.distance(key);
+        first = first_of(joined & from(last));
     }
     return all;
 }
@@ -234,7 +238,8 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
             }
         }
         if (judge.base) {
-            const float near = 2 * (doubt.root + 3.0f * doubt.unit) / doubt.unit + 1;
+            // none is open beyond
+            const float near = 2 * (doubt.root + 3.0f * doubt.unit) / doubt.unit + 2;
             float top = -endless();
             int open = 0, tied = 0;
 #pragma unroll UNROLLED
@@ -245,9 +250,11 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
                 const unsigned next = r + 1 < E ? line[32 * (r + 1) + lane] : after;
                 const float* const term = judge.rough_terms + label * (n + 1) + left[label * 32 + lane]++;
                 rough += __ldg(term + 1) - __ldg(term);
-                const bool close = (float)((int)(next >> 10) - (int)(key >> 10)) <= near;
-                open += close && !(key & next & 512);
-                tied += close && (key & next & 512);
+                if ((float)((int)(next >> 10) - (int)(key >> 10)) <= near) {
+                    const int relative = relation(key, next, doubt);
+                    open += relative == OPEN;
+                    tied += relative == EQUAL;
+                }
                 if (k + 1 >= judge.leaf && n - 1 - k >= judge.leaf)
                     top = fmaxf(top, rough + __ldg(judge.rough_base + k + 1));
             }
@@ -266,8 +273,8 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
         }
 
         const long long* const terms = judge.terms;
-        long long first_each = 0;
-        for (int c = 0; c < n_classes; ++c) first_each += __ldg(terms + (long long)c * (n + 1) + left[c * 32 + lane]);
+        long long each = 0;
+        for (int c = 0; c < n_classes; ++c) each += __ldg(terms + (long long)c * (n + 1) + left[c * 32 + lane]);
         float sum = 0;
 #pragma unroll UNROLLED
         for (int r = 0; r < mine; ++r) sum += doubt.distance(line[32 * r + lane]);
@@ -277,7 +284,6 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
             const long long* term = terms + label * (n + 1) + left[label * 32 + lane];
             return __ldg(term + 1) - __ldg(term);
         };
-        long long each = first_each;
         float near = sums - sum;
         // the best gain, its largest gap, and the largest of a cut that is there for certain; and the best gain whether a
         // cut is allowed or not, since in its true order one of the same size may be
@@ -368,12 +374,9 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
             // worth a closer look: back to what lies before this lane, then every run by itself
             for (int r = 0; r < min(mine, n - 1 - lane * E); ++r) --left[(line[32 * r + lane] & 511) * 32 + lane];
             Best open = {-1, -endless()};
-            const bool all = judge_runs<E>(
-                judge, line, left, lane, doubt, first_each, sums - sum, total, open
-            );
+            open_end = !judge_runs<E>(judge, line, left, lane, doubt, sums - sum, total, open);
             judged(open.gain, open.gap, false);
             agree();
-            open_end = __any_sync(ALL, !all);
         }
         if (lane != 0) continue;
         Promise found = {best, endless(), -endless(), own, i, scores.length, channel << 2 | way};
