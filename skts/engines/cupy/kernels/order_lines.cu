@@ -237,10 +237,11 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
                 rough += __ldg(judge.rough_terms + (c + 1) * (n + 1) + (ahead >> 16));
             }
         }
+        // the best gain in nats of any cut, allowed or not: in the true order one of the same size may be
+        float top = -endless();
         if (judge.base) {
             // none is open beyond
             const float near = 2 * (doubt.root + 3.0f * doubt.unit) / doubt.unit + 2;
-            float top = -endless();
             int open = 0, tied = 0;
 #pragma unroll UNROLLED
             for (int r = 0; r < mine; ++r) {
@@ -266,9 +267,9 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
             }
             // with cuts that leaves forbid the next allowed one may lie beyond what is tied
             if (open && judge.leaf > 1) open += tied;
-            if (open) top = fmaxf(top, 0.0f) + gain_of_changes(judge, open);
+            const float gain = open ? fmaxf(top, 0.0f) + gain_of_changes(judge, open) : top;
             const float goal = (float)*(volatile long long*)&reached->gain * 0x1p-40f;
-            if (top + (float)judge.slack < __shfl_sync(ALL, goal, 0)) continue;
+            if (gain + (float)judge.slack < __shfl_sync(ALL, goal, 0)) continue;
             for (int r = 0; r < min(mine, n - 1 - lane * E); ++r) --left[(line[32 * r + lane] & 511) * 32 + lane];
         }
 
@@ -285,9 +286,8 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
             return __ldg(term + 1) - __ldg(term);
         };
         float near = sums - sum;
-        // the best gain, its largest gap, and the largest of a cut that is there for certain; and the best gain whether a
-        // cut is allowed or not, since in its true order one of the same size may be
-        long long best = -1, any = -1;
+        // the best gain, its largest gap, and the largest of a cut that is there for certain
+        long long best = -1;
         float gap = -endless(), sure_gap = -endless();
         auto judged = [&](long long gain, float here, bool sure) {
             if (gain > best) best = gain, gap = sure_gap = -endless();
@@ -323,19 +323,19 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
                 run = 0;
             }
             if (k + 1 < judge.leaf || n - 1 - k < judge.leaf) continue;
-            bool allowed = relative != EQUAL;
+            if (relative == EQUAL && judge.base) continue;  // no place for a cut
+            const float here =
+                __fdividef(total - near, (float)(n - 1 - k)) - __fdividef(near, (float)(k + 1));
             long long base;
             if (judge.base) {
                 base = __ldg(judge.base + k + 1);
+                if (open && differ) judged(base + all_before + change(next), here, false);
             } else {
-                allowed = weigh(judge, left + lane, 32, base) && allowed;
+                const bool enough = weigh(judge, left + lane, 32, base);
                 base = judge.whole - base;
+                top = fmaxf(top, __ll2float_ru(base + each) * 0x1p-40f);
+                if (relative == EQUAL || !enough) continue;
             }
-            any = max(any, base + each);
-            if (!allowed) continue;
-            const float here =
-                __fdividef(total - near, (float)(n - 1 - k)) - __fdividef(near, (float)(k + 1));
-            if (judge.base && open && differ) judged(base + all_before + change(next), here, false);
             judged(base + each, here, !open);
         }
         // runs that go on in the next lanes: `tail` is what ends with a lane, all of it if none of it is broken
@@ -365,10 +365,11 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
         };
         agree();
         bool open_end = longest > 0;
+        long long any = 0;
         if (open_end) {
 #pragma unroll
-            for (int other = 16; other > 0; other /= 2) any = max(any, __shfl_xor_sync(ALL, any, other));
-            any = max(any, 0LL) + (long long)(0x1p40 * gain_of_changes(judge, longest)) + 4096;
+            for (int other = 16; other > 0; other /= 2) top = fmaxf(top, __shfl_xor_sync(ALL, top, other));
+            any = (long long)(0x1p40 * (fmaxf(top, 0.0f) + judge.slack + gain_of_changes(judge, longest))) + 4096;
         }
         if (open_end && judge.base && any >= __shfl_sync(ALL, *(volatile long long*)&reached->gain, 0)) {
             // worth a closer look: back to what lies before this lane, then every run by itself
