@@ -209,18 +209,58 @@ def test_estimates_are_within_their_bounds(kind):
             assert np.max(block.errors * block.weights.max(axis=1, keepdims=True)) < 1e-6
 
 
+@pytest.mark.parametrize("weight", [1.1, 1 / 3, 30 / 27])
+def test_gains_are_those_of_the_tables(weight):
+    """To the bit, also where all classes weigh the same, but not 1."""
+    rng = np.random.default_rng(3)
+    for n in (53, 54, 55, 177):
+        labels = rng.integers(0, 3, n)
+        criterion = Criterion(labels, np.full(3, weight))
+        tables = criterion.tables()
+        left = np.cumsum(np.eye(3, dtype=np.int64)[labels], axis=0)
+        expected = criterion.terms(criterion.counts) - criterion.terms(left)
+        expected -= criterion.terms(criterion.counts - left)
+        found = tables.whole - tables.sides[1:]
+        for c, (changes, count) in enumerate(zip(tables.changes, tables.counts, strict=True)):
+            here = np.append(0, np.cumsum(changes))
+            found = found + (here[left[:, c]] - here[0]) - (here[count] - here[count - left[:, c]])
+        assert_array_equal(found, expected)
+
+
+def test_a_leaf_of_the_least_weight_is_allowed():
+    """0.07 of 100 is 7.000000000000001 where it is rounded."""
+    least = 0.07 * 100
+    assert least > 7
+    labels = (np.arange(100) < 7).astype(np.int64)
+    for weights in (np.ones(2), np.array([1.0, 1.0 + 1e-15])):
+        criterion = Criterion(labels, weights, 1, least)
+        cut = criterion.best_cuts(np.arange(100.0)[np.newaxis])
+        assert cut.threshold[0] == 6.5
+
+
+@pytest.fixture(params=["narrow", "wide"])
+def kernels(request, monkeypatch):
+    """Order lines of a warp, and of a block."""
+    if request.param == "wide":
+        monkeypatch.setattr("skts.engines.cupy.shapelet_programs.KEYS", ())
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize(
-    ("counts", "behind", "leaf"),
+    ("counts", "behind", "rules"),
     [
-        # lines of (class, how many, distance): those at 1 are exactly there
-        ([(1, 40, 0.5), (0, 1, 1.0), (1, 10, 1.0)], (0, 5), 1),
-        ([(0, 45, 0.5), (0, 45, 1.0)], (1, 5), 10),
-        ([(1, 20, 0.5), (0, 3, 1.0), (1, 30, 1.0)], (0, 3), 1),
-        ([(1, 100, 0.5), (0, 1, 1.0), (1, 60, 1.0)], (0, 9), 1),
+        # lines of (class, how many, distance): those at 1 are exactly there; weights, series and
+        # weight of a leaf
+        ([(1, 40, 0.5), (0, 1, 1.0), (1, 10, 1.0)], (0, 5), ([1, 1], 1)),
+        ([(0, 45, 0.5), (0, 45, 1.0)], (1, 5), ([1, 1], 10)),
+        ([(1, 20, 0.5), (0, 3, 1.0), (1, 30, 1.0)], (0, 3), ([1, 1], 1)),
+        ([(1, 100, 0.5), (0, 1, 1.0), (1, 60, 1.0)], (0, 9), ([1, 1], 1)),
+        # the only cut that is allowed
+        ([(0, 8, 0.5), (0, 2, 1.0), (1, 9, 1.5)], (1, 1), ([1, 1], 10)),
+        ([(0, 19, 0.5), (0, 1, 1.0), (1, 29, 1.5)], (1, 1), ([1.5, 1], 1, 30.0)),
     ],
 )
-def test_what_may_lie_behind_a_tie_is_promised(counts, behind, leaf):
+def test_what_may_lie_behind_a_tie_is_promised(counts, behind, rules, kernels):
     """Exact distances are equal, and it is open whether others are larger."""
     missing = find_engine("cupy").available()
     if missing:
@@ -237,7 +277,7 @@ def test_what_may_lie_behind_a_tie_is_promised(counts, behind, leaf):
     before = np.append(before, np.full(behind[1] - 1, 1 + 1e-12))
     n = len(labels)
     series = Series(rng.normal(size=(n, 1, width)), np.full(n, width))
-    criterion = Criterion(labels, np.ones(2), leaf)
+    criterion = Criterion(labels, np.array(rules[0], float), *rules[1:])
     distances = run(SubsequenceMatches(tuple(series.values[:, 0]), series), engine="numba")
     joined = np.minimum(before, distances.distances / np.sqrt(width))
     gains = criterion.best_cuts(joined).gain
@@ -255,6 +295,73 @@ def test_what_may_lie_behind_a_tie_is_promised(counts, behind, leaf):
         lines.scan([(heads, 0)], 0, row, sizes[row], row, everyone, np.zeros(1, np.uint8))
         assert lines._count() == 1
         assert lines.list[:1].get().view(PROMISE)[0, 0]["gain"] >= gains[a]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("scale", [1.0, 1e36, 1e60])
+def test_what_changes_by_less_than_a_rounding_is_judged(scale, kernels):
+    """An exact distance of 1 in place of less, beside others of any size."""
+    missing = find_engine("cupy").available()
+    if missing:
+        pytest.skip(missing)
+    import cupy as cp
+
+    from skts.engines.cupy.order_lines import PROMISE, Lines
+    from skts.engines.cupy.shapelet_walk import Walk, lay
+
+    values = np.random.default_rng(0).normal(size=(6, 1, 9))
+    values[0] = 1
+    before = np.array([0, 1 - 1e-12, 1, scale * (1 + 1e-9), 2 * scale, 3 * scale])
+    criterion = Criterion(np.array([0, 0, 1, 1, 2, 2]), np.ones(3))
+    cut = criterion.best_cuts(np.maximum(before, np.arange(6) > 0)[np.newaxis])
+    everyone, sizes = cp.arange(6, dtype=np.int32), cp.full(6, 9, np.int32)
+    lines = Lines(
+        cp.asarray(values), sizes, np.arange(6), criterion, before, ("and",), (-1, -np.inf),
+        listed=1, held=1, measured=1,
+    )  # fmt: skip
+    heads = Walk(lay(Series(values, np.full(6, 9)), 0), 0, 6, 9, 1)((9,))
+    row = everyone[:1]
+    lines.scan([(heads, 0)], 0, row, sizes[:1], row, everyone, np.zeros(1, np.uint8))
+    assert lines._count() == 1
+    promise = lines.list[:1].get().view(PROMISE)[0, 0]
+    assert promise["gain"] >= cut.gain[0]
+    assert promise["gain"] > cut.gain[0] or promise["high"] >= cut.gap[0] >= promise["low"]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("scale", [1.0, 1e-36, 1e-160, 1e-200, 1e40, 1e156])
+@pytest.mark.parametrize("kind", ["walks", "nearly constant", "unequal"])
+def test_scores_of_the_gpu_are_within_their_bounds(kind, scale):
+    missing = find_engine("cupy").available()
+    if missing:
+        pytest.skip(missing)
+    from skts.engines.cupy.shapelet_walk import Walk, lay
+
+    series = make(5, 40, seed=8, lengths=40 - 4 * np.arange(5) if kind == "unequal" else None)
+    if kind == "nearly constant":
+        series.values[::2, :, 10:30] = 3 + 1e-5 * series.values[::2, :, 10:30]
+    series.values[:] *= scale
+    heads = Walk(lay(series, 0), 0, 5, 8, 2)((8, 17))
+    scores, bits = heads.scores.get().astype(np.int64), heads.errors.get().astype(np.int64)
+    squares = 2 * np.clip(scores << 32, 0, np.float64(2).view(np.int64)).view(np.float64)
+    weights, constant, kinds = heads.weights.get(), heads.constant.get(), heads.kinds.get()
+    for z, length in enumerate(heads.lengths):
+        places = [(a, i) for a in range(5) for i in range(series.lengths[a] - length + 1)]
+        queries = tuple(series.values[a, 0, i : i + length] for a, i in places)
+        exact = run(SubsequenceMatches(queries, series), engine="numba").distances ** 2 / length
+        for (a, i), square in zip(places, exact, strict=True):
+            others = np.flatnonzero(np.arange(5) != a)
+            if constant[z, a, i]:
+                assert_array_equal(square[others], 1.0 - (kinds[z, others] & 1))
+                continue
+            found = squares[z, others, a, i] * (1 + 2.0**-21)
+            with np.errstate(over="ignore", invalid="ignore"):
+                bound = (bits[z, a].max() << 32).view(np.float64) * weights[z, a, i]
+                bound = np.fmin(8, bound + heads.floors.get()[z, a])
+            bound = bound + 2.0**-20 * found
+            found = np.where(kinds[z, others] == 3, np.minimum(found, 1), found)
+            found = np.where(kinds[z, others] == 1, 1, found)
+            assert np.all(np.abs(found - square[others]) <= bound)
 
 
 @pytest.mark.parametrize("ways", [("first",), ("and", "or")])
