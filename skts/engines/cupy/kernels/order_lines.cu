@@ -51,6 +51,16 @@ struct Best {
     float gap;
 };
 
+// Integers of E bits.
+template <int E>
+struct Mask {
+    using Type = unsigned;
+};
+template <>
+struct Mask<64> {
+    using Type = unsigned long long;
+};
+
 // The best of all cuts within runs of several neighbours whose order is open, for each lane the best that it tries;
 // false where a run has more classes than lanes can try. Whatever order a run has, the gain is convex in the numbers on
 // the left, so that at its largest each class lies on one side as a whole: the warp goes from run to run, and each lane
@@ -60,51 +70,63 @@ __device__ __noinline__ bool judge_runs(
     const Judge& judge, const unsigned* line, const unsigned short* left, int lane, const Doubt& doubt, float near,
     float total, Best& best
 ) {
-    constexpr int MANY = 5;
-    constexpr unsigned EVERY = ~0u >> (32 - E);
+    using Bits = typename Mask<E>::Type;
+    constexpr int MANY = 5, PARTS = (E + 31) / 32;
+    constexpr Bits NONE = 0, EVERY = ~NONE >> (8 * sizeof(Bits) - E);
     const int n = judge.n_members;
     const bool limited = judge.leaf > 1;
     // of each pair that begins in this lane: whether it is in a run, is open, and is such that order matters
-    unsigned joined = 0, open = 0, matters = 0;
+    Bits joined = 0, open = 0, matters = 0;
     for (int r = 0; r < min(E, n - 1 - lane * E); ++r) {
         const unsigned key = line[32 * r + lane], next = line[r + 1 < E ? 32 * (r + 1) + lane : lane + 1];
         const int relative = relation(key, next, doubt);
-        joined |= (unsigned)(relative != APART) << r;
-        open |= (unsigned)(relative == OPEN) << r;
-        matters |= (unsigned)(limited || relative == EQUAL || ((key ^ next) & 511)) << r;
+        joined |= (Bits)(relative != APART) << r;
+        open |= (Bits)(relative == OPEN) << r;
+        matters |= (Bits)(limited || relative == EQUAL || ((key ^ next) & 511)) << r;
     }
     // the bits of this lane from a place on; the first place that has its bit, among all lanes
-    auto from = [&](int k) { return k <= lane * E ? ~0u : k < (lane + 1) * E ? ~0u << k % E : 0u; };
-    auto first_of = [&](unsigned bits) {
+    auto from = [&](int k) { return k <= lane * E ? ~NONE : k < (lane + 1) * E ? ~NONE << k % E : NONE; };
+    auto first_of = [&](Bits bits) {
         const unsigned lanes = __ballot_sync(ALL, bits != 0);
-        const int owner = max(0, __ffs(lanes) - 1), place = owner * E + __ffs(__shfl_sync(ALL, bits, owner)) - 1;
+        const int owner = max(0, __ffs(lanes) - 1);
+        const int place = owner * E + __ffsll((long long)__shfl_sync(ALL, bits, owner)) - 1;
         return lanes ? place : n;
     };
     bool all = true;
     for (int first = first_of(joined); first < n;) {
         // keys first to last are a run; the pair that begins with the last is none of it
         const int last = first_of(~joined & EVERY & from(first));
-        const unsigned inside = from(first) & ~from(last);
+        const Bits inside = from(first) & ~from(last);
         if (last - first > 1 && __any_sync(ALL, open & inside) && __any_sync(ALL, matters & inside)) {
+            // keys of the lanes with its ends: those before the run, and those that do not lie behind it
             const int head = first / E, tail = last / E;
-            const unsigned at_head = lane < E ? line[32 * lane + head] : 0;
-            const unsigned at_tail = lane < E ? line[32 * lane + tail] : 0;
+            unsigned before[PARTS], up_to[PARTS];
+            float on_left = 0;
+#pragma unroll
+            for (int part = 0; part < PARTS; ++part) {
+                const int r = part * 32 + lane;
+                before[part] = r < first % E ? line[32 * r + head] : ~0u;
+                up_to[part] = r <= last % E ? line[32 * r + tail] : ~0u;
+                if (r < first % E) on_left += doubt.distance(before[part]);
+            }
             int n_labels = 0, size = first;
             long long gain = 0;
             for (int c = 0; c < judge.n_classes && n_labels <= MANY; ++c) {
-                const unsigned before = __ballot_sync(ALL, lane < first % E && (at_head & 511) == c);
-                const unsigned up_to = __ballot_sync(ALL, lane <= last % E && (at_tail & 511) == c);
-                const int begin = left[c * 32 + head] + __popc(before), end = left[c * 32 + tail] + __popc(up_to);
+                int begin = left[c * 32 + head], end = left[c * 32 + tail];
+#pragma unroll
+                for (int part = 0; part < PARTS; ++part) {
+                    begin += __popc(__ballot_sync(ALL, before[part] != ~0u && (before[part] & 511) == c));
+                    end += __popc(__ballot_sync(ALL, up_to[part] != ~0u && (up_to[part] & 511) == c));
+                }
                 const bool chosen = end > begin && (lane >> n_labels & 1);
                 gain += __ldg(judge.terms + (long long)c * (n + 1) + (chosen ? end : begin));
                 size += chosen ? end - begin : 0;
                 n_labels += end > begin;
             }
-            float on_left = lane < first % E ? doubt.distance(at_head) : 0.0f;
 #pragma unroll
             for (int other = 16; other > 0; other /= 2) on_left += __shfl_xor_sync(ALL, on_left, other);
             on_left += __shfl_sync(ALL, near, head);
-            on_left += (size - first) * doubt.distance(__shfl_sync(ALL, at_head, first % E));
+            on_left += (size - first) * doubt.distance(line[32 * (first % E) + head]);
             const int ways = 1 << n_labels;
             const bool one_side = lane == 0 || lane == ways - 1;
             if (n_labels > MANY) all = false;
