@@ -97,7 +97,7 @@ __device__ __noinline__ bool judge_runs(
         // keys first to last are a run; the pair that begins with the last is none of it
         const int last = first_of(~joined & EVERY & from(first));
         const Bits inside = from(first) & ~from(last);
-        if (last - first > 1 && __any_sync(ALL, open & inside) && __any_sync(ALL, matters & inside)) {
+        if (last - first > 1 && __any_sync(ALL, (open & inside) != 0) && __any_sync(ALL, (matters & inside) != 0)) {
             // keys of the lanes with its ends: those before the run, and those that do not lie behind it
             const int head = first / E, tail = last / E;
             unsigned before[PARTS], up_to[PARTS];
