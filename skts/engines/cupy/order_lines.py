@@ -101,9 +101,11 @@ class Lines:
         self.rules, self.ways, self.chosen = DeviceRules(criterion), ways, members
         numbers = [("first", "and", "or").index(way) for way in ways]
         known = np.zeros(len(members)) if before is None else before
+        with np.errstate(over="ignore"):
+            rough = known.astype(np.float32)
         self.members, self.way_numbers, self.before, self.rough_before, self.settled = send(
-            *(members.astype(np.int32), np.array(numbers, np.int32), known),
-            *(known.astype(np.float32), ((known == 0) | (known == 1)).astype(np.uint8)),
+            *(members.astype(np.int32), np.array(numbers, np.int32), known, rough),
+            ((known == 0) | (known == 1)).astype(np.uint8),
         )
         self.listed, self.held, self.measured = listed, held, measured
         self.list = cp.empty((listed + held, PROMISE.itemsize // 8), np.int64)

@@ -75,6 +75,7 @@ __device__ __noinline__ bool judge_runs(
     constexpr Bits NONE = 0, EVERY = ~NONE >> (8 * sizeof(Bits) - E);
     const int n = judge.n_members;
     const bool limited = judge.leaf > 1;
+    __syncwarp();  // counts of other lanes are read
     // of each pair that begins in this lane: whether it is in a run, is open, and is such that order matters
     Bits joined = 0, open = 0, matters = 0;
     for (int r = 0; r < min(E, n - 1 - lane * E); ++r) {
@@ -139,6 +140,7 @@ __device__ __noinline__ bool judge_runs(
         }
         first = first_of(joined & from(last));
     }
+    __syncwarp();
     return all;
 }
 
