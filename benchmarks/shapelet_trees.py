@@ -61,7 +61,7 @@ def digest(model):
             f"{shapelet.series} {shapelet.start} {shapelet.length} {shapelet.channel} "
             f"{shapelet.logic} {shapelet.node}".encode()
         )
-    return text.hexdigest()
+    return text.hexdigest()[:16]
 
 
 def _bytes(numbers):
@@ -114,7 +114,6 @@ def on_cpu(folder, options):
             continue
         if title(*job) not in done:
             row = grow(folder, job, "numba")
-            row["cores"] = os.cpu_count()
             print(row, flush=True)
             # another process may have grown others meanwhile
             done = recorded() | {row["tree"]: row}

@@ -3,8 +3,7 @@
 The search of a split estimates the distances of all candidates to all series of the node, with a
 bound of the error of each candidate; from the estimates follow a gain and a gap that no exact
 distances exceed. Candidates that could be the best are then measured: a split that leaves this
-module rests on certified distances alone, so every engine, split and budget finds the same one as
-long as no bound is too low; the user guide names a case in which one of the GPU's still can be.
+module rests on certified distances alone, so every engine, split and budget finds the same one.
 """
 
 from __future__ import annotations

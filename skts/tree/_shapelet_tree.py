@@ -117,8 +117,7 @@ class ShapeletTreeClassifier(
     difference to the windows of the series, both z-normalised; windows of fewer than 3 points are
     compared as they are. Of cuts with equal information gain the one with the larger separation
     gap wins, then the shorter shapelet, the lower series, the earlier start, the lower channel.
-    Splits rest on certified float64 distances: every engine and memory budget grows the same tree,
-    but for a case of exactly equal distances on a GPU that the user guide describes.
+    Splits rest on certified float64 distances: every engine and memory budget grows the same tree.
 
     Parameters
     ----------

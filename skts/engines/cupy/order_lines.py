@@ -20,8 +20,8 @@ PROMISE = np.dtype(
     + [(name, "i4") for name in ("series", "start", "length", "way")]
 )
 REACHED = np.dtype([("gain", "i8"), ("settled", "i8"), ("gap", "f4"), ("count", "i4")])
-#: Candidates that are measured at first.
-FEW = 256
+#: Candidates that are measured at first, and those that need not be judged here.
+FEW, HARDLY_ANY = 256, 2
 
 
 def most_shared() -> int:
@@ -227,11 +227,20 @@ class Lines:
 
     def survivors(self) -> Survivors:
         """What could be the best."""
-        self.settle()
+        gain, gap, where = self._listed()
+        if 0 < len(gain) <= HARDLY_ANY:
+            self.parts.append(Survivors(gain, gap, where, bring(self._distances(where))))
+        else:
+            self._measure(gain, gap, where)
         return Survivors.of_parts(self.parts).that_reach(self.best)
 
     def settle(self) -> None:
         """Measure what is on the list, and empty it."""
+        self._measure(*self._listed())
+        self._tell()
+
+    def _listed(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What is on the list: what candidates promise, most first, and where they are."""
         self._weed()
         promises = self.list[: self._count()]
         if len(promises) > FEW:
@@ -240,8 +249,7 @@ class Lines:
         promises = promises[np.lexsort((-promises["high"], -promises["gain"]))]
         way, places = promises["way"], (promises[name] for name in ("length", "series", "start"))
         where = np.stack((*places, way >> 2, way & 3), axis=1).astype(np.int64)
-        self._measure(promises["gain"], promises["high"].astype(np.float64), where)
-        self._tell()
+        return promises["gain"], promises["high"].astype(np.float64), where
 
     def _make_room(self, count: int) -> None:
         """See to it that so many more fit on the list."""
@@ -321,27 +329,20 @@ class Lines:
         rows = np.flatnonzero(gains == gains.max())
         rows = rows[gaps[rows] == gaps[rows].max()]
         row = rows[np.lexsort(where[rows].T[::-1])[0]]
-        here, known = (int(gains[row]), float(gaps[row])), None
-        if here[0] >= 0 and here == self.best and self.parts:
-            known = self.parts[-1].where[0].tolist()
-        if here[0] >= 0 and (
-            here > self.best or (known is not None and where[row].tolist() < known)
-        ):
+        here = int(gains[row]), float(gaps[row])
+        earlier = bool(self.parts) and where[row].tolist() < self.parts[-1].where[0].tolist()
+        if here[0] >= 0 and (here > self.best or (here == self.best and earlier)):
             self.best = here
             own = bring(distances[int(row)])[np.newaxis]
             only = slice(row, row + 1)
             self.parts = [Survivors(gains[only], gaps[only], where[only], own)]
 
-    def _cuts(self, where: np.ndarray) -> tuple[np.ndarray, np.ndarray, cp.ndarray]:
-        """Gain and gap of the best cut of some candidates, from certified distances; and these.
-
-        Distances are not joined yet.
-        """
-        m, n = len(where), self.rules.n_members
-        lengths, series, starts, channels, ways = where.T
+    def _distances(self, where: np.ndarray) -> cp.ndarray:
+        """Certified distances of some candidates, not joined yet."""
+        lengths, series, starts, channels, _ = where.T
         n_channels, width = self.values.shape[1:]
         begins = (self.chosen[series] * n_channels + channels) * width + starts
-        distances = cp.empty((m, n))
+        distances = cp.empty((len(where), self.rules.n_members))
         for raw in (True, False):
             # windows of fewer points are compared as they are
             rows = np.flatnonzero((lengths < LEAST_NORMALIZED) == raw)
@@ -350,10 +351,15 @@ class Lines:
                     *(self.values, begins[rows], lengths[rows], channels[rows], rows, self.values),
                     *(self.sizes, self.members, not raw, distances, None),
                 )
-        distances /= cp.sqrt(cp.asarray(lengths, np.float64))[:, None]
-        joined = distances
+        distances /= cp.asarray(np.sqrt(lengths))[:, None]
+        return distances
+
+    def _cuts(self, where: np.ndarray) -> tuple[np.ndarray, np.ndarray, cp.ndarray]:
+        """Gain and gap of the best cut of some candidates, from certified distances; and these."""
+        m, n = len(where), self.rules.n_members
+        distances = joined = self._distances(where)
         if self.ways != ("first",):
-            both = cp.asarray(np.array(self.ways)[ways] == "and")[:, None]
+            both = cp.asarray(np.array(self.ways)[where[:, 4]] == "and")[:, None]
             larger, smaller = (f(self.before, distances) for f in (cp.maximum, cp.minimum))
             joined = cp.where(both, larger, smaller)
         order = cp.argsort(joined, axis=1)
