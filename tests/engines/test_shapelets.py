@@ -258,6 +258,8 @@ def kernels(request, monkeypatch):
         # the only cut that is allowed
         ([(0, 8, 0.5), (0, 2, 1.0), (1, 9, 1.5)], (1, 1), ([1, 1], 10)),
         ([(0, 19, 0.5), (0, 1, 1.0), (1, 29, 1.5)], (1, 1), ([1.5, 1], 1, 30.0)),
+        # far behind among the keys of a lane
+        ([(0, 40, 0.5), (0, 6, 1.0), (1, 1050, 1.5)], (1, 4), ([1, 1], 1)),
     ],
 )
 def test_what_may_lie_behind_a_tie_is_promised(counts, behind, rules, kernels):
@@ -278,23 +280,25 @@ def test_what_may_lie_behind_a_tie_is_promised(counts, behind, rules, kernels):
     n = len(labels)
     series = Series(rng.normal(size=(n, 1, width)), np.full(n, width))
     criterion = Criterion(labels, np.array(rules[0], float), *rules[1:])
-    distances = run(SubsequenceMatches(tuple(series.values[:, 0]), series), engine="numba")
-    joined = np.minimum(before, distances.distances / np.sqrt(width))
-    gains = criterion.best_cuts(joined).gain
+    stop = min(n, 90)
+    queries = tuple(series.values[:stop:9, 0])
+    distances = run(SubsequenceMatches(queries, series), engine="numba").distances
+    joined = np.minimum(before, distances / np.sqrt(width))
+    gains = criterion.best_cuts(joined).gain.tolist()
     everyone, sizes = cp.arange(n, dtype=np.int32), cp.asarray(series.lengths, np.int32)
     lines = Lines(
         cp.asarray(series.values), sizes, np.arange(n), criterion, before, ("or",), (-1, -np.inf),
         listed=1, held=1, measured=1,
     )  # fmt: skip
-    heads = Walk(lay(series, 0), 0, n, width, 1)((width,))
-    for a in range(0, n, 9):
+    heads = Walk(lay(series, 0), 0, stop, width, 1)((width,))
+    for a, gain in zip(range(0, stop, 9), gains, strict=True):
         # each by itself, where its own gain is reached already
         row = everyone[a : a + 1]
-        lines.best = (int(gains[a]), -np.inf)
+        lines.best = (gain, -np.inf)
         lines._tell()
         lines.scan([(heads, 0)], 0, row, sizes[row], row, everyone, np.zeros(1, np.uint8))
         assert lines._count() == 1
-        assert lines.list[:1].get().view(PROMISE)[0, 0]["gain"] >= gains[a]
+        assert lines.list[:1].get().view(PROMISE)[0, 0]["gain"] >= gain
 
 
 @pytest.mark.gpu
