@@ -265,7 +265,7 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
         float top = -endless();
         if (judge.base) {
             // none is open beyond
-            const float near = 2 * (doubt.root + 3.0f * doubt.unit) / doubt.unit + 2;
+            const float near = 2 * (doubt.root / doubt.unit + UNITS) + 2;
             int open = 0, tied = 0;
 #pragma unroll UNROLLED
             for (int r = 0; r < mine; ++r) {

@@ -57,14 +57,17 @@ __device__ __forceinline__ T scan_sum(T value, int lane) {
     return value;
 }
 
-// What distances of a line are off by: `root`, or error / d where that is less, and 3 units for what heads leave
-// out, the root, and the units of keys, of which the largest distance has 2^22.
+// Units of a line for what heads leave out, the root, and the rounding of keys.
+constexpr float UNITS = 3.5f;
+
+// What distances of a line are off by: `root`, or error / d where that is less, and some units, of which the largest
+// distance has 2^22.
 struct Doubt {
     float error, root, unit;
 
     __device__ __forceinline__ float distance(unsigned key) const { return (float)(key >> 10) * unit; }
     __device__ __forceinline__ float of(float distance) const {
-        return fminf(root, __fdividef(error, distance)) + 3.0f * unit;
+        return fminf(root, __fdividef(error, distance)) + UNITS * unit;
     }
 };
 
