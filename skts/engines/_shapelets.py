@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -415,6 +416,11 @@ class ShapeletSearch(Reduction):
         windows = self.series.n_timepoints - self.lengths[0] + 1
         return self.block * len(self.members) * windows**2 * self.series.n_channels // 2 + 1
 
+    @cached_property
+    def of_members(self) -> Series:
+        """The series of the node: what engines prepare from them serves all candidates."""
+        return self.series.take(self.members)
+
     @property
     def cell(self) -> tuple[int, int]:
         """One length and one block."""
@@ -478,7 +484,7 @@ class ShapeletSearch(Reduction):
 
     def certify(self, where: np.ndarray, run: Callable[[Reduction], Any]) -> np.ndarray:
         """Certified distances of candidates to the members, divided by sqrt(length)."""
-        series = self.series.take(self.members)
+        series = self.of_members
         found = np.empty((len(where), len(series)))
         for raw in (False, True):
             rows = np.flatnonzero((where[:, 0] < LEAST_NORMALIZED) == raw)
