@@ -1,13 +1,14 @@
-"""Shapelet trees of whole data sets: those of one engine beside those of the other, bit by bit.
+"""Shapelet trees of whole data sets: those of one engine beside those of the other.
 
     SKTS_DATA=<folder> python -m benchmarks.shapelet_trees
     SKTS_DATA=<folder> python -m benchmarks.shapelet_trees --engine cupy
 
 The first grows the trees on the CPU and writes `benchmarks/results/shapelet-trees.json`: for each
-its leaves and a digest of all that it holds. What the file holds already is kept, so the command
-can be stopped and started again. The second grows them on a GPU, compares the digests and writes
-`shapelet-trees-cupy.json`. The largest sets take a CPU an hour and more, a GPU some seconds;
-`--sets` names those to grow, `--patience` the seconds after which no other tree is begun.
+its leaves and a digest of all that it holds. What the output holds already is kept, so the command
+can be stopped and started again, also on another machine. The second grows them on a GPU, compares
+the digests and writes `shapelet-trees-cupy.json`. The largest sets take a CPU an hour and more, a
+GPU some seconds; `--sets` names those to grow, `--patience` the seconds after which no other tree
+is begun.
 
 Trees are those of table II of Chang, Deka, Hwu and Roth's paper (its lengths, no logic), and those
 of `reference.csv` (a quarter to two thirds of the series), without and with logic. The digest
@@ -25,11 +26,11 @@ import numpy as np
 
 from benchmarks import _records
 from benchmarks._gpu import keep_rows, make_parser, verdict
-from benchmarks.papers.shapelets import TABLE, load, published, table_lengths, work
-from skts import ShapeletTreeClassifier
+from benchmarks.papers.shapelets import TABLE, load, stated, table_lengths, unfitted, work
 
 #: The trees that the CPU engine has grown.
 RECORD = _records.RESULTS / "shapelet-trees.json"
+NOT_CHECKED = "not checked"
 
 
 def jobs(folder):
@@ -37,10 +38,7 @@ def jobs(folder):
     found = [(name, table_lengths(name, load(folder, name)[0]), ()) for name in TABLE]
     # all lengths of Haptics keep a CPU busy for hours
     found.append(("Haptics", range(3, load(folder, "Haptics")[0].shape[1] + 1, 20), ()))
-    chosen = [(name, 1) for name in published(folder)]
-    for name, step in (*chosen, ("Wafer", 10), ("OSULeaf", 10), ("Wafer", 1), ("OSULeaf", 1)):
-        length = load(folder, name)[0].shape[1]
-        lengths = range(max(3, length // 4), int(0.67 * length) + 1, step)
+    for name, lengths, *_ in stated(folder):
         found += [(name, lengths, logic) for logic in ((), ("and", "or"))]
     return sorted(found, key=lambda job: work(load(folder, job[0])[0], job[1]) * (1 + len(job[2])))
 
@@ -79,24 +77,26 @@ def _rounded(numbers):
     return ",".join(f"{number:.9f}" for number in np.ravel(numbers) + 0.0).encode()
 
 
-def recorded():
-    """Digests of the trees that the CPU engine has grown, by title."""
-    if not RECORD.exists():
+def recorded(path=RECORD):
+    """Rows of the trees that the CPU engine has grown, by title."""
+    if not path.exists():
         return {}
-    return {row["tree"]: row for row in json.loads(RECORD.read_text())["rows"]}
+    return {row["tree"]: row for row in json.loads(path.read_text())["rows"]}
+
+
+def compared(row, known):
+    """How a tree compares with the one that the CPU engine has grown, as text for a record."""
+    other = known.get(row["tree"])
+    if other is None:
+        return NOT_CHECKED
+    return verdict(other["digest"] == row["digest"], "the digest of the CPU engine's tree")
 
 
 def grow(folder, job, engine):
     """One tree, and a row of what there is to say of it."""
     name, lengths, logic = job
     X, y, Z, z = load(folder, name)
-    model = ShapeletTreeClassifier(
-        min_length=lengths[0],
-        max_length=lengths[-1],
-        length_step=lengths.step,
-        logic=logic,
-        engine=engine,
-    )
+    model = unfitted(lengths, logic, engine)
     start = time.perf_counter()
     model.fit(X, y)
     seconds = time.perf_counter() - start
@@ -111,38 +111,31 @@ def grow(folder, job, engine):
 
 def on_cpu(folder, options):
     """Grow what the record does not hold."""
-    done = recorded()
-    stop = time.perf_counter() + options.patience
+    path = options.output or RECORD
+    done, stop = recorded(path), time.perf_counter() + options.patience
     for job in jobs(folder):
         if options.sets and job[0] not in options.sets:
             continue
         if title(*job) not in done and time.perf_counter() < stop:
-            row = grow(folder, job, "numba")
+            row = grow(folder, job, "numba") | {"cores": os.cpu_count()}
             print(row, flush=True)
             # another process may have grown others meanwhile
-            done = recorded() | {row["tree"]: row}
-            name = "Shapelet trees on the CPU"
-            _records.write_cpu(RECORD, name, [*done.values()])
+            done = recorded(path) | {row["tree"]: row}
+            _records.write_cpu(path, "Shapelet trees on the CPU", [*done.values()])
 
 
 def on_gpu(folder, options):
     """Rows of the trees of a GPU, each compared with the CPU's."""
     known = recorded()
     for job in jobs(folder):
-        if options.sets and job[0] not in options.sets:
-            continue
-        row = grow(folder, job, "cupy")
-        other = known.get(row["tree"])
-        row["checked"] = (
-            verdict(other["digest"] == row["digest"], "the CPU engine's tree, bit by bit")
-            if other
-            else "not checked"
-        )
-        yield row
+        if not options.sets or job[0] in options.sets:
+            row = grow(folder, job, "cupy")
+            yield row | {"checked": compared(row, known)}
 
 
 def main():
     parser = make_parser(__doc__, "shapelet-trees-cupy.json")
+    parser.set_defaults(output=None)
     parser.add_argument("--engine", default="numba", choices=["numba", "cupy"])
     parser.add_argument("--sets", nargs="+", help="trees of these sets only")
     parser.add_argument("--patience", type=float, default=np.inf, help="seconds on the CPU")
@@ -153,6 +146,7 @@ def main():
     if options.engine == "numba":
         on_cpu(folder, options)
     else:
+        options.output = options.output or _records.RESULTS / "shapelet-trees-cupy.json"
         keep_rows("Shapelet trees on a GPU", on_gpu(folder, options), options)
 
 

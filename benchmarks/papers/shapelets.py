@@ -105,41 +105,50 @@ def within(seconds, function):
         signal.alarm(0)
 
 
-def published(folder):
-    """Accuracy of the exact tree of `reference.csv` for each set that has one."""
+def stated(folder):
+    """Sets of which accuracies are stated: lengths of candidates, and what is stated where.
+
+    That of the exact tree of `reference.csv`, with its lengths, and that of the paper.
+    """
     with (Path(folder) / "reference.csv").open() as file:
-        return {
-            row["name"]: float(row["acc_exact_shapelet_tree"])
+        column = "acc_exact_shapelet_tree"
+        jobs = [
+            (row["name"], 1, float(row[column]), None)
             for row in csv.DictReader(file)
-            if row["acc_exact_shapelet_tree"]
-        }
+            if row[column]
+        ]
+    jobs += [("Wafer", 10, None, 0.9989), ("OSULeaf", 10, None, 0.6901)]
+    jobs += [("Wafer", 1, None, 0.9989), ("OSULeaf", 1, None, 0.7231)]
+
+    found = []
+    for name, step, reference, paper in jobs:
+        length = load(folder, name)[0].shape[1]
+        lengths = range(max(3, length // 4), int(0.67 * length) + 1, step)
+        found.append((name, lengths, reference, paper))
+    return found
+
+
+def unfitted(lengths, logic, engine):
+    """A tree over candidates of some lengths."""
+    return ShapeletTreeClassifier(
+        min_length=lengths[0],
+        max_length=lengths[-1],
+        length_step=lengths.step,
+        logic=logic,
+        engine=engine,
+    )
 
 
 def accuracies(folder, options):
     """One row for each set and logic."""
-    jobs = [(name, 1, accuracy, None) for name, accuracy in published(folder).items()]
-    jobs += [("Wafer", 10, None, 0.9989), ("OSULeaf", 10, None, 0.6901)]
-    jobs += [("Wafer", 1, None, 0.9989), ("OSULeaf", 1, None, 0.7231)]
-
-    def cost(job):
-        X = load(folder, job[0])[0]
-        length = X.shape[1]
-        return work(X, range(length // 4, int(0.67 * length) + 1, job[1]))
-
-    for name, step, reference, paper in sorted(jobs, key=cost):
+    jobs = sorted(stated(folder), key=lambda job: work(load(folder, job[0])[0], job[1]))
+    for name, lengths, reference, paper in jobs:
         X, y, Z, z = load(folder, name)
-        least, most = max(3, X.shape[1] // 4), int(0.67 * X.shape[1])
         for logic in ((), ("and", "or")):
-            model = ShapeletTreeClassifier(
-                min_length=least,
-                max_length=most,
-                length_step=step,
-                logic=logic,
-                engine=options.engine,
-            )
+            model = unfitted(lengths, logic, options.engine)
             row = {
                 "set": name,
-                "lengths": f"{least} to {most}, step {step}",
+                "lengths": f"{lengths.start} to {lengths.stop - 1}, step {lengths.step}",
                 "logic": " ".join(logic) or "none",
             }
             done = next((r for r in options.done if row.items() <= r.items()), None)
@@ -221,13 +230,7 @@ def table(folder, options):
             found, seconds = within(
                 options.limit, partial(run, root(X, y, chosen), engine=options.engine)
             )
-            model = ShapeletTreeClassifier(
-                min_length=chosen[0],
-                max_length=chosen[-1],
-                length_step=chosen.step,
-                logic=(),
-                engine=options.engine,
-            )
+            model = unfitted(chosen, (), options.engine)
             row |= {
                 "skts, root: distances and order lines, s": seconds,
                 "Gcells/s": work(X, chosen) / seconds / 1e9,

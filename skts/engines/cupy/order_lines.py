@@ -98,7 +98,7 @@ class Lines:
         measured: int,
     ) -> None:
         self.values, self.sizes = values, sizes
-        self.rules, self.ways, self.chosen = DeviceRules(criterion), ways, members
+        self.rules, self.ways, self.host_members = DeviceRules(criterion), ways, members
         numbers = [("first", "and", "or").index(way) for way in ways]
         known = np.zeros(len(members)) if before is None else before
         with np.errstate(over="ignore"):
@@ -341,7 +341,7 @@ class Lines:
         """Certified distances of some candidates, not joined yet."""
         lengths, series, starts, channels, _ = where.T
         n_channels, width = self.values.shape[1:]
-        begins = (self.chosen[series] * n_channels + channels) * width + starts
+        begins = (self.host_members[series] * n_channels + channels) * width + starts
         distances = cp.empty((len(where), self.rules.n_members))
         for raw in (True, False):
             # windows of fewer points are compared as they are
