@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,9 @@ from .engines import Series, fetch, lies_on_gpu
 __all__ = ["SeriesMixin", "as_host", "check_series", "check_univariate"]
 
 _WIDTH_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
-#: Beyond this, squares and their sums leave the range of float64.
-LARGEST = 2.0**500
+#: Squares and their sums leave the range of float64 where a value is above the one, or all those of
+#: a series below the other. Rescaling by a power of two between them changes no bit of an answer.
+LARGEST, LEAST = 2.0**480, 2.0**-480
 #: Points that are looked at together, where a series may be a memory map.
 _PIECE = 2**20
 
@@ -142,7 +144,7 @@ def _check_shape(values: np.ndarray, input_name: str) -> None:
 
 
 def _check_on_gpu(X: Any, input_name: str, estimator: Any) -> Series:
-    """Check an array on a GPU there; where it holds NaN or what is too large, it is fetched."""
+    """Check an array on a GPU there; where it holds what cannot stay so, it is fetched."""
     _refuse_one_dimension(_form(X), input_name)
     form = check_array(
         _form(X),
@@ -154,10 +156,13 @@ def _check_on_gpu(X: Any, input_name: str, estimator: Any) -> Series:
     )
     _check_shape(form, input_name)
     series = Series.on_gpu(X, input_name)
+    return series if _in_range(series) else _measure(series.values, input_name)
+
+
+def _in_range(series: Series) -> bool:
+    """Whether there is neither NaN nor a series whose scale float64 cannot square."""
     low, high = series.extent
-    if -LARGEST <= low and high <= LARGEST:
-        return series
-    return _measure(series.values, input_name)
+    return -LARGEST <= low and high <= LARGEST and LEAST <= series.least_magnitude
 
 
 def _form(X: Any) -> Any:
@@ -209,8 +214,8 @@ def check_univariate(
     Raises
     ------
     ValueError, TypeError
-        In scikit-learn's words where it has some; if there are several channels; if a finite
-        value is so large that its square overflows.
+        In scikit-learn's words where it has some; if there are several channels; if the finite
+        values of a series are so large or so small that their squares leave the range of float64.
     """
     if _is_list_of_series(X):
         series = _listed(X, input_name)
@@ -226,19 +231,48 @@ def check_univariate(
         name = "This method" if estimator is None else type(estimator).__name__
         raise ValueError(f"{name} takes series of one channel; {input_name} has {len(series[0])}.")
     for row, (points,) in enumerate(series):
-        for start in range(0, points.size, _PIECE):
-            piece = points[start : start + _PIECE]
-            if -LARGEST <= piece.min() and piece.max() <= LARGEST:
-                continue
-            sizes = np.abs(piece)
-            bad = (sizes > LARGEST) & (sizes < np.inf)
-            if bad.any():
-                place = start + int(np.argmax(bad))
-                raise ValueError(
-                    f"Input {input_name} contains {points[place]:g} at series {row}, time point "
-                    f"{place}; above {LARGEST:.1g} squares overflow float64. Rescale the data."
-                )
+        _check_scale(points, row, input_name)
     return [points for (points,) in series]
+
+
+def _check_scale(points: np.ndarray, row: int, input_name: str) -> None:
+    """Raise if the largest finite magnitude of a series is out of range, unless it is 0.
+
+    Points are looked at piece by piece: they may be those of a memory map.
+    """
+    largest, place = 0.0, 0
+    for start in range(0, points.size, _PIECE):
+        piece = points[start : start + _PIECE]
+        top = max(piece.max(), -piece.min())
+        if LEAST <= top <= LARGEST:
+            largest = max(largest, top)
+            continue
+        # all are small, or there is NaN, infinity, or what is too large
+        sizes = np.abs(piece)
+        sizes[~np.isfinite(sizes)] = 0.0
+        first = int(np.argmax(sizes > LARGEST)) if sizes.max() > LARGEST else int(sizes.argmax())
+        if sizes[first] > LARGEST:
+            _raise_scale(points[start + first], row, start + first, "", input_name)
+        if sizes[first] > largest:
+            largest, place = sizes[first], start + first
+    if 0 < largest < LEAST:
+        _raise_scale(points[place], row, place, "", input_name)
+
+
+def _raise_scale(value: float, row: int, point: int, channel: str, input_name: str) -> None:
+    """Say that a value is too large, or that the largest value of a series is too small."""
+    where = f"at series {row}, time point {point}{channel}"
+    size = abs(value)
+    advice = f"Rescale the data, for example multiply by 1e{min(300, -round(math.log10(size)))}."
+    if size > LARGEST:
+        raise ValueError(
+            f"Input {input_name} contains {value:g} {where}; above {LARGEST:.2g} squares overflow "
+            f"float64. {advice}"
+        )
+    raise ValueError(
+        f"Input {input_name} contains no magnitude above {size:g}, {where}; below {LEAST:.2g} "
+        f"squares underflow float64. {advice}"
+    )
 
 
 def _is_list_of_series(X: Any) -> bool:
@@ -302,34 +336,30 @@ def _measure(values: np.ndarray, input_name: str) -> Series:
     """Find the length of every series and refuse values that take part in nothing."""
     n_samples, _, n_timepoints = values.shape
     lengths = np.full(n_samples, n_timepoints, np.int64)
-    with np.errstate(over="ignore", invalid="ignore"):
-        largest = max(values.max(), -values.min())  # NaN if there is any
-    if largest <= LARGEST:
-        return Series(values, lengths)
+    whole = Series(values, lengths)
+    if _in_range(whole):
+        return whole
     for row, series in enumerate(values):
         known = np.flatnonzero(~np.isnan(series).all(axis=0))
         if known.size == 0:
             raise ValueError(f"Input {input_name} contains only NaN in series {row}.")
         lengths[row] = known[-1] + 1
-        points = series[:, : lengths[row]]
-        if np.all(np.abs(points) <= LARGEST):
+        sizes = np.abs(series[:, : lengths[row]])
+        if LEAST <= sizes.max() <= LARGEST or not sizes.any():
             continue
-        channel, point = np.argwhere(~(np.abs(points) <= LARGEST))[0]
-        value = points[channel, point]
-        where = f"series {row}, time point {point}" + (
-            f", channel {channel}" if len(series) > 1 else ""
-        )
+        bad = ~(sizes <= LARGEST)
+        channel, point = np.argwhere(bad if bad.any() else sizes == sizes.max())[0]
+        value = series[channel, point]
+        which = f", channel {channel}" if len(series) > 1 else ""
+        where = f"at series {row}, time point {point}{which}"
         if np.isnan(value):
             raise ValueError(
-                f"Input {input_name} contains NaN at {where}; NaN is accepted only as padding at "
+                f"Input {input_name} contains NaN {where}; NaN is accepted only as padding at "
                 "the end of a series. Interpolate or drop what is missing."
             )
         if np.isinf(value):
-            raise ValueError(f"Input {input_name} contains infinity (inf) at {where}.")
-        raise ValueError(
-            f"Input {input_name} contains {value:g} at {where}; above {LARGEST:.1g} squares "
-            "overflow float64. Rescale the data."
-        )
+            raise ValueError(f"Input {input_name} contains infinity (inf) {where}.")
+        _raise_scale(value, row, point, which, input_name)
     padded = np.arange(n_timepoints) >= lengths[:, np.newaxis]
     return Series(np.where(padded[:, np.newaxis, :], 0.0, values), lengths)
 

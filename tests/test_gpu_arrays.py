@@ -105,6 +105,7 @@ def test_series_stay_there_until_the_host_asks(stand_in, rng, shape, dtype):
     some = series.take(np.array([3, 1])).take(slice(1, None))
     assert (len(series), series.n_channels, series.n_timepoints) == expected.shape
     assert series.extent == expected.extent
+    assert series.least_magnitude == expected.least_magnitude
     assert stand_in == []
     assert_array_equal(series.values, expected.values)
     assert_array_equal(series.lengths, expected.lengths)
@@ -139,6 +140,7 @@ def test_a_private_copy_travels_as_numpy(stand_in, rng):
         np.array([[1.0, np.inf]]),
         np.array([[1.0, -np.inf]]),
         np.array([[1.0, 1e200]]),
+        np.array([[1.0, 2.0], [1e-200, 0.0]]),
         np.array([[np.nan, np.nan]]),
     ],
     ids=lambda X: f"{X.shape}-{X.dtype}-{X.ravel()[:2]}",

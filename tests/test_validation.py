@@ -9,7 +9,7 @@ import scipy.sparse
 from numpy.testing import assert_array_equal
 
 from skts import DTWNearestNeighbor
-from skts.base import check_series
+from skts.base import check_series, check_univariate
 from skts.engines import find_engine
 from skts.exceptions import UnsupportedReductionError
 from skts.metrics import dtw, pairwise_dtw
@@ -287,7 +287,7 @@ def test_the_name_of_the_argument_is_in_the_message():
 
 
 def test_the_largest_value_that_will_do():
-    limit = 2.0**500
+    limit = 2.0**480
     assert dtw([limit], [-limit]) == 2 * limit
     with pytest.raises(ValueError, match="Rescale the data"):
         check_series([[np.nextafter(limit, np.inf)]])
@@ -377,3 +377,51 @@ def test_too_many_neighbors_are_refused_before_any_work(k, monkeypatch):
     for method in (model.predict, model.predict_proba, model.kneighbors):
         with pytest.raises(ValueError, match=message):
             method(np.eye(4))
+
+# --- scales -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("check", [check_series, check_univariate])
+@pytest.mark.parametrize("size", [2.0**480, 2.0**-480])
+def test_scales_between_the_limits_will_do(check, size):
+    outside = np.nextafter(size, size * size)
+    X = np.array([[0.0, size, -size / 2], [0.0, 0.0, 0.0], [1.0, 5e-324, -1e-200]])
+    check(X)
+    check([np.array([0.0, -size]), np.ones(3)])
+    X[0, 1] = outside
+    kind = "contains" if size > 1 else "contains no magnitude above"
+    for given in (X, list(X), -X):
+        with pytest.raises(
+            ValueError, match=rf"{kind} -?[\d.e+-]+,? at series 0, time point 1; .* multiply by 1e"
+        ) as caught:
+            check(given)
+        factor = float(str(caught.value).rstrip(".").rsplit(" ", 1)[1])
+        check(X[:1] * factor)
+
+
+def test_the_least_number_is_refused_with_advice_that_helps():
+    for check in (check_series, check_univariate):
+        with pytest.raises(ValueError, match="above 4.94066e-324, at series 1, time point 0;"):
+            check([np.ones(2), np.array([5e-324, np.nan])])
+        check([np.array([5e-324]) * 1e300])
+
+
+def test_channels_share_their_scale():
+    X = np.array([[[1e-200, 1e-210], [1.0, 0.0]]])
+    check_series(X)
+    with pytest.raises(ValueError, match=r"above 1e-200, at series 0, time point 0, channel 0"):
+        check_series(X[:, :1].repeat(2, axis=1))
+
+
+def test_long_recordings_are_looked_at_in_pieces(tmp_path, monkeypatch):
+    monkeypatch.setattr("skts.base._PIECE", 10)
+    x = np.full(35, 1e-200)
+    x[[2, 31]] = np.nan, np.inf
+    with pytest.raises(ValueError, match="above 2e-200, at series 0, time point 24"):
+        x[24] = 2e-200
+        check_univariate([x])
+    x[27] = 1.0
+    check_univariate([x])
+    x[33] = -1e200
+    with pytest.raises(ValueError, match=r"-1e\+200 at series 0, time point 33"):
+        check_univariate([x])

@@ -85,10 +85,22 @@ class Series:
         """Whether every series fills the whole width."""
         return bool(np.all(self.lengths == self.n_timepoints))
 
-    @cached_property
+    @property
     def extent(self) -> tuple[float, float]:
         """The least and the largest value; NaN if there is one."""
-        return float(self.values.min()), float(self.values.max())
+        return self._summary[:2]
+
+    @property
+    def least_magnitude(self) -> float:
+        """The least over series of their largest magnitudes, without those that are all 0.
+
+        Infinite where all are; NaN if there is one.
+        """
+        return self._summary[2]
+
+    @cached_property
+    def _summary(self) -> tuple[float, float, float]:
+        return _summarize(self.values)
 
     @property
     def owner(self) -> np.ndarray:
@@ -109,6 +121,14 @@ class Series:
             values = values.copy()
             values.flags.writeable = False
         return Series(values, read_only(self.lengths.copy()))
+
+
+def _summarize(points: Any) -> tuple[float, float, float]:
+    """Least and largest value and least magnitude of a series, on the device of the points."""
+    lows, highs = points.min(axis=(1, 2)), points.max(axis=(1, 2))
+    magnitudes = np.maximum(highs, -lows)
+    magnitudes[magnitudes == 0] = np.inf
+    return float(lows.min()), float(highs.max()), float(magnitudes.min())
 
 
 def lies_on_gpu(array: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import cupy as cp
 import numpy as np
 
-from .._series import Series, read_only
+from .._series import Series, _summarize, read_only
 
 __all__ = ["GpuSeries", "fetch"]
 
@@ -59,10 +59,9 @@ class GpuSeries(Series):
         return self.points.shape
 
     @cached_property
-    def extent(self) -> tuple[float, float]:
-        """The least and the largest value; NaN if there is one."""
+    def _summary(self) -> tuple[float, float, float]:
         with self.points.device:
-            return float(self.points.min()), float(self.points.max())
+            return _summarize(self.points)
 
     def take(self, which: slice | np.ndarray) -> Series:
         """Return some of the series; from host memory, where they have been fetched."""
