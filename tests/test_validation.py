@@ -378,6 +378,7 @@ def test_too_many_neighbors_are_refused_before_any_work(k, monkeypatch):
         with pytest.raises(ValueError, match=message):
             method(np.eye(4))
 
+
 # --- scales -------------------------------------------------------------------------------------
 
 
