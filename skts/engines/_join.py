@@ -165,7 +165,6 @@ class Join(Reduction):
     hint: tuple[np.ndarray, np.ndarray] | None = None
     board: dict[Any, Kept] | None = None
     method: ClassVar[str] = "join"
-    learns: ClassVar[bool] = True
     tile_scale: ClassVar[int] = 16
     square: ClassVar[bool] = True
     divisible: ClassVar[bool] = True

@@ -103,7 +103,6 @@ class PairWalk(Reduction):
     first: int
     stop: int
     method: ClassVar[str] = "pair_walk"
-    learns: ClassVar[bool] = True
     tile_scale: ClassVar[int] = 4
     square: ClassVar[bool] = True
 

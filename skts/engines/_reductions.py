@@ -50,8 +50,12 @@ class Reduction(ABC):
     square: ClassVar[bool] = False
     #: Whether nothing is prepared tile by tile, so that tiles may be cut in any way.
     divisible: ClassVar[bool] = False
-    #: Whether later tiles may profit from what earlier ones found; see `informed`.
+    #: Whether later tiles may profit from what earlier ones found: where there is an `informed`.
     learns: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.learns = cls.informed is not Reduction.informed
 
     @property
     @abstractmethod
@@ -92,10 +96,7 @@ class Reduction(ABC):
         """Return what `merge` adds to."""
 
     def informed(self, total: Any) -> Reduction:
-        """Return the work with what is known so far; that may spare work, and changes no answer.
-
-        Reductions that do so set `learns`.
-        """
+        """Return the work with what is known so far; that may spare work, and changes no answer."""
         return self
 
     @abstractmethod

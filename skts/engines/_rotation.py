@@ -58,7 +58,6 @@ class RotationNeighbors(Reduction):
     warping: Warping = PLAIN
     limits: np.ndarray | None = None
     method: ClassVar[str] = "rotation_neighbors"
-    learns: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         warping, (n, m) = self.warping, (self.queries.n_timepoints, self.candidates.n_timepoints)

@@ -1,0 +1,151 @@
+"""One example or more of every reduction, for tests of what holds for all of them.
+
+Each is larger than a cell of its grid where it has several, so that it can be cut.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import skts.engines as engines
+from skts.engines import (
+    Criterion,
+    DTWMatrix,
+    DTWNeighbors,
+    DTWPairs,
+    DTWPath,
+    DTWWindowSearch,
+    Join,
+    LongSeries,
+    MotifPair,
+    Pool,
+    Reduction,
+    RotationNeighbors,
+    SBDAssign,
+    SBDCenters,
+    SBDMatrix,
+    Series,
+    ShapeletSearch,
+    Shapes,
+    SubsequenceMatches,
+    SubsequenceNeighbors,
+    Warping,
+    WindowDistances,
+    WindowKinds,
+)
+from skts.engines._mk import PairWalk
+
+__all__ = ["Example", "examples", "leaves", "reductions"]
+
+
+class Example(NamedTuple):
+    """Some work, and what of its result is the answer; the rest may count how it was found."""
+
+    work: Reduction
+    answer: Callable[[Any], Any] = lambda result: result
+
+
+def reductions() -> list[type[Reduction]]:
+    """Every reduction of the package that can be run."""
+
+    def below(kind: type) -> Iterator[type]:
+        for sub in kind.__subclasses__():
+            yield sub
+            yield from below(sub)
+
+    found = {
+        kind
+        for kind in below(Reduction)
+        if not inspect.isabstract(kind) and kind.__module__.startswith(engines.__name__)
+    }
+    return sorted(found, key=lambda kind: kind.__name__)
+
+
+def leaves(answer: Any) -> list[Any]:
+    """Arrays and plain values of an answer, in order."""
+    if isinstance(answer, tuple | list):
+        return [type(answer).__name__, *(leaf for part in answer for leaf in leaves(part))]
+    if isinstance(answer, np.ndarray):
+        return [(answer.dtype.str, answer.shape, answer.tobytes())]
+    return [answer]
+
+
+def examples() -> dict[type[Reduction], list[Example]]:
+    """Examples of every reduction, built anew; drawn with a fixed seed."""
+    rng = np.random.default_rng(20261121)
+
+    def series(n: int, width: int, n_channels: int = 1, shortest: int | None = None) -> Series:
+        values = rng.normal(size=(n, n_channels, width)).cumsum(axis=2)
+        lengths = rng.integers(shortest or width, width + 1, n)
+        lengths[0] = width
+        values[np.broadcast_to(np.arange(width) >= lengths[:, None, None], values.shape)] = 0
+        return Series(values, lengths).freeze()
+
+    def recording(n: int) -> np.ndarray:
+        x = rng.normal(size=n).cumsum()
+        x[n // 3] = np.nan
+        x[n // 2 : n // 2 + 60] = 1.0
+        return x
+
+    queries, candidates = series(40, 60), series(300, 60)
+    ragged = series(90, 50, 2, 20)
+    pairs = np.column_stack([np.arange(700) % 40, np.arange(700) * 31 % 300])
+    line, both = Pool.of([recording(3000)]), Pool.of([recording(1500), recording(900)])
+    long = LongSeries((recording(9000), recording(5000)))
+    wanted = tuple(rng.normal(size=n).cumsum() for n in (30, 42, 30))
+    shapes = Shapes.normalized(series(300, 64))
+    centers = Shapes.normalized(series(5, 64))
+    labels, shifts = (rng.integers(*ends, 300).astype(np.int32) for ends in ((0, 5), (-4, 5)))
+    classes = rng.integers(0, 3, 24)
+    criterion = Criterion(classes, np.ones(3))
+    walked = _walk(line, rng)
+    found = [
+        Example(DTWMatrix(queries, candidates)),
+        Example(DTWMatrix(ragged, ragged, Warping(window=7, cost="absolute"))),
+        Example(DTWPairs(queries, candidates, pairs)),
+        Example(DTWNeighbors(queries, candidates, 3)),
+        Example(DTWNeighbors(candidates, candidates, 2, np.arange(300), "float64")),
+        Example(DTWNeighbors(ragged, ragged, 1, np.arange(90), warping=Warping(window=0.2))),
+        Example(DTWPath(queries.take(slice(0, 1)), candidates.take(slice(0, 1)))),
+        Example(DTWWindowSearch(queries, candidates, np.full(40, -1), np.array([9, 4, 0]))),
+        Example(Join(line, None, 40, 10)),
+        Example(Join(line, None, 40, 10, n_neighbors=2, sides=True)),
+        Example(Join(both, line, 25, normalize=False)),
+        Example(MotifPair(line, 40, 10), lambda result: result._replace(pruned=0.0)),
+        # the pairs that were measured depend on which tile came first
+        Example(walked, lambda result: result[0]),
+        Example(RotationNeighbors(queries.take(slice(5)), series(1100, 60), 2)),
+        Example(RotationNeighbors(series(6, 20), series(2100, 20), 1, warping=Warping(window=0))),
+        Example(SBDAssign(shapes, centers)),
+        Example(SBDCenters(shapes, labels, shifts, 5)),
+        Example(SBDMatrix(shapes, centers)),
+        Example(ShapeletSearch(series(24, 40), np.arange(24), (5, 9, 17), criterion)),
+        Example(SubsequenceMatches(wanted, candidates)),
+        Example(SubsequenceNeighbors(wanted, long, Warping(window=0.1), n_neighbors=3)),
+        Example(SubsequenceNeighbors(wanted, long, n_neighbors=None, radius=4.0)),
+        Example(WindowDistances(line, np.arange(0, 2900, 300), both, 40)),
+        Example(WindowKinds(line, 40)),
+    ]
+    table: dict[type[Reduction], list[Example]] = {}
+    for example in found:
+        table.setdefault(type(example.work), []).append(example)
+    return table
+
+
+def _walk(line: Pool, rng: np.random.Generator) -> PairWalk:
+    """A walk in the order of distances to two windows."""
+    length, exclusion = 40, 10
+    places = np.sort(rng.choice(1000, 600, replace=False)).astype(np.int64)
+    points = np.array([line.points[place : place + length] for place in places])
+    points = (points - points.mean(axis=1, keepdims=True)) / points.std(axis=1, keepdims=True)
+    distances = np.linalg.norm(points[[3, 300]][:, None] - points, axis=2)
+    order = np.argsort(distances[0], kind="stable")
+    scale = float(2.0 ** np.ceil(np.log2(distances.max())))
+    gaps = np.ascontiguousarray((distances[:, order] / scale).astype(np.float32))
+    best = (np.inf, -1, -1)
+    options = line, length, exclusion, True, places[order], gaps, scale, best
+    return PairWalk(*options, 1, len(places))
