@@ -113,26 +113,27 @@ def _compute(
 ) -> None:
     """Compute all the work, or an area of it, on the devices that the engine chooses for it."""
     with config_context(devices=engine.devices(reduction) or get_config()["devices"]):
-        _compute_here(reduction, area, engine, n_jobs, verbose, inform=inform, take=take)
+        budget = engine.budget()
+        with engine.prepared.limited(budget):
+            _compute_here(reduction, area, engine, budget, n_jobs, verbose, inform, take)
 
 
 def _compute_here(
     reduction: Reduction,
     area: Tile | None,
     engine: Engine,
+    budget: int,
     n_jobs: int | None,
     verbose: int,
-    *,
     inform: Callable[[], Reduction],
     take: Callable[[Tile, Any], None],
 ) -> None:
     """Compute all the work, or an area of it; `take` gets the result of each tile.
 
-    Where memory runs out all the same, what was prepared is dropped and the tile is halved, down to
-    a cell of the grid: the answer stays the same.
+    All that a run decides is its own: several may use one engine at the same time. Where memory
+    runs out all the same, what was prepared is dropped and the tile is halved, down to a cell of
+    the grid: the answer stays the same.
     """
-    budget = engine.budget()
-    engine.prepared.capacity = budget
     for later in reduction.later():
         check_smallest(later, partial(engine.footprint, later), budget)
     tiles, workers = plan_tiles(
@@ -144,11 +145,12 @@ def _compute_here(
         workers=engine.workers(n_jobs) * engine.lanes(reduction),
         area=area,
     )
+    kept = budget
     if tiles:
         # what all workers share is prepared; engines that share nothing count it with each tile
         widest = max(tiles, key=lambda tile: tile.shape[0] * tile.shape[1])
         shared, each = engine.footprint(reduction, *widest.shape)
-        engine.prepared.capacity = budget - workers * each if shared else budget
+        kept = budget - workers * each if shared else budget
     tiles = balance(reduction, tiles, workers)
     settings = get_config()
     lock, scarce = threading.Lock(), threading.RLock()
@@ -162,7 +164,8 @@ def _compute_here(
         # work until the garbage collector comes
         def compute(tile: Tile, cancel: np.ndarray) -> None:
             waiting = [tile]
-            with config_context(**settings), ExitStack() as alone:
+            limited = engine.prepared.limited(kept)
+            with config_context(**settings), limited, ExitStack() as alone:
                 while waiting and not cancel[0]:
                     tile = waiting.pop()
                     try:

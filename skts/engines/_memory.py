@@ -11,8 +11,8 @@ import os
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -243,11 +243,12 @@ class PreparedStore:
     Parameters
     ----------
     capacity : int
-        Bytes to hold; the least recently used entries make room.
+        Bytes to hold where no run says otherwise; the least recently used entries make room.
     """
 
     def __init__(self, capacity: int = 2**30) -> None:
-        self.capacity = capacity
+        self._capacity = capacity
+        self._run = threading.local()
         self._entries: OrderedDict[tuple[int, Hashable], tuple[Any, int]] = OrderedDict()
         self._owners: set[int] = set()
         self._lock = threading.RLock()
@@ -255,6 +256,25 @@ class PreparedStore:
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    @property
+    def capacity(self) -> int:
+        """Bytes to hold, as the run that this thread works for has planned it."""
+        return getattr(self._run, "capacity", self._capacity)
+
+    @contextmanager
+    def limited(self, capacity: int) -> Iterator[None]:
+        """Hold so many bytes for what this thread does meanwhile; other runs have their own plans.
+
+        What they have prepared may have to make room, and is made anew when they ask for it.
+        """
+        before = dict(vars(self._run))
+        self._run.capacity = capacity
+        try:
+            yield
+        finally:
+            vars(self._run).clear()
+            vars(self._run).update(before)
 
     def get(
         self,

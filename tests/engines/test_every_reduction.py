@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from joblib import parallel_config
 
 from skts import config_context
-from skts.engines import Tile, find_engine, run
+from skts.engines import DTWMatrix, Tile, find_engine, run
 from skts.engines._executor import compute_area
 from skts.engines._memory import halve
 from skts.engines._reductions import Reduction
@@ -116,3 +119,69 @@ def test_areas_merge_to_the_answer(table, expected, fast_engine, kind):
 def test_who_takes_what_is_known_learns():
     for kind in reductions():
         assert kind.learns == (kind.informed is not Reduction.informed)
+
+
+def state(thing, seen=()):
+    """All that an object holds, to any depth, without what is prepared from arrays that live."""
+    if isinstance(thing, np.ndarray):
+        return leaves(thing)
+    if isinstance(thing, dict):
+        return {repr(key): state(value, seen) for key, value in thing.items()}
+    if isinstance(thing, set):
+        return sorted(map(repr, thing))
+    if isinstance(thing, list | tuple):
+        return [state(one, seen) for one in thing]
+    if hasattr(thing, "__dict__") and not callable(thing) and id(thing) not in seen:
+        return type(thing).__name__, state(vars(thing), (*seen, id(thing)))
+    return repr(thing)
+
+
+def test_runs_at_the_same_time_share_no_plan(expected, fast_engine):
+    """Runs of all kinds and budgets in threads: right answers, and an engine as it was before."""
+    for kind in reductions():
+        expected(kind, fast_engine)
+    engine = find_engine(fast_engine)
+    engine.prepared.clear()
+    before = state(engine)
+    assert _run_together(fast_engine, lambda kind: expected(kind, fast_engine))
+    gc.collect()
+    assert state(engine) == before
+
+
+def _run_together(engine, expected):
+    """Whether all examples are right, run in threads with budgets of several sizes."""
+    table, budgets = examples(), ["8MiB", None, "64MiB"]
+    works = [(kind, place) for kind in table for place in range(len(table[kind]))]
+
+    def compute(number):
+        kind, place = works[number % len(works)]
+        one = table[kind][place]
+        with config_context(memory=budgets[number % 3]):
+            found = run(one.work, engine=engine, n_jobs=1 + number % 2)
+        return leaves(one.answer(found)) == expected(kind)[place]
+
+    with ThreadPoolExecutor(4) as pool:
+        return all(pool.map(compute, range(3 * len(works))))
+
+
+def test_the_plan_of_a_run_is_seen_by_its_own_workers_only(make_series, monkeypatch):
+    engine = find_engine("numba")
+    own, seen, both = engine.prepared.capacity, {}, threading.Barrier(2, timeout=30)
+    compute = engine.dtw_matrix
+
+    def watched(reduction, tile, cancel):
+        both.wait()
+        seen.setdefault(len(reduction.rows), set()).add(engine.prepared.capacity)
+        both.wait()
+        return compute(reduction, tile, cancel)
+
+    def run_with(memory, n):
+        series = make_series(n, 10)
+        with config_context(memory=memory):
+            run(DTWMatrix(series, series), engine=engine, n_jobs=1)
+        return engine.prepared.capacity
+
+    monkeypatch.setattr(engine, "dtw_matrix", watched)
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(run_with, ["32MiB", "2GiB"], [20, 21])) == [own, own]
+    assert max(seen[20]) <= 2**25 < 2**30 < min(seen[21])
