@@ -9,6 +9,9 @@ import numpy as np
 
 __all__ = ["PLAIN", "Warping"]
 
+#: Points of a band that no series reaches across; wider ones are no wider.
+_WIDEST = 2**29
+
 _CHOICES = {
     "metric": ("dtw", "dog_keeper"),
     "cost": ("squared", "absolute"),
@@ -29,7 +32,8 @@ class Warping:
         accumulated squared costs, or the accumulated absolute costs themselves.
     window : int, float or None, default None
         Sakoe-Chiba band: matched points are at most so far apart. A float is a fraction of the
-        longer series, rounded up (as the UCR archive does); None is no limit.
+        longer series, rounded up (as the UCR archive does); None is no limit. Scalars of NumPy
+        become Python's here, so that all that follows works with one and the same number.
     alignment : {"global", "subsequence", "supersequence"}, default "global"
         Whether both series are matched in full; or the first to a contiguous part of the second;
         or the second to a contiguous part of the first.
@@ -48,14 +52,17 @@ class Warping:
     def __post_init__(self) -> None:
         for name, choices in _CHOICES.items():
             value = getattr(self, name)
-            if value not in choices:
+            if not isinstance(value, str) or value not in choices:
                 raise ValueError(f"{name}={value!r} is not one of {', '.join(map(repr, choices))}.")
+            object.__setattr__(self, name, str(value))
         window = self.window
         if window is None:
             return
-        if isinstance(window, bool) or not isinstance(window, Real):
+        if isinstance(window, (bool, np.bool_)) or not isinstance(window, Real):
             raise ValueError(f"window={window!r} is not a number of points, a fraction, or None.")
-        if isinstance(window, Integral):
+        window = int(window) if isinstance(window, Integral) else float(window)
+        object.__setattr__(self, "window", window)
+        if isinstance(window, int):
             if window < 0:
                 raise ValueError(f"window={window} is negative: give 0 or more points.")
         elif not 0 <= window <= 1:
@@ -84,16 +91,29 @@ class Warping:
         other = {"subsequence": "supersequence", "supersequence": "subsequence"}
         return replace(self, alignment=other.get(self.alignment, self.alignment))
 
+    def points(self, longest: np.ndarray | int) -> np.ndarray:
+        """Half width of the band where the longer of two series has so many points.
+
+        The widening to the difference of the lengths is left out; see `radius`. Never falls as the
+        length rises.
+        """
+        longest = np.asarray(longest, np.int64)
+        if self.window is None:
+            return np.full_like(longest, _WIDEST)
+        if isinstance(self.window, int):
+            return np.full_like(longest, min(self.window, _WIDEST))
+        return np.ceil(self.window * longest - 1e-9).astype(np.int64)
+
     def radius(self, n: np.ndarray | int, m: np.ndarray | int) -> np.ndarray:
         """Half width of the band for series of n and m points, widened to their difference."""
         n, m = np.asarray(n, np.int64), np.asarray(m, np.int64)
         if self.window is None:
             return n + m
-        if isinstance(self.window, Integral):
-            points = np.int64(self.window)
-        else:
-            points = np.ceil(self.window * np.maximum(n, m) - 1e-9).astype(np.int64)
-        return np.maximum(points, np.abs(n - m))
+        return np.maximum(self.points(np.maximum(n, m)), np.abs(n - m))
+
+    def binds(self, longest: int) -> bool:
+        """Whether the band leaves out a cell of any pair of series of at most so many points."""
+        return self.window is not None and int(self.points(longest)) < longest - 1
 
     def largest_radius(self, n: np.ndarray, m: np.ndarray) -> int:
         """Half width of the widest band among all pairs of lengths from two sets."""

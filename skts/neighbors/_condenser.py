@@ -135,7 +135,7 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
         "window": [
             None,
             Interval(Integral, 0, None, closed="left"),
-            Interval(RealNotInt, 0, 1, closed="both"),
+            Interval(Real, 0, 1, closed="both"),
         ],
         "adapt_window": ["boolean"],
         "precision": [StrOptions({"auto", "float32", "float64"})],
@@ -265,9 +265,11 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
 
     def _first_window(self, series: Series, labels: np.ndarray) -> float:
         """The window to start with, as a fraction of the length; infinite for no limit."""
-        if self.window is not None:
-            points = isinstance(self.window, Integral)
-            return min(self.window / series.n_timepoints, 1.0) if points else float(self.window)
+        window = Warping(window=self.window).window
+        if isinstance(window, int):
+            return min(window, series.n_timepoints) / series.n_timepoints
+        if window is not None:
+            return window
         if not self.adapt_window:
             return math.inf
         options = {"engine": self.engine_, "n_jobs": self.n_jobs, "verbose": self.verbose}

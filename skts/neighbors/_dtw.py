@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -17,7 +17,7 @@ from sklearn.base import (
     _fit_context,
 )
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -140,7 +140,7 @@ class DTWNearestNeighbor(
         "window": [
             None,
             Interval(Integral, 0, None, closed="left"),
-            Interval(RealNotInt, 0, 1, closed="both"),
+            Interval(Real, 0, 1, closed="both"),
         ],
         "alignment": [StrOptions({"global", "subsequence", "supersequence"})],
         "rotation_invariant": ["boolean"],

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ..base import SeriesMixin, check_series, check_univariate
@@ -117,7 +117,7 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
         "window": [
             None,
             Interval(Integral, 0, None, closed="left"),
-            Interval(RealNotInt, 0, 1, closed="both"),
+            Interval(Real, 0, 1, closed="both"),
         ],
         "normalize": ["boolean"],
         "exclusion": [Interval(Integral, 0, None, closed="left"), None],

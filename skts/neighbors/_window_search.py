@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -141,6 +142,9 @@ def _check_windows(windows: ArrayLike | None) -> np.ndarray:
     if windows is None:
         return np.arange(101) / 100
     given = np.asarray(windows)
+    if given.dtype.kind in "uO" and all(isinstance(window, Integral) for window in given.flat):
+        # beyond int64; no series is that long
+        given = np.minimum(given, 2**62).astype(np.int64)
     if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iuf":
         raise ValueError(
             f"windows={windows!r} is not a list of numbers of points or of fractions of the length."

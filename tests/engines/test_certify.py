@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 
 from skts.engines import Warping, _certify
 from skts.engines._certify import Bound, Rescaling, Shortlists, dtw_bound, nearest, shortlist
-from skts.engines.numba import dtw
+from skts.engines.numba import certified, dtw
 
 
 @pytest.mark.parametrize("length", [2, 30, 300])
@@ -19,7 +19,7 @@ def test_bound_holds_the_certified_distance(rng, length, scale, offset, channels
     x, y = (offset + scale * rng.normal(size=(40, channels, length)) for _ in range(2))
     lengths = np.full(40, length)
     cancel = np.zeros(1, np.uint8)
-    exact = np.sqrt(dtw.pairs(x, lengths, y, lengths, Warping(), cancel))
+    exact = np.sqrt(certified.pairs(x, lengths, y, lengths, Warping(), cancel))
     rescaling = Rescaling.of(y)
     (x32, x_error), (y32, y_error) = rescaling.apply(x), rescaling.apply(y)
     packed, packed_lengths = dtw.pack(y32, lengths, dtw.LANES[np.float32])

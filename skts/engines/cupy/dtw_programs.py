@@ -291,7 +291,9 @@ def choose_dtw(
     price : float
         What a pair costs, on the lanes that work on it at a time.
     """
-    band = warping.window is not None and reach < max(n, m) - 1
+    # not by `reach`: a pair of a long and a short series has a band wider than any matrix, beside
+    # which those of equal lengths are narrow
+    band = warping.binds(max(n, m))
     options = warping.squared, warping.largest
 
     def steps(group: int, columns: int) -> int:

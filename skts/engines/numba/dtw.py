@@ -7,8 +7,8 @@ that the row of a strip stays in the first-level cache whatever the lengths; the
 a strip is kept for the next one. Rows go two at a time, because loads and stores, not arithmetic,
 are what limits one at a time. A band only shortens the loops over rows and columns.
 
-All sums run in the same order in every kernel here, and without fused multiply-add in float64:
-those values are the certified ones.
+All sums run in the same order in every kernel here, and without fused multiply-add in float64, so
+that the values have the bits of the certified ones, which come from `certified`.
 """
 
 from __future__ import annotations
@@ -27,11 +27,9 @@ __all__ = [
     "Flags",
     "block",
     "pack",
-    "pairs",
     "path",
     "path_bytes",
     "rows_in_lanes",
-    "single",
     "sweep_bytes",
 ]
 
@@ -98,7 +96,6 @@ class Flags(NamedTuple):
     Borders are left by plain booleans, which cost nothing there and save instances.
     """
 
-    paired: bool | None
     multivariate: bool | None
     squared: bool | None
     largest: bool | None
@@ -106,10 +103,9 @@ class Flags(NamedTuple):
     free_rows: bool
 
     @classmethod
-    def of(cls, warping: Warping, n_channels: int, *, paired: bool = False) -> Flags:
+    def of(cls, warping: Warping, n_channels: int) -> Flags:
         """Choose for a distance."""
         return cls(
-            paired or None,
             n_channels > 1 or None,
             warping.squared or None,
             warping.largest or None,
@@ -120,17 +116,14 @@ class Flags(NamedTuple):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def sweep(
-    x, x_lengths, y, y_lengths, radius, limit, out, cancel,
-    paired, multivariate, squared, largest, free_columns, free_rows,
+    x, y, y_lengths, radius, limit, out, cancel,
+    multivariate, squared, largest, free_columns, free_rows,
 ):  # fmt: skip
-    """Fill warping matrices side by side, one in each lane.
-
-    With `paired` lanes each have a row series of their own; else one row series meets all lanes.
-    """
-    # x: (n, C, 1 or lanes), y: (m, C, lanes), radius: (lanes,), out: (lanes,) accumulated costs
+    """Fill the warping matrices of one row series and of the column series in all lanes."""
+    # x: (n, C), y: (m, C, lanes), radius: (lanes,), out: (lanes,) accumulated costs
     lanes = lanes_of(y)
     zero, inf = y.dtype.type(0), y.dtype.type(np.inf)
-    n, m, n_channels = x_lengths.max(), y_lengths.max(), y.shape[1]
+    n, m, n_channels = x.shape[0], y_lengths.max(), y.shape[1]
     reach, least_reach = radius.max(), radius.min()
     row = np.empty((_WIDTH + 1, lanes), y.dtype)
     columns = np.empty((_WIDTH, lanes), y.dtype)
@@ -141,10 +134,7 @@ def sweep(
     diagonal = np.empty(lanes, y.dtype)
     above = np.empty(lanes, y.dtype)
     cost = np.empty((2, lanes), y.dtype)
-    row_ends, column_ends = np.zeros(n, np.uint8), np.zeros(m, np.uint8)
-    for lane in range(x_lengths.size):
-        if x_lengths[lane] > 0:
-            row_ends[x_lengths[lane] - 1] = 1
+    column_ends = np.zeros(m, np.uint8)
     for lane in range(lanes):
         if y_lengths[lane] > 0:
             column_ends[y_lengths[lane] - 1] = 1
@@ -167,7 +157,7 @@ def sweep(
         i = first
         while i < stop:
             # rows i and i + 1 at once: half the loads and stores of one at a time
-            height = 2 if i + 1 < stop and not row_ends[i] else 1
+            height = 2 if i + 1 < stop else 1
             j_first = max(0, i - reach - start)
             j_stop = min(w, i + height + reach - start)
             # columns in which all cells of two rows lie in the bands of all lanes
@@ -179,19 +169,16 @@ def sweep(
                 left[0, lane] = edge[border, lane] if j_first == 0 else inf
                 left[1, lane] = edge[next_border, lane] if j_first == 0 else inf
                 row[0, lane] = edge[next_border, lane]
-            point, next_point = x[i, 0, 0], x[i + height - 1, 0, 0]
+            point, next_point = x[i, 0], x[i + height - 1, 0]
             for j in range(j_first, j_stop):
                 if multivariate is not None:
                     for k in range(height):
                         for lane in range(lanes):
-                            d = x[i + k, 0, lane if paired is not None else 0] - columns[j, lane]
+                            d = x[i + k, 0] - columns[j, lane]
                             cost[k, lane] = d * d if squared is not None else abs(d)
                         for c in range(1, n_channels):
                             for lane in range(lanes):
-                                d = (
-                                    x[i + k, c, lane if paired is not None else 0]
-                                    - y[start + j, c, lane]
-                                )
+                                d = x[i + k, c] - y[start + j, c, lane]
                                 cost[k, lane] += d * d if squared is not None else abs(d)
                 inner = inner_first <= j < inner_stop
                 if free_rows:
@@ -204,7 +191,7 @@ def sweep(
                         if multivariate is not None:
                             here = cost[0, lane]
                         else:
-                            d = (x[i, 0, lane] if paired is not None else point) - columns[j, lane]
+                            d = point - columns[j, lane]
                             here = d * d if squared is not None else abs(d)
                         if largest is not None:
                             value = here if here > best else best
@@ -217,9 +204,7 @@ def sweep(
                         if multivariate is not None:
                             here = cost[1, lane]
                         else:
-                            d = (x[i + 1, 0, lane] if paired is not None else next_point) - columns[
-                                j, lane
-                            ]
+                            d = next_point - columns[j, lane]
                             here = d * d if squared is not None else abs(d)
                         if largest is not None:
                             value = here if here > best else best
@@ -237,7 +222,7 @@ def sweep(
                         if multivariate is not None:
                             here = cost[k, lane]
                         else:
-                            d = x[i + k, 0, lane if paired is not None else 0] - columns[j, lane]
+                            d = x[i + k, 0] - columns[j, lane]
                             here = d * d if squared is not None else abs(d)
                         if largest is not None:
                             value = here if here > best else best
@@ -255,8 +240,7 @@ def sweep(
                     if free_rows:
                         for lane in range(lanes):
                             last = y_lengths[lane] - 1 == start + j
-                            inside = i + k < x_lengths[lane if paired is not None else 0]
-                            if last and inside and above[lane] < out[lane]:
+                            if last and above[lane] < out[lane]:
                                 out[lane] = above[lane]
                 for lane in range(lanes):
                     diagonal[lane] = row[j + 1, lane]
@@ -265,16 +249,15 @@ def sweep(
                 for lane in range(lanes):
                     edge[i + k + 1, lane] = left[k, lane] if j_stop == w else inf
             i += height
-            if row_ends[i - 1] and not free_rows:
+            if i == n and not free_rows:
                 for lane in range(lanes):
-                    if x_lengths[lane if paired is not None else 0] == i:
-                        j = y_lengths[lane] - 1 - start
-                        if free_columns:
-                            for k in range(min(j + 1, w)):
-                                if row[k + 1, lane] < out[lane]:
-                                    out[lane] = row[k + 1, lane]
-                        elif 0 <= j < w:
-                            out[lane] = row[j + 1, lane]
+                    j = y_lengths[lane] - 1 - start
+                    if free_columns:
+                        for k in range(min(j + 1, w)):
+                            if row[k + 1, lane] < out[lane]:
+                                out[lane] = row[k + 1, lane]
+                    elif 0 <= j < w:
+                        out[lane] = row[j + 1, lane]
         # every path crosses the edge: beyond the limit, nothing below it can follow
         if limit < inf and start + w < m and not (free_columns or free_rows):
             hopeless = True
@@ -292,41 +275,21 @@ def sweep(
 @njit(nogil=True, cache=True)
 def _block_kernel(
     x, x_lengths, y, y_lengths, radius, limits, out, cancel,
-    paired, multivariate, squared, largest, free_columns, free_rows,
+    multivariate, squared, largest, free_columns, free_rows,
 ):  # fmt: skip
     lanes = y.shape[3]
     for group in range(y.shape[0]):
         for i in range(x.shape[0]):
             sweep(
-                x[i],
-                x_lengths[i : i + 1],
+                x[i, : x_lengths[i]],
                 y[group],
                 y_lengths[group],
                 radius[min(i, radius.shape[0] - 1), group],
                 limits[i],
                 out[i, group * lanes : (group + 1) * lanes],
                 cancel,
-                *(paired, multivariate, squared, largest, free_columns, free_rows),
+                *(multivariate, squared, largest, free_columns, free_rows),
             )
-
-
-@njit(nogil=True, cache=True)
-def _pairs_kernel(
-    x, x_lengths, y, y_lengths, radius, out, cancel,
-    paired, multivariate, squared, largest, free_columns, free_rows,
-):  # fmt: skip
-    for group in range(y.shape[0]):
-        sweep(
-            x[group],
-            x_lengths[group],
-            y[group],
-            y_lengths[group],
-            radius[group],
-            np.inf,
-            out[group],
-            cancel,
-            *(paired, multivariate, squared, largest, free_columns, free_rows),
-        )
 
 
 def block(
@@ -370,76 +333,16 @@ def block(
     distinct = x_lengths if x_lengths.min() != x_lengths.max() else x_lengths[:1]
     radius = _radius(warping, distinct[:, None, None], lengths)
     # copies, since kernels are compiled for arrays that may be written to
-    rows, x_lengths = np.array(x.transpose(0, 2, 1), order="C")[..., None], x_lengths.copy()
+    rows, x_lengths = np.array(x.transpose(0, 2, 1), order="C"), x_lengths.copy()
     flags = Flags.of(warping, x.shape[1])
     _block_kernel(rows, x_lengths, packed, packed_lengths, radius, limits, out, cancel, *flags)
     return out
-
-
-def pairs(
-    x: np.ndarray,
-    x_lengths: np.ndarray,
-    y: np.ndarray,
-    y_lengths: np.ndarray,
-    warping: Warping,
-    cancel: np.ndarray,
-) -> np.ndarray:
-    """Certified accumulated costs of series i of `x` against series i of `y`.
-
-    Parameters
-    ----------
-    x, y : ndarray of shape (n_pairs, n_channels, n_timepoints), float64
-        Series.
-    x_lengths, y_lengths : ndarray of shape (n_pairs,)
-        Their lengths.
-    warping : Warping
-        Options of the distance.
-    cancel : ndarray of shape (1,), uint8
-        Turns 1 to stop early.
-
-    Returns
-    -------
-    ndarray of shape (n_pairs,)
-        Accumulated costs.
-    """
-    lanes = LANES[np.float64]
-    x_packed, x_packed_lengths = pack(x, x_lengths, lanes)
-    y_packed, y_packed_lengths = pack(y, y_lengths, lanes)
-    n = np.where(x_packed_lengths > 0, x_packed_lengths, x_packed_lengths[:, :1])
-    m = np.where(y_packed_lengths > 0, y_packed_lengths, y_packed_lengths[:, :1])
-    out = np.empty((y_packed.shape[0], lanes))
-    radius = _radius(warping, n, m)
-    flags = Flags.of(warping, x.shape[1], paired=True)
-    _pairs_kernel(
-        x_packed, x_packed_lengths, y_packed, y_packed_lengths, radius, out, cancel, *flags
-    )
-    return out.ravel()[: len(x)]
 
 
 def _radius(warping: Warping, n: np.ndarray, m: np.ndarray) -> np.ndarray:
     """Half width of the band of every lane; without a window one for all, which needs no masks."""
     radius = warping.radius(n, m)
     return np.full_like(radius, radius.max()) if warping.window is None else radius
-
-
-def single(x: np.ndarray, y: np.ndarray, warping: Warping, cancel: np.ndarray) -> float:
-    """Certified accumulated cost of one pair, without lanes: for work too small to fill them.
-
-    Parameters
-    ----------
-    x, y : ndarray of shape (n_channels, n_timepoints)
-        Series.
-    warping : Warping
-        Options of the distance.
-    cancel : ndarray of shape (1,), uint8
-        Turns 1 to stop early.
-
-    Returns
-    -------
-    float
-        The accumulated cost.
-    """
-    return _scan(x, y, *_options(warping, x, y), cancel)[0]
 
 
 def _options(warping: Warping, x: np.ndarray, y: np.ndarray) -> tuple[int, bool, bool, bool, bool]:
@@ -572,10 +475,8 @@ def path(
     return _traceback(x, y, step, *_options(warping, x, y), cancel)
 
 
-def sweep_bytes(n_pairs: int, n: int, m: int) -> int:
+def sweep_bytes(n: int, m: int) -> int:
     """Bytes that a kernel holds beside its input: a strip, and between strips an edge of n rows."""
-    if n_pairs == 1:
-        return 16 * n
     return (256 * (n + 1) if m > _WIDTH else 0) + n + m + 4 * 64 * 64 * 8
 
 

@@ -12,12 +12,12 @@ from .._memory import PreparedStore
 from .._reductions import Tile
 from .._series import Series
 from .._window_search import DTWWindowSearch
-from . import dtw, lower_bounds, window_search
+from . import certified, dtw, lower_bounds, window_search
 
 __all__ = ["DTWTiles"]
 
-#: Groups of lanes that are less than a quarter full run pair by pair instead.
-FEW_LANES = 8
+#: Points of the pairs that are certified at a time: their series are copied side by side.
+CERTIFIED_POINTS = 2**18
 #: Points of two series together from which bounds pay, in a band of any width or without.
 WORTH_BOUNDING = 40
 
@@ -34,8 +34,9 @@ class DTWTiles:
         if isinstance(reduction, DTWPath):
             return 0, dtw.path_bytes(n, m)
         if isinstance(reduction, DTWPairs) or rows * cols == 1:
-            sweep = dtw.sweep_bytes(rows * cols, n, m)
-            return 0, 16 * rows * (channels * (n + m) + 2) + sweep
+            pairs = min(rows, _certified_at_a_time(reduction))
+            series = 8 * pairs * (channels * (n + m) + 4)
+            return 0, 24 * rows + series + certified.pairs_bytes(channels, n, m)
         return tuple(
             map(
                 max,
@@ -56,7 +57,7 @@ class DTWTiles:
             n, m, rows, cols = m, n, cols, rows
         # float64 lanes, or lanes, rows and envelopes in float32
         lanes = 8 * (-(-cols // 64) * 64) * channels * (m + (m if flip else max(n, m)))
-        each = 16 * rows * channels * n + 40 * rows * cols + dtw.sweep_bytes(rows * cols, n, m)
+        each = 16 * rows * channels * n + 40 * rows * cols + dtw.sweep_bytes(n, m)
         # lanes that the cascade gathers
         each += 256 * channels * m
         return (0, lanes + each) if flip else (lanes, each)
@@ -153,7 +154,7 @@ class DTWTiles:
                 found,
                 costs,
                 cancel,
-                *flags[1:],
+                *flags,
                 warping.alignment == "global",
             )
             estimates = warping.distance(costs[:count]) / scale
@@ -199,22 +200,16 @@ class DTWTiles:
     def _certified(
         self, reduction: DTWMatrix | DTWPairs, pairs: np.ndarray, cancel: np.ndarray
     ) -> np.ndarray:
-        """Distances of pairs, in lanes, and those that do not fill enough lanes one by one."""
-        left, right = reduction.sides
-        warping = reduction.warping
-        lanes = dtw.LANES[np.float64]
-        in_lanes = len(pairs) // lanes * lanes
-        if len(pairs) - in_lanes > FEW_LANES:
-            in_lanes = len(pairs)
-        i, j = pairs[:in_lanes].T
+        """Distances of pairs, some of which are copied side by side at a time."""
+        (left, right), warping = reduction.sides, reduction.warping
         costs = np.empty(len(pairs))
-        if in_lanes:
-            costs[:in_lanes] = dtw.pairs(
+        step = _certified_at_a_time(reduction)
+        for start in range(0, len(pairs), step):
+            part = slice(start, start + step)
+            i, j = pairs[part].T
+            costs[part] = certified.pairs(
                 left.values[i], left.lengths[i], right.values[j], right.lengths[j], warping, cancel
             )
-        for position in range(in_lanes, len(pairs)):
-            i, j = pairs[position]
-            costs[position] = dtw.single(_unpadded(left, i), _unpadded(right, j), warping, cancel)
         return warping.distance(costs)
 
     def _packed(self, series: Series, part: slice, dtype: type, rescaling: Any = None) -> tuple:
@@ -246,6 +241,12 @@ class DTWTiles:
 
         key = ("envelopes", rescaling, radius, n, tile.col, tile.col_stop)
         return self.prepared.get(series.values, key, build)
+
+
+def _certified_at_a_time(reduction: DTWReduction) -> int:
+    """Pairs whose series are copied side by side."""
+    left, right = reduction.sides
+    return max(1, CERTIFIED_POINTS // (left.n_channels * (left.n_timepoints + right.n_timepoints)))
 
 
 def _unpadded(series: Series, index: int) -> np.ndarray:

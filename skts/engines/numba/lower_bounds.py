@@ -256,13 +256,10 @@ def cascade(
     how many there are. All others are farther, by their bounds, than the n_neighbors nearest of
     those.
     """
-    n, n_channels = x.shape
-    n_candidates, _, m = values.shape
+    n_candidates, n_channels, m = values.shape
     lanes = lanes_of(packed)
     inf = np.float32(np.inf)
     by_channel = np.ascontiguousarray(x.T)
-    points = np.ascontiguousarray(x).reshape(n, n_channels, 1)
-    own_length = np.full(1, n)
     flat = lengths.reshape(-1)
     bounds = first_bounds(
         x, packed, lengths, low, high, radius.max(), multivariate, squared, largest,
@@ -319,8 +316,8 @@ def cascade(
                 break
             own_lengths[filled:], reach[filled:] = 0, reach[0]
             sweep(
-                points, own_length, gathered, own_lengths, reach, limit, out, cancel,
-                None, multivariate, squared, largest, free_columns, free_rows,
+                x, gathered, own_lengths, reach, limit, out, cancel,
+                multivariate, squared, largest, free_columns, free_rows,
             )  # fmt: skip
             for lane in range(filled):
                 if out[lane] <= limit:

@@ -43,7 +43,7 @@ class RotationTiles:
             return cols * (16 * points + 8 * channels * (n + 2)), each + 40 * cols * (n + 2)
         lanes = -(-max(rows, cols) // 64) * 64
         each += 40 * rows * cols + 12 * points * (2 * cols + rows) + 8 * points * lanes
-        return 16 * points * cols + 8 * points * lanes, each + dtw.sweep_bytes(2, n, 2 * n)
+        return 16 * points * cols + 8 * points * lanes, each + dtw.sweep_bytes(n, 2 * n)
 
     def rotation_neighbors(
         self, reduction: RotationNeighbors, tile: Tile, cancel: np.ndarray
