@@ -19,11 +19,11 @@ from .dtw_programs import (
     choose_narrow,
     narrow_counts,
 )
-from .loading import load_kernel
+from .loading import SHARED, load_kernel
 from .series import GpuSeries
 from .transfers import read_number
 
-__all__ = ["DeviceSeries", "distances", "rescale", "shortlist", "upload"]
+__all__ = ["DeviceSeries", "certify", "distances", "rescale", "shortlist", "upload"]
 
 #: Values that may be read before and behind a set: 31 lanes with 2 rows each and points fetched
 #: early, and the columns of a widest strip.
@@ -146,12 +146,11 @@ def distances(
     warping: Warping,
     *,
     reach: int,
-    pairs: cp.ndarray | None = None,
     root: bool,
     budget: int,
     kernel: DTWKernel | BandKernel | None = None,
 ) -> cp.ndarray:
-    """Compute pairs of series, all of them or those in a list.
+    """Compute all pairs of series of two sets.
 
     Parameters
     ----------
@@ -161,8 +160,6 @@ def distances(
         Options of the distance.
     reach : int
         Half width of the widest band among the pairs.
-    pairs : cupy.ndarray of shape (n_pairs, 2), int32, or None
-        A row series and a column series each; None is all pairs.
     root : bool
         Whether to return distances or accumulated costs.
     budget : int
@@ -173,13 +170,13 @@ def distances(
     Returns
     -------
     cupy.ndarray
-        Of shape (n_rows, n_cols) or (n_pairs,).
+        Of shape (n_rows, n_cols).
     """
     dtype = rows.buffer.dtype
     n_rows, n_channels, n = rows.shape
     n_cols, _, m = cols.shape
     type = "float" if dtype == np.float32 else "double"
-    if rows.length and cols.length and pairs is None and kernel is None:
+    if rows.length and cols.length and kernel is None:
         narrow = choose_narrow(type, n_channels, rows.length, cols.length, warping)
         if narrow is not None:
             return _in_bands(rows, cols, narrow, warping, root=root)
@@ -188,7 +185,7 @@ def distances(
         # the part of x that matches y is the part of the second series when the sides are swapped
         warping = replace(warping, alignment="subsequence")
     elif kernel is None:
-        n_pairs = n_rows * n_cols if pairs is None else len(pairs)
+        n_pairs = n_rows * n_cols
         kernel, price = choose_dtw(type, n_channels, n, m, warping, reach, n_pairs)
         if warping.alignment == "global":
             # either side may lie in the registers, as long series against short ones show
@@ -196,14 +193,10 @@ def distances(
             swap = other_price < 0.9 * price
             kernel = other if swap else kernel
     if swap:
-        flipped = None if pairs is None else cp.ascontiguousarray(pairs[:, ::-1])
-        found = distances(
-            cols, rows, warping, reach=reach, pairs=flipped, root=root, budget=budget, kernel=kernel
-        )
+        found = distances(cols, rows, warping, reach=reach, root=root, budget=budget, kernel=kernel)
         return cp.ascontiguousarray(found.T)
-    out = cp.empty((n_rows, n_cols) if pairs is None else len(pairs), dtype)
+    out = cp.empty((n_rows, n_cols), dtype)
     groups = groups_in_flight(kernel, out.size, n, budget)
-    fraction = isinstance(warping.window, float)
     edges = ()
     if isinstance(kernel, DTWKernel):
         buffer = cp.zeros(groups * edge_length(n) if kernel.strips else 1, dtype)
@@ -218,18 +211,97 @@ def distances(
             cols.values,
             cols.lengths,
             np.int32(m),
-            0 if pairs is None else pairs,
             np.int32(out.size),
             np.int32(n_cols),
             np.int32(kernel.group),
             *edges,
-            np.int32(-1 if fraction or warping.window is None else warping.window),
-            np.float64(warping.window if fraction else 0.0),
+            _points_by_length(warping, max(n, m)),
             np.int32(root and warping.squared),
             out,
         ),
     )
     return out
+
+
+def certify(
+    rows: DeviceSeries,
+    cols: DeviceSeries,
+    items: cp.ndarray,
+    warping: Warping,
+    *,
+    root: bool = False,
+    least: cp.ndarray | None = None,
+    budget: int,
+) -> cp.ndarray | None:
+    """Compute certified costs of some pairs, by code that no search shares.
+
+    Parameters
+    ----------
+    rows, cols : DeviceSeries
+        Two sets in float64.
+    items : cupy.ndarray of shape (n_items, 2) or (n_items, 3 or more), int32
+        A row series and a column series each, and the circular shift of the column series.
+    warping : Warping
+        Options of the distance.
+    root : bool, default False
+        Whether to return distances or accumulated costs.
+    least : cupy.ndarray of shape (n_rows, n_cols) or None, default None
+        Accumulated costs to be lowered to those found; then nothing is returned.
+    budget : int
+        Bytes for antidiagonals of long series.
+
+    Returns
+    -------
+    cupy.ndarray of shape (n_items,) or None
+        Distances or costs.
+    """
+    n_cols, n_channels, m = cols.shape
+    n = rows.shape[2]
+    n_items, span = len(items), n + 2
+    out = cp.empty(n_items) if least is None else None
+    # an antidiagonal is no longer than either series, nor than the band is wide
+    most = min(n, m, int(warping.radius(n, m)) + 1)
+    threads = min(256, -(-most // 32) * 32)
+    blocks = min(n_items, cp.cuda.Device().attributes["MultiProcessorCount"] * 4096 // threads)
+    shared, room = 3 * 8 * span, 0
+    if shared > SHARED:
+        blocks = max(1, min(blocks, budget // shared))
+        room, shared = cp.empty(3 * span * blocks), 0
+    load_kernel("certify.cu", "certify")(
+        (blocks,),
+        (threads,),
+        (
+            rows.values,
+            rows.lengths,
+            np.int32(n),
+            cols.values,
+            cols.lengths,
+            np.int32(m),
+            np.int32(n_channels),
+            np.int32(n_cols),
+            items,
+            np.int64(n_items),
+            np.int32(items.shape[1]),
+            _points_by_length(warping, max(n, m)),
+            *map(np.int32, (warping.squared, warping.largest)),
+            np.int32(warping.alignment == "subsequence"),
+            np.int32(warping.alignment == "supersequence"),
+            np.int32(root and warping.squared),
+            room,
+            np.int32(span),
+            0 if out is None else out,
+            0 if least is None else least,
+        ),
+        shared_mem=shared,
+    )
+    return out
+
+
+def _points_by_length(warping: Warping, longest: int) -> cp.ndarray | int:
+    """Half widths of bands by the length of the longer series, on the device; 0 without a band."""
+    if warping.window is None:
+        return 0
+    return cp.asarray(warping.points(np.arange(longest + 1)).astype(np.int32))
 
 
 def _in_bands(

@@ -347,5 +347,9 @@ def all_dtw_kernels() -> dict[str, list[str]]:
         for offsets in {*counts[::4], counts[-1]}:
             for options in flags if offsets == 5 else flags[:1]:
                 names["narrow.cu"].add(NarrowKernel(type, offsets, channels, *options).name)
-    fixed = {"shortlist.cu": list(SEARCH_KERNELS), "path.cu": list(PATH_KERNELS)}
+    fixed = {
+        "certify.cu": ["certify"],
+        "shortlist.cu": list(SEARCH_KERNELS),
+        "path.cu": list(PATH_KERNELS),
+    }
     return fixed | {file: sorted(found) for file, found in names.items()}

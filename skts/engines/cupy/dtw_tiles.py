@@ -34,10 +34,11 @@ class DTWTiles:
         from .dtw import bands_bytes, device_bytes, edge_length
 
         left, right = reduction.sides
-        matrix = 16 * rows * cols
+        # estimates, and rows, columns and values of the shortlist, all in float64 at most
+        matrix = 24 * rows * cols
         if isinstance(reduction, DTWPairs):
             cols = rows
-            matrix = 16 * rows
+            matrix = 24 * rows
         elif rows * cols >= 2**31:
             return 0, 2**62
         series = sum(
@@ -113,7 +114,8 @@ class DTWTiles:
             part, rows = reduction.part(tile), slice(None)
         pairs = cupy.asarray(np.ascontiguousarray(part.pairs[rows], np.int32))
         left, right = (self._on_device(side, 0, len(side)) for side in part.sides)
-        return self._distances(part, left, right, root=True, pairs=pairs).get()
+        budget = self.prepared.capacity // 4
+        return dtw.certify(left, right, pairs, part.warping, root=True, budget=budget).get()
 
     def dtw_path(self, reduction: DTWPath, tile: Tile, cancel: np.ndarray) -> WarpingPath:
         """A best path."""
@@ -160,12 +162,11 @@ class DTWTiles:
 
     def _distances(
         self,
-        reduction: DTWMatrix | DTWNeighbors | DTWPairs,
+        reduction: DTWMatrix | DTWNeighbors,
         rows: DeviceSeries,
         cols: DeviceSeries,
         *,
         root: bool,
-        pairs: Any = None,
     ) -> Any:
         """Launch the kernel for the options of a reduction."""
         from . import dtw
@@ -176,7 +177,6 @@ class DTWTiles:
             cols,
             reduction.warping,
             reach=reduction.warping.largest_radius(left.lengths, right.lengths),
-            pairs=pairs,
             root=root,
             budget=self.prepared.capacity // 4,
         )

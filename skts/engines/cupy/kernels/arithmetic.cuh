@@ -70,12 +70,10 @@ struct Arithmetic<double> {
     }
 };
 
-// Half width of the band for series of n and m points, as Warping.radius has it: `window` points, or
-// where that is negative a fraction of the longer series.
-__device__ __forceinline__ int band_reach(int window, double fraction, int n, int m) {
-    int points = window;
-    if (window < 0) points = (int)ceil(__dsub_rn(__dmul_rn(fraction, (double)max(n, m)), 1e-9));
-    return max(points, abs(n - m));
+// Half width of the band for series of n and m points, as Warping.radius has it. `points` holds, by
+// the length of the longer series, what Warping.points says, which is computed on the host alone.
+__device__ __forceinline__ int band_reach(const int* points, int n, int m) {
+    return max(points[max(n, m)], abs(n - m));
 }
 
 // The cost of two points, and how it joins the best of the three cells before.

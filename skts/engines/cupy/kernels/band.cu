@@ -111,8 +111,8 @@ template <typename T, int K, int C, bool SQUARED, bool LARGEST>
 __global__ void __launch_bounds__(THREADS, 2) band(
     const T* __restrict__ row_values, const int* __restrict__ row_lengths, int row_stride,
     const T* __restrict__ col_values, const int* __restrict__ col_lengths, int col_stride,
-    const int* __restrict__ pairs, int n_pairs, int n_cols, int G, int window, double fraction,
-    int root, T* __restrict__ out) {
+    int n_pairs, int n_cols, int G,
+    const int* __restrict__ points_by_length, int root, T* __restrict__ out) {
     const T inf = Arithmetic<T>::infinity();
     const Groups groups(G);
     const int lane = groups.lane;
@@ -124,10 +124,10 @@ __global__ void __launch_bounds__(THREADS, 2) band(
             Side<T, K, C, SQUARED, LARGEST>& me = side[s];
             const int second = s ^ (lane & 1);
             const int p = pair[s] = min(2 * (base + groups.own) + second, n_pairs - 1LL);
-            const int r = pairs ? pairs[2 * p] : p / n_cols;
-            const int c = pairs ? pairs[2 * p + 1] : p % n_cols;
+            const int r = p / n_cols;
+            const int c = p % n_cols;
             const int n = row_lengths[r], m = col_lengths[c];
-            const int reach = band_reach(window, fraction, n, m);
+            const int reach = band_reach(points_by_length, n, m);
             const int first = lane * K;  // first offset of the lane
             me.n = n;
             me.i = -((lane + second - s) / 2);

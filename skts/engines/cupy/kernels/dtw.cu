@@ -13,17 +13,17 @@ __host__ __device__ constexpr int blocks_per_sm(int K, int C) {
     return sizeof(T) / 4 * K * (C + 1) <= 96 ? 3 : 2;
 }
 
-// Pair p is a row series and a column series: (pairs[2 p], pairs[2 p + 1]), or with pairs = nullptr
-// (p / n_cols, p % n_cols). `edges` has room for edge_stride values of every group of the grid
-// (STRIPS only). `root`: whether to write distances or their squares. SUB: the row series is matched
+// Pair p is row series p / n_cols and column series p % n_cols. `edges` has room for edge_stride values of every group of the grid
+// (STRIPS only). `points_by_length`: see band_reach (BAND only). `root`: whether to write distances or
+// their squares. SUB: the row series is matched
 // to a contiguous part of the column series.
 template <
     typename T, int K, int C, int ROWS, bool STRIPS, bool SQUARED, bool LARGEST, bool BAND, bool SUB>
 __global__ void __launch_bounds__(THREADS, blocks_per_sm<T>(K, C)) dtw(
     const T* __restrict__ row_values, const int* __restrict__ row_lengths, int row_stride,
     const T* __restrict__ col_values, const int* __restrict__ col_lengths, int col_stride,
-    const int* __restrict__ pairs, int n_pairs, int n_cols, int G, T* edges, int edge_stride,
-    int window, double fraction, int root, T* __restrict__ out) {
+    int n_pairs, int n_cols, int G, T* edges, int edge_stride,
+    const int* __restrict__ points_by_length, int root, T* __restrict__ out) {
     const T inf = Arithmetic<T>::infinity();
     const Groups groups(G);
     const int lane = groups.lane;
@@ -35,12 +35,12 @@ __global__ void __launch_bounds__(THREADS, blocks_per_sm<T>(K, C)) dtw(
     // groups of the last warp that have no pair do the last one again
     for (long long base = 0; base + groups.first < n_pairs; base += groups.count) {
         const int p = min(base + groups.own, n_pairs - 1LL);
-        const int r = pairs ? pairs[2 * p] : p / n_cols;
-        const int s = pairs ? pairs[2 * p + 1] : p % n_cols;
+        const int r = p / n_cols;
+        const int s = p % n_cols;
         const int n = row_lengths[r], m = col_lengths[s];
         const T* series = row_values + (long long)r * C * row_stride;
         const T* own = col_values + (long long)s * C * col_stride;
-        wave.reach = BAND ? band_reach(window, fraction, n, m) : 0;
+        wave.reach = BAND ? band_reach(points_by_length, n, m) : 0;
         T result = inf;
 
         for (int first = 0; first < m; first += G * K) {
