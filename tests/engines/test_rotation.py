@@ -177,19 +177,17 @@ def test_periods_are_those_of_the_cpu(rng):
         assert n < 12 or len(set(expected)) > 3
 
 
-@pytest.mark.parametrize("type", ["float", "double"])
-def test_kernels_of_the_gpu_hold_all_columns(type):
+def test_kernels_of_the_gpu_hold_all_columns():
     compiled = set(all_rotation_kernels()["turns.cu"])
     for n, channels in itertools.product((1, 7, 60, 427, 1024, 3000), (1, 3, 100)):
         for count, n_items in itertools.product((1, -(-n // 4), n), (1, 300, 10**6)):
-            kernel = choose_turns(type, channels, n, count, n_items, squared=True)
+            kernel = choose_turns(channels, n, count, n_items, squared=True)
             assert kernel.group in (1, 2, 4, 8, 16, 32)
             wide = kernel.group * kernel.columns >= n + count - 1
             assert wide != kernel.strips
             assert wide or kernel.group == 32
-            words = 1 if type == "float" else 2
-            assert kernel.columns == 4 or words * (channels + 1) * kernel.columns <= 128
-            if type == "float" and channels == 1 and kernel.columns > 4:
+            assert kernel.columns == 4 or (channels + 1) * kernel.columns <= 128
+            if channels == 1 and kernel.columns > 4:
                 assert kernel.name in compiled
 
 

@@ -21,6 +21,7 @@ import cupy as cp
 import numpy as np
 
 from .._certify import FLOAT64_UNIT, Bound
+from .._warping import Warping
 from . import dtw
 from .dtw import THREADS, DeviceSeries
 from .loading import load_kernel
@@ -120,7 +121,12 @@ class Turning:
         self.n = rows[0].length
         self.shape = rows[0].shape[0], cols[0].shape[0]
         self.periods = cp.asarray(periods)
-        self.k, self.excluded, self.given = n_neighbors, excluded, limits
+        self.k, self.given = n_neighbors, limits
+        self.excluded = np.full(self.shape[0], -1, np.int32)
+        if excluded is not None:
+            inside = (excluded >= 0) & (excluded < self.shape[1])
+            self.excluded[inside] = excluded[inside]
+        self.left_out = cp.asarray(self.excluded)
         self.bound, self.scale, self.squared = bound, scale, squared
         self.budget, self.cancel = budget, cancel
         self.at_a_time = _runs(self.shape[0] * self.shape[1])
@@ -136,10 +142,9 @@ class Turning:
         n_rows, n_cols = self.shape
         self.update()
         root = self.measure(None, n_rows * n_cols, self.n).reshape(self.shape)
-        if self.excluded is not None:
-            inside = np.flatnonzero((self.excluded >= 0) & (self.excluded < n_cols))
-            if inside.size:
-                root[cp.asarray(inside), cp.asarray(self.excluded[inside])] = np.inf
+        inside = np.flatnonzero(self.excluded >= 0)
+        if inside.size:
+            root[cp.asarray(inside), cp.asarray(self.excluded[inside])] = np.inf
         first = min(self.k + FIRST, n_cols)
         above = cp.ascontiguousarray(cp.sort(root, axis=1)[:, first - 1])
         root = root.ravel()
@@ -215,6 +220,7 @@ class Turning:
             np.int32(estimates.size),
             np.int32(self.shape[1]),
             self.periods,
+            self.left_out,
             0 if above is None else above,
             self.limits if at_most is None else at_most,
             np.int32(width),
@@ -237,20 +243,14 @@ class Turning:
         n_items: int,
         width: int,
         least: cp.ndarray | None = None,
-        *,
-        double: bool = False,
     ) -> cp.ndarray:
-        """Costs of the cheapest paths of runs of at most `width` shifts."""
-        rows, cols = self.rows[double], self.cols[double]
-        dtype = rows.buffer.dtype
-        channels = rows.shape[1]
-        kernel = choose_turns(
-            "double" if double else "float", channels, self.n, width, n_items, squared=self.squared
-        )
-        out = cp.empty(n_items, dtype)
+        """Costs of the cheapest paths of runs of at most `width` shifts, in float32."""
+        rows, cols = self.rows[0], self.cols[0]
+        kernel = choose_turns(rows.shape[1], self.n, width, n_items, squared=self.squared)
+        out = cp.empty(n_items, np.float32)
         groups = dtw.groups_in_flight(kernel, n_items, self.n, self.budget)
         stride = dtw.edge_length(self.n)
-        edges = cp.zeros(groups * stride if kernel.strips else 1, dtype)
+        edges = cp.zeros(groups * stride if kernel.strips else 1, np.float32)
         load_kernel("turns.cu", kernel.name)(
             (groups * kernel.group // THREADS,),
             (THREADS,),
@@ -291,12 +291,17 @@ class Turning:
     def certify(self) -> None:
         """Certify the costs of the single shifts that are left."""
         left, self.left, self.n_left = self.left, [], 0
+        warping = Warping(cost="squared" if self.squared else "absolute")
         for items, estimates in left:
             if self.cancel[0]:
                 return
             chosen = self.divide(items, estimates, 1)
             if len(chosen):
-                self.measure(chosen, len(chosen), 1, self.costs, double=True)
+                dtw.certify(
+                    *(self.rows[1], self.cols[1], chosen, warping),
+                    least=self.costs,
+                    budget=self.budget,
+                )
 
 
 class Straight:

@@ -24,12 +24,10 @@ COLUMNS = (4, 8, 16, 32, 40, 64)
 
 
 class TurnsKernel(NamedTuple):
-    """An instance of the kernel of ``turns.cu`` and its launch shape.
+    """An instance of the kernel of ``turns.cu``, in float32, and its launch shape.
 
     Attributes
     ----------
-    type : {"float", "double"}
-        Type of all values.
     columns : int
         Columns of a lane, K.
     channels : int
@@ -42,13 +40,13 @@ class TurnsKernel(NamedTuple):
         Lanes of an item, G; chosen at the launch.
     """
 
-    type: str
     columns: int
     channels: int
     strips: bool
     squared: bool
     group: int
 
+    type: ClassVar[str] = "float"
     pairs: ClassVar[int] = 1
 
     @property
@@ -56,24 +54,19 @@ class TurnsKernel(NamedTuple):
         """The C++ name of the instance."""
         flags = f"{self.strips}, {self.squared}".lower()
         rows = rows_in_flight(self.columns)
-        return f"turns<{self.type}, {self.columns}, {self.channels}, {rows}, {flags}>"
+        return f"turns<{self.columns}, {self.channels}, {rows}, {flags}>"
 
 
-def column_counts(type: str, channels: int) -> list[int]:
-    """Columns of a lane that are compiled for a type and so many channels."""
-    words = 1 if type == "float" else 2
-    return [k for k in COLUMNS if k == COLUMNS[0] or words * (channels + 1) * k <= 128]
+def column_counts(channels: int) -> list[int]:
+    """Columns of a lane that are compiled for so many channels."""
+    return [k for k in COLUMNS if k == COLUMNS[0] or (channels + 1) * k <= 128]
 
 
-def choose_turns(
-    type: str, channels: int, n: int, count: int, n_items: int, *, squared: bool
-) -> TurnsKernel:
+def choose_turns(channels: int, n: int, count: int, n_items: int, *, squared: bool) -> TurnsKernel:
     """Choose columns per lane and lanes per item.
 
     Parameters
     ----------
-    type : {"float", "double"}
-        Type of all values.
     channels, n : int
         Channels and points of a series.
     count : int
@@ -94,23 +87,18 @@ def choose_turns(
         # lanes go one by one at the beginning, too
         return n + 2 * rows_in_flight(columns) * (group - 1)
 
-    counts = column_counts(type, channels)
+    counts = column_counts(channels)
     (group, columns), _ = cheapest_shape(counts, m, n_items, steps)
-    return TurnsKernel(type, columns, channels, group * columns < m, squared, group)
+    return TurnsKernel(columns, channels, group * columns < m, squared, group)
 
 
 def all_rotation_kernels() -> dict[str, list[str]]:
     """List the kernels of each source file, for the compile check: of ``turns.cu`` some widths."""
     names = set()
-    for type, channels, strips in (
-        ("float", 1, False),
-        ("float", 1, True),
-        ("double", 1, False),
-        ("float", 3, False),
-    ):
-        for columns in column_counts(type, channels)[1 if channels == 1 else -1 :]:
+    for channels, strips in ((1, False), (1, True), (3, False)):
+        for columns in column_counts(channels)[1 if channels == 1 else -1 :]:
             for squared in (True, False) if columns == 8 else (True,):
                 if columns <= 48 or not strips:
-                    kernel = TurnsKernel(type, columns, channels, strips, squared, 32)
+                    kernel = TurnsKernel(columns, channels, strips, squared, 32)
                     names.add(kernel.name)
     return {"turns.cu": sorted(names), "rotation.cu": list(LIST_KERNELS)}

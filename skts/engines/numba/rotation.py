@@ -11,9 +11,9 @@ share one matrix of n rows and 2n columns, in which the paths of shift s lead fr
 
 A search bounds runs of shifts of several candidates side by side, one in each lane. Runs that cost
 more than the nearest candidates so far are dropped, the others cut in four, the cheapest first,
-until single shifts are left: their bound is their cost. Costs and sums are those of `dtw`, so that
-these are the certified values. Rounding is monotonic: in floating point, too, no run costs more
-than a shift in it.
+until single shifts are left: their bound is their cost, and is certified by `certified`. Costs and
+sums are the same in float64. Rounding is monotonic: in floating point, too, no run costs more than
+a shift in it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from . import certified
 from .window_search import _distance
 
 __all__ = ["search", "search_bytes", "search_straight"]
@@ -176,8 +177,12 @@ def _settle(group, x, doubled, limit, squared, count, best, runs, room, cancel):
                 widths[place], costs[place] = piece, least[lane]
                 size += 1
                 continue
-            distance = _distance(least[lane], squared)
-            if distance <= limit and least[lane] < np.inf:
+            if _distance(least[lane], squared) > limit:
+                continue
+            y = doubled[of_lane[lane], :, first[lane] : first[lane] + n]
+            shift_cost = certified.cost(x, y, 2 * n, squared, False, False, False, cancel)
+            distance = _distance(shift_cost, squared)
+            if distance <= limit and shift_cost < np.inf:
                 count = _improve(distances, indices, count, distance, of_lane[lane])
                 if count == distances.size:
                     limit = min(limit, distances[count - 1])
@@ -340,4 +345,5 @@ def search_straight(
 def search_bytes(n_channels: int, n: int) -> int:
     """Bytes that a search holds beside its input and output."""
     lanes = 8 * LANES
-    return lanes * (n + 1 + _WIDTH * (n_channels + 1) + 8) + 4 * lanes * (n.bit_length() + 3)
+    runs = lanes * (n + 1 + _WIDTH * (n_channels + 1) + 8) + 4 * lanes * (n.bit_length() + 3)
+    return runs + certified.pairs_bytes(n_channels, n, n)

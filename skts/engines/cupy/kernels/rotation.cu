@@ -10,19 +10,22 @@ struct alignas(16) Turns {
 //
 // One thread: a run of `items`, of which estimates[p] is a bound of the cost; with items = nullptr run
 // p is all shifts of candidate (begin + p) % n_cols, up to its period, for query (begin + p) / n_cols.
-// It stays if its estimate is not above limits[query], and (where `above` is given) above above[query].
+// It stays if its estimate is not above limits[query], and (where `above` is given) above above[query];
+// an infinite one says only that float32 is too narrow. Of all shifts, candidate excluded[query] is
+// left out.
 // The pieces are appended to `out` in any order.
 extern "C" __global__ void divide(
     const Turns* __restrict__ items, const float* __restrict__ estimates, long long begin, int n_items,
-    int n_cols, const int* __restrict__ periods, const float* __restrict__ above,
-    const float* __restrict__ limits, int width, int* n_out, Turns* __restrict__ out) {
+    int n_cols, const int* __restrict__ periods, const int* __restrict__ excluded,
+    const float* __restrict__ above, const float* __restrict__ limits, int width, int* n_out, Turns* __restrict__ out) {
     const int p = blockIdx.x * blockDim.x + threadIdx.x;
     if (p >= n_items) return;
     const int query = items ? items[p].query : (int)((begin + p) / n_cols);
     const float estimate = estimates[p];
-    if (!(estimate <= limits[query]) || isinf(estimate)) return;
+    if (!(estimate <= limits[query])) return;
     if (above && !(estimate > above[query])) return;
     Turns piece{query, (int)((begin + p) % n_cols), 0, 0};
+    if (!items && piece.candidate == excluded[query]) return;
     int count;
     if (items) {
         piece = items[p];

@@ -20,32 +20,27 @@ struct alignas(16) Turns {
 };
 
 // As blocks_per_sm; the columns that may begin and end a path take some registers more.
-template <typename T>
 __host__ __device__ constexpr int turns_blocks(int K, int C) {
-    return sizeof(T) / 4 * K * (C + 1) <= 72 ? 3 : 2;
-}
-
-__device__ __forceinline__ void lower(float* place, float value) {
-    atomicMin(reinterpret_cast<int*>(place), __float_as_int(value));
+    return K * (C + 1) <= 72 ? 3 : 2;
 }
 
 // bits of values >= 0 order as integers do
-__device__ __forceinline__ void lower(double* place, double value) {
-    atomicMin(reinterpret_cast<long long*>(place), __double_as_longlong(value));
+__device__ __forceinline__ void lower(float* place, float value) {
+    atomicMin(reinterpret_cast<int*>(place), __float_as_int(value));
 }
 
 // Channel c, point i of series s of a set is values[(s * C + c) * stride + i]; memory before and behind
 // a set of rows may be read. With items = nullptr, item p is all shifts of candidate p % n_cols for
 // query p / n_cols. `edges` has room for edge_stride values of every group of the grid (STRIPS only).
-template <typename T, int K, int C, int ROWS, bool STRIPS, bool SQUARED>
-__global__ void __launch_bounds__(THREADS, turns_blocks<T>(K, C)) turns(
-    const T* __restrict__ rows, int n, int row_stride, const T* __restrict__ cols, int col_stride,
-    int n_cols, const Turns* __restrict__ items, int n_items, int G, T* edges, int edge_stride,
-    T* least, T* __restrict__ out) {
-    const T inf = Arithmetic<T>::infinity();
+template <int K, int C, int ROWS, bool STRIPS, bool SQUARED>
+__global__ void __launch_bounds__(THREADS, turns_blocks(K, C)) turns(
+    const float* __restrict__ rows, int n, int row_stride, const float* __restrict__ cols, int col_stride,
+    int n_cols, const Turns* __restrict__ items, int n_items, int G, float* edges, int edge_stride,
+    float* least, float* __restrict__ out) {
+    const float inf = Arithmetic<float>::infinity();
     const Groups groups(G);
     const int lane = groups.lane;
-    Wavefront<T, K, C, ROWS, STRIPS, SQUARED, false, false> wave;
+    Wavefront<float, K, C, ROWS, STRIPS, SQUARED, false, false> wave;
     wave.lane = lane;
     wave.G = G;
     wave.edge = STRIPS ? edges + (long long)groups.own * edge_stride : nullptr;
@@ -57,14 +52,14 @@ __global__ void __launch_bounds__(THREADS, turns_blocks<T>(K, C)) turns(
         const int p = (int)min(base + groups.own, n_items - 1LL);
         const Turns item = items ? items[p] : Turns{p / n_cols, p % n_cols, 0, n};
         const int m = n + item.count - 1;
-        const T* series = rows + (long long)item.query * C * row_stride;
-        const T* own = cols + (long long)item.candidate * C * col_stride;
-        T result = inf;
+        const float* series = rows + (long long)item.query * C * row_stride;
+        const float* own = cols + (long long)item.candidate * C * col_stride;
+        float result = inf;
 
         for (int first = 0; first < m; first += G * K) {
             const int last = min(m - first, G * K) - 1;  // last column of the strip
             const int begin = lane * K;                  // first column of this lane
-            const T* points = series - ROWS * lane;
+            const float* points = series - ROWS * lane;
             wave.first = first;
             // columns beyond the last hold anything
             int place = (item.first + first + begin) % n;
@@ -85,14 +80,14 @@ __global__ void __launch_bounds__(THREADS, turns_blocks<T>(K, C)) turns(
                     // above the first row is 0 left of the columns where a path may begin
                     const int free = item.count - 1 - first - begin;
 #pragma unroll
-                    for (int k = 0; k < K; ++k) wave.columns.D[k] = k < free ? T(0) : inf;
-                    wave.diagonal = free >= 0 ? T(0) : inf;
+                    for (int k = 0; k < K; ++k) wave.columns.D[k] = k < free ? 0.0f : inf;
+                    wave.diagonal = free >= 0 ? 0.0f : inf;
                 },
                 [&] {
 #pragma unroll
                     for (int k = 0; k < K; ++k) {
                         const int j = begin + k;
-                        const T here = wave.columns.D[k];
+                        const float here = wave.columns.D[k];
                         if (j <= last && first + j >= n - 1 && here < result) result = here;
                     }
                 });
