@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,6 @@ from .engines import Series, fetch, lies_on_gpu
 
 __all__ = ["SeriesMixin", "as_host", "check_series", "check_univariate"]
 
-_WIDTH_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
 #: Squares and their sums leave the range of float64 where a value is above the one, or all those of
 #: a series below the other. Rescaling by a power of two between them changes no bit of an answer.
 LARGEST, LEAST = 2.0**480, 2.0**-480
@@ -372,8 +373,39 @@ def _raise_unequal(lengths: np.ndarray, input_name: str) -> None:
     )
 
 
+def _whole(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Have a method that fits replace the fitted state in one step, at its end.
+
+    It works on a stand-in with the same parameters and nothing of an earlier `fit` to be seen; if
+    it fails or is interrupted, the estimator has never changed.
+    """
+
+    @wraps(method)
+    def replace_at_once(self: Any, *args: Any, **kwargs: Any) -> Any:
+        stand_in = object.__new__(type(self))
+        keep = method.__name__ != "fit"
+        vars(stand_in).update(
+            {name: v for name, v in vars(self).items() if keep or not name.endswith("_")}
+        )
+        result = method(stand_in, *args, **kwargs)
+        # one assignment, which no interrupt divides
+        self.__dict__ = vars(stand_in)
+        return self if result is stand_in else result
+
+    return replace_at_once
+
+
 class SeriesMixin:
-    """Validation and tags of estimators whose samples are time series."""
+    """Validation, state and tags of estimators whose samples are time series.
+
+    Methods called `fit` and `update` are made to replace the fitted state as a whole.
+    """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name in ("fit", "update"):
+            if name in vars(cls):
+                setattr(cls, name, _whole(vars(cls)[name]))
 
     def __sklearn_tags__(self) -> Tags:
         """Return scikit-learn's tags: 2-D and 3-D input, no NaN but as padding."""
@@ -383,16 +415,10 @@ class SeriesMixin:
 
     def _remember_form(self, X: Any, series: Series) -> None:
         """Remember width, names and channels of training data that have been checked."""
-        before = {name: vars(self).pop(name, None) for name in _WIDTH_ATTRIBUTES}
-        try:
-            if _is_3d(X):
-                self.n_features_in_ = series.n_timepoints
-            elif not _is_list_of_series(X):
-                form = _form(X)
-                validate_data(self, form, "no_validation", reset=True, skip_check_array=True)
-        except BaseException:
-            vars(self).update({name: value for name, value in before.items() if value is not None})
-            raise
+        if _is_3d(X):
+            self.n_features_in_ = series.n_timepoints
+        elif not _is_list_of_series(X):
+            validate_data(self, _form(X), "no_validation", reset=True, skip_check_array=True)
         self.n_channels_ = series.n_channels
 
     def _validate_series(self, X: Any) -> Series:

@@ -197,10 +197,10 @@ def _remove(path: str) -> None:
         os.unlink(path)
 
 
-def _maps_file(array: np.ndarray | None) -> bool:
-    """Whether `array` is a memory map or a view of one."""
+def _maps_file(array: np.ndarray) -> bool:
+    """Whether `array` is a memory map or a view of one; copies of maps are of that class, too."""
     while isinstance(array, np.ndarray):
-        if isinstance(array, np.memmap):
+        if getattr(array, "_mmap", None) is not None:
             return True
         array = array.base
     return False

@@ -372,6 +372,10 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         ValueError
             If a series is shorter than a motif.
         """
+        return self._distances(X)
+
+    def _distances(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
+        """As `transform`, which scikit-learn may make a data frame of."""
         check_is_fitted(self)
         self._validate_params()  # set_params may have come after fit
         series = check_univariate(X, estimator=self)
@@ -409,7 +413,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             square root of the window; -1 where there is none. Differences up to 1e-7 do not count:
             of equally near motifs it is the first.
         """
-        distances = self.transform(X)
+        distances = self._distances(X)
         radii = np.array([motif.radius for motif in self.motifs_])
         sizes = np.sqrt([motif.window for motif in self.motifs_])
         near = distances <= radii + SAME * sizes
@@ -505,8 +509,8 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         rates: np.ndarray | None,
         profiles: list[JoinFound] | None,
     ) -> None:
-        """Set the fitted attributes; those of an earlier fit go."""
-        for name in _PROFILES + ("pruning_rate_",):
+        """Set what was found; profiles of before go."""
+        for name in _FOUND:
             vars(self).pop(name, None)
         self.motifs_ = motifs
         self.discords_ = discords
@@ -551,12 +555,13 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return lines
 
 
-_PROFILES = (
+_FOUND = (
     "profile_",
     "profile_index_",
     "profile_series_",
     "left_profile_",
     "right_profile_",
+    "pruning_rate_",
 )
 
 

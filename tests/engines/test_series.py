@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from skts.engines import Series
 
@@ -29,3 +30,18 @@ def test_frozen_series_are_private():
         frozen.values[0, 0, 0] = 1.0
     assert not frozen.equal_length
     assert len(frozen.take(np.array([1]))) == 1
+
+
+def test_copies_of_memory_maps_are_copied(tmp_path, rng):
+    path = tmp_path / "X"
+    mapped = np.memmap(path, np.float64, "w+", shape=(3, 1, 5))
+    mapped[:] = rng.normal(size=mapped.shape)
+    lengths = np.full(3, 5)
+    for given in (mapped, mapped[1:], mapped.view(np.ndarray), mapped[:, :, 1:-1]):
+        assert np.shares_memory(Series(given, lengths[: len(given)]).freeze().values, mapped)
+    for given in (mapped.copy(), mapped.copy()[1:], mapped + 1, mapped[[2, 0]]):
+        frozen = Series(given, lengths[: len(given)]).freeze()
+        expected = given.copy()
+        given[:] = 0.0
+        assert_array_equal(frozen.values, expected)
+        assert not np.shares_memory(frozen.values, mapped)

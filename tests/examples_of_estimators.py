@@ -1,0 +1,96 @@
+"""An example of every estimator, for tests of what holds for all of them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+import skts
+from skts import (
+    DTWCondenser,
+    DTWNearestNeighbor,
+    KShapeClusterer,
+    MotifFinder,
+    ShapeletTreeClassifier,
+    SubsequenceSearch,
+)
+
+__all__ = ["Example", "arguments", "estimators", "examples", "methods"]
+
+
+class Example(NamedTuple):
+    """How to make an estimator, two sets of training data, and series to ask it about."""
+
+    make: Callable[[], Any]
+    first: tuple
+    second: tuple
+    asked: np.ndarray
+
+
+def estimators() -> list[type]:
+    """Every estimator of the package."""
+    found = (getattr(skts, name) for name in skts.__all__)
+    return [one for one in found if inspect.isclass(one) and issubclass(one, BaseEstimator)]
+
+
+def examples() -> dict[type, Example]:
+    """Examples of all estimators, drawn with a fixed seed."""
+    rng = np.random.default_rng(7)
+    X, other = rng.normal(size=(14, 30)).cumsum(axis=1), rng.normal(size=(11, 26)).cumsum(axis=1)
+    X[::2, 8:20] += 9 * np.hanning(12)
+    y, labels = np.arange(14) % 2, np.array(["a", "b", "c"])[np.arange(11) % 3]
+    both = ((X, y), (other, labels), X[:5] + 0.1)
+    alone = ((X,), (other,), X[:5] + 0.1)
+    return {
+        DTWCondenser: Example(lambda: DTWCondenser(n_prototypes=4, engine="numba"), *both),
+        DTWNearestNeighbor: Example(lambda: DTWNearestNeighbor(2, engine="numba"), *both),
+        KShapeClusterer: Example(
+            lambda: KShapeClusterer(3, random_state=0, n_init=2, engine="numba"), *alone
+        ),
+        MotifFinder: Example(
+            lambda: MotifFinder(8, n_discords=2, left_right=True, engine="numba"), *alone
+        ),
+        ShapeletTreeClassifier: Example(
+            lambda: ShapeletTreeClassifier(min_length=5, max_length=9, engine="numba"), *both
+        ),
+        SubsequenceSearch: Example(lambda: SubsequenceSearch(window=0.1, engine="numba"), *alone),
+    }
+
+
+def methods(kind: type) -> list[str]:
+    """Public methods that an estimator has beyond those that all of scikit-learn's have."""
+    known = {"get_feature_names_out"}
+    return [
+        name
+        for name in dir(kind)
+        if not name.startswith(("_", "set_"))
+        and callable(getattr(kind, name))
+        and not hasattr(BaseEstimator, name)
+        and name not in known
+    ]
+
+
+def arguments(model: Any, method: str, example: Example) -> dict[str, Any]:
+    """Arguments for a method; training data where it has a target, or fits."""
+    parameters = inspect.signature(getattr(model, method)).parameters
+    given: dict[str, Any] = {}
+    data = example.first if "fit" in method or "y" in parameters else (example.asked,)
+    table = {
+        **dict(zip(("X", "y"), data, strict=False)),
+        "Q": example.asked[:2, :9],
+        "radius": 2.0,
+        "points": example.asked[0],
+    }
+    for name, parameter in parameters.items():
+        if name in table and (name != "y" or table[name] is not None):
+            given[name] = table[name]
+        else:
+            assert parameter.default is not parameter.empty or parameter.kind in (
+                parameter.VAR_KEYWORD,
+                parameter.VAR_POSITIONAL,
+            ), f"{method} takes {name}: give it here"
+    return given
