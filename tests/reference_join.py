@@ -12,8 +12,8 @@ from skts.engines._windows import Kinds
 
 
 def is_constant(window):
-    """Whether a window's range is at most 2^-40 of its largest magnitude."""
-    return max(window) - min(window) <= 2.0**-40 * max(abs(x) for x in window)
+    """Whether a window's range is at most 2^-40 of its largest magnitude, or at most 2^-500."""
+    return max(window) - min(window) <= max(2.0**-40 * max(abs(x) for x in window), 2.0**-500)
 
 
 def total(values):
@@ -25,22 +25,19 @@ def total(values):
 
 
 def z_normalize(window):
-    """Zero mean and unit population deviation, summed in the order of time."""
+    """Zero mean and unit population deviation: from the first point on, in the order of time."""
+    window = [x - window[0] for x in window]
     mean = total(window) / len(window)
     deviation = math.sqrt(total((x - mean) * (x - mean) for x in window) / len(window))
     return [(x - mean) * (1 / deviation) for x in window]
 
 
-def window_distance(a, b, *, normalize=True, offsets=(0.0, 0.0)):
-    """Distance of two windows: infinite with NaN or inf, sqrt(l) for one constant window.
-
-    `offsets` are taken off first: those of `skts.engines._windows.lay_line`.
-    """
+def window_distance(a, b, *, normalize=True):
+    """Distance of two windows: infinite with NaN or inf, sqrt(l) for one constant window."""
     a, b = [float(x) for x in a], [float(x) for x in b]
     if not all(map(math.isfinite, a + b)):
         return math.inf
     constant = is_constant(a), is_constant(b)
-    a, b = [x - offsets[0] for x in a], [x - offsets[1] for x in b]
     if normalize:
         if all(constant):
             return 0.0
@@ -50,27 +47,12 @@ def window_distance(a, b, *, normalize=True, offsets=(0.0, 0.0)):
     return math.sqrt(total((x - y) * (x - y) for x, y in zip(a, b, strict=True)))
 
 
-def offset_of(points):
-    """The middle of the data, where it is farther from 0 than the data spread; else 0."""
-    finite = [x for x in points if math.isfinite(x)]
-    if not finite:
-        return 0.0
-    low, high = min(finite), max(finite)
-    middle = low / 2 + high / 2
-    return middle if abs(middle) > high / 2 - low / 2 else 0.0
-
-
 def window_distances(a, positions, b, length, *, normalize=True):
     """Distances of windows of `a` at `positions` to all windows of `b`."""
-    offsets = offset_of(a), offset_of(b)
-    if not normalize:
-        offsets = 0.0, 0.0
     return np.array(
         [
             [
-                window_distance(
-                    a[i : i + length], b[j : j + length], normalize=normalize, offsets=offsets
-                )
+                window_distance(a[i : i + length], b[j : j + length], normalize=normalize)
                 for j in range(len(b) - length + 1)
             ]
             for i in positions

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from reference_join import offset_of, window_distance, window_distances
+from reference_join import window_distance, window_distances
 
 from skts.engines._mk import Walked
 
@@ -135,7 +135,6 @@ class MKOracle:
 
     def pair_walk(self, reduction, tile, cancel):
         points, length = reduction.series.points, reduction.length
-        offset = offset_of(points) if reduction.normalize else 0.0
         best, measured = tuple(reduction.best), 0
         for p in range(tile.row, tile.row_stop):
             for offset in range(reduction.first + tile.col, reduction.first + tile.col_stop):
@@ -148,7 +147,6 @@ class MKOracle:
                     points[i : i + length],
                     points[j : j + length],
                     normalize=reduction.normalize,
-                    offsets=(offset, offset),
                 )
                 measured += 1
                 if distance < math.inf and (distance, i, j) < best:

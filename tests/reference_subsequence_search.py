@@ -21,14 +21,12 @@ def total(numbers):
 def normalized(points):
     """z-normalise by the window's own mean and population deviation; constant gives zeros."""
     low, high = min(points), max(points)
-    if high - low <= 2.0**-40 * max(abs(low), abs(high)):
+    if high - low <= max(2.0**-40 * max(abs(low), abs(high)), 2.0**-500):
         return np.zeros(len(points))
     points = [float(point) - float(points[0]) for point in points]
     mean = total(points) / len(points)
     squares = total((point - mean) * (point - mean) for point in points)
     deviation = math.sqrt(squares / len(points))
-    if deviation == 0:
-        return np.zeros(len(points))
     return np.array([(point - mean) * (1 / deviation) for point in points])
 
 

@@ -267,16 +267,12 @@ class Join(Reduction):
         """Add constant windows, and neighbours where nothing alike was found."""
         for tile, part in self.collect(total, Tile(0, self.shape[0], 0, self.shape[1])):
             self.merge(total, tile, part)
-        a = run(WindowKinds(self.a, self.length))
-        b = a if self.within else run(WindowKinds(self.other, self.length))
-        if self.excluded is not None:
-            a = Kinds(a.constant & ~self.excluded, a.finite & ~self.excluded)
-            b = a if self.within else b
-        if not self.normalize:
-            a, b = (Kinds(np.zeros_like(kinds.constant), kinds.finite) for kinds in (a, b))
+        a, b = self._kinds(run)
         directions = ["right", "left"] if len(total.lists) == 2 else ["both"]
-        for nearest, floor, direction in zip(*total[:2], directions, strict=True):
+        for nearest, direction in zip(total.lists, directions, strict=True):
             self._add_constant(nearest, direction, a, b)
+        self._add_hidden(total, directions, a, b, run)
+        for nearest, floor, direction in zip(*total[:2], directions, strict=True):
             self._measure_again(floor, nearest, direction, a, b, run)
         if len(total.lists) == 1:
             return JoinFound(*total.lists[0])
@@ -284,6 +280,19 @@ class Join(Reduction):
         both = right.copy()
         both.add(slice(None), left)
         return JoinFound(*both, left=left, right=right)
+
+    def _kinds(self, run: Callable[[Reduction], Any]) -> tuple[Kinds, Kinds]:
+        """What the windows along rows and columns are; none is constant if compared as it is."""
+        a = b = run(WindowKinds(self.a, self.length, self.normalize, self.other))
+        if not self.within:
+            b = run(WindowKinds(self.other, self.length, self.normalize, self.a))
+        a, b = (one if one.hidden is not None else one._replace(hidden=np.zeros_like(one.finite))
+                for one in (a, b))  # fmt: skip
+        if not self.normalize:
+            a, b = (kinds._replace(constant=np.zeros_like(kinds.constant)) for kinds in (a, b))
+        if self.excluded is not None:
+            a = Kinds(*(mask & ~self.excluded for mask in a))
+        return a, a if self.within else b
 
     def _ranges(self, windows: np.ndarray, direction: str) -> list[tuple[np.ndarray, np.ndarray]]:
         """First and last places, exclusive, of admissible neighbours: one run or two."""
@@ -327,6 +336,38 @@ class Join(Reduction):
             if windows.size and places.size:
                 found = self._first(places, windows, direction)
                 nearest.add(windows, Nearest(np.where(found < 0, np.inf, distance), found))
+
+    def _add_hidden(
+        self,
+        total: JoinTotal,
+        directions: list[str],
+        a: Kinds,
+        b: Kinds,
+        run: Callable[[Reduction], Any],
+    ) -> None:
+        """Measure windows that no tile has searched, as neighbours of others and for themselves."""
+        for floor in total.floors:
+            floor[a.hidden & a.usual] = 0.0
+        lookers = np.flatnonzero(a.usual & ~a.hidden)
+        hidden = np.flatnonzero(b.usual & b.hidden)
+        if lookers.size == 0:
+            return
+        batch = max(1, 2**22 // self.shape[0])
+        for start in range(0, len(hidden), batch):
+            some = hidden[start : start + batch]
+            work = WindowDistances(self.other, some, self.a, self.length, self.normalize)
+            distances = np.ascontiguousarray(run(work)[:, lookers].T)
+            k = min(self.n_neighbors, len(some))
+            for nearest, direction in zip(total.lists, directions, strict=True):
+                ranges = self._ranges(lookers, direction)
+                admissible = np.zeros(distances.shape, bool)
+                for first, stop in ranges:
+                    admissible |= (some >= first[:, np.newaxis]) & (some < stop[:, np.newaxis])
+                values = np.where(admissible, distances, np.inf)
+                order = np.argsort(values, axis=1, kind="stable")[:, :k]
+                values = np.take_along_axis(values, order, axis=1)
+                found = Nearest(values, np.where(np.isinf(values), -1, some[order]))
+                nearest.add(lookers, found)
 
     def _measure_again(
         self,

@@ -194,6 +194,7 @@ class MotifPair(Reduction):
     hurried: bool = False
     #: its tile tells the kinds of windows; the walk is done in `finish`
     method: ClassVar[str] = "window_kinds"
+    joined: ClassVar[None] = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -229,7 +230,7 @@ class MotifPair(Reduction):
 
     def part(self, tile: Tile) -> WindowKinds:
         """Return the kinds of windows."""
-        return WindowKinds(self.series, self.length)
+        return WindowKinds(self.series, self.length, self.normalize)
 
     def start(self) -> list[Kinds]:
         """Return an empty box."""
@@ -241,7 +242,7 @@ class MotifPair(Reduction):
 
     def finish(self, total: list[Kinds], run: Callable[[Reduction], Any]) -> NearestPair:
         """Choose references, order windows, and walk."""
-        constant, finite = total[0]
+        constant, finite, _ = total[0]
         if self.excluded is not None:
             finite = finite & ~self.excluded
         constant = constant & finite if self.normalize else np.zeros_like(finite)

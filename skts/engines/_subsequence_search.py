@@ -11,7 +11,7 @@ from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
 from ._reductions import Reduction, Tile
 from ._warping import PLAIN, Warping
-from ._windows import CONSTANT
+from ._windows import CONSTANT, SMALLEST_RANGE
 
 __all__ = [
     "LongSeries",
@@ -32,13 +32,13 @@ def normalize_query(query: np.ndarray, normalize: bool) -> np.ndarray:
     if not normalize:
         return query.copy()
     low, high = query.min(), query.max()
-    if high - low <= CONSTANT * max(abs(low), abs(high)):
+    if high - low <= max(CONSTANT * max(abs(low), abs(high)), SMALLEST_RANGE):
         return np.zeros(query.size)
     # cumulative sums add in the order of time
     points = query - query[0]
     points -= np.cumsum(points)[-1] / query.size
     deviation = np.sqrt(np.cumsum(points * points)[-1] / query.size)
-    return points * (1.0 / deviation if deviation > 0 else 0.0)
+    return points * (1.0 / deviation)
 
 
 def query_envelope(query: np.ndarray, radius: int) -> tuple[np.ndarray, np.ndarray]:
@@ -248,14 +248,24 @@ class SubsequenceNeighbors(Reduction):
         return 1, max(_CELL, 4 * self.longest)
 
     def exclusion_of(self, length: int) -> int:
-        """Starts of matches of a query of so many points are more than this apart."""
-        return -(-length // 4) if self.exclusion is None else self.exclusion
+        """Starts of matches of a query of so many points are more than this apart.
+
+        Nothing on the line is farther apart than its ends: what is more means the same.
+        """
+        exclusion = -(-length // 4) if self.exclusion is None else self.exclusion
+        return min(exclusion, self.series.n_points)
 
     def apart(self, length: int) -> int:
         """How many windows far from each other bound the last match; 0 where none is needed."""
         if self.n_neighbors is None:
             return 0
-        return self.n_neighbors if self.exclusion_of(length) == 0 else 2 * self.n_neighbors - 1
+        need = self.n_neighbors if self.exclusion_of(length) == 0 else 2 * self.n_neighbors - 1
+        # more than there are windows bounds nothing, however many
+        return min(need, self.series.n_points + 1)
+
+    def result_bytes(self) -> int:
+        """Size of distances and positions, where their number is given."""
+        return 24 * len(self.queries) * (self.n_neighbors or 0)
 
     def limit_of(self, row: int) -> float:
         """Distance beyond which a window is no match of a query."""

@@ -3,6 +3,10 @@
 One place for all methods that compare z-normalised windows. Several series lie behind each other
 on one line (`Pool`), with gaps of NaN between them: a window that touches a gap is not finite and
 takes part in nothing, so no kernel needs to know where a series ends.
+
+Statistics and certified distances of a window come from its own points, counted from the first of
+them, in two passes: nothing else on the line, and nothing else in the call, changes a bit of them.
+A search sees a line of its own (`SearchLine`), centred and scaled, whose rounding its bounds hold.
 """
 
 from __future__ import annotations
@@ -13,24 +17,35 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ._certify import Rescaling
 from ._reductions import Reduction, Tile
+from ._series import read_only
 
 __all__ = [
+    "Frame",
     "Kinds",
     "Pool",
+    "SearchLine",
     "WindowDistances",
     "WindowKinds",
     "WindowStatistics",
-    "lay_line",
+    "common_frame",
+    "fill_gaps",
+    "line_as_it_is",
+    "line_of_pieces",
     "name_lines",
     "settle_statistics",
     "whole_windows",
     "window_statistics",
 ]
 
-#: A window is constant when its range is at most this share of its largest magnitude.
-CONSTANT = 2.0**-40
+#: A window is constant when its range is at most this share of its largest magnitude, or at most
+#: so large: float64 does not hold the squares of smaller differences.
+CONSTANT, SMALLEST_RANGE = 2.0**-40, 2.0**-500
+#: A piece of a line spreads at most so many times the range of each of its windows.
+EVEN = 2.0**30
+#: Windows so many powers of two below the loudest of a line are too quiet for its search, where
+#: they are compared as they are; points whose middle and size are looked at.
+QUIET, SAMPLE = 22, 4096
 
 
 class Pool(NamedTuple):
@@ -70,12 +85,6 @@ class Pool(NamedTuple):
         points.flags.writeable = False
         return cls(points, starts, lengths)
 
-    @property
-    def offset(self) -> float:
-        """What kernels take off all points, which they share: see `lay_line`."""
-        _, filled, _ = lay_line(self.points, centered=False)
-        return Rescaling.of(filled).offset
-
     def n_windows(self, length: int) -> int:
         """Windows of so many points on the line, those that touch a gap included."""
         return max(0, self.points.size - length + 1)
@@ -97,10 +106,11 @@ class WindowStatistics(NamedTuple):
     Attributes
     ----------
     mean, deviation : ndarray of shape (n_windows,), float64
-        Mean and population standard deviation; 0 where the window is not finite, and a deviation
-        of exactly 0 where it is constant.
+        Mean (for engines that of the points less the first of the window) and population standard
+        deviation; 0 where the window is not finite, and a deviation of exactly 0 where it is
+        constant.
     constant : ndarray of shape (n_windows,), bool
-        Where max - min <= 2^-40 max |x|, or the deviation is too small for float64.
+        Where max - min <= max(2^-40 max |x|, 2^-500).
     finite : ndarray of shape (n_windows,), bool
         Where no point is NaN or infinite. The others take part in nothing.
     """
@@ -132,36 +142,33 @@ def name_lines(*lines: Pool) -> str:
     )
 
 
-def lay_line(
-    points: np.ndarray, *, centered: bool = True
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Make a line fit for kernels.
+def fill_gaps(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Make a line finite.
 
     Parameters
     ----------
     points : ndarray of shape (n_points,)
         The line; may hold NaN and infinities.
-    centered : bool, default True
-        Whether to take off an offset that dwarfs the spread of the line.
 
     Returns
     -------
-    points : ndarray of shape (n_points,), float64
-        `filled`, less the offset.
     filled : ndarray of shape (n_points,), float64
         The line; what is not finite repeats the last point that is, so that no window is larger
-        than those of the data.
+        than those of the data. The line itself where all is finite.
     finite : ndarray of shape (n_points,), bool
         Which points are finite.
     """
     finite = np.isfinite(points)
     filled = np.asarray(points, np.float64)
-    if not finite.all():
-        last = np.maximum.accumulate(np.where(finite, np.arange(points.size), -1))
-        first = int(np.argmax(finite))
-        filled = np.where(finite.any(), points[np.where(last < 0, first, last)], 0.0)
-    offset = Rescaling.of(filled).offset if centered else 0.0
-    return (filled - offset if offset else filled), filled, finite
+    return (filled if finite.all() else _repeat_last(filled, finite)), finite
+
+
+def _repeat_last(points: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Let unwanted points repeat the last wanted one, the first ones the first; else 0."""
+    if not wanted.any():
+        return np.zeros(points.size)
+    last = np.maximum.accumulate(np.where(wanted, np.arange(points.size), -1))
+    return points[np.where(last < 0, int(np.argmax(wanted)), last)]
 
 
 def window_statistics(series: np.ndarray, length: int) -> WindowStatistics:
@@ -184,10 +191,11 @@ def window_statistics(series: np.ndarray, length: int) -> WindowStatistics:
     """
     from .numba import windows
 
-    finite = np.isfinite(series)
-    points = np.where(finite, series, 0.0)
-    found = windows.statistics(points, points, length)
-    return settle_statistics(*found, whole_windows(finite, length))
+    filled, finite = fill_gaps(series)
+    points = read_only(filled)
+    mean, *_ = windows.statistics(points, points, length)
+    _, *others = windows.statistics(points, points, length, True)
+    return settle_statistics(mean, *others, whole_windows(finite, length))
 
 
 def whole_windows(finite: np.ndarray, length: int) -> np.ndarray:
@@ -206,8 +214,8 @@ def settle_statistics(
     finite: np.ndarray,
 ) -> WindowStatistics:
     """Decide which windows are constant, and clear what is not finite."""
-    constant = high - low <= CONSTANT * np.maximum(np.abs(low), np.abs(high))
-    constant = finite & (constant | (deviation == 0))
+    largest = np.maximum(np.abs(low), np.abs(high))
+    constant = finite & (high - low <= np.maximum(CONSTANT * largest, SMALLEST_RANGE))
     return WindowStatistics(
         np.where(finite, mean, 0.0),
         np.where(finite & ~constant, deviation, 0.0),
@@ -216,17 +224,161 @@ def settle_statistics(
     )
 
 
+class SearchLine(NamedTuple):
+    """A line as the search of a join sees it: no point is larger than 1.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_points,), float64
+        Finite points. Those of a window that is not hidden are its own, less an offset, times a
+        power of two, each rounded once.
+    hidden : ndarray of shape (n_windows,), bool
+        Windows that the line does not hold as they are; a join measures them one by one.
+    scale : float
+        The power of two of all points, where windows are compared as they are; else 1.
+    """
+
+    points: np.ndarray
+    hidden: np.ndarray
+    scale: float
+
+
+def line_of_pieces(
+    filled: np.ndarray, usual: np.ndarray, least_range: float, ranges: Callable[[], np.ndarray],
+    length: int,
+) -> SearchLine:  # fmt: skip
+    """Make the line on which z-normalised windows are searched.
+
+    A search sums along a line: its errors are those of the loudest stretch. So a line that is much
+    louder in one place than in another is cut into pieces, each centred and scaled for itself,
+    which changes no z-normalised window. Windows across a cut are hidden.
+
+    Parameters
+    ----------
+    filled : ndarray of shape (n_points,), float64
+        From `fill_gaps`.
+    usual : ndarray of shape (n_windows,), bool
+        Windows that are finite and not constant.
+    least_range : float
+        The least range of one of these.
+    ranges : callable
+        Returns the ranges of all windows, if they are needed: infinite for all others.
+    length : int
+        Points of a window.
+
+    Returns
+    -------
+    SearchLine
+        Of each window that is not hidden the range is at least 2^-31.
+    """
+    low, high = float(filled.min()), float(filled.max())
+    if high - low <= EVEN * least_range:
+        offset, scale = _center(np.float64(low), np.float64(high))
+        return SearchLine((filled - offset) * scale, np.zeros(usual.size, bool), 1.0)
+    from .numba import windows
+
+    begins = windows.cut(read_only(filled), ranges(), length, EVEN)
+    first = np.flatnonzero(begins)
+    sizes = np.diff(first, append=filled.size)
+    offset, scale = _center(np.minimum.reduceat(filled, first), np.maximum.reduceat(filled, first))
+    points = (filled - np.repeat(offset, sizes)) * np.repeat(scale, sizes)
+    cuts = np.cumsum(begins)
+    return SearchLine(points, usual & (cuts[: usual.size] != cuts[length - 1 :]), 1.0)
+
+
+def _center(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Offset, if it dwarfs the spread, and power of two that bring values to 1 at most."""
+    middle = low / 2 + high / 2
+    offset = np.where(np.abs(middle) > high / 2 - low / 2, middle, 0.0)
+    return offset, _power_for(np.maximum(np.abs(low - offset), np.abs(high - offset)))
+
+
+def _power_for(largest: np.ndarray) -> np.ndarray:
+    """The power of two that brings values to 1 at most."""
+    return np.ldexp(1.0, -np.maximum(np.frexp(largest)[1], -1000))
+
+
+class Frame(NamedTuple):
+    """What windows that are compared as they are have in common.
+
+    Attributes
+    ----------
+    offset : float
+        What is taken off all points.
+    largest : float
+        Points farther from the offset are left out.
+    """
+
+    offset: float
+    largest: float
+
+
+def common_frame(
+    lines: Sequence[np.ndarray], extents: Sequence[Callable[[], tuple[np.ndarray, np.ndarray]]]
+) -> Frame:
+    """Choose the frame of lines whose windows are compared as they are.
+
+    Windows of no more than a few values, such as those that stand for missing ones, would bury all
+    others under their rounding errors: where fewer are that loud than are that quiet, they are
+    left out.
+
+    Parameters
+    ----------
+    lines : sequence of ndarray of shape (n_points,), float64
+        From `fill_gaps`.
+    extents : sequence of callable
+        Return the least and largest points of all windows of a line, if they are needed.
+    """
+    some = np.concatenate([line[:: max(1, line.size // SAMPLE)] for line in lines])
+    middle = float(np.median(some))
+    typical = float(np.median(np.abs(some - middle)))
+    offset = middle if abs(middle) > 4 * typical else 0.0
+    low = min(float(line.min()) for line in lines)
+    high = max(float(line.max()) for line in lines)
+    largest = max(abs(low - offset), abs(high - offset))
+    if largest <= 2.0**QUIET * typical:
+        return Frame(offset, largest)
+    sizes = np.concatenate(
+        [np.maximum(np.abs(low - offset), np.abs(high - offset)) for low, high in
+         (extent() for extent in extents)]
+    )  # fmt: skip
+    exponents = np.frexp(sizes[sizes > 0])[1]
+    if exponents.size == 0:
+        return Frame(offset, largest)
+    base = int(exponents.min())
+    counts = np.bincount(exponents - base)
+    upto = np.cumsum(counts)
+    quiet = np.concatenate([np.zeros(QUIET + 1, np.int64), upto])[: counts.size]
+    unserved = np.where(counts > 0, counts.sum() - upto + quiet, np.iinfo(np.int64).max)
+    chosen = counts.size - 1 - int(np.argmin(unserved[::-1]))
+    return Frame(offset, min(largest, float(np.ldexp(1.0, base + chosen))))
+
+
+def line_as_it_is(filled: np.ndarray, frame: Frame, length: int) -> SearchLine:
+    """Make the line on which windows are searched that are compared as they are."""
+    points = filled - frame.offset
+    inside = np.abs(points) <= frame.largest
+    hidden = ~whole_windows(inside, length)
+    if not inside.all():
+        points = _repeat_last(points, inside)
+    scale = float(_power_for(np.float64(frame.largest)))
+    return SearchLine(points * scale, hidden, scale)
+
+
 class Kinds(NamedTuple):
     """What the windows of a line are.
 
     Attributes
     ----------
     constant, finite : ndarray of shape (n_windows,), bool
-        As in `WindowStatistics`.
+        As in `WindowStatistics`; none is constant where windows are compared as they are.
+    hidden : ndarray of shape (n_windows,), bool, or None
+        As in `SearchLine`; None is no window.
     """
 
     constant: np.ndarray
     finite: np.ndarray
+    hidden: np.ndarray | None = None
 
     @property
     def usual(self) -> np.ndarray:
@@ -236,7 +388,7 @@ class Kinds(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class WindowKinds(Reduction):
-    """Which windows of a line are constant, and which are finite.
+    """Which windows of a line are constant, which are finite, and which a join does not search.
 
     Parameters
     ----------
@@ -244,10 +396,16 @@ class WindowKinds(Reduction):
         The line.
     length : int
         Points of a window.
+    normalize : bool, default True
+        Whether windows are z-normalised.
+    joined : Pool or None, default None
+        The line that it is joined with, to know which windows that join does not search.
     """
 
     series: Pool
     length: int
+    normalize: bool = True
+    joined: Pool | None = None
     method: ClassVar[str] = "window_kinds"
 
     @property
@@ -267,8 +425,10 @@ class WindowKinds(Reduction):
 
     @property
     def whole(self) -> str:
-        """The line."""
-        return name_lines(self.series)
+        """The lines."""
+        return name_lines(
+            self.series, *([] if self.joined in (None, self.series) else [self.joined])
+        )
 
     def part(self, tile: Tile) -> WindowKinds:
         """Return itself."""

@@ -109,10 +109,11 @@ def matrix_profile(
 
     Notes
     -----
-    A window is constant when its range is at most 2^-40 of its largest magnitude. Two constant
-    windows are at distance 0, a constant and another one at ``sqrt(window)``. Of equally near
-    neighbours the first counts. Distances are norms of differences of normalised windows, computed
-    in float64; they are the same on every engine.
+    A window is constant when its range is at most 2^-40 of its largest magnitude, or at most
+    2^-500. Two constant windows are at distance 0, a constant and another one at ``sqrt(window)``.
+    Of equally near neighbours the first counts. Distances are norms of differences of normalised
+    windows, computed in float64 from the points of the two windows alone; they are the same on
+    every engine.
 
     References
     ----------
@@ -140,7 +141,7 @@ def matrix_profile(
         pool,
         other,
         int(window),
-        exclusion=exclusion_of(exclusion, window),
+        exclusion=exclusion_of(exclusion, window, pool.points.size),
         n_neighbors=int(k),
         sides=bool(sides),
         normalize=bool(normalize),
@@ -200,7 +201,8 @@ def motifs(
         Occurrences that are returned of each motif, best first; None is all.
     radius : float, default 2.0
         Occurrences are within so many times the distance of the pair from its first window; at
-        least 1. Where the distance is 0, within 1e-7 sqrt(window).
+        least 1. Where the distance is 0, within 1e-7 sqrt(window), or 1e-7 times the norm of the
+        window if windows are compared as they are.
     exclusion : int or None, default None
         Windows that start at most so far apart are neither a pair nor both occurrences; None is a
         quarter of the window, rounded up.
@@ -248,8 +250,11 @@ def motifs(
            [1., 2., 4., 3.]])
     """
     pool = _line(a, window, "a")
-    windows = Windows(pool, int(window), exclusion_of(exclusion, window), bool(normalize))
-    work = windows.join() if algorithm != "mk" else MotifPair(pool, int(window), windows.exclusion)
+    exclusion = exclusion_of(exclusion, window, pool.points.size)
+    windows = Windows(pool, int(window), exclusion, bool(normalize))
+    work = windows.join()
+    if algorithm == "mk":
+        work = MotifPair(pool, windows.length, windows.exclusion, windows.normalize)
     compute = partial(run, engine=get_engine(engine, work), n_jobs=n_jobs, verbose=verbose)
     if algorithm == "auto" and windows.number < MANY:
         algorithm = "profile"
@@ -317,7 +322,8 @@ def discords(
     [(12, 2.34), (14, 1.68), (10, 1.09)]
     """
     pool = _line(a, window, "a")
-    windows = Windows(pool, int(window), exclusion_of(exclusion, window), bool(normalize))
+    exclusion = exclusion_of(exclusion, window, pool.points.size)
+    windows = Windows(pool, int(window), exclusion, bool(normalize))
     profile = run(windows.join(), engine=engine, n_jobs=n_jobs, verbose=verbose)
     return find_discords([windows], [profile], n_discords)
 

@@ -32,6 +32,7 @@ from ._search import (
     exclusion_of,
     find_discords,
     find_motifs,
+    norm_of,
 )
 
 __all__ = ["MotifFinder"]
@@ -67,7 +68,8 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         occurrence, kept or not, are left out of the search for further motifs.
     radius : float, default 2.0
         Occurrences are within so many times the distance of the pair from its first window; at
-        least 1. Where that distance is 0, within 1e-7 times the square root of the window.
+        least 1. Where that distance is 0, within 1e-7 times the square root of the window, or 1e-7
+        times the norm of the window if windows are compared as they are.
     n_discords : int, default 0
         How many discords at most.
     exclusion : int or None, default None
@@ -136,9 +138,10 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     Notes
     -----
     NaN and infinities may be anywhere: a window that holds one takes part in nothing. A window is
-    constant when its range is at most 2^-40 of its largest magnitude; two constant windows are at
-    distance 0, a constant and another one at ``sqrt(window)``. Equally near windows are ordered by
-    their place, and series by their row.
+    constant when its range is at most 2^-40 of its largest magnitude, or at most 2^-500; two
+    constant windows are at distance 0, a constant and another one at ``sqrt(window)``. Equally near
+    windows are ordered by their place, and series by their row. The distance of two windows depends
+    on their points alone, whatever else is in the series.
 
     ``window="auto"`` is the lag, from 3 points to a third of the shortest series, at which the
     series repeat most clearly. As in windows, which are z-normalised, drift plays no part: for
@@ -260,8 +263,8 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             )
         series = check_univariate(X, estimator=self)
         lengths = _window_lengths(self.window, series)
-        exclusions = [exclusion_of(self.exclusion, length) for length in lengths]
-        pool = _private(series, gap=max(exclusions) - min(lengths) + 1)
+        longest = max(points.size for points in series)
+        pool = _private(series, _gap(self.exclusion, lengths, longest))
         windows = self._windows(pool, lengths)
         engine = get_engine(self.engine, windows[-1].join())
         compute = self._computer(engine)
@@ -282,8 +285,8 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def update(self, points: ArrayLike, series: int = -1) -> Self:
         """Append points to a series; profile, motifs and discords become those of all points.
 
-        What is there already is not computed again, unless another series than the last one grows,
-        or data far from 0 change their range. Window lengths stay as they are.
+        What is there already is not computed again, unless another series than the last one grows.
+        Window lengths stay as they are.
 
         Parameters
         ----------
@@ -334,9 +337,9 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         parts = self._series()
         parts[series] = np.concatenate([parts[series], points])
         lengths = np.atleast_1d(self.window_).tolist()
-        exclusions = [exclusion_of(self.exclusion, length) for length in lengths]
-        grown = Pool.of(parts, gap=max(exclusions) - min(lengths) + 1)
-        before, windows = self._windows(pool, lengths), self._windows(grown, lengths)
+        longest = max(part.size for part in parts)
+        grown = Pool.of(parts, _gap(self.exclusion, lengths, longest))
+        windows = self._windows(grown, lengths)
         compute = self._computer(get_engine(self.engine, windows[-1].join()))
         profiles = None
         if self.algorithm != "mk":
@@ -344,10 +347,13 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             known = hasattr(self, "profile_") and bool(self.left_right) == hasattr(
                 self, "left_profile_"
             )
-            same = grown.offset == pool.offset or not self.normalize
-            if known and same and series == n_samples - 1:
-                old = self._line_profiles(before)
-            profiles = [self._grow(compute, *one) for one in zip(before, windows, old, strict=True)]
+            if known and series == n_samples - 1:
+                old = self._line_profiles(windows)
+            known = int(pool.lengths[-1])
+            profiles = [
+                self._grow(compute, each, known, one)
+                for each, one in zip(windows, old, strict=True)
+            ]
         found = self._find(windows, profiles, compute)
         self._pool = grown
         self._set_found(*found, profiles)
@@ -410,15 +416,19 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         -------
         ndarray of shape (n_samples,), int64
             Index into `motifs_` of the nearest one that is within its radius, by distance over the
-            square root of the window; -1 where there is none. Differences up to 1e-7 do not count:
-            of equally near motifs it is the first.
+            square root of the window; -1 where there is none. Differences up to 1e-7 (of the root
+            mean square of the motif, if windows are compared as they are) do not count: of equally
+            near motifs it is the first.
         """
         distances = self._distances(X)
         radii = np.array([motif.radius for motif in self.motifs_])
         sizes = np.sqrt([motif.window for motif in self.motifs_])
-        near = distances <= radii + SAME * sizes
+        # what rounding may make of equal windows
+        norms = sizes if self.normalize else np.array([norm_of(m.values[0]) for m in self.motifs_])
+        near = distances <= radii + SAME * norms
         ranks = np.where(near, distances / sizes, np.inf)
-        best = np.argmax(ranks <= ranks.min(axis=1, keepdims=True) + SAME, axis=1)
+        same = ranks.min(axis=1, keepdims=True) + SAME * norms / sizes
+        best = np.argmax(ranks <= same, axis=1)
         return np.where(near.any(axis=1), best, -1)
 
     @property
@@ -441,11 +451,12 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def _windows(self, pool: Pool, lengths: Sequence[int]) -> list[Windows]:
         """The windows of all lengths on a line."""
+        longest = int(pool.lengths.max())
         return [
             Windows(
                 pool,
                 length,
-                exclusion_of(self.exclusion, length),
+                exclusion_of(self.exclusion, length, longest),
                 bool(self.normalize),
                 self.precision,
             )
@@ -480,26 +491,28 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def _grow(
         self,
         compute: Callable[[Reduction], Any],
-        before: Windows,
         windows: Windows,
+        n_known: int,
         old: JoinFound | None,
     ) -> JoinFound:
-        """The profile of a line that has grown at its end, from that before."""
+        """The profile of a line whose last series had `n_known` points, from that of then."""
         sides = bool(self.left_right)
-        if old is None or before.number == 0:
+        since = int(windows.pool.starts[-1]) + max(0, n_known - windows.length + 1)
+        if old is None or since == 0:
             return compute(windows.join(sides=sides))
-        new = compute(windows.join(sides=sides, since=before.number))
+        new = compute(windows.join(sides=sides, since=since))
         for mine, theirs in zip(
             (new, new.left, new.right), (old, old.left, old.right), strict=True
         ):
             if mine is None:
                 continue
-            known = slice(before.number)
+            known = slice(since)
             distance, index = mine.distances[known], mine.indices[known]
-            kept = (theirs.distances < distance) | (
-                (theirs.distances == distance) & (theirs.indices < index) & (theirs.indices >= 0)
+            before = theirs.distances[known], theirs.indices[known]
+            kept = (before[0] < distance) | (
+                (before[0] == distance) & (before[1] < index) & (before[1] >= 0)
             )
-            distance[kept], index[kept] = theirs.distances[kept], theirs.indices[kept]
+            distance[kept], index[kept] = before[0][kept], before[1][kept]
         return new
 
     def _set_found(
@@ -672,6 +685,11 @@ def _as_series(points: np.ndarray) -> Series:
     return Series(points[np.newaxis, np.newaxis], np.array([points.size], np.int64))
 
 
+def _gap(exclusion: int | None, lengths: Sequence[int], longest: int) -> int:
+    """Points between series, for windows of different ones to be farther apart than excluded."""
+    return max(exclusion_of(exclusion, length, longest) - length + 1 for length in lengths)
+
+
 def _private(series: list[np.ndarray], gap: int) -> Pool:
     """A line of our own; a single memory map is kept by reference."""
     if len(series) == 1:
@@ -702,7 +720,7 @@ def _by_series(pool: Pool, length: int, found: Any) -> SeriesProfile:
 
 
 def _on_line(windows: Windows, profile: SeriesProfile) -> JoinFound:
-    """The inverse of `_by_series`."""
+    """The inverse of `_by_series`, also on a line that has grown since."""
     pool = windows.pool
     distances = np.full((windows.number, 1), np.inf)
     indices = np.full((windows.number, 1), -1, np.int64)
@@ -710,6 +728,7 @@ def _on_line(windows: Windows, profile: SeriesProfile) -> JoinFound:
     places = np.where(there, pool.starts[np.maximum(profile.series, 0)] + profile.indices, -1)
     for row, start in enumerate(pool.starts):
         count = max(0, int(pool.lengths[row]) - windows.length + 1)
+        count = min(count, profile.distances.shape[1])
         distances[start : start + count, 0] = profile.distances[row, :count]
         indices[start : start + count, 0] = places[row, :count]
     return JoinFound(distances, indices)

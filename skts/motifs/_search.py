@@ -19,9 +19,10 @@ __all__ = [
     "exclusion_of",
     "find_discords",
     "find_motifs",
+    "norm_of",
 ]
 
-#: Occurrences of a pair of equal windows may differ from it by rounding: times sqrt(length).
+#: Occurrences of a pair of equal windows may differ from it by rounding: times the norm.
 SAME = 1e-7
 #: Distances that are looked at together, so that a batch of rows fits into memory.
 BATCH = 2**22
@@ -30,9 +31,19 @@ BATCH = 2**22
 REPROFILE = 1.0
 
 
-def exclusion_of(exclusion: int | None, length: int) -> int:
-    """Trivial matches start within so many points: by default a quarter of the window."""
-    return math.ceil(length / 4) if exclusion is None else exclusion
+def exclusion_of(exclusion: int | None, length: int, longest: int) -> int:
+    """Trivial matches start within so many points: by default a quarter of the window.
+
+    No two windows of one series are farther apart than the first and last of the longest: larger
+    exclusions mean the same.
+    """
+    farthest = max(0, longest - length)
+    return min(math.ceil(length / 4) if exclusion is None else int(exclusion), farthest)
+
+
+def norm_of(points: np.ndarray) -> float:
+    """Norm of a window, in the order of time; a power of two changes no bit of it."""
+    return math.sqrt(float(np.cumsum(points * points)[-1]))
 
 
 class Windows(NamedTuple):
@@ -83,6 +94,12 @@ class Windows(NamedTuple):
     def near(self, position: int) -> slice:
         """Windows that start so near that they are no pair with this one."""
         return slice(max(0, position - self.exclusion), position + self.exclusion + 1)
+
+    def norm(self, position: int) -> float:
+        """Norm of a window as it is compared: a z-normalised one has that of its length."""
+        if self.normalize:
+            return math.sqrt(self.length)
+        return norm_of(self.pool.points[position : position + self.length])
 
     def values(self, positions: np.ndarray) -> np.ndarray:
         """Points of windows, shape (n_positions, length)."""
@@ -165,7 +182,7 @@ class PairSearch:
         row[self.masked] = np.inf
         # the certified distance, also where the profile was not certified
         distance = row[pair.second]
-        limit = radius * distance if distance > 0 else SAME * math.sqrt(self.windows.length)
+        limit = radius * distance if distance > 0 else SAME * self.windows.norm(pair.first)
         near = np.flatnonzero(row <= limit)
         near = near[np.argsort(row[near], kind="stable")]
         taken = []

@@ -82,8 +82,8 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
     Notes
     -----
     A window that holds NaN or infinity matches nothing: gaps of a recording are best left as NaN. A
-    window or query is constant when its range is at most 2^-40 of its largest magnitude, and
-    normalises to zeros.
+    window or query is constant when its range is at most 2^-40 of its largest magnitude, or at most
+    2^-500, and normalises to zeros.
 
     A single series is one row: ``fit(x.reshape(1, -1))``. A `numpy.memmap` of float64, alone or in
     a list, is used where it is, and read piece by piece: its file must not change while the

@@ -16,6 +16,11 @@ windows as they are. Squared distances fall linearly with the score, ``alpha - b
 Scores are estimates. Where one may be among the nearest, by the bound of its error, the walk stops
 and the pair is listed; what is on the list, and still may be near when much more is known, is
 measured: distances that leave this module are certified.
+
+The walk is along a line no point of which is larger than 1 (`SearchLine`), and the range of each
+window that it serves is at least 2^-31. So no covariance exceeds ``length`` by more than rounding,
+no weight 2^32 (or 4 length, for windows as they are), and no score length 2^33: far below NOTHING,
+what a window needs that takes part in nothing.
 """
 
 from __future__ import annotations
@@ -39,8 +44,9 @@ HEIGHTS = (4096, 512, 64)
 LISTED = 2**17
 #: Pairs that are measured side by side.
 PAIRS = 8
-#: What a window needs that takes part in nothing, and the weight of what is no window.
-NOTHING = 1e30
+#: What a window needs that takes part in nothing, and the weight of what is no window: beyond
+#: every score, see above.
+NOTHING = 2.0**100
 
 #: Scores are finite numbers: no window that is not finite, and no infinity, ever enters.
 FINITE = {"nnan", "ninf", "nsz", "contract"}
@@ -184,7 +190,7 @@ def _record(held, rows, p, r, q, s):
 @njit(nogil=True, cache=True, error_model="numpy", fastmath=FINITE)
 def _best_in_row(cov, weight, scores, normalize):
     """Score the pairs of a row by the weights of their columns; return the best."""
-    most = -np.inf
+    most = -NOTHING
     for lane in range(LANES):
         score = cov[lane] * weight[lane] if normalize is not None else cov[lane] + weight[lane]
         scores[lane] = score
@@ -255,12 +261,15 @@ def _lower(tops, top):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _measure(pairs, floors, count, own, others, length, offset, tops, nearest, found):
+def _measure(
+    pairs, floors, count, own, others, length, offset, tops, nearest, found, normalize
+):  # fmt: skip
     """Measure the pairs of a list, (window, other), that may still be near."""
-    points, mean, inverse, _ = own
-    points_b, mean_b, inverse_b, _ = others
+    points, mean, inverse = own
+    points_b, mean_b, inverse_b = others
     first, second = np.zeros(PAIRS, np.int64), np.zeros(PAIRS, np.int64)
     total, k = np.empty(PAIRS), tops.shape[1]
+    anchor_of, anchor_of_b = np.zeros(PAIRS), np.zeros(PAIRS)
     mean_of, scale_of = np.empty(PAIRS), np.empty(PAIRS)
     mean_of_b, scale_of_b = np.empty(PAIRS), np.empty(PAIRS)
     entry = 0
@@ -276,10 +285,12 @@ def _measure(pairs, floors, count, own, others, length, offset, tops, nearest, f
             mean_of[lane], scale_of[lane] = mean[first[lane]], inverse[first[lane]]
             mean_of_b[lane], scale_of_b[lane] = mean_b[second[lane]], inverse_b[second[lane]]
             total[lane] = 0.0
+            if normalize is not None:
+                anchor_of[lane], anchor_of_b[lane] = points[first[lane]], points_b[second[lane]]
         for t in range(length):
             for lane in range(PAIRS):
-                d = (points[first[lane] + t] - mean_of[lane]) * scale_of[lane] - (
-                    points_b[second[lane] + t] - mean_of_b[lane]
+                d = (points[first[lane] + t] - anchor_of[lane] - mean_of[lane]) * scale_of[lane] - (
+                    points_b[second[lane] + t] - anchor_of_b[lane] - mean_of_b[lane]
                 ) * scale_of_b[lane]
                 total[lane] += d * d
         for lane in range(taken):
@@ -300,12 +311,14 @@ def _sift(pairs, floors, count, offset, tops):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _room(pairs, floors, count, own, others, length, offset, tops, nearest, found):
+def _room(
+    pairs, floors, count, own, others, length, offset, tops, nearest, found, normalize
+):  # fmt: skip
     """Make room on a list; return how many pairs are left on it."""
     count = _sift(pairs, floors, count, offset, tops)
     if count <= LISTED // 2:
         return count
-    _measure(pairs, floors, count, own, others, length, offset, tops, nearest, found)
+    _measure(pairs, floors, count, own, others, length, offset, tops, nearest, found, normalize)
     return np.int64(0)
 
 
@@ -334,9 +347,24 @@ def _offer(
 def _needed(alpha, beta, limit, unit, usual):
     """The score from which on a squared distance may be within a limit."""
     if not usual:
-        return 1e30
+        return NOTHING
     score = (alpha - limit) / beta
-    return score - 4 * unit * abs(score) if score > -1e30 else -1e30
+    return score - 4 * unit * abs(score) if score > -NOTHING else -NOTHING
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _doubt(blur, length):
+    """What normalised windows leave open of a squared distance.
+
+    `blur` is the larger ratio of a largest magnitude to a norm. Each point of the line is rounded
+    once, and the means are, of the line and of certified distances.
+    """
+    half = 2.0**-53
+    return (
+        1e-14 * length * length
+        + 8 * half * length * np.sqrt(length) * blur
+        + 32 * (half * length * length * blur) ** 2
+    )
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -384,9 +412,10 @@ def _finish(
     found,
     waiting,
     floor_of_waiting,
+    normalize,
 ):
     """Measure what is on a list, and the neighbours that waited apart."""
-    _measure(pairs, floors, count, own, others, length, offset, tops, nearest, found)
+    _measure(pairs, floors, count, own, others, length, offset, tops, nearest, found, normalize)
     count = np.int64(0)
     for place in range(waiting.size):
         if waiting[place] >= 0:
@@ -394,7 +423,9 @@ def _finish(
             floors[count] = floor_of_waiting[place]
             count += 1
         if count == LISTED or place == waiting.size - 1:
-            _measure(pairs, floors, count, own, others, length, offset, tops, nearest, found)
+            _measure(
+                pairs, floors, count, own, others, length, offset, tops, nearest, found, normalize
+            )
             count = np.int64(0)
 
 
@@ -415,7 +446,7 @@ def _height(top, row_stop, norm, reach, usual):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def search(
-    a, steps_a, b, steps_b, length, tile, least_apart, unit, hint,
+    a, line_a, steps_a, b, line_b, steps_b, length, tile, least_apart, unit, hint,
     nearest, found, nearest_b, found_b, cancel, columns, same, normalize,
 ):  # fmt: skip
     """Nearest windows within a tile, of its rows and, with `columns`, of its columns.
@@ -423,11 +454,13 @@ def search(
     Parameters
     ----------
     a, b : tuple of ndarray
-        Points, means, inverse deviations and which windows take part, of both lines.
+        Points, means and inverse deviations, for certified distances, of both lines.
+    line_a, line_b : tuple of ndarray
+        Points and means of the lines of the search, and which windows take part.
     steps_a, steps_b : tuple of ndarray
         Of each window: the two factors of the step that leads to it (p, r or q, s) and its weight,
-        in the type of the search; alpha, beta, its norm and largest magnitude; the largest norms
-        and steps of the windows before it, as many as each of HEIGHTS.
+        in the type of the search; alpha, beta, its norm, largest magnitude, and the ratio of both;
+        the largest norms and steps of the windows before it, as many as each of HEIGHTS.
     length : int
         Points of a window.
     tile : tuple of int
@@ -437,7 +470,8 @@ def search(
     unit : float
         Unit roundoff of the type of the search.
     hint : tuple of two ndarray
-        Distances, of all windows of both lines, that neighbours need not exceed.
+        Distances, of all windows of both lines, that neighbours need not exceed: in the units of
+        the search.
     nearest, found, nearest_b, found_b : ndarray of shape (n, n_neighbors)
         Distances and places of neighbours of rows and columns, written here.
     cancel : ndarray of shape (1,), uint8
@@ -449,10 +483,10 @@ def search(
         that of rows is both.
     """
     row, row_stop, col, col_stop = tile
-    points_a, mean_a, _, usual_a = a
-    points_b, mean_b, _, usual_b = b
-    p, r, weight_a, alpha_a, beta_a, norm_a, size_a, reach_a, _ = steps_a
-    q, s, weight_b, alpha_b, beta_b, _, size_b, reach_b, stride_b = steps_b
+    points_a, mean_a, usual_a = line_a
+    points_b, mean_b, usual_b = line_b
+    p, r, weight_a, alpha_a, beta_a, norm_a, size_a, blur_a, reach_a, _ = steps_a
+    q, s, weight_b, alpha_b, beta_b, _, size_b, blur_b, reach_b, stride_b = steps_b
     k = nearest.shape[1]
     # the least upper values of squared distances, of rows and of columns; the last is the limit
     tops = np.empty((row_stop - row, k))
@@ -483,15 +517,17 @@ def search(
     window = np.empty(length)
     first_row, fresh = np.empty(WIDTH), np.empty(HEIGHTS[0])
     half = 2.0**-53
+    # the share of alpha that windows as they are leave open: of the line, energies and the sum
+    share = half * length * (16 + 8 * np.sqrt(length))
     top = row
     while top < row_stop:
         height, level = _height(top, row_stop, norm_a, reach_a, usual_a)
         bottom = top + height
-        norm_band, step_band, size_band, weight_band = 0.0, 0.0, 0.0, 0.0
+        norm_band, step_band, size_band, weight_band, blur_band = 0.0, 0.0, 0.0, 0.0, 0.0
         for i in range(top, bottom):
             norm_band, size_band = max(norm_band, norm_a[i]), max(size_band, size_a[i])
             step_band = max(step_band, abs(p[i]) + abs(r[i])) if i > top else step_band
-            weight_band = max(weight_band, abs(weight_a[i]))
+            weight_band, blur_band = max(weight_band, abs(weight_a[i])), max(blur_band, blur_a[i])
             p_band[i - top], r_band[i - top], w_band[i - top] = p[i], r[i], weight_a[i]
         p_band[0] = r_band[0] = 0
         # seeds of the left edge are centred on the middle of the band
@@ -508,7 +544,7 @@ def search(
                 continue
             middle = mean_b[start + width // 2] if normalize is not None else 0.0
             # the error of every covariance of a column, times the weights, bounds that of scores
-            worst = 0.0
+            worst, blur_strip = 0.0, 0.0
             for j in range(width):
                 at = start + j
                 q_strip[LANES + j], s_strip[LANES + j] = q[at], s[at]
@@ -532,6 +568,7 @@ def search(
                     error += 2 * height * slip * (step_band + stride_b[level, at])
                     slack_b[j] = error
                     worst = max(worst, error * weight_b[at])
+                    blur_strip = max(blur_strip, blur_b[at])
                 else:
                     slack_b[j] = error
                     worst = max(worst, error)
@@ -540,12 +577,10 @@ def search(
                 if columns is None:
                     continue
                 if normalize is not None:
-                    slip = half * length * max(size_band, size_b[at])
                     slack_b[j] *= beta_b[at] * weight_band
-                    slack_b[j] += 1e-14 * length * length
-                    slack_b[j] += 8 * (length * slip * max(weight_band, weight_b[at])) ** 2
+                    slack_b[j] += _doubt(max(blur_band, blur_b[at]), length)
                 else:
-                    slack_b[j] = 2 * slack_b[j] + 1e-15 * length * alpha_b[at]
+                    slack_b[j] = 2 * slack_b[j] + share * alpha_b[at]
                 needed[LANES + j] = _needed(
                     alpha_b[at], beta_b[at], tops_b[at - col, k - 1] + slack_b[j], unit, usual_b[at]
                 )
@@ -572,11 +607,9 @@ def search(
             for i in range(last):
                 at = top + i
                 if normalize is not None:
-                    slip = half * length * max(size_band, size_a[at])
-                    slack_row[i] = beta_a[at] * worst + 1e-14 * length * length
-                    slack_row[i] += 8 * (length * slip * weight_a[at]) ** 2
+                    slack_row[i] = beta_a[at] * worst + _doubt(max(blur_a[at], blur_strip), length)
                 else:
-                    slack_row[i] = 2 * worst + 1e-15 * length * alpha_a[at]
+                    slack_row[i] = 2 * worst + share * alpha_a[at]
                 needed_row[i] = _needed(
                     alpha_a[at], beta_a[at], tops[at - row, k - 1] + slack_row[i], unit, usual_a[at]
                 )
@@ -603,10 +636,13 @@ def search(
                     # at together
                     rows = min(BLOCK, stop - t)
                     if max(count, count_b) > LISTED - BLOCK * LANES:
-                        count = _room(pairs, floors, count, a, b, length, row, tops, nearest, found)
+                        count = _room(
+                            pairs, floors, count, a, b, length, row, tops, nearest, found,
+                            normalize,
+                        )  # fmt: skip
                         count_b = _room(
                             pairs_b, floors_b, count_b, b, a, length, col, tops_b, nearest_b,
-                            found_b,
+                            found_b, normalize,
                         )  # fmt: skip
                     first = LANES + diagonal + t
                     here = start + diagonal + t
@@ -631,7 +667,9 @@ def search(
                     if columns is None:
                         continue
                     _best_in_columns(held, rows, w_band[t:], best_of_column, normalize)
-                    for c in range(LANES + rows - 1):
+                    # columns of the strip alone
+                    inside = min(LANES + rows - 1, width - diagonal - t)
+                    for c in range(max(none, -diagonal - t), inside):
                         if best_of_column[c] < needed[first + c]:
                             continue
                         other, j = here + c, diagonal + t + c
@@ -652,13 +690,14 @@ def search(
             entering, leaving = leaving, entering
         top = bottom
     _finish(
-        pairs, floors, count, a, b, length, row, tops, nearest, found, waiting, floor_of_waiting
-    )
+        pairs, floors, count, a, b, length, row, tops, nearest, found, waiting, floor_of_waiting,
+        normalize,
+    )  # fmt: skip
     if same:
         # what waited apart has been measured
         waiting_b = waiting[:0]
     if columns is not None:
         _finish(
             pairs_b, floors_b, count_b, b, a, length, col, tops_b, nearest_b, found_b, waiting_b,
-            floor_of_waiting_b,
+            floor_of_waiting_b, normalize,
         )  # fmt: skip

@@ -12,33 +12,37 @@ from .._memory import PreparedStore
 from .._reductions import Tile
 from .._series import read_only
 from .._windows import (
+    Frame,
     Kinds,
     Pool,
     WindowDistances,
     WindowKinds,
-    lay_line,
+    common_frame,
+    fill_gaps,
+    line_as_it_is,
+    line_of_pieces,
     settle_statistics,
     whole_windows,
 )
 from . import join, windows
 
-__all__ = ["JoinTiles", "Steps", "Windows", "make_steps"]
+__all__ = ["JoinTiles", "Searched", "Steps", "Windows", "make_steps"]
 
 
 class Windows(NamedTuple):
-    """A line prepared for one window length.
+    """A line prepared for certified distances between windows of one length.
 
     Attributes
     ----------
     points : ndarray of shape (n_points,), float64
-        The line from `lay_line`.
+        The line from `fill_gaps`.
     mean, inverse : ndarray of shape (n_windows,), float64
-        Mean and 1 / deviation; 0 and 1 where windows are compared as they are. The inverse is 0
-        where a window is constant or not finite.
+        Mean, counted from the first point of the window, and 1 / deviation; 0 and 1 where windows
+        are compared as they are. The inverse is 0 where a window is constant or not finite.
     constant, finite : ndarray of shape (n_windows,), bool
-        Which windows are constant, which are finite.
-    rough_mean, rough_deviation, size : ndarray of shape (n_windows,), float64
-        Mean, deviation and largest magnitude of all windows, of the filled ones, too.
+        Which windows are constant, none if they are compared as they are; which are finite.
+    low, high : ndarray of shape (n_windows,), float64
+        Least and largest point of a window.
     """
 
     points: np.ndarray
@@ -46,9 +50,44 @@ class Windows(NamedTuple):
     inverse: np.ndarray
     constant: np.ndarray
     finite: np.ndarray
-    rough_mean: np.ndarray
-    rough_deviation: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    @property
+    def usual(self) -> np.ndarray:
+        """Where a window is finite and not constant."""
+        return self.finite & ~self.constant
+
+
+class Searched(NamedTuple):
+    """A line prepared for the search of a join.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_points,), float64
+        Those of the `SearchLine`.
+    mean, deviation, size : ndarray of shape (n_windows,), float64
+        Mean, deviation and largest magnitude of the windows of that line, of all of them.
+    usual, hidden : ndarray of shape (n_windows,), bool
+        Which windows are searched; which of the finite ones that are not constant are not.
+    scale : float
+        That of the `SearchLine`.
+    frame : Frame or None
+        What raw windows have in common.
+    """
+
+    points: np.ndarray
+    mean: np.ndarray
+    deviation: np.ndarray
     size: np.ndarray
+    usual: np.ndarray
+    hidden: np.ndarray
+    scale: float
+    frame: Frame | None
+
+    def energy(self, length: int) -> np.ndarray:
+        """Sum of the squares of every window."""
+        return length * (self.deviation**2 + self.mean**2)
 
 
 class Steps(NamedTuple):
@@ -61,6 +100,7 @@ class Steps(NamedTuple):
     beta: np.ndarray
     norm: np.ndarray
     size: np.ndarray
+    blur: np.ndarray
     reach: np.ndarray
     stride: np.ndarray
 
@@ -89,7 +129,7 @@ class JoinTiles:
             windows.distances(
                 *(a.points, i, a.mean[i], a.inverse[i]),
                 *(b.points, tile.col, b.mean, b.inverse),
-                *(length, found[row], cancel),
+                *(length, found[row], cancel, reduction.normalize or None),
             )
             settle_constant(
                 found[row], a.constant[i], a.finite[i], b.constant[tile.cols], b.finite[tile.cols],
@@ -98,13 +138,19 @@ class JoinTiles:
         return found
 
     def window_kinds_bytes(self, reduction: WindowKinds, rows: int, cols: int) -> tuple[int, int]:
-        """Bytes held for the statistics of a line."""
-        return 0, 58 * reduction.series.points.size
+        """Bytes held for the statistics of a line, and for its search."""
+        if reduction.joined is None:
+            return 0, 58 * reduction.series.points.size
+        return 0, 100 * (reduction.series.points.size + reduction.joined.points.size)
 
     def window_kinds(self, reduction: WindowKinds, tile: Tile, cancel: np.ndarray) -> Kinds:
-        """Which windows are constant, which are finite."""
-        found = self._windows(reduction.series, reduction.length, True)
-        return Kinds(found.constant, found.finite)
+        """Which windows are constant, which are finite, which a join does not search."""
+        series, length, normalize = reduction.series, reduction.length, reduction.normalize
+        found = self._windows(series, length, normalize)
+        if reduction.joined is None:
+            return Kinds(found.constant, found.finite)
+        searched, _ = self._searched((series, reduction.joined), length, normalize)
+        return Kinds(found.constant, found.finite, searched.hidden)
 
     def join_bytes(self, reduction: Join, rows: int, cols: int) -> tuple[int, int]:
         """Bytes held for a tile: lines and their steps; lists, limits and neighbours."""
@@ -114,44 +160,47 @@ class JoinTiles:
     def join(self, reduction: Join, tile: Tile, cancel: np.ndarray) -> JoinPart:
         """Nearest windows within a tile."""
         length, k, normalize = reduction.length, reduction.n_neighbors, reduction.normalize
-        a = self._windows(reduction.a, length, normalize)
-        b = self._windows(reduction.other, length, normalize)
-        level = 0.0 if normalize else 4 * max(_energy(a, length).max(), _energy(b, length).max())
-        usual_a, usual_b = a.finite, b.finite
-        if normalize:
-            usual_a, usual_b = usual_a & ~a.constant, usual_b & ~b.constant
+        pools = reduction.a, reduction.other
+        certified = [self._windows(pool, length, normalize)[:3] for pool in pools]
+        lines = self._searched(pools, length, normalize)
+        usual_a, usual_b = (line.usual for line in lines)
+        level = 0.0 if normalize else 4 * max(line.energy(length).max() for line in lines)
         if reduction.excluded is not None:
             usual_a = usual_a & ~reduction.excluded
             usual_b = usual_a if reduction.within else usual_b
-        steps_a = self._steps(reduction.a, length, normalize, level)
-        steps_b = self._steps(reduction.other, length, normalize, level)
+        steps_a, steps_b = (
+            self._steps(pool, line, length, level) for pool, line in zip(pools, lines, strict=True)
+        )
         steps_b = steps_b._replace(
             lead=steps_b.trail if normalize else steps_b.lead,
             trail=steps_b.lead if normalize else -steps_b.trail,
         )
-        if not normalize or reduction.excluded is not None:
-            steps_a = steps_a._replace(weight=_weigh(steps_a.weight, usual_a, level))
-            steps_b = steps_b._replace(weight=_weigh(steps_b.weight, usual_b, level))
+        if reduction.excluded is not None:
+            steps_a, steps_b = (
+                steps._replace(weight=_weigh(steps.weight, usual, level))
+                for steps, usual in ((steps_a, usual_a), (steps_b, usual_b))
+            )
         rows = Nearest.none(tile.shape[0], k)
         cols = Nearest.none(tile.shape[1] if reduction.within else 0, k)
         first = max(tile.col, reduction.since) if reduction.within else tile.col
         hint = reduction.hint
         if hint is None:
             hint = tuple(np.full(n, np.inf) for n in reduction.shape)
+        # in the units of the search; infinity stays
+        with np.errstate(over="ignore"):
+            hint = tuple(np.ascontiguousarray(one * lines[0].scale) for one in hint)
         search = cols if first == tile.col else Nearest.none(tile.col_stop - first, k)
         # one list for both: its neighbours are those of rows
         same = reduction.within and not reduction.sides
         same = same and tile.row == first and tile.row_stop == tile.col_stop
         join.search(
-            (a.points, a.mean, a.inverse, usual_a),
-            tuple(steps_a),
-            (b.points, b.mean, b.inverse, usual_b),
-            tuple(steps_b),
+            *(certified[0], (lines[0].points, lines[0].mean, usual_a), tuple(steps_a)),
+            *(certified[1], (lines[1].points, lines[1].mean, usual_b), tuple(steps_b)),
             length,
             (tile.row, tile.row_stop, first, tile.col_stop),
             reduction.least_apart,
             2.0**-53,
-            tuple(np.ascontiguousarray(one) for one in hint),
+            hint,
             *rows,
             *search,
             cancel,
@@ -167,40 +216,72 @@ class JoinTiles:
         """Statistics of a line for one window length, kept while the line lives."""
 
         def build() -> tuple[Windows, int]:
-            points, filled, finite = lay_line(pool.points, centered=normalize)
-            whole = points is filled
+            filled, finite = fill_gaps(pool.points)
             # a view that nobody writes to: kernels are compiled for one kind of array
-            points, filled = read_only(points), read_only(filled)
-            mean, deviation, low, high = windows.statistics(points, filled, length)
-            found = settle_statistics(mean, deviation, low, high, whole_windows(finite, length))
-            size = np.maximum(np.abs(low), np.abs(high))
-            if not whole:
-                size = np.abs(mean) + np.sqrt(length) * deviation
+            points = read_only(filled)
+            *moments, low, high = windows.statistics(points, points, length, True)
+            whole = whole_windows(finite, length)
+            found = settle_statistics(*moments, low, high, whole)
             made = Windows(
                 points,
-                mean if normalize else np.zeros(mean.size),
+                found.mean if normalize else np.zeros(low.size),
                 found.inverse if normalize else found.finite.astype(np.float64),
-                found.constant if normalize else np.zeros(mean.size, bool),
-                found.finite,
-                *(mean, deviation, size),
+                found.constant if normalize else np.zeros(low.size, bool),
+                *(found.finite, low, high),
             )
             return made, sum(array.nbytes for array in made)
 
         return self.prepared.get(pool.points, ("windows", length, normalize), build)
 
-    def _steps(self, pool: Pool, length: int, normalize: bool, level: float) -> Steps:
+    def _searched(
+        self, pools: tuple[Pool, Pool], length: int, normalize: bool
+    ) -> tuple[Searched, Searched]:
+        """Two lines, or the same twice, for the search; kept while they live."""
+        lines = [self._windows(pool, length, normalize) for pool in pools]
+        frame = None
+        if not normalize:
+            some = lines[: 1 if pools[0].points is pools[1].points else 2]
+            frame = common_frame(
+                [line.points for line in some], [lambda one=line: one[-2:] for line in some]
+            )
+        first, second = (
+            self._searched_line(*one, length, frame) for one in zip(pools, lines, strict=True)
+        )
+        return first, second
+
+    def _searched_line(
+        self, pool: Pool, line: Windows, length: int, frame: Frame | None
+    ) -> Searched:
+        """A line for the search."""
+
+        def build() -> tuple[Searched, int]:
+            usual = line.usual
+
+            def ranges() -> np.ndarray:
+                return np.where(usual, line.high - line.low, np.inf)
+
+            if frame is None:
+                made = line_of_pieces(line.points, usual, ranges().min(), ranges, length)
+            else:
+                made = line_as_it_is(line.points, frame, length)
+            points, hidden = read_only(made.points), made.hidden & usual
+            mean, deviation, low, high = windows.statistics(points, points, length)
+            size = np.maximum(np.abs(low), np.abs(high))
+            found = Searched(
+                points, mean, deviation, size, usual & ~hidden, hidden, made.scale, frame
+            )
+            return found, sum(array.nbytes for array in found[:-2])
+
+        return self.prepared.get(pool.points, ("searched", length, frame), build)
+
+    def _steps(self, pool: Pool, line: Searched, length: int, level: float) -> Steps:
         """What covariances need of a line, kept while it lives."""
 
         def build() -> tuple[Steps, int]:
-            made = make_steps(self._windows(pool, length, normalize), length, normalize, level)
+            made = make_steps(line, length, level)
             return made, sum(array.nbytes for array in made)
 
-        return self.prepared.get(pool.points, ("steps", length, normalize, level), build)
-
-
-def _energy(line: Windows, length: int) -> np.ndarray:
-    """Sum of the squares of every window."""
-    return length * (line.rough_deviation**2 + line.rough_mean**2)
+        return self.prepared.get(pool.points, ("steps", length, line.frame, level), build)
 
 
 def _weigh(weight: np.ndarray, usual: np.ndarray, level: float) -> np.ndarray:
@@ -208,31 +289,33 @@ def _weigh(weight: np.ndarray, usual: np.ndarray, level: float) -> np.ndarray:
     return np.where(usual, weight, -level)
 
 
-def make_steps(line: Windows, length: int, normalize: bool, level: float) -> Steps:
+def make_steps(line: Searched, length: int, level: float) -> Steps:
     """Make what covariances need of the windows of a line; `level` keeps raw scores positive."""
-    points, mean = line.points, line.rough_mean
+    points, mean = line.points, line.mean
     new, old = points[length:], points[: points.size - length]
     lead, trail = np.zeros(mean.size), np.zeros(mean.size)
-    if normalize:
+    if line.frame is None:
         lead[1:] = (new - old) / 2
         trail[1:] = (new - mean[1:]) + (old - mean[:-1])
-        norm = np.sqrt(length) * line.rough_deviation
-        weight = line.inverse / np.sqrt(length)
+        norm = np.sqrt(length) * line.deviation
+        weight = np.divide(1.0, norm, out=np.zeros(mean.size), where=line.usual)
         alpha = np.full(mean.size, 2.0 * length)
         beta = 2.0 * length * weight
+        blur = line.size * weight
     else:
         lead[1:], trail[1:] = new, -old
-        energy = _energy(line, length)
+        energy = line.energy(length)
         norm = np.sqrt(energy)
-        weight = level / 2 - energy / 2
+        weight = _weigh(level / 2 - energy / 2, line.usual, level)
         alpha = energy + level
         beta = np.full(mean.size, 2.0)
+        blur = np.zeros(mean.size)
     step = np.abs(lead) + np.abs(trail)
     reach, stride = (
         np.stack([_running_max(values, height) for height in join.HEIGHTS])
         for values in (norm, step)
     )
-    return Steps(lead, trail, weight, alpha, beta, norm, line.size, reach, stride)
+    return Steps(lead, trail, weight, alpha, beta, norm, line.size, blur, reach, stride)
 
 
 def _running_max(values: np.ndarray, height: int) -> np.ndarray:

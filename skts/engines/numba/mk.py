@@ -16,7 +16,7 @@ _POINTS = 32
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _difference(x, mean_i, inverse_i, y, mean_j, inverse_j):
-    """Difference of two normalised points, as certified distances have it: in strict arithmetic."""
+    """Difference of two normalised points, in strict arithmetic."""
     return (x - mean_i) * inverse_i - (y - mean_j) * inverse_j
 
 
@@ -63,11 +63,13 @@ def _bound(gaps, reference, p, offset, lanes, limit, worst):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def walk(
-    points, mean, inverse, length, order, gaps, slope, shift, exclusion, tile, best, places, cancel
+    points, mean, inverse, center, slip, length, order, gaps, slope, shift, exclusion, tile, best,
+    places, cancel, normalize,
 ):  # fmt: skip
     """Walk over positions by growing offset; the best pair is improved in place.
 
-    `best` is its distance, `places` its windows. Returns how many pairs were measured.
+    `best` is its distance, `places` its windows. Distances by `center`, the means in one number,
+    are within `slip` of certified ones. Returns how many pairs were measured.
     """
     row, row_stop, first, stop = tile  # positions and offsets
     n_ordered, n_references = order.size, gaps.shape[0]
@@ -111,16 +113,17 @@ def walk(
                 if best[0] == 0.0 and (i > places[0] or (i == places[0] and j >= places[1])):
                     continue  # none is nearer, and of equally near ones the first counts
                 measured += 1
-                cutoff = best[0] * best[0] * (1.0 + 1e-9)
+                # squares below 2^-900 may have lost bits
+                cutoff = (best[0] + slip) * (best[0] + slip) * (1.0 + 1e-9) + 2.0**-900
                 found = _square(
-                    points, i, mean[i], inverse[i], j, mean[j], inverse[j], length, cutoff
+                    points, i, center[i], inverse[i], j, center[j], inverse[j], length, cutoff
                 )
                 if found > cutoff:
                     continue
                 i_pair[0], j_pair[0] = i, j
                 pair_distances(
                     points, i_pair, mean, inverse, points, j_pair, mean, inverse, length, value,
-                    cancel,
+                    cancel, normalize,
                 )  # fmt: skip
                 if value[0] > best[0] or (
                     value[0] == best[0] and (i > places[0] or (i == places[0] and j >= places[1]))

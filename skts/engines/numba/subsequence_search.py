@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .._windows import CONSTANT
+from .._windows import CONSTANT, SMALLEST_RANGE
 
 __all__ = ["LANES", "local_envelope", "normalize_window", "running_statistics", "search"]
 
@@ -39,14 +39,14 @@ def window_moments(points, first, length):
         total += point - anchor
         low = point if point < low else low
         high = point if point > high else high
-    if high - low <= CONSTANT * max(abs(low), abs(high)):
+    if high - low <= max(CONSTANT * max(abs(low), abs(high)), SMALLEST_RANGE):
         return 0.0, 0.0
     mean, squares = total / length, 0.0
     for i in range(first, first + length):
         d = (points[i] - anchor) - mean
         squares += d * d
     deviation = np.sqrt(squares / length)
-    return mean, (1.0 / deviation if deviation > 0 else 0.0)
+    return mean, 1.0 / deviation
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -98,7 +98,8 @@ def running_statistics(points, length, n_windows, mean, inverse):
             variance = squares[i - first] / length - m * m
             error = square_error + 2 * abs(m) * mean_error + mean_error * mean_error
             # |d sqrt(v)| is dv / (2 sqrt(v)) and a little, and so much of it is the mean off
-            known = variance > 0 and error <= TOLERANCE * variance
+            # (the variance of a constant window is not known as well, or at most its range squared)
+            known = variance > 4 * SMALLEST_RANGE**2 and error <= TOLERANCE * variance
             known = known and mean_error <= 0.5 * TOLERANCE * np.sqrt(abs(variance))
             mean[i] = center + m
             inverse[i] = 1.0 / np.sqrt(abs(variance)) if known else -1.0

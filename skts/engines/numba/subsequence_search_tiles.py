@@ -13,7 +13,7 @@ from .._subsequence_search import (
     normalize_query,
     query_envelope,
 )
-from .._windows import lay_line, whole_windows
+from .._windows import fill_gaps, whole_windows
 from . import subsequence_search as lanes
 
 __all__ = ["SubsequenceTiles"]
@@ -53,7 +53,7 @@ class SubsequenceTiles:
     ) -> list[TileMatches]:
         """Windows of a tile that may match each of some queries."""
         line = reduction.series.piece(tile.col, tile.col_stop + reduction.longest - 1)
-        _, filled, finite = lay_line(line, centered=False)
+        filled, finite = fill_gaps(line)
         points = np.concatenate([filled, np.full(lanes.LANES, filled[-1])])
         prepared: dict[int, Piece] = {}
         found = []

@@ -1,11 +1,15 @@
-"""Mean, deviation and range of every window: neighbouring windows side by side, one per lane."""
+"""Mean, deviation and range of every window: neighbouring windows side by side, one per lane.
+
+With `anchored` (True, else None) points of a window count from the first of them: what it is then
+depends on its own points alone, and an offset costs no precision.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-__all__ = ["distances", "pair_distances", "statistics"]
+__all__ = ["cut", "distances", "pair_distances", "statistics"]
 
 _LANES = 32
 
@@ -35,27 +39,61 @@ def _range(points, length, low, high):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def statistics(points, raw, length):
+def cut(points, ranges, length, ratio):
+    """Cut a line where it is much louder than a window beside it; returns where pieces begin.
+
+    The points of a piece spread at most `ratio` times as far as those of any window in it, by its
+    range; infinite ranges are those of windows that do not count.
+    """
+    begins = np.zeros(points.size, np.bool_)
+    begins[0] = True
+    first, low, high, least = 0, points[0], points[0], np.inf
+    for t in range(points.size):
+        low, high = min(low, points[t]), max(high, points[t])
+        if high - low > ratio * least:
+            # the point is too loud for the piece: it begins the next one
+            first, low, high, least = t, points[t], points[t], np.inf
+            begins[t] = True
+        window = t - length + 1
+        if window >= first and ranges[window] < np.inf:
+            least = min(least, ranges[window])
+            if high - low > ratio * least:
+                # the window is too quiet for the piece: it begins the next one
+                first, low, high, least = window, points[t], points[t], ranges[window]
+                begins[window] = True
+                for i in range(window, t):
+                    low, high = min(low, points[i]), max(high, points[i])
+    return begins
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def statistics(points, raw, length, anchored=None):
     """Two-pass mean and deviation of all windows of finite points; least and largest raw point."""
     n_windows = points.size - length + 1
     mean, deviation = np.empty(n_windows), np.empty(n_windows)
     low, high = np.empty(n_windows), np.empty(n_windows)
     total, squares = np.empty(_LANES), np.empty(_LANES)
-    center = np.empty(_LANES)
+    anchor, center = np.zeros(_LANES), np.empty(_LANES)
     for first in range(0, n_windows, _LANES):
         # the last lanes move back over windows done already, so that all lanes are always full
         start = max(0, min(first, n_windows - _LANES))
         lanes = min(_LANES, n_windows)
         total[:] = 0.0
         squares[:] = 0.0
+        if anchored is not None:
+            for lane in range(lanes):
+                anchor[lane] = points[start + lane]
         for i in range(length):
             for lane in range(lanes):
-                total[lane] += points[start + lane + i]
+                point = points[start + lane + i]
+                total[lane] += point - anchor[lane] if anchored is not None else point
         for lane in range(lanes):
             center[lane] = total[lane] / length
         for i in range(length):
             for lane in range(lanes):
-                d = points[start + lane + i] - center[lane]
+                point = points[start + lane + i]
+                point = point - anchor[lane] if anchored is not None else point
+                d = point - center[lane]
                 squares[lane] += d * d
         for lane in range(lanes):
             mean[start + lane] = center[lane]
@@ -65,51 +103,64 @@ def statistics(points, raw, length):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def distances(a, i, mean, inverse, b, start, means, inverses, length, out, cancel):
+def distances(
+    a, i, mean, inverse, b, start, means, inverses, length, out, cancel, anchored=None
+):  # fmt: skip
     """Certified distances of the window at `i` of `a` to the windows of `b` from `start` on.
 
     The norm of the difference of the two normalised windows, summed in the order of time.
     """
     total = np.empty(_LANES)
-    center, scale = np.empty(_LANES), np.empty(_LANES)
+    anchor, center, scale = np.empty(_LANES), np.empty(_LANES), np.empty(_LANES)
+    own = a[i] if anchored is not None else 0.0
     for first in range(0, out.size, _LANES):
         if cancel[0]:
             return
         lanes = min(_LANES, out.size - first)
         at = start + first
         total[:] = 0.0
+        anchor[:] = 0.0
         center[:] = 0.0
         scale[:] = 0.0
         for lane in range(lanes):
+            anchor[lane] = b[at + lane]
             center[lane] = means[at + lane]
             scale[lane] = inverses[at + lane]
         if at + _LANES + length - 1 <= b.size:
             for t in range(length):
-                point = (a[i + t] - mean) * inverse
+                point = (a[i + t] - own - mean) * inverse
                 for lane in range(_LANES):
-                    d = point - (b[at + lane + t] - center[lane]) * scale[lane]
+                    other = b[at + lane + t]
+                    other = other - anchor[lane] if anchored is not None else other
+                    d = point - (other - center[lane]) * scale[lane]
                     total[lane] += d * d
         else:
             for t in range(length):
-                point = (a[i + t] - mean) * inverse
+                point = (a[i + t] - own - mean) * inverse
                 for lane in range(lanes):
-                    d = point - (b[at + lane + t] - center[lane]) * scale[lane]
+                    other = b[at + lane + t]
+                    other = other - anchor[lane] if anchored is not None else other
+                    d = point - (other - center[lane]) * scale[lane]
                     total[lane] += d * d
         for lane in range(lanes):
             out[first + lane] = np.sqrt(total[lane])
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def pair_distances(a, i, means_a, inverses_a, b, j, means_b, inverses_b, length, out, cancel):
+def pair_distances(
+    a, i, means_a, inverses_a, b, j, means_b, inverses_b, length, out, cancel, anchored=None
+):  # fmt: skip
     """Certified distances of pairs of windows: the value of `distances`, pair by pair."""
     for pair in range(out.size):
         if cancel[0]:
             return
         x, y = i[pair], j[pair]
+        anchor_x = a[x] if anchored is not None else 0.0
+        anchor_y = b[y] if anchored is not None else 0.0
         mean_x, mean_y = means_a[x], means_b[y]
         scale_x, scale_y = inverses_a[x], inverses_b[y]
         total = 0.0
         for t in range(length):
-            d = (a[x + t] - mean_x) * scale_x - (b[y + t] - mean_y) * scale_y
+            d = (a[x + t] - anchor_x - mean_x) * scale_x - (b[y + t] - anchor_y - mean_y) * scale_y
             total += d * d
         out[pair] = np.sqrt(total)
