@@ -15,7 +15,7 @@ from skts.engines._shapelets import Survivors
 def normalized(window):
     """A window less its mean over its deviation; None where constant."""
     low, high = min(window), max(window)
-    if high - low <= 2.0**-40 * max(abs(low), abs(high)):
+    if high - low <= max(2.0**-40 * max(abs(low), abs(high)), 2.0**-500):
         return None
     # not by `sum`, which newer versions of Python make up for roundings
     total = squares = 0.0
@@ -25,7 +25,7 @@ def normalized(window):
     for x in window:
         squares += (x - mean) * (x - mean)
     deviation = math.sqrt(squares / len(window))
-    return None if deviation == 0 else tuple((x - mean) * (1.0 / deviation) for x in window)
+    return tuple((x - mean) * (1.0 / deviation) for x in window)
 
 
 def window_distance(x, y, normalize=True):
@@ -37,10 +37,15 @@ def window_distance(x, y, normalize=True):
         if a is None or b is None:
             return 0.0 if a is None and b is None else math.sqrt(len(x))
         x, y = a, b
+        unit = 1.0
+    else:
+        # squares of what is tiny or huge are no numbers
+        largest = max(abs(v - w) for v, w in zip(x, y, strict=True))
+        unit = math.ldexp(1.0, math.frexp(largest)[1])
     total = 0.0
     for v, w in zip(x, y, strict=True):
-        total += (v - w) * (v - w)
-    return math.sqrt(total)
+        total += ((v - w) / unit) * ((v - w) / unit)
+    return math.sqrt(total) * unit
 
 
 @cache

@@ -54,6 +54,7 @@ from ._rotation import RotationNeighbors
 from ._sbd import Assignment, SBDAssign, SBDCenters, SBDMatrix, ShapeDistances, Shapes
 from ._series import Series, fetch, lies_on_gpu
 from ._shapelets import (
+    LEAST_NORMALIZED,
     Criterion,
     Matches,
     ShapeletSearch,
@@ -66,6 +67,7 @@ from ._window_search import DTWWindowSearch
 from ._windows import Pool, WindowDistances, WindowKinds
 
 __all__ = [
+    "LEAST_NORMALIZED",
     "Assignment",
     "Criterion",
     "DTWMatrix",

@@ -14,7 +14,6 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     _fit_context,
-    clone,
 )
 from sklearn.utils import Bunch, check_random_state, compute_class_weight
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
@@ -22,8 +21,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted
 
-from ..base import SeriesMixin, check_series
+from ..base import LARGEST, SeriesMixin, check_series
 from ..engines import (
+    LEAST_NORMALIZED,
     Criterion,
     Series,
     ShapeletSearch,
@@ -34,8 +34,6 @@ from ..engines import (
 )
 
 __all__ = ["Shapelet", "ShapeletTree", "ShapeletTreeClassifier"]
-
-_UNIT = 2.0**40
 
 
 class Shapelet(NamedTuple):
@@ -117,7 +115,10 @@ class ShapeletTreeClassifier(
     difference to the windows of the series, both z-normalised; windows of fewer than 3 points are
     compared as they are. Of cuts with equal information gain the one with the larger separation
     gap wins, then the shorter shapelet, the lower series, the earlier start, the lower channel.
-    Splits rest on certified float64 distances: every engine and memory budget grows the same tree.
+    Gains that are equal numbers tie, and a split that gains nothing is none. No threshold lies
+    between distances that differ by up to 2^-36 of the larger one, or for normalised windows by
+    up to 2^-36: so much may be rounding. Splits rest on certified float64 distances: every engine
+    and memory budget grows the same tree.
 
     Parameters
     ----------
@@ -146,7 +147,7 @@ class ShapeletTreeClassifier(
     ccp_alpha : float, default 0.0
         Complexity parameter of minimal cost-complexity pruning.
     class_weight : dict, "balanced" or None, default None
-        Weights of the classes.
+        Weights of the classes, 0 or above; only their ratios matter to the tree.
     max_candidates : int or None, default None
         Candidates tried at each node, drawn at random; None tries all.
     random_state : int, RandomState instance or None, default None
@@ -297,19 +298,18 @@ class ShapeletTreeClassifier(
         y = self._validate_target(X, y)
         check_classification_targets(y)
         series = check_series(X, estimator=self).freeze()
-        lengths = self._lengths(series)
-        if not set(self.logic) <= {"and", "or"}:
-            raise ValueError(f'logic takes "and" and "or"; got {tuple(self.logic)!r}.')
-        classes, labels = np.unique(y, return_inverse=True)
-        weights = compute_class_weight(self.class_weight, classes=classes, y=y)
-        growth = _Growth(self, series, labels, weights.astype(np.float64), lengths)
+        growth = _Growth(self, series, y)
         engine = get_engine(self.engine, growth.search(np.arange(len(series))))
-        self._remember_form(X, series)
-        self.engine_ = engine.name
-        self.classes_ = classes
         tree, shapelets = growth.grow()
-        path = _prune(tree, self.ccp_alpha)
-        self.tree_, self.shapelets_ = _keep(tree, shapelets, path[2])
+        tree, shapelets = _keep(tree, shapelets, _prune(tree, self.ccp_alpha)[2])
+        self._remember_form(X, series)
+        # all at once: a fit that fails or is interrupted leaves the tree before as it was
+        vars(self).update(
+            engine_=engine.name,
+            classes_=growth.classes,
+            tree_=growth.with_weights(tree),
+            shapelets_=shapelets,
+        )
         return self
 
     def predict(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
@@ -452,8 +452,10 @@ class ShapeletTreeClassifier(
             ``ccp_alphas``, ascending, and ``impurities``: the entropy of all leaves, weighted by
             their share of the training series, of the tree that is left at each.
         """
-        full = clone(self).set_params(ccp_alpha=0.0).fit(X, y)
-        alphas, impurities, _ = _prune(full.tree_, np.inf)
+        y = self._validate_target(X, y)
+        check_classification_targets(y)
+        growth = _Growth(self, check_series(X, estimator=self).freeze(), y)
+        alphas, impurities, _ = _prune(growth.grow()[0], np.inf)
         return Bunch(ccp_alphas=np.array(alphas), impurities=np.array(impurities))
 
     @property
@@ -488,10 +490,9 @@ class ShapeletTreeClassifier(
         shape = len(series), len(self.shapelets_)
         distances, starts = np.empty(shape), np.empty(shape, np.int64)
         for raw in (False, True):
-            columns = [
-                k for k, literal in enumerate(self.shapelets_) if (literal.length < 3) == raw
-            ]
-            if not columns:
+            short = np.array([s.length < LEAST_NORMALIZED for s in self.shapelets_], bool)
+            columns = np.flatnonzero(short == raw)
+            if not columns.size:
                 continue
             literals = [self.shapelets_[k] for k in columns]
             channels = np.array([literal.channel for literal in literals])
@@ -504,7 +505,8 @@ class ShapeletTreeClassifier(
 
     def _paths(self, X: ArrayLike | list[ArrayLike]) -> list[np.ndarray]:
         """Nodes of all series, level by level; series that have arrived stay where they are."""
-        distances = self.transform(X)
+        check_is_fitted(self)
+        distances = self._measure(self._validate_series(X))[0]
         tree = self.tree_
         nodes = np.zeros(len(distances), np.int64)
         steps = [nodes]
@@ -527,21 +529,18 @@ class ShapeletTreeClassifier(
 class _Growth:
     """The growing of one tree."""
 
-    def __init__(
-        self,
-        model: ShapeletTreeClassifier,
-        series: Series,
-        labels: np.ndarray,
-        weights: np.ndarray,
-        lengths: tuple[int, ...],
-    ) -> None:
-        self.model, self.series, self.labels = model, series, labels
-        self.weights, self.lengths = weights, lengths
+    def __init__(self, model: ShapeletTreeClassifier, series: Series, y: np.ndarray) -> None:
+        self.model, self.series = model, series
+        self.lengths = model._lengths(series)
+        if not set(model.logic) <= {"and", "or"}:
+            raise ValueError(f'logic takes "and" and "or"; got {tuple(model.logic)!r}.')
+        self.classes, self.labels = np.unique(y, return_inverse=True)
+        self.weights, self.scale = _weights(model.class_weight, self.classes, y)
         n = len(series)
         leaf, split = model.min_samples_leaf, model.min_samples_split
-        self.leaf = int(leaf if isinstance(leaf, Integral) else np.ceil(leaf * n))
-        self.split = int(split if isinstance(split, Integral) else max(2, np.ceil(split * n)))
-        self.total = float(weights[labels].sum())
+        self.leaf = int(leaf if isinstance(leaf, Integral) else _share_of(n, leaf))
+        self.split = int(split if isinstance(split, Integral) else max(2, _share_of(n, split)))
+        self.total = float(self.weights @ np.bincount(self.labels))
         self.random = check_random_state(model.random_state)
 
     def search(self, members: np.ndarray, **options: Any) -> ShapeletSearch:
@@ -555,7 +554,7 @@ class _Growth:
         return ShapeletSearch(self.series, members, self.lengths, criterion, **options)
 
     def grow(self) -> tuple[ShapeletTree, list[Shapelet]]:
-        """Grow depth first, the left side first."""
+        """Grow depth first, the left side first; weights are without their scale."""
         nodes: list[list] = []
         shapelets: list[Shapelet] = []
         open_nodes = [(np.arange(len(self.series)), 0, -1, 0)]
@@ -575,7 +574,7 @@ class _Growth:
             found = self.split_node(members)
             if not found:
                 continue
-            last = found[-1]
+            last, unit = found[-1], self.search(members).criterion.unit
             nodes[node][2:5] = len(shapelets), len(found), last.cut.threshold
             for split in found:
                 row = int(members[split.series])
@@ -586,7 +585,7 @@ class _Growth:
                     Shapelet(
                         *(values.copy(), row, split.start, split.length, split.channel),
                         last.cut.threshold,
-                        split.cut.gain / _UNIT / weight,
+                        split.cut.gain / unit,
                         *(split.cut.gap, split.way, node),
                     )
                 )
@@ -597,6 +596,10 @@ class _Growth:
         types = [np.int64] * 4 + [np.float64] * 2 + [np.int64] + [np.float64] * 2
         arrays = (np.array(column, kind) for column, kind in zip(columns, types, strict=True))
         return ShapeletTree(*arrays), shapelets
+
+    def with_weights(self, tree: ShapeletTree) -> ShapeletTree:
+        """Return a tree with the weights that were asked for."""
+        return tree._replace(weighted_n_node_samples=tree.weighted_n_node_samples * self.scale)
 
     def split_node(self, members: np.ndarray) -> list[ShapeletSplit]:
         """Find the literals of a node, none if no split is good enough."""
@@ -615,6 +618,7 @@ class _Growth:
             search = self.search(
                 members,
                 before=last.distances,
+                before_normalized=any(split.length >= LEAST_NORMALIZED for split in found),
                 ways=ways,
                 least=last.cut.gain,
                 least_gap=last.cut.gap,
@@ -623,7 +627,8 @@ class _Growth:
             if better is None:
                 break
             found.append(better)
-        decrease = found[-1].cut.gain / _UNIT / self.total
+        share = self.weights @ np.bincount(self.labels[members], minlength=len(self.weights))
+        decrease = found[-1].cut.gain / search.criterion.unit * float(share) / self.total
         return found if decrease >= self.model.min_impurity_decrease else []
 
     def best(self, search: ShapeletSearch, sample: np.ndarray | None) -> ShapeletSplit | None:
@@ -653,6 +658,33 @@ class _Growth:
         length, row = np.divmod(block, len(members))
         start, channel = np.divmod(inside, self.series.n_channels)
         return np.column_stack([np.array(self.lengths)[length], row, start, channel])
+
+
+def _share_of(n: int, share: float) -> int:
+    """Series that are a share of n at least; a product may be rounded up."""
+    return int(np.ceil(share * n * (1 - 1e-12)))
+
+
+def _weights(
+    class_weight: dict | str | None, classes: np.ndarray, y: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Weights of the classes, and what they are to be multiplied by.
+
+    Equal ones are 1, and the largest of others is from 1 to 2: the tree does not depend on scale.
+    """
+    weights = compute_class_weight(class_weight, classes=classes, y=y).astype(np.float64)
+    bad = np.flatnonzero(~((weights >= 0) & (weights <= LARGEST)))
+    if bad.size:
+        raise ValueError(
+            f"class_weight is {weights[bad[0]]:g} for class {classes[bad[0]]!s}; give numbers from "
+            f"0 to {LARGEST:.1g}."
+        )
+    if not weights.any():
+        raise ValueError("class_weight is 0 for all classes of y; give one of them a weight.")
+    if np.all(weights == weights[0]):
+        return np.ones(len(weights)), float(weights[0])
+    scale = 2.0 ** (np.frexp(weights.max())[1] - 1)
+    return weights / scale, scale
 
 
 def _prune(tree: ShapeletTree, alpha: float) -> tuple[list[float], list[float], np.ndarray]:

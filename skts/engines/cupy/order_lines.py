@@ -5,7 +5,7 @@ from __future__ import annotations
 import cupy as cp
 import numpy as np
 
-from .._shapelets import LEAST_NORMALIZED, UNIT, Criterion, Survivors, Tables
+from .._shapelets import LEAST_NORMALIZED, Criterion, Survivors, Tables, are_normalized
 from .loading import blocks_for, load_kernel
 from .matches import best_matches
 from .shapelet_programs import NAMED_SHARED, WIDE_THREADS, ScanKernel, scan_kernel
@@ -45,17 +45,18 @@ class DeviceRules:
         for changes, count, row in zip(tables.changes, tables.counts.tolist(), terms, strict=True):
             row[1 : count + 1] = np.cumsum(changes[:count] - changes[:count][::-1])
         base = tables.whole - tables.sides
-        rough = [np.asarray(table / UNIT, np.float32) for table in (terms, base)]
+        rough = [np.asarray(table / tables.unit, np.float32) for table in (terms, base)]
         # sums of a few of each class and each key of a lane
-        largest = float(np.abs(terms).max(axis=1).sum() + np.abs(base).max(initial=0)) / UNIT
+        largest = float(np.abs(terms).max(axis=1).sum() + np.abs(base).max(initial=0))
+        largest /= tables.unit
         slack = 2.0**-23 * (100 + len(counts)) * largest
         self.arrays = send(labels, terms, base, tables.weights, counts, *rough)
-        self.exact = base.size > 0
+        self.exact, self.slack = base.size > 0, 2 * tables.slack
         self.n_members, self.n_classes = labels.size, counts.size
         share = tables.weights.max() / tables.total if tables.total > 0 else 1.0
         addresses = [array.data.ptr if array.size else 0 for array in self.arrays]
-        numbers = [tables.whole, self.n_members, self.n_classes, max(1, tables.leaf)]
-        floats = np.array([tables.least, share, tables.total, slack]).view(np.int64)
+        numbers = [tables.whole, self.n_members, self.n_classes, max(1, tables.leaf), tables.slack]
+        floats = np.array([tables.least, share, tables.total, slack, tables.unit]).view(np.int64)
         self.judge = cp.asarray(np.array([*addresses, *numbers, *floats.tolist()], np.int64))
 
 
@@ -82,6 +83,8 @@ class Lines:
         Candidates that the list has room for, and those that may stay on it.
     measured : int
         Candidates that are measured at a time.
+    before_normalized : bool, default True
+        Whether any of the literals before are normalised windows.
     """
 
     def __init__(
@@ -96,6 +99,7 @@ class Lines:
         listed: int,
         held: int,
         measured: int,
+        before_normalized: bool = True,
     ) -> None:
         self.values, self.sizes = values, sizes
         self.rules, self.ways, self.host_members = DeviceRules(criterion), ways, members
@@ -108,6 +112,7 @@ class Lines:
             ((known == 0) | (known == 1)).astype(np.uint8),
         )
         self.listed, self.held, self.measured = listed, held, measured
+        self.before_normalized = before_normalized
         self.list = cp.empty((listed + held, PROMISE.itemsize // 8), np.int64)
         self.reached = cp.zeros(REACHED.itemsize // 8, np.int64)
         self.best = least
@@ -307,7 +312,7 @@ class Lines:
         and of equal candidates the first is kept, with its distances; else they differ by
         roundings, and all are kept that come close.
         """
-        slack = 0 if self.rules.exact else 2**13
+        slack = self.rules.slack
         first, size = 0, min(FEW, self.measured)
         while first < len(gain) and (int(gain[first]), gap[first]) >= self.best:
             some = where[first : first + size]
@@ -317,7 +322,7 @@ class Lines:
                 self._keep_best(gains, gaps, some, distances)
                 continue
             top = max(int(gains.max()) - slack, self.best[0])
-            near = (gains >= top) & (gains >= 0)
+            near = (gains >= top) & (gains >= -slack)
             self.best = max(self.best, (top, -np.inf))
             open_gaps = np.full(near.sum(), np.inf)
             self.parts.append(Survivors(gains[near] + slack, open_gaps, some[near]))
@@ -364,12 +369,15 @@ class Lines:
             joined = cp.where(both, larger, smaller)
         order = cp.argsort(joined, axis=1)
         ordered = cp.take_along_axis(joined, order, axis=1)
+        normalized = cp.asarray(
+            are_normalized(where, self.ways, self.before_normalized).astype(np.uint8)
+        )
         left, sums = cp.zeros((m, self.rules.n_classes), np.int32), cp.empty((m, n))
         found = cp.empty((2, m), np.int64)
         load_kernel("order_lines.cu", "cuts")(
             (blocks_for(m, 64),),
             (64,),
-            (ordered, order, np.int32(m), self.rules.judge, left, sums, *found),
+            (ordered, order, normalized, np.int32(m), self.rules.judge, left, sums, *found),
         )
         gains, gaps = bring(found)
         return gains, gaps.view(np.float64), distances

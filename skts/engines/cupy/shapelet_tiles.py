@@ -146,6 +146,7 @@ class ShapeletTiles:
         lines = Lines(
             *(values, sizes, members, reduction.criterion, reduction.before, reduction.ways),
             *((reduction.least, reduction.least_gap), room.listed, room.held, room.measured),
+            reduction.before_normalized,
         )
         points, places = send(
             series.lengths[members].astype(np.int32), np.arange(len(members), dtype=np.int32)

@@ -27,6 +27,8 @@ _WAYS = {"first": 0, "and": 1, "or": 2}
 #: Entries of a list of candidates before it is weeded.
 LISTED = 2**12
 HALF = 2.0**-53
+#: What squares of distances of windows as they are, of which the largest is near 1, are off by.
+RAW_ERROR = 2.0**-46
 
 
 class Block(NamedTuple):
@@ -38,6 +40,8 @@ class Block(NamedTuple):
     floor: float
     exact: np.ndarray
     flat: np.ndarray
+    #: What distances are divided by before they are squared: 1 for those of normalised windows.
+    unit: float
 
 
 class ShapeletTiles:
@@ -249,18 +253,21 @@ def _scan(
     """
     length, channel = place
     n = len(reduction.members)
-    before = np.zeros(n) if reduction.before is None else reduction.before**2
+    *parts, unit = found
+    before = np.zeros(n) if reduction.before is None else (reduction.before / unit) ** 2
     ways = np.array([_WAYS[way] for way in reduction.ways])
     gains, gaps, where = held.list
     offset = (0, 0)
     while offset[0] < own[0].size and not cancel[0]:
+        reached = held.best[0], held.best[1] / unit
         *offset, count, best = shapelets.scan(
-            *found, *own, judge, before, ways, held.best, gains, gaps, where, tuple(offset), cancel
+            *parts, *own, judge, before, ways, reached, gains, gaps, where, tuple(offset), cancel
         )
         full = np.empty((count, 5), np.int64)
         full[:, 0], full[:, 3] = length, channel
         full[:, 1], full[:, 2], full[:, 4] = own[3][where[:count, 0]], *where[:count, 1:].T
-        held.add(Survivors(gains[:count].copy(), gaps[:count].copy(), full), best)
+        best = best[0], best[1] * unit
+        held.add(Survivors(gains[:count].copy(), gaps[:count] * unit, full), best)
 
 
 def _blocks(
@@ -279,16 +286,18 @@ def _blocks(
     values = read_only(np.ascontiguousarray(series.values[:, channel]))
     counts = read_only(series.lengths)
     short = [length for length in lengths if length < LEAST_NORMALIZED]
+    # squares are 4 at most, whatever the scale
+    unit = 2.0 ** np.frexp(np.abs(values).max())[1] if short else 1.0
+    scaled = read_only(values / unit) if short else values
     for length in short:
         squares = np.zeros((stop - first, width - length + 1, n))
-        shapelets.raw(values, counts, first, length, squares, cancel)
-        nothing, floor = np.zeros(squares.shape[:2]), float(1e-14 * squares.max(initial=0.0))
+        shapelets.raw(scaled, counts, first, length, squares, cancel)
+        nothing = np.zeros(squares.shape[:2])
         yield (
             length,
             Block(
-                squares,
-                *(nothing, np.zeros((stop - first, n)), floor + 1e-13),
-                *(nothing.astype(bool), np.zeros(n, bool)),
+                *(squares, nothing, np.zeros((stop - first, n)), RAW_ERROR),
+                *(nothing.astype(bool), np.zeros(n, bool), unit),
             ),
         )
     run = np.array(lengths[len(short) :], np.int64)
@@ -305,7 +314,7 @@ def _blocks(
         weight, constant = (prepared[part][k][:, : width - length + 1] for part in (3, 7))
         errors = _errors(prepared[8][k], length, width - length + 1, slice(first, stop))
         own = weight[first:stop].copy(), *errors, constant[first:stop].copy()
-        yield length, Block(block, *own, constant.any(axis=1))
+        yield length, Block(block, *own, constant.any(axis=1), 1.0)
 
 
 def _errors(
@@ -318,6 +327,8 @@ def _errors(
     norm, step, heavy, size, middle = largest.T
     error = HALF * (n_windows + 4) * (3 * np.outer(norm[own], norm) + 6 * np.outer(step[own], step))
     error += 2 * HALF * (length + 8) * length * np.outer(size[own], size)
+    # means that are rounded the same way at every step
+    error += 2 * HALF * n_windows * (np.outer(size[own], step) + np.outer(step[own], size))
     coarse = 2 * HALF * np.sqrt(length) * (size + middle)
     error += np.outer(coarse[own], norm) + np.outer(norm[own], coarse)
     errors = 2 * error * heavy + 8 * coarse[own, np.newaxis]

@@ -8,10 +8,13 @@ to the next.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numba import njit
 
-from .._windows import CONSTANT
+from .._shapelets import TOLERANCE
+from .._windows import CONSTANT, SMALLEST_RANGE
 from .join import FINITE
 from .shapelet_walk import DIAGONALS, LANES, walk
 from .windows import distances, statistics
@@ -25,6 +28,13 @@ MANY = 6
 TOGETHER = 8
 #: Just below the square of the distance that a constant window has from any other.
 _BELOW_ONE = 1 - 2.0**-53
+#: Squares a < b with b - a above this share of a, or of 1 if that is more, are those of distances
+#: that are farther apart than `TOLERANCE` allows for equal ones, and twice that.
+_APART = 8 * TOLERANCE
+#: Gain of an order line without a cut: below all that roundings make of 0.
+_NONE = -(2**62)
+#: Roots of sums of squares beyond these may have lost squares that are too small or too large.
+_SMALL, _LARGE = 2.0**-450, 2.0**450
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -43,10 +53,27 @@ def _describe(points, length, normalize):
         if normalize is None:
             mean[i], inverse[i] = 0.0, 1.0
         else:
-            flat = high[i] - low[i] <= CONSTANT * max(abs(low[i]), abs(high[i]))
-            constant[i] = flat or deviation[i] == 0
+            largest = max(abs(low[i]), abs(high[i]))
+            constant[i] = high[i] - low[i] <= max(CONSTANT * largest, SMALLEST_RANGE)
             inverse[i] = 0.0 if constant[i] else 1.0 / deviation[i]
     return filled, mean, inverse, constant, finite
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _scaled_distance(a, b, j):
+    """The norm of the difference of `a` and the points of `b` from `j` on, whatever its size."""
+    largest = 0.0
+    for t in range(a.size):
+        largest = max(largest, abs(a[t] - b[j + t]))
+    if largest == 0:
+        return 0.0
+    # a power of two: the bits are those of the plain sum, where that holds all squares
+    unit = 2.0 ** (math.frexp(largest)[1] - 1)
+    total = 0.0
+    for t in range(a.size):
+        d = (a[t] - b[j + t]) / unit
+        total += d * d
+    return np.sqrt(total) * unit
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -79,6 +106,8 @@ def match(queries, ends, channels, values, lengths, found, starts, cancel, norma
                 if not finite[j]:
                     continue
                 distance = out[j]
+                if normalize is None and not (_SMALL < distance < _LARGE):
+                    distance = _scaled_distance(own, points, j)
                 if constant[j] != constant_a[0]:
                     distance = np.sqrt(float(length))
                 elif constant[j]:
@@ -378,7 +407,7 @@ def _order(line, order, ordered, heads, buckets):
 @njit(nogil=True, cache=True, error_model="numpy")
 def _sides(left, judge):
     """Entropy of both sides of a cut times their weight, without the terms of single classes."""
-    _, _, sides, weights, counts, _, _, least, _ = judge
+    _, _, sides, weights, counts, _, _, least, _, unit, _ = judge
     size, on_left, on_right = 0, 0.0, 0.0
     for c in range(counts.size):
         size += left[c]
@@ -386,8 +415,8 @@ def _sides(left, judge):
         on_right += (counts[c] - left[c]) * weights[c]
     if sides.size > 0:
         return sides[size], True
-    both = np.int64(np.rint(2.0**40 * on_left * np.log(max(on_left, 1e-300))))
-    both += np.int64(np.rint(2.0**40 * on_right * np.log(max(on_right, 1e-300))))
+    both = np.int64(np.rint(unit * on_left * np.log(max(on_left, 1e-300))))
+    both += np.int64(np.rint(unit * on_right * np.log(max(on_right, 1e-300))))
     return both, min(on_left, on_right) >= least * (1 - 1e-12)
 
 
@@ -439,15 +468,16 @@ def _promise(line, sure, error, errors, judge, needed, scratch):
     """What (gain, gap) of an order line do not exceed, and the gap that is reached for certain.
 
     Distances of which `sure` is true are exact, others off by their own of `errors`, and by
-    `error` at most. Returns gain -1 without a cut; a gap of -inf where nothing is certain.
+    `error` at most. Returns gain `_NONE` without a cut; a gap of -inf where nothing is certain.
     """
-    labels, changes, sides, _, counts, whole, leaf, _, total_weight = judge
+    labels, changes, sides, _, counts, whole, leaf, _, total_weight, unit, slack = judge
     order, ordered, heads, buckets, left, run, places, low = scratch
     n = labels.size
     _order(line, order, ordered, heads, buckets)
     near = False
+    closest = 2 * error + _APART * max(1.0, ordered[n - 1] + error)
     for k in range(n - 1):
-        near = near or ordered[k + 1] - ordered[k] <= 2 * error
+        near = near or ordered[k + 1] - ordered[k] <= closest
     if near:
         # the least that a distance from here on may be
         low[n] = np.inf
@@ -457,9 +487,9 @@ def _promise(line, sure, error, errors, judge, needed, scratch):
     left[:] = 0
     run[:] = 0
     equal = sides.size > 0
-    best, n_best, each, begin = np.int64(-1), 0, np.int64(0), 0
+    best, n_best, each, begin = np.int64(_NONE), 0, np.int64(0), 0
     certain, bounded, high, spread = True, True, -np.inf, 0.0
-    all_sure = True
+    all_sure, opened = True, False
     for k in range(n):
         label = labels[order[k]]
         each += changes[label, left[label]] - changes[label, counts[label] - left[label] - 1]
@@ -469,9 +499,11 @@ def _promise(line, sure, error, errors, judge, needed, scratch):
             own = 0.0 if sure[order[k]] else errors[order[k]]
             all_sure = all_sure and sure[order[k]]
             high = max(high, ordered[k] + own)
-            if not high < low[k + 1]:
+            if not high + _APART * max(1.0, high) < low[k + 1]:
                 continue
-            if k > begin and not all_sure:
+            # what is exact may still be too close for a cut: only what is equal has none for sure
+            if k > begin and not (all_sure and ordered[k] == ordered[begin]):
+                opened = True
                 before = best, n_best
                 best, n_best, small = _open_gain(left, run, judge, best, n_best, places, each)
                 bounded = bounded and small
@@ -494,26 +526,32 @@ def _promise(line, sure, error, errors, judge, needed, scratch):
             places[n_best] = k
             n_best += 1
     if not bounded:
-        # all that the classes can be told apart
-        return np.int64(2.0**40 * total_weight * np.log(counts.size)) + 2**12, np.inf, -np.inf
+        # all that the classes can be told apart; entropies of the tables are rounded
+        most = unit * total_weight * np.log(counts.size) * (1 + 2.0**-20)
+        return np.int64(most) + slack + 2**12, np.inf, -np.inf
+    if best == _NONE:
+        return best, -np.inf, -np.inf
+    loose = slack > 0 and (opened or not equal)
+    if loose:
+        best += slack
     if best < needed:
         return best, -np.inf, -np.inf
-    if not equal:
-        # logarithms of the host are compared with other ones
-        return best + 2**12, np.inf, -np.inf
-    top, total, slack = -np.inf, 0.0, 0.0
+    if loose:
+        return best, np.inf, -np.inf
+    top, total, blur = -np.inf, 0.0, 0.0
     for k in range(n):
         total += np.sqrt(ordered[k])
         own = 0.0 if sure[order[k]] else errors[order[k]]
-        slack = max(slack, np.sqrt(ordered[k] + own) - np.sqrt(max(0.0, ordered[k] - own)))
+        blur = max(blur, np.sqrt(ordered[k] + own) - np.sqrt(max(0.0, ordered[k] - own)))
     # places of several runs may come in any order
     for k in range(n):
         low[k] = np.sqrt(ordered[k]) + (low[k - 1] if k > 0 else 0.0)
     for way in range(n_best):
         k = places[way]
         top = max(top, (total - low[k]) / (n - 1 - k) - low[k] / (k + 1))
-    slack += spread
-    return best, top + 2 * slack + 1e-12, top - 2 * slack - 1e-12 if certain else -np.inf
+    # sums are rounded, here and where distances are certified
+    blur = 2 * (blur + spread) + 2.0**-50 * (n + 64) * (1.0 + np.sqrt(ordered[n - 1]))
+    return best, top + blur, top - blur if certain else -np.inf
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -547,7 +585,7 @@ def scan(
         Labels of the members; what entropies change by as the number of a class grows by one, for
         each class and number; entropies of both sides of all cuts, empty where weights differ;
         weights; numbers of each class; entropy of the node; least series and weight of a leaf;
-        the weight of all.
+        the weight of all; what a nat is; what gains may be off by. See `Tables`.
     before : ndarray of shape (n_members,)
         Squared distances of the literals before.
     ways : ndarray of int

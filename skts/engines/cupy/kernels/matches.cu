@@ -66,11 +66,6 @@ struct Sum {
 
 __device__ __forceinline__ double infinite() { return __longlong_as_double(0x7ff0000000000000LL); }
 
-// Whether a window or query counts as constant, as all engines have it.
-__device__ __forceinline__ bool is_flat(double low, double high, double deviation) {
-    return high - low <= 0x1p-40 * fmax(fabs(low), fabs(high)) || deviation == 0;
-}
-
 // Largest value of a block, and sum; every thread gets it. `room` has one value for each warp.
 template <bool LARGEST>
 __device__ __forceinline__ double of_block(double value, double* room) {
@@ -221,7 +216,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) normalize(
             add(sum, __dmul_rn(d, d), min(32, length - base));
         }
         const double deviation = __dsqrt_rn(__ddiv_rn(sum, (double)length));
-        constant = is_flat(low, high, deviation);
+        constant = is_flat(low, high);
         inverse = constant ? 0.0 : __ddiv_rn(1.0, deviation);
     }
     double lean = 0, norm = 0;
@@ -542,7 +537,7 @@ __device__ __forceinline__ Window describe(Visit visit, int length, bool normali
         squares = __dadd_rn(squares, __dmul_rn(d, d));
     });
     const double deviation = __dsqrt_rn(__ddiv_rn(squares, (double)length));
-    found.constant = is_flat(low, high, deviation);
+    found.constant = is_flat(low, high);
     found.inverse = found.constant ? 0.0 : __ddiv_rn(1.0, deviation);
     return found;
 }
@@ -551,6 +546,22 @@ __device__ __forceinline__ Window describe(Visit visit, int length, bool normali
 __device__ __forceinline__ double distance_of(double squares, bool constant, int kind, int length) {
     if (constant != (kind == 1)) return __dsqrt_rn((double)length);
     return constant ? 0.0 : __dsqrt_rn(squares);
+}
+
+// The norm of the difference of a query and a window, whatever its size. Its unit is a power of two: the bits are those
+// of the plain sum, where that holds all squares.
+__device__ __noinline__ double scaled_distance(
+    const double* __restrict__ query, const double* __restrict__ window, int length
+) {
+    double largest = 0, total = 0;
+    for (int t = 0; t < length; ++t) largest = fmax(largest, fabs(__dsub_rn(query[t], window[t])));
+    if (largest == 0) return 0;
+    const double unit = scalbn(1.0, ilogb(largest));
+    for (int t = 0; t < length; ++t) {
+        const double d = __ddiv_rn(__dsub_rn(query[t], window[t]), unit);
+        total = __dadd_rn(total, __dmul_rn(d, d));
+    }
+    return __dmul_rn(__dsqrt_rn(total), unit);
 }
 
 // Measure the windows that are listed, and lower the distances of their queries to them: one lane a window, one
@@ -674,7 +685,10 @@ __global__ void __launch_bounds__(THREADS) match(
             for (int u = 0; u < Q; ++u) {
                 const int kind = kinds[group.x + min(u, group.y - 1)];
                 if (kind == 2) continue;
-                const double distance = distance_of(sums[u], about.constant, kind, length);
+                double distance = distance_of(sums[u], about.constant, kind, length);
+                // squares may be lost beyond these
+                if (!normalized && !(distance > 0x1p-450 && distance < 0x1p450))
+                    distance = scaled_distance(own[u], window, length);
                 if (distance < best[u]) best[u] = distance, where[u] = j;
             }
         }

@@ -206,6 +206,7 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
     const bool is_constant = scores.constant[candidate], plain = !special && !is_constant;
     const float error = error_of(scores, worst, row, candidate);
     Doubt doubt = {error, sqrtf(error), 0};
+    const float nats = (float)(1 / judge.unit);  // a power of two
 
     for (int way = 0; way < n_ways; ++way) {
         unsigned keys[E];
@@ -265,7 +266,7 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
         float top = -endless();
         if (judge.base) {
             // none is open beyond
-            const float near = 2 * (doubt.root / doubt.unit + UNITS) + 2;
+            const float near = 2 * ((doubt.root + (float)TOLERANCE) / doubt.unit + UNITS) + 2;
             int open = 0, tied = 0;
 #pragma unroll UNROLLED
             for (int r = 0; r < mine; ++r) {
@@ -292,7 +293,7 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
             // with cuts that leaves forbid the next allowed one may lie beyond what is tied
             if (open && judge.leaf > 1) open += tied;
             const float gain = open ? fmaxf(top, 0.0f) + gain_of_changes(judge, open) : top;
-            const float goal = (float)*(volatile long long*)&reached->gain * 0x1p-40f;
+            const float goal = (float)*(volatile long long*)&reached->gain * nats;
             if (gain + (float)judge.slack < __shfl_sync(ALL, goal, 0)) continue;
             for (int r = 0; r < min(mine, n - 1 - lane * E); ++r) --left[(line[32 * r + lane] & 511) * 32 + lane];
         }
@@ -311,7 +312,7 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
         };
         float near = sums - sum;
         // the best gain, its largest gap, and the largest of a cut that is there for certain
-        long long best = -1;
+        long long best = -1 - judge.margin;
         float gap = -endless(), sure_gap = -endless();
         auto judged = [&](long long gain, float here, bool sure) {
             if (gain > best) best = gain, gap = sure_gap = -endless();
@@ -357,7 +358,7 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
             } else {
                 const bool enough = weigh(judge, left + lane, 32, base);
                 base = judge.whole - base;
-                top = fmaxf(top, __ll2float_ru(base + each) * 0x1p-40f);
+                top = fmaxf(top, __ll2float_ru(base + each) * nats);
                 if (relative == EQUAL || !enough) continue;
             }
             judged(base + each, here, !open);
@@ -393,7 +394,8 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
         if (open_end) {
 #pragma unroll
             for (int other = 16; other > 0; other /= 2) top = fmaxf(top, __shfl_xor_sync(ALL, top, other));
-            any = (long long)(0x1p40 * (fmaxf(top, 0.0f) + judge.slack + gain_of_changes(judge, longest))) + 4096;
+            any = (long long)(judge.unit * (fmaxf(top, 0.0f) + judge.slack + gain_of_changes(judge, longest)));
+            any += judge.margin + 4096;
         }
         if (open_end && judge.base && any >= __shfl_sync(ALL, *(volatile long long*)&reached->gain, 0)) {
             // worth a closer look: back to what lies before this lane, then every run by itself
@@ -407,11 +409,11 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
         Promise found = {best, endless(), -endless(), own, i, scores.length, channel << 2 | way};
         if (open_end) {
             found.gain = any;
-        } else if (best < 0) {
+        } else if (best + judge.margin < 0) {
             continue;
         } else if (!judge.base) {
-            // logarithms of the host are compared with other ones
-            found.gain = best + 4096;
+            // gains of the host are compared with other ones
+            found.gain = best + judge.margin;
         } else if (most < LARGEST) {
             // sums of so many, over the smaller side
             const float slack = 2 * doubt.root + (1e-5f + 1.2e-7f * (E + 8) * n / max(1LL, judge.leaf)) * most;
@@ -502,11 +504,12 @@ extern "C" __global__ void __launch_bounds__(128) compare(
 }
 
 // The best cut of certified distances, one thread a candidate: gain, -1 where there is no cut, and gap, as
-// `Criterion.best_cuts` finds them. `ordered` holds the distances of each candidate in ascending order, `order`
-// whose they are; `left`, of n_classes to a candidate, starts as 0; `sums` is scratch like `ordered`.
+// `Criterion.best_cuts` finds them; where weights differ, a gain below what those may be off by is none. `ordered` holds
+// the distances of each candidate in ascending order, `order` whose they are; `normalized` tells which candidates have
+// distances of normalised windows; `left`, of n_classes to a candidate, starts as 0; `sums` is scratch like `ordered`.
 extern "C" __global__ void __launch_bounds__(64) cuts(
-    const double* __restrict__ ordered, const long long* __restrict__ order, int n_candidates,
-    const Judge* __restrict__ rules, int* left, double* sums, long long* __restrict__ gains,
+    const double* __restrict__ ordered, const long long* __restrict__ order,
+    const unsigned char* __restrict__ normalized, int n_candidates, const Judge* __restrict__ rules, int* left, double* sums, long long* __restrict__ gains,
     double* __restrict__ gaps
 ) {
     const int candidate = blockIdx.x * blockDim.x + threadIdx.x;
@@ -517,14 +520,18 @@ extern "C" __global__ void __launch_bounds__(64) cuts(
     sums += (long long)candidate * n, left += (long long)candidate * judge.n_classes;
     double total = 0;
     for (int k = 0; k < n; ++k) sums[k] = total = __dadd_rn(total, ordered[k]);
-    long long best = -1, each = 0;
+    const double floor = normalized[candidate];
+    // the margin is of gains as they are computed and as the host has them
+    const long long none = judge.base ? -1 : -1 - 2 * judge.margin;
+    long long best = none, each = 0;
     double gap = -endless();
     for (int k = 0; k < n - 1; ++k) {
         const int label = judge.labels[order[k]], there = left[label]++;
         const long long* term = judge.terms + (long long)label * (n + 1) + there;
         each += term[1] - term[0];
         const int size = k + 1;
-        if (!(ordered[k] < ordered[k + 1]) || !isfinite(ordered[k + 1])) continue;
+        const double behind = ordered[k + 1], apart = __dsub_rn(behind, ordered[k]);
+        if (!(apart > TOLERANCE * fmax(floor, behind))) continue;
         if (size < judge.leaf || n - size < judge.leaf) continue;
         long long both;
         if (!judge.base && !weigh(judge, left, 1, both)) continue;

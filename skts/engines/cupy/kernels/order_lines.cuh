@@ -4,7 +4,7 @@
 
 __device__ __forceinline__ float endless() { return __int_as_float(0x7f800000); }
 
-// How cuts are judged; see `Criterion.tables`. Entropies are integers in units of 2^-40.
+// How cuts are judged; see `Tables`. Entropies are integers, of which `unit` are a nat times a weight of 1.
 struct Judge {
     const int* labels;       // of the members
     const long long* terms;  // (n_classes, n_members + 1): of a class, n ln n of both sides by the number on the left
@@ -12,9 +12,10 @@ struct Judge {
     const double* weights;
     const int* counts;
     const float *rough_terms, *rough_base;  // terms and base in nats
-    long long whole, n_members, n_classes, leaf;
+    long long whole, n_members, n_classes, leaf, margin;  // what gains are off by where weights differ
     double least, share, total;  // least weight of a leaf; weight of a series, at most, of that of all
     double slack;                // what a sum of the rough ones is wrong by
+    double unit;
 };
 
 // What an order line promises.
@@ -42,8 +43,8 @@ __device__ __noinline__ bool weigh(const Judge& judge, const T* left, int apart,
         on_left += here * judge.weights[c];
         on_right += (judge.counts[c] - here) * judge.weights[c];
     }
-    both = __double2ll_rn(0x1p40 * on_left * log(fmax(on_left, 1e-300)))
-         + __double2ll_rn(0x1p40 * on_right * log(fmax(on_right, 1e-300)));
+    both = __double2ll_rn(judge.unit * on_left * log(fmax(on_left, 1e-300)))
+         + __double2ll_rn(judge.unit * on_right * log(fmax(on_right, 1e-300)));
     return fmin(on_left, on_right) >= judge.least * (1 - 1e-12);
 }
 
@@ -60,14 +61,18 @@ __device__ __forceinline__ T scan_sum(T value, int lane) {
 // Units of a line for what heads leave out, the root, and the rounding of keys.
 constexpr float UNITS = 3.5f;
 
+// Distances that are closer than this share of the larger one, or of 1, are equal; see `TOLERANCE` of `_shapelets.py`.
+constexpr double TOLERANCE = 0x1p-36;
+
 // What distances of a line are off by: `root`, or error / d where that is less, and some units, of which the largest
-// distance has 2^22.
+// distance has 2^22. What neighbours are apart where they are equal is counted with that: no unit is as small for
+// distances above 1.
 struct Doubt {
     float error, root, unit;
 
     __device__ __forceinline__ float distance(unsigned key) const { return (float)(key >> 10) * unit; }
     __device__ __forceinline__ float of(float distance) const {
-        return fminf(root, __fdividef(error, distance)) + UNITS * unit;
+        return fminf(root, __fdividef(error, distance)) + UNITS * unit + (float)TOLERANCE;
     }
 };
 

@@ -89,7 +89,7 @@ extern "C" __global__ void __launch_bounds__(128) prepare(
             double center, low = raw[0], high = raw[0];
             for (int t = 1; t < length; ++t) low = fmin(low, raw[t]), high = fmax(high, raw[t]);
             const double deviation = certified(raw, length, center);
-            const bool flat = high - low <= 0x1p-40 * fmax(fabs(low), fabs(high)) || deviation == 0;
+            const bool flat = is_flat(low, high);
             mean[place] = center;
             w[place] = flat ? 0.0 : 1.0 / deviation / sqrt(2.0 * length);
             constant[place] = flat;
@@ -105,8 +105,7 @@ extern "C" __global__ void __launch_bounds__(128) prepare(
                 double center;
                 norm = certified(raw, length, center) * sqrt((double)length);
             }
-            const bool flat =
-                here.high - here.low <= 0x1p-40 * fmax(fabs(here.low), fabs(here.high)) || norm == 0;
+            const bool flat = is_flat(here.low, here.high);
             if (i > 0) {
                 const double last = line[length - 1], first = line[-1];
                 row.p = (last - first) / 2;
@@ -154,6 +153,8 @@ extern "C" __global__ void __launch_bounds__(128) doubts(
         const double its_coarse = 2 * HALF * root * (size[b] + middle[b]);
         double error = HALF * (n_windows + 4) * (3 * norm * its_norm + 6 * step * its_step);
         error += 2 * HALF * (length + 8.0) * length * size[a] * size[b];
+        // means that are rounded the same way at every step
+        error += 2 * HALF * n_windows * (its_step * size[a] + step * size[b]);
         error += coarse * its_norm + norm * its_coarse + LEAST * (n_windows + length);
         error = (2 * error * heavy + 8 * coarse) * 1.000001;
         // rounded up; what is not a number is endless

@@ -12,6 +12,11 @@
 
 constexpr unsigned ALL = 0xffffffffu;
 
+// Whether a window or query of normalised ones counts as constant, as all engines have it: see `_windows.py`.
+__device__ __forceinline__ bool is_flat(double low, double high) {
+    return high - low <= fmax(0x1p-40 * fmax(fabs(low), fabs(high)), 0x1p-500);
+}
+
 // The leading bits of a score, as an integer; negative scores are negative integers.
 __device__ __forceinline__ int bits_of(float score) { return __float_as_int(score); }
 __device__ __forceinline__ int bits_of(double score) { return __double2hiint(score); }

@@ -98,7 +98,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) scan_wide(
         }
         __syncthreads();
         // the best gain, that of a cut that is there for certain, and that of all, allowed or not
-        long long each = 0, best = -1, certain = -1, any = -1;
+        const long long none = -1 - judge.margin;
+        long long each = 0, best = none, certain = none, any = none;
         for (int c = 0; c < n_classes; ++c) each += judge.terms[(long long)c * (n + 1) + left[c * THREADS + thread]];
         auto change = [&](unsigned key) {
             const int label = key & 511;
@@ -151,9 +152,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) scan_wide(
                 longest = max(longest, doubtful_pairs(add_runs(tail, ends[whole ? 2 : 1][at]), alone));
                 tail = whole ? add_runs(tail, ends[2][at]) : ends[2][at];
             }
-            if (longest) best = max(any, 0LL) + (long long)(0x1p40 * gain_of_changes(judge, longest)) + 4096;
-            // logarithms of the host are compared with other ones
-            else if (best >= 0 && !judge.base) best += 4096;
+            if (longest) best = max(any, 0LL) + (long long)(judge.unit * gain_of_changes(judge, longest)) + 4096;
+            // gains of the host are compared with other ones
+            if (longest || !judge.base) best += judge.margin;
             if (best >= 0 && best >= *(volatile long long*)&reached->gain) {
                 if (judge.base && certain >= 0) atomicMax(&reached->gain, certain);
                 const int place = atomicAdd(&reached->count, 1);
