@@ -185,7 +185,9 @@ def test_distances_that_are_kept_are_not_computed_again(monkeypatch):
             same(a, b)
 
 
-@pytest.mark.parametrize("kind", ["walks", "offset", "nearly constant", "scales", "unequal"])
+@pytest.mark.parametrize(
+    "kind", ["walks", "offset", "nearly constant", "scales", "unequal", "trends"]
+)
 def test_estimates_are_within_their_bounds(kind):
     lengths = 60 - 3 * np.arange(9) if kind == "unequal" else None
     series = make(9, 60, seed=8, lengths=lengths)
@@ -195,6 +197,9 @@ def test_estimates_are_within_their_bounds(kind):
         series.values[::2, :, 20:45] = 3 + 1e-7 * series.values[::2, :, 20:45]
     if kind == "scales":
         series.values[:] *= 10.0 ** np.arange(-8, 10, 2)[:, None, None]
+    if kind == "trends":
+        # means that are rounded the same way at every step
+        series.values[:] += 10.0 ** np.arange(9)[:, None, None] * np.linspace(0, 1, 60)
     run_lengths, cancel = (3, 8, 21, 33), np.zeros(1, np.uint8)
     everyone = shapelet_tiles._blocks(series, 0, 0, 9, run_lengths, shapelet_tiles.Buffer(), cancel)
     for length, block in everyone:

@@ -269,6 +269,121 @@ def test_candidates_can_be_drawn(fast_engine, rng):
     same_tree(clone(every).set_params(max_candidates=10**6).fit(X, y), every.fit(X, y), rtol=0)
 
 
+@pytest.mark.parametrize("weights", [{0: 1.0, 1: 3.5, 2: 0.3}, "balanced", {0: 1, 1: 2, 2: 4}])
+@pytest.mark.parametrize("power", [-300, -7, 400])
+def test_the_scale_of_weights_does_not_matter(engine, weights, power):
+    X, y, lengths = draw("walks")
+    if weights == "balanced":
+        weights = dict(enumerate(len(y) / (3 * np.bincount(y))))
+    scaled = {label: 2.0**power * weight for label, weight in weights.items()}
+    model = ShapeletTreeClassifier(engine=engine, min_weight_fraction_leaf=0.05, **lengths)
+    expected = clone(model).set_params(class_weight=weights).fit(X, y)
+    found = clone(model).set_params(class_weight=scaled).fit(X, y)
+    for name, a, b in zip(found.tree_._fields, found.tree_, expected.tree_, strict=True):
+        assert_array_equal(a, 2.0**power * b if name.startswith("weighted") else b, err_msg=name)
+    for one, other in zip(found.shapelets_, expected.shapelets_, strict=True):
+        assert one[1:] == other[1:]
+
+
+@pytest.mark.parametrize("weight", [1000, 1e-9, 1 / 3])
+def test_equal_weights_are_no_weights(engine, weight):
+    X, y, lengths = draw("walks")
+    model = ShapeletTreeClassifier(engine=engine, ccp_alpha=0.05, **lengths)
+    expected = clone(model).fit(X, y)
+    found = clone(model).set_params(class_weight=dict.fromkeys(range(3), weight)).fit(X, y)
+    for name, a, b in zip(found.tree_._fields, found.tree_, expected.tree_, strict=True):
+        assert_array_equal(a, weight * b if name.startswith("weighted") else b, err_msg=name)
+    assert [s[1:] for s in found.shapelets_] == [s[1:] for s in expected.shapelets_]
+
+
+def test_weights_do_not_overflow(fast_engine, rng):
+    """Entropies of a total weight of 8e5 were beyond what tables hold."""
+    X, y = planted(rng, 800, 12, [[BUMP], [SAW]], noise=0.8)
+    options = {"min_length": 7, "max_length": 7, "max_depth": 2, "engine": fast_engine}
+    expected = ShapeletTreeClassifier(**options).fit(X, y)
+    for weights in ({0: 1000, 1: 1000}, {0: 1000, 1: 1000 * (1 + 1e-15)}):
+        found = ShapeletTreeClassifier(class_weight=weights, **options).fit(X, y)
+        assert found.score(X, y) == expected.score(X, y) > 0.75
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ({0: -1.0, 1: 1.0}, "class_weight is -1 for class 0; give numbers from 0 to"),
+        ({0: 1.0, 1: np.nan}, "class_weight is nan for class 1"),
+        ({0: 1.0, 1: np.inf}, "class_weight is inf for class 1"),
+        ({0: 0.0, 1: 0.0}, "class_weight is 0 for all classes"),
+    ],
+)
+def test_bad_weights_are_refused(weights, message):
+    with pytest.raises(ValueError, match=message):
+        ShapeletTreeClassifier(class_weight=weights).fit(np.eye(6), [0, 1] * 3)
+
+
+def test_a_class_without_weight_is_passed_over(engine):
+    X, y, lengths = draw("walks")
+    model = ShapeletTreeClassifier(class_weight={2: 0.0}, engine=engine, **lengths).fit(X, y)
+    assert np.all(model.tree_.value[model.tree_.weighted_n_node_samples > 0, 2] == 0)
+    assert_array_equal(model.predict(X)[y != 2], y[y != 2])
+
+
+def test_a_share_of_series_is_not_rounded_up():
+    """0.07 of 100 is 7.000000000000001 in float64."""
+    X = np.arange(100.0)[:, np.newaxis]
+    model = ShapeletTreeClassifier(min_samples_leaf=0.07, max_depth=1, engine="numba")
+    assert model.fit(X, np.arange(100) >= 7).tree_.n_node_samples.tolist() == [100, 7, 93]
+
+
+@pytest.mark.parametrize("failure", [ValueError("no"), KeyboardInterrupt()])
+@pytest.mark.parametrize("place", ["run", "_prune", "_keep"])
+def test_a_fit_that_fails_leaves_the_one_before(place, failure, rng, monkeypatch):
+    X, y = planted(rng, 20, 24, [[BUMP], [SAW]])
+    model = ShapeletTreeClassifier(min_length=6, max_length=8, engine="numba").fit(X, y)
+    before, state = model.predict(X), dict(vars(model))
+
+    def fail(*args, **kwargs):
+        raise failure
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"skts.tree._shapelet_tree.{place}", fail)
+        with pytest.raises(type(failure)):
+            model.fit(pd.DataFrame(np.hstack([X, X])), np.array(["a", "b", "c", "d"])[y + 2])
+    assert vars(model) == state
+    assert_array_equal(model.predict(X), before)
+
+
+def test_the_form_of_transform_does_not_reach_predict(rng):
+    X, y = planted(rng, 20, 24, [[BUMP], [SAW]])
+    model = ShapeletTreeClassifier(min_length=6, max_length=8, engine="numba")
+    expected = clone(model).fit(X, y)
+    model.set_output(transform="pandas").fit(X, y)
+    assert_array_equal(model.predict(X), expected.predict(X))
+    assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
+    assert_array_equal(model.apply(X), expected.apply(X))
+    assert (model.decision_path(X) != expected.decision_path(X)).nnz == 0
+
+
+@pytest.mark.parametrize("power", [-400, 400])
+@pytest.mark.parametrize("form", ["walks", "short", "unequal"])
+def test_a_power_of_two_grows_the_same_tree(engine, form, power):
+    X, y, lengths = draw(form)
+    lengths = lengths | {"max_length": 2} if form == "short" else lengths
+    scale = 2.0**power
+    model = ShapeletTreeClassifier(engine=engine, **lengths)
+    expected = clone(model).fit(X, y)
+    found = clone(model).fit([scale * x for x in X], y)
+    unit = scale if form == "short" else 1.0
+    inner = expected.tree_.children_left >= 0
+    for name, a, b in zip(found.tree_._fields, found.tree_, expected.tree_, strict=True):
+        b = np.where(inner, unit * b, b) if name == "threshold" else b
+        assert_array_equal(a, b, err_msg=name)
+    new = [np.append(x, x[:, :3], axis=1) for x in X] + [X[0][:, :1]]
+    distances = expected.transform(new)
+    assert np.isinf(distances[-1]).any() or form == "short"
+    assert_array_equal(found.transform([scale * x for x in new]), unit * distances)
+    assert_array_equal(found.predict([scale * x for x in new]), expected.predict(new))
+
+
 def test_one_class_is_one_leaf(fast_engine, rng):
     model = ShapeletTreeClassifier(engine=fast_engine).fit(rng.normal(size=(5, 9)), ["x"] * 5)
     assert model.get_n_leaves() == 1 and model.shapelets_ == []
