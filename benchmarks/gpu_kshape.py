@@ -70,12 +70,12 @@ def moved_shapes(n_series, n_timepoints, n_kinds, rng, noise=0.5):
 def iterate(engine, shapes, n_clusters, assigned, centers):
     """One iteration, and the seconds of its halves."""
     start = time.perf_counter()
-    values = run(
+    found = run(
         SBDCenters(shapes, assigned.labels, assigned.shifts, n_clusters, centers), engine=engine
     )
     middle = time.perf_counter()
-    assigned = run(SBDAssign(shapes, Shapes.of(values)), engine=engine)
-    return values, assigned, (middle - start, time.perf_counter() - middle)
+    assigned = run(SBDAssign(shapes, found), engine=engine)
+    return found.values, assigned, (middle - start, time.perf_counter() - middle)
 
 
 def check(shapes, centers, before, after, n_clusters, rng):
@@ -88,7 +88,7 @@ def check(shapes, centers, before, after, n_clusters, rng):
     text = f"labels, shifts of {len(which)} as numba's"
     work = SBDCenters(shapes, before.labels, before.shifts, n_clusters)
     if shapes.values.size <= SMALL:
-        found = run(work, engine="numba")
+        found = run(work, engine="numba").values
         worst = float(np.abs(found - centers).max())
         text += f"; centres within {worst:.0e}"
         same &= worst < 1e-8
@@ -219,9 +219,10 @@ def device_times(engine, shapes, n_clusters, assigned, centers):
     spectra, norms = engine._sbd_spectra(shapes, 0, n)
     targets = sbd.upload(Shapes.of(centers))
     target_spectra = sbd.spectra(targets, paired=False)
+    doubts = cupy.asarray(SBDAssign(shapes, Shapes.of(centers)).doubts)
     values = engine._sbd_series(shapes, 0, n).values
     labels, shifts = (cupy.asarray(a) for a in (assigned.labels, assigned.shifts))
-    members = sbd.sort(labels, shifts, n_clusters, slice(0, n_clusters))
+    members = sbd.sort(labels, shifts, None, n_clusters, slice(0, n_clusters))
     products = sbd._Products(values, members)
     vectors = cupy.random.standard_normal((n_clusters, 2, products.size))
     out = cupy.empty_like(vectors)
@@ -231,10 +232,12 @@ def device_times(engine, shapes, n_clusters, assigned, centers):
         return float(np.median(times)) * 1e3
 
     found = {
-        "sort": milliseconds(lambda: sbd.sort(labels, shifts, n_clusters, slice(0, n_clusters))),
+        "sort": milliseconds(
+            lambda: sbd.sort(labels, shifts, None, n_clusters, slice(0, n_clusters))
+        ),
         "correlate": milliseconds(
             lambda: sbd.distances(
-                spectra, norms, target_spectra, targets.norms, shapes.n_timepoints
+                spectra, norms, target_spectra, targets.norms, doubts, shapes.n_timepoints
             )
         ),
         "gram": milliseconds(lambda: products.apply(vectors, 2 * products.size, out, sums=False)),

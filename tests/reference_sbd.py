@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from math import fsum
+
 import numpy as np
 
 from skts.engines import Assignment, ShapeDistances
+from skts.engines._sbd import Centers
 
 TIE = 1e-9
 
@@ -52,11 +55,21 @@ def assign(X, C):
     return np.array(labels, np.int32), shifts[rows, labels], distances[rows, labels]
 
 
+def without_offset(x):
+    """x, (n_channels, n), each channel less its mean; zeros where a channel is constant."""
+    out = np.zeros_like(x)
+    for c, channel in enumerate(x):
+        if np.ptp(channel) > 2.0**-40 * np.abs(channel).max():
+            out[c] = channel - fsum(channel) / channel.size
+            out[c] -= fsum(out[c]) / channel.size
+    return out
+
+
 def center(members, centered=True):
     """The centre of aligned members, (n_members, n_channels, n): by the whole matrix Q S Q."""
     shape = members.shape[1:]
     if centered:
-        members = members - members.mean(axis=2, keepdims=True)
+        members = np.array([without_offset(member) for member in members]).reshape(members.shape)
     A = members.reshape(len(members), shape[0] * shape[1])
     S = np.zeros((A.shape[1], A.shape[1]))
     for a in A:
@@ -87,16 +100,19 @@ def centers(X, labels, shifts, n_clusters, centered=True):
     return np.array(found)
 
 
-def normalize(x):
+def normalize(x, short=None):
     """A series, (n_channels, n), z-normalised channel by channel; short ones to unit norm."""
     x = np.asarray(x, float)
-    if x.shape[1] < 3:
+    if x.shape[1] < 3 if short is None else short:
+        x = x / (np.abs(x).max() or 1.0)
         norm = np.sqrt(np.sum(x * x))
         return x / norm if norm > 0 else np.zeros_like(x)
     out = np.zeros_like(x)
     for c, channel in enumerate(x):
-        if channel.max() - channel.min() > 2.0**-40 * np.abs(channel).max():
-            out[c] = (channel - channel.mean()) / channel.std()
+        if np.ptp(channel) > 2.0**-500:
+            # what is divided by the largest value has squares
+            moved = without_offset((channel / np.abs(channel).max())[None])[0]
+            out[c] = moved / (np.sqrt(np.mean(moved * moved)) or 1.0)
     return out
 
 
@@ -127,5 +143,8 @@ class SBDOracle:
 
     def sbd_centers(self, reduction, tile, cancel):
         part = reduction.part(tile)
-        X = part.series.values
-        return centers(X, part.labels, part.shifts, part.n_clusters, part.centered)
+        X, powers = part.series.values, part.series.exponents
+        if powers is not None:
+            X = np.ldexp(X, (powers - powers.max())[:, None, None])
+        found = centers(X, part.labels, part.shifts, part.n_clusters, part.centered)
+        return Centers(found, np.zeros(len(found)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -31,6 +32,7 @@ from ..engines import (
     get_engine,
     run,
 )
+from ..engines._sbd_certified import certified_distances
 
 __all__ = ["KShapeClusterer"]
 
@@ -38,14 +40,18 @@ __all__ = ["KShapeClusterer"]
 TIE = 1e-9
 #: Series of fewer points are scaled to unit norm and not centred.
 SHORT = 3
+#: Centres of series with at most so many values in all are computed by the CPU engine: for fewer
+#: the launches of a GPU take as long.
+FEW_VALUES = 2**16
 
 
 class _Iterate(NamedTuple):
-    """Centres, and the assignment that follows from them."""
+    """Centres, the assignment that follows from them, and the work that the centres came from."""
 
     inertia: float
     centers: Shapes
     assigned: Assignment
+    work: SBDCenters
 
 
 class _Run(NamedTuple):
@@ -140,8 +146,10 @@ class KShapeClusterer(
 
     The first iteration from random labels has no centre to align members to; in later ones the
     members of a cluster are aligned to its centre before. Shifts whose correlation lies within
-    1e-9 of the largest tie, and the shortest is taken, then the one to the left; of centres that
-    tie the first. Centres follow equation 8 of [1]_: aligned members are not normalised again.
+    1e-9 of the largest tie, and the shortest is taken, then the one to the left; of centres whose
+    distances lie within 1e-9 the first, and of starts whose mean distances do. Centres follow
+    equation 8 of [1]_: aligned members are not normalised again. All engines find the same labels
+    and shifts in the same number of iterations.
 
     A cluster that loses all members gets the series that is farthest from its centre as its new
     centre.
@@ -244,12 +252,11 @@ class KShapeClusterer(
         best: _Run | None = None
         for _ in range(runs if starts is None else 1):
             one = self._run_once(engine, shapes, starts, random_state)
-            if best is None or one.found.inertia < best.found.inertia:
+            if best is None or self._beats(shapes, one.found, best.found):
                 best = one
         if best.problem is not None:
             warnings.warn(best.problem, ConvergenceWarning, stacklevel=2)
-        self._remember_form(X, series)
-        inertia, centers, assigned = best.found
+        inertia, centers, assigned, _ = best.found
         n_found = len(centers)
         if n_found < self.n_clusters:
             warnings.warn(
@@ -259,13 +266,19 @@ class KShapeClusterer(
                 stacklevel=2,
             )
         flat = series.n_channels == 1 and not _is_3d(X)
-        self.cluster_centers_ = centers.values[:, 0] if flat else centers.values
-        self.labels_, self.shifts_ = assigned.labels, assigned.shifts
-        self.inertia_ = inertia
-        self.history_ = np.array(best.history)
-        self.n_iter_ = len(best.history)
-        self.engine_ = engine.name
-        self._n_features_out = n_found
+        fitted = {
+            "cluster_centers_": centers.values[:, 0] if flat else centers.values,
+            "labels_": assigned.labels,
+            "shifts_": assigned.shifts,
+            "inertia_": inertia,
+            "history_": np.array(best.history),
+            "n_iter_": len(best.history),
+            "engine_": engine.name,
+            "_n_features_out": n_found,
+        }
+        # nothing of an earlier fit is replaced before all is there
+        self._remember_form(X, series)
+        vars(self).update(fitted)
         return self
 
     def predict(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
@@ -323,7 +336,10 @@ class KShapeClusterer(
         _, shifts, _ = assigned = self._compute(X, SBDAssign)
         series = self._validate_series(X)
         fitted = self.cluster_centers_.shape[-1]
-        values = self._shapes(series, fitted, max(fitted, series.n_timepoints)).values
+        shapes = self._shapes(series, fitted, max(fitted, series.n_timepoints))
+        values = shapes.values
+        if shapes.exponents is not None:
+            values = np.ldexp(values, shapes.exponents[:, np.newaxis, np.newaxis])
         width = values.shape[2]
         times = np.arange(width) - shifts[:, np.newaxis]
         moved = np.take_along_axis(values, times.clip(0, width - 1)[:, np.newaxis], axis=2)
@@ -386,32 +402,32 @@ class KShapeClusterer(
         history: list[float] = []
         seen = {_fingerprint(assigned.labels)}
         best: _Iterate | None = None
+        latest: _Iterate | None = None
         problem = None
         for iteration in range(self.max_iter):
             aligned = centers is not None
-            values = self._run(
-                engine,
-                SBDCenters(
-                    shapes,
-                    assigned.labels,
-                    assigned.shifts,
-                    n_clusters if centers is None else len(centers),
-                    None if centers is None else centers.values,
-                    centered,
-                ),
+            work = SBDCenters(
+                shapes,
+                assigned.labels,
+                assigned.shifts,
+                n_clusters if centers is None else len(centers),
+                None if centers is None else centers.values,
+                centered,
             )
-            before = assigned
-            centers, assigned = self._assign(engine, shapes, Shapes.of(values))
+            small = shapes.values.size <= FEW_VALUES
+            centers = self._run("numba" if small else engine, work)
+            before, previous = assigned, latest
+            centers, assigned = self._assign(engine, shapes, centers, work)
             inertia = float(assigned.distances.sum())
             history.append(inertia)
             if self.verbose:
                 print(f"Iteration {iteration + 1}, inertia {inertia:.6f}")
-            latest = _Iterate(inertia, centers, assigned)
-            if best is None or inertia < best.inertia:
+            latest = _Iterate(inertia, centers, assigned, work)
+            if best is None or self._beats(shapes, latest, best):
                 best = latest
             if aligned and np.array_equal(before.labels, assigned.labels):
                 return _Run(latest, history, None)
-            if len(history) > 1 and abs(history[-2] - inertia) < self.tol * inertia:
+            if previous is not None and self._hardly_changes(shapes, previous, latest):
                 return _Run(latest, history, None)
             fingerprint = _fingerprint(assigned.labels)
             if aligned and fingerprint in seen:
@@ -429,27 +445,63 @@ class KShapeClusterer(
             )
         return _Run(best, history, problem)
 
-    def _assign(self, engine: Any, shapes: Shapes, centers: Shapes) -> tuple[Shapes, Assignment]:
-        """Assign series to centres; centres that nobody is near to are moved, or dropped."""
-        values = centers.values
+    def _assign(
+        self, engine: Any, shapes: Shapes, centers: Shapes, work: SBDCenters | None = None
+    ) -> tuple[Shapes, Assignment]:
+        """Assign series to centres; centres that nobody is near to are moved, or dropped.
+
+        Where a choice depends on errors of the centres, the CPU engine computes them again: `work`
+        is what they came from.
+        """
         moves = 0
         while True:
-            assigned = self._run(engine, SBDAssign(shapes, centers))
+            nearest = SBDAssign(shapes, centers)
+            assigned = self._run(engine, nearest)
             empty = np.bincount(assigned.labels, minlength=len(centers)) == 0
+            if centers.errors is not None and (empty.any() or not assigned.clear):
+                centers = self._run("numba", work)
+                continue
             if not empty.any():
                 return centers, assigned
-            away = np.where(shapes.norms > 0, assigned.distances, 0.0)
-            if away.max() > TIE and moves < 2 * len(centers) + 10:
-                farthest = int(np.argmax(away >= away.max() - TIE))
+            farthest = None
+            if moves < 2 * len(centers) + 10:
+                farthest = _farthest(nearest, assigned)
+            if farthest is None:
+                values = centers.values[~empty]
+            else:
                 moved = _as_centers(
                     shapes.values[farthest : farthest + 1], shapes.n_timepoints >= SHORT
                 )
-                values = values.copy()
+                values = centers.values.copy()
                 values[np.argmax(empty)] = moved.values[0]
                 moves += 1
-            else:
-                values = values[~empty]
             centers = Shapes.of(np.ascontiguousarray(values))
+
+    def _beats(self, shapes: Shapes, new: _Iterate, old: _Iterate) -> bool:
+        """Whether the mean distance is less by more than `TIE`."""
+        margin = old.inertia - new.inertia - TIE * len(shapes)
+        if abs(margin) > _inertia_error(shapes, new) + _inertia_error(shapes, old):
+            return margin > 0
+        new, old = (self._certified_inertia(shapes, one) for one in (new, old))
+        return old - new > TIE * len(shapes)
+
+    def _hardly_changes(self, shapes: Shapes, old: _Iterate, new: _Iterate) -> bool:
+        """Whether `tol` ends the iteration."""
+        if self.tol == 0:
+            return False
+        margin = self.tol * new.inertia - abs(old.inertia - new.inertia)
+        errors = [_inertia_error(shapes, one) for one in (old, new)]
+        if abs(margin) > sum(errors) + self.tol * errors[1]:
+            return margin > 0
+        old, new = (self._certified_inertia(shapes, one) for one in (old, new))
+        return abs(old - new) < self.tol * new
+
+    def _certified_inertia(self, shapes: Shapes, iterate: _Iterate) -> float:
+        """The inertia from certified centres and distances, correctly rounded."""
+        certified = iterate.centers.errors is None
+        centers = iterate.centers if certified else self._run("numba", iterate.work)
+        pairs = enumerate(iterate.assigned.labels)
+        return math.fsum(certified_distances(SBDAssign(shapes, centers), pairs)[0])
 
     def _drawn(
         self, engine: Any, shapes: Shapes, random_state: np.random.RandomState
@@ -461,14 +513,55 @@ class KShapeClusterer(
         drawn = [int(random_state.randint(n))]
         nearest = np.full(n, np.inf)
         while len(drawn) < k:
-            latest = shapes.take(slice(drawn[-1], drawn[-1] + 1))
-            distances = self._run(engine, SBDMatrix(shapes, latest)).distances[:, 0]
+            work = SBDMatrix(shapes, shapes.take(np.array(drawn)))
+            latest = SBDMatrix(shapes, shapes.take(np.array(drawn[-1:])))
+            distances = self._run(engine, latest).distances[:, 0]
+            near = np.flatnonzero(np.abs(distances - TIE) <= 2 * work.rounding)
+            distances[near], _ = certified_distances(latest, ((row, 0) for row in near))
             nearest = np.minimum(nearest, np.where(distances > TIE, distances, 0.0))
             nearest[drawn[-1]] = 0.0
-            weights = np.cumsum(nearest**2)
-            point = random_state.random_sample() * weights[-1]
-            drawn.append(min(int(np.searchsorted(weights, point, side="right")), n - 1))
+            share = random_state.random_sample()
+            total = np.sum(nearest**2)
+            error = 4 * work.rounding * np.sqrt(n * total) + n * 2.0**-50 * total
+            first, last = (_draw(nearest, share, by) for by in (-error, error))
+            if first != last:
+                columns = range(len(drawn))
+                pairs = ((row, column) for row in range(n) for column in columns)
+                certified = certified_distances(work, pairs)[0].reshape(n, -1)
+                certified[drawn, columns] = 0.0
+                least = certified.min(axis=1)
+                first = _draw(np.where(least > TIE, least, 0.0), share, 0.0)
+            drawn.append(first)
         return np.array(drawn)
+
+
+def _draw(nearest: np.ndarray, share: float, error: float) -> int:
+    """The series at a share of the sum of squared distances, moved by an error."""
+    weights = np.cumsum(nearest**2)
+    place = np.searchsorted(weights, share * weights[-1] + error, side="right")
+    return min(int(place), len(nearest) - 1)
+
+
+def _farthest(work: SBDAssign, assigned: Assignment) -> int | None:
+    """The series that is farthest from its centre, of those that tie the first; None: none is."""
+    away = np.where(work.series.norms > 0, assigned.distances, 0.0)
+    most, error = float(away.max()), 2 * work.rounding
+    rows = np.flatnonzero(away >= most - TIE - error)
+    if most > TIE + error and away[rows[0]] >= most - TIE + error:
+        return int(rows[0])
+    rows = rows[work.series.norms[rows] > 0]
+    away, _ = certified_distances(work, zip(rows, assigned.labels[rows], strict=True))
+    if not away.max(initial=0.0) > TIE:
+        return None
+    return int(rows[np.argmax(away >= away.max() - TIE)])
+
+
+def _inertia_error(shapes: Shapes, iterate: _Iterate) -> float:
+    """How far an inertia is at most from the certified one."""
+    error = 4 * len(shapes) * SBDAssign(shapes, iterate.centers).rounding
+    if iterate.centers.errors is not None:
+        error += float(iterate.centers.errors[iterate.assigned.labels].sum())
+    return error
 
 
 def _random_labels(n: int, k: int, random_state: np.random.RandomState) -> np.ndarray:

@@ -6,8 +6,16 @@ both norms it is NCC, and SBD is 1 - max NCC over ``|s| < n_timepoints``. Shifts
 within `TIE` of the maximum tie; the smallest ``|s|`` wins, then the negative one. Centres whose
 SBD lies within `TIE` of the smallest tie, and the lowest index wins. Where a norm is 0, NCC is 0.
 
-All values are float64: an engine's rounding (some 1e-15) is so far below `TIE` that all engines
-choose alike.
+Series that are not z-normalised are scaled by a power of two each, so that nothing leaves the range
+of float64; a series whose centred points are constant (`CONSTANT`) adds nothing to a centre.
+
+*Filter and certify.* Engines compute in float64, and their roundings differ. A choice that holds
+for every value within the rounding (`SBDReduction.doubts`) is taken from them; any other is marked
+`UNCLEAR` and made again from certified values, which have the same bits everywhere
+(`skts.engines._sbd_certified`). The centres of the CPU engine are the certified ones. Another
+engine's come with a bound on how far they are from those (`Shapes.errors`); whoever finds a choice
+unclear for that reason asks the CPU engine for the centres. So labels and shifts, all that an
+iteration hands to the next, are the same on every engine.
 """
 
 from __future__ import annotations
@@ -23,6 +31,7 @@ from ._reductions import Reduction, Tile
 from ._series import Series, zeros_beside
 
 __all__ = [
+    "UNCLEAR",
     "Assignment",
     "SBDAssign",
     "SBDCenters",
@@ -39,12 +48,27 @@ TIE = 1e-9
 DEGENERATE = 1e-8
 #: An eigenvector is accepted with this residual, relative to its eigenvalue.
 RESIDUAL = 1e-12
+#: A certified one with that relative to the distance of the next eigenvalue, or this to its own.
+LEAST_RESIDUAL = 1e-15
+#: A product of S with a unit vector is off by so many units of sqrt(eigenvalue x squares), where
+#: squares are those of all points of the members.
+PRODUCT_UNITS = 16
+#: Squares of members that are this much larger than the eigenvalue are not centred exactly enough.
+LARGEST_OFFSET = 2.0**20
 #: A sum of projections is at rounding level below this share of what it could be.
 LEVEL = 1e-9
 #: Series of fewer points are scaled to unit norm but not centred, nor are their centres.
 SHORT = 3
 #: A channel is constant where its range is at most this share of its largest value.
 CONSTANT = 2.0**-40
+#: Or at most this: no float64 holds the squares of such differences.
+LEAST_RANGE = 2.0**-500
+#: The shift of a pair, or of a series, whose choice the rounding of an engine leaves open.
+UNCLEAR = -(2**31)
+#: An NCC that comes from transforms is off by at most so many units for each pass of radix 2.
+UNITS = 16
+#: Centres are no further than this from the certified ones, or an engine leaves them to the CPU's.
+LARGEST_ERROR = TIE / 8
 #: Values that are normalised at a time.
 NORMALIZED_AT_ONCE = 2**20
 #: Points of a block of padded series, which decides the rows of a grid cell.
@@ -61,15 +85,22 @@ class Shapes:
         Points; unequal lengths are filled with zeros.
     norms : ndarray of shape (n_series,), float64
         Norm of each series over all channels.
+    exponents : ndarray of shape (n_series,), int32, or None
+        The power of two that each series was divided by; None where all are 0.
+    errors : ndarray of shape (n_series,), float64, or None
+        For centres: how far each, scaled to norm 1, is at most from the certified one. None where
+        these are what everything else follows from.
     """
 
     values: np.ndarray
     norms: np.ndarray
+    exponents: np.ndarray | None = None
+    errors: np.ndarray | None = None
 
     @classmethod
-    def of(cls, values: np.ndarray) -> Shapes:
+    def of(cls, values: np.ndarray, errors: np.ndarray | None = None) -> Shapes:
         """Measure the norms of series."""
-        return cls(values, np.sqrt(np.einsum("ict,ict->i", values, values)))
+        return cls(values, np.sqrt(np.einsum("ict,ict->i", values, values)), None, errors)
 
     @classmethod
     def normalized(
@@ -81,6 +112,9 @@ class Shapes:
         width: int | None = None,
     ) -> Shapes:
         """Bring series to one scale and width; those in a file go to a temporary file.
+
+        A series that is not normalised is divided by the power of two that brings its norm to
+        between 1 and 2. What comes out depends on the points of the series alone.
 
         Parameters
         ----------
@@ -94,21 +128,24 @@ class Shapes:
         width : int or None, default None
             Points to fill up to, with zeros; None is those of the longest.
         """
+        from .numba import sbd
+
         shape = len(series), series.n_channels, width or series.n_timepoints
         values = zeros_beside(series.values, shape)
-        length = series.n_timepoints
+        norms, exponents = np.empty(len(series)), np.zeros(len(series), np.int32)
+        scale = sbd.z_normalize if normalize and not short else sbd.scale_to_norm
         step = max(1, NORMALIZED_AT_ONCE // values[0].size)
         for start in range(0, len(series), step):
             rows = slice(start, start + step)
-            source, target = series.values[rows], values[rows, :, :length]
-            if not normalize:
-                target[:] = source
-            elif short:
-                norm = np.sqrt(np.einsum("ict,ict->i", source, source))
-                np.divide(source, np.where(norm > 0, norm, 1.0)[:, None, None], out=target)
-            else:
-                _z_normalize(source, series.lengths[rows], target)
-        return cls.of(values)
+            scale(
+                series.values[rows],
+                series.lengths[rows],
+                normalize,
+                values[rows],
+                norms[rows],
+                exponents[rows],
+            )
+        return cls(values, norms, exponents if exponents.any() else None)
 
     def __len__(self) -> int:
         return self.values.shape[0]
@@ -123,27 +160,22 @@ class Shapes:
         """Points of every series."""
         return self.values.shape[2]
 
+    @cached_property
+    def spread(self) -> float:
+        """The largest norm divided by the least that is not 0."""
+        norms = self.norms[self.norms > 0]
+        return float(norms.max() / norms.min()) if norms.size else 1.0
+
+    @cached_property
+    def flat(self) -> np.ndarray:
+        """Which channels of which series are constant, over all their points, as uint8."""
+        low, high = self.values.min(axis=2), self.values.max(axis=2)
+        return (high - low <= CONSTANT * np.maximum(-low, high)).astype(np.uint8)
+
     def take(self, which: slice | np.ndarray) -> Shapes:
         """Return some of the series: views for a slice, copies for an index array."""
-        return Shapes(self.values[which], self.norms[which])
-
-
-def _z_normalize(source: np.ndarray, lengths: np.ndarray, target: np.ndarray) -> None:
-    """Z-normalise series of shape (n_series, n_channels, n_timepoints) on their own points."""
-    n_points = lengths[:, None, None]
-    outside = np.arange(source.shape[2]) >= n_points
-    padded = bool(outside.any())
-    known = np.where(outside, source[:, :, :1], source) if padded else source
-    low, high = known.min(axis=2, keepdims=True), known.max(axis=2, keepdims=True)
-    constant = high - low <= CONSTANT * np.maximum(np.abs(low), np.abs(high))
-    # sums of unequal series run over zeros at their end
-    np.subtract(source, source.sum(axis=2, keepdims=True) / n_points, out=target)
-    if padded:
-        np.copyto(target, 0.0, where=outside)
-    variance = np.einsum("ict,ict->ic", target, target)[:, :, None] / n_points
-    np.multiply(
-        target, np.where(constant, 0.0, 1 / np.sqrt(np.where(constant, 1, variance))), target
-    )
+        known = (self.values, self.norms, self.exponents, self.errors)
+        return Shapes(*(None if one is None else one[which] for one in known))
 
 
 class ShapeDistances(NamedTuple):
@@ -160,12 +192,19 @@ class ShapeDistances(NamedTuple):
     distances: np.ndarray
     shifts: np.ndarray
 
-    def assign(self) -> Assignment:
-        """Choose the centre of each series: of those within `TIE` of the nearest the first."""
-        near = self.distances <= self.distances.min(axis=1, keepdims=True) + TIE
-        labels = near.argmax(axis=1).astype(np.int32)
+    def assign(self, doubts: np.ndarray | float = 0.0) -> Assignment:
+        """Choose the centre of each series: of those within `TIE` of the nearest the first.
+
+        Where errors of the distances, up to `doubts` for each centre, could change the choice, the
+        shift is `UNCLEAR`.
+        """
+        low, high = self.distances - doubts, self.distances + doubts
+        possible = low <= high.min(axis=1, keepdims=True) + TIE
+        labels = possible.argmax(axis=1).astype(np.int32)
         rows = np.arange(len(labels))
-        return Assignment(labels, self.shifts[rows, labels], self.distances[rows, labels])
+        clear = high[rows, labels] <= low.min(axis=1) + TIE
+        shifts = np.where(clear, self.shifts[rows, labels], np.int32(UNCLEAR))
+        return Assignment(labels, shifts, self.distances[rows, labels])
 
 
 class Assignment(NamedTuple):
@@ -184,6 +223,11 @@ class Assignment(NamedTuple):
     labels: np.ndarray
     shifts: np.ndarray
     distances: np.ndarray
+
+    @property
+    def clear(self) -> bool:
+        """Whether errors of the centres change no label and no shift."""
+        return not np.any(self.shifts == UNCLEAR)
 
 
 class SBDReduction(Reduction):
@@ -206,6 +250,21 @@ class SBDReduction(Reduction):
     def work(self, tile: Tile) -> int:
         """Steps that run without a look at the interpreter: those of one cell."""
         return min(tile.shape[0], self.cell_rows) * tile.shape[1] * self.step_work
+
+    @property
+    def rounding(self) -> float:
+        """How far an NCC that comes from transforms is at most from the certified one.
+
+        Two series may share a transform, and the smaller of them gets the errors of the larger.
+        """
+        passes = np.log2(2 * self.series.n_timepoints) + np.log2(2 * self.series.n_channels)
+        return UNITS * 2.0**-53 * float(passes) * self.series.spread
+
+    @property
+    def doubts(self) -> np.ndarray:
+        """How far the NCC with each centre is at most from the certified one; (n_centers,)."""
+        doubts = np.full(len(self.centers), self.rounding)
+        return doubts if self.centers.errors is None else doubts + self.centers.errors
 
     @property
     def cell_rows(self) -> int:
@@ -304,7 +363,12 @@ class SBDCenters(Reduction):
     the members onto its eigenspace, or of the first member where the sum has none. Its sign makes
     the sum of the members' projections positive; where that is at rounding level (`LEVEL`), that of
     the first member that has one. It is scaled to norm sqrt(n_channels x n_timepoints), or 1 where
-    `centered` is False. An empty cluster, and one of zeros, has a centre of zeros.
+    `centered` is False. An empty cluster, and one of zeros, has a centre of zeros. A channel of a
+    member that is constant as it is aligned (`CONSTANT`) counts as zeros: centred it is rounding.
+
+    The answer is a `Shapes`. Where an engine other than the CPU's finds no centre that is within
+    `LARGEST_ERROR` of the certified one, because eigenvalues or signs are too close, that cluster's
+    certified centre is computed.
 
     Parameters
     ----------
@@ -315,7 +379,7 @@ class SBDCenters(Reduction):
     n_clusters : int
         Number of clusters.
     previous : ndarray of shape (n_clusters, n_channels, n_timepoints) or None
-        Centres to start the iteration from; they change nothing but its length.
+        Centres to start an iteration from; certified centres do not depend on them.
     centered : bool
         Whether Q centres; short series are not centred.
     """
@@ -362,6 +426,23 @@ class SBDCenters(Reduction):
         """Number of members of each cluster."""
         return np.bincount(self.labels, minlength=self.n_clusters)
 
+    @cached_property
+    def weights(self) -> np.ndarray | None:
+        """What each series was divided by, relative to the largest of its cluster; None where 1."""
+        exponents = self.series.exponents
+        if exponents is None:
+            return None
+        largest = np.full(self.n_clusters, np.iinfo(np.int32).min)
+        np.maximum.at(largest, self.labels, exponents)
+        # beyond that, weights are 0: so are their shares in sums
+        return np.ldexp(1.0, np.maximum(exponents - largest[self.labels], -1100))
+
+    @cached_property
+    def squares(self) -> np.ndarray:
+        """Sum of the squared norms of each cluster's members, before they are centred."""
+        norms = self.series.norms if self.weights is None else self.series.norms * self.weights
+        return np.bincount(self.labels, norms * norms, minlength=self.n_clusters)
+
     def members(self, cluster: int) -> np.ndarray:
         """Indices of the members of a cluster, ascending."""
         order, starts = self.groups
@@ -373,23 +454,85 @@ class SBDCenters(Reduction):
 
     def part(self, tile: Tile) -> SBDCenters:
         """Return some clusters with just their members."""
-        members = np.sort(np.concatenate([self.members(c) for c in range(tile.row, tile.row_stop)]))
+        return self._of_clusters(np.arange(tile.row, tile.row_stop))
+
+    def _of_clusters(self, clusters: np.ndarray) -> SBDCenters:
+        """Return some clusters, named in ascending order, with just their members."""
+        new = np.full(self.n_clusters, -1, np.int32)
+        new[clusters] = np.arange(clusters.size, dtype=np.int32)
+        members = np.flatnonzero(new[self.labels] >= 0)
         return SBDCenters(
             self.series.take(members),
-            self.labels[members] - np.int32(tile.row),
+            new[self.labels[members]],
             self.shifts[members],
-            tile.row_stop - tile.row,
-            None if self.previous is None else self.previous[tile.rows],
+            clusters.size,
+            None if self.previous is None else self.previous[clusters],
             self.centered,
         )
 
-    def start(self) -> np.ndarray:
+    def start(self) -> Centers:
         """Return the empty centres."""
-        return np.empty((self.n_clusters, *self.series.values.shape[1:]))
+        shape = (self.n_clusters, *self.series.values.shape[1:])
+        return Centers(np.empty(shape), np.empty(self.n_clusters))
 
-    def merge(self, total: np.ndarray, tile: Tile, result: np.ndarray) -> None:
+    def merge(self, total: Centers, tile: Tile, result: Centers) -> None:
         """Write some centres."""
-        total[tile.rows] = result
+        total.values[tile.rows] = result.values
+        total.errors[tile.rows] = result.errors
+
+    def finish(self, total: Centers, run: Callable[..., Any]) -> Shapes:
+        """Replace centres that are not certain enough by certified ones."""
+        values, errors = total
+        uncertain = np.flatnonzero(~(errors <= LARGEST_ERROR))
+        if uncertain.size:
+            values[uncertain] = run(self._of_clusters(uncertain), engine="numba").values
+            errors[uncertain] = 0.0
+        return Shapes.of(values, errors if errors.any() else None)
+
+
+def center_error(
+    values: tuple[float, float], residuals: tuple[float, float], squares: float
+) -> float:
+    """Bound how far an approximate leading eigenvector of norm 1 is from the certified one.
+
+    An eigenvector is off by at most its residual divided by the distance to the other eigenvalues.
+
+    Parameters
+    ----------
+    values : tuple of float
+        The two largest eigenvalues, as they were found.
+    residuals : tuple of float
+        Their residuals.
+    squares : float
+        Sum of the squared norms of the members, before they are centred.
+
+    Returns
+    -------
+    float
+        Infinite where the eigenvalues may be as good as equal, or the members as good as constant.
+    """
+    gap = values[0] - values[1] - residuals[1]
+    if not gap > 0 or squares > LARGEST_OFFSET * values[0]:
+        return np.inf
+    rounding = PRODUCT_UNITS * 2.0**-53 * np.sqrt(values[0] * squares)
+    # the certified vector has roundings of its own
+    return float((residuals[0] + 2 * rounding) / gap + RESIDUAL)
+
+
+class Centers(NamedTuple):
+    """What a tile finds.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_clusters, n_channels, n_timepoints)
+        Centres.
+    errors : ndarray of shape (n_clusters,)
+        How far each, scaled to norm 1, is at most from the certified centre; infinite where it is
+        not known.
+    """
+
+    values: np.ndarray
+    errors: np.ndarray
 
 
 def center_space(vectors: np.ndarray, n_channels: int, centered: bool) -> np.ndarray:
@@ -407,16 +550,6 @@ def generic_vector(n: int) -> np.ndarray:
     numbers = np.sin(k * k * 0.7310585786300049 + k)
     numbers.flags.writeable = False
     return numbers
-
-
-def aligned_member(work: SBDCenters, index: int) -> np.ndarray:
-    """Q times one series, moved by its shift; of shape (n_channels * n_timepoints,)."""
-    source, shift = work.series.values[index], int(work.shifts[index])
-    n = source.shape[1]
-    low, high = max(0, shift), min(n, n + shift)
-    moved = np.zeros(source.shape)
-    moved[:, low:high] = source[:, low - shift : high - shift]
-    return center_space(moved.reshape(1, -1), len(source), work.centered)[0]
 
 
 def scaled_center(vector: np.ndarray, centered: bool) -> np.ndarray:
@@ -546,7 +679,9 @@ def krylov(
             values, mixes = values[::-1], mixes[:, ::-1]
             count = int(np.sum(values >= values[0] * (1 - DEGENERATE))) if values[0] > 0 else 1
             residuals = np.linalg.norm(coupling @ mixes[size:stop, :count], axis=0)
-            settled = exhausted or bool(np.all(residuals <= RESIDUAL * values[0]))
+            gap = values[0] - (values[count] if count < stop else 0.0)
+            least = max(RESIDUAL * gap, LEAST_RESIDUAL * values[0])
+            settled = exhausted or bool(np.all(residuals <= least))
             if settled or full:
                 keep = min(max(count, 2), stop)
                 return values[:keep], mixes[:, :keep].T @ basis[:stop], settled

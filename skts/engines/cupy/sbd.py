@@ -8,7 +8,14 @@ from typing import NamedTuple
 import cupy as cp
 import numpy as np
 
-from .._sbd import DEGENERATE, RESIDUAL, Shapes, center_space, generic_vector
+from .._sbd import (
+    LARGEST_ERROR,
+    RESIDUAL,
+    Shapes,
+    center_error,
+    center_space,
+    generic_vector,
+)
 from .loading import load_kernel
 from .sbd_programs import Transform, choose_gram, choose_transform
 
@@ -146,9 +153,17 @@ def spectra(shapes: DeviceShapes, *, paired: bool) -> Spectra:
 
 
 def distances(
-    series: Spectra, norms: cp.ndarray, centers: Spectra, center_norms: cp.ndarray, length: int
+    series: Spectra,
+    norms: cp.ndarray,
+    centers: Spectra,
+    center_norms: cp.ndarray,
+    doubts: cp.ndarray,
+    length: int,
 ) -> tuple[cp.ndarray, cp.ndarray]:
-    """Distances and shifts of paired series and single centres, (n_series, n_centers) each."""
+    """Distances and shifts of paired series and single centres, (n_series, n_centers) each.
+
+    Shifts that errors of the NCC with a centre, at most its `doubts`, could change are `UNCLEAR`.
+    """
     n_series, n_centers = norms.size, center_norms.size
     found = cp.empty((n_series, n_centers))
     shifts = cp.empty((n_series, n_centers), np.int32)
@@ -174,6 +189,7 @@ def distances(
                         np.int64(n_series),
                         norms,
                         center_norms,
+                        doubts,
                         np.int32(center),
                         np.int32(n_centers),
                         found,
@@ -198,6 +214,7 @@ def distances(
             np.int32(length),
             centers.values,
             center_norms,
+            doubts,
             np.int32(n_centers),
             np.int32(per_block),
             _roots(transform.n, cp.cuda.Device().id),
@@ -209,8 +226,10 @@ def distances(
     return found, shifts
 
 
-def nearest(found: cp.ndarray, shifts: cp.ndarray) -> tuple[cp.ndarray, cp.ndarray, cp.ndarray]:
-    """Label, shift and distance of each series."""
+def nearest(
+    found: cp.ndarray, shifts: cp.ndarray, doubts: cp.ndarray
+) -> tuple[cp.ndarray, cp.ndarray, cp.ndarray]:
+    """Label, shift and distance of each series; the shift is `UNCLEAR` where either is."""
     n_series, n_centers = found.shape
     labels, label_shifts = (cp.empty(n_series, np.int32) for _ in range(2))
     label_distances = cp.empty(n_series)
@@ -221,6 +240,7 @@ def nearest(found: cp.ndarray, shifts: cp.ndarray) -> tuple[cp.ndarray, cp.ndarr
         (
             found,
             shifts,
+            doubts,
             np.int64(n_series),
             np.int32(n_centers),
             labels,
@@ -246,6 +266,8 @@ class Members(NamedTuple):
         The first chunk of members of each cluster, and their number.
     active : cupy.ndarray of uint8
         Clusters that are worked on.
+    weights : cupy.ndarray of float64 or numpy.intp
+        How often each series counts, in their own order; a null pointer where once.
     """
 
     order: cp.ndarray
@@ -253,9 +275,21 @@ class Members(NamedTuple):
     shifts: cp.ndarray
     chunk_starts: cp.ndarray
     active: cp.ndarray
+    weights: cp.ndarray | np.intp
 
 
-def sort(labels: cp.ndarray, shifts: cp.ndarray, n_clusters: int, wanted: slice) -> Members:
+def pointer(weights: np.ndarray | None) -> cp.ndarray | np.intp:
+    """Copy weights to the device; a null pointer for None."""
+    return np.intp(0) if weights is None else cp.asarray(weights)
+
+
+def sort(
+    labels: cp.ndarray,
+    shifts: cp.ndarray,
+    weights: np.ndarray | None,
+    n_clusters: int,
+    wanted: slice,
+) -> Members:
     """Sort series by label (counts of blocks, running sums, places), and describe some clusters."""
     n_series = labels.size
     blocks = -(-n_series // 1024)
@@ -284,7 +318,7 @@ def sort(labels: cp.ndarray, shifts: cp.ndarray, n_clusters: int, wanted: slice)
             active,
         ),
     )
-    return Members(order, starts, shifts, chunk_starts, active)
+    return Members(order, starts, shifts, chunk_starts, active, pointer(weights))
 
 
 def chunk_rows(n_series: int) -> int:
@@ -315,6 +349,7 @@ class _Products:
             (self.kernel.threads,),
             (
                 self.values,
+                self.members.weights,
                 self.members.shifts,
                 self.members.order,
                 self.members.starts,
@@ -352,24 +387,26 @@ class Leading(NamedTuple):
     ----------
     totals : ndarray of shape (n_clusters, size)
         Sum of the members of each cluster, centred.
-    values : list of ndarray
-        Largest eigenvalues of each cluster; none for one without members or of zeros.
-    vectors : list of ndarray
-        Their vectors, one a row.
-    settled : ndarray of bool
-        Which clusters are done; the others need all eigenvectors.
+    values : ndarray of shape (n_clusters,)
+        Largest eigenvalue of each cluster; 0 for one without members or of zeros.
+    vectors : ndarray of shape (n_clusters, size)
+        Its vector.
+    errors : ndarray of shape (n_clusters,)
+        How far that is at most from the certified one: infinite where eigenvalues are too close to
+        tell, NaN where the iteration did not settle.
     """
 
     totals: np.ndarray
-    values: list[np.ndarray]
-    vectors: list[np.ndarray]
-    settled: np.ndarray
+    values: np.ndarray
+    vectors: np.ndarray
+    errors: np.ndarray
 
 
 def leading_vectors(
     values: cp.ndarray,
     members: Members,
     previous: np.ndarray | None,
+    squares: np.ndarray,
     cancel: np.ndarray,
     *,
     centered: bool,
@@ -378,6 +415,21 @@ def leading_vectors(
 
     The iteration is that of `leading_shape`, which the CPU runs, but that it looks at the Ritz
     values at fixed steps: a cluster is done at the same one whatever other clusters do.
+
+    Parameters
+    ----------
+    values : cupy.ndarray of shape (n_series, n_channels, n_timepoints)
+        Series.
+    members : Members
+        Series by cluster.
+    previous : ndarray of shape (n_clusters, n_channels, n_timepoints) or None
+        Centres to start from.
+    squares : ndarray of shape (n_clusters,)
+        Sum of the squared norms of the members of each cluster.
+    cancel : ndarray
+        Turns 1 on an interrupt.
+    centered : bool
+        Whether members are centred.
     """
     products = _Products(values, members)
     size, k = products.size, products.n_clusters
@@ -395,13 +447,12 @@ def leading_vectors(
     pairs.set(sums)
     bases = cp.empty((k, room, size))
     matrix, coupling = cp.zeros((k, room, room)), cp.zeros((k, 3))
-    found = Leading(
-        totals,
-        [np.empty(0)] * k,
-        [np.empty((0, size))] * k,
-        np.zeros(k, bool),
-    )
-    waiting = np.ones(k, bool)
+    found = Leading(totals, np.zeros(k), np.zeros((k, size)), np.full(k, np.nan))
+    found.errors[squares == 0] = 0.0
+    waiting = squares > 0
+    if not waiting.any():
+        return found
+    products.active.set(waiting.astype(np.uint8))
     checks = CHECKS if values.size < MANY else CHECKS_OF_MANY
     for _ in range(RESTARTS):
         _extend(products, pairs, bases, 0, matrix, coupling, centered=centered)
@@ -412,8 +463,8 @@ def leading_vectors(
                 continue
             if cancel[0]:
                 return found
-            mixes, done, hopeless = _ritz(
-                matrix[:, :known, :known].get(), coupling.get(), waiting, found.values, room
+            mixes, done = _ritz(
+                matrix[:, :known, :known].get(), coupling.get(), squares, waiting, found, room
             )
             _launch(
                 "combine",
@@ -423,10 +474,8 @@ def leading_vectors(
             )
             if done.any():
                 vectors = pairs.get()
-                for cluster in np.flatnonzero(done):
-                    found.vectors[cluster] = vectors[cluster, : found.values[cluster].size]
-                found.settled[done] = True
-            waiting &= ~(done | hopeless)
+                found.vectors[done] = vectors[done, 0]
+            waiting &= ~done
             if not waiting.any():
                 return found
             products.active.set(waiting.astype(np.uint8))
@@ -464,10 +513,11 @@ def _extend(
 def _ritz(
     matrix: np.ndarray,
     coupling: np.ndarray,
+    squares: np.ndarray,
     waiting: np.ndarray,
-    values: list[np.ndarray],
+    leading: Leading,
     room: int,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray]:
     """Look at the Ritz values of the clusters that wait.
 
     Parameters
@@ -476,10 +526,12 @@ def _ritz(
         S in the basis of each cluster.
     coupling : ndarray of shape (n_clusters, 3)
         What S makes of the last two vectors beyond the basis: (a, b, c) of the triangle [a b; 0 c].
+    squares : ndarray of shape (n_clusters,)
+        Sum of the squared norms of the members of each cluster.
     waiting : ndarray of bool
         Clusters to look at.
-    values : list of ndarray
-        Gets the eigenvalues of those that are done.
+    leading : Leading
+        Gets eigenvalues and errors of those that are done.
     room : int
         Vectors that a basis has room for.
 
@@ -488,34 +540,35 @@ def _ritz(
     mixes : ndarray of shape (n_clusters, 2, room)
         How the two best Ritz vectors are mixed from the basis.
     done : ndarray of bool
-        Where the residuals of all that count as largest are small enough.
-    hopeless : ndarray of bool
-        Where more than two count as largest.
+        Where the vector is as good as it needs to be, or as it can be.
     """
     k, known, _ = matrix.shape
     mixes = np.zeros((k, 2, room))
-    done, hopeless = np.zeros((2, k), bool)
+    done = np.zeros(k, bool)
     clusters = np.flatnonzero(waiting)
     if clusters.size == 0:
-        return mixes, done, hopeless
+        return mixes, done
     # a column holds products with the vectors before it and with its own pair
     found, vectors = np.linalg.eigh(matrix[clusters], UPLO="U")
     for cluster, ritz, rows in zip(
         clusters, found[:, ::-1], vectors.transpose(0, 2, 1)[:, ::-1], strict=True
     ):
         mixes[cluster, :, :known] = rows[:2]
-        if not ritz[0] > 0:
-            done[cluster] = True
-            continue
-        count = int(np.sum(ritz >= ritz[0] * (1 - DEGENERATE)))
         a, b, c = coupling[cluster]
-        x, y = rows[:count, -2], rows[:count, -1]
-        settled = np.all(np.hypot(a * x + b * y, c * y) <= RESIDUAL * ritz[0])
-        hopeless[cluster] = settled and count > 2
-        done[cluster] = settled and count <= 2
+        first, second = (
+            float(np.hypot(a * row[-2] + b * row[-1], c * row[-1])) for row in rows[:2]
+        )
+        if not first <= RESIDUAL * ritz[0]:
+            continue
+        # the second value only grows, so its distance is never more than it is now
+        least = center_error((ritz[0], ritz[1]), (0.0, 0.0), squares[cluster])
+        error = center_error((ritz[0], ritz[1]), (first, second), squares[cluster])
+        hopeless = not least <= LARGEST_ERROR
+        done[cluster] = hopeless or error <= LARGEST_ERROR
         if done[cluster]:
-            values[cluster] = ritz[:count].copy()
-    return mixes, done, hopeless
+            leading.values[cluster] = ritz[0]
+            leading.errors[cluster] = np.inf if hopeless else error
+    return mixes, done
 
 
 def dense_eigenvectors(
@@ -523,11 +576,12 @@ def dense_eigenvectors(
     device_values: cp.ndarray | None,
     order: np.ndarray,
     shifts: np.ndarray,
+    weights: np.ndarray | None,
     cancel: np.ndarray,
     *,
     centered: bool,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Find all eigenvalues of one cluster that matter, from S itself; members may stream.
+    """Find the largest eigenvalues of one cluster from S itself; members may stream.
 
     Parameters
     ----------
@@ -539,6 +593,8 @@ def dense_eigenvectors(
         Members of the cluster.
     shifts : ndarray
         Shift of each series.
+    weights : ndarray or None
+        How often each counts; None is once.
     cancel : ndarray
         Turns 1 on an interrupt.
     centered : bool
@@ -547,7 +603,7 @@ def dense_eigenvectors(
     Returns
     -------
     values, vectors : ndarray
-        The upper half of the eigenvalues, descending, and their vectors, one a row.
+        The two largest eigenvalues, descending, and their vectors, one a row.
     total : ndarray
         Sum of the members.
     """
@@ -563,14 +619,16 @@ def dense_eigenvectors(
         if device_values is None:
             source = cp.asarray(shapes.values[chunk])
             places, moved = np.arange(chunk.size), shifts[chunk]
+            counted = None if weights is None else weights[chunk]
         else:
-            source, places, moved = device_values, chunk, shifts
+            source, places, moved, counted = device_values, chunk, shifts, weights
         _launch(
             "align",
             (DENSE_ROWS,),
             128,
             (
                 source,
+                pointer(counted),
                 cp.asarray(moved.astype(np.int32)),
                 cp.asarray(places.astype(np.int32)),
                 np.int64(0),
@@ -582,9 +640,7 @@ def dense_eigenvectors(
         S += rows.T @ rows
         total += rows.sum(axis=0)
     values, vectors = cp.linalg.eigh(S)
-    values = values.get()[::-1]
-    kept = int(np.sum(values > 0.5 * values[0])) if values[0] > 0 else 0
-    return values[:kept], vectors.T[::-1][:kept].get(), total.get()
+    return values[-2:].get()[::-1], vectors.T[::-1][:2].get(), total.get()
 
 
 def dense_bytes(size: int) -> int:

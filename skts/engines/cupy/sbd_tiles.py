@@ -15,16 +15,17 @@ from .._reductions import Tile
 from .._sbd import (
     LEVEL,
     Assignment,
+    Centers,
     SBDAssign,
     SBDCenters,
     SBDMatrix,
     SBDReduction,
     ShapeDistances,
     Shapes,
-    aligned_member,
-    choose_shape,
+    center_error,
     scaled_center,
 )
+from .._sbd_certified import settle_assignment, settle_pairs
 
 if TYPE_CHECKING:
     from .sbd import DeviceShapes, Spectra
@@ -33,6 +34,8 @@ __all__ = ["SBDTiles"]
 
 #: Clusters of a launch at most: the second extent of its grid.
 LARGEST_GRID = 65_535
+#: Residual of eigenvectors from S itself, relative to the eigenvalue.
+DENSE_RESIDUAL = 64 * 2.0**-53
 
 
 class SBDTiles:
@@ -60,7 +63,10 @@ class SBDTiles:
         """A block of the matrices."""
         from .transfers import bring
 
-        return ShapeDistances(*map(bring, self._sbd_distances(reduction, tile)))
+        *known, _ = self._sbd_distances(reduction, tile)
+        found = ShapeDistances(*map(bring, known))
+        settle_pairs(reduction, tile, found, cancel)
+        return found
 
     def sbd_assign(self, reduction: SBDAssign, tile: Tile, cancel: np.ndarray) -> Assignment:
         """Centres of some series; labels and shifts of all of them stay on the device, too."""
@@ -69,24 +75,31 @@ class SBDTiles:
 
         on_device = sbd.nearest(*self._sbd_distances(reduction, tile))
         found = Assignment(*map(bring, on_device))
-        if tile.shape == reduction.shape:
+        clear = found.clear
+        settle_assignment(reduction, tile, found, cancel)
+        if clear and tile.shape == reduction.shape:
             labels, shifts, _ = on_device
             self._sbd_labels(found.labels, found.shifts, (labels, shifts))
         return found
 
-    def _sbd_distances(self, reduction: SBDReduction, tile: Tile) -> tuple[Any, Any]:
-        """Distances and shifts of a tile, on the device."""
+    def _sbd_distances(self, reduction: SBDReduction, tile: Tile) -> tuple[Any, Any, Any]:
+        """Distances and shifts of a tile, and the errors of NCC with its centres, on the device."""
+        import cupy
+
         from . import sbd
 
         series, series_norms = self._sbd_spectra(reduction.series, tile.row, tile.row_stop)
         centers = sbd.upload(reduction.centers.take(tile.cols))
-        return sbd.distances(
+        doubts = cupy.asarray(reduction.doubts[tile.cols])
+        found = sbd.distances(
             series,
             series_norms,
             sbd.spectra(centers, paired=False),
             centers.norms,
+            doubts,
             reduction.series.n_timepoints,
         )
+        return *found, doubts
 
     def _sbd_series(self, shapes: Shapes, start: int, stop: int) -> DeviceShapes:
         """Some series on the current device."""
@@ -152,52 +165,56 @@ class SBDTiles:
             return 0, dense
         return 0, resident
 
-    def sbd_centers(self, reduction: SBDCenters, tile: Tile, cancel: np.ndarray) -> np.ndarray:
-        """Centres of some clusters."""
+    def sbd_centers(self, reduction: SBDCenters, tile: Tile, cancel: np.ndarray) -> Centers:
+        """Centres of some clusters, and how far they are at most from the certified ones."""
         from . import sbd
 
         shapes = reduction.series
-        n_channels, length = shapes.n_channels, shapes.n_timepoints
-        n_clusters, size = tile.shape[0], n_channels * length
+        n_clusters, size = tile.shape[0], shapes.n_channels * shapes.n_timepoints
         resident = 8 * len(shapes) * size + sbd.krylov_bytes(len(shapes), n_clusters, size)
         fits = sbd.choose_gram(size) is not None and resident <= self.prepared.capacity // 2
-        values = leading = None
+        device_values = leading = None
         if fits:
-            values = self._sbd_series(shapes, 0, len(shapes)).values
+            device_values = self._sbd_series(shapes, 0, len(shapes)).values
             # what is taken beside the series is not prepared, and what is prepared makes way
             self.prepared.make_room(sbd.krylov_bytes(len(shapes), n_clusters, size))
             labels, shifts = self._sbd_labels(reduction.labels, reduction.shifts)
-            members = sbd.sort(labels, shifts, reduction.n_clusters, tile.rows)
+            members = sbd.sort(labels, shifts, reduction.weights, reduction.n_clusters, tile.rows)
             previous = None if reduction.previous is None else reduction.previous[tile.rows]
             leading = sbd.leading_vectors(
-                values, members, previous, cancel, centered=reduction.centered
+                device_values,
+                members,
+                previous,
+                reduction.squares[tile.rows],
+                cancel,
+                centered=reduction.centered,
             )
-        centers = np.zeros((n_clusters, size))
+        found = Centers(np.zeros((n_clusters, size)), np.zeros(n_clusters))
         for row in range(n_clusters):
             cluster = tile.row + row
-
-            def member(number: int, cluster: int = cluster) -> np.ndarray:
-                return aligned_member(reduction, reduction.members(cluster)[number])
-
-            if leading is not None and leading.settled[row]:
-                found, vectors = leading.values[row], leading.vectors[row]
-                total = leading.totals[row]
-                if found.size == 0:
-                    continue
-                n_members = reduction.counts[cluster]
-                level = LEVEL * np.sqrt(n_members * found[0])
-                if np.linalg.norm(vectors @ total) > level:
-                    vector = choose_shape(found, vectors, total, n_members, member)
-                    centers[row] = scaled_center(vector, reduction.centered)
-                    continue
-            # not settled, or the sum says nothing about an eigenspace that may be larger
-            order = reduction.members(cluster)
-            if order.size == 0 or cancel[0]:
+            if reduction.squares[cluster] == 0 or cancel[0]:
                 continue
-            self.prepared.make_room(sbd.dense_bytes(size))
-            found, vectors, total = sbd.dense_eigenvectors(
-                shapes, values, order, reduction.shifts, cancel, centered=reduction.centered
-            )
-            vector = choose_shape(found, vectors, total, order.size, member)
-            centers[row] = scaled_center(vector, reduction.centered)
-        return centers.reshape(n_clusters, n_channels, length)
+            if leading is not None and not np.isnan(leading.errors[row]):
+                value, error = leading.values[row], leading.errors[row]
+                vector, total = leading.vectors[row], leading.totals[row]
+            else:
+                self.prepared.make_room(sbd.dense_bytes(size))
+                values, vectors, total = sbd.dense_eigenvectors(
+                    shapes,
+                    device_values,
+                    reduction.members(cluster),
+                    reduction.shifts,
+                    reduction.weights,
+                    cancel,
+                    centered=reduction.centered,
+                )
+                value, second = (*values, 0.0)[:2]
+                residuals = 2 * (DENSE_RESIDUAL * value,)
+                error = center_error((value, second), residuals, reduction.squares[cluster])
+                vector = vectors[0]
+            # against what the sum of the members could be
+            sign = vector @ total / np.sqrt(reduction.counts[cluster] * value) if value > 0 else 0.0
+            found.errors[row] = error if abs(sign) > 2 * LEVEL + error else np.inf
+            found.values[row] = scaled_center(-vector if sign < 0 else vector, reduction.centered)
+        values = found.values.reshape(n_clusters, shapes.n_channels, shapes.n_timepoints)
+        return found._replace(values=values)

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numba import njit
 from scipy.fft import irfft, next_fast_len, rfft
 
-from .._sbd import TIE
+from .._sbd import CONSTANT, LEAST_RANGE, TIE, UNCLEAR
 
-__all__ = ["aligned", "correlate", "fft_length", "gram_product", "member_sums", "spectra"]
+__all__ = [
+    "aligned",
+    "certify",
+    "correlate",
+    "fft_length",
+    "gram_product",
+    "member_sums",
+    "scale_to_norm",
+    "spectra",
+    "z_normalize",
+]
 
 #: Sums of a dot product run in as many lanes as the hardware has; infinities do not occur.
 FAST = {"reassoc", "contract", "arcp", "nsz"}
@@ -40,11 +52,12 @@ def correlate(
     norms: np.ndarray,
     centers: np.ndarray,
     center_norms: np.ndarray,
+    doubts: np.ndarray,
     n_timepoints: int,
     distances: np.ndarray,
     shifts: np.ndarray,
 ) -> None:
-    """Distances and shifts of a block of series and all centres.
+    """Distances and shifts of a block of series and all centres; shifts may be `UNCLEAR`.
 
     Parameters
     ----------
@@ -54,6 +67,8 @@ def correlate(
         Norms of both sides.
     centers : ndarray of shape (n_centers, n_channels, n_frequencies), complex128
         Spectra of the centres.
+    doubts : ndarray of shape (n_centers,)
+        Errors of the NCC with each centre.
     n_timepoints : int
         Points of a series.
     distances, shifts : ndarray of shape (n_series, n_centers)
@@ -71,6 +86,7 @@ def correlate(
             irfft(product, n, axis=2, overwrite_x=True),
             norms,
             center_norms[some],
+            doubts[some],
             n_timepoints,
             distances[:, some],
             shifts[:, some],
@@ -112,10 +128,11 @@ def largest(values, start, stop):
 
 
 @njit(nogil=True, cache=True)
-def best(correlations, norms, center_norms, n_timepoints, distances, shifts):
+def best(correlations, norms, center_norms, doubts, n_timepoints, distances, shifts):
     """Each distance, and its shift: of those that tie the shortest, then the one to the left.
 
-    The correlation at shift s stands at -s, that at -s at s.
+    The correlation at shift s stands at -s, that at -s at s. The first that may tie is the answer
+    if it ties whatever the errors are, `doubts` for each of two values.
     """
     n_centers, n_series, n = correlations.shape
     for j in range(n_centers):
@@ -126,7 +143,7 @@ def best(correlations, norms, center_norms, n_timepoints, distances, shifts):
                 distances[i, j], shifts[i, j] = 1.0, 0
                 continue
             top = max(largest(values, 0, n_timepoints), largest(values, n - n_timepoints + 1, n))
-            floor = top - TIE * scale
+            floor = top - (TIE + 2 * doubts[j]) * scale
             found = 0
             if not values[0] >= floor:
                 for s in range(1, n_timepoints):
@@ -137,18 +154,93 @@ def best(correlations, norms, center_norms, n_timepoints, distances, shifts):
                         found = s
                         break
             distances[i, j] = max(0.0, 1.0 - top / scale)
-            shifts[i, j] = found
+            clear = values[(n - found) % n] >= top - (TIE - 2 * doubts[j]) * scale
+            shifts[i, j] = found if clear else UNCLEAR
+
+
+@njit(nogil=True, cache=True)
+def two_fold_dot(x, y, total, rest):
+    """Add a dot product to `total + rest`, in twice the precision of float64.
+
+    Ogita, Rump, Oishi, "Accurate sum and dot product", SIAM J. Sci. Comput. 26 (2005), Dot2.
+    """
+    for t in range(x.size):
+        a, b = x[t], y[t]
+        product = a * b
+        # Dekker: halves of both factors, whose products are exact
+        high = 134217729.0 * a
+        a_high = high - (high - a)
+        a_low = a - a_high
+        high = 134217729.0 * b
+        b_high = high - (high - b)
+        b_low = b - b_high
+        error = a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
+        added = total + product
+        before = added - total
+        error += (total - (added - before)) + (product - before)
+        total = added
+        rest += error
+    return total, rest
+
+
+@njit(nogil=True, cache=True)
+def certify(correlations, x, center, scale, doubt):
+    """The certified distance and shift of one series and one centre.
+
+    Parameters
+    ----------
+    correlations : ndarray of shape (n,)
+        Correlations from transforms, as `best` takes them: they say which shifts may tie.
+    x, center : ndarray of shape (n_channels, n_timepoints)
+        The series and the centre.
+    scale : float
+        Product of their norms, not 0.
+    doubt : float
+        Error of `correlations`, as a share of `scale`.
+
+    Returns
+    -------
+    distance : float
+        SBD.
+    shift : int
+        Of the shifts that tie the shortest, then the one to the left.
+    """
+    n, (n_channels, n_timepoints) = correlations.size, x.shape
+    top = largest(correlations, 0, n_timepoints)
+    top = max(top, largest(correlations, n - n_timepoints + 1, n))
+    floor = top - (TIE + 2 * doubt) * scale
+    values, shifts = np.empty(2 * n_timepoints), np.empty(2 * n_timepoints, np.int64)
+    count, top = 0, -np.inf
+    for place in range(2 * n_timepoints - 1):
+        half = (place + 1) // 2
+        shift = -half if place % 2 else half
+        if not correlations[(n - shift) % n] >= floor:
+            continue
+        low, high = max(0, shift), min(n_timepoints, n_timepoints + shift)
+        total, rest = 0.0, 0.0
+        for c in range(n_channels):
+            total, rest = two_fold_dot(
+                x[c, low - shift : high - shift], center[c, low:high], total, rest
+            )
+        values[count], shifts[count] = total + rest, shift
+        top = max(top, values[count])
+        count += 1
+    first = 0
+    while not values[first] >= top - TIE * scale:
+        first += 1
+    return max(0.0, 1.0 - top / scale), shifts[first]
 
 
 @njit(nogil=True, cache=True, fastmath=FAST)
-def gram_product(values, members, shifts, vectors, out, cancel):
+def gram_product(values, flat, weights, members, shifts, vectors, out, cancel):
     """Add to `out` the products of S, the sum of outer products of aligned members, with vectors.
 
     A member is read once for all vectors. Shapes: `values` (n_series, n_channels, n_timepoints),
-    `vectors` and `out` (n_vectors, n_channels, n_timepoints).
+    `vectors` and `out` (n_vectors, n_channels, n_timepoints). Channels that are `flat` count as
+    zeros where the member is not shifted.
     """
     n_vectors, n_channels, n = vectors.shape
-    weights = np.empty(n_vectors)
+    shares = np.empty(n_vectors)
     for position in range(members.size):
         if position % 1024 == 0 and cancel[0]:
             return
@@ -158,19 +250,23 @@ def gram_product(values, members, shifts, vectors, out, cancel):
         for q in range(n_vectors):
             weight = 0.0
             for c in range(n_channels):
+                if flat[member, c] and shift == 0:
+                    continue
                 x, v = values[member, c, low - shift : high - shift], vectors[q, c, low:high]
                 for t in range(high - low):
                     weight += x[t] * v[t]
-            weights[q] = weight
+            shares[q] = weight * weights[member] * weights[member]
         for q in range(n_vectors):
             for c in range(n_channels):
+                if flat[member, c] and shift == 0:
+                    continue
                 x, w = values[member, c, low - shift : high - shift], out[q, c, low:high]
                 for t in range(high - low):
-                    w[t] += weights[q] * x[t]
+                    w[t] += shares[q] * x[t]
 
 
 @njit(nogil=True, cache=True)
-def member_sums(values, members, shifts, out):
+def member_sums(values, flat, weights, members, shifts, out):
     """Add the aligned members to `out`, of shape (n_channels, n_timepoints)."""
     n = out.shape[1]
     for position in range(members.size):
@@ -178,13 +274,15 @@ def member_sums(values, members, shifts, out):
         shift = shifts[member]
         low, high = max(0, shift), min(n, n + shift)
         for c in range(out.shape[0]):
+            if flat[member, c] and shift == 0:
+                continue
             x, w = values[member, c, low - shift : high - shift], out[c, low:high]
             for t in range(high - low):
-                w[t] += x[t]
+                w[t] += weights[member] * x[t]
 
 
 @njit(nogil=True, cache=True)
-def aligned(values, members, shifts, out):
+def aligned(values, flat, weights, members, shifts, out):
     """Write aligned members to `out`, of shape (n_members, n_channels, n_timepoints)."""
     n = out.shape[2]
     out[:] = 0.0
@@ -193,5 +291,127 @@ def aligned(values, members, shifts, out):
         shift = shifts[member]
         low, high = max(0, shift), min(n, n + shift)
         for c in range(out.shape[1]):
+            if flat[member, c] and shift == 0:
+                continue
             for t in range(low, high):
-                out[position, c, t] = values[member, c, t - shift]
+                out[position, c, t] = weights[member] * values[member, c, t - shift]
+
+
+@njit(nogil=True, cache=True)
+def lane_sum(x, y):
+    """Sum of the products of two rows, in four lanes that are added at the end."""
+    a = b = c = d = 0.0
+    whole = x.size // 4 * 4
+    for t in range(0, whole, 4):
+        a += x[t] * y[t]
+        b += x[t + 1] * y[t + 1]
+        c += x[t + 2] * y[t + 2]
+        d += x[t + 3] * y[t + 3]
+    for t in range(whole, x.size):
+        a += x[t] * y[t]
+    return (a + b) + (c + d)
+
+
+@njit(nogil=True, cache=True)
+def subtract_mean(x):
+    """Subtract from a row its mean."""
+    a = b = c = d = 0.0
+    whole = x.size // 4 * 4
+    for t in range(0, whole, 4):
+        a += x[t]
+        b += x[t + 1]
+        c += x[t + 2]
+        d += x[t + 3]
+    for t in range(whole, x.size):
+        a += x[t]
+    mean = ((a + b) + (c + d)) / x.size
+    for t in range(x.size):
+        x[t] -= mean
+
+
+@njit(nogil=True, cache=True)
+def exponent_of(largest_value):
+    """The power of two that brings a positive number to between 1/2 and 1, or near to that.
+
+    Both it and its inverse are normal numbers.
+    """
+    return min(1000, max(-1000, math.frexp(largest_value)[1]))
+
+
+@njit(nogil=True, cache=True)
+def z_normalize(series, lengths, normalize, target, norms, exponents):
+    """Z-normalise each channel of each series on its own points; a constant channel becomes zeros.
+
+    Parameters
+    ----------
+    series : ndarray of shape (n_series, n_channels, n_timepoints)
+        Series as they came.
+    lengths : ndarray of shape (n_series,)
+        Points of each.
+    normalize : bool
+        True; the parameters are those of `scale_to_norm`.
+    target : ndarray of shape (n_series, n_channels, width)
+        Where to write; holds zeros.
+    norms : ndarray of shape (n_series,), float64
+        Gets norms over all channels.
+    exponents : ndarray of shape (n_series,), int32
+        Stays 0.
+    """
+    for i in range(len(series)):
+        n, square = lengths[i], 0.0
+        for c in range(series.shape[1]):
+            x, z = series[i, c, :n], target[i, c, :n]
+            low = high = x[0]
+            for t in range(n):
+                low, high = min(low, x[t]), max(high, x[t])
+            peak = max(-low, high)
+            # that of the halves is finite whatever they are
+            span = high / 2 - low / 2
+            if span <= max(CONSTANT / 2 * peak, LEAST_RANGE / 2):
+                continue
+            scale = 2.0 ** -exponent_of(peak)
+            for t in range(n):
+                z[t] = x[t] * scale
+            # the first mean is off by the rounding of large values, the second is not
+            subtract_mean(z)
+            subtract_mean(z)
+            factor = 1 / math.sqrt(lane_sum(z, z) / n)
+            for t in range(n):
+                z[t] *= factor
+            square += lane_sum(z, z)
+        norms[i] = math.sqrt(square)
+
+
+@njit(nogil=True, cache=True)
+def scale_to_norm(series, lengths, normalize, target, norms, exponents):
+    """Scale each series to norm 1, or by the power of two that brings its norm to [1, 2).
+
+    Parameters as those of `z_normalize`; `normalize` asks for norm 1, else `exponents` gets the
+    power that each series was divided by.
+    """
+    for i in range(len(series)):
+        n, peak, norms[i] = lengths[i], 0.0, 0.0
+        for c in range(series.shape[1]):
+            for t in range(n):
+                peak = max(peak, abs(series[i, c, t]))
+        if peak == 0.0:
+            continue
+        exponent, square = exponent_of(peak), 0.0
+        for c in range(series.shape[1]):
+            z = target[i, c, :n]
+            for t in range(n):
+                z[t] = series[i, c, t] * 2.0**-exponent
+            square += lane_sum(z, z)
+        norm = math.sqrt(square)
+        factor = 1 / norm
+        if not normalize:
+            further = math.frexp(norm)[1] - 1
+            factor = 2.0**-further
+            exponents[i] = exponent + further
+        square = 0.0
+        for c in range(series.shape[1]):
+            z = target[i, c, :n]
+            for t in range(n):
+                z[t] *= factor
+            square += lane_sum(z, z)
+        norms[i] = math.sqrt(square)

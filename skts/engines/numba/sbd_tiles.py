@@ -11,6 +11,7 @@ from .._memory import PreparedStore
 from .._reductions import Tile
 from .._sbd import (
     Assignment,
+    Centers,
     SBDAssign,
     SBDCenters,
     SBDMatrix,
@@ -23,6 +24,7 @@ from .._sbd import (
     leading_shape,
     scaled_center,
 )
+from .._sbd_certified import settle_assignment, settle_pairs
 from . import sbd
 
 __all__ = ["SBDTiles"]
@@ -52,12 +54,27 @@ class SBDTiles:
 
     def sbd_matrix(self, reduction: SBDMatrix, tile: Tile, cancel: np.ndarray) -> ShapeDistances:
         """A block of the matrices."""
+        found = self._sbd_distances(reduction, tile, cancel)
+        settle_pairs(reduction, tile, found, cancel)
+        return found
+
+    def sbd_assign(self, reduction: SBDAssign, tile: Tile, cancel: np.ndarray) -> Assignment:
+        """Centres of some series."""
+        found = self._sbd_distances(reduction, tile, cancel).assign(reduction.doubts)
+        settle_assignment(reduction, tile, found, cancel)
+        return found
+
+    def _sbd_distances(
+        self, reduction: SBDReduction, tile: Tile, cancel: np.ndarray
+    ) -> ShapeDistances:
+        """Distances and shifts of a tile, some of which may be unclear."""
         series, centers = reduction.series, reduction.centers
         n_rows, n_cols = tile.shape
         found = ShapeDistances(np.empty((n_rows, n_cols)), np.empty((n_rows, n_cols), np.int32))
         spectra = self._sbd_spectra(series, tile.row, tile.row_stop)
         others = self._sbd_spectra(centers, tile.col, tile.col_stop)
         norms, other_norms = series.norms[tile.rows], centers.norms[tile.cols]
+        doubts = reduction.doubts[tile.cols]
         # blocks are cells of the grid, so that a transform meets the same company in every tile
         for start in range(0, n_rows, reduction.cell_rows):
             if cancel[0]:
@@ -68,15 +85,12 @@ class SBDTiles:
                 norms[block],
                 others,
                 other_norms,
+                doubts,
                 series.n_timepoints,
                 found.distances[block],
                 found.shifts[block],
             )
         return found
-
-    def sbd_assign(self, reduction: SBDAssign, tile: Tile, cancel: np.ndarray) -> Assignment:
-        """Centres of some series."""
-        return self.sbd_matrix(reduction, tile, cancel).assign()
 
     def _sbd_spectra(self, shapes: Shapes, start: int, stop: int) -> np.ndarray:
         """Spectra of some series."""
@@ -95,20 +109,23 @@ class SBDTiles:
         chunk = 8 * CHUNK * n if n <= SMALL else 0
         return 0, 8 * n * (3 * min(128, n) + rows + 8) + 16 * min(n, SMALL) ** 2 + chunk
 
-    def sbd_centers(self, reduction: SBDCenters, tile: Tile, cancel: np.ndarray) -> np.ndarray:
-        """Centres of some clusters."""
-        return np.array(
-            [self._sbd_center(reduction, c, cancel) for c in range(tile.row, tile.row_stop)]
-        )
+    def sbd_centers(self, reduction: SBDCenters, tile: Tile, cancel: np.ndarray) -> Centers:
+        """Centres of some clusters: the certified ones, which follow from the members alone."""
+        found = [self._sbd_center(reduction, c, cancel) for c in range(tile.row, tile.row_stop)]
+        return Centers(np.array(found), np.zeros(len(found)))
 
     def _sbd_center(self, reduction: SBDCenters, cluster: int, cancel: np.ndarray) -> np.ndarray:
         """The centre of a cluster, of shape (n_channels, n_timepoints)."""
-        values, shifts = reduction.series.values, reduction.shifts
+        shapes, weights = reduction.series, reduction.weights
         members = reduction.members(cluster)
-        shape = values.shape[1:]
+        shape = shapes.values.shape[1:]
         n = shape[0] * shape[1]
         if members.size == 0:
             return np.zeros(shape)
+        # only what is centred can be a constant that centring leaves nothing of
+        flat = shapes.flat if reduction.centered else np.zeros(shapes.flat.shape, np.uint8)
+        weights = np.ones(len(shapes)) if weights is None else weights
+        known = shapes.values, flat, weights
 
         def centered(vectors: np.ndarray) -> np.ndarray:
             return center_space(vectors, shape[0], reduction.centered)
@@ -117,12 +134,12 @@ class SBDTiles:
             out = np.zeros((len(vectors), *shape))
             # vectors are centred but for rounding, which grows where they were scaled up
             lanes = np.ascontiguousarray(centered(vectors)).reshape(out.shape)
-            sbd.gram_product(values, members, shifts, lanes, out, cancel)
+            sbd.gram_product(*known, members, reduction.shifts, lanes, out, cancel)
             return centered(out.reshape(len(vectors), n))
 
         def rows(start: int, stop: int) -> np.ndarray:
             out = np.empty((stop - start, *shape))
-            sbd.aligned(values, members[start:stop], shifts, out)
+            sbd.aligned(*known, members[start:stop], reduction.shifts, out)
             return centered(out.reshape(len(out), n))
 
         def member(number: int) -> np.ndarray:
@@ -132,16 +149,12 @@ class SBDTiles:
             return _eigenvectors(rows, members.size, n, cancel)
 
         sums = np.zeros(shape)
-        sbd.member_sums(values, members, shifts, sums)
+        sbd.member_sums(*known, members, reduction.shifts, sums)
         total = centered(sums.reshape(1, n))[0]
-        guess = generic_vector(n)[np.newaxis]
-        if reduction.previous is not None:
-            before = reduction.previous[cluster].reshape(1, n)
-            guess = before + 1e-3 * np.sqrt(np.mean(before**2)) * guess
-        guess = centered(guess)[0]
         if n <= SMALL:
             vector = choose_shape(*dense(), total, members.size, member)
         else:
+            guess = centered(generic_vector(n)[np.newaxis])[0]
             vector = leading_shape(apply, total, guess, members.size, dense=dense, member=member)
         return scaled_center(vector, reduction.centered).reshape(shape)
 

@@ -12,6 +12,8 @@
 
 // Values of NCC no further apart than this tie.
 constexpr double TIE = 1e-9;
+// The shift of a pair whose choice rounding leaves open.
+constexpr int UNCLEAR = -2147483647 - 1;
 
 // Values that a thread holds at most, in the passes of these radices.
 template <int N, int T, int R, int... REST>
@@ -90,12 +92,14 @@ __device__ __forceinline__ Value over_threads(Value value, Value* scratch, const
 __device__ __forceinline__ double larger(double a, double b) { return a > b ? a : b; }
 __device__ __forceinline__ int smaller(int a, int b) { return a < b ? a : b; }
 
-// Finds the largest correlation of both series, and of the shifts that tie the shortest, then the one
-// to the left. Value i belongs to shift -i, value N - i to shift i.
+// Finds the largest correlation of both series, and of the shifts that may tie the shortest, then the
+// one to the left. Value i belongs to shift -i, value N - i to shift i. A key is twice the place of a
+// shift in that order, and one more where the shift does not tie for all errors of the values.
 template <int N, int T>
 struct Best {
     int t, length;
     double scale[2];  // N times the product of the norms
+    double doubt;     // error of the difference of two values of NCC
     double* tops;     // scratch: 2 x T / 32
     int* keys;
     double top[2];
@@ -122,15 +126,19 @@ struct Best {
         });
         top[0] = over_threads<T>(first, tops, larger);
         top[1] = over_threads<T>(second, tops + 32, larger);
-        const double floor0 = top[0] - TIE * scale[0], floor1 = top[1] - TIE * scale[1];
-        int key0 = 2 * N, key1 = 2 * N;
+        const double floor0 = top[0] - (TIE + doubt) * scale[0];
+        const double floor1 = top[1] - (TIE + doubt) * scale[1];
+        const double clear0 = top[0] - (TIE - doubt) * scale[0];
+        const double clear1 = top[1] - (TIE - doubt) * scale[1];
+        int key0 = 4 * N, key1 = 4 * N;
         each<0, F>([&](auto f) {
             const int j = t + value_of<decltype(f)> * T;
             if (M % T != 0 && j >= M) return;
             each<0, R>([&](auto r) {
-                const int key = rank(j + value_of<decltype(r)> * M);
-                if (v[value_of<decltype(f)>][value_of<decltype(r)>].x >= floor0) key0 = smaller(key0, key);
-                if (v[value_of<decltype(f)>][value_of<decltype(r)>].y >= floor1) key1 = smaller(key1, key);
+                const int key = 2 * rank(j + value_of<decltype(r)> * M);
+                const double2 value = v[value_of<decltype(f)>][value_of<decltype(r)>];
+                if (value.x >= floor0) key0 = smaller(key0, key + (value.x < clear0));
+                if (value.y >= floor1) key1 = smaller(key1, key + (value.y < clear1));
             });
         });
         key[0] = over_threads<T>(key0, keys, smaller);
@@ -141,20 +149,21 @@ struct Best {
     __device__ __forceinline__ void write(
         int which, double* __restrict__ distance, int* __restrict__ shift) const {
         const bool none = scale[which] == 0;
-        const int half = (key[which] + 1) / 2;
+        const int place = key[which] / 2, half = (place + 1) / 2;
         *distance = none ? 1.0 : fmax(0.0, 1.0 - top[which] / scale[which]);
-        *shift = none ? 0 : key[which] % 2 ? -half : half;
+        *shift = none ? 0 : key[which] % 2 ? UNCLEAR : place % 2 ? -half : half;
     }
 };
 
 // correlate: distances and shifts of B pairs of series (grid x) and `per_block` centres (grid y).
-// Writes distances[series][centre] and shifts[series][centre].
+// Writes distances[series][centre] and shifts[series][centre], the shift UNCLEAR where errors of the
+// values of NCC with a centre, at most doubts[centre], could change it.
 template <int N, int T, int B, int... R>
 __global__ void __launch_bounds__(T* B, blocks(T* B, held<N, T, R...>())) correlate(
     const double2* __restrict__ spectra, const double* __restrict__ norms, int n_series,
     int n_channels, int length, const double2* __restrict__ centers,
-    const double* __restrict__ center_norms, int n_centers, int per_block,
-    const double2* __restrict__ roots, double* __restrict__ distances, int* __restrict__ shifts) {
+    const double* __restrict__ center_norms, const double* __restrict__ doubts, int n_centers,
+    int per_block, const double2* __restrict__ roots, double* __restrict__ distances, int* __restrict__ shifts) {
     extern __shared__ __align__(16) unsigned char memory[];
     __shared__ double tops[B][64];
     __shared__ int keys[B][64];
@@ -169,6 +178,7 @@ __global__ void __launch_bounds__(T* B, blocks(T* B, held<N, T, R...>())) correl
     best.keys = keys[threadIdx.y];
     for (int center = blockIdx.y * per_block; center < stop; ++center) {
         const double2* c = centers + (long long)center * n_channels * N;
+        best.doubt = 2 * doubts[center];
         for (int which = 0; which < 2; ++which) {
             const long long series = 2 * pair + which;
             best.scale[which] =

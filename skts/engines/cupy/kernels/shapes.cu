@@ -1,14 +1,17 @@
 // k-Shape on the GPU but for its transforms: labels, members by cluster, centres.
 
 constexpr double TIE = 1e-9;
+// The shift whose choice rounding leaves open.
+constexpr int UNCLEAR = -2147483647 - 1;
 
 // longest: distance and shift of a pair of series from their correlations with one centre, for
 // transforms too long for correlate.cu. One block a pair; `n` complex values each, not divided by n.
-// Writes column `center` of distances and shifts. Shared memory: 2 values and 2 keys a warp.
+// Writes column `center` of distances and shifts, as `correlate` does. Shared memory: 2 values and 2
+// keys a warp.
 extern "C" __global__ void longest(
     const double2* __restrict__ correlations, int n, int length, long long first_series,
     long long n_series, const double* __restrict__ norms, const double* __restrict__ center_norms,
-    int center, int n_centers, double* __restrict__ distances, int* __restrict__ shifts) {
+    const double* __restrict__ doubts, int center, int n_centers, double* __restrict__ distances, int* __restrict__ shifts) {
     __shared__ double tops[2][32];
     __shared__ long long keys[2][32];
     const double2* values = correlations + (long long)blockIdx.x * n;
@@ -30,12 +33,19 @@ extern "C" __global__ void longest(
         const long long series = first_series + 2 * blockIdx.x + which;
         scale[which] = series < n_series ? n * (norms[series] * center_norms[center]) : 0.0;
     }
-    long long key[2] = {2LL * n, 2LL * n};
+    const double doubt = 2 * doubts[center];
+    double floor[2], clear[2];
+    for (int which = 0; which < 2; ++which) {
+        floor[which] = top[which] - (TIE + doubt) * scale[which];
+        clear[which] = top[which] - (TIE - doubt) * scale[which];
+    }
+    long long key[2] = {4LL * n, 4LL * n};
     for (int i = threadIdx.x; i < n; i += blockDim.x)
         if (i < length || i > n - length) {
             const long long rank = i == 0 ? 0 : i < length ? 2LL * i - 1 : 2LL * (n - i);
-            if (values[i].x >= top[0] - TIE * scale[0]) key[0] = min(key[0], rank);
-            if (values[i].y >= top[1] - TIE * scale[1]) key[1] = min(key[1], rank);
+            const double2 value = values[i];
+            if (value.x >= floor[0]) key[0] = min(key[0], 2 * rank + (value.x < clear[0]));
+            if (value.y >= floor[1]) key[1] = min(key[1], 2 * rank + (value.y < clear[1]));
         }
     for (int which = 0; which < 2; ++which) {
         for (int other = 16; other > 0; other /= 2)
@@ -49,29 +59,34 @@ extern "C" __global__ void longest(
         if (series >= n_series) return;
         long long best = keys[which][0];
         for (int warp = 1; warp < blockDim.x / 32; ++warp) best = min(best, keys[which][warp]);
-        const long long half = (best + 1) / 2;
+        const long long place = best / 2, half = (place + 1) / 2;
         const bool none = scale[which] == 0;
         distances[series * n_centers + center] =
             none ? 1.0 : fmax(0.0, 1.0 - top[which] / scale[which]);
-        shifts[series * n_centers + center] = none ? 0 : (int)(best % 2 ? -half : half);
+        shifts[series * n_centers + center] = none ? 0 : best % 2 ? UNCLEAR : (int)(place % 2 ? -half : half);
     }
 }
 
-// nearest: the centre of each series, of those within TIE of the least distance the first.
+// nearest: the centre of each series, of those within TIE of the least distance the first; the shift
+// is UNCLEAR where errors of the distances, at most doubts[centre], could change that.
 // One thread a series.
 extern "C" __global__ void nearest(
-    const double* __restrict__ distances, const int* __restrict__ shifts, long long n_series,
-    int n_centers, int* __restrict__ labels, int* __restrict__ label_shifts,
+    const double* __restrict__ distances, const int* __restrict__ shifts,
+    const double* __restrict__ doubts, long long n_series, int n_centers, int* __restrict__ labels, int* __restrict__ label_shifts,
     double* __restrict__ label_distances) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n_series) return;
     const double* row = distances + i * n_centers;
-    double least = row[0];
-    for (int j = 1; j < n_centers; ++j) least = fmin(least, row[j]);
+    double high = row[0] + doubts[0], low = row[0] - doubts[0];
+    for (int j = 1; j < n_centers; ++j) {
+        high = fmin(high, row[j] + doubts[j]);
+        low = fmin(low, row[j] - doubts[j]);
+    }
     int label = 0;
-    while (!(row[label] <= least + TIE)) ++label;
+    while (!(row[label] - doubts[label] <= high + TIE)) ++label;
+    const bool clear = row[label] + doubts[label] <= low + TIE;
     labels[i] = label;
-    label_shifts[i] = shifts[i * n_centers + label];
+    label_shifts[i] = clear ? shifts[i * n_centers + label] : UNCLEAR;
     label_distances[i] = row[label];
 }
 
@@ -152,17 +167,20 @@ __device__ __forceinline__ int cluster_of(const int* chunk_starts, int n_cluster
 // One block: `chunk` members of one cluster, T threads. One thread: K points (t, t + T, ...) of all of
 // them, in registers, ROWS members at a time; a member is read once. vectors[cluster] holds two vectors
 // of n_channels * length points, clusters lie `stride` apart. partial[block][2][points] is written.
-// Nothing is done for clusters that are not `active`. Shared memory: sums over warps.
+// Nothing is done for clusters that are not `active`. Members count `weights` times, where that is
+// not null. Shared memory: sums over warps.
 constexpr int LISTED = 64;  // members whose numbers and shifts are fetched ahead
 
 template <int K, int T, int ROWS, bool SUM>
 __global__ void __launch_bounds__(T) gram(
-    const double* __restrict__ values, const int* __restrict__ shifts,
-    const int* __restrict__ order, const long long* __restrict__ starts,
-    const int* __restrict__ chunk_starts, const unsigned char* __restrict__ active, int n_clusters,
-    int chunk, int n_channels, int length, const double* __restrict__ vectors, long long stride, double* __restrict__ partial) {
+    const double* __restrict__ values, const double* __restrict__ weights,
+    const int* __restrict__ shifts, const int* __restrict__ order,
+    const long long* __restrict__ starts, const int* __restrict__ chunk_starts,
+    const unsigned char* __restrict__ active, int n_clusters, int chunk, int n_channels, int length,
+    const double* __restrict__ vectors, long long stride, double* __restrict__ partial) {
     __shared__ double sums[2][ROWS * 2][T / 32];
     __shared__ int ids[LISTED], moves[LISTED];
+    __shared__ double factors[LISTED];
     const int block = blockIdx.x, t = threadIdx.x, size = n_channels * length;
     if (block >= chunk_starts[n_clusters]) return;
     const int cluster = cluster_of(chunk_starts, n_clusters, block);
@@ -186,6 +204,7 @@ __global__ void __launch_bounds__(T) gram(
             for (int i = t; i < LISTED && row + i < stop; i += T) {
                 ids[i] = order[row + i];
                 moves[i] = shifts[ids[i]];
+                factors[i] = weights ? weights[ids[i]] : 1.0;
             }
             __syncthreads();
         }
@@ -205,7 +224,8 @@ __global__ void __launch_bounds__(T) gram(
 #pragma unroll
             for (int m = 0; m < K; ++m)
 #pragma unroll
-                for (int r = 0; r < ROWS; ++r) total[0][m] += x[r][m];
+                for (int r = 0; r < ROWS; ++r)
+                    if (row + r < stop) total[0][m] += factors[listed + r] * x[r][m];
         } else {
             double weight[ROWS * 2];
 #pragma unroll
@@ -236,6 +256,11 @@ __global__ void __launch_bounds__(T) gram(
 #pragma unroll
                     for (int warp = 0; warp < T / 32; ++warp) weight[i] += sums[turn][i][warp];
                 }
+            }
+            if (weights) {
+#pragma unroll
+                for (int i = 0; i < ROWS * 2; ++i)
+                    if (row + i / 2 < stop) weight[i] *= factors[listed + i / 2] * factors[listed + i / 2];
             }
 #pragma unroll
             for (int m = 0; m < K; ++m)
@@ -439,11 +464,11 @@ extern "C" __global__ void combine(
     out[(cluster * 2 + 1) * size + d] = b;
 }
 
-// align: members order[first + row], shifted and centred, one a row of `out`; rows beyond `count` are
-// zeros. One block a row.
+// align: members order[first + row], shifted, centred and weighted, one a row of `out`; rows beyond
+// `count` are zeros. One block a row.
 extern "C" __global__ void align(
-    const double* __restrict__ values, const int* __restrict__ shifts,
-    const int* __restrict__ order, long long first, long long count, int n_channels, int length,
+    const double* __restrict__ values, const double* __restrict__ weights,
+    const int* __restrict__ shifts, const int* __restrict__ order, long long first, long long count, int n_channels, int length,
     int centered, double* __restrict__ out) {
     __shared__ double scratch[32];
     const long long row = blockIdx.x;
@@ -454,6 +479,7 @@ extern "C" __global__ void align(
         return;
     }
     const int member = order[first + row], shift = shifts[member];
+    const double weight = weights ? weights[member] : 1.0;
     for (int channel = 0; channel < n_channels; ++channel) {
         const double* source = values + (long long)member * size + channel * length;
         double sum = 0;
@@ -469,6 +495,6 @@ extern "C" __global__ void align(
         mean /= length;
         for (int i = threadIdx.x; i < length; i += blockDim.x)
             target[channel * length + i] =
-                (i >= shift && i - shift < length ? source[i - shift] : 0.0) - mean;
+                weight * ((i >= shift && i - shift < length ? source[i - shift] : 0.0) - mean);
     }
 }
