@@ -12,6 +12,14 @@ import pytest
 # the oracle's package metadata lie here: this is how an installed package is found
 sys.path.insert(0, str(Path(__file__).parent))
 
+if os.environ.get("SKTS_EMULATE_GPU") == "1":
+    # the stand-in for CuPy, for child processes, too: tests/emulator/README.md
+    EMULATOR = str(Path(__file__).parent / "emulator")
+    sys.path.insert(0, EMULATOR)
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        filter(None, (EMULATOR, os.environ.get("PYTHONPATH")))
+    )
+
 from skts.engines import Series, find_engine
 
 

@@ -1,0 +1,43 @@
+"""What the runtime says of the emulated devices."""
+
+from __future__ import annotations
+
+from .._machine import SETTINGS, Memory
+
+__all__ = ["CUDARuntimeError", "getDeviceCount", "getDeviceProperties", "memGetInfo"]
+
+
+class CUDARuntimeError(RuntimeError):
+    """An error of the runtime."""
+
+
+def getDeviceCount() -> int:
+    return SETTINGS.devices
+
+
+def getDeviceProperties(device: int) -> dict:
+    return {
+        "name": b"emulator",
+        "multiProcessorCount": SETTINGS.multiprocessors,
+        "sharedMemPerBlockOptin": most_shared(),
+        "totalGlobalMem": SETTINGS.memory,
+        "major": int(SETTINGS.capability) // 10,
+        "minor": int(SETTINGS.capability) % 10,
+    }
+
+
+def most_shared() -> int:
+    """Bytes of shared memory that a block may ask for."""
+    return {75: 64, 80: 163, 86: 99, 89: 99}.get(int(SETTINGS.capability), 227) * 1024
+
+
+def memGetInfo() -> tuple[int, int]:
+    return max(0, SETTINGS.memory - Memory.used), SETTINGS.memory
+
+
+def driverGetVersion() -> int:
+    return 13000
+
+
+def runtimeGetVersion() -> int:
+    return 13000

@@ -1,0 +1,16 @@
+"""Linear algebra: NumPy's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._array import inner, outer
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    function = getattr(np.linalg, name)
+    return lambda *args, **kwargs: outer(function(*inner(args), **inner(kwargs)))

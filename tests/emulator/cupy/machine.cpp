@@ -1,0 +1,633 @@
+// The machine that kernels run on: memory between guards, and blocks of threads that are fibers.
+//
+// A block's threads run in turn on one thread of the host, each until it waits for others: the next one
+// that can go on is then switched to. What lanes of a warp do together is done once none of its lanes can
+// go on, a barrier once no thread of the block can. Where that leaves somebody waiting, the kernel is wrong, and
+// the launch fails with the lines at which threads wait.
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <map>
+#include <vector>
+#if !defined(__x86_64__)
+#include <ucontext.h>
+#endif
+
+typedef unsigned long long u64;
+struct uint3 {
+    unsigned x, y, z;
+};
+
+// ---------------------------------------------------------------------------------------- memory
+
+namespace {
+
+constexpr size_t PAGE = 4096, QUARANTINE = 512;
+// what surrounds arrays, and what they hold before anything is written: NaN, or no likely number
+constexpr unsigned char CANARY = 0xff;
+
+struct Array {
+    char *map, *begin;
+    size_t mapped, size;
+    u64 number;
+};
+std::map<uintptr_t, Array> arrays;  // by their end
+std::vector<Array> freed;
+size_t oldest = 0;
+u64 n_arrays = 0;
+
+size_t up(size_t size, size_t unit) { return (size + unit - 1) / unit * unit; }
+
+}  // namespace
+
+// Memory of `size` bytes, which end (side 1) or begin (side 0) at a page that nobody may touch.
+extern "C" void* emulator_alloc(size_t size, size_t alignment, int side) {
+    const size_t inner = up(size ? size : 1, PAGE), mapped = inner + 2 * PAGE;
+    char* map = (char*)mmap(nullptr, mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (map == MAP_FAILED) return nullptr;
+    if (mprotect(map + PAGE, inner, PROT_READ | PROT_WRITE)) {
+        munmap(map, mapped);
+        return nullptr;
+    }
+    char* begin = map + PAGE + (side ? inner - up(size, alignment) : 0);
+    memset(map + PAGE, CANARY, begin - (map + PAGE));
+    memset(begin + size, CANARY, map + PAGE + inner - (begin + size));
+    arrays[(uintptr_t)(map + mapped)] = {map, begin, mapped, size, n_arrays++};
+    return begin;
+}
+
+namespace {
+
+// The array in whose memory, or next to whose guards, an address lies.
+const Array* array_at(uintptr_t address, bool* gone) {
+    auto found = arrays.upper_bound(address);
+    *gone = false;
+    if (found != arrays.end() && (uintptr_t)found->second.map <= address) return &found->second;
+    *gone = true;
+    for (const Array& array : freed)
+        if ((uintptr_t)array.map <= address && address < (uintptr_t)array.map + array.mapped) return &array;
+    return nullptr;
+}
+
+// How many bytes off the nearest end of an array something at `address` is.
+void place_in(char* out, size_t size, uintptr_t address) {
+    bool gone;
+    const Array* array = array_at(address, &gone);
+    if (array == nullptr) {
+        snprintf(out, size, "address 0x%llx, where no array is", (u64)address);
+        return;
+    }
+    const long long offset = (long long)(address - (uintptr_t)array->begin);
+    const char* state = gone ? "freed " : "";
+    if (offset < 0)
+        snprintf(out, size, "%lld bytes before a%s%s array of %zu bytes (number %llu)", -offset,
+                 gone ? " " : "n ", gone ? "freed" : "", array->size, array->number);
+    else if ((size_t)offset >= array->size)
+        snprintf(out, size, "%lld bytes behind the end of a %sarray of %zu bytes (number %llu)",
+                 offset - (long long)array->size, state, array->size, array->number);
+    else
+        snprintf(out, size, "byte %lld of a %sarray of %zu bytes (number %llu)", offset, state, array->size,
+                 array->number);
+}
+
+const char* changed(const char* from, const char* to) {
+    for (; from < to && ((uintptr_t)from & 7); ++from)
+        if ((unsigned char)*from != CANARY) return from;
+    for (; from + 8 <= to; from += 8)
+        if (*(const u64*)from != ~0ULL) break;
+    for (; from < to; ++from)
+        if ((unsigned char)*from != CANARY) return from;
+    return nullptr;
+}
+
+const char* damage(const Array& array) {
+    const char *first = array.map + PAGE, *last = array.map + array.mapped - PAGE;
+    const char* found = changed(first, array.begin);
+    return found ? found : changed(array.begin + array.size, last);
+}
+
+}  // namespace
+
+// Look at what surrounds all arrays; 1 and a sentence where something was written.
+extern "C" int emulator_check(char* message, size_t size) {
+    for (auto& [end, array] : arrays) {
+        const char* found = damage(array);
+        if (found == nullptr) continue;
+        char where[256];
+        place_in(where, sizeof where, (uintptr_t)found);
+        snprintf(message, size, "a kernel wrote %s", where);
+        // so that it is told once
+        memset(array.map + PAGE, CANARY, array.begin - (array.map + PAGE));
+        memset(array.begin + array.size, CANARY, array.map + array.mapped - PAGE - (array.begin + array.size));
+        return 1;
+    }
+    return 0;
+}
+
+extern "C" void emulator_free(void* pointer, size_t size) {
+    auto found = arrays.upper_bound((uintptr_t)pointer);
+    if (found == arrays.end() || found->second.begin != pointer) abort();
+    const Array array = found->second;
+    arrays.erase(found);
+    // its addresses stay out of use for a while, so that who uses them still is caught
+    if (mmap(array.map, array.mapped, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+        return;
+    if (freed.size() < QUARANTINE) {
+        freed.push_back(array);
+    } else {
+        munmap(freed[oldest].map, freed[oldest].mapped);
+        freed[oldest] = array;
+        oldest = (oldest + 1) % QUARANTINE;
+    }
+    (void)size;
+}
+
+// ---------------------------------------------------------------------------------------- fibers
+
+enum Meeting {
+    SYNC, SHFL, SHFL_UP, SHFL_DOWN, SHFL_XOR, BALLOT, ANY, ALL, MATCH_ANY,
+    REDUCE_ADD, REDUCE_MIN, REDUCE_MAX, REDUCE_UMIN, REDUCE_UMAX, REDUCE_AND, REDUCE_OR, REDUCE_XOR,
+};
+static const char* const NAMES[] = {
+    "__syncwarp", "__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync", "__ballot_sync",
+    "__any_sync", "__all_sync", "__match_any_sync", "__reduce_add_sync", "__reduce_min_sync",
+    "__reduce_max_sync", "__reduce_min_sync", "__reduce_max_sync", "__reduce_and_sync", "__reduce_or_sync",
+    "__reduce_xor_sync",
+};
+
+namespace {
+
+constexpr int MOST_THREADS = 1024;
+constexpr size_t STACK = 256 << 10;
+
+#if defined(__x86_64__)
+using Context = void*;
+#else
+using Context = ucontext_t;
+#endif
+
+struct Fiber {
+    Context context;
+    uint3 index;
+    // where it waits: kind of a meeting, or -1 - kind of a barrier
+    int kind;
+    unsigned mask;
+    int argument, width;
+    u64 value;
+    const char* file;
+    int line;
+};
+
+struct Warp {
+    unsigned alive, runnable, meeting, barrier;  // bits of lanes
+};
+
+Fiber fibers[MOST_THREADS];
+Warp warps[MOST_THREADS / 32];
+char* stacks = nullptr;
+int n_threads, n_warps, current;
+Context launcher;
+void (*entry)(void**);
+void** arguments;
+enum { FORWARD, BACKWARD, RANDOM } order;
+u64 state;  // of random numbers
+
+sigjmp_buf failure;
+volatile sig_atomic_t in_kernel = 0;
+char report[1024];
+
+u64 random_number() {
+    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+    return state;
+}
+
+int pick(unsigned bits) {
+    if (order == FORWARD) return __builtin_ctz(bits);
+    if (order == BACKWARD) return 31 - __builtin_clz(bits);
+    int skip = random_number() % __builtin_popcount(bits);
+    while (skip--) bits &= bits - 1;
+    return __builtin_ctz(bits);
+}
+
+[[noreturn]] void fail(const char* format, ...) {
+    va_list list;
+    va_start(list, format);
+    vsnprintf(report, sizeof report, format, list);
+    va_end(list);
+    siglongjmp(failure, 1);
+}
+
+}  // namespace
+
+extern "C" {
+const uint3* emulator_thread;
+uint3 emulator_block;
+uint3 emulator_block_shape, emulator_grid_shape;
+void* emulator_dynamic;
+}
+
+#if defined(__x86_64__)
+// Keep what a function must keep on the stack, go to another stack, and take there what was kept.
+extern "C" void emulator_switch(void** from, void* to);
+asm(R"(
+    .text
+    .globl emulator_switch
+    .type emulator_switch, @function
+emulator_switch:
+    pushq %rbp
+    pushq %rbx
+    pushq %r12
+    pushq %r13
+    pushq %r14
+    pushq %r15
+    movq %rsp, (%rdi)
+    movq %rsi, %rsp
+    popq %r15
+    popq %r14
+    popq %r13
+    popq %r12
+    popq %rbx
+    popq %rbp
+    ret
+    .size emulator_switch, .-emulator_switch
+)");
+static void change(Context& from, Context& to) { emulator_switch(&from, to); }
+#else
+static void change(Context& from, Context& to) { swapcontext(&from, &to); }
+#endif
+
+namespace {
+
+void run_thread();
+
+void prepare(int thread) {
+    char* top = stacks + (size_t)(thread + 1) * STACK;
+#if defined(__x86_64__)
+    // as after a call: the address of a function on a stack that is 8 off a multiple of 16
+    void** sp = (void**)(top - 16);
+    *--sp = nullptr;
+    *--sp = (void*)run_thread;
+    for (int i = 0; i < 6; ++i) *--sp = nullptr;
+    fibers[thread].context = sp;
+#else
+    Context& context = fibers[thread].context;
+    getcontext(&context);
+    context.uc_stack.ss_sp = top - STACK + PAGE;
+    context.uc_stack.ss_size = STACK - PAGE;
+    context.uc_link = nullptr;
+    makecontext(&context, run_thread, 0);
+#endif
+}
+
+void meet(Warp& warp, int first, unsigned group) {
+    Fiber* lanes = fibers + first;
+    const int kind = lanes[__builtin_ctz(group)].kind;
+    if (kind != SYNC) {
+        u64 values[32], together = kind == REDUCE_AND || kind == ALL ? ~0ULL : 0;
+        bool begun = false;
+        for (unsigned rest = group; rest; rest &= rest - 1) {
+            const int lane = __builtin_ctz(rest);
+            const u64 value = values[lane] = lanes[lane].value;
+            const int number = (int)value, known = (int)together;
+            switch (kind) {
+                case BALLOT: together |= value << lane; break;
+                case ANY: case REDUCE_OR: together |= value; break;
+                case ALL: case REDUCE_AND: together &= value; break;
+                case REDUCE_XOR: together ^= value; break;
+                case REDUCE_ADD: together = (unsigned)(together + value); break;
+                case REDUCE_MIN: together = (unsigned)(!begun || number < known ? number : known); break;
+                case REDUCE_MAX: together = (unsigned)(!begun || number > known ? number : known); break;
+                case REDUCE_UMIN: together = !begun || value < together ? value : together; break;
+                case REDUCE_UMAX: together = !begun || value > together ? value : together; break;
+            }
+            begun = true;
+        }
+        for (unsigned rest = group; rest; rest &= rest - 1) {
+            const int lane = __builtin_ctz(rest);
+            Fiber& fiber = lanes[lane];
+            const int first_lane = lane & -fiber.width, last_lane = first_lane + fiber.width - 1;
+            int from = lane;
+            switch (kind) {
+                case SHFL: from = first_lane | (fiber.argument & (fiber.width - 1)); break;
+                case SHFL_UP: from = lane - fiber.argument < first_lane ? lane : lane - fiber.argument; break;
+                case SHFL_DOWN: from = lane + fiber.argument > last_lane ? lane : lane + fiber.argument; break;
+                case SHFL_XOR: from = (lane ^ fiber.argument) > last_lane ? lane : lane ^ fiber.argument; break;
+                case MATCH_ANY:
+                    together = 0;
+                    for (unsigned others = group; others; others &= others - 1)
+                        if (values[__builtin_ctz(others)] == values[lane])
+                            together |= others & -others;
+                    break;
+            }
+            if (kind >= SHFL && kind <= SHFL_XOR)
+                // a lane that takes no part has nothing to give
+                fiber.value = group >> from & 1 ? values[from] : 0xfff7dead'fff7deadULL;
+            else
+                fiber.value = together;
+        }
+    }
+    warp.meeting &= ~group;
+    warp.runnable |= group;
+}
+
+// Let lanes that have met go on. Lanes that are done are not waited for.
+bool resolve(Warp& warp, int first) {
+    unsigned rest = warp.meeting;
+    while (rest) {
+        const Fiber& one = fibers[first + __builtin_ctz(rest)];
+        const unsigned group = one.mask & warp.alive;
+        rest &= ~group;
+        if ((group & warp.meeting) != group) continue;
+        bool same = true;
+        for (unsigned others = group; others; others &= others - 1) {
+            const Fiber& other = fibers[first + __builtin_ctz(others)];
+            same = same && other.mask == one.mask && other.kind == one.kind && other.line == one.line &&
+                   other.width == one.width;
+        }
+        if (same) meet(warp, first, group);
+    }
+    return warp.runnable;
+}
+
+void tell_who_waits(const char* what) {
+    char text[900] = "";
+    size_t used = 0;
+    bool told[MOST_THREADS] = {};
+    for (int i = 0; i < n_threads && used < sizeof text - 200; ++i) {
+        if (!(warps[i / 32].alive >> (i % 32) & 1) || told[i]) continue;
+        const Fiber& one = fibers[i];
+        int count = 0;
+        for (int j = i; j < n_threads; ++j) {
+            const Fiber& other = fibers[j];
+            if ((warps[j / 32].alive >> (j % 32) & 1) && other.kind == one.kind && other.line == one.line &&
+                (one.kind < 0 || other.mask == one.mask))
+                told[j] = true, ++count;
+        }
+        used += snprintf(text + used, sizeof text - used, "%s%d from thread %d on at %s (%s:%d", used ? ", " : "",
+                         count, i, one.kind < 0 ? "__syncthreads" : NAMES[one.kind], one.file, one.line);
+        used += one.kind < 0 ? snprintf(text + used, sizeof text - used, ")")
+                             : snprintf(text + used, sizeof text - used, ", mask %08x)", one.mask);
+    }
+    fail("%s: %s", what, text);
+}
+
+// No thread of the block can go on: all must be at one barrier.
+void resolve_barrier() {
+    const Fiber* one = nullptr;
+    unsigned together = 0, both = ~0u, count = 0;
+    for (int i = 0; i < n_threads; ++i) {
+        if (!(warps[i / 32].alive >> (i % 32) & 1)) continue;
+        const Fiber& fiber = fibers[i];
+        if (one == nullptr) one = &fiber;
+        if (fiber.kind >= 0) tell_who_waits("threads wait for others that do not come");
+        if (fiber.kind != one->kind || fiber.line != one->line)
+            tell_who_waits("threads of a block are at different barriers");
+        together |= fiber.value, both &= fiber.value, count += fiber.value;
+    }
+    const int kind = -1 - one->kind;
+    const u64 value = kind == 1 ? together : kind == 2 ? both & 1 : kind == 3 ? count : 0;
+    for (int i = 0; i < n_threads; ++i) fibers[i].value = value;
+    for (int w = 0; w < n_warps; ++w) warps[w].runnable = warps[w].alive, warps[w].barrier = 0;
+}
+
+// Which thread goes on: of this warp, else of the next that can.
+int next_thread(int warp) {
+    if (warps[warp].runnable || (warps[warp].meeting && resolve(warps[warp], 32 * warp)))
+        return 32 * warp + pick(warps[warp].runnable);
+    for (;;) {
+        int start = warp + 1, step = 1;
+        if (order == BACKWARD) start = warp - 1 + n_warps, step = -1;
+        if (order == RANDOM) start = random_number() % n_warps;
+        bool alive = false;
+        for (int i = 0; i < n_warps; ++i) {
+            const int w = (start + step * i + n_warps) % n_warps;
+            alive = alive || warps[w].alive;
+            if (warps[w].runnable || (warps[w].meeting && resolve(warps[w], 32 * w)))
+                return 32 * w + pick(warps[w].runnable);
+        }
+        if (!alive) return -1;
+        resolve_barrier();
+    }
+}
+
+void go_on() {
+    const int before = current, after = next_thread(before / 32);
+    if (after == before) return;
+    current = after;
+    Context& from = fibers[before].context;
+    if (after < 0) change(from, launcher);
+    emulator_thread = &fibers[after].index;
+    change(from, fibers[after].context);
+}
+
+void run_thread() {
+    entry(arguments);
+    Warp& warp = warps[current / 32];
+    const unsigned bit = 1u << (current % 32);
+    warp.alive &= ~bit, warp.runnable &= ~bit;
+    go_on();
+    abort();
+}
+
+}  // namespace
+
+extern "C" u64 emulator_meet(
+    int kind, unsigned mask, u64 value, int argument, int width, const char* file, int line) {
+    const int me = current;
+    Fiber& fiber = fibers[me];
+    Warp& warp = warps[me / 32];
+    const unsigned bit = 1u << (me % 32);
+    if (!(mask & bit))
+        fail("%s:%d: %s of lane %d with a mask without it (%08x)", file, line, NAMES[kind], me % 32, mask);
+    if (width < 1 || width > 32 || (width & (width - 1)))
+        fail("%s:%d: %s of a width that is no power of two up to 32 (%d)", file, line, NAMES[kind], width);
+    fiber.kind = kind, fiber.mask = mask, fiber.value = value, fiber.argument = argument;
+    fiber.width = width, fiber.file = file, fiber.line = line;
+    warp.runnable &= ~bit, warp.meeting |= bit;
+    go_on();
+    return fiber.value;
+}
+
+extern "C" int emulator_barrier(int kind, int value, const char* file, int line) {
+    const int me = current;
+    Fiber& fiber = fibers[me];
+    Warp& warp = warps[me / 32];
+    const unsigned bit = 1u << (me % 32);
+    fiber.kind = -1 - kind, fiber.value = value, fiber.file = file, fiber.line = line;
+    warp.runnable &= ~bit, warp.barrier |= bit;
+    go_on();
+    return (int)fiber.value;
+}
+
+// ---------------------------------------------------------------------------------------- faults
+
+namespace {
+
+constexpr int TOO_LONG = 40;  // a signal that nobody else uses
+
+void where_am_i(char* out, size_t size) {
+    const uint3 t = fibers[current < 0 ? 0 : current].index, b = emulator_block;
+    snprintf(out, size, "block (%u, %u, %u), thread (%u, %u, %u)", b.x, b.y, b.z, t.x, t.y, t.z);
+}
+
+void on_signal(int number, siginfo_t* info, void*) {
+    if (!in_kernel) {
+        if (number == TOO_LONG) return;
+        signal(number, SIG_DFL);
+        raise(number);
+        return;
+    }
+    char here[128], place[256];
+    where_am_i(here, sizeof here);
+    if (number == SIGSEGV || number == SIGBUS) {
+        const char* stack = stacks;
+        const char* address = (const char*)info->si_addr;
+        if (address >= stack && address < stack + STACK * MOST_THREADS)
+            fail("%s: its stack is full", here);
+        place_in(place, sizeof place, (uintptr_t)address);
+        fail("%s: access %s", here, place);
+    }
+    if (number == TOO_LONG) fail("%s: the kernel has run longer than SKTS_EMULATOR_TIMEOUT allows", here);
+    fail("%s: %s", here, number == SIGFPE ? "integer division by zero" : "illegal instruction");
+}
+
+// What -fsanitize calls; all of its data begin with a place in the source.
+struct Source {
+    const char* file;
+    unsigned line, column;
+};
+[[noreturn]] void undefined(const Source* source, const char* what) {
+    char here[128];
+    where_am_i(here, sizeof here);
+    fail("%s:%u: %s; %s", source->file, source->line, what, here);
+}
+
+}  // namespace
+
+#define UNDEFINED(name, what)                                                                   \
+    extern "C" void __ubsan_handle_##name(const Source* source) { undefined(source, what); }    \
+    extern "C" void __ubsan_handle_##name##_abort(const Source* source) { undefined(source, what); }
+UNDEFINED(out_of_bounds, "index beyond the array")
+UNDEFINED(add_overflow, "an integer sum overflows")
+UNDEFINED(sub_overflow, "an integer difference overflows")
+UNDEFINED(mul_overflow, "an integer product overflows")
+UNDEFINED(negate_overflow, "an integer negation overflows")
+UNDEFINED(divrem_overflow, "integer division by zero, or overflow")
+UNDEFINED(shift_out_of_bounds, "shift by too many bits")
+UNDEFINED(float_cast_overflow, "a floating-point number is beyond the integer that it becomes")
+UNDEFINED(type_mismatch_v1, "access through a pointer that is null or not aligned")
+UNDEFINED(pointer_overflow, "a pointer overflows")
+UNDEFINED(load_invalid_value, "a bool or enum holds no value of its type")
+UNDEFINED(vla_bound_not_positive, "an array of no length")
+
+// ---------------------------------------------------------------------------------------- launch
+
+struct Launch {
+    void (*run)(void**);
+    void** arguments;
+    unsigned grid[3], block[3];
+    size_t dynamic;
+    char *shared_begin, *shared_end;
+    int order;  // 0 forward, 1 backward, else a seed
+    double seconds;
+    char* message;
+    size_t message_size;
+};
+
+// Run a kernel; 0, or 1 with a message.
+extern "C" int emulator_launch(const Launch* launch) {
+    if (stacks == nullptr) {
+        stacks = (char*)mmap(nullptr, STACK * MOST_THREADS, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        for (int i = 0; i < MOST_THREADS; ++i) mprotect(stacks + i * STACK, PAGE, PROT_NONE);
+    }
+    static char alternate[64 << 10];
+    stack_t stack = {}, stack_before;
+    stack.ss_sp = alternate, stack.ss_size = sizeof alternate;
+    sigaltstack(&stack, &stack_before);
+    const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, TOO_LONG};
+    struct sigaction action = {}, before[5];
+    action.sa_sigaction = on_signal;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    for (int i = 0; i < 5; ++i) sigaction(signals[i], &action, &before[i]);
+    timer_t timer;
+    bool timed = false;
+    if (launch->seconds > 0) {
+        struct sigevent event = {};
+        event.sigev_notify = SIGEV_THREAD_ID;
+        event.sigev_signo = TOO_LONG;
+        event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+        timed = timer_create(CLOCK_MONOTONIC, &event, &timer) == 0;
+        struct itimerspec limit = {};
+        limit.it_value.tv_sec = (time_t)launch->seconds;
+        limit.it_value.tv_nsec = (long)((launch->seconds - (double)limit.it_value.tv_sec) * 1e9);
+        if (timed) timer_settime(timer, 0, &limit, nullptr);
+    }
+    const size_t inner = up(launch->dynamic ? launch->dynamic : 1, PAGE);
+    static char* dynamic = nullptr;
+    static size_t dynamic_size = 0;
+    if (dynamic_size != inner) {
+        if (dynamic) munmap(dynamic, dynamic_size + 2 * PAGE);
+        dynamic = (char*)mmap(nullptr, inner + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        mprotect(dynamic + PAGE, inner, PROT_READ | PROT_WRITE);
+        dynamic_size = inner;
+    }
+    emulator_dynamic = dynamic + PAGE + inner - up(launch->dynamic, 16);
+
+    n_threads = launch->block[0] * launch->block[1] * launch->block[2];
+    n_warps = (n_threads + 31) / 32;
+    emulator_block_shape = {launch->block[0], launch->block[1], launch->block[2]};
+    emulator_grid_shape = {launch->grid[0], launch->grid[1], launch->grid[2]};
+    order = launch->order == 0 ? FORWARD : launch->order == 1 ? BACKWARD : RANDOM;
+    state = 0x9e3779b97f4a7c15ULL * (launch->order + 1);
+    entry = launch->run, arguments = launch->arguments;
+    for (int i = 0; i < n_threads; ++i) {
+        const unsigned x = launch->block[0], y = launch->block[1];
+        fibers[i].index = {i % x, i / x % y, i / x / y};
+    }
+    volatile int failed = 0;
+    if (sigsetjmp(failure, 1) == 0) {
+        in_kernel = 1;
+        const u64 n_blocks = (u64)launch->grid[0] * launch->grid[1] * launch->grid[2];
+        for (u64 i = 0; i < n_blocks; ++i) {
+            const u64 b = order == BACKWARD ? n_blocks - 1 - i : i;
+            emulator_block.x = (unsigned)(b % launch->grid[0]);
+            emulator_block.y = (unsigned)(b / launch->grid[0] % launch->grid[1]);
+            emulator_block.z = (unsigned)(b / launch->grid[0] / launch->grid[1]);
+            for (char* place = launch->shared_begin; place < launch->shared_end; ++place) *place = (char)CANARY;
+            memset(dynamic + PAGE, CANARY, inner);
+            for (int w = 0; w < n_warps; ++w) {
+                const int lanes = n_threads - 32 * w;
+                const unsigned all = lanes >= 32 ? ~0u : (1u << lanes) - 1;
+                warps[w] = {all, all, 0, 0};
+            }
+            for (int t = 0; t < n_threads; ++t) prepare(t);
+            const int first = order == BACKWARD ? n_warps - 1 : order == RANDOM ? random_number() % n_warps : 0;
+            current = 32 * first + pick(warps[first].runnable);
+            emulator_thread = &fibers[current].index;
+            change(launcher, fibers[current].context);
+        }
+    } else {
+        failed = 1;
+    }
+    in_kernel = 0;
+    if (timed) timer_delete(timer);
+    for (int i = 0; i < 5; ++i) sigaction(signals[i], &before[i], nullptr);
+    sigaltstack(&stack_before, nullptr);
+    if (failed) {
+        snprintf(launch->message, launch->message_size, "%s", report);
+        return 1;
+    }
+    return emulator_check(launch->message, launch->message_size);
+}
