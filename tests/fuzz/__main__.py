@@ -1,0 +1,323 @@
+"""Run the fuzzer: ``python -m tests.fuzz --seconds 60 --engine numba``; see ``--help``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import mmap
+import os
+import pickle
+import secrets
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from .worker import LOST, STATUS, work
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long (default 60)")
+    parser.add_argument("--cases", type=int, default=2**62, help="at most so many cases")
+    parser.add_argument("--engine", default="numba", help="engine that is tried")
+    parser.add_argument("--against", help='engine with the same bits; "numba" for --engine cupy')
+    parser.add_argument("--seed", type=int, help="of the random numbers; drawn and printed if not given")
+    parser.add_argument("--function", help='only this one, such as "dtw" or "skts.metrics.dtw"')
+    parser.add_argument("--case", type=int, help="only the case of this number")
+    parser.add_argument("--replay", type=Path, help="only the case in this file")
+    parser.add_argument("--first", type=int, default=0, help="number of the first case")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--shrinking", type=float, default=30.0, help="seconds to cut a failure down")
+    parser.add_argument("--found", type=Path, default=Path("fuzz-found"), help="folder for failures")
+    parser.add_argument("--bounds", action="store_true", help="check bounds in compiled loops")
+    parser.add_argument("--branches", action="store_true", help="measure branches of host code")
+    parser.add_argument("--quiet", action="store_true", help="leave out what was not reached")
+    parser.add_argument("--order", help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.against is None and options.engine not in ("numba", "oracle"):
+        options.against = "numba"
+    return options
+
+
+class Run:
+    """A run of the fuzzer: its workers, what they found, what they reached."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.until = time.time() + options.seconds
+        self.folder = Path(tempfile.mkdtemp(prefix="skts-fuzz-"))
+        self.kinds: Counter[str] = Counter()
+        self.small: list[dict[str, Any]] = []
+        self.coverage_files: list[Path] = []
+        self.lock = threading.Lock()
+
+    def start(self) -> None:
+        """Run all workers to their end."""
+        self.options.found.mkdir(parents=True, exist_ok=True)
+        threads = [
+            threading.Thread(target=self._keep_going, args=(place,))
+            for place in range(self.options.jobs)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def _keep_going(self, place: int) -> None:
+        """One worker after the other, each where the one before ended."""
+        options = self.options
+        number = options.first + place
+        last = options.first + options.cases - 1
+        life = 0
+        while number <= last and time.time() < self.until:
+            number = self._one_worker(place, life, number, last)
+            life += 1
+
+    def _one_worker(self, place: int, life: int, first: int, last: int) -> int:
+        """Start a worker, listen until it ends; return the number to go on with."""
+        options = self.options
+        name = f"{place}-{life}"
+        status_file = self.folder / f"status-{name}"
+        status_file.write_bytes(STATUS.pack(first, time.time(), 600.0))
+        coverage = self.folder / f"coverage-{name}"
+        self.coverage_files.append(coverage)
+        reader, writer = os.pipe()
+        order = {
+            "seed": options.seed,
+            "engine": options.engine,
+            "against": options.against,
+            "function": options.function,
+            "first": first,
+            "step": options.jobs,
+            "last": last,
+            "until": self.until,
+            "known": dict(self.kinds),
+            "status": str(status_file),
+            "coverage": str(coverage),
+            "events": writer,
+            "shrinking": options.shrinking,
+            "found": str(options.found),
+        }
+        command = [sys.executable, "-m", "tests.fuzz", "--order", json.dumps(order)]
+        if options.branches:
+            command[1:2] = ["-m", "coverage", "run", "--parallel-mode", "--branch",
+                            "--source=skts", "-m"]
+        process = subprocess.Popen(
+            command, pass_fds=(writer,), env=_environment(options), stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True,
+        )
+        os.close(writer)
+        complaint: list[str] = []
+        listener = threading.Thread(target=lambda: complaint.extend(process.stderr), daemon=True)
+        listener.start()
+        hung = False
+        with status_file.open("r+b") as file, os.fdopen(reader) as events:
+            status = mmap.mmap(file.fileno(), STATUS.size)
+            rest = ""
+            while True:
+                ready, _, _ = select.select([events], [], [], 1.0)
+                if ready:
+                    text = os.read(events.fileno(), 2**16).decode()
+                    if not text:
+                        break
+                    *lines, rest = (rest + text).split("\n")
+                    for line in lines:
+                        self._take(json.loads(line))
+                number, began, limit = STATUS.unpack_from(status, 0)
+                if time.time() - began > limit and not hung:
+                    hung = True
+                    process.kill()
+            number, began, limit = STATUS.unpack_from(status, 0)
+        code = process.wait()
+        listener.join(timeout=1)
+        if code == 0:
+            return last + 1
+        if code != LOST:
+            from .machine import pick_recipe
+
+            name = options.function or pick_recipe(options.seed, number)
+            if hung:
+                kind = f"hangs: more than {limit:.0f} s"
+            else:
+                kind = f"crash: {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+            text = "".join(complaint)[-400:]
+            self._take({"number": number, "name": name, "kind": kind, "text": text, "report": True})
+            with self.lock:
+                # the memory that a crash finds damaged may have been damaged by an earlier case
+                count = self.kinds[f"{name} {kind}"]
+            if not hung and code < 0 and count <= 2 and options.engine == "numba":
+                self._cut_crash(name, number, kind)
+        return number + options.jobs
+
+    def _cut_crash(self, name: str, number: int, kind: str) -> None:
+        """Try whether the case crashes alone; the attempts run in processes of their own."""
+        order = {"crash": True, "seed": self.options.seed, "function": name, "number": number,
+                 "engine": self.options.engine, "seconds": self.options.shrinking,
+                 "found": str(self.options.found)}
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.fuzz", "--order", json.dumps(order)],
+            env=_environment(self.options), capture_output=True, text=True,
+        )
+        if done.returncode == 0 and done.stdout.strip():
+            event = json.loads(done.stdout.splitlines()[-1])
+            if event.get("small"):
+                self._take(event | {"text": kind})
+            else:
+                say(f"    alone, case {number} does not crash: an earlier one may have damaged "
+                    "memory; try --bounds")
+
+    def _take(self, event: dict[str, Any]) -> None:
+        """Note what a worker tells."""
+        with self.lock:
+            if "small" in event:
+                self.small.append(event)
+                say(f"    smallest, {event['points']} points, kept in {event['path']}: "
+                    f"{event['text'][:300]}")
+                say(_as_test(event, self.options))
+                return
+            self.kinds[f"{event['name']} {event['kind']}"] += 1
+            if event.get("report"):
+                say(f"FAILED {event['name']}: {event['text'] or event['kind']}")
+                say(f"    python -m tests.fuzz --engine {self.options.engine} "
+                    f"--seed {self.options.seed} --function {event['name']} --case {event['number']}")
+
+    def report(self) -> int:
+        """Print what was reached and found; return how many failures there are."""
+        from .coverage import Coverage
+
+        total = Coverage()
+        for path in self.coverage_files:
+            if path.exists():
+                total.add(pickle.loads(path.read_bytes()))
+            for one in (path, path.with_name(path.name.replace("coverage", "status"))):
+                one.unlink(missing_ok=True)
+        self.folder.rmdir()
+        say("\n".join(total.lines(self.options.engine, unreached=not self.options.quiet)))
+        say(f"{sum(self.kinds.values())} failures of {len(self.kinds)} kinds, seed "
+            f"{self.options.seed}, engine {self.options.engine}")
+        for kind, count in self.kinds.most_common():
+            say(f"  {count:6,} {kind}")
+        return sum(self.kinds.values())
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def _as_test(event: dict[str, Any], options: argparse.Namespace) -> str:
+    """A regression test to paste."""
+    slug = event["name"].removeprefix("skts.").replace(".", "_").lower()
+    body = f"    assert_right({event['small']}, fast_engine)"
+    if len(body) > 4000:
+        body = f"    assert_right(Case.load(FOLDER / {Path(event['path']).name!r}), fast_engine)"
+    return (
+        f"\n    def test_{slug}_{options.seed}_{event['number']}(fast_engine):\n    {body}\n"
+    )
+
+
+def _environment(options: argparse.Namespace) -> dict[str, str]:
+    """Threads more than cores, memory that is not zero by chance, bounds checked if asked for."""
+    more = {"NUMBA_NUM_THREADS": "4", "MALLOC_PERTURB_": "165", "PYTHONFAULTHANDLER": "1"}
+    if options.bounds:
+        more |= {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": ".numba-bounds"}
+    return more | dict(os.environ) | {"PYTHONHASHSEED": "0"}
+
+
+def cut_crash(order: dict[str, Any]) -> None:
+    """Cut a case that ends its process: every attempt is a fork of this one."""
+    from . import recipes  # noqa: F401
+    from .compare import Failure
+    from .machine import draw_case, find_failure
+    from .shrink import shrink
+
+    def crashes(case: Any) -> Failure | None:
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)
+            find_failure(case, order["engine"])
+            os._exit(0)
+        _, code = os.waitpid(child, 0)
+        return Failure("crash") if os.WIFSIGNALED(code) else None
+
+    case, _ = draw_case(order["seed"], order["number"], order["function"])
+    failure = next(filter(None, (crashes(case) for _ in range(3))), None)
+    if failure is None:
+        say(json.dumps({}))
+        return
+    case, _ = shrink(case, failure, crashes, seconds=order["seconds"])
+    path = Path(order["found"]) / f"crash-{order['seed']}-{order['number']}.npz"
+    case.save(path, failure="crash")
+    event = {"number": order["number"], "name": order["function"], "small": case.text()}
+    say(json.dumps(event | {"points": case.points(), "path": str(path)}))
+
+
+def one_case(options: argparse.Namespace) -> int:
+    """Run one case in this process and print all about it."""
+    from . import recipes  # noqa: F401
+    from .case import Case
+    from .machine import draw_case, examine, find_failure
+    from .shrink import shrink
+
+    if options.replay:
+        case = Case.load(options.replay)
+    else:
+        case, _ = draw_case(options.seed, options.case, options.function)
+    say(case.text()[:3000])
+    failure = find_failure(case, options.engine, options.against)
+    if failure is None:
+        say("all is well")
+        return 0
+    say(f"FAILED {failure}")
+    small, smaller = shrink(
+        case,
+        failure,
+        lambda one: find_failure(one, options.engine, options.against),
+        seconds=options.shrinking,
+    )
+    say(f"smallest, {small.points()} points: {smaller}\n\n    assert_right({small.text()})")
+    examine(small, options.engine, options.against)
+    return 1
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = parse(arguments)
+    if options.order:
+        order = json.loads(options.order)
+        if order.get("crash"):
+            cut_crash(order)
+            return 0
+        return work(order)
+    if options.seed is None:
+        options.seed = secrets.randbelow(2**31)
+    for name, value in _environment(options).items():
+        os.environ.setdefault(name, value)
+    from . import recipes  # noqa: F401
+    from .recipe import RECIPES
+
+    if options.function and options.function not in RECIPES:
+        fitting = [name for name in RECIPES if name.rpartition(".")[2] == options.function]
+        if len(fitting) != 1:
+            say(f"--function {options.function!r} is none of\n  " + "\n  ".join(sorted(RECIPES)))
+            return 2
+        (options.function,) = fitting
+    if options.case is not None or options.replay:
+        return one_case(options)
+    say(f"seed {options.seed}, engine {options.engine}"
+        + (f" against {options.against}" if options.against else ""))
+    run = Run(options)
+    try:
+        run.start()
+    except KeyboardInterrupt:
+        run.until = 0.0
+    return min(1, run.report())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

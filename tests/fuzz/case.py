@@ -1,0 +1,238 @@
+"""A case: one call with everything that it depends on, which can be drawn, kept, cut and repeated.
+
+Data are kept as plain float64 series beside the *form* in which they are handed over (dtype,
+memory layout, list or array): the oracle sees the former, the package the latter.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Case", "Sample", "as_python"]
+
+#: Memory layouts; "memmap" writes a file and is drawn rarely.
+LAYOUTS = (
+    *("C", "F", "strided", "negative", "readonly", "unaligned", "swapped", "nested", "memmap"),
+)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Series, and how they are handed over.
+
+    Attributes
+    ----------
+    series : tuple of ndarray of shape (n_channels, n_points), float64
+        The values, exact in `dtype`.
+    form : {"array", "array3d", "list", "padded", "frame", "single"}
+        One array of series of one length, a list of arrays, an array with NaN behind shorter
+        series, a data frame, or (of the first series alone) an array of points.
+    dtype, layout : str
+        Type of the numbers, and how they lie in memory.
+    """
+
+    series: tuple[np.ndarray, ...]
+    form: str = "list"
+    dtype: str = "float64"
+    layout: str = "C"
+
+    def __len__(self) -> int:
+        return len(self.series)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Points of every series."""
+        return np.array([one.shape[1] for one in self.series])
+
+    @property
+    def n_channels(self) -> int:
+        """Channels of every series."""
+        return len(self.series[0])
+
+    @property
+    def lines(self) -> list[np.ndarray]:
+        """The series of one channel as 1-D arrays."""
+        return [one[0] for one in self.series]
+
+    def take(self, rows: Any) -> Sample:
+        """Some of the series."""
+        return self.of([self.series[row] for row in rows])
+
+    def of(self, series: Any, *, plain: bool = False) -> Sample:
+        """Other series in the same form, or in the plainest that they fit."""
+        series = tuple(np.asarray(one, np.float64) for one in series)
+        if plain or self.form == "single":
+            form = "single" if self.form == "single" else "list"
+            return Sample(series, form)
+        equal = len({one.shape for one in series}) == 1
+        form = self.form
+        if form in ("array", "array3d", "frame") and not equal:
+            form = "list"
+        return replace(self, series=series, form=form)
+
+    def give(self) -> Any:
+        """What is handed to the package."""
+        if self.form == "single":
+            points = self.series[0]
+            return _lay(points[0] if len(points) == 1 else points, self.dtype, self.layout)
+        if self.form == "list":
+            return [_lay(x[0] if len(x) == 1 else x, self.dtype, self.layout) for x in self.series]
+        if self.form == "padded":
+            width = self.lengths.max()
+            values = np.full((len(self), self.n_channels, width), np.nan)
+            for row, one in enumerate(self.series):
+                values[row, :, : one.shape[1]] = one
+        else:
+            values = np.stack(self.series)
+        if self.n_channels == 1 and self.form != "array3d":
+            values = values[:, 0]
+        if self.form == "frame":
+            import pandas
+
+            return pandas.DataFrame(values.astype(self.dtype))
+        return _lay(values, self.dtype, self.layout)
+
+    def text(self) -> str:
+        """Python text that makes it again."""
+        series = ", ".join(f"np.array({_numbers(one)})" for one in self.series)
+        more = "".join(
+            f", {name}={value!r}"
+            for name, value in (("form", self.form), ("dtype", self.dtype), ("layout", self.layout))
+            if value != getattr(Sample, name, None)
+        )
+        return f"Sample(({series},){more})"
+
+
+def _numbers(values: np.ndarray) -> str:
+    text = repr(values.tolist())
+    return text.replace("nan", "np.nan").replace("inf", "np.inf")
+
+
+def _lay(values: np.ndarray, dtype: str, layout: str) -> Any:
+    """An array of these values with a type and a layout."""
+    values = np.ascontiguousarray(values.astype(dtype))
+    if layout == "F":
+        return np.asfortranarray(values)
+    if layout == "strided":
+        wide = np.zeros((*values.shape[:-1], 2 * values.shape[-1]), values.dtype)
+        wide[..., ::2] = values
+        return wide[..., ::2]
+    if layout == "negative":
+        return np.ascontiguousarray(values[..., ::-1])[..., ::-1]
+    if layout == "readonly":
+        values.flags.writeable = False
+        return values
+    if layout == "unaligned":
+        room = np.zeros(values.nbytes + 1, np.uint8)
+        moved = room[1:].view(values.dtype).reshape(values.shape)
+        moved[...] = values
+        return moved
+    if layout == "swapped":
+        return values.astype(values.dtype.newbyteorder())
+    if layout == "nested":
+        return values.tolist()
+    if layout == "memmap":
+        with tempfile.NamedTemporaryFile() as file:
+            mapped = np.memmap(file.name, values.dtype, "w+", shape=values.shape)
+            mapped[...] = values
+            mapped.flush()
+            return np.memmap(file.name, values.dtype, "r", shape=values.shape)
+    return values
+
+
+def as_python(value: Any, kind: str | None) -> Any:
+    """An option in the type in which it is handed over: Python's or NumPy's."""
+    return value if kind is None or value is None else getattr(np, kind)(value)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call of one public function, or one life of an estimator.
+
+    Attributes
+    ----------
+    name : str
+        What is called, such as "skts.metrics.dtw".
+    data : dict of str to Sample or list
+        Series and labels, by the name of the argument.
+    options : dict of str to object
+        Everything else that is handed over; those of methods as "method.option".
+    types : dict of str to str
+        NumPy types of options that are handed over as such.
+    setting : dict of str to object
+        What must not change the answer of a second run: "memory", "n_jobs", "tile_work", "inline",
+        "backend".
+    relation : str or None
+        What must hold between this call and another one.
+    """
+
+    name: str
+    data: dict[str, Any]
+    options: dict[str, Any] = field(default_factory=dict)
+    types: dict[str, str] = field(default_factory=dict)
+    setting: dict[str, Any] = field(default_factory=dict)
+    relation: str | None = None
+
+    def given(self, prefix: str = "") -> dict[str, Any]:
+        """Options of the call, or of a method "prefix.", as they are handed over."""
+        return {
+            name.removeprefix(prefix): as_python(value, self.types.get(name))
+            for name, value in self.options.items()
+            if name.startswith(prefix) and "." not in name.removeprefix(prefix)
+        }
+
+    def but(self, **data: Any) -> Case:
+        """The same with other data."""
+        return replace(self, data=self.data | data)
+
+    def points(self) -> int:
+        """Numbers in the data: what shrinks."""
+        samples = [one for one in self.data.values() if isinstance(one, Sample)]
+        return sum(one.size for sample in samples for one in sample.series)
+
+    def text(self) -> str:
+        """Python text that makes it again."""
+        data = ", ".join(
+            f"{name!r}: {value.text() if isinstance(value, Sample) else value!r}"
+            for name, value in self.data.items()
+        )
+        more = "".join(
+            f", {each.name}={getattr(self, each.name)!r}"
+            for each in fields(self)[2:]
+            if getattr(self, each.name)
+        )
+        return f"Case({self.name!r}, {{{data}}}{more})"
+
+    def save(self, path: Path, **notes: Any) -> None:
+        """Write it to an npz file: arrays, and all else as JSON."""
+        arrays, plain = {}, {}
+        for name, value in self.data.items():
+            if isinstance(value, Sample):
+                plain[name] = [len(value), value.form, value.dtype, value.layout]
+                arrays |= {f"{name}:{row}": one for row, one in enumerate(value.series)}
+            else:
+                plain[name] = {"labels": list(value)}
+        rest = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "data"}
+        np.savez_compressed(path, case=json.dumps(rest | {"data": plain} | {"notes": notes}), **arrays)
+
+    @classmethod
+    def load(cls, path: Path) -> Case:
+        """Read what `save` has written."""
+        with np.load(path) as file:
+            rest = json.loads(str(file["case"]))
+            rest.pop("notes")
+            data: dict[str, Any] = {}
+            for name, value in rest.pop("data").items():
+                if isinstance(value, dict):
+                    data[name] = value["labels"]
+                    continue
+                count, *form = value
+                series = tuple(file[f"{name}:{row}"] for row in range(count))
+                data[name] = Sample(series, *form)
+        return cls(data=data, **rest)

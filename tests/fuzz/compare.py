@@ -1,0 +1,135 @@
+"""What counts as right: values within their bounds, choices that no other beats, equal bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Failure", "check", "close", "nearest", "same", "sole"]
+
+#: Distances are promised to so many digits.
+RELATIVE = 1e-9
+
+
+class Failure(Exception):
+    """Something that must not be.
+
+    Parameters
+    ----------
+    kind : str
+        What is wrong, in few words that stay while a case shrinks.
+    text : str
+        The values.
+    """
+
+    def __init__(self, kind: str, text: str = "") -> None:
+        super().__init__(f"{kind}: {text}" if text else kind)
+        self.kind = kind
+
+
+def check(right: Any, kind: str, text: str | Callable[[], str] = "") -> None:
+    """Fail unless something is right."""
+    if not right:
+        raise Failure(kind, text() if callable(text) else text)
+
+
+def close(name: str, found: Any, wanted: Any, slack: Any = 0.0, relative: float = RELATIVE) -> None:
+    """Fail unless numbers agree within the promise and `slack`; infinities must be the same."""
+    found, wanted = np.asarray(found, float), np.asarray(wanted, float)
+    check(found.shape == wanted.shape, f"{name}: shape", f"{found.shape}, not {wanted.shape}")
+    finite = np.isfinite(wanted)
+    with np.errstate(invalid="ignore"):
+        away = np.abs(found - wanted)
+        bad = np.where(
+            finite, ~(away <= relative * np.abs(wanted) + slack), ~(found == wanted)
+        )
+    if bad.any():
+        place = tuple(int(i) for i in np.argwhere(bad)[0])
+        allowed = float((relative * np.abs(np.where(finite, wanted, 0)) + slack)[place])
+        raise Failure(
+            f"{name}: values",
+            f"{found[place]!r} at {place} instead of {wanted[place]!r} (within {allowed:.2g}; "
+            f"{int(bad.sum())} of {bad.size} are wrong)",
+        )
+
+
+def same(name: str, found: Any, wanted: Any) -> None:
+    """Fail unless two outcomes have the same bits."""
+    if isinstance(wanted, dict):
+        check(found.keys() == wanted.keys(), f"{name}: parts", f"{list(found)}, {list(wanted)}")
+        for key in wanted:
+            same(f"{name} {key}", found[key], wanted[key])
+        return
+    found, wanted = np.asarray(found), np.asarray(wanted)
+    check(found.shape == wanted.shape, f"{name}: shape", f"{found.shape}, not {wanted.shape}")
+    check(found.dtype == wanted.dtype, f"{name}: type", f"{found.dtype}, not {wanted.dtype}")
+    numeric = found.dtype.kind in "fc"
+    if not np.array_equal(found, wanted, equal_nan=numeric):
+        different = found != wanted
+        if numeric:
+            different &= ~(np.isnan(found) & np.isnan(wanted))
+        place = tuple(int(i) for i in np.argwhere(different)[0])
+        raise Failure(
+            f"{name}: differ",
+            f"{found[place]!r} and {wanted[place]!r} at {place} "
+            f"({int(different.sum())} of {different.size} differ)",
+        )
+
+
+def nearest(
+    name: str,
+    row: np.ndarray,
+    slack: np.ndarray | float,
+    indices: np.ndarray,
+    values: np.ndarray | None,
+    *,
+    exact: bool = False,
+    relative: float = RELATIVE,
+) -> None:
+    """Fail unless these are the nearest of a row of distances, best first, ties by index.
+
+    Inadmissible ones are infinite in `row`, and missing neighbours -1 with infinite values. With
+    `exact` the row has no rounding errors, so that equal distances must be told apart by index.
+    """
+    indices = np.asarray(indices)
+    k = len(indices)
+    slack = np.broadcast_to(slack, row.shape) + relative * np.where(np.isfinite(row), row, 0.0)
+    there = int(min(k, np.isfinite(row).sum()))
+    chosen = indices[:there]
+    check((chosen >= 0).all() and (chosen < row.size).all(), f"{name}: missing", str(indices))
+    check((indices[there:] < 0).all(), f"{name}: too many", str(indices))
+    check(len(set(chosen.tolist())) == there, f"{name}: repeated", str(indices))
+    check(np.isfinite(row[chosen]).all(), f"{name}: not admissible", str(indices))
+    if values is not None:
+        close(f"{name} distances", values[:there], row[chosen], slack[chosen], 0.0)
+        check(np.isinf(values[there:]).all(), f"{name}: value of a missing one", str(values))
+        steps = np.diff(values[:there])
+        check((steps >= 0).all(), f"{name}: not ascending", str(values))
+        tied = np.flatnonzero(steps == 0)
+        check((chosen[tied] < chosen[tied + 1]).all(), f"{name}: order of ties", str(indices))
+    if exact:
+        wanted = np.argsort(row, kind="stable")[:there]
+        check((chosen == wanted).all(), f"{name}: choice", f"{chosen}, not {wanted}")
+        return
+    for rank, one in enumerate(chosen):
+        left = np.ones(row.size, bool)
+        left[chosen[:rank]] = False
+        better = left & (row + slack < row[one] - slack[one])
+        if better.any():
+            best = int(np.argmin(np.where(left, row, np.inf)))
+            raise Failure(
+                f"{name}: not the nearest",
+                f"{one} at {row[one]!r} is number {rank}, where {best} is at {row[best]!r}",
+            )
+
+
+def sole(row: np.ndarray, slack: np.ndarray | float) -> int | None:
+    """The index of the least value where no other can be as small, else None."""
+    if not np.isfinite(row).any():
+        return None
+    best = int(np.argmin(row))
+    slack = np.broadcast_to(slack, row.shape) + RELATIVE * np.where(np.isfinite(row), row, 0)
+    rivals = row - slack <= row[best] + slack[best]
+    return best if rivals.sum() == 1 else None

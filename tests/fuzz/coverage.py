@@ -1,0 +1,161 @@
+"""What was reached: cases, pairs of options, engine methods, kernels."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import pickle
+import pkgutil
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from skts import engines
+from skts.engines import Engine, Reduction
+
+from . import machine
+from .draw import domains
+
+__all__ = ["Coverage", "watch_engines"]
+
+_methods: Counter[str] = Counter()
+_kernels: set[str] = set()
+
+
+def watch_engines(engine: str) -> None:
+    """Note from now on which methods of engines are called, and which CUDA kernels are loaded."""
+    plain = Engine.compute
+
+    def compute(self: Engine, reduction: Reduction, tile: Any, cancel: Any) -> Any:
+        _methods[f"{self.name}.{reduction.method}"] += 1
+        return plain(self, reduction, tile, cancel)
+
+    Engine.compute = compute
+    if engine != "cupy":
+        return
+    for info in pkgutil.iter_modules(engines.cupy.__path__, "skts.engines.cupy."):
+        module = importlib.import_module(info.name)
+        load = getattr(module, "load_kernel", None)
+        if load is not None:
+
+            def noted(file: str, name: str, *more: Any, _load: Any = load) -> Any:
+                _kernels.add(f"{file} {name}")
+                return _load(file, name, *more)
+
+            module.load_kernel = noted
+
+
+def _numba_kernels() -> dict[str, bool]:
+    """Compiled loops that Python calls, and whether each was called."""
+    from numba.core.registry import CPUDispatcher
+
+    found = {}
+    for info in pkgutil.iter_modules(engines.numba.__path__, "skts.engines.numba."):
+        module = importlib.import_module(info.name)
+        for name, value in vars(module).items():
+            if isinstance(value, CPUDispatcher) and value.py_func.__module__ == info.name:
+                found[f"{info.name.rpartition('.')[2]}.{name}"] = value
+    inner = {name for each in found.values() for name in each.py_func.__code__.co_names}
+    return {
+        name: bool(each.signatures)
+        for name, each in found.items()
+        if each.signatures or name.rpartition(".")[2] not in inner
+    }
+
+
+@dataclass
+class Coverage:
+    """Counts of a run; those of several workers add up."""
+
+    cases: Counter[str] = field(default_factory=Counter)
+    seconds: Counter[str] = field(default_factory=Counter)
+    pairs: dict[str, set] = field(default_factory=dict)
+    domains: dict[str, dict[str, dict[str, None]]] = field(default_factory=dict)
+    methods: Counter[str] = field(default_factory=Counter)
+    kernels: set[str] = field(default_factory=set)
+    loops: dict[str, bool] = field(default_factory=dict)
+    ways: Counter[str] = field(default_factory=Counter)
+
+    def note(self, name: str, labels: dict[str, str], seconds: float) -> None:
+        """Add a case."""
+        self.cases[name] += 1
+        self.seconds[name] += seconds
+        pairs = itertools.combinations(sorted(labels.items()), 2)
+        self.pairs.setdefault(name, set()).update(pairs)
+
+    def save(self, path: Path) -> None:
+        """Write it, with what the engines have done, in one piece."""
+        self.domains, self.methods, self.kernels = domains, _methods, _kernels
+        self.loops, self.ways = _numba_kernels(), machine.reached
+        scratch = path.with_suffix(".new")
+        scratch.write_bytes(pickle.dumps(self))
+        scratch.replace(path)
+
+    def add(self, other: Coverage) -> None:
+        """Add that of another worker."""
+        for name in ("cases", "seconds", "methods", "ways"):
+            getattr(self, name).update(getattr(other, name))
+        for name, pairs in other.pairs.items():
+            self.pairs.setdefault(name, set()).update(pairs)
+        for name, options in other.domains.items():
+            for option, values in options.items():
+                self.domains.setdefault(name, {}).setdefault(option, {}).update(values)
+        self.kernels |= other.kernels
+        for name, called in other.loops.items():
+            self.loops[name] = self.loops.get(name, False) or called
+
+    def lines(self, engine: str, *, unreached: bool = True) -> Iterator[str]:
+        """The report."""
+        total, seconds = sum(self.cases.values()), sum(self.seconds.values())
+        yield f"{total:,} cases in {seconds:,.0f} s, {total / max(seconds, 1e-9):,.0f} a second"
+        left: list[str] = []
+        for name in sorted(self.cases):
+            rate = self.cases[name] / max(self.seconds[name], 1e-9)
+            missing, possible = self._missing(name)
+            share = f"{possible - len(missing):,} of {possible:,} pairs of options"
+            yield f"  {name:38} {self.cases[name]:9,} cases {rate:7,.0f}/s  {share}"
+            left += [f"  {name}: {one}" for one in missing[:8]]
+            left += [f"  {name}: and {len(missing) - 8} more"] * (len(missing) > 8)
+        for way, count in sorted(self.ways.items()):
+            yield f"  {way:38} {count:9,}"
+        known = {each.method for each in _reductions() if hasattr(each, "method")}
+        called = {name.partition(".")[2] for name in self.methods if name.startswith(f"{engine}.")}
+        yield f"methods of {engine}: {len(called & known)} of {len(known)} reached"
+        left += [f"  method {name}" for name in sorted(known - called)]
+        reached = [name for name, called in self.loops.items() if called]
+        yield f"compiled loops that Python calls: {len(reached)} of {len(self.loops)} reached"
+        left += [f"  loop {name}" for name in sorted(set(self.loops) - set(reached))]
+        if engine == "cupy":
+            from skts.engines.cupy._programs import all_kernels
+
+            every = {f"{file} {name}" for file, names in all_kernels().items() for name in names}
+            yield f"kernel instances: {len(self.kernels & every)} of {len(every)} reached"
+            left += [f"  kernel {name}" for name in sorted(every - self.kernels)]
+            left += [f"  not in the compile check: {name}" for name in sorted(self.kernels - every)]
+        if left and unreached:
+            yield "not reached:"
+            yield from left
+
+    def _missing(self, name: str) -> tuple[list[str], int]:
+        """Pairs of values of options that no case had, and how many pairs there are."""
+        options = self.domains.get(name, {})
+        missing, possible = [], 0
+        for one, other in itertools.combinations(sorted(options), 2):
+            for pair in itertools.product(options[one], options[other]):
+                possible += 1
+                key = (one, pair[0]), (other, pair[1])
+                if key not in self.pairs.get(name, ()):
+                    missing.append(f"{one}={pair[0]} with {other}={pair[1]}")
+        return missing, possible
+
+
+def _reductions() -> Iterator[type[Reduction]]:
+    waiting = [Reduction]
+    while waiting:
+        for each in waiting.pop().__subclasses__():
+            waiting.append(each)
+            if each.__module__ in sys.modules and each.__module__.startswith("skts."):
+                yield each

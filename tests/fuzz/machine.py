@@ -1,0 +1,256 @@
+"""Run a case in every way that must not matter, and compare all outcomes."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import io
+import pkgutil
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import joblib
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+
+import skts
+from skts.engines import _executor, find_engine
+from skts.exceptions import MemoryBudgetError
+
+from .case import Case
+from .compare import Failure, check, close, same
+from .draw import Draw
+from .recipe import EXEMPT, EXEMPT_METHODS, EXEMPT_PARTS, RECIPES, How, Recipe
+
+__all__ = ["draw_case", "examine", "find_failure", "pick_recipe", "public_callables"]
+
+#: Elementary steps of a tile that make many tiles of little work.
+TILE_WORK = (1, 2**8, 2**12, 2**16)
+#: Memory budgets; many are too small for the least part of the work, which is said.
+MEMORY = tuple(2**power for power in range(10, 23))
+#: One case in so many is sent to other processes.
+SENT = 3000
+
+reached: Counter[str] = Counter()
+
+
+# -- what there is
+
+
+def public_callables() -> dict[str, Any]:
+    """Every public function and class of the package, by its shortest public name."""
+    found: dict[str, Any] = {}
+    modules = [skts]
+    for info in pkgutil.walk_packages(skts.__path__, "skts."):
+        inner = info.name.split(".")[1:]
+        if inner[0] != "engines" and not any(part.startswith("_") for part in inner):
+            modules.append(importlib.import_module(info.name))
+    for module in sorted(modules, key=lambda module: module.__name__.count(".")):
+        if any(module.__name__.startswith(part) for part in EXEMPT_PARTS):
+            continue
+        for name in getattr(module, "__all__", ()):
+            value = getattr(module, name)
+            record = inspect.isclass(value) and issubclass(value, tuple)
+            if callable(value) and not record and value not in found.values():
+                found[f"{module.__name__}.{name}"] = value
+    return found
+
+
+def missing_recipes() -> list[str]:
+    """Public callables that nobody fuzzes, and recipes of what is gone."""
+    names = set(public_callables())
+    return sorted(names ^ (set(RECIPES) | set(EXEMPT) & names) | set(EXEMPT) - names)
+
+
+def missing_methods() -> list[str]:
+    """Public methods of estimators that no recipe calls."""
+    found = []
+    for name, value in public_callables().items():
+        if inspect.isclass(value) and issubclass(value, BaseEstimator) and name in RECIPES:
+            methods = {
+                method
+                for method, _ in inspect.getmembers(value, callable)
+                if not method.startswith("_")
+            }
+            called = set(RECIPES[name].methods) | set(EXEMPT_METHODS)
+            found += [f"{name}.{method}" for method in sorted(methods - called)]
+            found += [f"{name}.{method}" for method in sorted(set(RECIPES[name].methods) - methods)]
+    return found
+
+
+def parameters(recipe: Recipe) -> Iterator[str]:
+    """Names of everything that can be handed to a callable, methods of estimators included."""
+    target = recipe.target
+    machine = {"engine", "n_jobs", "verbose", "self"}
+    yield from (name for name in inspect.signature(target).parameters if name not in machine)
+    for method in recipe.methods:
+        function = getattr(target, method)
+        for name, each in inspect.signature(function).parameters.items():
+            if name not in machine and each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL):
+                yield f"{method}.{name}"
+
+
+# -- drawing
+
+
+def pick_recipe(seed: int, number: int) -> str:
+    """The name of what a case calls, where none is asked for."""
+    names = sorted(RECIPES)
+    shares = np.array([RECIPES[name].share for name in names])
+    rng = np.random.default_rng([seed, number])
+    return names[int(rng.choice(len(names), p=shares / shares.sum()))]
+
+
+def draw_case(seed: int, number: int, name: str | None = None) -> tuple[Case, dict[str, str]]:
+    """Make a case; return it and the discrete choices in it."""
+    name = name or pick_recipe(seed, number)
+    d = Draw(seed, number, name)
+    case = RECIPES[name].draw(d)
+    setting: dict[str, Any] = {}
+    if d.pick("second run", (False, True), (1, 1)):
+        known = inspect.signature(RECIPES[name].target).parameters
+        for option, values in (
+            ("tile_work", (None, *TILE_WORK)),
+            ("memory", (None, *MEMORY)),
+            ("n_jobs", (None, 1, 2, 3, -1) if "n_jobs" in known else (None,)),
+            ("inline", (True, False)),
+            ("verbose", (0, 1, 2) if "verbose" in known else (0,)),
+        ):
+            weights = (2, *[1] * (len(values) - 1)) if option != "verbose" else (20, *[1] * (len(values) - 1))
+            value = d.pick(option, values, weights)
+            if value not in (None, 0) or value is False:
+                setting[option] = value
+        if "n_jobs" in known and d.rng.integers(SENT) == 0:
+            setting["backend"] = d.pick("backend", ("loky",))
+    return replace(case, setting=setting), d.labels
+
+
+# -- running
+
+
+@contextlib.contextmanager
+def applied(setting: dict[str, Any], engine: str) -> Iterator[None]:
+    """Run with a setting that must not change anything."""
+    with contextlib.ExitStack() as stack:
+        if setting.get("memory"):
+            stack.enter_context(skts.config_context(memory=setting["memory"]))
+        if setting.get("tile_work"):
+            one = find_engine(engine)
+            stack.enter_context(mock.patch.object(one, "tile_work", setting["tile_work"]))
+            stack.enter_context(mock.patch.object(one, "row_scale", 1))
+        if setting.get("inline") is False:
+            stack.enter_context(mock.patch.object(_executor, "INLINE_WORK", -1))
+        if setting.get("backend"):
+            stack.enter_context(mock.patch.object(_executor, "WORTH_SENDING", 0))
+            stack.enter_context(joblib.parallel_config(setting["backend"], n_jobs=2))
+        if setting.get("verbose"):
+            stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
+            stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
+        yield
+
+
+def _call(case: Case, engine: str, **more: Any) -> dict[str, np.ndarray]:
+    """Call the package; what it should not raise or warn of is a failure."""
+    recipe = RECIPES[case.name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", UserWarning)
+        try:
+            return recipe.call(case, How(engine, **more))
+        except MemoryBudgetError:
+            raise
+        except (Failure, KeyboardInterrupt):
+            raise
+        except ValueError as error:
+            if recipe.refuses(case):
+                return {"refused": np.array(True)}
+            raise _surprise(error) from error
+        except Exception as error:
+            raise _surprise(error) from error
+
+
+def _surprise(error: Exception) -> Failure:
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if "/skts/" in frame.filename
+    ]
+    place = f" in {Path(frames[-1].filename).name}:{frames[-1].name}" if frames else ""
+    return Failure(f"{type(error).__name__}{place}", str(error)[:300])
+
+
+def examine(case: Case, engine: str = "numba", against: str | None = None) -> None:
+    """Run a case on an engine in all ways; raise `Failure` for whatever is wrong.
+
+    Parameters
+    ----------
+    case : Case
+        The case.
+    engine : str, default "numba"
+        The engine.
+    against : str or None, default None
+        Another engine, whose bits must be the same.
+    """
+    recipe = RECIPES[case.name]
+    found = _call(case, engine)
+    refused = recipe.refuses(case)
+    check(("refused" in found) == refused, "not refused", str(case.options))
+    if refused:
+        return
+    recipe.check(case, found)
+    if against:
+        other = _call(case, against)
+        _agree(f"{engine} and {against}", recipe, found, other)
+        reached["engine against engine"] += 1
+    if case.setting:
+        more = {name: case.setting[name] for name in ("n_jobs", "verbose") if name in case.setting}
+        with applied(case.setting, engine):
+            try:
+                again = _call(case, engine, **more)
+            except MemoryBudgetError:
+                reached["no room in the budget"] += 1
+            else:
+                same("another setting", again, found)
+                reached["another setting"] += 1
+    if case.relation:
+        recipe.relate(case, found, lambda one: _call(one, engine))
+        reached[f"relation {case.relation.partition(':')[0]}"] += 1
+
+
+def _agree(name: str, recipe: Recipe, found: dict, other: dict) -> None:
+    """Compare the outcomes of two engines."""
+    check(found.keys() == other.keys(), f"{name}: parts", f"{list(found)}, {list(other)}")
+    for key in found:
+        allowed = next((v for part, v in recipe.loose.items() if key.startswith(part)), None)
+        if allowed is None:
+            same(f"{name} {key}", found[key], other[key])
+        else:
+            close(f"{name} {key}", found[key], other[key], allowed, allowed)
+
+
+def find_failure(case: Case, engine: str = "numba", against: str | None = None) -> Failure | None:
+    """The failure of a case, None where all is well."""
+    try:
+        with np.errstate(all="warn"):
+            examine(case, engine, against)
+    except Failure as failure:
+        return failure
+    except MemoryBudgetError as error:
+        return Failure("MemoryBudgetError", str(error))
+    except Exception as error:  # of the oracle, or of the comparison
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        return Failure(
+            f"fuzzer: {type(error).__name__} in {Path(where.filename).name}:{where.lineno}",
+            str(error),
+        )
+    return None
+
+
+Examiner = Callable[[Case], Failure | None]

@@ -1,0 +1,253 @@
+"""`Recipe`: how one public callable is drawn, called, and compared with the oracle."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from . import oracle
+from .case import Case, Sample
+from .compare import Failure
+from .draw import Draw
+
+__all__ = ["EXEMPT", "RECIPES", "How", "Recipe", "draw_window", "ints_only", "scaled", "warp_of"]
+
+#: Recipes by the name of what they call.
+RECIPES: dict[str, Recipe] = {}
+
+#: Public callables that are not fuzzed, and why.
+EXEMPT = {
+    "skts.base.SeriesMixin": "a base class; every estimator is one",
+    "skts.base.as_host": "returns what it is given, or fetches it from a GPU: test_gpu_arrays",
+    "skts.config_context": "settings: every case runs inside of it",
+    "skts.datasets.load_arrow_head": "a stored file",
+    "skts.datasets.load_ecg": "a stored file",
+    "skts.datasets.load_gunpoint": "a stored file",
+    "skts.datasets.make_cylinder_bell_funnel": "draws with NumPy alone",
+    "skts.datasets.make_planted_motifs": "draws with NumPy alone",
+    "skts.datasets.make_random_walk": "draws with NumPy alone",
+    "skts.datasets.make_shifted_shapes": "draws with NumPy alone",
+    "skts.datasets.make_two_patterns": "draws with NumPy alone",
+    "skts.datasets.make_warped_shapes": "draws with NumPy alone",
+    "skts.datasets.read_series": "reads files; hostile ones are the matter of tests of faults",
+    "skts.datasets.read_train_test": "reads files",
+    "skts.get_config": "a setting",
+    "skts.set_config": "a setting",
+    "skts.show_engines": "a report",
+    "skts.show_versions": "a report",
+}
+#: Names under which no callable computes anything.
+EXEMPT_PARTS = {
+    "skts.exceptions": "classes of exceptions",
+    "skts.plotting": "pictures",
+}
+#: Methods that scikit-learn brings and that compute nothing.
+EXEMPT_METHODS = {
+    "get_metadata_routing": "scikit-learn's routing",
+    "get_params": "scikit-learn's",
+    "set_fit_request": "scikit-learn's routing",
+    "set_params": "scikit-learn's",
+    "set_predict_request": "scikit-learn's routing",
+    "set_score_request": "scikit-learn's routing",
+    "set_transform_request": "scikit-learn's routing",
+}
+
+
+class How(NamedTuple):
+    """What must not change an answer: handed to every call.
+
+    Attributes
+    ----------
+    engine : str
+        The engine.
+    n_jobs, verbose : int or None
+        As in the package.
+    """
+
+    engine: str
+    n_jobs: int | None = None
+    verbose: int = 0
+
+    def options(self, function: Callable[..., Any]) -> dict[str, Any]:
+        """Those of these options that a callable takes."""
+        known = inspect.signature(function).parameters
+        return {name: value for name, value in self._asdict().items() if name in known}
+
+
+class Recipe:
+    """How a callable is drawn, called and judged.
+
+    A subclass names its `target`, and is registered by being defined. `draw` makes a case, `call`
+    returns named arrays, `check` raises `Failure`, `relations` maps names to methods that call
+    once more and compare.
+    """
+
+    name: ClassVar[str] = ""
+    #: How often it is drawn.
+    share: ClassVar[float] = 1.0
+    #: Parts of the outcome that engines may round differently, and how far apart they may be.
+    loose: ClassVar[dict[str, float]] = {}
+    #: Names of relations that may be drawn.
+    relations: ClassVar[tuple[str, ...]] = ()
+    #: Methods that are called, of estimators.
+    methods: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        if cls.name:
+            RECIPES[cls.name] = cls()
+
+    @property
+    def target(self) -> Any:
+        """What is called."""
+        module, _, name = self.name.rpartition(".")
+        return getattr(__import__(module, fromlist=[name]), name)
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """Default values of options, to which a case shrinks."""
+        known = inspect.signature(self.target).parameters
+        return {
+            name: each.default for name, each in known.items() if each.default is not each.empty
+        }
+
+    def draw(self, d: Draw) -> Case:
+        """Make a case."""
+        raise NotImplementedError
+
+    def call(self, case: Case, how: How) -> dict[str, np.ndarray]:
+        """Call the package."""
+        raise NotImplementedError
+
+    def check(self, case: Case, found: dict[str, np.ndarray]) -> None:
+        """Compare with the oracle."""
+        raise NotImplementedError
+
+    def refuses(self, case: Case) -> bool:
+        """Whether a ValueError is the right answer."""
+        return False
+
+    def possible(self, case: Case) -> bool:
+        """Whether a case that was cut is one that could be drawn."""
+        samples = [one for one in case.data.values() if isinstance(one, Sample)]
+        return all(len(one) for one in samples) and (
+            len({len(x) for one in samples for x in one.series}) == 1
+        )
+
+    def relate(
+        self, case: Case, found: dict[str, np.ndarray], call: Callable[[Case], dict]
+    ) -> None:
+        """Check the relation that the case names; "scale:7" calls ``scale(..., 7)``."""
+        name, _, value = case.relation.partition(":")
+        more = (int(value),) if value else ()
+        getattr(self, f"relate_{name}")(case, found, call, *more)
+
+    def draw_relation(self, d: Draw) -> str | None:
+        """A relation, or none."""
+        name = d.pick("relation", (None, *self.relations))
+        return f"scale:{d.whole(-400, 400)}" if name == "scale" else name
+
+
+# -- pieces that recipes share
+
+
+def draw_window(
+    d: Draw, longest: int, types: dict[str, str], option: str = "window"
+) -> float | None:
+    """A band: none, points, or a fraction; sometimes as a NumPy scalar."""
+    kind = d.pick(option, ("none", "zero", "points", "wide", "fraction"), (2, 1, 3, 1, 3))
+    if kind == "none":
+        return None
+    if kind == "fraction":
+        value = float(d.rng.choice([0.0, 0.03, 0.1, 0.2, 1 / 3, 0.5, 0.99, 1.0, d.rng.random()]))
+        kind = d.pick(f"{option} float", (None, "float64", "float32"), (6, 1, 1))
+        if kind is not None:
+            types[option] = kind
+            value = float(getattr(np, kind)(value))
+        return value
+    kind_of_int = d.pick(f"{option} int", (None, "int64", "int16", "uint8"), (6, 1, 1, 1))
+    if kind_of_int is not None:
+        types[option] = kind_of_int
+    if kind == "zero":
+        return 0
+    return d.whole(1, max(1, longest // 2)) if kind == "points" else d.whole(1, min(255, 2 * longest))
+
+
+def warp_of(case: Case, prefix: str = "") -> oracle.Warp:
+    """The oracle's options of a case."""
+    known = {
+        name: case.options[name] for name in oracle.Warp._fields if name in case.options
+    }
+    return oracle.Warp(**known)
+
+
+def draw_warp(d: Draw, longest: int, types: dict[str, str], *, metric: bool = True) -> dict:
+    """Options of a distance under warping."""
+    options: dict[str, Any] = {}
+    if metric:
+        options["metric"] = d.pick("metric", ("dtw", "dog_keeper"), (2, 1))
+    options["cost"] = d.pick("cost", ("squared", "absolute"), (2, 1))
+    options["alignment"] = d.pick("alignment", ("global", "subsequence", "supersequence"), (4, 1, 1))
+    options["window"] = None
+    if options["alignment"] == "global":
+        options["window"] = draw_window(d, longest, types)
+    return options
+
+
+def shapes(
+    d: Draw, count: int, most: int, *, channels: Sequence[int] = (1, 2, 3), equal: float = 0.5
+) -> list[tuple[int, int]]:
+    """Shapes of so many series: of one length, or of several."""
+    depth = d.pick("channels", channels, [6.0, 2.0, 1.0][: len(channels)])
+    if d.pick("lengths", ("equal", "unequal"), (equal, 1 - equal)) == "equal":
+        length = d.size(1, most)
+        return [(depth, length)] * count
+    return [(depth, d.size(1, most)) for _ in range(count)]
+
+
+def ints_only(*samples: Sample) -> bool:
+    """Whether all values are small whole numbers, so that sums of squares have no rounding."""
+    return all(
+        np.array_equal(one, np.round(one)) and np.abs(one).max(initial=0) < 2**20
+        for sample in samples
+        for one in sample.series
+    )
+
+
+def scaled(case: Case, power: int) -> Case | None:
+    """The case with all series times a power of two; None where that leaves the range."""
+    samples = {name: one for name, one in case.data.items() if isinstance(one, Sample)}
+    finite = [x[np.isfinite(x)] for one in samples.values() for x in one.series]
+    sizes = [np.abs(x[x != 0]) for x in finite]
+    least = min((float(size.min()) for size in sizes if size.size), default=1.0)
+    largest = max((float(size.max()) for size in sizes if size.size), default=1.0)
+    for side in (0, power):
+        # differences of points have squares that float64 holds, also before scaling
+        if np.log2(largest) + side > 440 or np.log2(least) + side < -430:
+            return None
+    return case.but(
+        **{
+            name: one.of([np.ldexp(x, power) for x in one.series], plain=True)
+            for name, one in samples.items()
+        }
+    )
+
+
+def plain(case: Case) -> Case:
+    """The case with its data in the plainest form."""
+    return case.but(
+        **{
+            name: one.of(one.series, plain=True)
+            for name, one in case.data.items()
+            if isinstance(one, Sample)
+        }
+    )
+
+
+def need(value: Any) -> Any:
+    """A value that must be there."""
+    if value is None:
+        raise Failure("the recipe lacks a value")
+    return value

@@ -1,0 +1,636 @@
+"""Recipes of `skts.motifs`: profiles, motifs and discords, judged by the matrix of distances."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import oracle
+from .case import Case, Sample
+from .compare import check, close, nearest, same
+from .draw import Draw
+from .recipe import How, Recipe, plain, scaled
+
+PRECISIONS = ("auto", "float64", "float32")
+
+
+def exclusion_of(exclusion: int | None, length: int) -> int:
+    return math.ceil(length / 4) if exclusion is None else exclusion
+
+
+class Line(NamedTuple):
+    """All windows of one length of several series, and the distances of all pairs.
+
+    Attributes
+    ----------
+    length, exclusion : int
+        Points of a window; starts so near are no pair.
+    series, start : ndarray of shape (n_windows,)
+        Where the windows lie.
+    distances, slack : ndarray of shape (n_windows, n_windows)
+        Distances, infinite where a window is not finite, and how far they may be off.
+    """
+
+    length: int
+    exclusion: int
+    series: np.ndarray
+    start: np.ndarray
+    distances: np.ndarray
+    slack: np.ndarray
+
+    @classmethod
+    def of(cls, lines: list[np.ndarray], length: int, exclusion: int, normalize: bool) -> Line:
+        power = oracle.plane([one[np.isfinite(one)] for one in lines])
+        parts = [oracle.Windows.of(one, length, power) for one in lines]
+        fields = zip(*(part[:5] for part in parts), strict=True)
+        windows = oracle.Windows(*map(np.concatenate, fields), power)
+        counts = [len(part.raw) for part in parts]
+        distances, slack = oracle.pair_distances(windows, windows, normalize)
+        return cls(
+            length,
+            exclusion,
+            np.repeat(np.arange(len(lines)), counts),
+            np.concatenate([np.arange(count) for count in counts]),
+            distances,
+            slack,
+        )
+
+    @property
+    def near(self) -> np.ndarray:
+        """Which pairs of windows start within the exclusion of each other."""
+        apart = np.abs(self.start[:, None] - self.start[None])
+        return (self.series[:, None] == self.series[None]) & (apart <= self.exclusion)
+
+    def admissible(self) -> np.ndarray:
+        """Distances, infinite also where a pair is too near."""
+        return np.where(self.near, np.inf, self.distances)
+
+    def find(self, series: int, start: int) -> int:
+        """The number of a window."""
+        (place,) = np.flatnonzero((self.series == series) & (self.start == start))
+        return int(place)
+
+
+def check_profile(
+    name: str, line: Line, allowed: np.ndarray, distances: np.ndarray, indices: np.ndarray,
+    relative: float = 1e-9,
+) -> None:
+    """Compare a profile, (n_windows, k), with the matrix of all distances."""
+    rows = np.where(allowed, line.distances, np.inf)
+    check(len(distances) == len(rows), f"{name}: shape", str(distances.shape))
+    for i, row in enumerate(rows):
+        nearest(name, row, line.slack[i], indices[i], distances[i], relative=relative)
+
+
+def check_motifs(
+    lines: list[Line], motifs: list[Any], n_motifs: int, radius: float, raw: list[np.ndarray]
+) -> None:
+    """Follow a list of motifs (with all their occurrences), and see that none is better."""
+    masked = [np.zeros(len(line.start), bool) for line in lines]
+    for rank, motif in enumerate(motifs):
+        which = [line.length for line in lines].index(motif.window)
+        line, mask = lines[which], masked[which]
+        places = np.array(
+            [line.find(*place) for place in zip(motif.series, motif.positions, strict=True)]
+        )
+        check(not mask[places].any(), "motif: among windows taken out", f"number {rank}")
+        D, slack = line.distances, line.slack + 1e-9 * np.where(np.isfinite(line.distances), line.distances, 0)
+        first, second = places[:2]
+        close("motif distances", motif.distances, D[first, places], slack[first, places], 0.0)
+        pairs = np.where(mask[:, None] | mask[None] | line.near, np.inf, D)
+        value = pairs[first, second]
+        check(np.isfinite(value), "motif: no admissible pair", f"{first} {second}")
+        for other, gone in zip(lines, masked, strict=True):
+            bounds = other.distances + other.slack
+            bounds = np.where(gone[:, None] | gone[None] | other.near, np.inf, bounds)
+            if bounds.size:
+                best = bounds.min() / math.sqrt(other.length) * (1 + 1e-9)
+                mine = (value - slack[first, second]) / math.sqrt(line.length)
+                check(best >= mine, "motif: not the nearest pair", f"number {rank}: {value}")
+        distance = float(motif.distances[1])
+        limit = radius * distance if distance > 0 else 1e-7 * math.sqrt(line.length)
+        close("motif radius", motif.radius, limit, 0.0, 1e-12)
+        _check_occurrences(line, mask, places, limit, slack)
+        for place, values in zip(places, motif.values, strict=True):
+            start = line.start[place]
+            same("values", values, raw[line.series[place]][start : start + line.length])
+        for other, gone in zip(lines, masked, strict=True):
+            for place in places:
+                apart = np.abs(other.start - line.start[place])
+                gone |= (other.series == line.series[place]) & (apart <= other.exclusion)
+    if len(motifs) < n_motifs:
+        for line, mask in zip(lines, masked, strict=True):
+            pairs = np.where(mask[:, None] | mask[None] | line.near, np.inf, line.distances)
+            check(not np.isfinite(pairs).any(), "motif: pairs are left", str(len(motifs)))
+
+
+def _check_occurrences(
+    line: Line, mask: np.ndarray, places: np.ndarray, limit: float, slack: np.ndarray
+) -> None:
+    first = places[0]
+    row, error = line.distances[first], slack[first]
+    check((row[places] - error[places] <= limit * (1 + 1e-12)).all(), "occurrences: too far")
+    near = line.near[np.ix_(places, places)]
+    check(near.sum() == len(places), "occurrences: too near to each other", str(places))
+    steps = row[places][1:] + error[places][1:] - row[places][:-1] + error[places][:-1]
+    check((steps >= 0).all(), "occurrences: not ascending", str(row[places]))
+    blocked = line.near[:, places] & (
+        row[places] - error[places] <= (row + error)[:, None]
+    )
+    free = ~mask & ~blocked.any(axis=1) & (row + error < limit)
+    check(not free.any(), "occurrences: missing", f"{np.flatnonzero(free)} near {first}")
+
+
+def check_discords(lines: list[Line], discords: list[Any], n_discords: int, raw: list) -> None:
+    """Follow a list of discords, and see that none is farther from its neighbour."""
+    profiles = [line.admissible() for line in lines]
+    values = [p.min(axis=1, initial=np.inf) for p in profiles]
+    errors = [
+        np.where(np.isfinite(v), np.take_along_axis(line.slack, p.argmin(axis=1)[:, None], 1)[:, 0], 0)
+        + 1e-9 * np.where(np.isfinite(v), v, 0)
+        if v.size
+        else v
+        for line, p, v in zip(lines, profiles, values, strict=True)
+    ]
+    # the nearest neighbour may be any whose distance is within its slack
+    errors = [
+        e + (line.slack.max(axis=1, initial=0) if len(e) else 0)
+        for e, line in zip(errors, lines, strict=True)
+    ]
+    free = [np.isfinite(value) for value in values]
+    for rank, discord in enumerate(discords):
+        which = [line.length for line in lines].index(discord.window)
+        line = lines[which]
+        place = line.find(discord.series, discord.position)
+        other = line.find(discord.neighbor_series, discord.neighbor)
+        check(free[which][place], "discord: too near to an earlier one", f"number {rank}")
+        close("discord distance", discord.distance, values[which][place], errors[which][place])
+        away = profiles[which][place, other] - line.slack[place, other]
+        check(away <= values[which][place] * (1 + 1e-9) + errors[which][place], "discord: neighbour")
+        mine = (values[which][place] + errors[which][place]) / math.sqrt(line.length)
+        for one, value, error, left in zip(lines, values, errors, free, strict=True):
+            if left.any():
+                best = np.max((value - error)[left]) / math.sqrt(one.length)
+                check(mine >= best, "discord: not the farthest", f"number {rank}: {mine} {best}")
+            apart = np.abs(one.start - line.start[place])
+            left &= ~((one.series == line.series[place]) & (apart <= one.exclusion))
+        start = line.start[place]
+        same("values", discord.values, raw[line.series[place]][start : start + line.length])
+    left = any(one.any() for one in free)
+    check(len(discords) == n_discords or not left, "discord: too few", str(len(discords)))
+
+
+def flat(name: str, records: list[Any]) -> dict[str, np.ndarray]:
+    """Named tuples as named arrays."""
+    found = {f"{name} number": np.int64(len(records))}
+    for rank, record in enumerate(records):
+        for field, value in record._asdict().items():
+            found[f"{name} {rank} {field}"] = np.asarray(value)
+    return found
+
+
+class _Windowed(Recipe):
+    """A function of a line of points."""
+
+    relations = ("scale", "forms")
+    most = 150
+
+    def draw_line(self, d: Draw, most: int) -> tuple[np.ndarray, int]:
+        n = d.size(1, most)
+        length = min(n, d.size(1, max(1, min(n, 40))))
+        return n, length
+
+    def draw_options(self, d: Draw, length: int) -> dict[str, Any]:
+        return {
+            "window": length,
+            "exclusion": d.amount("exclusion", (0, 1, 2, length // 2, length, 2 * length, 400), None),
+            "normalize": d.pick("normalize", (True, False), (3, 1)),
+        }
+
+    def possible(self, case: Case) -> bool:
+        windows = np.atleast_1d(case.options["window"])
+        lengths = np.concatenate([one.lengths for one in case.data.values()])
+        return super().possible(case) and lengths.min() > 0 and (
+            1 <= windows.min() and windows.max() <= lengths.min()
+        )
+
+    def relate_forms(self, case, found, call):
+        same("another form of the data", call(plain(case)), found)
+
+    def relate_scale(self, case, found, call, power):
+        other = scaled(case, power)
+        if other is None:
+            return
+        again = call(other)
+        check(again.keys() == found.keys(), "scaled by a power of two: parts")
+        for key in found:
+            raw = key.endswith((" values",)) or (
+                not case.options["normalize"] and key.endswith(("distances", "distance", "radius"))
+            )
+            if raw and key.endswith("radius") and found[key] <= 1e-6:
+                continue  # where the distance is 0, the radius has a size of its own
+            wanted = np.ldexp(found[key], power) if raw else found[key]
+            same(f"scaled by a power of two {key.split()[-1]}", again[key], wanted)
+
+
+class Profile(_Windowed):
+    name = "skts.motifs.matrix_profile"
+    share = 2.0
+
+    def draw(self, d: Draw) -> Case:
+        n, length = self.draw_line(d, 600 if d.chance(0.03) else self.most)
+        with_b = d.pick("b", ("none", "some"), (2, 1)) == "some"
+        shapes = [(1, n)] + [(1, d.size(length, max(length, self.most)))] * with_b
+        series = d.numbers(shapes, holes=True)
+        data = {"a": d.form(series[:1], form="single", label=" a")}
+        if with_b:
+            data["b"] = d.form(series[1:], form="single", label=" b")
+        options = self.draw_options(d, length) | {
+            "k": d.pick("k", (1, 2, 3, 7), (4, 1, 1, 1)),
+            "sides": not with_b and d.pick("sides", (False, True), (2, 1)),
+            "precision": d.pick("precision", PRECISIONS, (6, 2, 1)),
+        }
+        return Case(self.name, data, options, relation=self.draw_relation(d))
+
+    def call(self, case: Case, how: How) -> dict:
+        given = {name: one.give() for name, one in case.data.items()}
+        found = self.target(**given, **case.given(), **how.options(self.target))
+        parts = {"": found} | ({"left ": found.left, "right ": found.right} if found.left else {})
+        return {
+            f"{name}{key}": getattr(one, key)
+            for name, one in parts.items()
+            for key in ("distances", "indices")
+        }
+
+    def check(self, case: Case, found: dict) -> None:
+        length, options = case.options["window"], case.options
+        lines = [one.lines[0] for one in case.data.values()]
+        exclusion = exclusion_of(options["exclusion"], length)
+        line = Line.of(lines, length, exclusion, options["normalize"])
+        n = len(lines[0]) - length + 1
+        if len(lines) == 2:
+            part = np.s_[:n], np.s_[n:]
+            line = line._replace(distances=line.distances[part], slack=line.slack[part])
+            allowed = np.ones(line.distances.shape, bool)
+        else:
+            allowed = ~line.near
+        places = np.arange(n)
+        sides = {"": allowed}
+        if options["sides"]:
+            sides["left "] = allowed & (places[None] < places[:, None])
+            sides["right "] = allowed & (places[None] > places[:, None])
+        loose = 1e-4 if options["precision"] == "float32" else 1e-9
+        if options["precision"] == "float32":
+            return  # says itself that it is not exact; engine against engine is not asked either
+        for name, each in sides.items():
+            distances, indices = found[f"{name}distances"], found[f"{name}indices"]
+            shape = (n,) if options["k"] == 1 else (n, options["k"])
+            check(distances.shape == shape, "profile: shape", f"{distances.shape}")
+            check_profile(
+                f"{name}profile", line, each, distances.reshape(n, -1), indices.reshape(n, -1), loose
+            )
+
+    def exact(self, case: Case) -> bool:
+        return case.options["precision"] != "float32"
+
+    def relate_part(self, case, found, call):
+        """A window's distances do not depend on what else is in the line."""
+
+
+class Motifs(_Windowed):
+    name = "skts.motifs.motifs"
+
+    def draw(self, d: Draw) -> Case:
+        n, length = self.draw_line(d, self.most)
+        series = d.numbers([(1, n)], holes=True)
+        options = self.draw_options(d, length) | {
+            "n_motifs": d.amount("n_motifs", (1, 2, 5, 20), 3),
+            "max_matches": d.pick("max_matches", (None, 2, 3, 10), (3, 1, 1, 1)),
+            "radius": d.amount("radius", (1.0, 1.5, 3.0, 10.0), 2.0),
+            "algorithm": d.pick("algorithm", ("auto", "profile", "mk")),
+            "n_references": d.amount("n_references", (1, 2, 30), 10),
+            "random_state": d.pick("random_state", (0, 1)),
+        }
+        data = {"a": d.form(series, form="single", label=" a")}
+        return Case(self.name, data, options, relation=self.draw_relation(d))
+
+    def call(self, case: Case, how: How) -> dict:
+        return flat("motif", self.records(case, how))
+
+    def records(self, case: Case, how: How) -> list:
+        return self.target(case.data["a"].give(), **case.given(), **how.options(self.target))
+
+    def check(self, case: Case, found: dict) -> None:
+        options = case.options
+        if options["max_matches"] is not None:
+            everything = replace(case, options=options | {"max_matches": None})
+            whole = self.call(everything, How("numba"))
+            _check_prefix(found, whole, options["max_matches"])
+            found = whole
+        lines = case.data["a"].lines
+        exclusion = exclusion_of(options["exclusion"], options["window"])
+        line = Line.of(lines, options["window"], exclusion, options["normalize"])
+        check_motifs([line], unflat("motif", found), options["n_motifs"], options["radius"], lines)
+
+
+class _Record:
+    def __init__(self, **fields: Any) -> None:
+        vars(self).update(fields)
+
+
+def unflat(name: str, found: dict) -> list[Any]:
+    """Records of `flat`."""
+    records = []
+    for rank in range(int(found[f"{name} number"])):
+        prefix = f"{name} {rank} "
+        fields = {k.removeprefix(prefix): v for k, v in found.items() if k.startswith(prefix)}
+        records.append(_Record(**{k: v if v.ndim else v.item() for k, v in fields.items()}))
+    return records
+
+
+def _check_prefix(found: dict, whole: dict, most: int) -> None:
+    """Fewer occurrences are the first of all."""
+    check(found.keys() == whole.keys(), "max_matches: other motifs")
+    for key, value in found.items():
+        wanted = whole[key]
+        several = key.endswith(("positions", "distances", "values", "series")) and value.ndim
+        same("max_matches", value, wanted[:most] if several else wanted)
+
+
+class Discords(_Windowed):
+    name = "skts.motifs.discords"
+
+    def draw(self, d: Draw) -> Case:
+        n, length = self.draw_line(d, self.most)
+        series = d.numbers([(1, n)], holes=True)
+        options = self.draw_options(d, length)
+        options["n_discords"] = d.amount("n_discords", (1, 2, 5, 50), 3)
+        data = {"a": d.form(series, form="single", label=" a")}
+        return Case(self.name, data, options, relation=self.draw_relation(d))
+
+    def call(self, case: Case, how: How) -> dict:
+        given = case.data["a"].give()
+        return flat("discord", self.target(given, **case.given(), **how.options(self.target)))
+
+    def check(self, case: Case, found: dict) -> None:
+        lines, length = case.data["a"].lines, case.options["window"]
+        exclusion = exclusion_of(case.options["exclusion"], length)
+        line = Line.of(lines, length, exclusion, case.options["normalize"])
+        check_discords([line], unflat("discord", found), case.options["n_discords"], lines)
+
+
+class Finder(_Windowed):
+    """The estimator: many series, several lengths, and all methods."""
+
+    name = "skts.MotifFinder"
+    share = 1.5
+    methods = ("fit", "fit_transform", "get_feature_names_out", "predict", "set_output",
+               "transform", "update")
+    relations = ("scale", "forms", "update", "alone")
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        return super().defaults | {"update.points": 0, "update.series": -1}
+
+    def draw(self, d: Draw) -> Case:
+        count = d.pick("series", (1, 2, 4), (3, 2, 1))
+        most = self.most // count
+        lengths = [d.size(1, most) for _ in range(count)]
+        length = min(*lengths, *lengths, d.size(1, 24))
+        holes = d.numbers([(1, n) for n in (*lengths, *[d.size(length, 60) for _ in range(2)])],
+                          holes=True)
+        options = self.draw_options(d, length)
+        how = d.pick("window", ("points", "several", "fraction", "auto"), (4, 1, 1, 1))
+        if how == "several":
+            options["window"] = sorted({length, max(1, length // 2), max(1, length - 1)})
+            if d.chance(0.5):
+                options["window"] = options["window"][::-1]
+        elif how == "fraction":
+            options["window"] = round(float(d.rng.uniform(0.05, 0.5)), 3)
+        elif how == "auto":
+            options["window"] = "auto"
+        algorithm = d.pick("algorithm", ("auto", "profile", "mk"))
+        options |= {
+            "n_motifs": d.amount("n_motifs", (1, 2, 6), 3),
+            "max_matches": d.pick("max_matches", (None, 2, 10), (4, 1, 1)),
+            "radius": d.amount("radius", (1.0, 1.5, 3.0, 10.0), 2.0),
+            "n_discords": 0 if algorithm == "mk" else d.amount("n_discords", (1, 2, 5), 0),
+            "left_right": algorithm != "mk" and d.pick("left_right", (False, True), (2, 1)),
+            "algorithm": algorithm,
+            "n_references": d.amount("n_references", (1, 2, 30), 10),
+            "random_state": d.pick("random_state", (0, 1)),
+            "precision": d.pick("precision", PRECISIONS[:2], (3, 1)),
+            "update.series": d.pick("update.series", (-1, 0)),
+            "update.points": d.pick("update.points", (0, 1, 2, 9)),
+        }
+        X = d.form(holes[:count], label=" X")
+        Q = Sample(tuple(holes[count:]))
+        return Case(self.name, {"X": X, "Q": Q}, options, relation=self.draw_relation(d))
+
+    def possible(self, case: Case) -> bool:
+        if not Recipe.possible(self, case):
+            return False
+        lengths = case.data["X"].lengths
+        window = case.options["window"]
+        numbers = [] if isinstance(window, str | float) else np.atleast_1d(window).tolist()
+        return lengths.min() > 0 and all(1 <= one <= lengths.max() for one in numbers) and (
+            case.data["Q"].lengths.min() > 0
+        )
+
+    def windows(self, case: Case) -> list[int]:
+        window, lengths = case.options["window"], case.data["X"].lengths
+        if isinstance(window, float):
+            return [max(1, math.ceil(window * lengths.min() - 1e-9))]
+        return list(np.atleast_1d(window)) if not isinstance(window, str) else []
+
+    def lines(self, case: Case) -> list[np.ndarray]:
+        """The series that `fit` sees: padding with NaN is a gap here."""
+        X = case.data["X"]
+        if X.form != "padded":
+            return X.lines
+        width = X.lengths.max()
+        return [np.concatenate([x, np.full(width - len(x), np.nan)]) for x in X.lines]
+
+    def refuses(self, case: Case) -> bool:
+        lines, windows = self.lines(case), self.windows(case)
+        for length in windows or [min(len(x) for x in lines)]:
+            exclusion = exclusion_of(case.options["exclusion"], int(length))
+            line = Line.of(lines, int(length), exclusion, case.options["normalize"])
+            if np.isfinite(line.admissible()).any():
+                return False
+        return bool(windows)
+
+    def model(self, case: Case, how: How) -> Any:
+        options = {k: v for k, v in case.given().items() if "." not in k}
+        return self.target(**options, **how.options(self.target))
+
+    def call(self, case: Case, how: How) -> dict:
+        X, Q = case.data["X"].give(), case.data["Q"]
+        model = self.model(case, how)
+        try:
+            model.fit(X)
+        except ValueError as error:
+            # "auto" may choose a window that leaves no pair
+            if case.options["window"] == "auto" and "no motif" in str(error):
+                return {"no motif": np.array(True)}
+            raise
+        found = self.state(model)
+        longest = max(motif.window for motif in model.motifs_)
+        fitting = [x for x in Q.lines if len(x) >= longest]
+        if fitting:
+            found["transform"] = model.transform(fitting)
+            found["predict"] = model.predict(fitting)
+            names = model.get_feature_names_out()
+            found["names"] = np.array(names, str)
+            model.set_output(transform="pandas")
+            frame = model.transform(fitting)
+            check(list(frame.columns) == list(names), "set_output: columns")
+            same("set_output", frame.to_numpy(), found["transform"])
+            same("predict after set_output", model.predict(fitting), found["predict"])
+        return found
+
+    def state(self, model: Any) -> dict:
+        found = flat("motif", model.motifs_) | flat("discord", model.discords_)
+        found["window"] = np.asarray(model.window_)
+        if hasattr(model, "profile_"):
+            several = isinstance(model.profile_, list)
+            for k, _ in enumerate(model.profile_ if several else [0]):
+                for key in ("profile_", "profile_index_", "profile_series_"):
+                    value = getattr(model, key)
+                    found[f"{key} {k} distances" if key == "profile_" else f"{key} {k}"] = (
+                        value[k] if several else value
+                    )
+                for side in ("left", "right"):
+                    if hasattr(model, f"{side}_profile_"):
+                        record = getattr(model, f"{side}_profile_")
+                        for field, value in (record[k] if several else record)._asdict().items():
+                            found[f"{side} {k} {field}"] = value
+        return found
+
+    def check(self, case: Case, found: dict) -> None:
+        if "no motif" in found:
+            return
+        options, raw = case.options, self.lines(case)
+        lengths = np.atleast_1d(found["window"]).tolist()
+        if options["window"] != "auto":
+            same("window_", lengths, [int(one) for one in self.windows(case)])
+        lines = [
+            Line.of(raw, length, exclusion_of(options["exclusion"], length), options["normalize"])
+            for length in lengths
+        ]
+        if options["max_matches"] is not None:
+            everything = replace(case, options=options | {"max_matches": None})
+            whole = self.call(everything, How("numba"))
+            keys = [key for key in found if key.startswith("motif")]
+            _check_prefix(
+                {k: found[k] for k in keys},
+                {k: v for k, v in whole.items() if k.startswith("motif")},
+                options["max_matches"],
+            )
+        else:
+            whole = found
+        check_motifs(lines, unflat("motif", whole), options["n_motifs"], options["radius"], raw)
+        check_discords(lines, unflat("discord", found), options["n_discords"], raw)
+        for k, line in enumerate(lines):
+            if f"profile_ {k} distances" in found:
+                self._check_profiles(k, line, found, len(raw))
+        if "transform" in found:
+            self._check_queries(case, found)
+
+    def _check_profiles(self, k: int, line: Line, found: dict, count: int) -> None:
+        place = np.full((count, int(line.start.max(initial=-1)) + 2), -1)
+        place[line.series, line.start] = np.arange(len(line.start))
+        order = np.arange(len(line.start))
+        sides = {
+            "": (found[f"profile_ {k} distances"], found[f"profile_index_ {k}"],
+                 found[f"profile_series_ {k}"], ~line.near)
+        }
+        for side, earlier in (("left", order[None] < order[:, None]),
+                              ("right", order[None] > order[:, None])):
+            if f"{side} {k} distances" in found:
+                keys = (f"{side} {k} {field}" for field in ("distances", "indices", "series"))
+                sides[side] = (*(found[key] for key in keys), ~line.near & earlier)
+        for name, (distances, starts, series, allowed) in sides.items():
+            inside = line.series, line.start
+            outside = np.ones(distances.shape, bool)
+            outside[inside] = False
+            check(np.isinf(distances[outside]).all(), "profile_: beyond a series")
+            s, t = series[inside], starts[inside]
+            check((t < place.shape[1]).all() and (s < count).all(), "profile_: outside")
+            indices = np.where((s < 0) | (t < 0), -1, place[s, t])
+            check_profile(
+                f"profile_ {name}", line, allowed, distances[inside][:, None], indices[:, None]
+            )
+
+    def _check_queries(self, case: Case, found: dict) -> None:
+        motifs = unflat("motif", found)
+        longest = max(motif.window for motif in motifs)
+        fitting = [x for x in case.data["Q"].lines if len(x) >= longest]
+        wanted, slack = np.empty(found["transform"].shape), np.empty(found["transform"].shape)
+        for i, x in enumerate(fitting):
+            for j, motif in enumerate(motifs):
+                points = motif.values[0]
+                power = oracle.plane([points, x[np.isfinite(x)]])
+                one, other = (oracle.Windows.of(v, motif.window, power) for v in (points, x))
+                row, error = oracle.pair_distances(one, other, case.options["normalize"])
+                wanted[i, j], slack[i, j] = row.min(), error.max()
+        close("transform", found["transform"], wanted, slack)
+        radii = np.array([motif.radius for motif in motifs])
+        sizes = np.sqrt([motif.window for motif in motifs])
+        distances = found["transform"]
+        ranks = np.where(distances <= radii + 1e-7 * sizes, distances / sizes, np.inf)
+        best = np.argmax(ranks <= ranks.min(axis=1, keepdims=True) + 1e-7, axis=1)
+        same("predict", found["predict"], np.where(np.isfinite(ranks).any(axis=1), best, -1))
+
+    def relate_scale(self, case, found, call, power):
+        if "no motif" not in found:
+            other = scaled(case, power)
+            if other is None:
+                return
+            again = call(other)
+            skip = ("radius", "predict") if not case.options["normalize"] else ()
+            check(again.keys() == found.keys(), "scaled by a power of two: parts")
+            for key in found:
+                raw = key.endswith(" values") or (
+                    not case.options["normalize"]
+                    and key.endswith(("distances", "distance", "transform"))
+                )
+                if not key.endswith(skip):
+                    wanted = np.ldexp(found[key], power) if raw else found[key]
+                    same(f"scaled by a power of two {key.split()[-1]}", again[key], wanted)
+
+    def relate_update(self, case, found, call):
+        """Points that follow later lead to the same as all at once."""
+        points, row = case.options["update.points"], case.options["update.series"]
+        lines = self.lines(case)
+        if not points or "no motif" in found or isinstance(case.options["window"], str | float):
+            return
+        cut = lines[row][:-points]
+        before = [*lines]
+        before[row] = cut
+        windows = self.windows(case)
+        if len(cut) < 1 or max(map(len, before)) < max(windows):
+            return
+        smaller = case.but(X=Sample(tuple(x[None] for x in before)))
+        if self.refuses(smaller):
+            return
+        model = self.model(case, How("numba")).fit(before)
+        middle = points // 2
+        for piece in (lines[row][-points:][:middle], lines[row][-points:][middle:]):
+            model.update(piece, series=row)
+        wanted = {k: v for k, v in found.items() if k not in ("transform", "predict", "names")}
+        same("update", self.state(model), wanted)
+
+    def relate_alone(self, case, found, call):
+        """A query alone has the distances that it has among others."""
+        if "transform" not in found:
+            return
+        model = self.model(case, How("numba")).fit(case.data["X"].give())
+        longest = max(motif.window for motif in model.motifs_)
+        fitting = [x for x in case.data["Q"].lines if len(x) >= longest]
+        for row, x in enumerate(fitting):
+            same("a query alone", model.transform([x]), found["transform"][[row]])
+            same("a query alone", model.predict([x]), found["predict"][[row]])

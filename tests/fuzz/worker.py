@@ -1,0 +1,101 @@
+"""The process that runs cases: it names each before it runs it, and tells what failed."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import struct
+import time
+from pathlib import Path
+from typing import Any
+
+__all__ = ["STATUS", "work"]
+
+#: What a worker is at: number of the case, when it began, seconds that it may take.
+STATUS = struct.Struct("qdd")
+#: Seconds that a case may take; the first ones of a function, which compile, may take more.
+PATIENCE, COMPILING = 60.0, 600.0
+#: Failures of one kind that are cut down and reported in full.
+REPORTED = 2
+#: Exit code of a worker whose GPU is of no use any more.
+LOST = 77
+
+
+def work(order: dict[str, Any]) -> int:
+    """Run cases until time or numbers are up; the exit code says why it ended.
+
+    Parameters
+    ----------
+    order : dict
+        "seed", "engine", "against", "function", "first", "step", "last", "until", "known",
+        "status", "coverage", "events": see `__main__`.
+    """
+    from . import recipes  # noqa: F401
+    from .coverage import Coverage, watch_engines
+    from .machine import draw_case, find_failure, pick_recipe
+    from .shrink import shrink
+
+    watch_engines(order["engine"])
+    coverage = Coverage()
+    known: dict[str, int] = order["known"]
+    seen: dict[str, int] = {}
+    keep = Path(order["coverage"])
+    with open(order["status"], "r+b") as file, os.fdopen(order["events"], "w") as events:
+        status = mmap.mmap(file.fileno(), STATUS.size)
+
+        def tell(**event: Any) -> None:
+            events.write(json.dumps(event) + "\n")
+            events.flush()
+
+        number, saved = order["first"], time.monotonic()
+        while number <= order["last"] and time.time() < order["until"]:
+            name = order["function"] or pick_recipe(order["seed"], number)
+            seen[name] = seen.get(name, 0) + 1
+            limit = COMPILING if seen[name] < 30 else PATIENCE
+            STATUS.pack_into(status, 0, number, time.time(), limit)
+            start = time.monotonic()
+            try:
+                case, labels = draw_case(order["seed"], number, name)
+            except Exception as error:
+                tell(number=number, name=name, kind="fuzzer: cannot draw", text=repr(error))
+                number += order["step"]
+                continue
+            failure = find_failure(case, order["engine"], order["against"])
+            coverage.note(name, labels, time.monotonic() - start)
+            if failure is not None:
+                key = f"{name} {failure.kind}"
+                known[key] = known.get(key, 0) + 1
+                lost = "cudaError" in str(failure) or "CUDA_ERROR" in str(failure)
+                report = known[key] <= REPORTED
+                tell(number=number, name=name, kind=failure.kind, text=str(failure), report=report)
+                if lost:
+                    return LOST
+                if report:
+                    STATUS.pack_into(status, 0, number, time.time(), COMPILING)
+                    case, failure = shrink(
+                        case,
+                        failure,
+                        lambda one: find_failure(one, order["engine"], order["against"]),
+                        seconds=order["shrinking"],
+                    )
+                    path = Path(order["found"]) / f"{_slug(name)}-{order['seed']}-{number}.npz"
+                    case.save(path, failure=str(failure))
+                    tell(
+                        number=number,
+                        name=name,
+                        small=case.text(),
+                        points=case.points(),
+                        text=str(failure),
+                        path=str(path),
+                    )
+            if time.monotonic() - saved > 5:
+                coverage.save(keep)
+                saved = time.monotonic()
+            number += order["step"]
+        coverage.save(keep)
+    return 0
+
+
+def _slug(name: str) -> str:
+    return name.removeprefix("skts.").replace(".", "-")
