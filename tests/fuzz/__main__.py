@@ -28,14 +28,20 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--cases", type=int, default=2**62, help="at most so many cases")
     parser.add_argument("--engine", default="numba", help="engine that is tried")
     parser.add_argument("--against", help='engine with the same bits; "numba" for --engine cupy')
-    parser.add_argument("--seed", type=int, help="of the random numbers; drawn and printed if not given")
+    parser.add_argument(
+        "--seed", type=int, help="of the random numbers; drawn and printed if not given"
+    )
     parser.add_argument("--function", help='only this one, such as "dtw" or "skts.metrics.dtw"')
     parser.add_argument("--case", type=int, help="only the case of this number")
     parser.add_argument("--replay", type=Path, help="only the case in this file")
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--shrinking", type=float, default=30.0, help="seconds to cut a failure down")
-    parser.add_argument("--found", type=Path, default=Path("fuzz-found"), help="folder for failures")
+    parser.add_argument(
+        "--shrinking", type=float, default=30.0, help="seconds to cut a failure down"
+    )
+    parser.add_argument(
+        "--found", type=Path, default=Path("fuzz-found"), help="folder for failures"
+    )
     parser.add_argument("--bounds", action="store_true", help="check bounds in compiled loops")
     parser.add_argument("--branches", action="store_true", help="measure branches of host code")
     parser.add_argument("--quiet", action="store_true", help="leave out what was not reached")
@@ -107,11 +113,22 @@ class Run:
         }
         command = [sys.executable, "-m", "tests.fuzz", "--order", json.dumps(order)]
         if options.branches:
-            command[1:2] = ["-m", "coverage", "run", "--parallel-mode", "--branch",
-                            "--source=skts", "-m"]
+            command[1:2] = [
+                "-m",
+                "coverage",
+                "run",
+                "--parallel-mode",
+                "--branch",
+                "--source=skts",
+                "-m",
+            ]
         process = subprocess.Popen(
-            command, pass_fds=(writer,), env=_environment(options), stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, text=True,
+            command,
+            pass_fds=(writer,),
+            env=_environment(options),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         os.close(writer)
         complaint: list[str] = []
@@ -158,35 +175,49 @@ class Run:
 
     def _cut_crash(self, name: str, number: int, kind: str) -> None:
         """Try whether the case crashes alone; the attempts run in processes of their own."""
-        order = {"crash": True, "seed": self.options.seed, "function": name, "number": number,
-                 "engine": self.options.engine, "seconds": self.options.shrinking,
-                 "found": str(self.options.found)}
+        order = {
+            "crash": True,
+            "seed": self.options.seed,
+            "function": name,
+            "number": number,
+            "engine": self.options.engine,
+            "seconds": self.options.shrinking,
+            "found": str(self.options.found),
+        }
         done = subprocess.run(
             [sys.executable, "-m", "tests.fuzz", "--order", json.dumps(order)],
-            env=_environment(self.options), capture_output=True, text=True,
+            env=_environment(self.options),
+            capture_output=True,
+            text=True,
         )
         if done.returncode == 0 and done.stdout.strip():
             event = json.loads(done.stdout.splitlines()[-1])
             if event.get("small"):
                 self._take(event | {"text": kind})
             else:
-                say(f"    alone, case {number} does not crash: an earlier one may have damaged "
-                    "memory; try --bounds")
+                say(
+                    f"    alone, case {number} does not crash: an earlier one may have damaged "
+                    "memory; try --bounds"
+                )
 
     def _take(self, event: dict[str, Any]) -> None:
         """Note what a worker tells."""
         with self.lock:
             if "small" in event:
                 self.small.append(event)
-                say(f"    smallest, {event['points']} points, kept in {event['path']}: "
-                    f"{event['text'][:300]}")
+                say(
+                    f"    smallest, {event['points']} points, kept in {event['path']}: "
+                    f"{event['text'][:300]}"
+                )
                 say(_as_test(event, self.options))
                 return
             self.kinds[f"{event['name']} {event['kind']}"] += 1
             if event.get("report"):
                 say(f"FAILED {event['name']}: {event['text'] or event['kind']}")
-                say(f"    python -m tests.fuzz --engine {self.options.engine} "
-                    f"--seed {self.options.seed} --function {event['name']} --case {event['number']}")
+                say(
+                    f"    python -m tests.fuzz --engine {self.options.engine} "
+                    f"--seed {self.options.seed} --function {event['name']} --case {event['number']}"
+                )
 
     def report(self) -> int:
         """Print what was reached and found; return how many failures there are."""
@@ -200,8 +231,10 @@ class Run:
                 one.unlink(missing_ok=True)
         self.folder.rmdir()
         say("\n".join(total.lines(self.options.engine, unreached=not self.options.quiet)))
-        say(f"{sum(self.kinds.values())} failures of {len(self.kinds)} kinds, seed "
-            f"{self.options.seed}, engine {self.options.engine}")
+        say(
+            f"{sum(self.kinds.values())} failures of {len(self.kinds)} kinds, seed "
+            f"{self.options.seed}, engine {self.options.engine}"
+        )
         for kind, count in self.kinds.most_common():
             say(f"  {count:6,} {kind}")
         return sum(self.kinds.values())
@@ -217,9 +250,7 @@ def _as_test(event: dict[str, Any], options: argparse.Namespace) -> str:
     body = f"    assert_right({event['small']}, fast_engine)"
     if len(body) > 4000:
         body = f"    assert_right(Case.load(FOLDER / {Path(event['path']).name!r}), fast_engine)"
-    return (
-        f"\n    def test_{slug}_{options.seed}_{event['number']}(fast_engine):\n    {body}\n"
-    )
+    return f"\n    def test_{slug}_{options.seed}_{event['number']}(fast_engine):\n    {body}\n"
 
 
 def _environment(options: argparse.Namespace) -> dict[str, str]:
@@ -309,8 +340,10 @@ def main(arguments: list[str] | None = None) -> int:
         (options.function,) = fitting
     if options.case is not None or options.replay:
         return one_case(options)
-    say(f"seed {options.seed}, engine {options.engine}"
-        + (f" against {options.against}" if options.against else ""))
+    say(
+        f"seed {options.seed}, engine {options.engine}"
+        + (f" against {options.against}" if options.against else "")
+    )
     run = Run(options)
     try:
         run.start()

@@ -199,7 +199,7 @@ class Case:
     def text(self) -> str:
         """Python text that makes it again."""
         data = ", ".join(
-            f"{name!r}: {value.text() if isinstance(value, Sample) else value!r}"
+            f"{name!r}: {value.text() if isinstance(value, Sample) else repr(value)}"
             for name, value in self.data.items()
         )
         more = "".join(
@@ -219,7 +219,9 @@ class Case:
             else:
                 plain[name] = {"labels": list(value)}
         rest = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "data"}
-        np.savez_compressed(path, case=json.dumps(rest | {"data": plain} | {"notes": notes}), **arrays)
+        np.savez_compressed(
+            path, case=json.dumps(rest | {"data": plain} | {"notes": notes}), **arrays
+        )
 
     @classmethod
     def load(cls, path: Path) -> Case:

@@ -42,9 +42,7 @@ def close(name: str, found: Any, wanted: Any, slack: Any = 0.0, relative: float 
     finite = np.isfinite(wanted)
     with np.errstate(invalid="ignore"):
         away = np.abs(found - wanted)
-        bad = np.where(
-            finite, ~(away <= relative * np.abs(wanted) + slack), ~(found == wanted)
-        )
+        bad = np.where(finite, ~(away <= relative * np.abs(wanted) + slack), ~(found == wanted))
     if bad.any():
         place = tuple(int(i) for i in np.argwhere(bad)[0])
         allowed = float((relative * np.abs(np.where(finite, wanted, 0)) + slack)[place])

@@ -39,6 +39,9 @@ MEMORY = tuple(2**power for power in range(10, 23))
 #: One case in so many is sent to other processes.
 SENT = 3000
 
+#: Parameters of methods that are data of the case.
+DATA = {"X", "Q", "y", "points", "fit_params", "input_features", "transform"}
+
 reached: Counter[str] = Counter()
 
 
@@ -90,10 +93,13 @@ def parameters(recipe: Recipe) -> Iterator[str]:
     """Names of everything that can be handed to a callable, methods of estimators included."""
     target = recipe.target
     machine = {"engine", "n_jobs", "verbose", "self"}
+    machine |= set(recipe.handed)
     yield from (name for name in inspect.signature(target).parameters if name not in machine)
     for method in recipe.methods:
         function = getattr(target, method)
         for name, each in inspect.signature(function).parameters.items():
+            if name in DATA or f"{method}.{name}" in recipe.handed:
+                continue
             if name not in machine and each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL):
                 yield f"{method}.{name}"
 
@@ -124,7 +130,11 @@ def draw_case(seed: int, number: int, name: str | None = None) -> tuple[Case, di
             ("inline", (True, False)),
             ("verbose", (0, 1, 2) if "verbose" in known else (0,)),
         ):
-            weights = (2, *[1] * (len(values) - 1)) if option != "verbose" else (20, *[1] * (len(values) - 1))
+            weights = (
+                (2, *[1] * (len(values) - 1))
+                if option != "verbose"
+                else (20, *[1] * (len(values) - 1))
+            )
             value = d.pick(option, values, weights)
             if value not in (None, 0) or value is False:
                 setting[option] = value
@@ -238,8 +248,7 @@ def _agree(name: str, recipe: Recipe, found: dict, other: dict) -> None:
 def find_failure(case: Case, engine: str = "numba", against: str | None = None) -> Failure | None:
     """The failure of a case, None where all is well."""
     try:
-        with np.errstate(all="warn"):
-            examine(case, engine, against)
+        examine(case, engine, against)
     except Failure as failure:
         return failure
     except MemoryBudgetError as error:

@@ -37,7 +37,9 @@ TIE = 1e-9
 
 def plane(*groups: Any) -> int:
     """The power of two next to the largest number: dividing by it keeps all squares in range."""
-    largest = max((float(np.abs(one).max()) for group in groups for one in group if one.size), default=0)
+    largest = max(
+        (float(np.abs(one).max()) for group in groups for one in group if one.size), default=0
+    )
     return 0 if largest == 0 else math.frexp(largest)[1]
 
 

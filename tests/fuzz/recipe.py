@@ -10,10 +10,20 @@ import numpy as np
 
 from . import oracle
 from .case import Case, Sample
-from .compare import Failure
+from .compare import check, same
 from .draw import Draw
 
-__all__ = ["EXEMPT", "RECIPES", "How", "Recipe", "draw_window", "ints_only", "scaled", "warp_of"]
+__all__ = [
+    "EXEMPT",
+    "RECIPES",
+    "How",
+    "Recipe",
+    "check_output",
+    "draw_window",
+    "ints_only",
+    "scaled",
+    "warp_of",
+]
 
 #: Recipes by the name of what they call.
 RECIPES: dict[str, Recipe] = {}
@@ -94,6 +104,8 @@ class Recipe:
     relations: ClassVar[tuple[str, ...]] = ()
     #: Methods that are called, of estimators.
     methods: ClassVar[tuple[str, ...]] = ()
+    #: Parameters that are handed over but are neither data nor options of the case.
+    handed: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
         if cls.name:
@@ -144,6 +156,9 @@ class Recipe:
         more = (int(value),) if value else ()
         getattr(self, f"relate_{name}")(case, found, call, *more)
 
+    def relate_output(self, case: Case, found: dict, call: Callable) -> None:
+        """See `check_output`, which estimators call while they are fitted."""
+
     def draw_relation(self, d: Draw) -> str | None:
         """A relation, or none."""
         name = d.pick("relation", (None, *self.relations))
@@ -172,14 +187,14 @@ def draw_window(
         types[option] = kind_of_int
     if kind == "zero":
         return 0
-    return d.whole(1, max(1, longest // 2)) if kind == "points" else d.whole(1, min(255, 2 * longest))
+    return (
+        d.whole(1, max(1, longest // 2)) if kind == "points" else d.whole(1, min(255, 2 * longest))
+    )
 
 
 def warp_of(case: Case, prefix: str = "") -> oracle.Warp:
     """The oracle's options of a case."""
-    known = {
-        name: case.options[name] for name in oracle.Warp._fields if name in case.options
-    }
+    known = {name: case.options[name] for name in oracle.Warp._fields if name in case.options}
     return oracle.Warp(**known)
 
 
@@ -189,7 +204,9 @@ def draw_warp(d: Draw, longest: int, types: dict[str, str], *, metric: bool = Tr
     if metric:
         options["metric"] = d.pick("metric", ("dtw", "dog_keeper"), (2, 1))
     options["cost"] = d.pick("cost", ("squared", "absolute"), (2, 1))
-    options["alignment"] = d.pick("alignment", ("global", "subsequence", "supersequence"), (4, 1, 1))
+    options["alignment"] = d.pick(
+        "alignment", ("global", "subsequence", "supersequence"), (4, 1, 1)
+    )
     options["window"] = None
     if options["alignment"] == "global":
         options["window"] = draw_window(d, longest, types)
@@ -246,8 +263,13 @@ def plain(case: Case) -> Case:
     )
 
 
-def need(value: Any) -> Any:
-    """A value that must be there."""
-    if value is None:
-        raise Failure("the recipe lacks a value")
-    return value
+def check_output(model: Any, X: Any, y: Any, Q: Any, wanted: Any, labels: Any) -> None:
+    """`set_output` wraps what `transform` returns, and changes nothing else."""
+    model.set_output(transform="pandas")
+    frame = model.transform(Q)
+    check(list(frame.columns) == list(model.get_feature_names_out()), "set_output: columns")
+    same("set_output", frame.to_numpy(), wanted)
+    same("predict after set_output", model.predict(Q), labels)
+    if X is not None:
+        same("fit_transform", model.fit_transform(X, y).to_numpy(), model.transform(X).to_numpy())
+    model.set_output(transform="default")

@@ -1,5 +1,5 @@
 """All recipes: importing this registers them."""
 
-from . import recipes_metrics, recipes_motifs
+from . import recipes_metrics, recipes_models, recipes_motifs, recipes_neighbors
 
-__all__ = ["recipes_metrics", "recipes_motifs"]
+__all__ = ["recipes_metrics", "recipes_models", "recipes_motifs", "recipes_neighbors"]

@@ -158,8 +158,12 @@ class Keogh(_TwoSeries):
         x, y = case.data["x"].series[0], case.data["y"].series[0]
         warp = warp_of(case)
         close("bound", found["distance"], oracle.keogh(x, y, warp))
-        close("bound above the distance", max(found["distance"] - oracle.elastic(x, y, warp), 0), 0,
-              1e-12 * found["distance"])
+        close(
+            "bound above the distance",
+            max(found["distance"] - oracle.elastic(x, y, warp), 0),
+            0,
+            1e-12 * found["distance"],
+        )
 
 
 class _TwoSets(Recipe):
@@ -230,7 +234,9 @@ class PairwiseDTW(_TwoSets):
 def _shapes_of(case: Case, *names: str) -> tuple[list[list[oracle.Shape]], int]:
     width = max(one.lengths.max() for one in case.data.values())
     options = {"normalize": case.options["normalize"], "short": width < 3, "width": width}
-    return [[oracle.shape_of(x, **options) for x in case.data[name].series] for name in names], width
+    return [
+        [oracle.shape_of(x, **options) for x in case.data[name].series] for name in names
+    ], width
 
 
 def check_sbd(name: str, x: oracle.Shape, c: oracle.Shape, distance: float, shift: int) -> None:
@@ -243,8 +249,11 @@ def check_sbd(name: str, x: oracle.Shape, c: oracle.Shape, distance: float, shif
         check(abs(shift) < n, f"{name}: shift outside", str(shift))
         # where the normalisation itself is uncertain, other shifts may tie
         lost = wanted - (1 - values[int(shift) + n - 1])
-        check(slack > 1e-12 and abs(lost) <= oracle.TIE + 2 * slack, f"{name}: shift",
-              f"{shift}, not {sorted(allowed)}")
+        check(
+            slack > 1e-12 and abs(lost) <= oracle.TIE + 2 * slack,
+            f"{name}: shift",
+            f"{shift}, not {sorted(allowed)}",
+        )
 
 
 class SBD(_TwoSeries):
@@ -359,7 +368,9 @@ class SubsequenceDistance(Recipe):
             np.array([found["distance"]]),
         )
         first = _first_twin(line, length, int(found["start"]))
-        check(first == found["start"], "start: not the first of equals", f"{found['start']} {first}")
+        check(
+            first == found["start"], "start: not the first of equals", f"{found['start']} {first}"
+        )
 
     def relate_scale(self, case, found, call, power):
         other = scaled(case, power)

@@ -12,7 +12,7 @@ from . import oracle
 from .case import Case, Sample
 from .compare import check, close, nearest, same
 from .draw import Draw
-from .recipe import How, Recipe, plain, scaled
+from .recipe import How, Recipe, check_output, plain, scaled
 
 PRECISIONS = ("auto", "float64", "float32")
 
@@ -75,7 +75,11 @@ class Line(NamedTuple):
 
 
 def check_profile(
-    name: str, line: Line, allowed: np.ndarray, distances: np.ndarray, indices: np.ndarray,
+    name: str,
+    line: Line,
+    allowed: np.ndarray,
+    distances: np.ndarray,
+    indices: np.ndarray,
     relative: float = 1e-9,
 ) -> None:
     """Compare a profile, (n_windows, k), with the matrix of all distances."""
@@ -97,7 +101,10 @@ def check_motifs(
             [line.find(*place) for place in zip(motif.series, motif.positions, strict=True)]
         )
         check(not mask[places].any(), "motif: among windows taken out", f"number {rank}")
-        D, slack = line.distances, line.slack + 1e-9 * np.where(np.isfinite(line.distances), line.distances, 0)
+        D, slack = (
+            line.distances,
+            line.slack + 1e-9 * np.where(np.isfinite(line.distances), line.distances, 0),
+        )
         first, second = places[:2]
         close("motif distances", motif.distances, D[first, places], slack[first, places], 0.0)
         pairs = np.where(mask[:, None] | mask[None] | line.near, np.inf, D)
@@ -137,9 +144,7 @@ def _check_occurrences(
     check(near.sum() == len(places), "occurrences: too near to each other", str(places))
     steps = row[places][1:] + error[places][1:] - row[places][:-1] + error[places][:-1]
     check((steps >= 0).all(), "occurrences: not ascending", str(row[places]))
-    blocked = line.near[:, places] & (
-        row[places] - error[places] <= (row + error)[:, None]
-    )
+    blocked = line.near[:, places] & (row[places] - error[places] <= (row + error)[:, None])
     free = ~mask & ~blocked.any(axis=1) & (row + error < limit)
     check(not free.any(), "occurrences: missing", f"{np.flatnonzero(free)} near {first}")
 
@@ -149,7 +154,9 @@ def check_discords(lines: list[Line], discords: list[Any], n_discords: int, raw:
     profiles = [line.admissible() for line in lines]
     values = [p.min(axis=1, initial=np.inf) for p in profiles]
     errors = [
-        np.where(np.isfinite(v), np.take_along_axis(line.slack, p.argmin(axis=1)[:, None], 1)[:, 0], 0)
+        np.where(
+            np.isfinite(v), np.take_along_axis(line.slack, p.argmin(axis=1)[:, None], 1)[:, 0], 0
+        )
         + 1e-9 * np.where(np.isfinite(v), v, 0)
         if v.size
         else v
@@ -169,7 +176,9 @@ def check_discords(lines: list[Line], discords: list[Any], n_discords: int, raw:
         check(free[which][place], "discord: too near to an earlier one", f"number {rank}")
         close("discord distance", discord.distance, values[which][place], errors[which][place])
         away = profiles[which][place, other] - line.slack[place, other]
-        check(away <= values[which][place] * (1 + 1e-9) + errors[which][place], "discord: neighbour")
+        check(
+            away <= values[which][place] * (1 + 1e-9) + errors[which][place], "discord: neighbour"
+        )
         mine = (values[which][place] + errors[which][place]) / math.sqrt(line.length)
         for one, value, error, left in zip(lines, values, errors, free, strict=True):
             if left.any():
@@ -206,32 +215,34 @@ class _Windowed(Recipe):
     def draw_options(self, d: Draw, length: int) -> dict[str, Any]:
         return {
             "window": length,
-            "exclusion": d.amount("exclusion", (0, 1, 2, length // 2, length, 2 * length, 400), None),
+            "exclusion": d.amount(
+                "exclusion", (0, 1, 2, length // 2, length, 2 * length, 400), None
+            ),
             "normalize": d.pick("normalize", (True, False), (3, 1)),
         }
 
     def possible(self, case: Case) -> bool:
         windows = np.atleast_1d(case.options["window"])
         lengths = np.concatenate([one.lengths for one in case.data.values()])
-        return super().possible(case) and lengths.min() > 0 and (
-            1 <= windows.min() and windows.max() <= lengths.min()
+        return (
+            super().possible(case)
+            and lengths.min() > 0
+            and (1 <= windows.min() and windows.max() <= lengths.min())
         )
 
     def relate_forms(self, case, found, call):
         same("another form of the data", call(plain(case)), found)
 
     def relate_scale(self, case, found, call, power):
-        other = scaled(case, power)
+        other = None if _absolute(case, found) else scaled(case, power)
         if other is None:
             return
         again = call(other)
         check(again.keys() == found.keys(), "scaled by a power of two: parts")
         for key in found:
-            raw = key.endswith((" values",)) or (
+            raw = key.endswith(" values") or (
                 not case.options["normalize"] and key.endswith(("distances", "distance", "radius"))
             )
-            if raw and key.endswith("radius") and found[key] <= 1e-6:
-                continue  # where the distance is 0, the radius has a size of its own
             wanted = np.ldexp(found[key], power) if raw else found[key]
             same(f"scaled by a power of two {key.split()[-1]}", again[key], wanted)
 
@@ -290,7 +301,12 @@ class Profile(_Windowed):
             shape = (n,) if options["k"] == 1 else (n, options["k"])
             check(distances.shape == shape, "profile: shape", f"{distances.shape}")
             check_profile(
-                f"{name}profile", line, each, distances.reshape(n, -1), indices.reshape(n, -1), loose
+                f"{name}profile",
+                line,
+                each,
+                distances.reshape(n, -1),
+                indices.reshape(n, -1),
+                loose,
             )
 
     def exact(self, case: Case) -> bool:
@@ -334,6 +350,12 @@ class Motifs(_Windowed):
         exclusion = exclusion_of(options["exclusion"], options["window"])
         line = Line.of(lines, options["window"], exclusion, options["normalize"])
         check_motifs([line], unflat("motif", found), options["n_motifs"], options["radius"], lines)
+
+
+def _absolute(case: Case, found: dict) -> bool:
+    """Whether a pair of equal raw windows has occurrences within a radius that does not scale."""
+    zeros = (k.endswith(" distances") and k.startswith("motif") and found[k][1] == 0 for k in found)
+    return not case.options["normalize"] and any(zeros)
 
 
 class _Record:
@@ -387,9 +409,16 @@ class Finder(_Windowed):
 
     name = "skts.MotifFinder"
     share = 1.5
-    methods = ("fit", "fit_transform", "get_feature_names_out", "predict", "set_output",
-               "transform", "update")
-    relations = ("scale", "forms", "update", "alone")
+    methods = (
+        "fit",
+        "fit_transform",
+        "get_feature_names_out",
+        "predict",
+        "set_output",
+        "transform",
+        "update",
+    )
+    relations = ("scale", "forms", "update", "alone", "output")
 
     @property
     def defaults(self) -> dict[str, Any]:
@@ -400,8 +429,9 @@ class Finder(_Windowed):
         most = self.most // count
         lengths = [d.size(1, most) for _ in range(count)]
         length = min(*lengths, *lengths, d.size(1, 24))
-        holes = d.numbers([(1, n) for n in (*lengths, *[d.size(length, 60) for _ in range(2)])],
-                          holes=True)
+        holes = d.numbers(
+            [(1, n) for n in (*lengths, *[d.size(length, 60) for _ in range(2)])], holes=True
+        )
         options = self.draw_options(d, length)
         how = d.pick("window", ("points", "several", "fraction", "auto"), (4, 1, 1, 1))
         if how == "several":
@@ -436,8 +466,10 @@ class Finder(_Windowed):
         lengths = case.data["X"].lengths
         window = case.options["window"]
         numbers = [] if isinstance(window, str | float) else np.atleast_1d(window).tolist()
-        return lengths.min() > 0 and all(1 <= one <= lengths.max() for one in numbers) and (
-            case.data["Q"].lengths.min() > 0
+        return (
+            lengths.min() > 0
+            and all(1 <= one <= lengths.max() for one in numbers)
+            and (case.data["Q"].lengths.min() > 0)
         )
 
     def windows(self, case: Case) -> list[int]:
@@ -483,13 +515,9 @@ class Finder(_Windowed):
         if fitting:
             found["transform"] = model.transform(fitting)
             found["predict"] = model.predict(fitting)
-            names = model.get_feature_names_out()
-            found["names"] = np.array(names, str)
-            model.set_output(transform="pandas")
-            frame = model.transform(fitting)
-            check(list(frame.columns) == list(names), "set_output: columns")
-            same("set_output", frame.to_numpy(), found["transform"])
-            same("predict after set_output", model.predict(fitting), found["predict"])
+            found["names"] = np.array(model.get_feature_names_out(), str)
+            if case.relation == "output":
+                check_output(model, None, None, fitting, found["transform"], found["predict"])
         return found
 
     def state(self, model: Any) -> dict:
@@ -545,11 +573,17 @@ class Finder(_Windowed):
         place[line.series, line.start] = np.arange(len(line.start))
         order = np.arange(len(line.start))
         sides = {
-            "": (found[f"profile_ {k} distances"], found[f"profile_index_ {k}"],
-                 found[f"profile_series_ {k}"], ~line.near)
+            "": (
+                found[f"profile_ {k} distances"],
+                found[f"profile_index_ {k}"],
+                found[f"profile_series_ {k}"],
+                ~line.near,
+            )
         }
-        for side, earlier in (("left", order[None] < order[:, None]),
-                              ("right", order[None] > order[:, None])):
+        for side, earlier in (
+            ("left", order[None] < order[:, None]),
+            ("right", order[None] > order[:, None]),
+        ):
             if f"{side} {k} distances" in found:
                 keys = (f"{side} {k} {field}" for field in ("distances", "indices", "series"))
                 sides[side] = (*(found[key] for key in keys), ~line.near & earlier)
@@ -587,16 +621,17 @@ class Finder(_Windowed):
 
     def relate_scale(self, case, found, call, power):
         if "no motif" not in found:
-            other = scaled(case, power)
+            other = None if _absolute(case, found) else scaled(case, power)
             if other is None:
                 return
             again = call(other)
-            skip = ("radius", "predict") if not case.options["normalize"] else ()
+            # `predict` has tolerances that do not scale with raw distances
+            skip = ("predict",) if not case.options["normalize"] else ()
             check(again.keys() == found.keys(), "scaled by a power of two: parts")
             for key in found:
                 raw = key.endswith(" values") or (
                     not case.options["normalize"]
-                    and key.endswith(("distances", "distance", "transform"))
+                    and key.endswith(("distances", "distance", "radius", "transform"))
                 )
                 if not key.endswith(skip):
                     wanted = np.ldexp(found[key], power) if raw else found[key]

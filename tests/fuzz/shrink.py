@@ -103,7 +103,9 @@ def _fewer(case: Case) -> Iterator[Case]:
             break
     depth = min((one.n_channels for _, one in _samples(case)), default=1)
     if depth > 1:
-        yield case.but(**{name: one.of([x[:1] for x in one.series]) for name, one in _samples(case)})
+        yield case.but(
+            **{name: one.of([x[:1] for x in one.series]) for name, one in _samples(case)}
+        )
 
 
 def _shorter(case: Case) -> Iterator[Case]:
@@ -122,7 +124,9 @@ def _shorter(case: Case) -> Iterator[Case]:
         for name, one in samples:
             for row, x in enumerate(one.series):
                 if x.shape[1] > size and len(one) <= 12:
-                    for start in range(0, x.shape[1], size) if x.shape[1] <= 80 else (0, x.shape[1] - size):
+                    for start in (
+                        range(0, x.shape[1], size) if x.shape[1] <= 80 else (0, x.shape[1] - size)
+                    ):
                         kept = np.delete(x, np.s_[start : start + size], axis=1)
                         if kept.shape[1]:
                             yield case.but(
@@ -134,12 +138,18 @@ def _shorter(case: Case) -> Iterator[Case]:
 def _plainer(case: Case) -> Iterator[Case]:
     """Plainer forms and rounder numbers."""
     for name, one in _samples(case):
-        if (one.form, one.dtype, one.layout) not in (("list", "float64", "C"), ("single", "float64", "C")):
+        if (one.form, one.dtype, one.layout) not in (
+            ("list", "float64", "C"),
+            ("single", "float64", "C"),
+        ):
             yield case.but(**{name: one.of(one.series, plain=True)})
 
     def changed(change: Callable[[np.ndarray], np.ndarray]) -> Case:
         return case.but(
-            **{name: one.of([change(x) for x in one.series], plain=True) for name, one in _samples(case)}
+            **{
+                name: one.of([change(x) for x in one.series], plain=True)
+                for name, one in _samples(case)
+            }
         )
 
     powers = [
@@ -151,13 +161,16 @@ def _plainer(case: Case) -> Iterator[Case]:
     if abs(top) > 4:
         yield changed(lambda x: np.ldexp(x, -top))
     for digits in (0, 1, 2, 4):
+
         def rounded(x: np.ndarray, digits: int = digits) -> np.ndarray:
             return np.round(x, digits) if np.abs(x[np.isfinite(x)]).max(initial=0) < 1e12 else x
 
         smaller = changed(rounded)
         before = [x for _, one in _samples(case) for x in one.series]
         after = [x for _, one in _samples(smaller) for x in one.series]
-        if not all(np.array_equal(a, b, equal_nan=True) for a, b in zip(before, after, strict=True)):
+        if not all(
+            np.array_equal(a, b, equal_nan=True) for a, b in zip(before, after, strict=True)
+        ):
             yield smaller
     if case.points() <= 60:
         for name, one in _samples(case):

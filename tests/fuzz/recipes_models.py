@@ -1,0 +1,858 @@
+"""Recipes of k-Shape and of shapelet trees."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import oracle
+from .case import Case, Sample
+from .compare import check, close, same
+from .draw import Draw
+from .recipe import How, Recipe, check_output, plain, scaled, shapes
+from .recipes_neighbors import Ambiguous, draw_labels, halves
+
+TIE = oracle.TIE
+
+
+class KShape(Recipe):
+    name = "skts.KShapeClusterer"
+    share = 1.0
+    methods = (
+        "fit",
+        "fit_predict",
+        "fit_transform",
+        "get_feature_names_out",
+        "predict",
+        "score",
+        "set_output",
+        "transform",
+    )
+    relations = ("scale", "forms", "alone", "output")
+    loose = {"centers": 1e-6, "inertia": 1e-9, "history": 1e-9, "transform": 1e-9, "score": 1e-9}
+
+    def draw(self, d: Draw) -> Case:
+        n, most = d.whole(1, 14), 70
+        X, Q = halves(d, n, d.whole(1, 3), most)
+        k = min(n, d.whole(1, 4))
+        init = d.pick("init", ("random", "series", "plusplus", "centers"), (3, 2, 2, 3))
+        options: dict[str, Any] = {
+            "n_clusters": k,
+            "init": init,
+            "n_init": d.pick("n_init", ("auto", 1, 3)),
+            "max_iter": d.pick("max_iter", (1, 2, 5, 100)),
+            "tol": d.pick("tol", (0.0, 0.01, 0.5), (3, 1, 1)),
+            "normalize": d.pick("normalize", (True, False), (3, 1)),
+            "random_state": d.whole(0, 99),
+            "precision": d.pick("precision", ("auto", "float64")),
+        }
+        data = {"X": X, "Q": Q}
+        if init == "centers":
+            size = X.n_channels, int(X.lengths.max())
+            data["init"] = Sample(tuple(d.numbers([size] * k, scales=False)), "array3d")
+        return Case(self.name, data, options, relation=self.draw_relation(d))
+
+    def possible(self, case: Case) -> bool:
+        X, Q, options = case.data["X"], case.data["Q"], case.options
+        if not super().possible(case) or len(X) < options["n_clusters"]:
+            return False
+        if "init" in case.data:
+            init = case.data["init"]
+            if len(init) != options["n_clusters"] or set(init.lengths) != {X.lengths.max()}:
+                return False
+        elif options["init"] == "centers":
+            return False
+        return (
+            X.form in ("list", "array3d")
+            or Q.form in ("list", "array3d")
+            or (X.lengths.max() == Q.lengths.max())
+        )
+
+    def call(self, case: Case, how: How) -> dict:
+        options = {k: v for k, v in case.given().items() if "." not in k}
+        if "init" in case.data:
+            options["init"] = np.stack(case.data["init"].series)
+        model = self.target(**options, **how.options(self.target))
+        X, Q = case.data["X"].give(), case.data["Q"].give()
+        labels = model.fit_predict(X)
+        found = {
+            "labels": model.labels_,
+            "shifts": model.shifts_,
+            "centers": model.cluster_centers_,
+            "inertia": np.float64(model.inertia_),
+            "history": model.history_,
+            "n_iter": np.int64(model.n_iter_),
+        }
+        same("fit_predict", labels, model.labels_)
+        found["predict"], found["transform"] = model.predict(Q), model.transform(Q)
+        found["again"], found["score"] = model.predict(X), np.float64(model.score(Q))
+        found["transform X"] = model.transform(X)
+        found["names"] = np.array(model.get_feature_names_out(), str)
+        if case.relation == "output":
+            check_output(model, X, None, Q, found["transform"], found["predict"])
+        return found
+
+    def check(self, case: Case, found: dict) -> None:
+        X, Q, options = case.data["X"], case.data["Q"], case.options
+        fitted, depth = int(X.lengths.max()), X.n_channels
+        centers = found["centers"].reshape(len(found["centers"]), depth, -1)
+        labels, n_found = found["labels"], len(centers)
+        check(centers.shape[2] == fitted, "centers: shape", str(centers.shape))
+        norms = np.sqrt((centers**2).sum(axis=(1, 2)))
+        norm = math.sqrt(fitted * depth) if fitted >= 3 else 1.0
+        away = np.minimum(np.abs(norms - norm), norms)
+        check((away <= 1e-9 * norm).all(), "centers: norm", str(norms))
+        same("labels: not consecutive", np.unique(labels), np.arange(n_found, dtype=np.int32))
+        check(n_found <= options["n_clusters"], "too many clusters")
+        same("predict of the training series", found["again"], labels)
+        check(found["n_iter"] == len(found["history"]) <= options["max_iter"], "n_iter")
+        check(found["inertia"] in found["history"], "inertia: not in the history")
+        options_of = {"normalize": options["normalize"], "short": fitted < 3}
+        total = 0.0
+        for row, x in enumerate(X.series):
+            shape = oracle.shape_of(x, width=fitted, **options_of)
+            total += self._check_one(
+                shape, centers, labels[row], found["shifts"][row], found["transform X"][row]
+            )
+        close("inertia", found["inertia"], total, 1e-9 * len(X) + self._slack(X, options_of))
+        width = max(fitted, int(Q.lengths.max()))
+        wide = np.pad(centers, ((0, 0), (0, 0), (0, width - fitted)))
+        score = 0.0
+        for row, x in enumerate(Q.series):
+            shape = oracle.shape_of(x, width=width, **options_of)
+            score += self._check_one(
+                shape, wide, found["predict"][row], None, found["transform"][row]
+            )
+        close("score", found["score"], -score, 1e-9 * len(Q) + self._slack(Q, options_of))
+        if "init" in case.data:
+            try:
+                self._follow(case, found)
+            except Ambiguous:
+                return
+
+    def _slack(self, sample: Sample, options: dict) -> float:
+        width = int(sample.lengths.max())
+        return 4 * sum(oracle.shape_of(x, width=width, **options).slack for x in sample.series)
+
+    def _check_one(self, shape, centers, label, shift, distances) -> float:
+        wanted = []
+        slack = 1e-11 + 4 * shape.slack
+        for center in centers:
+            distance, allowed, values = oracle.sbd(shape.values, center)
+            wanted.append((distance, allowed, values))
+        row = np.array([one[0] for one in wanted])
+        close("transform", distances, row, slack, 0.0)
+        check(
+            row[label] <= row.min() + TIE + 2 * slack, "label: not the nearest", f"{label}: {row}"
+        )
+        before = row[:label]
+        check(
+            not (before <= row.min() + TIE - 2 * slack).any(),
+            "label: not the first of ties",
+            f"{label}: {row}",
+        )
+        if shift is not None:
+            _, allowed, values = wanted[label]
+            n = shape.values.shape[1]
+            lost = values.max() - values[int(shift) + n - 1]
+            if int(shift) not in allowed:
+                check(
+                    shape.slack > 1e-13 and lost <= TIE + 2 * slack,
+                    "shift",
+                    f"{shift}, not {allowed}",
+                )
+        return float(row[label])
+
+    def _follow(self, case: Case, found: dict) -> None:
+        """Repeat all iterations from given centres, as long as nothing ties."""
+        X, options = case.data["X"], case.options
+        n, k = int(X.lengths.max()), options["n_clusters"]
+        centered = n >= 3
+        if options["normalize"]:
+            kinds = {"normalize": True, "short": not centered, "width": n}
+            values = [oracle.shape_of(x, **kinds) for x in X.series]
+            if max(one.slack for one in values) > 1e-12:
+                raise Ambiguous
+            series = np.array([one.values for one in values])
+        else:
+            power = oracle.plane(X.series)
+            series = np.zeros((len(X), X.n_channels, n))
+            for row, x in enumerate(X.series):
+                series[row, :, : x.shape[1]] = np.ldexp(x, -power)
+        kinds = {"normalize": True, "short": not centered, "width": n}
+        starts = [oracle.shape_of(x, **kinds) for x in case.data["init"].series]
+        if max(one.slack for one in starts) > 1e-12:
+            raise Ambiguous
+        centers = np.array([one.values for one in starts])
+        labels, shifts, distances = self._assign(series, centers)
+        history: list[float] = []
+        iterates = []
+        for _ in range(options["max_iter"]):
+            centers = np.array(
+                [
+                    self._center(series[labels == one], shifts[labels == one], centered)
+                    for one in range(k)
+                ]
+            )
+            before = labels
+            labels, shifts, distances = self._assign(series, centers)
+            history.append(float(distances.sum()))
+            iterates.append((labels, centers))
+            if np.array_equal(before, labels):
+                best = len(history) - 1
+                break
+            if len(history) > 1:
+                change = abs(history[-2] - history[-1])
+                if abs(change - options["tol"] * history[-1]) < 1e-7:
+                    raise Ambiguous
+                if change < options["tol"] * history[-1]:
+                    best = len(history) - 1
+                    break
+            if any(np.array_equal(labels, other) for other, _ in iterates[:-1]):
+                raise Ambiguous  # cycles: the start counts, too
+        else:
+            best = int(np.argmin(history))
+            if np.sum(np.array(history) <= history[best] + 1e-7) > 1:
+                raise Ambiguous
+        close("history", found["history"], history, 1e-7)
+        same("labels of the iteration", found["labels"], iterates[best][0])
+        close(
+            "centers of the iteration",
+            found["centers"].reshape(centers.shape),
+            iterates[best][1],
+            1e-6,
+        )
+
+    def _assign(self, series, centers) -> tuple:
+        labels, shifts, distances = [], [], []
+        for x in series:
+            found = [oracle.sbd(x, center) for center in centers]
+            row = np.array([one[0] for one in found])
+            best = int(np.argmin(row))
+            if np.sum(row <= row[best] + 1e-7) > 1 and len(row) > 1:
+                raise Ambiguous
+            values = found[best][2]
+            if np.sum(values >= values.max() - 1e-7) > 1:
+                raise Ambiguous
+            labels.append(best)
+            shifts.append(int(values.argmax()) - x.shape[1] + 1)
+            distances.append(row[best])
+        if len(set(labels)) < len(centers):
+            raise Ambiguous  # an empty cluster is filled by a rule of its own
+        return np.array(labels, np.int32), np.array(shifts), np.array(distances)
+
+    def _center(self, members, shifts, centered: bool) -> np.ndarray:
+        rows = []
+        for x, shift in zip(members, shifts, strict=True):
+            n = x.shape[1]
+            moved = np.zeros(x.shape)
+            low, high = max(0, shift), min(n, n + shift)
+            moved[:, low:high] = x[:, low - shift : high - shift]
+            if centered:
+                moved -= moved.mean(axis=1, keepdims=True)
+            rows.append(moved.ravel())
+        A = np.array(rows)
+        values, vectors = np.linalg.eigh(A.T @ A)
+        if values[-1] <= 0 or (len(values) > 1 and values[-2] > (1 - 1e-4) * values[-1]):
+            raise Ambiguous
+        total = A.sum(axis=0)
+        side = float(total @ vectors[:, -1])
+        if abs(side) < 1e-6 * math.sqrt(values[-1] * len(A)):
+            raise Ambiguous
+        found = vectors[:, -1] * np.sign(side)
+        found = found * (math.sqrt(found.size) if centered else 1.0)
+        return found.reshape(members.shape[1:])
+
+    def relate_forms(self, case, found, call):
+        again = call(plain(case))
+        again["centers"] = again["centers"].reshape(found["centers"].shape)
+        same("another form of the data", again, found)
+
+    def relate_scale(self, case, found, call, power):
+        data = {k: v for k, v in case.data.items() if k != "init"}
+        other = scaled(Case(case.name, data), power)
+        if other is not None:
+            again = call(case.but(**other.data))
+            again["centers"] = again["centers"].reshape(found["centers"].shape)
+            same("scaled by a power of two", again, found)
+
+    def relate_alone(self, case, found, call):
+        Q = case.data["Q"]
+        if len(set(Q.lengths)) > 1 or Q.lengths[0] > case.data["X"].lengths.max():
+            return
+        for row in range(len(Q)):
+            again = call(plain(case.but(Q=Q.take([row]))))
+            for key in ("predict", "transform"):
+                same(f"a query alone {key}", again[key], found[key][[row]])
+
+
+# -- shapelet trees
+
+
+class Candidates(NamedTuple):
+    """All candidates of a training set, with their distances to all series.
+
+    Attributes
+    ----------
+    place : ndarray of shape (n, 4)
+        Length, series, start, channel.
+    distances, slack : ndarray of shape (n, n_series)
+        Distances (root of the mean square), and how far they may be off.
+    twin : ndarray of shape (n,)
+        Number of the first candidate with the same points, length and channel.
+    """
+
+    place: np.ndarray
+    distances: np.ndarray
+    slack: np.ndarray
+
+    @classmethod
+    def of(cls, series: tuple[np.ndarray, ...], lengths: list[int]) -> Candidates:
+        parts = [
+            cls._of_channel(series, length, channel)
+            for length in lengths
+            for channel in range(len(series[0]))
+        ]
+        place, distances, slack = (np.concatenate(one) for one in zip(*parts, strict=True))
+        order = np.lexsort(place.T[::-1])
+        return cls(place[order], distances[order], slack[order])
+
+    @classmethod
+    def _of_channel(cls, series, length, channel) -> tuple:
+        lines = [one[channel] for one in series]
+        power = oracle.plane(lines)
+        parts = [oracle.Windows.of(line, length, power) for line in lines]
+        fields = zip(*(part[:5] for part in parts), strict=True)
+        windows = oracle.Windows(*map(np.concatenate, fields), power)
+        D, slack = oracle.pair_distances(windows, windows, length >= 3)
+        counts = np.array([len(part.raw) for part in parts])
+        firsts = np.concatenate([[0], np.cumsum(counts)])[:-1]
+        root = math.sqrt(length)
+        least = np.minimum.reduceat(D, firsts, axis=1) / root
+        error = np.maximum.reduceat(slack, firsts, axis=1) / root
+        own = np.repeat(np.arange(len(lines)), counts)
+        start = np.concatenate([np.arange(count) for count in counts])
+        place = np.column_stack([np.full(len(own), length), own, start, np.full(len(own), channel)])
+        return place, least, error + 1e-12 * least
+
+    def find(self, length: int, series: int, start: int, channel: int) -> int:
+        (place,) = np.flatnonzero((self.place == [length, series, start, channel]).all(axis=1))
+        return int(place)
+
+
+def entropy(weights: np.ndarray) -> np.ndarray:
+    """Entropy in nats along the last axis; 0 where there is no weight."""
+    total = weights.sum(axis=-1, keepdims=True)
+    share = weights / np.where(total > 0, total, 1)
+    return -np.sum(share * np.log(np.where(share > 0, share, 1)), axis=-1)
+
+
+class Cuts(NamedTuple):
+    """Every cut of every order line; gains of -inf where a cut is not allowed."""
+
+    gain: np.ndarray
+    gap: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    certain: np.ndarray
+
+
+def all_cuts(D, slack, labels, weights, leaf, leaf_weight) -> Cuts:
+    """Score all cuts of order lines, (n_lines, n_members)."""
+    order = np.argsort(D, axis=1, kind="stable")
+    ordered = np.take_along_axis(D, order, 1)
+    error = np.take_along_axis(slack, order, 1)
+    one_hot = np.eye(len(weights))[labels]
+    counts = np.cumsum(one_hot[order], axis=1)
+    left, n = counts[:, :-1] * weights, len(labels)
+    right = counts[:, -1:] * weights - left
+    total = counts[0, -1] @ weights
+    parts = left.sum(axis=2) * entropy(left) + right.sum(axis=2) * entropy(right)
+    gain = entropy(counts[0, -1] * weights) - parts / total
+    size = np.arange(1, n)
+    sums = np.cumsum(ordered, axis=1)
+    gap = (sums[:, -1:] - sums[:, :-1]) / (n - size) - sums[:, :-1] / size
+    wide = np.diff(ordered, axis=1)
+    fits = (size >= leaf) & (n - size >= leaf)
+    fits = fits & (left.sum(axis=2) >= leaf_weight - 1e-9 * total)
+    fits &= right.sum(axis=2) >= leaf_weight - 1e-9 * total
+    strict = (left.sum(axis=2) >= leaf_weight + 1e-9 * total) | (leaf_weight == 0)
+    strict &= (right.sum(axis=2) >= leaf_weight + 1e-9 * total) | (leaf_weight == 0)
+    gain = np.where(fits & (wide > 0), gain, -np.inf)
+    certain = fits & strict & (wide > error[:, 1:] + error[:, :-1] + 1e-9 * ordered[:, 1:])
+    return Cuts(gain, gap, ordered[:, :-1], ordered[:, 1:], certain)
+
+
+def draw_tree(d: Draw, n: int, most: int) -> tuple[list, dict[str, Any]]:
+    """Shapes of series and options of a tree."""
+    sizes = shapes(d, n, most, equal=0.7)
+    shortest = min(size[1] for size in sizes)
+    least = d.pick("min_length", ("auto", "some"), (1, 2))
+    largest = d.pick("max_length", ("auto", "some"), (1, 2))
+    low = d.whole(1, min(shortest, 4)) if least == "some" else "auto"
+    high = shortest if largest == "some" and d.chance(0.2) else min(shortest, d.whole(1, 8))
+    if low != "auto":
+        high = max(high, low)
+    step = d.pick("length_step", (1, 2, 5))
+    if shortest > 16:
+        step = max(step, 5)
+    weights = d.pick("class_weight", (None, "balanced", "large", "small", "odd"), (5, 2, 1, 1, 1))
+    options = {
+        "min_length": low,
+        "max_length": high if largest == "some" else "auto",
+        "length_step": step,
+        "logic": d.pick("logic", (("and", "or"), ("and",), ("or",), ()), (4, 1, 1, 2)),
+        "max_literals": d.pick("max_literals", (1, 2, 3), (1, 3, 1)),
+        "max_depth": d.pick("max_depth", (None, 1, 2), (4, 1, 1)),
+        "min_samples_split": d.pick("min_samples_split", (2, 4, 0.5), (4, 1, 1)),
+        "min_samples_leaf": d.pick("min_samples_leaf", (1, 2, 0.2), (4, 1, 1)),
+        "min_weight_fraction_leaf": d.pick("min_weight_fraction_leaf", (0.0, 0.2), (4, 1)),
+        "min_impurity_decrease": d.pick("min_impurity_decrease", (0.0, 0.05), (4, 1)),
+        "ccp_alpha": d.pick("ccp_alpha", (0.0, 0.05), (5, 1)),
+        "class_weight": weights,
+        "max_candidates": d.pick("max_candidates", (None, 1, 20), (6, 1, 1)),
+        "random_state": d.pick("random_state", (0, 1)),
+    }
+    return sizes, options
+
+
+def class_weights(kind: str | None, y: list) -> Any:
+    """What is handed over as `class_weight`."""
+    if kind in (None, "balanced"):
+        return kind
+    factor = {"large": 1000.0, "small": 2.0**-30, "odd": 0.37}[kind]
+    return {label: factor * (1 + 0.5 * k) for k, label in enumerate(sorted(set(y), key=repr))}
+
+
+class Tree(Recipe):
+    name = "skts.ShapeletTreeClassifier"
+    share = 1.0
+    methods = (
+        "apply",
+        "cost_complexity_pruning_path",
+        "decision_path",
+        "fit",
+        "fit_transform",
+        "get_depth",
+        "get_feature_names_out",
+        "get_n_leaves",
+        "locate",
+        "predict",
+        "predict_proba",
+        "score",
+        "set_output",
+        "transform",
+    )
+    relations = ("scale", "forms", "alone", "weights", "output")
+
+    def draw(self, d: Draw) -> Case:
+        n = d.whole(2, 10)
+        sizes, options = draw_tree(d, n, 16 if d.chance(0.95) else 65)
+        series = d.numbers([*sizes, *[sizes[d.whole(0, n - 1)] for _ in range(2)]])
+        if any(not np.isfinite(x).all() for x in series):
+            raise ValueError("series of a tree are finite")
+        X = d.form(series[:n], label=" X")
+        Q = Sample(tuple(series[n:]))
+        y = draw_labels(d, n, least=2)
+        return Case(self.name, {"X": X, "y": y, "Q": Q}, options, relation=self.draw_relation(d))
+
+    def possible(self, case: Case) -> bool:
+        X, options = case.data["X"], case.options
+        if not super().possible(case) or X.lengths.min() < 1 or len(case.data["y"]) != len(X):
+            return False
+        lengths = self.lengths(case)
+        return bool(lengths) and lengths[-1] <= X.lengths.min() and options["length_step"] >= 1
+
+    def lengths(self, case: Case) -> list[int]:
+        shortest = int(case.data["X"].lengths.min())
+        least, most = case.options["min_length"], case.options["max_length"]
+        if least == "auto":
+            least = shortest if shortest < 3 else max(3, shortest // 4)
+            least = least if most == "auto" else min(least, most)
+        if most == "auto":
+            most = max(least, 2 * shortest // 3)
+        return list(range(least, most + 1, case.options["length_step"])) if least <= most else []
+
+    def model(self, case: Case, how: How) -> Any:
+        options = {k: v for k, v in case.given().items() if "." not in k}
+        options["class_weight"] = class_weights(options["class_weight"], case.data["y"])
+        options["logic"] = tuple(options["logic"])
+        return self.target(**options, **how.options(self.target))
+
+    def call(self, case: Case, how: How) -> dict:
+        X, y, Q = case.data["X"].give(), case.data["y"], case.data["Q"].give()
+        model = self.model(case, how)
+        model.fit(X, y)
+        found = {f"tree {key}": value for key, value in model.tree_._asdict().items()}
+        found["shapelets"] = np.int64(len(model.shapelets_))
+        for k, shapelet in enumerate(model.shapelets_):
+            for key, value in shapelet._asdict().items():
+                found[f"shapelet {k} {key}"] = np.asarray(value)
+        found["classes"] = model.classes_
+        for part, data in (("X", X), ("Q", Q)):
+            found[f"{part} transform"], found[f"{part} locate"] = (
+                model.transform(data),
+                model.locate(data),
+            )
+            found[f"{part} apply"], found[f"{part} predict"] = (
+                model.apply(data),
+                model.predict(data),
+            )
+            found[f"{part} proba"] = model.predict_proba(data)
+            found[f"{part} path"] = model.decision_path(data).toarray()
+        found["depth"], found["leaves"] = (
+            np.int64(model.get_depth()),
+            np.int64(model.get_n_leaves()),
+        )
+        found["score"] = np.float64(model.score(X, y))
+        path = model.cost_complexity_pruning_path(X, y)
+        found["alphas"], found["impurities"] = path.ccp_alphas, path.impurities
+        found["names"] = np.array(model.get_feature_names_out(), str)
+        check(len(found["names"]) == len(model.shapelets_), "get_feature_names_out: number")
+        if case.relation == "output" and len(found["names"]):
+            check_output(model, X, y, Q, found["Q transform"], found["Q predict"])
+        return found
+
+    def weights(self, case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Classes, labels, and the weight of each class."""
+        classes, y = np.unique(case.data["y"], return_inverse=True)
+        given = class_weights(case.options["class_weight"], case.data["y"])
+        if given is None:
+            return classes, y, np.ones(len(classes))
+        if given == "balanced":
+            return classes, y, len(y) / (len(classes) * np.bincount(y))
+        return classes, y, np.array([given[label] for label in classes.tolist()])
+
+    def check(self, case: Case, found: dict) -> None:
+        classes, y, weights = self.weights(case)
+        same("classes_", found["classes"], classes)
+        X, Q = case.data["X"], case.data["Q"]
+        try:
+            members = self._check_measures(found, X, "X") & self._check_measures(found, Q, "Q")
+        except Ambiguous:
+            members = False
+        self._check_predictions(found, classes, y)
+        if members:
+            try:
+                self._check_nodes(case, found, y, weights)
+            except Ambiguous:
+                return
+
+    def _shapelets(self, found: dict) -> list[dict]:
+        return [
+            {
+                key: found[f"shapelet {k} {key}"]
+                for key in (
+                    "values",
+                    "series",
+                    "start",
+                    "length",
+                    "channel",
+                    "threshold",
+                    "gain",
+                    "gap",
+                    "logic",
+                    "node",
+                )
+            }
+            for k in range(int(found["shapelets"]))
+        ]
+
+    def _check_measures(self, found: dict, sample: Sample, part: str) -> bool:
+        distances, starts = found[f"{part} transform"], found[f"{part} locate"]
+        for k, one in enumerate(self._shapelets(found)):
+            length, channel = int(one["length"]), int(one["channel"])
+            for row, x in enumerate(sample.series):
+                line = x[channel]
+                if len(line) < length:
+                    check(np.isinf(distances[row, k]) and starts[row, k] == -1, "transform: short")
+                    continue
+                power = oracle.plane([line, one["values"]])
+                query = oracle.Windows.of(one["values"], length, power)
+                windows = oracle.Windows.of(line, length, power)
+                D, slack = oracle.pair_distances(query, windows, length >= 3)
+                D, slack = D[0] / math.sqrt(length), slack[0] / math.sqrt(length)
+                least = int(np.argmin(D))
+                close("transform", distances[row, k], D[least], slack.max())
+                at = int(starts[row, k])
+                check(0 <= at < len(D), "locate: outside", str(at))
+                check(D[at] - slack[at] <= D[least] * (1 + 1e-9) + slack[least], "locate: farther")
+        return True
+
+    def _check_predictions(self, found: dict, classes, y) -> None:
+        left, right = found["tree children_left"], found["tree children_right"]
+        first, count = found["tree first_literal"], found["tree n_literals"]
+        threshold, value = found["tree threshold"], found["tree value"]
+        logic = [str(one["logic"]) for one in self._shapelets(found)]
+        for part in ("X", "Q"):
+            nodes, passed = [], np.zeros(found[f"{part} path"].shape, np.int64)
+            for row, distances in enumerate(found[f"{part} transform"]):
+                node = 0
+                passed[row, 0] = 1
+                while left[node] >= 0:
+                    joined = distances[first[node]]
+                    for k in range(first[node] + 1, first[node] + count[node]):
+                        join = max if logic[k] == "and" else min
+                        joined = join(joined, distances[k])
+                    node = left[node] if joined <= threshold[node] else right[node]
+                    passed[row, node] = 1
+                nodes.append(node)
+            same("apply", found[f"{part} apply"], np.array(nodes))
+            same("decision_path", found[f"{part} path"], passed)
+            close("predict_proba", found[f"{part} proba"], value[nodes], 1e-15)
+            same("predict", found[f"{part} predict"], classes[value[nodes].argmax(axis=1)])
+        same("score", found["score"], np.float64(np.mean(found["X predict"] == classes[y])))
+        leaves = left < 0
+        same("get_n_leaves", found["leaves"], np.int64(leaves.sum()))
+        check((np.diff(found["alphas"]) >= 0).all() and found["alphas"][0] == 0, "ccp_alphas")
+        check((np.diff(found["impurities"]) >= -1e-12).all(), "impurities: not ascending")
+
+    def _check_nodes(self, case: Case, found: dict, y, weights) -> None:
+        options, n = case.options, len(y)
+        candidates = Candidates.of(case.data["X"].series, self.lengths(case))
+        leaf, split = options["min_samples_leaf"], options["min_samples_split"]
+        leaf = leaf if isinstance(leaf, int) else math.ceil(leaf * n)
+        split = split if isinstance(split, int) else max(2, math.ceil(split * n))
+        total = weights[y].sum()
+        limits = leaf, options["min_weight_fraction_leaf"] * total
+        shapelets = self._shapelets(found)
+        waiting = [(0, np.arange(n), 0)]
+        while waiting:
+            node, members, depth = waiting.pop()
+            each = np.bincount(y[members], minlength=len(weights)) * weights
+            check(found["tree n_node_samples"][node] == len(members), "n_node_samples")
+            close(
+                "weighted_n_node_samples", found["tree weighted_n_node_samples"][node], each.sum()
+            )
+            close("value", found["tree value"][node], each / each.sum(), 1e-12)
+            impurity = float(entropy(each))
+            close("impurity", found["tree impurity"][node], impurity, 1e-12)
+            deep = options["max_depth"] is not None and depth >= options["max_depth"]
+            stops = deep or impurity == 0 or len(members) < max(split, 2 * leaf)
+            is_leaf = found["tree children_left"][node] < 0
+            check(is_leaf or not stops, "a node that must be a leaf is split")
+            first = int(found["tree first_literal"][node])
+            count = int(found["tree n_literals"][node])
+            share = each.sum() / total
+            follow = self._check_split(
+                case,
+                candidates,
+                members,
+                y,
+                weights,
+                limits,
+                share,
+                shapelets[first : first + count] if not is_leaf else [],
+                stops,
+            )
+            if not is_leaf:
+                threshold = float(found["tree threshold"][node])
+                joined, slack = follow
+                if (np.abs(joined - threshold) <= slack).any():
+                    raise Ambiguous
+                goes = joined <= threshold
+                for child, rows in (
+                    (found["tree children_left"][node], goes),
+                    (found["tree children_right"][node], ~goes),
+                ):
+                    waiting.append((int(child), members[rows], depth + 1))
+
+    def _check_split(self, case, candidates, members, y, weights, limits, share, literals, stops):
+        """Compare the literals of a node with all others; return the joined distances."""
+        options = case.options
+        D, slack = candidates.distances[:, members], candidates.slack[:, members]
+        of_members = np.isin(candidates.place[:, 1], members)
+        everything = options["max_candidates"] is None
+        joined = error = None
+        best_gain, best_gap = 0.0, -np.inf
+        ways = ["first"]
+        for rank in range(len(literals) + 1):
+            if rank > 0:
+                ways = [way for way in ("and", "or") if way in options["logic"]]
+                if rank >= options["max_literals"]:
+                    ways = []
+            lines = []
+            for way in ways:
+                if way == "first":
+                    lines.append((way, D, slack))
+                else:
+                    join = np.maximum if way == "and" else np.minimum
+                    lines.append((way, join(joined, D), np.maximum(error, slack)))
+            literal = literals[rank] if rank < len(literals) else None
+            gain, gap = best_gain, best_gap
+            if literal is not None:
+                way = str(literal["logic"])
+                check(way in ways, "literal: logic", f"{way} is none of {ways}")
+                place = [int(literal[key]) for key in ("length", "series", "start", "channel")]
+                check(place[1] in members, "literal: of another node")
+                k = candidates.find(*place)
+                x = case.data["X"].series[place[1]][place[3], place[2] : place[2] + place[0]]
+                same("shapelet values", literal["values"], x)
+                _, mine, mine_error = next(one for one in lines if one[0] == way)
+                cuts = all_cuts(mine[[k]], mine_error[[k]], y[members], weights, *limits)
+                gain, gap = float(literal["gain"]), float(literal["gap"])
+                tolerance = 1e-9 + mine_error[k].max()
+                fits = (np.abs(cuts.gain - gain) <= 1e-9) & (np.abs(cuts.gap - gap) <= tolerance)
+                if not fits.any():
+                    if not cuts.certain.all():
+                        raise Ambiguous
+                    check(
+                        False,
+                        "literal: gain or gap",
+                        f"{gain} {gap}, possible {cuts.gain.tolist()} {cuts.gap.tolist()}",
+                    )
+                check(gain > 1e-12, "literal: gains nothing", str(gain))
+                better = gain > best_gain + 1e-12 or gap > best_gap - tolerance
+                check(better, "literal: no better than without", f"{gain} {gap}")
+            if everything and (literal is not None or not stops or rank > 0):
+                for way, other, other_error in lines:
+                    cuts = all_cuts(
+                        other[of_members], other_error[of_members], y[members], weights, *limits
+                    )
+                    self._check_best(
+                        candidates.place[of_members],
+                        way,
+                        cuts,
+                        gain,
+                        gap,
+                        other_error[of_members],
+                        share,
+                        options,
+                        literal,
+                    )
+            if literal is None:
+                break
+            joined, error = mine[k], mine_error[k]
+            best_gain, best_gap = gain, gap
+        if literals:
+            threshold = float(literals[-1]["threshold"])
+            below, above = joined[joined <= threshold], joined[joined > threshold]
+            if len(below) and len(above):
+                middle = below.max() + (above.min() - below.max()) / 2
+                close("threshold", threshold, middle, 2 * error.max() + 1e-12)
+            decrease = best_gain * share
+            check(
+                decrease >= options["min_impurity_decrease"] - 1e-9, "impurity decrease too small"
+            )
+        return joined, error
+
+    def _check_best(self, place, way, cuts, gain, gap, error, share, options, literal):
+        slack = error.max(axis=1, keepdims=True) * 2 + 1e-9
+        better = cuts.certain & (cuts.gain > gain + 1e-9)
+        tie = cuts.certain & (np.abs(cuts.gain - gain) <= 1e-12) & (cuts.gap > gap + slack)
+        better |= tie & (gain > 1e-12)
+        if literal is None and way == "first":
+            # without any literal a split may have been refused, or cut off by ccp_alpha
+            enough = options["min_impurity_decrease"] + 1e-9
+            better &= cuts.gain * share > enough
+            if options["ccp_alpha"] > 0:
+                return
+            # with a partner the decrease might do; without any no split is made
+        if literal is None and way != "first" and options["ccp_alpha"] > 0:
+            pass
+        if better.any():
+            k, cut = np.argwhere(better)[np.lexsort((-cuts.gap[better], -cuts.gain[better]))[0]]
+            check(
+                False,
+                f"a better split is there ({way})",
+                f"{place[k].tolist()} gains {cuts.gain[k, cut]!r} with a gap of {cuts.gap[k, cut]!r}; "
+                f"chosen {gain!r}, {gap!r}",
+            )
+
+    def relate_forms(self, case, found, call):
+        same("another form of the data", call(plain(case)), found)
+
+    def relate_scale(self, case, found, call, power):
+        other = scaled(case, power)
+        if other is None or min(self.lengths(case)) < 3:
+            return
+        again = call(other)
+        for key in found:
+            wanted = np.ldexp(found[key], power) if key.endswith(" values") else found[key]
+            same(f"scaled by a power of two {key.split()[-1]}", again[key], wanted)
+
+    def relate_alone(self, case, found, call):
+        """A query alone has the distances that it has among others."""
+        Q = case.data["Q"]
+        for row in range(len(Q)):
+            again = call(plain(case.but(Q=Q.take([row]))))
+            for key in ("Q transform", "Q locate", "Q apply", "Q predict", "Q proba"):
+                same(f"a query alone {key}", again[key], found[key][[row]])
+
+    def relate_weights(self, case, found, call):
+        """Weights times a power of two give the same tree."""
+        if case.options["class_weight"] in (None, "balanced"):
+            return
+        model = self.model(case, How("numba"))
+        factor = 2.0**-7
+        model.set_params(class_weight={k: factor * v for k, v in model.class_weight.items()})
+        model.fit(case.data["X"].give(), case.data["y"])
+        for key, value in model.tree_._asdict().items():
+            if key == "weighted_n_node_samples":
+                value = value / factor
+            same(f"weights times a power of two {key}", value, found[f"tree {key}"])
+
+
+class ExportText(Recipe):
+    name = "skts.tree.export_text"
+    share = 0.2
+    handed = ("decision_tree",)
+
+    def draw(self, d: Draw) -> Case:
+        n = d.whole(2, 6)
+        sizes, options = draw_tree(d, n, 9)
+        options = {f"tree.{key}": value for key, value in options.items()}
+        options |= {
+            "max_depth": d.pick("max_depth of text", (10, 0, 1)),
+            "decimals": d.pick("decimals", (2, 0, 5)),
+        }
+        X = d.sample(sizes, label=" X")
+        return Case(self.name, {"X": X, "y": draw_labels(d, n, least=2)}, options)
+
+    def possible(self, case: Case) -> bool:
+        return (
+            super().possible(case)
+            and len(case.data["y"]) == len(case.data["X"])
+            and bool(TREE.possible(self._tree(case)))
+        )
+
+    def _tree(self, case: Case) -> Case:
+        options = {k.removeprefix("tree."): v for k, v in case.options.items() if "." in k}
+        return Case(TREE.name, case.data, options)
+
+    def call(self, case: Case, how: How) -> dict:
+        model = TREE.model(self._tree(case), how).fit(case.data["X"].give(), case.data["y"])
+        found = {"text": np.array(self.target(model, **case.given()))}
+        found |= {f"tree {key}": value for key, value in model.tree_._asdict().items()}
+        return found | {"classes": model.classes_, "shapelets": np.int64(len(model.shapelets_))}
+
+    def check(self, case: Case, found: dict) -> None:
+        """The lines, read back, are those of the tree."""
+        lines = str(found["text"]).splitlines()
+        left, right = found["tree children_left"], found["tree children_right"]
+        wanted: list[tuple[int, str]] = []
+
+        def walk(node: int, depth: int) -> None:
+            if left[node] < 0:
+                label = found["classes"][found["tree value"][node].argmax()]
+                wanted.append((depth, f"class: {label}"))
+            elif depth > case.options["max_depth"]:
+                wanted.append((depth, "truncated branch"))
+            else:
+                number = f"{found['tree threshold'][node]:.{case.options['decimals']}f}"
+                for sign, child in (("<=", left[node]), ("> ", right[node])):
+                    wanted.append((depth, f"{sign} {number}"))
+                    walk(int(child), depth + 1)
+
+        walk(0, 0)
+        check(len(lines) == len(wanted), "export_text: lines", str(found["text"]))
+        for line, (depth, end) in zip(lines, wanted, strict=True):
+            right_place = line.startswith("|   " * depth + "|--- ") and line.endswith(end)
+            check(right_place, "export_text: line", f"{line!r} should end in {end!r}")
+
+
+from .recipe import RECIPES  # noqa: E402
+
+TREE = RECIPES[Tree.name]

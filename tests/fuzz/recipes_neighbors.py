@@ -1,0 +1,776 @@
+"""Recipes of `skts.neighbors`: search, classification, condensing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from . import oracle
+from .case import Case, Sample
+from .compare import RELATIVE, Failure, check, close, nearest, same
+from .draw import Draw
+from .recipe import (
+    How,
+    Recipe,
+    check_output,
+    draw_warp,
+    draw_window,
+    ints_only,
+    plain,
+    scaled,
+    shapes,
+    warp_of,
+)
+
+PRECISIONS = ("auto", "float64", "float32")
+
+
+class Ambiguous(Exception):
+    """Two values are so near that rounding decides between them: the oracle cannot."""
+
+
+def draw_labels(d: Draw, n: int, *, least: int = 1) -> list:
+    """Class labels of n series."""
+    kind = d.pick("classes", ("one", "two", "many"), (1, 6, 3))
+    count = {"one": 1, "two": 2, "many": 4}[kind] if n >= least else 1
+    names = {"str": ["zebra", "yak", "apple", "Bear"], "int": [3, -1, 7, 0]}
+    names |= {"bool": [True, False, True, False]}
+    kinds = d.pick("labels", ("str", "int", "bool"), (2, 3, 1))
+    return [names[kinds][int(k)] for k in d.rng.integers(0, count, n)]
+
+
+def halves(d: Draw, n_train: int, n_query: int, most: int, **options: Any) -> tuple:
+    """Training series and queries of one kind of numbers."""
+    sizes = shapes(d, n_train + n_query, most, **options)
+    series = d.numbers(sizes)
+    X, Q = d.form(series[:n_train], label=" X"), d.form(series[n_train:], label=" Q")
+    width = X.lengths.max()
+    if Q.form not in ("list", "array3d") and (
+        X.form not in ("list", "array3d") and (Q.lengths.max() != width or Q.form != X.form)
+    ):
+        Q = replace(Q, form="list", layout="C" if Q.layout == "nested" else Q.layout)
+    if X.form == "frame":
+        Q = replace(Q, form="list", layout="C")
+    return X, Q
+
+
+def votes_of(distances: np.ndarray, labels: np.ndarray, n: int, weights: str) -> np.ndarray:
+    """What the neighbours of each query vote."""
+    found = np.zeros((len(labels), n))
+    for i, (row, classes) in enumerate(zip(distances, labels, strict=True)):
+        if weights == "uniform":
+            each = np.ones(len(row))
+        else:
+            each = (row == 0).astype(float) if (row == 0).any() else 1 / row
+        for label, weight in zip(classes, each, strict=True):
+            found[i, label] += weight
+    return found
+
+
+class NearestNeighbor(Recipe):
+    name = "skts.DTWNearestNeighbor"
+    share = 2.5
+    methods = (
+        "fit",
+        "fit_transform",
+        "get_feature_names_out",
+        "kneighbors",
+        "kneighbors_graph",
+        "predict",
+        "predict_proba",
+        "score",
+        "set_output",
+        "transform",
+    )
+    relations = ("scale", "forms", "alone", "order", "output")
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        return super().defaults | {"kneighbors.return_distance": True}
+
+    def draw(self, d: Draw) -> Case:
+        metric = d.pick("metric", ("dtw", "dog_keeper", "precomputed"), (5, 2, 1))
+        many = d.chance(0.05)
+        n_train = d.size(1, 130) if many else d.whole(1, 12)
+        n_query, types = d.whole(1, 4), {}
+        options: dict[str, Any] = {"metric": metric}
+        if metric == "precomputed":
+            matrix = np.abs(
+                np.stack(
+                    [
+                        d.points("ties" if d.chance(0.5) else "normal", n_train)
+                        for _ in range(n_train + n_query)
+                    ]
+                )
+            )
+            X, Q = (
+                Sample(tuple(part[:, None, :]), "array") for part in np.split(matrix, [n_train])
+            )
+        else:
+            rotation = metric == "dtw" and d.pick("rotation_invariant", (False, True), (5, 1))
+            options["rotation_invariant"] = rotation
+            if rotation:
+                X, Q = halves(d, min(n_train, 8), n_query, 33, equal=1.0)
+                n_train = len(X)
+                options["window"] = d.pick("rotation window", (None, 0))
+                options["cost"] = d.pick("cost", ("squared", "absolute"))
+                if options["window"] == 0:
+                    options["cost"] = "squared"
+            else:
+                X, Q = halves(d, n_train, n_query, 16 if many else 130)
+                longest = max(X.lengths.max(), Q.lengths.max())
+                options |= draw_warp(d, longest, types, metric=False)
+        available = n_train - 1
+        options |= {
+            "n_neighbors": min(n_train, d.pick("n_neighbors", (1, 2, 3, 9), (4, 1, 1, 1))),
+            "weights": d.pick("weights", ("uniform", "distance")),
+            "precision": d.pick("precision", PRECISIONS, (6, 2, 1)),
+            "kneighbors.X": d.pick("kneighbors.X", ("some", "none"), (2, 1))
+            if available
+            else "some",
+            "kneighbors.n_neighbors": d.pick("kneighbors.n_neighbors", (None, 1, 2, 5)),
+            "kneighbors.return_distance": d.pick(
+                "kneighbors.return_distance", (True, False), (4, 1)
+            ),
+            "kneighbors_graph.mode": d.pick("kneighbors_graph.mode", ("connectivity", "distance")),
+        }
+        most = available if options["kneighbors.X"] == "none" else n_train
+        k = options["kneighbors.n_neighbors"] or options["n_neighbors"]
+        options["kneighbors.n_neighbors"] = min(k, most)
+        data = {"X": X, "y": draw_labels(d, n_train), "Q": Q}
+        relation = self.draw_relation(d) if metric != "precomputed" else None
+        return Case(self.name, data, options, types, relation=relation)
+
+    def possible(self, case: Case) -> bool:
+        if not super().possible(case):
+            return False
+        X, Q, options = case.data["X"], case.data["Q"], case.options
+        if options["metric"] == "precomputed":
+            square = (
+                X.lengths.max() == X.lengths.min() == len(X) == Q.lengths.max() == Q.lengths.min()
+            )
+            return (
+                square
+                and len(case.data["y"]) == len(X) >= options["n_neighbors"]
+                and (
+                    len(X) - (options["kneighbors.X"] == "none")
+                    >= options["kneighbors.n_neighbors"]
+                )
+            )
+        if options.get("rotation_invariant") and len({*X.lengths, *Q.lengths}) > 1:
+            return False
+        if X.form not in ("list", "array3d") and Q.form not in ("list", "array3d"):
+            if X.lengths.max() != Q.lengths.max():
+                return False
+        enough = len(X) - (options["kneighbors.X"] == "none") >= options["kneighbors.n_neighbors"]
+        return len(case.data["y"]) == len(X) >= options["n_neighbors"] and enough
+
+    def model(self, case: Case, how: How) -> Any:
+        options = {k: v for k, v in case.given().items() if "." not in k}
+        return self.target(**options, **how.options(self.target))
+
+    def call(self, case: Case, how: How) -> dict:
+        X, y, Q = case.data["X"].give(), case.data["y"], case.data["Q"].give()
+        model = self.model(case, how)
+        check(model.fit(X, y) is model, "fit: returns another")
+        options = case.given("kneighbors.")
+        queries = None if options.pop("X") == "none" else Q
+        found = {"classes": model.classes_}
+        got = model.kneighbors(queries, **options)
+        if options["return_distance"]:
+            found["distances"], found["indices"] = got
+        else:
+            found["indices"] = got
+        mode = case.options["kneighbors_graph.mode"]
+        graph = model.kneighbors_graph(queries, options["n_neighbors"], mode=mode)
+        found["graph"] = graph.toarray()
+        found["predict distances"], found["predict indices"] = model.kneighbors(Q)
+        found["predict"], found["proba"] = model.predict(Q), model.predict_proba(Q)
+        found["transform"] = model.transform(Q)
+        found["score"] = np.float64(model.score(Q, found["predict"]))
+        found["names"] = np.array(model.get_feature_names_out(), str)
+        if case.relation == "output":
+            check_output(model, X, y, Q, found["transform"], found["predict"])
+        return found
+
+    def matrix(self, case: Case, rows: Sample) -> np.ndarray:
+        X, options = case.data["X"], case.options
+        if options["metric"] == "precomputed":
+            return np.stack(rows.lines)
+        warp = warp_of(case)
+        if options.get("rotation_invariant"):
+            return oracle.rotation_matrix(rows.series, X.series, warp)
+        return oracle.dtw_matrix(rows.series, X.series, warp)
+
+    def check(self, case: Case, found: dict) -> None:
+        X, Q, options = case.data["X"], case.data["Q"], case.options
+        classes, y = np.unique(case.data["y"], return_inverse=True)
+        same("classes_", found["classes"], classes)
+        if (
+            options["precision"] == "float32"
+            and options["metric"] != "precomputed"
+            and not (options.get("rotation_invariant"))
+        ):
+            return
+        # of whole numbers nothing is rounded, and ties are ties
+        exact = options["metric"] == "precomputed" or (
+            ints_only(X, Q) and not options.get("rotation_invariant")
+        )
+        within = options["kneighbors.X"] == "none"
+        D = self.matrix(case, X if within else Q)
+        if within:
+            D = D.copy()
+            np.fill_diagonal(D, np.inf)
+        k = options["kneighbors.n_neighbors"]
+        check(found["indices"].shape == (len(D), k), "kneighbors: shape")
+        for i, row in enumerate(D):
+            values = found["distances"][i] if "distances" in found else None
+            nearest("kneighbors", row, 0.0, found["indices"][i], values, exact=exact)
+        graph = np.zeros((len(D), len(X)))
+        rows = np.arange(len(D))[:, None]
+        ones = options["kneighbors_graph.mode"] == "connectivity"
+        if ones or "distances" in found:
+            graph[rows, found["indices"]] = 1 if ones else found["distances"]
+            same("kneighbors_graph", found["graph"], graph)
+        D = self.matrix(case, Q)
+        near = found["predict indices"]
+        for i, row in enumerate(D):
+            nearest("kneighbors", row, 0.0, near[i], found["predict distances"][i], exact=exact)
+        votes = votes_of(found["predict distances"], y[near], len(classes), options["weights"])
+        close("predict_proba", found["proba"], votes / votes.sum(axis=1, keepdims=True), 1e-12)
+        top = np.sort(votes, axis=1)
+        clear = len(classes) == 1 or np.all(top[:, -1] - top[:, -2] > 1e-9 * top[:, -1])
+        if clear or options["weights"] == "uniform":
+            same("predict", found["predict"], classes[votes.argmax(axis=1)])
+        columns = [D[:, y == label].min(axis=1) for label in range(len(classes))]
+        close("transform", found["transform"], np.column_stack(columns))
+        same("score", found["score"], np.float64(1.0))
+
+    def relate_forms(self, case, found, call):
+        same("another form of the data", call(plain(case)), found)
+
+    def relate_scale(self, case, found, call, power):
+        other = scaled(case, power)
+        if other is None or case.options["weights"] == "distance":
+            return
+        again = call(other)
+        for key in found:
+            raw = key in ("distances", "transform", "predict distances") or (
+                key == "graph" and case.options["kneighbors_graph.mode"] == "distance"
+            )
+            wanted = np.ldexp(found[key], power) if raw else found[key]
+            same(f"scaled by a power of two {key}", again[key], wanted)
+
+    def relate_alone(self, case, found, call):
+        """A query alone has the neighbours that it has among others."""
+        Q = case.data["Q"]
+        options = case.options | {"kneighbors.X": "some"}
+        for row in range(len(Q)):
+            one = plain(case.but(Q=Q.take([row])))
+            again = call(replace(one, options=options, relation=None))
+            for key in ("predict", "proba", "transform", "predict distances", "predict indices"):
+                same(f"a query alone {key}", again[key], found[key][[row]])
+
+    def relate_order(self, case, found, call):
+        """Training series backwards have the same distances."""
+        X, y = case.data["X"], case.data["y"]
+        order = range(len(X))[::-1]
+        again = call(case.but(X=X.take(order), y=[y[row] for row in order]))
+        for key in ("transform", "predict distances"):
+            same(f"training series in another order {key}", again[key], found[key])
+
+
+class WindowSearch(Recipe):
+    name = "skts.neighbors.dtw_window_search"
+    share = 0.7
+    relations = ("scale", "forms")
+
+    def draw(self, d: Draw) -> Case:
+        n = d.whole(2, 12)
+        X = d.sample(shapes(d, n, 64, equal=1.0), label=" X")
+        length = int(X.lengths[0])
+        kind = d.pick("windows", ("none", "points", "fractions"), (1, 3, 3))
+        windows = None
+        if kind == "points":
+            windows = [d.whole(0, length + 1) for _ in range(d.whole(1, 6))]
+        elif kind == "fractions":
+            windows = [round(float(d.rng.random()), 2) for _ in range(d.whole(1, 6))]
+        options = {"windows": windows, "cost": d.pick("cost", ("squared", "absolute"))}
+        return Case(
+            self.name, {"X": X, "y": draw_labels(d, n)}, options, relation=self.draw_relation(d)
+        )
+
+    def possible(self, case: Case) -> bool:
+        X = case.data["X"]
+        return (
+            super().possible(case)
+            and len(X) >= 2
+            and len(set(X.lengths)) == 1
+            and (len(case.data["y"]) == len(X))
+        )
+
+    def call(self, case: Case, how: How) -> dict:
+        found = self.target(
+            case.data["X"].give(), case.data["y"], **case.given(), **how.options(self.target)
+        )
+        parts = found._asdict()
+        if parts["fractions"] is None:
+            del parts["fractions"]
+        return {key: np.asarray(value) for key, value in parts.items()}
+
+    def check(self, case: Case, found: dict) -> None:
+        X, options = case.data["X"], case.options
+        y = np.unique(case.data["y"], return_inverse=True)[1]
+        given = options["windows"]
+        if given is None:
+            given = (np.arange(101) / 100).tolist()
+        n, length = len(X), int(X.lengths[0])
+        points = [
+            math.ceil(one * length - 1e-9) if isinstance(one, float) else one for one in given
+        ]
+        same("windows", found["windows"], np.array(points, np.int64))
+        known: dict[int, tuple[int, int]] = {}
+        exact = ints_only(X)
+        for radius in set(points):
+            warp = oracle.Warp("dtw", options["cost"], int(radius))
+            D = oracle.dtw_matrix(X.series, X.series, warp)
+            np.fill_diagonal(D, np.inf)
+            least = most = 0
+            for i, row in enumerate(D):
+                best = row.min()
+                rivals = np.flatnonzero(row <= best * (1 + (0 if exact else RELATIVE)))
+                rivals = rivals[:1] if exact else rivals
+                wrong = y[rivals] != y[i]
+                least, most = least + wrong.all(), most + wrong.any()
+            known[radius] = int(least), int(most)
+        for place, radius in enumerate(points):
+            least, most = known[radius]
+            error = found["errors"][place] * n
+            check(least - 1e-9 <= error <= most + 1e-9, "errors", f"{error}, not {least} to {most}")
+        errors = found["errors"]
+        same(
+            "best",
+            found["best"],
+            np.asarray(min(w for w, e in zip(given, errors, strict=True) if e == errors.min())),
+        )
+
+    def relate_forms(self, case, found, call):
+        same("another form of the data", call(plain(case)), found)
+
+    def relate_scale(self, case, found, call, power):
+        other = scaled(case, power)
+        if other is not None:
+            same("scaled by a power of two", call(other), found)
+
+
+class Search(Recipe):
+    name = "skts.SubsequenceSearch"
+    share = 2.0
+    methods = ("fit", "kneighbors", "radius_neighbors")
+    relations = ("scale", "forms", "alone", "greedy")
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        return super().defaults | {"kneighbors.n_neighbors": 1, "radius_neighbors.radius": 1.0}
+
+    def draw(self, d: Draw) -> Case:
+        count = d.pick("series", (1, 2, 4), (3, 2, 1))
+        lengths = [d.size(1, 330 // count) for _ in range(count)]
+        longest = max(lengths)
+        sizes = [
+            d.size(1, min(longest, 70 if d.chance(0.1) else 20))
+            for _ in range(d.pick("queries", (1, 2, 3)))
+        ]
+        series = d.numbers([(1, n) for n in (*lengths, *sizes)])
+        queries = series[count:]
+        for one in queries:
+            if d.chance(0.4):
+                source = series[int(np.argmax(lengths))]
+                start = d.whole(0, source.shape[1] - one.shape[1])
+                one[:] = source[:, start : start + one.shape[1]]
+        how = d.pick("holes", ("none", "one", "gap", "many", "infinite"), (5, 1, 1, 1, 1))
+        for one in series[:count]:
+            d._pierce(one[0], how)
+        X, Q = d.form(series[:count], label=" X"), d.form(queries, label=" Q")
+        types: dict[str, str] = {}
+        metric = d.pick("metric", ("dtw", "dog_keeper", "euclidean"), (4, 1, 2))
+        options = {"metric": metric, "cost": "squared", "window": None}
+        if metric != "euclidean":
+            options["cost"] = d.pick("cost", ("squared", "absolute"), (2, 1))
+            options["window"] = draw_window(d, max(sizes), types)
+        length = max(sizes)
+        options |= {
+            "normalize": d.pick("normalize", (True, False), (3, 1)),
+            "exclusion": d.amount("exclusion", (0, 1, length, 5 * length), None),
+            "precision": d.pick("precision", PRECISIONS, (6, 2, 1)),
+            "kneighbors.n_neighbors": d.pick("kneighbors.n_neighbors", (1, 2, 5, 40)),
+            "kneighbors.return_distance": d.pick(
+                "kneighbors.return_distance", (True, False), (4, 1)
+            ),
+            "radius_neighbors.radius": self._radius(d, series, length),
+            "radius_neighbors.return_distance": d.pick(
+                "radius_neighbors.return_distance", (True, False), (4, 1)
+            ),
+        }
+        if not options["normalize"]:
+            power = oracle.plane([x[np.isfinite(x)] for x in series])
+            options["radius_neighbors.radius"] = math.ldexp(
+                options["radius_neighbors.radius"], power
+            )
+        return Case(self.name, {"X": X, "Q": Q}, options, types, relation=self.draw_relation(d))
+
+    def _radius(self, d: Draw, series: list, length: int) -> float:
+        return d.pick("radius", (0.0, 0.3, 1.0, 3.0)) * math.sqrt(length)
+
+    def possible(self, case: Case) -> bool:
+        return (
+            super().possible(case)
+            and case.data["Q"].lengths.min() > 0
+            and (case.data["Q"].lengths.max() <= case.data["X"].lengths.max())
+        )
+
+    def model(self, case: Case, how: How) -> Any:
+        options = {k: v for k, v in case.given().items() if "." not in k}
+        return self.target(**options, **how.options(self.target))
+
+    def call(self, case: Case, how: How) -> dict:
+        model = self.model(case, how).fit(case.data["X"].give())
+        Q = case.data["Q"].give()
+        found = {}
+        options = case.given("kneighbors.")
+        got = model.kneighbors(Q, **options)
+        found["positions"] = got[1] if options["return_distance"] else got
+        if options["return_distance"]:
+            found["distances"] = got[0]
+        options = case.given("radius_neighbors.")
+        got = model.radius_neighbors(Q, **options)
+        places = got[1] if options["return_distance"] else got
+        for row in range(len(case.data["Q"])):
+            found[f"radius {row} positions"] = np.asarray(places[row])
+            if options["return_distance"]:
+                found[f"radius {row} distances"] = np.asarray(got[0][row])
+        return found
+
+    def lines(self, case: Case) -> list[np.ndarray]:
+        X = case.data["X"]
+        if X.form != "padded":
+            return X.lines
+        width = X.lengths.max()
+        return [np.concatenate([x, np.full(width - len(x), np.nan)]) for x in X.lines]
+
+    def warp(self, case: Case) -> oracle.Warp:
+        if case.options["metric"] == "euclidean":
+            return oracle.Warp("dtw", "squared", 0)
+        return warp_of(case)
+
+    def check(self, case: Case, found: dict) -> None:
+        options = case.options
+        if options["precision"] == "float32":
+            return
+        lines = self.lines(case)
+        for row, query in enumerate(case.data["Q"].lines):
+            length = len(query)
+            parts = [
+                oracle.match_rows(query, line, self.warp(case), options["normalize"])
+                for line in lines
+                if len(line) >= length
+            ]
+            fitting = [number for number, line in enumerate(lines) if len(line) >= length]
+            counts = [len(part[0]) for part in parts]
+            series = np.repeat(fitting, counts)
+            start = np.concatenate([np.arange(count) for count in counts])
+            D = np.concatenate([part[0] for part in parts])
+            slack = np.concatenate([part[1] for part in parts])
+            slack = slack + RELATIVE * np.where(np.isfinite(D), D, 0)
+            place = {
+                key: k for k, key in enumerate(zip(series.tolist(), start.tolist(), strict=True))
+            }
+            values = found["distances"][row] if "distances" in found else None
+            self._check_best(
+                case, length, D, slack, series, start, place, found["positions"][row], values
+            )
+            self._check_radius(
+                options["radius_neighbors.radius"],
+                D,
+                slack,
+                place,
+                found[f"radius {row} positions"],
+                found.get(f"radius {row} distances"),
+            )
+
+    def _check_best(self, case, length, D, slack, series, start, place, positions, values):
+        exclusion = case.options["exclusion"]
+        exclusion = math.ceil(length / 4) if exclusion is None else exclusion
+        free = np.isfinite(D)
+        for rank, position in enumerate(positions.tolist()):
+            if position == [-1, -1]:
+                check(not free.any(), "kneighbors: too few", f"{rank} found")
+                check(values is None or values[rank] == np.inf, "kneighbors: value of none")
+                continue
+            k = place.get(tuple(position))
+            check(k is not None and free[k], "kneighbors: not allowed", f"{position} as {rank}")
+            if values is not None:
+                close("kneighbors distances", values[rank], D[k], slack[k], 0.0)
+            better = free & (D + slack < D[k] - slack[k])
+            if better.any():
+                raise Failure(
+                    "kneighbors: not the nearest",
+                    f"{position} at {D[k]!r}, best is {np.where(free, D, np.inf).min()!r}",
+                )
+            free &= ~((series == series[k]) & (np.abs(start - start[k]) <= exclusion))
+        if values is not None:
+            check((values[1:] >= values[:-1]).all(), "kneighbors: not ascending", str(values))
+
+    def _check_radius(self, radius, D, slack, place, positions, values):
+        keys = [place.get(tuple(one), -1) for one in positions.tolist()]
+        check(min(keys, default=0) >= 0 and len(set(keys)) == len(keys), "radius: places")
+        inside = np.zeros(len(D), bool)
+        inside[keys] = True
+        missing = ~inside & (D + slack < radius)
+        check(not missing.any(), "radius: missing", lambda: f"{np.flatnonzero(missing)} {radius}")
+        extra = inside & (D - slack > radius)
+        check(not extra.any(), "radius: too far", lambda: f"{np.flatnonzero(extra)} {radius}")
+        if values is not None and len(keys):
+            close("radius distances", values, D[keys], slack[keys], 0.0)
+            steps = np.diff(values)
+            check((steps >= 0).all(), "radius: not ascending")
+            order = np.diff(keys)
+            check((order[steps == 0] > 0).all(), "radius: order of ties", f"{keys} {values}")
+
+    def relate_forms(self, case, found, call):
+        if case.data["X"].form != "padded":
+            same("another form of the data", call(plain(case)), found)
+
+    def relate_scale(self, case, found, call, power):
+        other = scaled(case, power)
+        if other is None:
+            return
+        raw = not case.options["normalize"]
+        if raw:
+            radius = math.ldexp(case.options["radius_neighbors.radius"], power)
+            other = replace(other, options=case.options | {"radius_neighbors.radius": radius})
+        again = call(other)
+        for key in found:
+            scales = raw and key.endswith("distances")
+            same(
+                f"scaled by a power of two {key.split()[-1]}",
+                again[key],
+                np.ldexp(found[key], power) if scales else found[key],
+            )
+
+    def relate_alone(self, case, found, call):
+        """A query alone, and every series alone, have the matches that they have among others."""
+        Q = case.data["Q"]
+        for row in range(len(Q)):
+            again = call(
+                plain(case.but(Q=Q.take([row]), X=Sample(tuple(x[None] for x in self.lines(case)))))
+            )
+            same("a query alone", again["positions"], found["positions"][[row]])
+            for part in ("positions", "distances"):
+                if f"radius 0 {part}" in again:
+                    same("a query alone", again[f"radius 0 {part}"], found[f"radius {row} {part}"])
+
+    def relate_greedy(self, case, found, call):
+        """`kneighbors` is a greedy choice from all windows."""
+        if case.options["precision"] == "float32":
+            return
+        options = case.options | {
+            "radius_neighbors.radius": math.ldexp(1.0, 1000),
+            "radius_neighbors.return_distance": True,
+        }
+        everything = call(replace(case, options=options))
+        for row, length in enumerate(case.data["Q"].lengths):
+            exclusion = case.options["exclusion"]
+            exclusion = math.ceil(length / 4) if exclusion is None else exclusion
+            taken: list = []
+            for one in everything[f"radius {row} positions"].tolist():
+                if len(taken) == len(found["positions"][row]):
+                    break
+                if not any(s == one[0] and abs(t - one[1]) <= exclusion for s, t in taken):
+                    taken.append(one)
+            there = found["positions"][row].tolist()
+            same(
+                "greedy choice",
+                [one for one in there if one != [-1, -1]] or [[-1]],
+                taken or [[-1]],
+            )
+
+
+class Condenser(Recipe):
+    name = "skts.DTWCondenser"
+    share = 0.7
+    methods = ("fit", "fit_resample")
+    relations = ("scale", "forms")
+
+    def draw(self, d: Draw) -> Case:
+        n = d.whole(2, 14)
+        X = d.sample(shapes(d, n, 32, equal=0.7), label=" X")
+        types: dict[str, str] = {}
+        adapt = d.pick("adapt_window", (True, False), (2, 1))
+        options = {
+            "n_prototypes": d.pick("n_prototypes", (0.1, 0.5, 1, 2), (1, 1, 2, 1)),
+            "min_accuracy": d.pick("min_accuracy", (None, 0.0, 0.5, 0.9), (4, 1, 1, 1)),
+            "adapt_window": adapt,
+            "window": draw_window(d, 16, types) if d.chance(0.85) else None,
+            "precision": d.pick("precision", PRECISIONS[:2], (3, 1)),
+        }
+        if options["window"] is None:
+            types.pop("window", None)
+        return Case(
+            self.name,
+            {"X": X, "y": draw_labels(d, n)},
+            options,
+            types,
+            relation=self.draw_relation(d),
+        )
+
+    def possible(self, case: Case) -> bool:
+        n = len(case.data["X"])
+        return (
+            super().possible(case)
+            and n >= 2
+            and len(case.data["y"]) == n
+            and (case.options["n_prototypes"] <= n)
+        )
+
+    def call(self, case: Case, how: How) -> dict:
+        options = {k: v for k, v in case.given().items() if "." not in k}
+        model = self.target(**options, **how.options(self.target))
+        X, y = case.data["X"].give(), case.data["y"]
+        _, kept = model.fit_resample(X, y)
+        found = {
+            "indices": model.sample_indices_,
+            "ranks": model.ranks_,
+            "windows": model.windows_,
+            "accuracies": model.accuracies_,
+        }
+        wanted = [y[row] for row in model.sample_indices_]
+        check(list(kept) == wanted, "fit_resample", f"{list(kept)}, not {wanted}")
+        return found
+
+    def check(self, case: Case, found: dict) -> None:
+        n = len(case.data["X"])
+        kept, ranks = found["indices"], found["ranks"]
+        same("sample_indices_", kept, np.flatnonzero(ranks == 1))
+        removed = np.sort(ranks[ranks > 1])
+        same("ranks_", removed, np.arange(2, n - len(kept) + 2))
+        check(len(found["windows"]) == len(found["accuracies"]) == n - len(kept) + 1, "lengths")
+        try:
+            Award(case).follow(found)
+        except Ambiguous:
+            return
+
+    def relate_forms(self, case, found, call):
+        same("another form of the data", call(plain(case)), found)
+
+    def relate_scale(self, case, found, call, power):
+        other = scaled(case, power)
+        if other is not None:
+            same("scaled by a power of two", call(other), found)
+
+
+class Award:
+    """AWARD from the definition: matrices of all distances, everything counted anew each time."""
+
+    def __init__(self, case: Case) -> None:
+        self.X, self.options = case.data["X"], case.options
+        self.y = np.unique(case.data["y"], return_inverse=True)[1]
+        self.exact = ints_only(self.X)
+        self.length = int(self.X.lengths.max())
+        self.known: dict[float, np.ndarray] = {}
+
+    def distances(self, window: float) -> np.ndarray:
+        if window not in self.known:
+            if math.isinf(window):
+                given = None
+            elif isinstance(self.options["window"], int):
+                given = math.ceil(window * self.length - 1e-9)
+            else:
+                given = float(window)
+            warp = oracle.Warp("dtw", "squared", given)
+            D = oracle.dtw_matrix(self.X.series, self.X.series, warp)
+            np.fill_diagonal(D, np.inf)
+            self.known[window] = D
+        return self.known[window]
+
+    def nearest(self, window: float, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The nearest other kept series of each, -1 where there is none."""
+        D = np.where(kept[None], self.distances(window), np.inf)
+        best = D.min(axis=1)
+        if not self.exact:
+            rivals = (D <= best[:, None] * (1 + RELATIVE)) & np.isfinite(D)
+            if (rivals.sum(axis=1) > 1).any():
+                raise Ambiguous
+        return np.where(np.isfinite(best), D.argmin(axis=1), -1), best
+
+    def correct(self, window: float, kept: np.ndarray) -> int:
+        index, _ = self.nearest(window, kept)
+        return int(np.sum((index >= 0) & (self.y[index] == self.y)))
+
+    def start(self, kept: np.ndarray) -> float:
+        given = self.options["window"]
+        if given is not None:
+            return min(given / self.length, 1.0) if isinstance(given, int) else given
+        if not self.options["adapt_window"]:
+            return math.inf
+        counts = [self.correct(percent / 100, kept) for percent in range(101)]
+        return int(np.argmax(counts)) / 100
+
+    def follow(self, found: dict) -> None:
+        """Compare every step."""
+        n = len(self.X)
+        kept = np.ones(n, bool)
+        first = window = self.start(kept)
+        steps = 0
+        order = np.argsort(-found["ranks"], kind="stable")[: n - len(found["indices"])]
+        close("first window", found["windows"][0], window, relative=1e-12)
+        same("first accuracy", found["accuracies"][0], self.correct(window, kept) / n)
+        wanted = self.options["n_prototypes"]
+        least = wanted if isinstance(wanted, int) else max(1, math.ceil(wanted * n - 1e-9))
+        needed = math.ceil((self.options["min_accuracy"] or 0) * n - 1e-9)
+        if self.correct(window, kept) < needed:
+            check(len(order) == 0, "removed although the accuracy is too low already")
+            return
+        for turn in range(n + 1):
+            if kept.sum() <= least:
+                check(turn == len(order), "removed too many", f"{len(order)}, not {turn}")
+                return
+            lowest = self.lowest(window, kept)
+            kept[lowest] = False
+            choices = [steps]
+            if self.options["adapt_window"] and not math.isinf(first):
+                choices = [steps, steps - 1, steps + 1]
+            counts = [self.correct(self.at(first, one), kept) for one in choices]
+            steps = choices[int(np.argmax(counts))]
+            if max(counts) < needed:
+                check(turn == len(order), "removed too many", f"{len(order)}, not {turn}")
+                return
+            check(turn < len(order), "removed too few", f"{len(order)}")
+            same("removed series", int(order[turn]), lowest)
+            window = self.at(first, steps)
+            close("window", found["windows"][turn + 1], window, relative=1e-12)
+            same("accuracy", found["accuracies"][turn + 1], max(counts) / n)
+
+    def at(self, first: float, steps: int) -> float:
+        return first if steps == 0 else min(1.0, max(0.0, first + steps / 100))
+
+    def lowest(self, window: float, kept: np.ndarray) -> int:
+        index, distance = self.nearest(window, kept)
+        n_classes = self.y.max() + 1
+        ranks, nearness = np.zeros(len(self.X)), np.zeros(len(self.X))
+        for i, j in enumerate(index):
+            if j >= 0:
+                same_class = self.y[i] == self.y[j]
+                if n_classes > 1:
+                    ranks[j] += n_classes - 1 if same_class else -2
+                with np.errstate(divide="ignore", over="ignore"):
+                    nearness[j] += np.float64(1.0) / distance[i] ** 2
+        left = np.flatnonzero(kept)
+        left = left[ranks[left] == ranks[left].min()]
+        best = nearness[left].min()
+        if np.any((nearness[left] != best) & (nearness[left] <= best * (1 + RELATIVE))):
+            raise Ambiguous
+        return int(left[nearness[left] == best][-1])

@@ -1,0 +1,226 @@
+"""The fuzzer: nothing public is left out, planted defects are found, and a minute finds none."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import subprocess
+import sys
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from skts.engines import find_engine
+from tests.fuzz import Case, Sample, assert_right, recipes
+from tests.fuzz.compare import Failure, close, nearest, same
+from tests.fuzz.machine import draw_case, find_failure, missing_methods, missing_recipes, parameters
+from tests.fuzz.recipe import RECIPES
+from tests.fuzz.shrink import shrink
+
+ROOT = Path(__file__).parents[2]
+assert recipes
+
+
+def fuzz(*arguments):
+    """Run the fuzzer in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "tests.fuzz", *map(str, arguments)],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_every_public_callable_has_a_recipe():
+    assert missing_recipes() == []
+    assert missing_methods() == []
+
+
+@pytest.mark.parametrize("name", sorted(RECIPES))
+def test_every_parameter_is_drawn(name):
+    values = {}
+    for number in range(300):
+        case, _ = draw_case(0, number, name)
+        for option, value in case.options.items():
+            values.setdefault(option, set()).add(repr(value))
+        for option, value in case.data.items():
+            values.setdefault(option, set()).add(id(value))
+    constant = [option for option in parameters(RECIPES[name]) if len(values.get(option, ())) < 2]
+    assert not constant, f"never or always the same: {constant}"
+
+
+@pytest.mark.parametrize("name", sorted(RECIPES))
+def test_a_case_is_a_seed_and_a_number_and_can_be_kept(name, tmp_path):
+    for number in range(5):
+        case, labels = draw_case(3, number, name)
+        again, other = draw_case(3, number, name)
+        assert case.text() == again.text()
+        assert labels == other
+        case.save(tmp_path / "case.npz")
+        kept = Case.load(tmp_path / "case.npz")
+        assert kept.text() == case.text().replace("('and', 'or')", "['and', 'or']").replace(
+            "('and',)", "['and']"
+        ).replace("('or',)", "['or']").replace("'logic': ()", "'logic': []")
+        made = eval(case.text(), {"np": np, "Case": Case, "Sample": Sample})
+        assert made.text() == case.text()
+
+
+def test_comparisons():
+    row = np.array([3.0, 1.0, 2.0, 1.0, np.inf])
+    nearest("", row, 0.0, [1, 3, 2], np.array([1.0, 1.0, 2.0]))
+    for wrong in ([3, 1, 2], [1, 2, 3], [1, 3, 0], [1, 3, 4], [1, 1, 3], [1, 3, -1]):
+        with pytest.raises(Failure):
+            nearest("", row, 0.0, wrong, row[wrong])
+    with pytest.raises(Failure, match="too many"):
+        nearest("", row, 0.0, [1, 3, 2, 0, 4], None)
+    close("", 1 + 1e-10, 1.0)
+    for wrong in (1 + 1e-8, np.nan, np.inf):
+        with pytest.raises(Failure):
+            close("", wrong, 1.0)
+    same("", {"a": [np.nan]}, {"a": [np.nan]})
+    for wrong in ({"a": [1.0]}, {"a": [np.nan, 0]}, {}):
+        with pytest.raises(Failure):
+            same("", wrong, {"a": [np.nan]})
+
+
+def test_a_planted_defect_is_found_and_cut():
+    """An engine whose pairs are wrong where both series have more than four points."""
+    engine = find_engine("numba")
+    right = engine.dtw_matrix
+
+    def wrong(reduction, tile, cancel):
+        found = right(reduction, tile, cancel)
+        rows, cols = reduction.sides
+        long = rows.lengths[tile.rows][:, None] > 4
+        return np.where(long & (cols.lengths[tile.cols][None] > 4), found * 1.001 + 1e-3, found)
+
+    name = "skts.metrics.pairwise_dtw"
+    with mock.patch.object(engine, "dtw_matrix", wrong):
+        cases = ((number, draw_case(0, number, name)[0]) for number in range(200))
+        found = ((number, case, find_failure(case)) for number, case in cases)
+        number, case, failure = next(one for one in found if one[2] is not None)
+        assert failure.kind == "distances: values"
+        small, smaller = shrink(case, failure, find_failure)
+        assert smaller.kind == failure.kind
+        assert small.points() <= 20
+        assert not small.setting
+        assert small.relation is None
+        with pytest.raises(Failure, match="distances: values"):
+            assert_right(small)
+    assert find_failure(small) is None
+    assert_right(small)
+
+
+def test_a_planted_wrong_neighbour_is_found():
+    """The second of the nearest comes first, now and then."""
+    engine = find_engine("numba")
+    right = type(engine).subsequence_matches
+
+    def wrong(self, reduction, tile, cancel):
+        found = right(self, reduction, tile, cancel)
+        found.starts[...] = np.maximum(found.starts - (found.starts % 7 == 6), 0)
+        return found
+
+    name = "skts.metrics.subsequence_distance"
+    with mock.patch.object(type(engine), "subsequence_matches", wrong):
+        kinds = {
+            str(getattr(find_failure(draw_case(0, number, name)[0]), "kind", None))
+            for number in range(60)
+        }
+    assert any(kind.startswith("best match") for kind in kinds)
+
+
+def test_answers_that_depend_on_a_setting_are_found():
+    """An engine that rounds otherwise where tiles are small."""
+    engine = find_engine("numba")
+    right = engine.dtw_matrix
+
+    def wrong(reduction, tile, cancel):
+        found = right(reduction, tile, cancel)
+        return found if engine.tile_work > 2**20 else np.nextafter(found, np.inf)
+
+    X = Sample((np.array([[1.0, 2.0]]), np.array([[2.0, 4.0]])))
+    case = Case("skts.metrics.pairwise_dtw", {"X": X}, setting={"tile_work": 1})
+    with mock.patch.object(engine, "dtw_matrix", wrong), pytest.raises(Failure, match="setting"):
+        assert_right(case)
+    assert_right(case)
+
+
+def test_warnings_and_surprises_are_failures():
+    def warns(*arguments, **options):
+        return np.float64(1.0) / np.zeros(1)
+
+    X = Sample((np.array([[1.0]]),), "single")
+    case = Case("skts.metrics.lb_keogh", {"x": X, "y": X})
+    recipe = type(RECIPES["skts.metrics.lb_keogh"])
+    with mock.patch.object(recipe, "target", warns):
+        assert find_failure(case).kind.startswith("RuntimeWarning")
+    with mock.patch.object(recipe, "target", lambda **options: [][0]):
+        assert find_failure(case).kind.startswith("IndexError")
+
+
+def test_crashes_and_hangs_name_their_case(tmp_path):
+    """A sitecustomize of the worker ends the process, or sleeps, in the midst of a call."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, sys, time\n"
+        "if any('--order' in one for one in sys.orig_argv):\n"
+        "    import skts.metrics as m\n"
+        "    import tests.fuzz.worker as w\n"
+        "    w.PATIENCE = w.COMPILING = 20.0\n"
+        "    plain = m.lb_keogh\n"
+        "    def lb_keogh(x, y, *, metric='dtw', window=None, cost='squared'):\n"
+        "        if len(x) == 3: os.abort()\n"
+        "        if len(x) == 2: time.sleep(100)\n"
+        "        return plain(x, y, metric=metric, window=window, cost=cost)\n"
+        "    m.lb_keogh = lb_keogh\n"
+    )
+    environment = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    with mock.patch.dict(os.environ, environment):
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "tests.fuzz",
+                "--function",
+                "lb_keogh",
+                "--seed",
+                "5",
+                "--seconds",
+                "60",
+                "--cases",
+                "30",
+                "--shrinking",
+                "5",
+                "--found",
+                str(tmp_path / "f"),
+            ],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=280,
+        )
+    assert done.returncode == 1, done.stderr
+    assert "SIGABRT" in done.stdout
+    assert re.search(r"--function skts.metrics.lb_keogh --case \d+", done.stdout)
+
+
+def test_a_minute_finds_nothing(tmp_path, fast_engine):
+    """A fresh seed each time; a failure prints the command that repeats it."""
+    seed = int(os.environ.get("SKTS_FUZZ_SEED", secrets.randbelow(2**31)))
+    done = fuzz(
+        "--seconds",
+        os.environ.get("SKTS_FUZZ_SECONDS", 45),
+        "--seed",
+        seed,
+        "--engine",
+        fast_engine,
+        "--quiet",
+        "--found",
+        tmp_path,
+    )
+    print(done.stdout)
+    assert done.returncode == 0, f"seed {seed}\n{done.stdout[-8000:]}\n{done.stderr[-2000:]}"
