@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint format docs bench clean
+.PHONY: help demo test mutants lint format docs bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,6 +18,9 @@ demo: $(VENV)/.plot ## fit the estimators on the sample data, print a table, dra
 
 test: $(VENV)/.test ## run the tests (ARGS="-m slow" for the slow ones)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+
+mutants: $(VENV)/.test ## change the engines in one place at a time, see what tests notice (ARGS="--sample 300 --seed 1")
+	$(BIN)/python -m tests.mutation $(ARGS)
 
 lint: $(VENV)/.dev ## ruff, formatting and docstrings
 	$(BIN)/ruff check .
