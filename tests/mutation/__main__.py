@@ -40,15 +40,8 @@ FOLDER = ROOT / "build" / "mutation"
 TESTS = ("tests/engines", "tests/metrics", "tests/neighbors", "tests/motifs", "tests/cluster")
 TESTS = (*TESTS, "tests/tree", "tests/test_memory_budgets.py", "tests/test_config.py")
 #: Files that take long, or compare with other packages, and tell nothing that others do not.
-LEFT_OUT = (
-    "peers",
-    "published",
-    "real_series",
-    "kernels_compile",
-    "kernel_cache",
-    "test_large",
-    "distribute",
-)
+LEFT_OUT = ("peers", "published", "real_series", "kernels_compile", "kernel_cache")
+LEFT_OUT = (*LEFT_OUT, "test_large", "test_distribute", "test_executor")
 
 
 class Stopper:

@@ -29,6 +29,8 @@ __all__ = ["DeviceSeries", "certify", "distances", "rescale", "shortlist", "uplo
 #: early, and the columns of a widest strip.
 PAD = 2048
 THREADS = 128
+#: Blocks of a launch: kernels count its threads in 32 bits, and walk over the pairs with a stride.
+MOST_BLOCKS = 2**31 // THREADS
 
 
 class DeviceSeries(NamedTuple):
@@ -117,7 +119,7 @@ def groups_in_flight(kernel: DTWKernel | BandKernel, n_pairs: int, n_rows: int, 
     """Groups of a launch; strips keep an edge for each, which bounds their number."""
     per_block = THREADS // kernel.group
     multiprocessors = cp.cuda.Device().attributes["MultiProcessorCount"]
-    blocks = -(-n_pairs // (per_block * kernel.pairs))
+    blocks = min(-(-n_pairs // (per_block * kernel.pairs)), MOST_BLOCKS)
     if kernel.strips:
         edge_bytes = (8 if kernel.type == "double" else 4) * per_block * edge_length(n_rows)
         blocks = min(blocks, multiprocessors * 8, max(1, budget // edge_bytes))

@@ -157,7 +157,11 @@ __device__ __noinline__ void enlist(
     const unsigned lanes = __ballot_sync(ALL, mine);
     const int lane = threadIdx.x & 31, leader = __ffs(lanes) - 1;
     int place = 0;
-    if (lane == leader) place = atomicAdd(side->count, __popc(lanes));
+    // a list that is too short by far is not counted on: where all windows are equal, as those of a
+    // periodic series are, there are more runs than an int holds
+    if (lane == leader)
+        place = *(volatile int*)side->count <= side->capacity ? atomicAdd(side->count, __popc(lanes))
+                                                              : side->capacity;
     place = __shfl_sync(ALL, place, leader) + __popc(lanes & ((1u << lane) - 1));
     if (!mine) return;
     if (place < side->capacity) side->list[place] = run;

@@ -494,7 +494,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 5) sift(
             // all normal windows are at one distance from a constant query: the first will do
             const int r = bit % R, i = me * R + r;
             if (kinds[q] == 1 && weights[i] > 0 && i > 0 && piece + r > 0 && weights[i - 1] > 0) continue;
-            const int place = atomicAdd(counts, 1);
+            // not counted on when it is full: there may be more than an int holds
+            const int place = *(volatile int*)counts < capacity ? atomicAdd(counts, 1) : capacity;
             if (place < capacity)
                 entries[place] = {q, column, piece * R + r, 0};
             else
