@@ -78,9 +78,9 @@ def run_tests(root: Path, tests: list[str]) -> str:
 
 def modes_of(module: str) -> list[str]:
     """How the tests of a module run, fastest first."""
-    if "/cupy/" in module:
+    if "/kernels/" in module:
         return ["emulated"]
-    return ["interpreted", "compiled"]
+    return ["interpreted", "compiled", "emulated"] if "/cupy/" in module else list(MODES[:2])
 
 
 def try_mutant(sandbox: Sandbox, mutant: Mutant, tables: dict[str, dict]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ __all__ = ["MODES", "build_table", "concerned", "importers"]
 
 MODES = ("interpreted", "compiled", "emulated")
 #: Seconds that a test may take to be of use.
-LONGEST = {"interpreted": 2, "compiled": 60, "emulated": 60}
+LONGEST = {"interpreted": 6, "compiled": 60, "emulated": 60}
 #: Seconds that all tests of one mutant may take together, as measured without it.
 BUDGET = {"interpreted": 40.0, "compiled": 90.0, "emulated": 90.0}
 #: Tests of behaviour in time, which fail on a busy machine and say nothing about a mutant then.
