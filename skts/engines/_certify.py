@@ -11,14 +11,19 @@ bit by bit, and then the lower index wins.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import NamedTuple
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+
+from ._reductions import Tile
 
 __all__ = [
     "Bound",
     "Neighbors",
+    "NeighborsInBatches",
     "Rescaling",
     "Shortlist",
     "Shortlists",
@@ -34,12 +39,24 @@ FLOAT64_UNIT = 2.0**-53
 SURVIVORS_PER_NEIGHBOR = 8
 MIN_SURVIVORS = 64
 #: Entries after which `Shortlists` drops what later tiles have ruled out.
-COMPACT_AFTER = 2**21
+COMPACT_AFTER = 2**12
+#: Survivors for each neighbour asked for that the queries of a `Shortlists` may hold on average,
+#: before some are dropped.
+HELD_PER_NEIGHBOR = 4
+#: Bytes of an entry of `Shortlists` at the most, while it is compacted.
+ENTRY_BYTES = 200
+#: Part of the memory budget that survivors may take.
+SURVIVORS_SHARE = 1 / 4
 
 
 def survivor_cap(n_neighbors: int) -> int:
     """Survivors that one query may hold before it is settled in float64 altogether."""
     return max(MIN_SURVIVORS, SURVIVORS_PER_NEIGHBOR * n_neighbors)
+
+
+def survivors_held(n_neighbors: int) -> int:
+    """Survivors for which `Shortlists` has room, for each query."""
+    return max(MIN_SURVIVORS, HELD_PER_NEIGHBOR * n_neighbors)
 
 
 def gamma(n: float, unit: float) -> float:
@@ -104,8 +121,8 @@ class Bound:
         """Lower ends of the intervals."""
         if self.exact:
             return estimate
-        low = np.maximum(estimate * self.shrink - self.slack, 0.0)
-        return np.where(np.isfinite(estimate), low, 0.0)
+        known = np.where(np.isfinite(estimate), estimate, 0.0)
+        return np.maximum(known * self.shrink - self.slack, 0.0)
 
     def upper(self, estimate: np.ndarray) -> np.ndarray:
         """Upper ends of the intervals."""
@@ -148,12 +165,13 @@ def dtw_bound(
     roundings = n_steps + n_channels + 2
     single, double = gamma(roundings, FLOAT32_UNIT), gamma(roundings + 4, FLOAT64_UNIT)
     if not single < 1:
-        return Bound(0.0, np.inf, 0.0)
+        # not by infinite growth: a distance of 0 times that would be no number
+        return Bound(0.0, 1.0, np.inf)
     shrink, grow, terms = 1 / (1 + single), 1 / (1 - single), float(n_steps * n_channels)
     if squared:
-        shrink, grow, terms = np.sqrt(shrink), np.sqrt(grow), np.sqrt(terms)
+        shrink, grow, terms = math.sqrt(shrink), math.sqrt(grow), math.sqrt(terms)
     slack = terms * (error + 2.0**-63) / scale * (1 + 1e-6)
-    return Bound(float((1 - double) * shrink), float((1 + double) * grow), float(slack))
+    return Bound((1 - double) * shrink, (1 + double) * grow, slack)
 
 
 class Neighbors(NamedTuple):
@@ -214,20 +232,34 @@ def shortlist(
         k = min(n_neighbors, n_cols) - 1
         threshold = np.partition(upper, k, axis=1)[:, k, None] if n_neighbors <= n_cols else np.inf
         keep = allowed & (bound.lower(estimates) <= threshold)
+    unsettled = np.flatnonzero(np.count_nonzero(keep, axis=1) > survivor_cap(n_neighbors))
+    keep[unsettled] = False
     rows, cols = np.nonzero(keep)
-    return Shortlist(rows, cols, estimates[rows, cols], bound)
+    return Shortlist(rows, cols, estimates[rows, cols], bound, unsettled)
 
 
 @dataclass
 class Shortlists:
-    """Survivors of all tiles so far, with what they leave open."""
+    """Survivors of all tiles so far, with what they leave open.
+
+    It holds about `survivors_held` entries for each query, however many candidates tie: where there
+    are more, the queries with most of them become unsettled.
+    """
 
     n_queries: int
     n_neighbors: int
     parts: list[tuple[np.ndarray, ...]] = field(default_factory=list)
     unsettled: list[np.ndarray] = field(default_factory=list)
     size: int = 0
-    compact_at: int = COMPACT_AFTER
+    compact_at: int = 0
+
+    def __post_init__(self) -> None:
+        self._compact_later()
+
+    def _compact_later(self) -> None:
+        # often enough for `survivors_held`, seldom enough to pay
+        least = max(COMPACT_AFTER, 2 * self.n_queries * self.n_neighbors)
+        self.compact_at = max(least, 2 * self.size)
 
     def add(self, corner: tuple[int, int], found: Shortlist) -> None:
         """Take the survivors of the tile whose first row and column are `corner`."""
@@ -243,7 +275,7 @@ class Shortlists:
         self.size += found.rows.size
         if self.size > self.compact_at:
             self.compact()
-            self.compact_at = max(COMPACT_AFTER, 2 * self.size)
+            self._compact_later()
 
     def compact(self) -> tuple[np.ndarray, ...]:
         """Drop what is ruled out by now; rows with too many survivors become unsettled.
@@ -256,8 +288,11 @@ class Shortlists:
         if not self.parts:
             empty = np.empty(0, np.int64)
             self.parts = [(empty, empty, *(np.empty(0) for _ in range(3)))]
+        columns = list(zip(*self.parts, strict=True))
+        self.parts = []
+        # column by column, so that each is there twice only for a moment
         query, candidate, estimate, lower, upper = (
-            np.concatenate(column) for column in zip(*self.parts, strict=True)
+            np.concatenate(columns.pop(0)) for _ in range(5)
         )
         order = np.lexsort((candidate, upper, query))
         start = np.searchsorted(query[order], np.arange(self.n_queries + 1))
@@ -266,19 +301,68 @@ class Shortlists:
         full = kth < start[1:]
         threshold[full] = upper[order][kth[full]]
         keep = lower <= threshold[query]
-        if np.array_equal(lower, upper):
+        exact = np.array_equal(lower, upper)
+        if exact:
             rank = np.empty(query.size, np.int64)
             rank[order] = np.arange(query.size) - start[query[order]]
             keep &= rank < self.n_neighbors
         counts = np.bincount(query[keep], minlength=self.n_queries)
-        closed = counts > max(survivor_cap(self.n_neighbors), self.n_neighbors)
+        closed = counts > survivor_cap(self.n_neighbors)
         closed[np.concatenate([np.empty(0, np.int64), *self.unsettled])] = True
+        if not exact:
+            # twice as many make the next time that this is done
+            room = self.n_queries * survivors_held(self.n_neighbors) // 2
+            counts[closed] = 0
+            most = np.argsort(-counts, kind="stable")
+            held = counts.sum() - np.cumsum(counts[most])
+            closed[most[: np.count_nonzero(held > room) + (counts.sum() > room)]] = True
         keep &= ~closed[query]
         chosen = order[keep[order]]
         whole = tuple(column[chosen] for column in (query, candidate, estimate, lower, upper))
         self.parts = [whole]
         self.unsettled = [np.flatnonzero(closed)]
         self.size = chosen.size
+        return whole
+
+
+class NeighborsInBatches:
+    """What reductions have that keep the survivors of their queries in `Shortlists`.
+
+    They have `queries`, `candidates`, `n_neighbors` and `part`. Queries whose survivors have no
+    room together are searched one batch after the other.
+    """
+
+    queries: Any
+    candidates: Any
+    n_neighbors: int
+
+    def result_bytes(self) -> int:
+        """Size of the answer."""
+        return 16 * len(self.queries) * self.n_neighbors
+
+    def survivor_bytes(self) -> int:
+        """Bytes that the survivors of all queries may take at most."""
+        n_queries = len(self.queries)
+        held = max(COMPACT_AFTER, n_queries * survivors_held(self.n_neighbors))
+        return ENTRY_BYTES * min(held, n_queries * len(self.candidates))
+
+    def batches(self, budget: int) -> list[slice]:
+        """Queries that are searched together."""
+        room = ENTRY_BYTES * min(survivors_held(self.n_neighbors), len(self.candidates))
+        n_queries, step = len(self.queries), max(1, int(SURVIVORS_SHARE * budget) // room)
+        return [slice(i, min(i + step, n_queries)) for i in range(0, n_queries, step)]
+
+    def batch(self, rows: slice) -> Self:
+        """Return the search of some queries, among the same object of candidates."""
+        tile = Tile(rows.start, rows.stop, 0, len(self.candidates))
+        return replace(self.part(tile), candidates=self.candidates)
+
+    def gather(self, answers: Iterable[tuple[slice, Neighbors]]) -> Neighbors:
+        """Write the answers of batches into one."""
+        shape = len(self.queries), self.n_neighbors
+        whole = Neighbors(np.empty(shape), np.empty(shape, np.int64))
+        for rows, found in answers:
+            whole.distances[rows], whole.indices[rows] = found
         return whole
 
 

@@ -10,7 +10,16 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ._certify import Bound, Neighbors, Rescaling, Shortlist, Shortlists, dtw_bound, nearest
+from ._certify import (
+    Bound,
+    Neighbors,
+    NeighborsInBatches,
+    Rescaling,
+    Shortlist,
+    Shortlists,
+    dtw_bound,
+    nearest,
+)
 from ._reductions import Reduction, Tile
 from ._series import Series
 from ._warping import PLAIN, Warping
@@ -159,7 +168,7 @@ class DTWPairs(DTWReduction):
 
 
 @dataclass(frozen=True, eq=False)
-class DTWNeighbors(DTWReduction):
+class DTWNeighbors(NeighborsInBatches, DTWReduction):
     """The nearest candidates of each query.
 
     Parameters

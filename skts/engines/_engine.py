@@ -11,7 +11,10 @@ from .._config import get_config, parse_memory
 from ._memory import PreparedStore, physical_memory
 from ._reductions import Reduction, Tile
 
-__all__ = ["Engine"]
+__all__ = ["DEFAULT_MEMORY", "Engine"]
+
+#: Bytes of working memory in the memory of this machine, where the configuration names none.
+DEFAULT_MEMORY = 2**30
 
 
 class Engine(ABC):
@@ -71,7 +74,7 @@ class Engine(ABC):
 
     def default_memory(self) -> int:
         """Bytes of working memory where the configuration names none."""
-        return 2**30
+        return DEFAULT_MEMORY
 
     def total_memory(self) -> int:
         """Bytes of memory that there are, of which the configuration may name a fraction."""

@@ -18,23 +18,24 @@ from typing import Any
 
 import numpy as np
 
-from .._config import config_context, get_config
+from .._config import config_context, get_config, parse_memory
 from ..exceptions import MemoryBudgetError
 from ._distribute import Results, find_backend, share_out
-from ._engine import Engine
+from ._engine import DEFAULT_MEMORY, Engine
 from ._memory import (
     balance,
     check_result,
     check_smallest,
     halve,
     out_of_memory,
+    physical_memory,
     plan_tiles,
 )
 from ._progress import describe, progress
 from ._reductions import Reduction, Tile
 from ._registry import get_engine
 
-__all__ = ["compute_area", "run"]
+__all__ = ["compute_area", "host_budget", "run"]
 
 #: Tiles with more steps than this run beside the main thread, which stays free for Ctrl-C.
 INLINE_WORK = 2**29
@@ -71,9 +72,17 @@ def run(
         The reduction's answer, in host memory.
     """
     check_result(reduction)
-    total = reduction.start()
     rows, cols = reduction.shape
     backend = find_backend(n_jobs) if rows * cols * reduction.step_work > WORTH_SENDING else None
+    batches = reduction.batches(host_budget())
+    if len(batches) > 1:
+        if backend is None and not isinstance(engine, Engine):
+            engine = get_engine(engine, reduction)
+        options = {"engine": engine, "n_jobs": n_jobs, "verbose": verbose}
+        return reduction.gather(
+            (batch, run(reduction.batch(batch), **options)) for batch in batches
+        )
+    total = reduction.start()
     if backend is not None:
         name = engine.name if isinstance(engine, Engine) else engine or get_config()["engine"]
         _send(reduction, total, backend, name, n_jobs, verbose)
@@ -83,6 +92,12 @@ def run(
         inform, take = partial(reduction.informed, total), partial(reduction.merge, total)
         _compute(reduction, None, engine, n_jobs, verbose, inform=inform, take=take)
     return reduction.finish(total, partial(run, engine=engine, n_jobs=n_jobs, verbose=0))
+
+
+def host_budget() -> int:
+    """Bytes of this machine's memory that what is merged may take."""
+    memory = get_config()["memory"]
+    return DEFAULT_MEMORY if memory is None else parse_memory(memory, physical_memory())
 
 
 def compute_area(reduction: Reduction, area: Tile, *, engine: str, n_jobs: int | None) -> Results:

@@ -84,6 +84,13 @@ class Reduction(ABC):
         """Size of the answer."""
         return 0
 
+    def batches(self, budget: int) -> list[slice]:
+        """Rows that are finished together: what their tiles leave fits in the budget.
+
+        Reductions that have more than one batch have `batch` and `gather`, as `NeighborsInBatches`.
+        """
+        return [slice(0, self.shape[0])]
+
     @abstractmethod
     def part(self, tile: Tile) -> Reduction:
         """Return the tile as a reduction of its own that carries only its own slice of the data.

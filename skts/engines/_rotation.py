@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ._certify import Neighbors, Rescaling, Shortlist, Shortlists, nearest
+from ._certify import Neighbors, NeighborsInBatches, Rescaling, Shortlist, Shortlists, nearest
 from ._dtw import LANES
 from ._reductions import Reduction, Tile
 from ._series import Series
@@ -29,7 +29,7 @@ FILLED = 3
 
 
 @dataclass(frozen=True, eq=False)
-class RotationNeighbors(Reduction):
+class RotationNeighbors(NeighborsInBatches, Reduction):
     """The nearest candidates of each query under all circular shifts of the candidates.
 
     Parameters

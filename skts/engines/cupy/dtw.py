@@ -380,7 +380,7 @@ def shortlist(
     """
     n_rows, n_cols = estimates.shape
     name = "shortlist<float>" if estimates.dtype == np.float32 else "shortlist<double>"
-    cap = max(survivor_cap(n_neighbors), n_neighbors)
+    cap = survivor_cap(n_neighbors)
     capacity = n_rows * min(cap, n_cols)
     n_found = cp.zeros(1, np.int32)
     found_rows, found_cols = cp.empty(capacity, np.int32), cp.empty(capacity, np.int32)

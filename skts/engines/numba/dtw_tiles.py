@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._certify import Bound, Shortlist, shortlist
+from .._certify import ENTRY_BYTES, Bound, Shortlist, shortlist, survivor_cap
 from .._dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, DTWReduction, WarpingPath
 from .._memory import PreparedStore
 from .._reductions import Tile
@@ -37,15 +37,17 @@ class DTWTiles:
             pairs = min(rows, _certified_at_a_time(reduction))
             series = 8 * pairs * (channels * (n + m) + 4)
             return 0, 24 * rows + series + certified.pairs_bytes(channels, n, m)
-        return tuple(
-            map(
-                max,
-                *(
-                    self._block_bytes(reduction, rows, cols, flip=dtw.rows_in_lanes(rows, cols, t))
-                    for t in dtw.LANES
-                ),
-            )
+        shared, each = map(
+            max,
+            *(
+                self._block_bytes(reduction, rows, cols, flip=dtw.rows_in_lanes(rows, cols, t))
+                for t in dtw.LANES
+            ),
         )
+        if not isinstance(reduction, DTWNeighbors):
+            return shared, each
+        found = rows * min(cols, survivor_cap(reduction.n_neighbors))
+        return shared + reduction.survivor_bytes(), each + ENTRY_BYTES * found
 
     def _block_bytes(
         self, reduction: DTWReduction, rows: int, cols: int, *, flip: bool
@@ -57,7 +59,7 @@ class DTWTiles:
             n, m, rows, cols = m, n, cols, rows
         # float64 lanes, or lanes, rows and envelopes in float32
         lanes = 8 * (-(-cols // 64) * 64) * channels * (m + (m if flip else max(n, m)))
-        each = 16 * rows * channels * n + 40 * rows * cols + dtw.sweep_bytes(n, m)
+        each = 16 * rows * channels * n + 64 * rows * cols + dtw.sweep_bytes(n, m)
         # lanes that the cascade gathers
         each += 256 * channels * m
         return (0, lanes + each) if flip else (lanes, each)
@@ -132,15 +134,15 @@ class DTWTiles:
         queries = reduction.queries.take(tile.rows)
         rows, row_error = rescaling.apply(queries.values)
         scale, bound = reduction.scale_and_bound(row_error + error)
-        if bound.shrink == 0:
+        deflation = lower_bounds.deflation(rows.shape[1], reduction)
+        if bound.shrink == 0 or deflation == 0:
             return None
         prepared = packed, lengths, *self._enveloped(reduction, tile)
         flags = dtw.Flags.of(warping, rows.shape[1])
-        deflation = lower_bounds.deflation(rows.shape[1], reduction)
         candidate_lengths = reduction.candidates.lengths[tile.cols]
         n_candidates = len(candidate_lengths)
         found, costs = np.empty(n_candidates, np.int64), np.empty(n_candidates, np.float32)
-        lists = []
+        lists, unsettled = [], []
         for row, n in enumerate(queries.lengths):
             count = lower_bounds.cascade(
                 np.ascontiguousarray(rows[row, :, :n].T),
@@ -160,8 +162,12 @@ class DTWTiles:
             estimates = warping.distance(costs[:count]) / scale
             upper = np.sort(bound.upper(estimates))
             keep = bound.lower(estimates) <= (upper[k - 1] if count >= k else np.inf)
+            if np.count_nonzero(keep) > survivor_cap(k):
+                unsettled.append(row)
+                keep[:] = False
             lists.append((np.full(keep.sum(), row), found[:count][keep], estimates[keep]))
-        return Shortlist(*map(np.concatenate, zip(*lists, strict=True)), bound)
+        survivors = map(np.concatenate, zip(*lists, strict=True))
+        return Shortlist(*survivors, bound, np.array(unsettled, np.int64))
 
     def dtw_matrix(self, reduction: DTWMatrix, tile: Tile, cancel: np.ndarray) -> np.ndarray:
         """A block of the matrix."""

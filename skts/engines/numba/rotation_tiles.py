@@ -34,16 +34,17 @@ class RotationTiles:
     ) -> tuple[int, int]:
         """Bytes held for a tile of this shape: candidates twice over, or their spectra, shared."""
         n, channels = reduction.queries.n_timepoints, reduction.queries.n_channels
-        points = channels * n
+        points, held = channels * n, reduction.survivor_bytes()
         # neighbours, what a search holds, bounds and their order, queries
         each = 32 * rows * min(reduction.n_neighbors, cols) + rotation.search_bytes(channels, n)
         each += 40 * cols + 8 * rows * points
         if reduction.straight:
             # twice over and spectra; a product of spectra, and the floors of all shifts
-            return cols * (16 * points + 8 * channels * (n + 2)), each + 40 * cols * (n + 2)
+            shared = held + cols * (16 * points + 8 * channels * (n + 2))
+            return shared, each + 40 * cols * (n + 2)
         lanes = -(-max(rows, cols) // 64) * 64
         each += 40 * rows * cols + 12 * points * (2 * cols + rows) + 8 * points * lanes
-        return 16 * points * cols + 8 * points * lanes, each + dtw.sweep_bytes(n, 2 * n)
+        return held + 16 * points * cols + 8 * points * lanes, each + dtw.sweep_bytes(n, 2 * n)
 
     def rotation_neighbors(
         self, reduction: RotationNeighbors, tile: Tile, cancel: np.ndarray
