@@ -29,6 +29,7 @@ __all__ = [
     "WindowKinds",
     "WindowStatistics",
     "common_frame",
+    "even_line",
     "fill_gaps",
     "line_as_it_is",
     "line_of_pieces",
@@ -243,11 +244,30 @@ class SearchLine(NamedTuple):
     scale: float
 
 
-def line_of_pieces(
-    filled: np.ndarray, usual: np.ndarray, least_range: float, ranges: Callable[[], np.ndarray],
-    length: int,
-) -> SearchLine:  # fmt: skip
-    """Make the line on which z-normalised windows are searched.
+def even_line(filled: Any, ranges: Any) -> SearchLine | None:
+    """Make the line on which z-normalised windows are searched, if it is as loud everywhere.
+
+    Parameters
+    ----------
+    filled : array of shape (n_points,), float64
+        From `fill_gaps`, in the memory of the engine.
+    ranges : array of shape (n_windows,), float64
+        Of each window; infinite for those that are constant or not finite.
+
+    Returns
+    -------
+    SearchLine or None
+        None where `line_of_pieces` is needed.
+    """
+    low, high = float(filled.min()), float(filled.max())
+    if high - low > EVEN * float(ranges.min()):
+        return None
+    offset, scale = map(float, _center(np.float64(low), np.float64(high)))
+    return SearchLine((filled - offset) * scale, ranges < 0, 1.0)
+
+
+def line_of_pieces(filled: np.ndarray, ranges: np.ndarray, length: int) -> SearchLine:
+    """Make the line on which z-normalised windows are searched, piece by piece.
 
     A search sums along a line: its errors are those of the loudest stretch. So a line that is much
     louder in one place than in another is cut into pieces, each centred and scaled for itself,
@@ -257,12 +277,8 @@ def line_of_pieces(
     ----------
     filled : ndarray of shape (n_points,), float64
         From `fill_gaps`.
-    usual : ndarray of shape (n_windows,), bool
-        Windows that are finite and not constant.
-    least_range : float
-        The least range of one of these.
-    ranges : callable
-        Returns the ranges of all windows, if they are needed: infinite for all others.
+    ranges : ndarray of shape (n_windows,), float64
+        Of each window; infinite for those that are constant or not finite.
     length : int
         Points of a window.
 
@@ -271,19 +287,15 @@ def line_of_pieces(
     SearchLine
         Of each window that is not hidden the range is at least 2^-31.
     """
-    low, high = float(filled.min()), float(filled.max())
-    if high - low <= EVEN * least_range:
-        offset, scale = _center(np.float64(low), np.float64(high))
-        return SearchLine((filled - offset) * scale, np.zeros(usual.size, bool), 1.0)
     from .numba import windows
 
-    begins = windows.cut(read_only(filled), ranges(), length, EVEN)
+    begins = windows.cut(read_only(filled), ranges, length, EVEN)
     first = np.flatnonzero(begins)
     sizes = np.diff(first, append=filled.size)
     offset, scale = _center(np.minimum.reduceat(filled, first), np.maximum.reduceat(filled, first))
     points = (filled - np.repeat(offset, sizes)) * np.repeat(scale, sizes)
     cuts = np.cumsum(begins)
-    return SearchLine(points, usual & (cuts[: usual.size] != cuts[length - 1 :]), 1.0)
+    return SearchLine(points, cuts[: ranges.size] != cuts[length - 1 :], 1.0)
 
 
 def _center(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -277,7 +277,11 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
     def _warping(self) -> Warping:
         """Options of the distance."""
         if self.metric != "euclidean":
-            return Warping(self.metric, self.cost, self.window)
+            window = self.window
+            # a band wider than any query is no band, however wide
+            if isinstance(window, Integral):
+                window = min(int(window), 2**31)
+            return Warping(self.metric, self.cost, window)
         for name, value, plain in (("cost", self.cost, "squared"), ("window", self.window, None)):
             if value != plain and not (name == "window" and value == 0):
                 raise ValueError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -11,12 +11,21 @@ import numpy as np
 
 from .._join import Join, JoinPart, Nearest
 from .._reductions import Tile
-from .._windows import Pool, lay_line, settle_statistics, whole_windows
+from .._windows import (
+    Frame,
+    Pool,
+    even_line,
+    fill_gaps,
+    line_as_it_is,
+    line_of_pieces,
+    settle_statistics,
+    whole_windows,
+)
 from .join_programs import RUNS_PER_WINDOW, JoinKernel, choose_join, seed_kernel
 from .loading import load_kernel
 from .transfers import read_number, to_host
 
-__all__ = ["DeviceLine", "Known", "lay", "nearest", "window_distances"]
+__all__ = ["DeviceLine", "Known", "Searched", "lay", "lay_search", "nearest", "window_distances"]
 
 #: Windows of a group, over which bounds of errors are taken.
 GROUP = 64
@@ -41,21 +50,18 @@ _population = cp.ElementwiseKernel(
 
 
 class DeviceLine(NamedTuple):
-    """A line on the device, prepared for one window length.
+    """A line on the device, prepared for certified distances between windows of one length.
 
     Attributes
     ----------
     points : cupy.ndarray of float64
-        The line from `lay_line`.
+        The line from `fill_gaps`.
     mean, inverse : cupy.ndarray of float64
-        What certified distances take of each window: mean and 1 / deviation, or 0 and 1.
+        Mean, counted from the first point of each window, and 1 / deviation, or 0 and 1.
     constant, finite : cupy.ndarray of bool
-        Which windows are constant, which are finite.
-    rough_mean, norm : cupy.ndarray of float64
-        Mean and norm of all windows, of the filled ones, too; the norm of what covariances are
-        taken of.
-    size : cupy.ndarray of float64
-        No magnitude of a point of a window is larger.
+        Which windows are constant, none if they are compared as they are; which are finite.
+    low, high : cupy.ndarray of float64
+        Least and largest point of each window.
     """
 
     points: cp.ndarray
@@ -63,44 +69,94 @@ class DeviceLine(NamedTuple):
     inverse: cp.ndarray
     constant: cp.ndarray
     finite: cp.ndarray
-    rough_mean: cp.ndarray
-    norm: cp.ndarray
-    size: cp.ndarray
+    low: cp.ndarray
+    high: cp.ndarray
 
     @property
     def nbytes(self) -> int:
         """Bytes on the device."""
         return sum(array.nbytes for array in self)
 
+    @property
+    def usual(self) -> cp.ndarray:
+        """Which windows are finite and not constant."""
+        return self.finite & ~self.constant
 
-def lay(pool: Pool, length: int, normalize: bool) -> DeviceLine:
-    """Bring a line to the device."""
-    points, filled, finite = lay_line(pool.points, centered=normalize)
-    on_device = cp.asarray(points)
-    raw = on_device if filled is points else cp.asarray(filled)
-    n_windows = pool.n_windows(length)
-    mean, deviation, low, high = (cp.empty(n_windows) for _ in range(4))
+
+class Searched(NamedTuple):
+    """A line on the device, prepared for the search of a join.
+
+    Attributes
+    ----------
+    points : cupy.ndarray of float64
+        Those of the `SearchLine`.
+    mean, norm, size : cupy.ndarray of float64
+        Mean, norm and largest magnitude of the windows of that line, of all of them; the norm of
+        what covariances are taken of.
+    usual, hidden : cupy.ndarray of bool
+        Which windows are searched; which of the finite ones that are not constant are not.
+    scale : float
+        That of the `SearchLine`.
+    frame : Frame or None
+        What raw windows have in common.
+    """
+
+    points: cp.ndarray
+    mean: cp.ndarray
+    norm: cp.ndarray
+    size: cp.ndarray
+    usual: cp.ndarray
+    hidden: cp.ndarray
+    scale: float
+    frame: Frame | None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on the device."""
+        return sum(array.nbytes for array in self[:-2])
+
+
+def _statistics(points: cp.ndarray, length: int, anchored: bool) -> list[cp.ndarray]:
+    """Mean (from the first point of a window on, or not), deviation, least and largest point."""
+    n_windows = points.size - length + 1
+    found = [cp.empty(n_windows) for _ in range(4)]
     load_kernel("windows.cu", "statistics")(
         (-(-n_windows // 128),),
         (128,),
-        (on_device, raw, np.int32(n_windows), np.int32(length), mean, deviation, low, high),
+        (points, np.int32(n_windows), np.int32(length), np.int32(anchored), *found),
     )
+    return found
+
+
+def lay(pool: Pool, length: int, normalize: bool) -> DeviceLine:
+    """Bring a line to the device."""
+    filled, finite = fill_gaps(pool.points)
+    points = cp.asarray(filled)
+    mean, deviation, low, high = _statistics(points, length, True)
     whole = cp.asarray(whole_windows(finite, length))
     found = settle_statistics(mean, deviation, low, high, whole)
-    size = cp.abs(mean) + np.sqrt(length) * deviation
     if normalize:
         inverse = cp.where(found.deviation > 0, 1.0 / found.deviation, 0.0)
-        norm = np.sqrt(length) * deviation
-        return DeviceLine(on_device, mean, inverse, found.constant, found.finite, mean, norm, size)
-    norm = cp.sqrt(length * (deviation**2 + mean**2))
-    return DeviceLine(
-        on_device,
-        cp.zeros(n_windows),
-        found.finite.astype(np.float64),
-        cp.zeros(n_windows, bool),
-        found.finite,
-        *(mean, norm, size),
-    )
+        return DeviceLine(points, found.mean, inverse, found.constant, found.finite, low, high)
+    inverse, constant = found.finite.astype(np.float64), cp.zeros(low.size, bool)
+    return DeviceLine(points, cp.zeros(low.size), inverse, constant, found.finite, low, high)
+
+
+def lay_search(pool: Pool, line: DeviceLine, length: int, frame: Frame | None) -> Searched:
+    """Make the line that a join searches, for windows z-normalised, or in a frame as they are."""
+    usual = line.usual
+    if frame is None:
+        ranges = cp.where(usual, line.high - line.low, np.inf)
+        made = even_line(line.points, ranges)
+        if made is None:
+            made = line_of_pieces(fill_gaps(pool.points)[0], to_host(ranges), length)
+    else:
+        made = line_as_it_is(fill_gaps(pool.points)[0], frame, length)
+    points, hidden = cp.asarray(made.points), cp.asarray(made.hidden) & usual
+    mean, deviation, low, high = _statistics(points, length, False)
+    square = deviation**2 if frame is None else deviation**2 + mean**2
+    norm, size = cp.sqrt(length * square), cp.maximum(cp.abs(low), cp.abs(high))
+    return Searched(points, mean, norm, size, usual & ~hidden, hidden, made.scale, frame)
 
 
 class Steps(NamedTuple):
@@ -128,18 +184,16 @@ class Steps(NamedTuple):
         return sum(array.nbytes for array in self)
 
 
-def prepare(
-    line: DeviceLine, usual: cp.ndarray, length: int, normalize: bool, level: float, dtype: type
-) -> Steps:
+def prepare(line: Searched, usual: cp.ndarray, length: int, level: float, dtype: type) -> Steps:
     """Make what covariances need; `level` keeps the scores of raw windows positive."""
-    points, mean = line.points, line.rough_mean
+    points, mean = line.points, line.mean
     n_windows = mean.size
     new, old = points[length:], points[: points.size - length]
     lead, trail = cp.zeros(n_windows), cp.zeros(n_windows)
-    if normalize:
+    if line.frame is None:
         lead[1:] = (new - old) / 2
         trail[1:] = (new - mean[1:]) + (old - mean[:-1])
-        weight = cp.where(usual, line.inverse / np.sqrt(length), 0.0)
+        weight = _inverse_norm(line, usual)
         first, second = trail, lead
     else:
         lead[1:], trail[1:] = new, -old
@@ -156,6 +210,11 @@ def prepare(
         groups[:, at] = padded.reshape(n_groups, GROUP).max(axis=1)
     groups[:, 4] *= -1
     return Steps(rows, *(array.astype(dtype) for array in (first, second, weight)), groups)
+
+
+def _inverse_norm(line: Searched, usual: cp.ndarray) -> cp.ndarray:
+    """1 / norm of windows that take part, 0 of others."""
+    return cp.where(usual, 1.0 / cp.where(usual, line.norm, 1.0), 0.0)
 
 
 class Side(NamedTuple):
@@ -212,6 +271,7 @@ class Search(NamedTuple):
     join: Join
     kernel: JoinKernel
     lines: tuple[DeviceLine, DeviceLine]
+    searched: tuple[Searched, Searched]
     usual: tuple[cp.ndarray, cp.ndarray]
     steps: tuple[Steps, Steps]
     tile: Tile
@@ -265,8 +325,8 @@ class Known:
     ----------
     join : Join
         The work.
-    lines, usual : tuple of two
-        Lines on the device, and which windows take part, along rows and columns.
+    searched, usual : tuple of two
+        Lines of the search, and which windows take part, along rows and columns.
     area : Tile
         Windows that look for neighbours.
     shape : tuple of int
@@ -280,7 +340,7 @@ class Known:
     def __init__(
         self,
         join: Join,
-        lines: tuple[DeviceLine, DeviceLine],
+        searched: tuple[Searched, Searched],
         usual: tuple[cp.ndarray, cp.ndarray],
         area: Tile,
         shape: tuple[int, int],
@@ -292,14 +352,15 @@ class Known:
         self.usual, self.device = usual, cp.cuda.Device()
         self.stream = cp.cuda.get_current_stream()
         self.dtype, k = choose_join(join, shape).dtype, join.n_neighbors
-        self.linear = [_linear(line, join.length, join.normalize, level) for line in lines]
+        self.linear = [_linear(line, join.length, level) for line in searched]
+        self.scale = searched[0].scale
         least, self.at_a_time = room(budget)
         sides = []
         for at, windows in enumerate((area.rows, area.cols)):
             alpha, beta = (values[windows] for values in self.linear[at])
             scores = cp.zeros(alpha.size)
             if join.hint is not None and (at == 0 or join.within):
-                limit = cp.asarray(join.hint[at][windows]) ** 2 * (1 + 1e-12)
+                limit = (cp.asarray(join.hint[at][windows]) * self.scale) ** 2 * (1 + 1e-12)
                 scores = (alpha - limit) / beta
                 scores = cp.where(cp.isfinite(scores), scores * (1 - 1e-12), 0.0)
             capacity = min(max(least, RUNS_PER_WINDOW * shape[at]), 2**27)
@@ -359,12 +420,14 @@ class Known:
             # so unlike that the leading bits of a score cannot hold the rounding of the distance
             length = self.join.length
             floor = cp.minimum(floor, 2.0 * length * (1 - min(0.5, 1e-6 * length)))
-        return cp.where(self.usual[at][windows], cp.sqrt(cp.maximum(floor, 0.0)), np.inf)
+        floor = cp.sqrt(cp.maximum(floor, 0.0)) / self.scale
+        return cp.where(self.usual[at][windows], floor, np.inf)
 
 
 def nearest(
     join: Join,
     lines: tuple[DeviceLine, DeviceLine],
+    searched: tuple[Searched, Searched],
     steps: tuple[Steps, Steps],
     usual: tuple[cp.ndarray, cp.ndarray],
     tile: Tile,
@@ -377,8 +440,9 @@ def nearest(
     ----------
     join : Join
         The work.
-    lines, steps, usual : tuple of two
-        Lines on the device, their steps, and which windows take part, along rows and columns.
+    lines, searched, steps, usual : tuple of two
+        Lines on the device, those of the search, their steps, and which windows take part, along
+        rows and columns.
     tile : Tile
         Rows and columns.
     level : float
@@ -391,19 +455,17 @@ def nearest(
     height = 4096 if min(tile.shape) >= 2**17 else 1024
     _walk(
         Search(
-            *(join, kernel, lines, usual, steps, walked, level, height),
+            *(join, kernel, lines, searched, usual, steps, walked, level, height),
             *(known.sides, known.found, known.at_a_time),
         )
     )
 
 
-def _linear(
-    line: DeviceLine, length: int, normalize: bool, level: float
-) -> tuple[cp.ndarray, cp.ndarray]:
+def _linear(line: Searched, length: int, level: float) -> tuple[cp.ndarray, cp.ndarray]:
     """Squared distances of a window are alpha - beta score."""
-    if normalize:
+    if line.frame is None:
         alpha = cp.full(line.mean.size, 2.0 * length)
-        return alpha, 2.0 * np.sqrt(length) * line.inverse
+        return alpha, 2.0 * length * _inverse_norm(line, line.usual)
     return line.norm**2 + level, cp.full(line.mean.size, 2.0)
 
 
@@ -447,7 +509,7 @@ def _launch(search: Search, row: int, stop: int, n_panels: int, again: bool) -> 
     """Seeds of all bands and panels, then the walk; `again` if these rows were walked before."""
     join, kernel, tile = search.join, search.kernel, search.tile
     k = join.n_neighbors
-    (line_a, line_b), (steps_a, steps_b) = search.lines, search.steps
+    (line_a, line_b), (steps_a, steps_b) = search.searched, search.steps
     n_rows, n_cols = stop - row, tile.shape[1]
     n_bands = -(-n_rows // search.height)
     first_rows = cp.zeros((n_bands, n_cols), kernel.dtype)
@@ -465,8 +527,8 @@ def _launch(search: Search, row: int, stop: int, n_panels: int, again: bool) -> 
                 (-(-count // SEED_SPAN), -(-filters // 2)),
                 (128,),
                 (
-                    *(line.points, line.rough_mean, np.int32(first), np.int32(count)),
-                    *(other.points, other.rough_mean, np.int32(start + some * apart)),
+                    *(line.points, line.mean, np.int32(first), np.int32(count)),
+                    *(other.points, other.mean, np.int32(start + some * apart)),
                     *(np.int32(apart), np.int32(filters), np.int32(other.mean.size), length),
                     *(least, np.int32(sign), out[some:], np.int64(stride)),
                     *(steps_a.rows, steps_b.first, steps_b.second),
@@ -500,18 +562,19 @@ def _measure_all(search: Search) -> None:
             _measure(search, at, cp.ascontiguousarray(some), lanes)
 
 
+def _addresses(lines: list[Sequence[cp.ndarray]]) -> cp.ndarray:
+    """Structures of pointers for kernels."""
+    return cp.asarray(np.array([[array.data.ptr for array in line] for line in lines], np.int64))
+
+
 def _measure(search: Search, at: int, runs: cp.ndarray, lanes: int) -> None:
     """Certify what of some runs may be among the nearest."""
     join, side, found = search.join, search.sides[at], search.found[at]
     k, length = np.int32(join.n_neighbors), np.int32(join.length)
     order = (0, 1) if at == 0 else (1, 0)
-    own, other = (search.lines[i] for i in order)
     stop = search.tile.row_stop if at else search.tile.col_stop
-    addresses = [
-        [search.lines[i].points, search.lines[i].mean, search.lines[i].inverse, search.usual[i]]
-        for i in order
-    ]
-    lines = cp.asarray(np.array([[a.data.ptr for a in line] for line in addresses], np.int64))
+    lines = _addresses([search.lines[i][:3] for i in order])
+    searched = _addresses([[*search.searched[i][:3], search.usual[i]] for i in order])
     cells = cp.cumsum(_population(runs[:, 2]).astype(np.int64) * lanes)
     n_cells = read_number(cells[-1:])
     offsets = cp.concatenate([cp.zeros(1, np.int64), cells[:-1]])
@@ -527,12 +590,11 @@ def _measure(search: Search, at: int, runs: cp.ndarray, lanes: int) -> None:
         (-(-n_cells // 128),),
         (128,),
         (
-            *(runs, offsets, owners, np.int32(n_cells), np.int32(lanes), lines),
+            *(runs, offsets, owners, np.int32(n_cells), np.int32(lanes), searched),
             # the last columns of a run may belong to the next tile
             *(np.int32(stop), length, np.int64(join.least_apart)),
             *(np.int32(-1 if at else 1), np.int32(join.normalize), np.float64(search.level)),
-            *(own.norm, other.norm, own.rough_mean, other.rough_mean, np.int32(k == 1)),
-            *(reached, windows, places, uppers),
+            *(np.int32(k == 1), reached, windows, places, uppers),
         ),
     )
     near = cp.flatnonzero(uppers >= reached[windows])
@@ -547,7 +609,7 @@ def _measure(search: Search, at: int, runs: cp.ndarray, lanes: int) -> None:
         blocks,
         (128,),
         (
-            *(windows, places, np.int32(count), lines, length),
+            *(windows, places, np.int32(count), lines, length, np.int32(join.normalize)),
             *(found.distances if k == 1 else 0, distances),
         ),
     )
@@ -581,9 +643,15 @@ def _keep_nearest(
 
 
 def window_distances(
-    a: DeviceLine, positions: np.ndarray, b: DeviceLine, first: int, count: int, length: int
+    a: DeviceLine,
+    positions: np.ndarray,
+    b: DeviceLine,
+    columns: slice,
+    length: int,
+    normalize: bool,
 ) -> cp.ndarray:
     """Certified distances of chosen windows to a run of others, constant ones not settled."""
+    first, count = columns.start, columns.stop - columns.start
     out = cp.empty((len(positions), count))
     for start in range(0, len(positions), 65535):
         some = cp.asarray(positions[start : start + 65535].astype(np.int64))
@@ -592,7 +660,8 @@ def window_distances(
             (256,),
             (
                 *(a.points, a.mean, a.inverse, some, b.points, b.mean, b.inverse),
-                *(np.int32(first), np.int32(count), np.int32(length), out[start:]),
+                *(np.int32(first), np.int32(count), np.int32(length), np.int32(normalize)),
+                out[start:],
             ),
         )
     return out

@@ -9,15 +9,16 @@ import numpy as np
 from .._join import Join, JoinPart
 from .._memory import PreparedStore
 from .._reductions import Tile
-from .._windows import Kinds, Pool, WindowDistances, WindowKinds
+from .._windows import Frame, Kinds, Pool, WindowDistances, WindowKinds, common_frame, fill_gaps
 
 if TYPE_CHECKING:
-    from .join import DeviceLine, Known, Steps
+    from .join import DeviceLine, Known, Searched, Steps
 
 __all__ = ["JoinTiles"]
 
-#: Bytes of a point of a line on the device: points and statistics, and twice its steps.
-LINE_BYTES = 70 + 120
+#: Bytes of a point of a line on the device: points and statistics, of the search, too, and twice
+#: its steps.
+LINE_BYTES = 84 + 120
 
 
 class JoinTiles:
@@ -26,13 +27,18 @@ class JoinTiles:
     prepared: PreparedStore
 
     def window_kinds_bytes(self, reduction: WindowKinds, rows: int, cols: int) -> tuple[int, int]:
-        """Bytes on each device for the statistics of a line."""
-        return 0, LINE_BYTES * reduction.series.points.size
+        """Bytes on each device for the statistics of a line, and for its search."""
+        lines = [one for one in (reduction.series, reduction.joined) if one is not None]
+        return 0, LINE_BYTES * sum(line.points.size for line in lines)
 
     def window_kinds(self, reduction: WindowKinds, tile: Tile, cancel: np.ndarray) -> Kinds:
-        """Which windows are constant, which are finite."""
-        line = self._line(reduction.series, reduction.length, True)
-        return Kinds(line.constant.get(), line.finite.get())
+        """Which windows are constant, which are finite, which a join does not search."""
+        series, length, normalize = reduction.series, reduction.length, reduction.normalize
+        line = self._line(series, length, normalize)
+        if reduction.joined is None:
+            return Kinds(line.constant.get(), line.finite.get())
+        searched, _ = self._searched((series, reduction.joined), length, normalize)
+        return Kinds(line.constant.get(), line.finite.get(), searched.hidden.get())
 
     def window_distances_bytes(
         self, reduction: WindowDistances, rows: int, cols: int
@@ -53,7 +59,8 @@ class JoinTiles:
         a = self._line(reduction.queries, length, reduction.normalize)
         b = self._line(reduction.series, length, reduction.normalize)
         positions = np.asarray(reduction.positions[tile.rows])
-        found = join.window_distances(a, positions, b, tile.col, tile.shape[1], length)
+        normalize = bool(reduction.normalize)
+        found = join.window_distances(a, positions, b, tile.cols, length, normalize)
         constant_a, finite_a = a.constant[positions, None], a.finite[positions, None]
         constant_b, finite_b = b.constant[tile.cols], b.finite[tile.cols]
         found = cp.where(constant_a != constant_b, np.sqrt(length), found)
@@ -86,27 +93,28 @@ class JoinTiles:
         length, normalize = reduction.length, reduction.normalize
         pools = reduction.a, reduction.other
         lines = tuple(self._line(pool, length, normalize) for pool in pools)
-        level = 0.0 if normalize else 4 * max(float(line.norm.max()) for line in lines) ** 2
-        usual = [line.finite & ~line.constant for line in lines]
+        searched = self._searched(pools, length, normalize)
+        level = 0.0 if normalize else 4 * max(float(line.norm.max()) for line in searched) ** 2
+        usual = [line.usual for line in searched]
         if reduction.excluded is not None:
             keep = ~cp.asarray(reduction.excluded)
             usual[0] &= keep
             usual[1] = usual[0] if reduction.within else usual[1]
         dtype = choose_join(reduction, tile.shape).dtype
         steps = []
-        for pool, line, mask in zip(pools, lines, usual, strict=True):
+        for pool, line, mask in zip(pools, searched, usual, strict=True):
             if reduction.excluded is not None:
-                steps.append(join.prepare(line, mask, length, normalize, level, dtype))
+                steps.append(join.prepare(line, mask, length, level, dtype))
             else:
-                steps.append(self._steps(pool, line, mask, length, normalize, level, dtype))
-        known, kept = self._known(reduction, lines, tuple(usual), tile, level)
-        join.nearest(reduction, lines, tuple(steps), tuple(usual), tile, level, known)
+                steps.append(self._steps(pool, line, length, level, dtype))
+        known, kept = self._known(reduction, searched, tuple(usual), tile, level)
+        join.nearest(reduction, lines, searched, tuple(steps), tuple(usual), tile, level, known)
         return None if kept else known.part(tile, 2 if reduction.within else 1)
 
     def _known(
         self,
         reduction: Join,
-        lines: tuple[DeviceLine, DeviceLine],
+        searched: tuple[Searched, Searched],
         usual: tuple[Any, Any],
         tile: Tile,
         level: float,
@@ -127,7 +135,7 @@ class JoinTiles:
             return board[lane], kept
         area = Tile(0, reduction.shape[0], 0, reduction.shape[1]) if kept else tile
         budget = self.prepared.capacity
-        known = join.Known(reduction, lines, usual, area, tile.shape, level, budget)
+        known = join.Known(reduction, searched, usual, area, tile.shape, level, budget)
         if kept:
             board[lane] = known
         return known, kept
@@ -145,24 +153,45 @@ class JoinTiles:
         key = ("windows", cupy.cuda.Device().id, length, normalize)
         return self.prepared.get(pool.points, key, build)
 
-    def _steps(
-        self,
-        pool: Pool,
-        line: DeviceLine,
-        usual: Any,
-        length: int,
-        normalize: bool,
-        level: float,
-        dtype: type,
-    ) -> Steps:
+    def _searched(
+        self, pools: tuple[Pool, Pool], length: int, normalize: bool
+    ) -> tuple[Searched, Searched]:
+        """Two lines, or the same twice, for the search of a join; kept while they live."""
+        import cupy
+
+        from . import join
+
+        lines = [self._line(pool, length, normalize) for pool in pools]
+        frame = None if normalize else self._frame(pools, lines, length)
+
+        def search_line(pool: Pool, line: DeviceLine) -> Searched:
+            def build() -> tuple[Searched, int]:
+                made = join.lay_search(pool, line, length, frame)
+                return made, made.nbytes
+
+            key = ("searched", cupy.cuda.Device().id, length, frame)
+            return self.prepared.get(pool.points, key, build)
+
+        first, second = map(search_line, pools, lines)
+        return first, second
+
+    def _frame(self, pools: tuple[Pool, Pool], lines: list[DeviceLine], length: int) -> Frame:
+        """What windows of two lines that are compared as they are have in common."""
+        last = 1 if pools[0].points is pools[1].points else 2
+        points = [fill_gaps(pool.points)[0] for pool in pools[:last]]
+        return common_frame(
+            points, [lambda one=one: (one.low.get(), one.high.get()) for one in lines[:last]]
+        )
+
+    def _steps(self, pool: Pool, line: Searched, length: int, level: float, dtype: type) -> Steps:
         """What covariances need of a line, kept while it lives."""
         import cupy
 
         from . import join
 
         def build() -> tuple[Steps, int]:
-            made = join.prepare(line, usual, length, normalize, level, dtype)
+            made = join.prepare(line, line.usual, length, level, dtype)
             return made, made.nbytes
 
-        key = ("steps", cupy.cuda.Device().id, length, normalize, level, dtype)
+        key = ("steps", cupy.cuda.Device().id, length, line.frame, level, dtype)
         return self.prepared.get(pool.points, key, build)

@@ -86,6 +86,7 @@ def walk(
                 (128,),
                 (
                     *(line.points, line.mean, line.inverse, np.int32(reduction.length)),
+                    np.int32(reduction.normalize),
                     *(pairs, np.int32(found), known, values),
                 ),
             )

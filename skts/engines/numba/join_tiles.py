@@ -18,6 +18,7 @@ from .._windows import (
     WindowDistances,
     WindowKinds,
     common_frame,
+    even_line,
     fill_gaps,
     line_as_it_is,
     line_of_pieces,
@@ -256,12 +257,11 @@ class JoinTiles:
 
         def build() -> tuple[Searched, int]:
             usual = line.usual
-
-            def ranges() -> np.ndarray:
-                return np.where(usual, line.high - line.low, np.inf)
-
             if frame is None:
-                made = line_of_pieces(line.points, usual, ranges().min(), ranges, length)
+                ranges = np.where(usual, line.high - line.low, np.inf)
+                made = even_line(line.points, ranges)
+                if made is None:
+                    made = line_of_pieces(line.points, ranges, length)
             else:
                 made = line_as_it_is(line.points, frame, length)
             points, hidden = read_only(made.points), made.hidden & usual

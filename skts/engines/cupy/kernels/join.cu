@@ -271,10 +271,13 @@ __global__ void __launch_bounds__(32, B) join(
             error += half * (length + 8) * sqrt((double)length) * (a.norm + b.norm) * drift;
             error += length * slip * (2 * drift + slip) + 2 * height * slip * (a.step + b.step);
             const double shift = length * slip * fmax(a.weight, b.weight);
-            slack_row = error * b.weight + 8 * shift * shift * a.norm / length;
-            slack_col = error * a.weight + 8 * shift * shift * b.norm / length;
+            // each point of the line is rounded once
+            const double blur = half * 4 * sqrt((double)length) * fmax(a.size * a.weight, b.size * b.weight);
+            slack_row = error * b.weight + (8 * shift * shift / length + blur) * a.norm;
+            slack_col = error * a.weight + (8 * shift * shift / length + blur) * b.norm;
         } else {
-            slack_row = slack_col = error + half * 8 * length * (a.norm * a.norm + b.norm * b.norm);
+            const double share = half * length * (8 + 4 * sqrt((double)length));
+            slack_row = slack_col = error + share * (a.norm * a.norm + b.norm * b.norm);
         }
     }
     if (!exact) slack_row = slack_col = 0;
@@ -474,16 +477,27 @@ struct Line {
     const double* points;
     const double* mean;
     const double* inverse;
+};
+
+// A line, as the walk has it.
+struct Searched {
+    const double* points;
+    const double* mean;
+    const double* norm;
     const unsigned char* usual;
 };
 
 // The certified distance of two windows: one order, no fused multiply-add, the bits of the CPU engine.
-__device__ __forceinline__ double certified(const Line& a, int i, const Line& b, int j, int length) {
+// Points of z-normalised windows count from the first.
+__device__ __forceinline__ double certified(
+    const Line& a, int i, const Line& b, int j, int length, bool normalize
+) {
+    const double first_a = normalize ? a.points[i] : 0.0, first_b = normalize ? b.points[j] : 0.0;
     const double mean_a = a.mean[i], scale_a = a.inverse[i], mean_b = b.mean[j], scale_b = b.inverse[j];
     double total = 0;
     for (int t = 0; t < length; ++t) {
-        const double x = __dmul_rn(__dsub_rn(a.points[i + t], mean_a), scale_a);
-        const double y = __dmul_rn(__dsub_rn(b.points[j + t], mean_b), scale_b);
+        const double x = __dmul_rn(__dsub_rn(__dsub_rn(a.points[i + t], first_a), mean_a), scale_a);
+        const double y = __dmul_rn(__dsub_rn(__dsub_rn(b.points[j + t], first_b), mean_b), scale_b);
         const double d = __dsub_rn(x, y);
         total = __dadd_rn(total, __dmul_rn(d, d));
     }
@@ -497,10 +511,9 @@ __device__ __forceinline__ double certified(const Line& a, int i, const Line& b,
 // looks, the other, and the upper bound of the score, -1 where the other is not admissible.
 extern "C" __global__ void refine(
     const Run* __restrict__ list, const long long* __restrict__ offsets, const int* __restrict__ owners,
-    int count, int lanes, const Line* __restrict__ lines, int n_others, int length,
-    long long least_apart, int sign, int normalize, double level, const double* __restrict__ own_norm,
-    const double* __restrict__ other_norm, const double* __restrict__ own_mean,
-    const double* __restrict__ other_mean, int raising, unsigned long long* __restrict__ reached,
+    int count, int lanes, const Searched* __restrict__ lines, int n_others, int length,
+    long long least_apart, int sign, int normalize, double level, int raising,
+    unsigned long long* __restrict__ reached,
     int* __restrict__ windows, int* __restrict__ places, double* __restrict__ uppers
 ) {
     const int cell = blockIdx.x * blockDim.x + threadIdx.x;
@@ -517,24 +530,25 @@ extern "C" __global__ void refine(
     if (sign * ((long long)other - run.window) <= least_apart) return;
     const double* __restrict__ x = lines[0].points + run.window;
     const double* __restrict__ y = lines[1].points + other;
-    const double half = 1.0 / (1LL << 53), norm = own_norm[run.window], theirs = other_norm[other];
-    const double center = normalize ? own_mean[run.window] : 0.0;
+    const double norm = lines[0].norm[run.window], theirs = lines[1].norm[other];
+    const double half = 1.0 / (1LL << 53), center = normalize ? lines[0].mean[run.window] : 0.0;
+    const double other_mean = fabs(lines[1].mean[other]), root = sqrt((double)length);
     double sum = 0;
 #pragma unroll 8
     for (int t = 0; t < length; ++t) sum = fma(__ldg(x + t) - center, __ldg(y + t), sum);
     // the mean of the other is not taken off
-    const double away = normalize ? sqrt((double)length) * fabs(other_mean[other]) : 0.0;
+    const double away = normalize ? root * other_mean : 0.0;
     double error = half * (2 * length + 16) * norm * (theirs + away);
     if (normalize) {
-        // of the means, and of the certified distance, as in the walk
-        const double size = fmax(norm + fabs(center), theirs + fabs(other_mean[other]));
+        // of the means, and of points and certified distances, as in the walk
+        const double size = fmax(norm + fabs(center), theirs + other_mean);
         const double slip = half * length * size, shift = length * slip * fmax(1 / norm, 1 / theirs);
-        error = (error + length * slip * (fabs(other_mean[other]) + slip)) / theirs;
-        error += norm * (1e-14 * length + 8 * shift * shift / length);
+        error = (error + length * slip * (other_mean + slip)) / theirs;
+        error += norm * (1e-14 * length + 16 * shift * shift / length + 4 * shift / (length * root));
         sum /= theirs;
     } else {
         sum += level / 2 - theirs * theirs / 2;
-        error += half * 16 * length * (norm * norm + theirs * theirs + level);
+        error += half * length * (16 + 4 * root) * (norm * norm + theirs * theirs + level);
     }
     uppers[cell] = sum + error;
     if (raising && sum - error > 0)
@@ -544,12 +558,12 @@ extern "C" __global__ void refine(
 // Certified distances of pairs. One thread, one pair.
 extern "C" __global__ void certify(
     const int* __restrict__ windows, const int* __restrict__ places, int count,
-    const Line* __restrict__ lines, int length, unsigned long long* __restrict__ distances,
-    double* __restrict__ found
+    const Line* __restrict__ lines, int length, int normalize,
+    unsigned long long* __restrict__ distances, double* __restrict__ found
 ) {
     const int pair = blockIdx.x * blockDim.x + threadIdx.x;
     if (pair >= count) return;
-    const double d = certified(lines[0], windows[pair], lines[1], places[pair], length);
+    const double d = certified(lines[0], windows[pair], lines[1], places[pair], length, normalize);
     found[pair] = d;
     if (distances) atomicMin(distances + windows[pair], (unsigned long long)__double_as_longlong(d));
 }

@@ -47,25 +47,29 @@ extern "C" __global__ void __launch_bounds__(256) bound(
 // doubles are in the order of their bits.
 extern "C" __global__ void __launch_bounds__(128) measure(
     const double* __restrict__ points, const double* __restrict__ mean, const double* __restrict__ inverse,
-    int length, const int2* __restrict__ pairs, int n_pairs, unsigned long long* best, double* out
+    int length, int normalize, const int2* __restrict__ pairs, int n_pairs, unsigned long long* best,
+    double* out
 ) {
     const int pair = blockIdx.x * blockDim.x + threadIdx.x;
     if (pair >= n_pairs) return;
     const int i = pairs[pair].x, j = pairs[pair].y;
     const double mean_i = mean[i], inverse_i = inverse[i], mean_j = mean[j], inverse_j = inverse[j];
+    // points of z-normalised windows count from the first
+    const double anchor_i = normalize ? points[i] : 0.0, anchor_j = normalize ? points[j] : 0.0;
     double total = 0;
     int t = 0;
     while (t < length) {
         const int stop = min(t + 16, length);
         for (; t < stop; ++t) {
-            const double x = __dmul_rn(__dsub_rn(points[i + t], mean_i), inverse_i);
-            const double y = __dmul_rn(__dsub_rn(points[j + t], mean_j), inverse_j);
+            const double x = __dmul_rn(__dsub_rn(__dsub_rn(points[i + t], anchor_i), mean_i), inverse_i);
+            const double y = __dmul_rn(__dsub_rn(__dsub_rn(points[j + t], anchor_j), mean_j), inverse_j);
             const double d = __dsub_rn(x, y);
             total = __dadd_rn(total, __dmul_rn(d, d));
         }
         const double known = __longlong_as_double(*(volatile long long*)best);
-        // squares lose less than this by rounding, so that what is left out is farther apart
-        if (total > known * known * (1 + 1e-12)) {
+        // squares lose less than this by rounding, so that what is left out is farther apart; those below
+        // 2^-900 may have lost bits
+        if (total > known * known * (1 + 1e-12) + 0x1p-900) {
             out[pair] = __longlong_as_double(0x7ff0000000000000LL);
             return;
         }

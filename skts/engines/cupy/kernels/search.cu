@@ -12,8 +12,8 @@
 // accumulated from float32 points; `Interval` says what they tell of certified distances.
 
 constexpr int THREADS = 256;
-// A window is constant when its range is at most this share of its largest magnitude.
-constexpr double CONSTANT = 0x1p-40;
+// A window is constant when its range is at most this share of its largest magnitude, or at most so large.
+constexpr double CONSTANT = 0x1p-40, SMALLEST_RANGE = 0x1p-500;
 // Beyond this error of a point nothing is known.
 constexpr double DOUBTFUL = 0x1p-3;
 
@@ -127,7 +127,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) moments(
         high = point > high ? point : high;
     }
     double mean = 0, inverse = 0;
-    if (normalize && __dsub_rn(high, low) > __dmul_rn(CONSTANT, fmax(fabs(low), fabs(high)))) {
+    const double flat = fmax(__dmul_rn(CONSTANT, fmax(fabs(low), fabs(high))), SMALLEST_RANGE);
+    if (normalize && __dsub_rn(high, low) > flat) {
         mean = __ddiv_rn(total, (double)length);
         double squares = 0;
 #pragma unroll 4
@@ -136,8 +137,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) moments(
             squares = __dadd_rn(squares, __dmul_rn(d, d));
         }
         const double deviation = __dsqrt_rn(__ddiv_rn(squares, (double)length));
-        inverse = deviation > 0 ? __ddiv_rn(1.0, deviation) : 0.0;
-        if (!(deviation > 0)) mean = 0;
+        inverse = __ddiv_rn(1.0, deviation);
     }
     moments[w] = make_double2(mean, inverse);
     // z = point * a + b for points of the segment
