@@ -60,6 +60,37 @@ def window_distances(a, positions, b, length, *, normalize=True):
     ).reshape(len(positions), len(b) - length + 1)
 
 
+def exact_distances(a, b, length, *, normalize=True):
+    """Distances of all windows of two lines in extended precision, and the size of what is lost.
+
+    The second number is that of which float64 may lose a few units a point: the norms of the two
+    windows as they are compared.
+    """
+    type_ = np.longdouble
+
+    def prepare(points):
+        windows = np.lib.stride_tricks.sliding_window_view(points, length)
+        finite = np.isfinite(windows).all(axis=1)
+        windows = np.where(finite[:, None], windows, 0.0).astype(type_)
+        if not normalize:
+            return windows, np.zeros(len(windows), bool), finite
+        spread = windows.max(axis=1) - windows.min(axis=1)
+        largest = np.abs(windows).max(axis=1)
+        constant = spread <= np.maximum(type_(2) ** -40 * largest, type_(2) ** -500)
+        windows = windows - windows.mean(axis=1, keepdims=True)
+        deviation = np.sqrt((windows * windows).mean(axis=1, keepdims=True))
+        windows = windows / np.where(constant[:, None], 1, deviation)
+        return np.where(constant[:, None], 0, windows), constant, finite
+
+    (x, flat_x, finite_x), (y, flat_y, finite_y) = prepare(a), prepare(b)
+    distances = np.sqrt(((x[:, None] - y[None]) ** 2).sum(axis=2))
+    distances[flat_x[:, None] != flat_y] = np.sqrt(type_(length))
+    distances[flat_x[:, None] & flat_y] = 0
+    distances[~(finite_x[:, None] & finite_y)] = np.inf
+    norm_x, norm_y = (np.sqrt((one * one).sum(axis=1)) for one in (x, y))
+    return distances, norm_x[:, None] + norm_y
+
+
 def nearest_windows(distances, admissible, k):
     """For each row the k nearest admissible windows by (value, index); inf and -1 for none."""
     values = np.full((len(distances), k), np.inf)

@@ -61,3 +61,15 @@ def test_windows_with_gaps_take_part_in_nothing(rng):
     assert_array_equal(found.mean[~found.finite], 0)
     assert np.all(np.isfinite(found.deviation))
     assert not np.any(found.constant)
+
+
+def test_differences_without_squares_are_none(rng):
+    """A range up to 2^-500 is constant; a larger one has a deviation, however small the points."""
+    series = np.concatenate([rng.normal(size=10) * 1e-160, np.zeros(10), rng.normal(size=10)])
+    series[22] = 2.0**-499
+    found = window_statistics(series, 5)
+    assert_array_equal(np.flatnonzero(found.constant), np.arange(16))
+    tiny = np.array([0.0, 2.0**-499, 0, 0, 0, 0])
+    assert_array_equal(window_statistics(tiny, 5).constant, [False, False])
+    assert_allclose(window_statistics(tiny, 5).deviation[0], 0.4 * 2.0**-499)
+    assert window_statistics(tiny / 2, 5).constant.all()

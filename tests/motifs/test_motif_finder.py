@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 
 import numpy as np
@@ -159,6 +160,93 @@ def test_any_series_of_a_pool_may_grow(rng, fast_engine, row):
         same_motifs(model.discords_, expected.discords_)
         for x, y in zip(model.profile_, expected.profile_, strict=True):
             assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("seed", range(4))
+def test_growing_in_any_cuts_is_fitting(fast_engine, normalize, seed):
+    """Bit by bit, also where the longest series grows beyond an exclusion, and beside loud ones."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(5, 60, 3)
+    series = [make_line(rng.choice(KINDS), int(n) + 60, rng)[: int(n)] for n in lengths]
+    last = make_line(rng.choice(KINDS), 170, rng)
+    options = {
+        "n_discords": 2,
+        "left_right": True,
+        "exclusion": int(rng.choice([0, 3, 100])),
+        "normalize": normalize,
+        "engine": fast_engine,
+    }
+    expected = MotifFinder([9, 4], **options).fit([*series, last])
+    first = int(rng.integers(2, 30))
+    model = MotifFinder([9, 4], **options).fit([*series, last[:first]])
+    cuts = sorted({first, *map(int, rng.integers(first, 170, 4)), 170})
+    for start, stop in itertools.pairwise(cuts):
+        model.update(last[start:stop])
+    for one, other in zip(model.motifs_ + model.discords_, expected.motifs_ + expected.discords_,
+                          strict=True):  # fmt: skip
+        same_motifs([one], [other])
+    for name in ("profile_", "profile_index_", "profile_series_"):
+        for one, other in zip(getattr(model, name), getattr(expected, name), strict=True):
+            assert_array_equal(one, other)
+    for name in ("left_profile_", "right_profile_"):
+        for one, other in zip(getattr(model, name), getattr(expected, name), strict=True):
+            for x, y in zip(one, other, strict=True):
+                assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("size", [1e9, 1e12, 1e100])
+def test_a_series_is_told_the_same_alone_and_beside_others(rng, fast_engine, size, normalize):
+    model = MotifFinder(12, n_motifs=3, normalize=normalize, engine=fast_engine)
+    model.fit(make_line("repeats", 200, rng).reshape(1, -1))
+    one, loud = rng.normal(size=60).cumsum(), size + rng.normal(size=60)
+    assert_array_equal(model.transform([one, loud])[:1], model.transform([one]))
+    assert_array_equal(model.predict([one, loud])[:1], model.predict([one]))
+
+
+@pytest.mark.parametrize("exclusion", [400, 10**9, 10**30])
+@pytest.mark.parametrize("algorithm", ["profile", "mk"])
+def test_an_exclusion_beyond_all_series_is_no_line_of_gaps(rng, fast_engine, exclusion, algorithm):
+    X = rng.normal(size=(6, 50))
+    options = {"algorithm": algorithm, "engine": fast_engine, "n_motifs": 2, "max_matches": None}
+    model = MotifFinder(8, exclusion=exclusion, **options).fit(X)
+    assert model._pool.points.size <= 6 * 2 * 50
+    expected = MotifFinder(8, exclusion=49, **options).fit(X)
+    same_motifs(model.motifs_, expected.motifs_)
+    assert all(len(set(motif.series)) == len(motif.series) for motif in model.motifs_)
+
+
+@pytest.mark.parametrize("power", [-400, -77, 400])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_powers_of_two_change_no_motif(rng, fast_engine, power, normalize):
+    X, scale = make_line("repeats", 150, rng).reshape(1, -1), 2.0**power
+    options = {"n_discords": 2, "normalize": normalize, "engine": fast_engine}
+    expected, model = MotifFinder(10, **options).fit(X), MotifFinder(10, **options).fit(X * scale)
+    factor = 1.0 if normalize else scale
+    for one, other in zip(model.motifs_, expected.motifs_, strict=True):
+        assert_array_equal(one.positions, other.positions)
+        assert_array_equal(one.distances, other.distances * factor)
+        assert one.radius == other.radius * factor
+    for one, other in zip(model.discords_, expected.discords_, strict=True):
+        assert one.position == other.position
+        assert one.distance == other.distance * factor
+    parts = [X[0, :40], X[0, 60:100] + 0.1 * rng.normal(size=40)]
+    assert_array_equal(model.predict([part * scale for part in parts]), expected.predict(parts))
+    auto = MotifFinder(engine=fast_engine)
+    assert auto.fit(X).window_ == auto.fit(X * scale).window_
+
+
+def test_integers_beyond_int64_mean_all_or_are_said(rng):
+    X, huge = rng.normal(size=(2, 60)), 10**30
+    options = {"n_motifs": huge, "max_matches": huge, "n_discords": huge, "exclusion": huge}
+    assert len(MotifFinder(9, **options).fit(X).motifs_) == 1
+    MotifFinder(9, algorithm="mk", n_references=huge).fit(X)
+    with pytest.raises(ValueError, match="longer than every series"):
+        MotifFinder(huge).fit(X)
+    assert (matrix_profile(X[0], window=5, exclusion=huge).indices == -1).all()
+    with pytest.raises(MemoryError, match="result of shape"):
+        matrix_profile(X[0], window=5, k=huge)
 
 
 def test_growing_sets_back_nothing_that_options_changed(rng):

@@ -228,3 +228,39 @@ def test_engines(rng):
     for one, other in zip(plain.kneighbors([q], 3), fast.kneighbors([q], 3), strict=True):
         assert_allclose(one, other, rtol=1e-12)
     assert find_engine("numba").supports(fast._search((q,), fast._series)) is None
+
+
+@pytest.mark.parametrize("power", [-400, -250, 400])
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("metric", ["dtw", "dog_keeper", "euclidean"])
+def test_powers_of_two_change_no_match(rng, fast_engine, power, normalize, metric):
+    x, scale = rng.normal(size=400).cumsum(), 2.0**power
+    query = x[100:120] + 0.3 * rng.normal(size=20)
+    search = SubsequenceSearch(metric=metric, normalize=normalize, engine=fast_engine)
+    distances, positions = search.fit([x]).kneighbors([query], 4)
+    found = search.fit([x * scale]).kneighbors([query * scale], 4)
+    assert_array_equal(found[1], positions)
+    assert_array_equal(found[0], distances * (1.0 if normalize else scale))
+
+
+def test_windows_whose_squares_float64_does_not_hold_are_constant(rng, fast_engine):
+    """Those of a range up to 2^-500; the others, however small, have a shape."""
+    shape = np.array([0.0, 3, 1, 4, 1, 5, 9, 2, 6])
+    x = rng.normal(size=120)
+    x[20:29], x[60:69] = shape * 2.0**-495, shape * 2.0**-510
+    search = SubsequenceSearch(metric="euclidean", engine=fast_engine).fit([x])
+    distances, positions = search.radius_neighbors([shape], 3.0)
+    at = dict(zip(positions[0][:, 1].tolist(), distances[0].tolist(), strict=True))
+    assert at[20] < 1e-6
+    assert_allclose(at[60], 3.0, rtol=1e-14)
+
+
+def test_integers_beyond_int64_mean_all_or_are_said(rng, fast_engine):
+    x, huge = rng.normal(size=200), 10**30
+    search = SubsequenceSearch(engine=fast_engine)
+    expected = search.fit([x]).kneighbors([x[:9]])
+    found = search.set_params(exclusion=huge, window=huge).fit([x]).kneighbors([x[:9]], 3)
+    assert found[0][0, 0] == expected[0][0, 0]
+    assert_array_equal(found[1][0, 1:], -1)
+    with pytest.raises(MemoryError, match="result of shape"):
+        search.kneighbors([x[:9]], huge)
