@@ -22,6 +22,7 @@ from .._config import config_context, get_config, parse_memory
 from ..exceptions import MemoryBudgetError
 from ._distribute import Results, find_backend, share_out
 from ._engine import DEFAULT_MEMORY, Engine
+from ._interrupts import heeding
 from ._memory import (
     balance,
     check_result,
@@ -179,8 +180,10 @@ def _compute_here(
         # work until the garbage collector comes
         def compute(tile: Tile, cancel: np.ndarray) -> None:
             waiting = [tile]
-            limited = engine.prepared.limited(kept)
-            with config_context(**settings), limited, ExitStack() as alone:
+            with ExitStack() as alone:
+                alone.enter_context(config_context(**settings))
+                alone.enter_context(engine.prepared.limited(kept))
+                alone.enter_context(heeding(cancel))
                 while waiting and not cancel[0]:
                     tile = waiting.pop()
                     try:

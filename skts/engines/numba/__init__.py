@@ -10,7 +10,7 @@ from joblib.parallel import get_active_backend
 
 from .._distribute import in_dask_worker
 from .._engine import Engine
-from ._cache import name_files_by_signature
+from ._cache import prepare_kernels
 from .dtw_tiles import DTWTiles
 from .join_tiles import JoinTiles
 from .mk_tiles import MKTiles
@@ -21,7 +21,7 @@ from .subsequence_search_tiles import SubsequenceTiles
 
 __all__ = ["NumbaEngine"]
 
-name_files_by_signature(__name__)
+prepare_kernels(__name__)
 
 
 class NumbaEngine(

@@ -1,4 +1,7 @@
-"""Kernels on disk that several processes may compile at once.
+"""Kernels that Ctrl-C need not wait for, and that several processes may compile at once.
+
+A kernel takes seconds to compile, most of them inside LLVM where no signal is seen; that is done
+aside.
 
 Numba keeps the compiled instances of a function in files that it numbers, beside an index from
 signatures to numbers. Two processes that compile different instances at the same time both take the
@@ -11,13 +14,16 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from functools import partial
 from typing import Any
 
 from numba.core.caching import IndexDataCacheFile
 from numba.core.dispatcher import Dispatcher
 
-__all__ = ["KeyedCacheFile", "name_files_by_signature"]
+from .._interrupts import aside
+
+__all__ = ["KeyedCacheFile", "prepare_kernels"]
 
 
 class KeyedCacheFile(IndexDataCacheFile):
@@ -39,11 +45,19 @@ class KeyedCacheFile(IndexDataCacheFile):
         return f"{self._index_name.removesuffix('.nbi')}.{number}.nbc"
 
 
-def name_files_by_signature(package: str) -> None:
-    """Have all cached functions in the modules of a package keep their files in this way."""
+def prepare_kernels(package: str) -> None:
+    """Have all compiled functions in the modules of a package behave in this way."""
     modules = [m for name, m in sys.modules.items() if name.startswith(package + ".")]
     for module in modules:
         for value in list(vars(module).values()):
-            file = getattr(getattr(value, "_cache", None), "_cache_file", None)
-            if isinstance(value, Dispatcher) and type(file) is IndexDataCacheFile:
+            if not isinstance(value, Dispatcher) or "_compile_for_args" in vars(value):
+                continue
+            # Numba looks it up on the function, when it meets types that it has not compiled yet
+            value._compile_for_args = partial(_compile_aside, value._compile_for_args)
+            file = getattr(value._cache, "_cache_file", None)
+            if type(file) is IndexDataCacheFile:
                 file.__class__ = KeyedCacheFile
+
+
+def _compile_aside(compile_for: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    return aside(partial(compile_for, *args, **kwargs))

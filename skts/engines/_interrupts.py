@@ -1,0 +1,70 @@
+"""Work that cannot look up, such as a compiler's, leaves Ctrl-C and the executor an ear.
+
+It is done by a thread of its own while the one that needs it waits, and hears of an interrupt
+within a tenth of a second. The thread goes on: what it makes is there for the next call.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Cancelled", "aside", "heeding"]
+
+#: Seconds between looks at the flag of a run.
+_LOOK = 0.05
+
+_here = threading.local()
+
+
+class Cancelled(BaseException):
+    """The run that needs this has been stopped; the reason is raised where it was started."""
+
+
+@contextmanager
+def heeding(cancel: np.ndarray) -> Iterator[None]:
+    """Have this thread stop waiting in `aside` once a flag of one byte turns 1."""
+    before = getattr(_here, "cancel", None)
+    _here.cancel = cancel
+    try:
+        yield
+    finally:
+        _here.cancel = before
+
+
+def aside(work: Callable[[], Any]) -> Any:
+    """Do some work in a thread of its own, and wait for what it returns or raises.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        On Ctrl-C, in the main thread.
+    Cancelled
+        If the flag that this thread heeds is set.
+    """
+    cancel = getattr(_here, "cancel", None)
+    if cancel is None and threading.current_thread() is not threading.main_thread():
+        return work()  # nobody can stop this thread
+    answer: list[tuple[Any, BaseException | None]] = []
+    done = threading.Event()
+
+    def do() -> None:
+        try:
+            answer.append((work(), None))
+        except BaseException as error:
+            answer.append((None, error))
+        finally:
+            done.set()
+
+    threading.Thread(target=do, name="skts-aside", daemon=True).start()
+    while not done.wait(_LOOK):
+        if cancel is not None and cancel[0]:
+            raise Cancelled
+    result, error = answer.pop()
+    if error is not None:
+        raise error
+    return result
