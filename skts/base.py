@@ -18,6 +18,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from ._scalars import plain
 from .engines import Series, fetch, lies_on_gpu
 
 __all__ = ["SeriesMixin", "as_host", "check_series", "check_univariate"]
@@ -406,6 +407,10 @@ class SeriesMixin:
         for name in ("fit", "update"):
             if name in vars(cls):
                 setattr(cls, name, _whole(vars(cls)[name]))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; parameters that are scalars of NumPy become Python's."""
+        super().__setattr__(name, value if name.endswith("_") else plain(value))
 
     def __sklearn_tags__(self) -> Tags:
         """Return scikit-learn's tags: 2-D and 3-D input, no NaN but as padding."""

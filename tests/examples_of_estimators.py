@@ -55,7 +55,10 @@ def examples() -> dict[type, Example]:
             lambda: MotifFinder(8, n_discords=2, left_right=True, engine="numba"), *alone
         ),
         ShapeletTreeClassifier: Example(
-            lambda: ShapeletTreeClassifier(min_length=5, max_length=9, engine="numba"), *both
+            lambda: ShapeletTreeClassifier(
+                min_length=5, max_length=9, random_state=0, engine="numba"
+            ),
+            *both,
         ),
         SubsequenceSearch: Example(lambda: SubsequenceSearch(window=0.1, engine="numba"), *alone),
     }

@@ -47,6 +47,7 @@ from ._dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, WarpingPath
 from ._engine import Engine
 from ._executor import run
 from ._join import Join, JoinFound
+from ._memory import check_size
 from ._mk import MotifPair, NearestPair
 from ._reductions import Reduction, Tile
 from ._registry import engine_names, find_engine, get_engine, show_engines
@@ -101,6 +102,7 @@ __all__ = [
     "WindowDistances",
     "WindowKinds",
     "WindowMatches",
+    "check_size",
     "engine_names",
     "fetch",
     "find_engine",

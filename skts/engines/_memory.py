@@ -25,6 +25,7 @@ __all__ = [
     "PreparedStore",
     "balance",
     "check_result",
+    "check_size",
     "check_smallest",
     "format_bytes",
     "halve",
@@ -72,11 +73,15 @@ def physical_memory() -> int:
 
 def check_result(reduction: Reduction) -> None:
     """Raise if the answer itself is larger than the memory of this machine."""
-    size, limit = reduction.result_bytes(), physical_memory()
+    check_size(reduction.result_bytes(), reduction.shape)
+
+
+def check_size(size: int, shape: tuple[int, int]) -> None:
+    """Raise if a result of so many bytes is larger than the memory of this machine."""
+    limit = physical_memory()
     if size > limit:
-        rows, cols = reduction.shape
         raise MemoryBudgetError(
-            f"The result of shape ({rows}, {cols}) needs {format_bytes(size)}; this machine has "
+            f"The result of shape {shape} needs {format_bytes(size)}; this machine has "
             f"{format_bytes(limit)} of memory. Ask for part of it, or for nearest neighbours."
         )
 

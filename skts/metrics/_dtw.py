@@ -6,12 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
+from .._scalars import takes_plain
 from ..base import check_series
 from ..engines import DTWMatrix, DTWPath, Series, Warping, run
 
 __all__ = ["dog_keeper", "dtw", "dtw_path", "lb_keogh", "pairwise_dtw"]
 
 
+@takes_plain
 def dtw(
     x: ArrayLike,
     y: ArrayLike,
@@ -78,6 +80,7 @@ def dtw(
     return _distance(x, y, Warping("dtw", cost, window, alignment), engine)
 
 
+@takes_plain
 def dog_keeper(
     x: ArrayLike,
     y: ArrayLike,
@@ -137,6 +140,7 @@ def dog_keeper(
     return _distance(x, y, Warping("dog_keeper", cost, window, alignment), engine)
 
 
+@takes_plain
 def dtw_path(
     x: ArrayLike,
     y: ArrayLike,
@@ -201,6 +205,7 @@ def dtw_path(
     return path, distance
 
 
+@takes_plain
 def pairwise_dtw(
     X: ArrayLike,
     Y: ArrayLike | None = None,
@@ -267,6 +272,7 @@ def pairwise_dtw(
     return run(DTWMatrix(rows, cols, warping), engine=engine, n_jobs=n_jobs, verbose=verbose)
 
 
+@takes_plain
 def lb_keogh(
     x: ArrayLike,
     y: ArrayLike,

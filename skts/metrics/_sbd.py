@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._scalars import takes_plain
 from ..base import check_series
 from ..engines import SBDMatrix, Series, Shapes, run
 from ._dtw import _check_two
@@ -35,6 +36,7 @@ class ShapeDistance(NamedTuple):
     shift: int
 
 
+@takes_plain
 def sbd(
     x: ArrayLike, y: ArrayLike, *, normalize: bool = True, engine: str | None = None
 ) -> ShapeDistance:
@@ -88,6 +90,7 @@ def sbd(
     return ShapeDistance(float(found.distances[0, 0]), int(found.shifts[0, 0]))
 
 
+@takes_plain
 def pairwise_sbd(
     X: ArrayLike,
     Y: ArrayLike | None = None,

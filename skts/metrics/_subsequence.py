@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._scalars import takes_plain
 from ..base import as_host, check_series
 from ..engines import SubsequenceMatches, run
 
@@ -34,6 +35,7 @@ class SubsequenceDistance(NamedTuple):
     start: int
 
 
+@takes_plain
 def subsequence_distance(
     x: ArrayLike,
     series: ArrayLike,

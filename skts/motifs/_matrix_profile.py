@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
+from .._scalars import takes_plain
 from ..base import check_univariate
 from ..engines import Join, MotifPair, Pool, get_engine, run
 from ._records import Discord, MatrixProfile, Motif
@@ -41,6 +42,7 @@ _COMMON = {
 _PRECISION = {"precision": [StrOptions({"auto", "float32", "float64"})]}
 
 
+@takes_plain
 @validate_params(
     _COMMON | _PRECISION | {"b": ["array-like", None], "k": [_POSITIVE], "sides": ["boolean"]},
     prefer_skip_nested_validation=True,
@@ -158,6 +160,7 @@ def matrix_profile(
     return _record(found, left=_record(found.left), right=_record(found.right))
 
 
+@takes_plain
 @validate_params(
     _COMMON
     | {
@@ -266,6 +269,7 @@ def motifs(
     return find_motifs([search], n_motifs, max_matches, radius)
 
 
+@takes_plain
 @validate_params(_COMMON | {"n_discords": [_POSITIVE]}, prefer_skip_nested_validation=True)
 def discords(
     a: ArrayLike,

@@ -21,6 +21,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from .._scalars import takes_plain
 from ..base import SeriesMixin, as_host, check_univariate
 from ..engines import JoinFound, Pool, Reduction, Series, WindowDistances, get_engine, run
 from ._records import SeriesProfile
@@ -282,6 +283,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.engine_ = engine.name
         return self
 
+    @takes_plain
     def update(self, points: ArrayLike, series: int = -1) -> Self:
         """Append points to a series; profile, motifs and discords become those of all points.
 
@@ -344,10 +346,8 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         profiles = None
         if self.algorithm != "mk":
             old = [None] * len(lengths)
-            known = hasattr(self, "profile_") and bool(self.left_right) == hasattr(
-                self, "left_profile_"
-            )
-            if known and series == n_samples - 1:
+            same_sides = bool(self.left_right) == hasattr(self, "left_profile_")
+            if hasattr(self, "profile_") and same_sides and series == n_samples - 1:
                 old = self._line_profiles(windows)
             known = int(pool.lengths[-1])
             profiles = [

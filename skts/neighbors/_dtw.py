@@ -21,6 +21,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from .._scalars import takes_plain
 from ..base import SeriesMixin, check_series
 from ..engines import DTWNeighbors, RotationNeighbors, Series, Warping, get_engine, run
 
@@ -210,6 +211,7 @@ class DTWNearestNeighbor(
         self.n_samples_fit_ = len(series)
         return self
 
+    @takes_plain
     def kneighbors(
         self,
         X: ArrayLike | list[ArrayLike] | None = None,
@@ -262,6 +264,7 @@ class DTWNearestNeighbor(
             distances, indices = self._run(self._search(queries, self._series, int(k), excluded))
         return (distances, indices) if return_distance else indices
 
+    @takes_plain
     def kneighbors_graph(
         self,
         X: ArrayLike | list[ArrayLike] | None = None,

@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from .._scalars import takes_plain
 from ..base import SeriesMixin, check_series, check_univariate
 from ..engines import (
     LongSeries,
@@ -19,6 +20,7 @@ from ..engines import (
     SubsequenceNeighbors,
     Warping,
     WindowMatches,
+    check_size,
     get_engine,
     run,
 )
@@ -183,6 +185,7 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
         self.engine_ = engine.name
         return self
 
+    @takes_plain
     def kneighbors(
         self, Q: ArrayLike | list[ArrayLike], n_neighbors: int = 1, return_distance: bool = True
     ) -> tuple[np.ndarray, np.ndarray] | np.ndarray:
@@ -221,7 +224,8 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
         if n_neighbors <= 0:
             raise ValueError(f"Expected n_neighbors > 0. Got {n_neighbors}")
         queries = self._validate_queries(Q)
-        found = self._run(self._search(queries, self._series, int(n_neighbors)))
+        check_size(24 * len(queries) * n_neighbors, (len(queries), n_neighbors))
+        found = self._run(self._search(queries, self._series, n_neighbors))
         distances = np.full((len(queries), n_neighbors), np.inf)
         positions = np.full((len(queries), n_neighbors, 2), -1, np.int64)
         for row, match in enumerate(found):
@@ -229,6 +233,7 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
             positions[row, : match.distances.size] = match.positions
         return (distances, positions) if return_distance else positions
 
+    @takes_plain
     def radius_neighbors(
         self, Q: ArrayLike | list[ArrayLike], radius: float, return_distance: bool = True
     ) -> tuple[np.ndarray, np.ndarray] | np.ndarray:
@@ -317,7 +322,12 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
         radius: float = np.inf,
     ) -> SubsequenceNeighbors:
         """The work of a search, with the options of this estimator."""
-        exclusion = None if self.exclusion is None else int(self.exclusion)
+        # no two windows are farther apart, and there are no more of them
+        exclusion = self.exclusion
+        if exclusion is not None:
+            exclusion = min(exclusion, max(points.size for points in series.parts))
+        if n_neighbors is not None:
+            n_neighbors = min(n_neighbors, series.n_points)
         return SubsequenceNeighbors(
             *(queries, series, self._warping(), bool(self.normalize)),
             *(n_neighbors, radius, exclusion),

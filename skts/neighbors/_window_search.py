@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, column_or_1d
 
+from .._scalars import takes_plain
 from ..base import check_series
 from ..engines import DTWWindowSearch, Warping, run
 
@@ -38,6 +39,7 @@ class WindowSearch(NamedTuple):
     fractions: np.ndarray | None
 
 
+@takes_plain
 def dtw_window_search(
     X: ArrayLike | list[ArrayLike],
     y: ArrayLike,

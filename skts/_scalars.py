@@ -1,0 +1,42 @@
+"""Numbers that users give, in one form: Python's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+__all__ = ["plain", "takes_plain"]
+
+
+def plain(value: Any) -> Any:
+    """Return a scalar of NumPy, or an array of no dimensions, as Python has it; others as they are.
+
+    Whatever decides about an answer then calculates with the same numbers, whichever type they
+    came in.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> plain(np.float32(0.5)), plain(np.array(3)), plain(np.arange(2))
+    (0.5, 3, array([0, 1]))
+    """
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if isinstance(value, np.longdouble):
+        return float(value)
+    if isinstance(value, np.bool_ | np.number | np.str_):
+        return value.item()
+    return value
+
+
+def takes_plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Have a function take scalars of NumPy for what they are worth."""
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*map(plain, args), **{name: plain(v) for name, v in kwargs.items()})
+
+    return call
