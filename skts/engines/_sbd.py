@@ -48,8 +48,11 @@ TIE = 1e-9
 DEGENERATE = 1e-8
 #: An eigenvector is accepted with this residual, relative to its eigenvalue.
 RESIDUAL = 1e-12
-#: A certified one with that relative to the distance of the next eigenvalue, or this to its own.
-LEAST_RESIDUAL = 1e-15
+#: A certified one with this residual, relative to the distance of the next eigenvalue, too: it is
+#: off by no more.
+CERTIFIED_ERROR = 1e-11
+#: But no residual needs to be less than this, relative to the eigenvalue: products are no better.
+LEAST_RESIDUAL = 4e-15
 #: A product of S with a unit vector is off by so many units of sqrt(eigenvalue x squares), where
 #: squares are those of all points of the members.
 PRODUCT_UNITS = 16
@@ -515,8 +518,9 @@ def center_error(
     if not gap > 0 or squares > LARGEST_OFFSET * values[0]:
         return np.inf
     rounding = PRODUCT_UNITS * 2.0**-53 * np.sqrt(values[0] * squares)
-    # the certified vector has roundings of its own
-    return float((residuals[0] + 2 * rounding) / gap + RESIDUAL)
+    # the certified vector has a residual and roundings of its own
+    certified = LEAST_RESIDUAL * values[0] + rounding
+    return float((residuals[0] + rounding + certified) / gap + CERTIFIED_ERROR)
 
 
 class Centers(NamedTuple):
@@ -680,7 +684,8 @@ def krylov(
             count = int(np.sum(values >= values[0] * (1 - DEGENERATE))) if values[0] > 0 else 1
             residuals = np.linalg.norm(coupling @ mixes[size:stop, :count], axis=0)
             gap = values[0] - (values[count] if count < stop else 0.0)
-            least = max(RESIDUAL * gap, LEAST_RESIDUAL * values[0])
+            least = min(RESIDUAL * values[0], CERTIFIED_ERROR * gap)
+            least = max(least, LEAST_RESIDUAL * values[0])
             settled = exhausted or bool(np.all(residuals <= least))
             if settled or full:
                 keep = min(max(count, 2), stop)
