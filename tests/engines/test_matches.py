@@ -82,7 +82,8 @@ def test_the_gpu_finds_the_bits_of_the_cpu(kind, monkeypatch):
         values[0, :, 700] = 1e8
     queries, channels = pieces_of(rng, series, lengths.tolist())
     queries += np.ones(8), np.array([1.0, np.nan, 2.0]), np.arange(width + 1.0)
-    work = SubsequenceMatches(queries, series, kind != "raw", np.append(channels, [0, 1, 0]))
+    last = values.shape[1] - 1
+    work = SubsequenceMatches(queries, series, kind != "raw", np.append(channels, [0, last, 0]))
     with np.errstate(all="ignore"):
         found, expected = (run(work, engine=engine) for engine in ("cupy", "numba"))
     assert_array_equal(found.starts, expected.starts)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import cuda, fft, linalg
-from ._array import Foreign, allocate, inner, ndarray, outer
+from ._array import Foreign, allocate, inner, ndarray, outer, quietly
 from ._kernels import ElementwiseKernel, RawKernel, RawModule
 from ._machine import KernelError
 
@@ -102,8 +102,8 @@ def __getattr__(name: str) -> Any:
     def function(*args: Any, **kwargs: Any) -> Any:
         _refuse(args)
         out = kwargs.get("out")
-        answer = found(*inner(args), **inner(kwargs))
-        return out if out is not None else outer(answer)
+        answer = quietly(found, *args, **kwargs)
+        return answer if out is None else out
 
     function.__name__ = name
     return function

@@ -14,7 +14,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ._machine import Memory
 
-__all__ = ["allocate", "inner", "ndarray", "outer"]
+__all__ = ["Foreign", "allocate", "inner", "ndarray", "outer", "quietly"]
 
 #: Bytes that integers hold before anything is written to them; floats hold NaN.
 POISON = 0xCB
@@ -59,7 +59,7 @@ class ndarray(NDArrayOperatorsMixin):
             raise AttributeError(name)
         found = getattr(self._array, name)
         if callable(found):
-            return lambda *args, **kwargs: outer(found(*inner(args), **inner(kwargs)))
+            return lambda *args, **kwargs: quietly(found, *args, **kwargs)
         return found
 
     # -------------------------------------------------------------------------------- host side
@@ -112,11 +112,11 @@ class ndarray(NDArrayOperatorsMixin):
             if isinstance(one, np.ndarray):
                 raise TypeError(f"Unsupported type {type(one)}")
         out = kwargs.get("out")
-        found = getattr(ufunc, method)(*inner(args), **inner(kwargs))
-        return out[0] if out else outer(found)
+        found = quietly(getattr(ufunc, method), *args, **kwargs)
+        return out[0] if out else found
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return outer(function(*inner(args), **inner(kwargs)))
+        return quietly(function, *args, **kwargs)
 
     def __getitem__(self, key: Any) -> ndarray:
         return outer(self._array[inner(key)])
@@ -218,3 +218,9 @@ def inner(given: Any) -> Any:
     if isinstance(given, dict):
         return {key: inner(value) for key, value in given.items()}
     return given
+
+
+def quietly(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call a function of NumPy with arrays of the device; a GPU warns of nothing."""
+    with np.errstate(all="ignore"):
+        return outer(function(*inner(args), **inner(kwargs)))

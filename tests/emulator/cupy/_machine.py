@@ -127,6 +127,7 @@ class Launch(ctypes.Structure):
         ("seconds", ctypes.c_double),
         ("message", ctypes.c_char_p),
         ("message_size", ctypes.c_size_t),
+        ("instruction", ctypes.c_ulonglong),
     ]
 
 
@@ -207,11 +208,11 @@ class Parameter:
         return data
 
     def _check_target(self, dtype: np.dtype, where: str) -> None:
-        kind = "F" if dtype.kind == "f" else "I" if dtype.kind in "iub" else "S"
-        if self.target in "FI" and (kind, dtype.itemsize) != (self.target, self.target_size):
+        # of one size only: kernels order floats by their bits, as integers
+        if self.target in "FI" and dtype.itemsize != self.target_size:
             raise KernelError(
-                f"{where}: an array of {dtype} where the kernel reads "
-                f"{'floats' if self.target == 'F' else 'integers'} of {self.target_size} bytes"
+                f"{where}: an array of {dtype} where the kernel has numbers of "
+                f"{self.target_size} bytes"
             )
 
 
@@ -226,6 +227,7 @@ class Program:
         begin = re.match(r'#line 1 "(\w+)\.cu"', code)
         text = "\n".join(
             [
+                '#line 1 "cuda_shim.h"',
                 (HERE / "cuda_shim.h").read_text("utf-8"),
                 code,
                 "EMULATOR_SHARED()",
@@ -234,6 +236,7 @@ class Program:
         )
         machine()
         self.title = begin[1] if begin else "program"
+        self.text = text
         self.library = ctypes.CDLL(str(_compiled(self.title, text, _flags())))
         for name in ("emulator_shared_begin", "emulator_shared_end"):
             getattr(self.library, name).restype = ctypes.c_void_p
@@ -293,4 +296,19 @@ class Program:
             )
             failed = machine().emulator_launch(ctypes.byref(launch))
         if failed:
-            raise KernelError(f"{title}: {message.value.decode()}")
+            raise KernelError(f"{title}: {message.value.decode()}{self._place(launch.instruction)}")
+
+    def _place(self, instruction: int) -> str:
+        """The line of the source that an instruction belongs to, and those that called it."""
+        if not instruction:
+            return ""
+        # the same instructions, with what debuggers know of them
+        path = _compiled(self.title, self.text, (*_flags(), "-g", "-gdwarf-4"))
+        done = subprocess.run(
+            ["addr2line", "-Cfie", str(path), hex(instruction)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        lines = done.stdout.split("\n")[1::2]
+        return "; at " + ", called from ".join(lines) if lines else ""

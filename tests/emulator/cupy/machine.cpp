@@ -4,7 +4,7 @@
 // that can go on is then switched to. What lanes of a warp do together is done once none of its lanes can
 // go on, a barrier once no thread of the block can. Where that leaves somebody waiting, the kernel is wrong, and
 // the launch fails with the lines at which threads wait.
-#include <errno.h>
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -15,13 +15,11 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <map>
 #include <vector>
-#if !defined(__x86_64__)
-#include <ucontext.h>
-#endif
 
 typedef unsigned long long u64;
 struct uint3 {
@@ -88,15 +86,15 @@ void place_in(char* out, size_t size, uintptr_t address) {
         return;
     }
     const long long offset = (long long)(address - (uintptr_t)array->begin);
-    const char* state = gone ? "freed " : "";
+    const char* state = gone ? "a freed" : "an";
     if (offset < 0)
-        snprintf(out, size, "%lld bytes before a%s%s array of %zu bytes (number %llu)", -offset,
-                 gone ? " " : "n ", gone ? "freed" : "", array->size, array->number);
+        snprintf(out, size, "%lld bytes before %s array of %zu bytes (number %llu)", -offset, state,
+                 array->size, array->number);
     else if ((size_t)offset >= array->size)
-        snprintf(out, size, "%lld bytes behind the end of a %sarray of %zu bytes (number %llu)",
+        snprintf(out, size, "%lld bytes behind the end of %s array of %zu bytes (number %llu)",
                  offset - (long long)array->size, state, array->size, array->number);
     else
-        snprintf(out, size, "byte %lld of a %sarray of %zu bytes (number %llu)", offset, state, array->size,
+        snprintf(out, size, "byte %lld of %s array of %zu bytes (number %llu)", offset, state, array->size,
                  array->number);
 }
 
@@ -481,13 +479,29 @@ void where_am_i(char* out, size_t size) {
     snprintf(out, size, "block (%u, %u, %u), thread (%u, %u, %u)", b.x, b.y, b.z, t.x, t.y, t.z);
 }
 
-void on_signal(int number, siginfo_t* info, void*) {
+u64 fault_offset = 0;  // of the instruction in its library, 0 where that is not known
+
+void find_instruction(void* context) {
+    const mcontext_t& machine = ((ucontext_t*)context)->uc_mcontext;
+#if defined(__x86_64__)
+    char* const instruction = (char*)machine.gregs[REG_RIP];
+#elif defined(__aarch64__)
+    char* const instruction = (char*)machine.pc;
+#else
+    char* const instruction = nullptr;
+#endif
+    Dl_info library;
+    fault_offset = dladdr(instruction, &library) ? instruction - (char*)library.dli_fbase : 0;
+}
+
+void on_signal(int number, siginfo_t* info, void* context) {
     if (!in_kernel) {
         if (number == TOO_LONG) return;
         signal(number, SIG_DFL);
         raise(number);
         return;
     }
+    find_instruction(context);
     char here[128], place[256];
     where_am_i(here, sizeof here);
     if (number == SIGSEGV || number == SIGBUS) {
@@ -543,10 +557,11 @@ struct Launch {
     double seconds;
     char* message;
     size_t message_size;
+    u64 instruction;  // written: where in the library of the kernel it failed, if that is known
 };
 
 // Run a kernel; 0, or 1 with a message.
-extern "C" int emulator_launch(const Launch* launch) {
+extern "C" int emulator_launch(Launch* launch) {
     if (stacks == nullptr) {
         stacks = (char*)mmap(nullptr, STACK * MOST_THREADS, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -597,6 +612,7 @@ extern "C" int emulator_launch(const Launch* launch) {
         fibers[i].index = {i % x, i / x % y, i / x / y};
     }
     volatile int failed = 0;
+    fault_offset = 0;
     if (sigsetjmp(failure, 1) == 0) {
         in_kernel = 1;
         const u64 n_blocks = (u64)launch->grid[0] * launch->grid[1] * launch->grid[2];
@@ -627,6 +643,7 @@ extern "C" int emulator_launch(const Launch* launch) {
     sigaltstack(&stack_before, nullptr);
     if (failed) {
         snprintf(launch->message, launch->message_size, "%s", report);
+        launch->instruction = fault_offset;
         return 1;
     }
     return emulator_check(launch->message, launch->message_size);
