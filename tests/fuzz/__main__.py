@@ -164,7 +164,9 @@ class Run:
                 kind = f"hangs: more than {limit:.0f} s"
             else:
                 kind = f"crash: {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-            text = "".join(complaint)[-400:]
+            telling = ("Fatal", "Error", "/skts/", "corrupt", "free", "malloc")
+            telling = [line.strip() for line in complaint if any(w in line for w in telling)]
+            text = " | ".join([kind, *telling[:6]])
             self._take({"number": number, "name": name, "kind": kind, "text": text, "report": True})
             with self.lock:
                 # the memory that a crash finds damaged may have been damaged by an earlier case
@@ -214,10 +216,9 @@ class Run:
             self.kinds[f"{event['name']} {event['kind']}"] += 1
             if event.get("report"):
                 say(f"FAILED {event['name']}: {event['text'] or event['kind']}")
-                say(
-                    f"    python -m tests.fuzz --engine {self.options.engine} "
-                    f"--seed {self.options.seed} --function {event['name']} --case {event['number']}"
-                )
+                place = f"--function {event['name']} --case {event['number']}"
+                command = f"--engine {self.options.engine} --seed {self.options.seed} {place}"
+                say(f"    python -m tests.fuzz {command}")
 
     def report(self) -> int:
         """Print what was reached and found; return how many failures there are."""

@@ -231,7 +231,7 @@ class PairwiseDTW(_TwoSets):
             same("scaled by a power of two", call(other)["distances"], wanted)
 
 
-def _shapes_of(case: Case, *names: str) -> tuple[list[list[oracle.Shape]], int]:
+def _shapes_of(case: Case, *names: str) -> list[list[oracle.Shape]]:
     width = max(one.lengths.max() for one in case.data.values())
     options = {"normalize": case.options["normalize"], "short": width < 3, "width": width}
     return [
@@ -271,7 +271,7 @@ class SBD(_TwoSeries):
         return {"distance": np.float64(found.distance), "shift": np.int64(found.shift)}
 
     def check(self, case: Case, found: dict) -> None:
-        ((x,), (y,)), _ = _shapes_of(case, "x", "y")
+        (x,), (y,) = _shapes_of(case, "x", "y")
         check_sbd("sbd", x, y, found["distance"], found["shift"])
 
     def relate_scale(self, case, found, call, power):
@@ -300,7 +300,7 @@ class PairwiseSBD(_TwoSets):
         return dict(zip(("distances", "shifts"), found, strict=True))
 
     def check(self, case: Case, found: dict) -> None:
-        sides, _ = _shapes_of(case, *(("X", "Y") if "Y" in case.data else ("X", "X")))
+        sides = _shapes_of(case, *(("X", "Y") if "Y" in case.data else ("X", "X")))
         shape = len(sides[0]), len(sides[1])
         check(found["distances"].shape == shape, "distances: shape", str(found["distances"].shape))
         for i, x in enumerate(sides[0]):

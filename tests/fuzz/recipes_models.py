@@ -414,6 +414,7 @@ def draw_tree(d: Draw, n: int, most: int) -> tuple[list, dict[str, Any]]:
         "class_weight": weights,
         "max_candidates": d.pick("max_candidates", (None, 1, 20), (6, 1, 1)),
         "random_state": d.pick("random_state", (0, 1)),
+        "score.sample_weight": d.pick("sample_weight", (False, True)),
     }
     return sizes, options
 
@@ -506,7 +507,8 @@ class Tree(Recipe):
             np.int64(model.get_depth()),
             np.int64(model.get_n_leaves()),
         )
-        found["score"] = np.float64(model.score(X, y))
+        sample_weight = np.arange(1, len(y) + 1) if case.options["score.sample_weight"] else None
+        found["score"] = np.float64(model.score(X, y, sample_weight=sample_weight))
         path = model.cost_complexity_pruning_path(X, y)
         found["alphas"], found["impurities"] = path.ccp_alphas, path.impurities
         found["names"] = np.array(model.get_feature_names_out(), str)
@@ -533,7 +535,7 @@ class Tree(Recipe):
             members = self._check_measures(found, X, "X") & self._check_measures(found, Q, "Q")
         except Ambiguous:
             members = False
-        self._check_predictions(found, classes, y)
+        self._check_predictions(found, classes, y, case.options["score.sample_weight"])
         if members:
             try:
                 self._check_nodes(case, found, y, weights)
@@ -581,7 +583,7 @@ class Tree(Recipe):
                 check(D[at] - slack[at] <= D[least] * (1 + 1e-9) + slack[least], "locate: farther")
         return True
 
-    def _check_predictions(self, found: dict, classes, y) -> None:
+    def _check_predictions(self, found: dict, classes, y, weighted: bool) -> None:
         left, right = found["tree children_left"], found["tree children_right"]
         first, count = found["tree first_literal"], found["tree n_literals"]
         threshold, value = found["tree threshold"], found["tree value"]
@@ -603,7 +605,9 @@ class Tree(Recipe):
             same("decision_path", found[f"{part} path"], passed)
             close("predict_proba", found[f"{part} proba"], value[nodes], 1e-15)
             same("predict", found[f"{part} predict"], classes[value[nodes].argmax(axis=1)])
-        same("score", found["score"], np.float64(np.mean(found["X predict"] == classes[y])))
+        right = (found["X predict"] == classes[y]).astype(float)
+        sample_weight = np.arange(1, len(y) + 1) if weighted else None
+        close("score", found["score"], np.average(right, weights=sample_weight), 1e-12)
         leaves = left < 0
         same("get_n_leaves", found["leaves"], np.int64(leaves.sum()))
         check((np.diff(found["alphas"]) >= 0).all() and found["alphas"][0] == 0, "ccp_alphas")
@@ -749,16 +753,13 @@ class Tree(Recipe):
             better &= cuts.gain * share > enough
             if options["ccp_alpha"] > 0:
                 return
-            # with a partner the decrease might do; without any no split is made
-        if literal is None and way != "first" and options["ccp_alpha"] > 0:
-            pass
         if better.any():
             k, cut = np.argwhere(better)[np.lexsort((-cuts.gap[better], -cuts.gain[better]))[0]]
             check(
                 False,
                 f"a better split is there ({way})",
-                f"{place[k].tolist()} gains {cuts.gain[k, cut]!r} with a gap of {cuts.gap[k, cut]!r}; "
-                f"chosen {gain!r}, {gap!r}",
+                f"{place[k].tolist()} gains {cuts.gain[k, cut]!r}, gap {cuts.gap[k, cut]!r}; "
+                f"chosen {gain!r}, gap {gap!r}",
             )
 
     def relate_forms(self, case, found, call):
@@ -819,7 +820,7 @@ class ExportText(Recipe):
         )
 
     def _tree(self, case: Case) -> Case:
-        options = {k.removeprefix("tree."): v for k, v in case.options.items() if "." in k}
+        options = {k.removeprefix("tree."): v for k, v in case.options.items() if "tree." in k}
         return Case(TREE.name, case.data, options)
 
     def call(self, case: Case, how: How) -> dict:

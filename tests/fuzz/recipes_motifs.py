@@ -153,19 +153,10 @@ def check_discords(lines: list[Line], discords: list[Any], n_discords: int, raw:
     """Follow a list of discords, and see that none is farther from its neighbour."""
     profiles = [line.admissible() for line in lines]
     values = [p.min(axis=1, initial=np.inf) for p in profiles]
-    errors = [
-        np.where(
-            np.isfinite(v), np.take_along_axis(line.slack, p.argmin(axis=1)[:, None], 1)[:, 0], 0
-        )
-        + 1e-9 * np.where(np.isfinite(v), v, 0)
-        if v.size
-        else v
-        for line, p, v in zip(lines, profiles, values, strict=True)
-    ]
     # the nearest neighbour may be any whose distance is within its slack
     errors = [
-        e + (line.slack.max(axis=1, initial=0) if len(e) else 0)
-        for e, line in zip(errors, lines, strict=True)
+        line.slack.max(axis=1, initial=0.0) + 1e-9 * np.where(np.isfinite(value), value, 0)
+        for line, value in zip(lines, values, strict=True)
     ]
     free = [np.isfinite(value) for value in values]
     for rank, discord in enumerate(discords):
@@ -293,27 +284,14 @@ class Profile(_Windowed):
         if options["sides"]:
             sides["left "] = allowed & (places[None] < places[:, None])
             sides["right "] = allowed & (places[None] > places[:, None])
-        loose = 1e-4 if options["precision"] == "float32" else 1e-9
         if options["precision"] == "float32":
-            return  # says itself that it is not exact; engine against engine is not asked either
+            return  # says itself that it is not exact
         for name, each in sides.items():
             distances, indices = found[f"{name}distances"], found[f"{name}indices"]
             shape = (n,) if options["k"] == 1 else (n, options["k"])
             check(distances.shape == shape, "profile: shape", f"{distances.shape}")
-            check_profile(
-                f"{name}profile",
-                line,
-                each,
-                distances.reshape(n, -1),
-                indices.reshape(n, -1),
-                loose,
-            )
-
-    def exact(self, case: Case) -> bool:
-        return case.options["precision"] != "float32"
-
-    def relate_part(self, case, found, call):
-        """A window's distances do not depend on what else is in the line."""
+            parts = distances.reshape(n, -1), indices.reshape(n, -1)
+            check_profile(f"{name}profile", line, each, *parts)
 
 
 class Motifs(_Windowed):

@@ -98,17 +98,10 @@ class NearestNeighbor(Recipe):
         n_query, types = d.whole(1, 4), {}
         options: dict[str, Any] = {"metric": metric}
         if metric == "precomputed":
-            matrix = np.abs(
-                np.stack(
-                    [
-                        d.points("ties" if d.chance(0.5) else "normal", n_train)
-                        for _ in range(n_train + n_query)
-                    ]
-                )
-            )
-            X, Q = (
-                Sample(tuple(part[:, None, :]), "array") for part in np.split(matrix, [n_train])
-            )
+            kind = "ties" if d.chance(0.5) else "normal"
+            rows = [d.points(kind, n_train) for _ in range(n_train + n_query)]
+            parts = np.split(np.abs(np.stack(rows)), [n_train])
+            X, Q = (Sample(tuple(part[:, None, :]), "array") for part in parts)
         else:
             rotation = metric == "dtw" and d.pick("rotation_invariant", (False, True), (5, 1))
             options["rotation_invariant"] = rotation
@@ -135,11 +128,14 @@ class NearestNeighbor(Recipe):
             "kneighbors.return_distance": d.pick(
                 "kneighbors.return_distance", (True, False), (4, 1)
             ),
+            "score.sample_weight": d.pick("sample_weight", (False, True)),
             "kneighbors_graph.mode": d.pick("kneighbors_graph.mode", ("connectivity", "distance")),
         }
+        if not available:
+            options["kneighbors.X"] = "some"
         most = available if options["kneighbors.X"] == "none" else n_train
         k = options["kneighbors.n_neighbors"] or options["n_neighbors"]
-        options["kneighbors.n_neighbors"] = min(k, most)
+        options["kneighbors.n_neighbors"] = options["kneighbors_graph.n_neighbors"] = min(k, most)
         data = {"X": X, "y": draw_labels(d, n_train), "Q": Q}
         relation = self.draw_relation(d) if metric != "precomputed" else None
         return Case(self.name, data, options, types, relation=relation)
@@ -162,10 +158,11 @@ class NearestNeighbor(Recipe):
             )
         if options.get("rotation_invariant") and len({*X.lengths, *Q.lengths}) > 1:
             return False
-        if X.form not in ("list", "array3d") and Q.form not in ("list", "array3d"):
-            if X.lengths.max() != Q.lengths.max():
-                return False
-        enough = len(X) - (options["kneighbors.X"] == "none") >= options["kneighbors.n_neighbors"]
+        fixed = X.form not in ("list", "array3d") and Q.form not in ("list", "array3d")
+        if fixed and X.lengths.max() != Q.lengths.max():
+            return False
+        others = len(X) - (options["kneighbors.X"] == "none")
+        enough = others >= options["kneighbors.n_neighbors"]
         return len(case.data["y"]) == len(X) >= options["n_neighbors"] and enough
 
     def model(self, case: Case, how: How) -> Any:
@@ -184,13 +181,15 @@ class NearestNeighbor(Recipe):
             found["distances"], found["indices"] = got
         else:
             found["indices"] = got
-        mode = case.options["kneighbors_graph.mode"]
-        graph = model.kneighbors_graph(queries, options["n_neighbors"], mode=mode)
-        found["graph"] = graph.toarray()
+        found["graph"] = model.kneighbors_graph(
+            queries, **case.given("kneighbors_graph.")
+        ).toarray()
         found["predict distances"], found["predict indices"] = model.kneighbors(Q)
         found["predict"], found["proba"] = model.predict(Q), model.predict_proba(Q)
         found["transform"] = model.transform(Q)
-        found["score"] = np.float64(model.score(Q, found["predict"]))
+        weights = np.arange(1, len(found["predict"]) + 1)
+        weights = weights if case.options["score.sample_weight"] else None
+        found["score"] = np.float64(model.score(Q, found["predict"], sample_weight=weights))
         found["names"] = np.array(model.get_feature_names_out(), str)
         if case.relation == "output":
             check_output(model, X, y, Q, found["transform"], found["predict"])
@@ -518,7 +517,7 @@ class Search(Recipe):
             if better.any():
                 raise Failure(
                     "kneighbors: not the nearest",
-                    f"{position} at {D[k]!r}, best is {np.where(free, D, np.inf).min()!r}",
+                    f"{position} at {D[k]!r}, best at {D[free].min()!r}",
                 )
             free &= ~((series == series[k]) & (np.abs(start - start[k]) <= exclusion))
         if values is not None:
@@ -565,9 +564,8 @@ class Search(Recipe):
         """A query alone, and every series alone, have the matches that they have among others."""
         Q = case.data["Q"]
         for row in range(len(Q)):
-            again = call(
-                plain(case.but(Q=Q.take([row]), X=Sample(tuple(x[None] for x in self.lines(case)))))
-            )
+            X = Sample(tuple(x[None] for x in self.lines(case)))
+            again = call(plain(case.but(Q=Q.take([row]), X=X)))
             same("a query alone", again["positions"], found["positions"][[row]])
             for part in ("positions", "distances"):
                 if f"radius 0 {part}" in again:
@@ -592,11 +590,8 @@ class Search(Recipe):
                 if not any(s == one[0] and abs(t - one[1]) <= exclusion for s, t in taken):
                     taken.append(one)
             there = found["positions"][row].tolist()
-            same(
-                "greedy choice",
-                [one for one in there if one != [-1, -1]] or [[-1]],
-                taken or [[-1]],
-            )
+            there = [one for one in there if one != [-1, -1]]
+            check(there == taken, "greedy choice", f"{there}, not {taken}")
 
 
 class Condenser(Recipe):

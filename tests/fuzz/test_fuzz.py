@@ -24,12 +24,12 @@ ROOT = Path(__file__).parents[2]
 assert recipes
 
 
-def fuzz(*arguments):
+def fuzz(*arguments, path=ROOT):
     """Run the fuzzer in a process of its own."""
     return subprocess.run(
         [sys.executable, "-m", "tests.fuzz", *map(str, arguments)],
         cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ | {"PYTHONPATH": f"{path}{os.pathsep}{ROOT}"},
         capture_output=True,
         text=True,
     )
@@ -102,7 +102,7 @@ def test_a_planted_defect_is_found_and_cut():
     with mock.patch.object(engine, "dtw_matrix", wrong):
         cases = ((number, draw_case(0, number, name)[0]) for number in range(200))
         found = ((number, case, find_failure(case)) for number, case in cases)
-        number, case, failure = next(one for one in found if one[2] is not None)
+        _, case, failure = next(one for one in found if one[2] is not None)
         assert failure.kind == "distances: values"
         small, smaller = shrink(case, failure, find_failure)
         assert smaller.kind == failure.kind
@@ -178,31 +178,8 @@ def test_crashes_and_hangs_name_their_case(tmp_path):
         "        return plain(x, y, metric=metric, window=window, cost=cost)\n"
         "    m.lb_keogh = lb_keogh\n"
     )
-    environment = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
-    with mock.patch.dict(os.environ, environment):
-        done = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "tests.fuzz",
-                "--function",
-                "lb_keogh",
-                "--seed",
-                "5",
-                "--seconds",
-                "60",
-                "--cases",
-                "30",
-                "--shrinking",
-                "5",
-                "--found",
-                str(tmp_path / "f"),
-            ],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=280,
-        )
+    options = "--function lb_keogh --seed 5 --seconds 60 --cases 30 --shrinking 5 --found"
+    done = fuzz(*options.split(), tmp_path / "found", path=tmp_path)
     assert done.returncode == 1, done.stderr
     assert "SIGABRT" in done.stdout
     assert re.search(r"--function skts.metrics.lb_keogh --case \d+", done.stdout)
