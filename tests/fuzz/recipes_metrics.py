@@ -234,9 +234,7 @@ class PairwiseDTW(_TwoSets):
 def _shapes_of(case: Case, *names: str) -> list[list[oracle.Shape]]:
     width = max(one.lengths.max() for one in case.data.values())
     options = {"normalize": case.options["normalize"], "short": width < 3, "width": width}
-    return [
-        [oracle.shape_of(x, **options) for x in case.data[name].series] for name in names
-    ], width
+    return [[oracle.shape_of(x, **options) for x in case.data[name].series] for name in names]
 
 
 def check_sbd(name: str, x: oracle.Shape, c: oracle.Shape, distance: float, shift: int) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -67,7 +69,7 @@ def test_wider_bands_are_no_farther(fast_engine, x, y, metric, cost):
         DISTANCES[metric](x, y, cost=cost, window=r, engine=fast_engine)
         for r in (*range(0, n + 1, max(1, n // 5)), n, None)
     ]
-    assert all(b <= a * (1 + 1e-12) for a, b in zip(found, found[1:], strict=False))
+    assert all(b <= a * (1 + 1e-12) for a, b in pairwise(found))
     assert found[-2] == found[-1]
 
 
