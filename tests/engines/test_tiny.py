@@ -1,8 +1,8 @@
 """Every family of work at sizes that plain Python gets through, against plain loops.
 
-`tests.mutation` runs these with Numba switched off: nothing is compiled, calls in kernels are seen, an
-index out of bounds is an error. Sizes step over the edges of lanes and strips, and data are such
-that ties, constants, gaps and large offsets meet each other.
+`tests.mutation` runs these with Numba switched off: nothing is compiled, calls in kernels are seen,
+and an index out of bounds is an error. Sizes step over the edges of lanes and strips, and data are
+such that ties, constants, gaps and large offsets meet each other.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from skts.engines import (
     WindowKinds,
     run,
 )
+from skts.engines._subsequence_search import greedy
 
 
 def as_series(values):
@@ -85,7 +86,7 @@ def test_rotation(fast_engine, rng, kind, window, cost):
 
 
 def test_rotation_of_more_points_than_a_strip_has_columns(fast_engine, rng):
-    X = rng.integers(-1, 2, (3, 35)).cumsum(axis=1).astype(float)
+    X = rng.integers(-1, 2, (3, 53)).cumsum(axis=1).astype(float)
     series = as_series(X)
     found = run(RotationNeighbors(series, series, 1, np.arange(3)), engine=fast_engine)
     matrix = np.array([[rotation_distance(x, y) for y in series.values] for x in series.values])
@@ -281,7 +282,13 @@ def test_subsequence_search(fast_engine, rng, options, normalize):
     options = SEARCHES[options]
     series = (dirty_line(rng, 45), rng.normal(size=20).cumsum(), rng.normal(size=3))
     queries = (series[0][14:21] + 0.1 * rng.normal(size=7), rng.normal(size=4), np.ones(3))
-    for neighbors, exclusion, radius in ((1, None, np.inf), (3, 0, np.inf), (None, None, 2.0)):
+    for neighbors, exclusion, radius in (
+        (1, None, np.inf),
+        (3, 0, np.inf),
+        (4, None, np.inf),
+        (5, 3, 2.5),
+        (None, None, 2.0),
+    ):
         work = SubsequenceNeighbors(
             queries, LongSeries(series), Warping(**options), normalize, neighbors, radius, exclusion
         )
@@ -295,9 +302,40 @@ def test_subsequence_search(fast_engine, rng, options, normalize):
                 expected = reference_subsequence_search.nearest_windows(
                     query, series, neighbors, exclusion, **more
                 )
+                expected = [match for match in expected if match[0] <= radius]
             expected = np.array(expected, float).reshape(-1, 3)
             assert_array_equal(one.positions, expected[:, 1:])
             assert_allclose(one.distances, expected[:, 0], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("options", [{"window": 3}, {}, {"metric": "dog_keeper", "window": 2}])
+def test_a_query_of_more_points_than_a_strip_has_columns(fast_engine, rng, options):
+    line = rng.normal(size=71).cumsum()
+    queries = (line[1:68] + 0.5 * rng.normal(size=67), rng.integers(0, 3, 66).astype(float))
+    work = SubsequenceNeighbors(
+        queries, LongSeries((line,)), Warping(**options), True, 3, np.inf, 0
+    )
+    for query, one in zip(queries, run(work, engine=fast_engine), strict=True):
+        expected = reference_subsequence_search.nearest_windows(query, (line,), 3, 0, **options)
+        expected = np.array(expected, float)
+        assert_array_equal(one.positions, expected[:, 1:])
+        assert_allclose(one.distances, expected[:, 0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("exclusion", [0, 1, 4])
+def test_matches_are_taken_greedily(rng, exclusion):
+    positions = np.column_stack([rng.integers(0, 2, 60), rng.integers(0, 30, 60)])
+    order = rng.permutation(60)
+    for count in (1, 5, 60):
+        taken = []
+        for entry in order:
+            series, start = positions[entry]
+            free = all(
+                positions[t][0] != series or abs(positions[t][1] - start) > exclusion for t in taken
+            )
+            if free and len(taken) < count:
+                taken.append(entry)
+        assert_array_equal(greedy(positions, order, exclusion, count), taken)
 
 
 @pytest.mark.parametrize("normalize", [True, False])
@@ -327,7 +365,7 @@ def test_best_matches(fast_engine, rng, normalize):
 
 
 @pytest.mark.parametrize("channels", [1, 2])
-@pytest.mark.parametrize("n", [1, 2, 5, 9])
+@pytest.mark.parametrize("n", [1, 2, 5, 9, 21])
 def test_shape_distances(fast_engine, rng, n, channels):
     values = rng.normal(size=(7, channels, n))
     values[2] = 0
@@ -344,14 +382,20 @@ def test_shape_distances(fast_engine, rng, n, channels):
     assert_allclose(assigned.distances, distances, atol=1e-12)
 
 
+@pytest.mark.parametrize("iterated", [False, True])
 @pytest.mark.parametrize("centered", [True, False])
-@pytest.mark.parametrize("channels", [1, 2])
-def test_centers(fast_engine, rng, channels, centered):
-    n, width = 9, 6
+@pytest.mark.parametrize(("channels", "width"), [(1, 6), (2, 6), (1, 11)])
+def test_centers(fast_engine, monkeypatch, rng, channels, width, centered, iterated):
+    from skts.engines.numba import sbd_tiles
+
+    if iterated:  # by Lanczos iteration, as for long series
+        monkeypatch.setattr(sbd_tiles, "SMALL", 0)
+    n = 9
     values = rng.normal(size=(n, channels, width))
     labels = np.array([0, 1, 0, 3, 1, 0, 3, 3, 4], np.int32)  # cluster 2 is empty, 4 has one
     shifts = rng.integers(-3, 4, n).astype(np.int32)
-    work = SBDCenters(Shapes.of(values), labels, shifts, 5, centered=centered)
+    previous = rng.normal(size=(5, channels, width)) if iterated else None
+    work = SBDCenters(Shapes.of(values), labels, shifts, 5, previous, centered)
     found = run(work, engine=fast_engine)
     for cluster in range(5):
         members = [i for i in range(n) if labels[i] == cluster]

@@ -86,7 +86,7 @@ def modes_of(module: str) -> list[str]:
 def try_mutant(sandbox: Sandbox, mutant: Mutant, tables: dict[str, dict]) -> dict[str, Any]:
     """Run the tests that concern a mutant; return what became of it."""
     begin = time.perf_counter()
-    source = mutant.apply((ROOT / mutant.module).read_text())
+    source = mutant.apply((sandbox.base / mutant.module).read_text())
     stale = set()
     if "/numba/" in mutant.module or not mutant.function:
         stale = importers(ROOT, mutant.module)
@@ -99,7 +99,7 @@ def try_mutant(sandbox: Sandbox, mutant: Mutant, tables: dict[str, dict]) -> dic
         if not tests:
             continue
         count += len(tests)
-        compiling = 120 if mode == "compiled" and stale else 0
+        compiling = 120 if mode == "emulated" or (mode == "compiled" and stale) else 0
         limit = 15 + 4 * sum(seconds for _, seconds in tests) + compiling
         failed = sandbox.call(run_tests, copy, mode, [name for name, _ in tests], limit=limit)
         fate = "survived"

@@ -22,11 +22,12 @@ from .sandbox import Sandbox
 
 __all__ = ["MODES", "build_table", "concerned", "importers"]
 
+KERNELS = "skts/engines/cupy/kernels"
 MODES = ("interpreted", "compiled", "emulated")
 #: Seconds that a test may take to be of use.
 LONGEST = {"interpreted": 6, "compiled": 60, "emulated": 60}
 #: Seconds that all tests of one mutant may take together, as measured without it.
-BUDGET = {"interpreted": 40.0, "compiled": 90.0, "emulated": 90.0}
+BUDGET = {"interpreted": 25.0, "compiled": 90.0, "emulated": 90.0}
 #: Tests of behaviour in time, which fail on a busy machine and say nothing about a mutant then.
 SHAKY = ("interrupt", "ctrl", "within_a_second", "kernel_cache", "peak", "loky", "dask")
 
@@ -43,11 +44,17 @@ class Recorder:
         code = frame.f_code
         if code.co_filename.startswith(self.prefix):
             self.called.add((code.co_filename, code.co_qualname))
+            if code.co_name == "load_kernel":
+                file, name = frame.f_locals["file"], frame.f_locals["name"]
+                self.called.add((f"{self.prefix}{KERNELS}/{file}", name.partition("<")[0]))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
         self.called = set()
         self.passed = False
+        loading = sys.modules.get("skts.engines.cupy.loading")
+        if loading is not None:  # kernels that are there already would not be asked for
+            loading.load_kernel.cache_clear()
         begin = time.perf_counter()
         sys.settrace(self._trace)
         threading.settrace(self._trace)
@@ -90,6 +97,7 @@ def build_table(sandbox: Sandbox, files: list[str], mode: str, path: Path) -> di
         if entry is None or entry["digest"] != digest:
             begin = time.perf_counter()
             options = [f"--timeout={LONGEST[mode]}", "--timeout-method=signal", file]
+            options += ["-k", "cupy"] if mode == "emulated" else []
             tests = sandbox.call(_record, sandbox.base, mode, options, limit=1500) or {}
             entry = {"digest": digest, "tests": tests}
             stored[file] = entry
@@ -126,6 +134,20 @@ def importers(root: Path, module: str, direct: bool = False) -> set[str]:
     return found
 
 
+def includers(root: Path, module: str) -> set[str]:
+    """Return the CUDA sources that include one, or include such."""
+    sources = {f: f.read_text() for f in (root / KERNELS).iterdir() if f.suffix in (".cu", ".cuh")}
+    found, waiting = set(), [Path(module).name]
+    while waiting:
+        line = f'#include "{waiting.pop()}"'
+        for file, source in sources.items():
+            name = f"{KERNELS}/{file.name}"
+            if line in source and name not in found:
+                found.add(name)
+                waiting.append(file.name)
+    return found
+
+
 def concerned(
     table: dict[str, Any], root: Path, module: str, function: str, mode: str
 ) -> list[tuple[str, float]]:
@@ -136,8 +158,10 @@ def concerned(
     """
     exact = f"{module}:{function}"
     nearby = {module}
-    if mode != "interpreted" and ("/numba/" in module or "/kernels/" in module):
+    if mode != "interpreted" and "/numba/" in module:
         nearby |= importers(root, module, direct=True)
+    if module.startswith(KERNELS):
+        nearby |= includers(root, module)
     chosen = {
         name: entry for name, entry in table.items() if function and exact in entry["functions"]
     }

@@ -130,9 +130,13 @@ def _run_child(
         output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         for stream in (1, 2):
             os.dup2(output, stream)
-        os.environ["PYTHONPATH"] = str(root)
+        paths = [str(root)]
+        if mode == "emulated":
+            os.environ["SKTS_EMULATE_GPU"] = "1"
+            paths.append(os.environ.get("SKTS_EMULATOR", str(root / "tests/emulator")))
+        os.environ["PYTHONPATH"] = os.pathsep.join(paths)
         own = str(Path(__file__).parents[2])
-        sys.path[:] = [str(root)] + [p for p in sys.path if p not in ("", own, str(root))]
+        sys.path[:] = paths + [p for p in sys.path if p not in ("", own, str(root))]
         for name in [n for n in sys.modules if n.split(".")[0] in ("skts", "reference")]:
             del sys.modules[name]
         if mode == "interpreted":
@@ -140,8 +144,6 @@ def _run_child(
 
             os.environ["NUMBA_DISABLE_JIT"] = "1"
             numba.config.reload_config()
-        if mode == "emulated":
-            os.environ["SKTS_EMULATE_GPU"] = "1"
         import skts
 
         if not skts.__file__.startswith(str(root)):
