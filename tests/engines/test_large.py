@@ -70,7 +70,7 @@ def host_row(series, index):
 
 @pytest.mark.parametrize("window", [None, 20], ids=["no band", "band"])
 def test_more_points_of_series_than_2_to_31(cp, window):
-    """Rows and columns: 2^22 + 9 series of 516 points are 2^31 + 17 * 2^20 points in float32."""
+    """Rows and columns: 2^22 + 9 series of 516 points are 2^31 + 17 * 2^20 points."""
     from skts.engines.cupy import dtw
 
     needs(cp, 40 * GB)
@@ -78,40 +78,49 @@ def test_more_points_of_series_than_2_to_31(cp, window):
     assert many.values.size > 2**31
     warping = Warping(window=window)
     sample = [0, 1, 2**21, 2**22 - 1, 2**22, 2**22 + 8]
-    options = {"reach": int(warping.radius(516, 516)), "root": True, "budget": GB}
-    left = np.array([[i, j] for i in sample for j in range(3)], np.int32)
     expected = reference.pairwise_dtw(
         [host_row(many, i) for i in sample], [host_row(few, j) for j in range(3)], window=window
     )
-    for rows, cols, pairs in ((many, few, left), (few, many, left[:, ::-1].copy())):
-        found = dtw.distances(rows, cols, warping, pairs=cp.asarray(pairs), **options).get()
-        assert_allclose(found, expected.ravel(), rtol=1e-4)
+    options = {"reach": int(warping.radius(516, 516)), "root": True, "budget": GB}
     for rows, cols in ((many, few), (few, many)):
         found = dtw.distances(rows, cols, warping, **options)
         found = found[sample].get() if rows is many else found[:, sample].get().T
         assert_allclose(found, expected, rtol=1e-4)
 
 
+def test_more_certified_points_than_2_to_31(cp):
+    """The same in float64, pair by pair."""
+    from skts.engines.cupy import dtw
+
+    needs(cp, 30 * GB)
+    many, few = drawn_series(cp, 2**22 + 9, 516, np.float64), drawn_series(cp, 3, 516, np.float64)
+    assert many.values.size > 2**31
+    sample = [0, 1, 2**21, 2**22 - 1, 2**22, 2**22 + 8]
+    items = np.array([[i, j] for i in sample for j in range(3)], np.int32)
+    expected = [reference.dtw(host_row(many, i), host_row(few, j)) for i, j in items]
+    for rows, cols, pairs in ((many, few, items), (few, many, items[:, ::-1].copy())):
+        found = dtw.certify(rows, cols, cp.asarray(pairs), Warping(), root=True, budget=GB)
+        assert_array_equal(found.get(), expected)
+
+
 def test_more_listed_pairs_than_2_to_30(cp):
     """Places of the two numbers of a pair are beyond 2^31."""
     from skts.engines.cupy import dtw
 
-    needs(cp, 30 * GB)
+    needs(cp, 40 * GB)
     rows, cols = drawn_series(cp, 1000, 4, np.float64), drawn_series(cp, 1000, 4, np.float64)
     n_pairs = 2**30 + 77
     pairs = cp.empty((n_pairs, 2), np.int32)
     pairs[:, 0] = cp.arange(n_pairs, dtype=np.int32) % 1000
     pairs[:, 1] = cp.arange(n_pairs, dtype=np.int32) // 1000 % 1000
-    found = dtw.distances(rows, cols, Warping(), reach=8, pairs=pairs, root=True, budget=GB)
-    all_of_them = dtw.distances(rows, cols, Warping(), reach=8, root=True, budget=GB).get()
-    some = [0, 999, 2**29 + 5, 2**30 - 1, 2**30, n_pairs - 1]
-    for i in some:
+    found = dtw.certify(rows, cols, pairs, Warping(), root=True, budget=GB)
+    matrix = dtw.distances(rows, cols, Warping(), reach=8, root=True, budget=GB).get()
+    for i in (0, 999, 2**29 + 5, 2**30 - 1, 2**30, n_pairs - 1):
         x, y = i % 1000, i // 1000 % 1000
-        assert float(found[i]) == all_of_them[x, y]
-        assert_allclose(all_of_them[x, y], reference.dtw(host_row(rows, x), host_row(cols, y)))
-    last = found[2**30 :].get()
+        assert float(found[i]) == matrix[x, y]
+        assert_allclose(matrix[x, y], reference.dtw(host_row(rows, x), host_row(cols, y)))
     at = np.arange(2**30, n_pairs)
-    assert_array_equal(last, all_of_them[at % 1000, at // 1000 % 1000])
+    assert_array_equal(found[2**30 :].get(), matrix[at % 1000, at // 1000 % 1000])
 
 
 @pytest.mark.parametrize("kind", ["dtw", "band"])
@@ -194,7 +203,7 @@ def test_more_values_of_spectra_than_2_to_31(cp):
     assert spectra.values.size > 2**31
     given = sbd.DeviceShapes(centers, norms[[3, n_series - 1]].copy())
     found, shifts = sbd.distances(
-        spectra, norms, sbd.spectra(given, paired=False), given.norms, length
+        spectra, norms, sbd.spectra(given, paired=False), given.norms, cp.zeros(2), length
     )
     some = [0, 3, 2**19, 2**20 - 1, 2**20, n_series - 2, n_series - 1]
     rows = values[some].get()

@@ -66,8 +66,9 @@ def cost(x, y, radius, squared, largest, free_columns, free_rows, cancel):
             break
         first = max(0, d - m + 1, (d - radius + 1) // 2)
         stop = min(n, d + 1, (d + radius) // 2 + 1)
-        # unsigned, so that Numba does not look for negative indices, and LLVM vectorizes
-        ahead, step = np.uint64(m - 1 - d), np.uint64(1)
+        # unsigned, so that Numba does not look for negative indices, and LLVM vectorizes; by way of
+        # int64, which wraps around in plain Python, too
+        ahead, step = np.uint64(np.int64(m - 1 - d)), np.uint64(1)
         cells = range(np.uint64(first), np.uint64(stop))
         if squared:
             for i in cells:
