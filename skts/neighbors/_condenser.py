@@ -469,9 +469,19 @@ class _Award:
         agree = self.labels[found.nearest] == self.labels
         # ranks times the number of classes less one are integers, and 0 for a single class
         rank = np.bincount(found.nearest, np.where(agree, n_classes - 1, -2 * (n_classes > 1)), n)
-        with np.errstate(divide="ignore"):
-            nearness = np.bincount(found.nearest, 1.0 / found.distance**2, n)
+        with np.errstate(divide="ignore", over="ignore"):
+            nearness = np.bincount(found.nearest, 1.0 / _in_range(found.distance) ** 2, n)
         lowest = np.flatnonzero(self.nearest.kept)
         for worth in (rank, nearness):
             lowest = lowest[worth[lowest] == worth[lowest].min()]
         return int(lowest[-1])
+
+
+def _in_range(distances: np.ndarray) -> np.ndarray:
+    """Distances times a power of two, so that the squares of the smallest do not underflow.
+
+    Sums of inverse squares are only compared, so that the factor makes no difference.
+    """
+    positive = distances[distances > 0]
+    exponent = np.frexp(positive.min(initial=1.0, where=np.isfinite(positive)))[1]
+    return np.ldexp(distances, -500 - exponent)

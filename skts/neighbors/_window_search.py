@@ -143,10 +143,11 @@ def _check_windows(windows: ArrayLike | None) -> np.ndarray:
     """Windows as int64 points or float64 fractions; their range is checked by `Warping`."""
     if windows is None:
         return np.arange(101) / 100
-    given = np.asarray(windows)
-    if given.dtype.kind in "uO" and all(isinstance(window, Integral) for window in given.flat):
-        # beyond int64; no series is that long
-        given = np.minimum(given, 2**62).astype(np.int64)
+    given = np.asarray(windows, object)
+    if all(isinstance(window, Integral) and not isinstance(window, bool) for window in given.flat):
+        # no series is as long as int64 goes
+        given = np.minimum(given, 2**62)
+    given = np.array(given.tolist())
     if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iuf":
         raise ValueError(
             f"windows={windows!r} is not a list of numbers of points or of fractions of the length."

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import reference
 from numpy.testing import assert_array_equal
 
-from skts.engines import Warping, _certify
+from skts import config_context
+from skts.engines import DTWNeighbors, RotationNeighbors, Series, Warping, _certify, _executor, run
 from skts.engines._certify import Bound, Rescaling, Shortlists, dtw_bound, nearest, shortlist
 from skts.engines.numba import certified, dtw
 
@@ -103,3 +107,64 @@ def test_rows_with_too_many_survivors_become_unsettled(monkeypatch):
     assert_array_equal(lists.unsettled[0], [0])
     assert_array_equal(query, [1])
     assert_array_equal(candidate, [3])
+
+
+def test_bounds_that_say_nothing_drop_no_equal_series():
+    bound = dtw_bound(2**25, 1, 0.0, 1.0)
+    assert bound.upper(np.zeros(1))[0] == np.inf
+    found = shortlist(np.zeros((1, 4)), 2, bound, None)
+    assert_array_equal(found.cols, [0, 1, 2, 3])
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("slack", [0.0, np.inf])
+def test_intervals_of_estimates_that_overflowed(slack):
+    bound, estimates = Bound(0.9, 1.1, slack), np.array([np.inf, 1.0, 0.0])
+    assert_array_equal(bound.lower(estimates), [0, 0.9 if slack == 0 else 0, 0])
+    assert_array_equal(bound.upper(estimates), [np.inf, 1.1 + slack, slack])
+
+
+def series_of(values):
+    return Series(np.ascontiguousarray(values[:, None]), np.full(len(values), values.shape[1]))
+
+
+CROWDS = {
+    "many": lambda rng: (rng.normal(size=(250, 12)), rng.normal(size=(900, 12)), 300),
+    "tied": lambda rng: (np.zeros((600, 12)), np.ones((1500, 12)), 5),
+    "nearly tied": lambda rng: (
+        rng.normal(size=(600, 12)),
+        1 + 1e-13 * rng.normal(size=(1500, 12)),
+        5,
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", CROWDS)
+def test_survivors_stay_within_the_budget(fast_engine, rng, kind):
+    queries, candidates, k = CROWDS[kind](rng)
+    work = DTWNeighbors(series_of(queries), series_of(candidates), k)
+    expected = run(replace(work, precision="float64"), engine="numba")
+    with config_context(memory="4MiB"):
+        run(work, engine=fast_engine)  # compiles
+        tracemalloc.start()
+        found = run(work, engine=fast_engine, n_jobs=1)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert_array_equal(found.indices, expected.indices)
+    assert_array_equal(found.distances, expected.distances)
+    assert peak < 2**22 + work.result_bytes() + 2**20
+
+
+@pytest.mark.parametrize("precision", ["auto", "float64"])
+def test_batches_of_queries_do_not_change_an_answer(fast_engine, rng, monkeypatch, precision):
+    series = series_of(np.round(rng.normal(size=(90, 10)), 1))
+    work = DTWNeighbors(series, series, 4, np.arange(90), precision)
+    turned = RotationNeighbors(series, series, 4, np.arange(90))
+    expected = [run(each, engine=fast_engine) for each in (work, turned)]
+    for room in (1, 2**17, 2**18):
+        monkeypatch.setattr(_executor, "host_budget", lambda room=room: room)
+        assert len(work.batches(room)) > 1
+        for each, before in zip((work, turned), expected, strict=True):
+            found = run(each, engine=fast_engine)
+            assert_array_equal(found.indices, before.indices)
+            assert_array_equal(found.distances, before.distances)

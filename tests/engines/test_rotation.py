@@ -279,3 +279,30 @@ def test_memory_is_planned(fast_engine):
     series = as_series(np.random.default_rng(0).normal(size=(300, 64)))
     with config_context(memory="20kB"), pytest.raises(MemoryBudgetError):
         run(RotationNeighbors(series, series, 1), engine=fast_engine)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("warping", WARPINGS, ids=str)
+def test_constant_candidates_an_ulp_apart_beside_large_queries(fast_engine, warping):
+    # rescaled to the spread of the candidates, the queries are beyond float32
+    tiny, large = np.nextafter(1e-100, [0, 1]), np.nextafter(1e8, [1, 1e9])
+    candidates = as_series(np.repeat([*tiny, tiny[0], 1e-100], 15).reshape(4, 15))
+    queries = as_series(np.repeat([large[0], 1e-100, large[1]], 15).reshape(3, 15))
+    assert_brute(fast_engine, queries, candidates, 2, warping)
+    assert_brute(fast_engine, queries, candidates, 3, warping, np.array([0, 3, -1]))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("exponent", [-400, -300, 300, 400])
+@pytest.mark.parametrize("warping", WARPINGS, ids=str)
+def test_powers_of_two_scale_distances_and_nothing_else(fast_engine, rng, warping, exponent):
+    values = rng.normal(size=(20, 2, 16)).cumsum(axis=2)
+    values[3] = np.roll(values[2], 5, axis=1)
+    values[4] = 1.25
+    found = []
+    for k in (0, exponent):
+        series = as_series(np.ldexp(values, k))
+        work = RotationNeighbors(series, series, 3, np.arange(20), warping)
+        found.append(run(work, engine=fast_engine))
+    assert_array_equal(found[1].indices, found[0].indices)
+    assert_array_equal(found[1].distances, np.ldexp(found[0].distances, exponent))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_array_equal
 
+from skts import DTWNearestNeighbor
 from skts.engines import (
     DTWMatrix,
     DTWNeighbors,
@@ -24,7 +25,10 @@ from skts.engines import (
     find_engine,
     run,
 )
+from skts.engines.cupy.dtw_programs import BandKernel, choose_dtw
 from skts.engines.numba import dtw, lower_bounds
+from skts.metrics import pairwise_dtw
+from skts.neighbors import dtw_window_search
 
 OPTIONS = [
     Warping(metric, cost, window, alignment)
@@ -353,3 +357,163 @@ def test_no_series_as_long_as_the_array(fast_engine, make_series, warping):
     assert_array_equal(run(DTWMatrix(rows, cols, warping), engine=fast_engine), expected)
     found = run(DTWNeighbors(rows, cols, 2, warping=warping), engine=fast_engine)
     assert_array_equal(found.indices, reference.nearest(expected, 2)[1])
+
+
+# --- bands of unequal lengths ------------------------------------------------------------------
+
+
+def listed_as_series(arrays):
+    """Series of any lengths, padded with zeros."""
+    arrays = [np.atleast_2d(array) for array in arrays]
+    values = np.zeros((len(arrays), arrays[0].shape[0], max(a.shape[1] for a in arrays)))
+    for row, array in zip(values, arrays, strict=True):
+        row[:, : array.shape[1]] = array
+    return Series(values, np.array([a.shape[1] for a in arrays]))
+
+
+@pytest.mark.parametrize("metric", ["dtw", "dog_keeper"])
+@pytest.mark.parametrize("channels", [1, 2, 3])
+@pytest.mark.parametrize("window", [11, 0.11, 0, 0.5])
+def test_a_band_holds_beside_pairs_of_very_unequal_lengths(engine, rng, metric, channels, window):
+    # 1 and 100 points: their band is wider than any matrix, those of other pairs are not
+    arrays = [rng.normal(size=(channels, n)) for n in (4, 4, 24, 66, 1, 100, 32)]
+    series, warping = listed_as_series(arrays), Warping(metric, window=window)
+    expected = reference.pairwise_dtw(arrays, arrays, **asdict(warping))
+    assert_array_equal(run(DTWMatrix(series, series, warping), engine=engine), expected)
+    found = run(DTWNeighbors(series, series, 3, np.arange(7), warping=warping), engine=engine)
+    nearest = reference.nearest(expected, 3, np.arange(7))
+    assert_array_equal(found.indices, nearest[1])
+    assert_array_equal(found.distances, nearest[0])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_lengths_windows_and_options(fast_engine, seed):
+    rng = np.random.default_rng(1000 + seed)
+    for _ in range(3):
+        channels = int(rng.integers(1, 4))
+        longest = int(rng.choice([2, 5, 40, 68, 100]))
+        shortest = int(rng.choice([1, max(1, longest - 6)]))
+        sides = [
+            [rng.normal(size=(channels, n)) for n in rng.integers(shortest, longest + 1, count)]
+            for count in (4, 5)
+        ]
+        windows = (int(rng.integers(0, longest + 2)), float(rng.random()), float(rng.random() / 9))
+        warping = Warping(
+            metric=str(rng.choice(["dtw", "dog_keeper"])),
+            cost=str(rng.choice(["squared", "absolute"])),
+            window=windows[int(rng.integers(3))],
+        )
+        expected = reference.pairwise_dtw(*sides, **asdict(warping))
+        rows, cols = map(listed_as_series, sides)
+        assert_array_equal(run(DTWMatrix(rows, cols, warping), engine=fast_engine), expected)
+        nearest = reference.nearest(expected, 2)
+        for precision in ("auto", "float64"):
+            work = DTWNeighbors(rows, cols, 2, precision=precision, warping=warping)
+            found = run(work, engine=fast_engine)
+            assert_array_equal(found.indices, nearest[1])
+            assert_array_equal(found.distances, nearest[0])
+        pairs = np.array(list(product(range(4), range(5))))
+        found = run(DTWPairs(rows, cols, pairs, warping), engine=fast_engine)
+        assert_array_equal(found, expected.ravel())
+
+
+@pytest.mark.parametrize("type", ["float", "double"])
+@pytest.mark.parametrize("longest", [4, 100, 101, 400])
+def test_kernels_mask_every_band_that_leaves_out_a_cell(type, longest):
+    lengths = np.array([1, longest])
+    for window in (0, 1, longest - 3, longest - 2, longest - 1, 0.5, 1.0):
+        warping = Warping(window=window)
+        width = -(-longest // 4) * 4
+        reach = warping.largest_radius(lengths, lengths)
+        kernel, _ = choose_dtw(type, 1, width, width, warping, reach)
+        if warping.radius(longest, longest) < longest - 1:
+            assert isinstance(kernel, BandKernel) or kernel.band
+
+
+# --- windows as numbers of any kind ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "window",
+    [
+        np.float32(0.2),
+        np.float16(0.3),
+        np.longdouble(0.1),
+        np.int8(3),
+        np.uint64(9),
+    ],
+    ids=repr,
+)
+def test_a_window_is_a_plain_number_for_every_engine(engine, rng, window):
+    plain = int(window) if isinstance(window, np.integer) else float(window)
+    warping = Warping(window=window)
+    assert type(warping.window) is type(plain)
+    assert warping == Warping(window=plain)
+    arrays = [rng.normal(size=n) for n in (40, 33, 12, 5)]
+    series = listed_as_series(arrays)
+    expected = reference.pairwise_dtw(arrays, arrays, window=plain)
+    assert_array_equal(run(DTWMatrix(series, series, warping), engine=engine), expected)
+    assert pairwise_dtw(arrays, window=window, engine=engine).tolist() == expected.tolist()
+    model = DTWNearestNeighbor(window=window, engine=engine).fit(arrays, [0, 1, 0, 1])
+    nearest = reference.nearest(expected, 1, np.arange(4))
+    assert_array_equal(model.kneighbors()[1], nearest[1])
+
+
+@pytest.mark.parametrize("window", [10**30, 2**63, 2**31, 10**9, np.uint64(2**64 - 1)], ids=str)
+def test_windows_beyond_all_lengths_are_no_limit(engine, rng, window):
+    arrays = [rng.normal(size=n) for n in (40, 33, 12, 1)]
+    series, warping = listed_as_series(arrays), Warping(window=window)
+    expected = reference.pairwise_dtw(arrays, arrays)
+    assert_array_equal(run(DTWMatrix(series, series, warping), engine=engine), expected)
+    found = run(DTWNeighbors(series, series, 2, warping=warping), engine=engine)
+    assert_array_equal(found.indices, reference.nearest(expected, 2)[1])
+    x, y = series.take(slice(1)), series.take(slice(1, 2))
+    path, distance = run(DTWPath(x, y, warping), engine=engine)
+    assert distance == expected[0, 1]
+    assert_array_equal(path, reference.dtw_path(*arrays[:2])[0])
+    equal = rng.normal(size=(6, 9))
+    widest = dtw_window_search(equal, [0, 1] * 3, windows=[0, window], engine=engine)
+    plain = dtw_window_search(equal, [0, 1] * 3, windows=[0, 8], engine=engine)
+    assert_array_equal(widest.errors, plain.errors)
+
+
+# --- scales ------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("exponent", [-400, -300, 300, 400])
+@pytest.mark.parametrize("warping", OPTIONS[::5], ids=str)
+def test_powers_of_two_scale_distances_and_nothing_else(fast_engine, rng, warping, exponent):
+    rows = Series(rng.normal(size=(4, 2, 30)), np.full(4, 30))
+    cols = Series(np.concatenate([rng.normal(size=(90, 2, 30)), rows.values]), np.full(94, 30))
+    scaled = [Series(np.ldexp(side.values, exponent), side.lengths) for side in (rows, cols)]
+
+    def everything(rows, cols):
+        work = [DTWMatrix(rows, cols, warping)]
+        for precision in ("auto", "float64"):
+            work.append(DTWNeighbors(rows, cols, 5, precision=precision, warping=warping))
+        path = run(DTWPath(rows.take(slice(1)), cols.take(slice(1)), warping), engine=fast_engine)
+        return [run(each, engine=fast_engine) for each in work], path
+
+    (matrix, *found), path = everything(rows, cols)
+    (scaled_matrix, *scaled_found), scaled_path = everything(*scaled)
+    assert_array_equal(scaled_matrix, np.ldexp(matrix, exponent))
+    for one, other in zip(found, scaled_found, strict=True):
+        assert_array_equal(other.indices, one.indices)
+        assert_array_equal(other.distances, np.ldexp(one.distances, exponent))
+    assert scaled_path.distance == np.ldexp(path.distance, exponent)
+    assert_array_equal(scaled_path.path, path.path)
+
+
+@pytest.mark.filterwarnings("error")
+def test_queries_and_candidates_of_different_scales(fast_engine, rng):
+    # float32 holds the differences of none of these
+    base = rng.normal(size=(70, 1, 20))
+    for rows, cols in product((-480, -100, 0, 100, 479), repeat=2):
+        queries = Series(np.ldexp(base[:3], rows - 2), np.full(3, 20))
+        candidates = Series(np.ldexp(base[3:], cols - 2), np.full(67, 20))
+        expected = run(DTWMatrix(queries, candidates), engine="numba")
+        found = run(DTWNeighbors(queries, candidates, 2), engine=fast_engine)
+        nearest = reference.nearest(expected, 2)
+        assert_array_equal(found.indices, nearest[1])
+        assert_array_equal(found.distances, nearest[0])

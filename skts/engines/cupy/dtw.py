@@ -261,9 +261,9 @@ def certify(
     n = rows.shape[2]
     n_items, span = len(items), n + 2
     out = cp.empty(n_items) if least is None else None
-    # an antidiagonal is no longer than either series, nor than the band is wide
-    most = min(n, m, int(warping.radius(n, m)) + 1)
-    threads = min(256, -(-most // 32) * 32)
+    # an antidiagonal is no longer than either series; with several cells a thread, fewer wait for
+    # each other after each
+    threads = min(1024, -(-min(n, m) // 128) * 32)
     blocks = min(n_items, cp.cuda.Device().attributes["MultiProcessorCount"] * 4096 // threads)
     shared, room = 3 * 8 * span, 0
     if shared > SHARED:

@@ -22,7 +22,7 @@
 // of the column series, or of the row series. out[p] (where given) receives the accumulated cost, or
 // with `root` the root of it; least[row * n_cols + column] (where given) is lowered to the cost.
 // `room`: memory for three antidiagonals of `span` values in every block; nullptr is shared memory.
-extern "C" __global__ void certify(
+extern "C" __global__ void __launch_bounds__(1024) certify(
     const double* __restrict__ row_values, const int* __restrict__ row_lengths, int row_stride,
     const double* __restrict__ col_values, const int* __restrict__ col_lengths, int col_stride,
     int n_channels, int n_cols, const int* __restrict__ items, long long n_items, int width,
