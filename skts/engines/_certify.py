@@ -349,7 +349,9 @@ class NeighborsInBatches:
     def batches(self, budget: int) -> list[slice]:
         """Queries that are searched together."""
         room = ENTRY_BYTES * min(survivors_held(self.n_neighbors), len(self.candidates))
-        n_queries, step = len(self.queries), max(1, int(SURVIVORS_SHARE * budget) // room)
+        # so many are held in any case
+        fitting = max(int(SURVIVORS_SHARE * budget), ENTRY_BYTES * COMPACT_AFTER) // room
+        n_queries, step = len(self.queries), max(1, fitting)
         return [slice(i, min(i + step, n_queries)) for i in range(0, n_queries, step)]
 
     def batch(self, rows: slice) -> Self:

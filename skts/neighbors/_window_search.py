@@ -144,7 +144,10 @@ def _check_windows(windows: ArrayLike | None) -> np.ndarray:
     if windows is None:
         return np.arange(101) / 100
     given = np.asarray(windows, object)
-    if all(isinstance(window, Integral) and not isinstance(window, bool) for window in given.flat):
+    numbers = [
+        isinstance(window, Integral) and not isinstance(window, bool) for window in given.flat
+    ]
+    if given.ndim == 1 and all(numbers):
         # no series is as long as int64 goes
         given = np.minimum(given, 2**62)
     given = np.array(given.tolist())
