@@ -98,7 +98,7 @@ class JoinTiles:
         usual = [line.usual for line in searched]
         if reduction.excluded is not None:
             keep = ~cp.asarray(reduction.excluded)
-            usual[0] &= keep
+            usual[0] = usual[0] & keep
             usual[1] = usual[0] if reduction.within else usual[1]
         dtype = choose_join(reduction, tile.shape).dtype
         steps = []
