@@ -51,7 +51,7 @@ class DeviceRules:
         largest /= tables.unit
         slack = 2.0**-23 * (100 + len(counts)) * largest
         self.arrays = send(labels, terms, base, tables.weights, counts, *rough)
-        self.exact, self.slack = base.size > 0, 2 * tables.slack
+        self.exact, self.slack = base.size > 0, tables.slack
         self.n_members, self.n_classes = labels.size, counts.size
         share = tables.weights.max() / tables.total if tables.total > 0 else 1.0
         addresses = [array.data.ptr if array.size else 0 for array in self.arrays]
@@ -321,9 +321,8 @@ class Lines:
             if self.rules.exact:
                 self._keep_best(gains, gaps, some, distances)
                 continue
-            top = max(int(gains.max()) - slack, self.best[0])
-            near = (gains >= top) & (gains >= -slack)
-            self.best = max(self.best, (top, -np.inf))
+            self.best = max(self.best, (int(gains.max()) - slack, -np.inf))
+            near = gains >= max(self.best[0], 0) - slack
             open_gaps = np.full(near.sum(), np.inf)
             self.parts.append(Survivors(gains[near] + slack, open_gaps, some[near]))
 

@@ -521,8 +521,7 @@ extern "C" __global__ void __launch_bounds__(64) cuts(
     double total = 0;
     for (int k = 0; k < n; ++k) sums[k] = total = __dadd_rn(total, ordered[k]);
     const double floor = normalized[candidate];
-    // the margin is of gains as they are computed and as the host has them
-    const long long none = judge.base ? -1 : -1 - 2 * judge.margin;
+    const long long none = judge.base ? -1 : -1 - judge.margin;
     long long best = none, each = 0;
     double gap = -endless();
     for (int k = 0; k < n - 1; ++k) {
