@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
+from datetime import date, timedelta
 from functools import wraps
 from typing import Any
 
@@ -20,6 +22,7 @@ from sklearn.utils.validation import (
 
 from ._scalars import plain
 from .engines import Series, fetch, lies_on_gpu
+from .exceptions import InconsistentVersionWarning
 
 __all__ = ["SeriesMixin", "as_host", "check_series", "check_univariate"]
 
@@ -87,15 +90,7 @@ def _as_array(X: Any, input_name: str, estimator: Any) -> np.ndarray:
     """Return an array of float64, or say how series have to be given."""
     _refuse_one_dimension(X, input_name)
     try:
-        return check_array(
-            X,
-            dtype=np.float64,
-            order="C",
-            allow_nd=True,
-            ensure_all_finite=False,
-            estimator=estimator,
-            input_name=input_name,
-        )
+        return _numbers(X, input_name, order="C", estimator=estimator)
     except ValueError as error:
         text = str(error)
         if text.startswith("could not convert string"):
@@ -105,6 +100,38 @@ def _as_array(X: Any, input_name: str, estimator: Any) -> np.ndarray:
         else:
             raise
         raise ValueError(f"{text.rstrip('.')} in {input_name}: {advice}") from error
+
+
+def _numbers(X: Any, input_name: str, **options: Any) -> np.ndarray:
+    """Return an array of float64, with NaN for what a mask hides; raise if it holds dates or times.
+
+    NumPy would turn these into numbers, of a unit that depends on where they come from.
+    """
+    if isinstance(X, np.ma.MaskedArray) and X.dtype.kind not in "mMc":
+        X = X.astype(np.float64).filled(np.nan)
+    first = X
+    while isinstance(first, list | tuple) and first:
+        first = first[0]
+    if getattr(getattr(first, "dtype", None), "kind", "") == "O" and np.size(first):
+        first = np.ravel(first)[0]
+    columns = getattr(first, "dtypes", None)
+    kinds = [getattr(first, "dtype", None)] if columns is None else np.ravel(columns).tolist()
+    times = any(getattr(kind, "kind", None) in ("m", "M") for kind in kinds)
+    if times or isinstance(first, date | timedelta):
+        raise ValueError(
+            f"{input_name} holds dates or times, which are no values of a series: leave them out, "
+            "or turn them into numbers of a unit of your choice."
+        )
+    # what does not fit into float64 becomes infinite, and is refused as that
+    with np.errstate(over="ignore", invalid="ignore"):
+        return check_array(
+            X,
+            dtype=np.float64,
+            allow_nd=True,
+            ensure_all_finite=False,
+            input_name=input_name,
+            **options,
+        )
 
 
 def _refuse_one_dimension(X: Any, input_name: str) -> None:
@@ -298,15 +325,8 @@ def _listed(X: list[ArrayLike], input_name: str) -> list[np.ndarray]:
     arrays = []
     for row, x in enumerate(X):
         name = f"series {row} of {input_name}"
-        array = check_array(
-            as_host(x, name),
-            dtype=np.float64,
-            ensure_2d=False,
-            allow_nd=True,
-            ensure_all_finite=False,
-            ensure_min_samples=0,
-            ensure_min_features=0,
-            input_name=name,
+        array = _numbers(
+            as_host(x, name), name, ensure_2d=False, ensure_min_samples=0, ensure_min_features=0
         )
         if array.ndim not in (1, 2):
             raise ValueError(
@@ -374,6 +394,12 @@ def _raise_unequal(lengths: np.ndarray, input_name: str) -> None:
     )
 
 
+def _version() -> str:
+    from . import __version__
+
+    return __version__
+
+
 def _whole(method: Callable[..., Any]) -> Callable[..., Any]:
     """Have a method that fits replace the fitted state in one step, at its end.
 
@@ -411,6 +437,23 @@ class SeriesMixin:
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute; parameters that are scalars of NumPy become Python's."""
         super().__setattr__(name, value if name.endswith("_") else plain(value))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a pickle holds: all attributes, and which version of skts made them."""
+        return {**super().__getstate__(), "_skts_version": _version()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the attributes from a pickle; one of another version may not mean the same."""
+        state = dict(state)
+        made_by = state.pop("_skts_version", "before 0.1.0")
+        if made_by != _version():
+            warnings.warn(
+                f"This {type(self).__name__} was pickled by skts {made_by} and is read by skts "
+                f"{_version()}, which may not understand it: fit it anew.",
+                InconsistentVersionWarning,
+                stacklevel=2,
+            )
+        super().__setstate__(state)
 
     def __sklearn_tags__(self) -> Tags:
         """Return scikit-learn's tags: 2-D and 3-D input, no NaN but as padding."""
@@ -455,6 +498,8 @@ class SeriesMixin:
             )
         if not _is_list_of_series(X):
             _refuse_one_dimension(_form(X), "X")
+        if np.ma.is_masked(y):
+            raise ValueError(f"y has a masked label, at {int(np.argmax(np.ma.getmaskarray(y)))}.")
         y = column_or_1d(as_host(y, "y"), warn=True)
         assert_all_finite(y, input_name="y", estimator_name=type(self).__name__)
         check_consistent_length(_form(X), y)

@@ -1,8 +1,13 @@
-"""Errors that skts raises beside those of scikit-learn and Python."""
+"""Errors and warnings that skts raises beside those of scikit-learn and Python."""
 
 from __future__ import annotations
 
-__all__ = ["EngineNotAvailableError", "MemoryBudgetError", "UnsupportedReductionError"]
+__all__ = [
+    "EngineNotAvailableError",
+    "InconsistentVersionWarning",
+    "MemoryBudgetError",
+    "UnsupportedReductionError",
+]
 
 
 class EngineNotAvailableError(RuntimeError):
@@ -15,3 +20,7 @@ class UnsupportedReductionError(NotImplementedError):
 
 class MemoryBudgetError(MemoryError, ValueError):
     """The result, or the smallest part of the work, does not fit in memory."""
+
+
+class InconsistentVersionWarning(UserWarning):
+    """A pickle was made by another version of skts than the one that reads it."""

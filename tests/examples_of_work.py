@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,6 +70,8 @@ def leaves(answer: Any) -> list[Any]:
     """Arrays and plain values of an answer, in order."""
     if isinstance(answer, tuple | list):
         return [type(answer).__name__, *(leaf for part in answer for leaf in leaves(part))]
+    if is_dataclass(answer):
+        return leaves(tuple(getattr(answer, field.name) for field in fields(answer)))
     if isinstance(answer, np.ndarray):
         return [(answer.dtype.str, answer.shape, answer.tobytes())]
     return [answer]

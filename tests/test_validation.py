@@ -426,3 +426,51 @@ def test_long_recordings_are_looked_at_in_pieces(tmp_path, monkeypatch):
     x[33] = -1e200
     with pytest.raises(ValueError, match=r"-1e\+200 at series 0, time point 33"):
         check_univariate([x])
+
+
+# --- masks, dates, other types ------------------------------------------------------------------
+
+
+def test_what_a_mask_hides_is_missing():
+    X = np.ma.array([[1.0, 2.0, 9.0], [3.0, 4.0, 5.0]], mask=[[0, 0, 1], [0, 0, 0]])
+    for given in (X, X.astype(int), list(X), [X[0], X[1]]):
+        series = check_series(given)
+        assert_array_equal(series.lengths, [2, 3])
+        assert_array_equal(series.values, [[[1, 2, 0]], [[3, 4, 5]]])
+        assert_array_equal(check_univariate(given)[0], [1, 2, np.nan])
+    X.mask[0] = [0, 1, 0]
+    with pytest.raises(ValueError, match="NaN at series 0, time point 1"):
+        check_series(X)
+    assert_array_equal(check_series(np.ma.array([[1, 2]])).values, [[[1, 2]]])
+    with pytest.raises(ValueError, match="y has a masked label, at 1"):
+        DTWNearestNeighbor().fit(np.eye(3), np.ma.array([0, 1, 0], mask=[0, 1, 0]))
+    assert dtw(np.ma.array([1.0, 2.0, 9.0], mask=[0, 0, 1]), [1.0, 2.0]) == 0
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.arange(6).reshape(2, 3).astype("datetime64[D]"),
+        np.arange(6).reshape(2, 3).astype("timedelta64[s]"),
+        [np.arange(3).astype("datetime64[ns]")],
+        np.arange(6).reshape(2, 3).astype("datetime64[D]").tolist(),
+        np.arange(6).reshape(2, 3).astype("datetime64[D]").astype(object),
+        np.arange(6).reshape(2, 3).astype("timedelta64[D]").tolist(),
+        pd.DataFrame({"a": pd.date_range("2026", periods=2), "b": [1.0, 2.0]}),
+        pd.DataFrame({"a": [1.0, 2.0], "b": pd.to_timedelta([1, 2], "s")}),
+        [pd.Series(pd.date_range("2026", periods=3))],
+    ],
+)
+@pytest.mark.parametrize("check", [check_series, check_univariate])
+def test_dates_are_no_values(X, check):
+    with pytest.raises(ValueError, match="X holds dates or times, which are no values of a series"):
+        check(X)
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_beyond_float64_are_infinite():
+    X = np.array([[1.0, 2.0]], np.longdouble) * np.longdouble(2.0) ** 2000
+    with pytest.raises(ValueError, match="infinity"):
+        check_series(X)
+    with pytest.raises(ValueError, match="infinity"):
+        check_series(list(X))

@@ -335,7 +335,7 @@ def discords(
 def _line(a: ArrayLike, window: int, name: str) -> Pool:
     """One series as a line."""
     if not hasattr(a, "shape"):
-        a = np.asarray(a, np.float64)
+        a = np.asarray(a)
     if a.ndim != 1:
         raise ValueError(
             f"{name} has {a.ndim} dimensions; one series of shape (n_timepoints,) is needed here."

@@ -323,7 +323,8 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """
         check_is_fitted(self)
         self._validate_params()  # set_params may have come after fit
-        points = np.asarray(as_host(points, "points"), np.float64)
+        points = as_host(points, "points")
+        points = points if hasattr(points, "shape") else np.asarray(points)
         if points.ndim != 1:
             raise ValueError(
                 f"points has {points.ndim} dimensions; what follows one series is 1-D."
@@ -600,7 +601,7 @@ def _window_lengths(window: Any, series: list[np.ndarray]) -> list[int]:
         if length > longest:
             raise ValueError(
                 f"A window of {length} is longer than every series; the longest has {longest} "
-                "time points."
+                f"time points (n_features = {longest})."
             )
         lengths.append(length)
     if not lengths:

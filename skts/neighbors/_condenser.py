@@ -467,8 +467,8 @@ class _Award:
         found = self.nearest.find(self.windows[-1])
         n, n_classes = len(self.labels), self.labels.max() + 1
         agree = self.labels[found.nearest] == self.labels
-        # ranks times the number of classes less one are integers, and 0 for a single class
-        rank = np.bincount(found.nearest, np.where(agree, n_classes - 1, -2 * (n_classes > 1)), n)
+        # ranks times the number of classes less one are integers; in a single class all agree
+        rank = np.bincount(found.nearest, np.where(agree, max(1, n_classes - 1), -2), n)
         with np.errstate(divide="ignore", over="ignore"):
             nearness = np.bincount(found.nearest, 1.0 / _in_range(found.distance) ** 2, n)
         lowest = np.flatnonzero(self.nearest.kept)

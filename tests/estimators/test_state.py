@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import sys
 import warnings
@@ -13,6 +14,7 @@ import pytest
 
 import skts
 from skts.engines import find_engine
+from skts.exceptions import InconsistentVersionWarning
 from tests.examples_of_estimators import arguments, estimators, examples, methods
 
 FOLDER = str(Path(skts.__file__).parent)
@@ -23,7 +25,12 @@ def test_every_estimator_has_an_example():
 
 
 def content(model):
-    return {name: pickle.dumps(value) for name, value in vars(model).items()}
+    """What an estimator holds, to the bit, however often parts of it are the same object."""
+
+    def travelled(value):
+        return pickle.loads(pickle.dumps(value))
+
+    return {name: pickle.dumps(travelled(travelled(value))) for name, value in vars(model).items()}
 
 
 def assert_untouched(model, before, bytes_before):
@@ -179,3 +186,24 @@ def test_set_output_changes_nothing_but_what_transform_returns(kind):
             assert found == expected
         else:
             same(found, expected)
+
+
+@pytest.mark.parametrize("kind", estimators())
+def test_pickles_name_their_version(kind, monkeypatch):
+    example = examples()[kind]
+    for model in (example.make(), example.make().fit(*example.first)):
+        made = pickle.dumps(model)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            again = pickle.loads(made)
+            copied = copy.deepcopy(model)
+        assert content(again) == content(copied) == content(model)
+        assert not hasattr(again, "_skts_version")
+        with monkeypatch.context() as patch:
+            patch.setattr(skts, "__version__", "9.9")
+            with pytest.warns(InconsistentVersionWarning, match=r"skts 0.* read by skts 9\.9,"):
+                pickle.loads(made)
+        state = model.__getstate__()
+        del state["_skts_version"]
+        with pytest.warns(InconsistentVersionWarning, match="by skts before 0.1.0"):
+            kind.__new__(kind).__setstate__(state)

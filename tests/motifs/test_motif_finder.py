@@ -444,7 +444,8 @@ def test_parameters_and_fitted_attributes_are_described(rng):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"window": [1, 0.5]}, {"algorithm": "mk", "n_references": 2}]
+    "options",
+    [{}, {"window": 2}, {"window": [1, 0.5]}, {"algorithm": "mk", "n_references": 2}],
 )
 def test_estimator_checks(fast_engine, options):
     check_with_scikit_learn(MotifFinder(engine=fast_engine, **options))

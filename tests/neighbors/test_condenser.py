@@ -70,8 +70,7 @@ class Naive:
         for i in range(len(self.y)):
             j = self.neighbor(i, window)
             d = self.distance(i, j, window)
-            if n_classes > 1:
-                rank[j] += n_classes - 1 if self.y[i] == self.y[j] else -2
+            rank[j] += max(1, n_classes - 1) if self.y[i] == self.y[j] else -2
             nearness[j] += 1.0 / d**2 if d > 0 else math.inf
         index = min(self.kept, key=lambda j: (rank[j], nearness[j], -j))
         self.kept.remove(index)
@@ -317,3 +316,19 @@ def test_no_warnings(rng):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         DTWCondenser(min_accuracy=0.0).fit(np.ones((6, 4)), [0, 1] * 3)
+
+
+def test_of_one_class_the_series_that_is_nearest_to_fewest_goes_first(rng):
+    """Every vote is one of agreement."""
+    X = np.array([[0.0, 0.0], [0.1, 0.0], [-0.1, 0.0], [9.0, 9.0]])
+    y = np.zeros(4, int)
+    model = DTWCondenser(n_prototypes=3, window=0, adapt_window=False).fit(X, y)
+    # nothing is nearest to 2 and 3, and 3 has the higher index
+    assert_array_equal(model.sample_indices_, [0, 1, 2])
+    X = rng.normal(size=(12, 8))
+    y = np.zeros(12, int)
+    naive = Naive(X, y, 0.1, False)
+    for _ in range(9):
+        naive.step(0)
+    model = DTWCondenser(n_prototypes=3, window=0.1, adapt_window=False).fit(X, y)
+    assert_array_equal(model.sample_indices_, naive.kept)
