@@ -73,10 +73,9 @@ def run(name, seed, engine):
     st.sampled_from(sorted(WORK)),
     st.integers(0, 3),
     st.sampled_from([1, 2**10, 2**14, 2**18]),
-    st.sampled_from([None, 2**21, 2**23]),
     st.integers(0, 2**31),
 )
-def test_tiles_in_any_order(fast_engine, name, seed, tile_work, memory, order):
+def test_tiles_in_any_order(fast_engine, name, seed, tile_work, order):
     """Whatever the planner cuts is shuffled before it is handed out, and so merges."""
     wanted = run(name, seed, fast_engine)
     engine = find_engine(fast_engine)
@@ -93,7 +92,6 @@ def test_tiles_in_any_order(fast_engine, name, seed, tile_work, memory, order):
         mock.patch.object(_executor, "balance", lambda reduction, tiles, workers: tiles),
         mock.patch.object(_executor, "INLINE_WORK", mixed.choice([-1, 2**29])),
         mock.patch.object(engine, "tile_work", tile_work),
-        skts.config_context(memory=memory),
     ):
         found = run(name, seed, fast_engine)
     for one, other in zip(found, wanted, strict=True):

@@ -19,14 +19,16 @@ from tests.properties.strategies import few, lines, powers, windows
 @few
 @given(lines(), windows, st.booleans())
 def test_a_profile_is_symmetric_in_its_pairs(fast_engine, x, window, normalize):
-    """A neighbour is at least as near to its own nearest as to the window that found it."""
+    """With all neighbours of all windows the profile is the matrix of distances."""
     options = {"window": window, "normalize": normalize, "engine": fast_engine}
     n = len(x) - window + 1
     found = matrix_profile(x, k=n, exclusion=0, **options)
     D = np.full((n, n), np.inf)
-    rows = np.arange(n)[:, None]
-    D[np.broadcast_to(rows, found.indices.shape), found.indices] = found.distances
-    np.fill_diagonal(D, 0)
+    rows, places = np.nonzero(found.indices.reshape(n, -1) >= 0)
+    D[rows, found.indices.reshape(n, -1)[rows, places]] = found.distances.reshape(n, -1)[
+        rows, places
+    ]
+    assert np.isinf(D.diagonal()).all()
     assert_array_equal(D, D.T)
     across = matrix_profile(x, x[::-1], **options)
     back = matrix_profile(x[::-1], x, **options)
@@ -149,9 +151,6 @@ def test_a_window_is_found_where_it_was_cut(fast_engine, x, length, place, scale
     assume(np.ptp(part) > 0 and length >= 3)
     exact = subsequence_distance(part, x, engine=fast_engine)
     assert exact.distance == 0
-    assert_array_equal(x[exact.start : exact.start + length] * 1.0, part) if (
-        exact.start == start
-    ) else None
     assert exact.start <= start
     moved = subsequence_distance(scale * part + level, x, engine=fast_engine)
     assert moved.distance == pytest.approx(0, abs=1e-9 * (1 + abs(level) / scale / np.std(part)))
