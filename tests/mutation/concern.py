@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import signal
 import sys
 import threading
 import time
@@ -24,7 +25,7 @@ __all__ = ["MODES", "build_table", "concerned", "importers"]
 
 KERNELS = "skts/engines/cupy/kernels"
 MODES = ("interpreted", "compiled", "emulated")
-#: Seconds that a test may take to be of use.
+#: Seconds of processor time that a test may take to be of use.
 LONGEST = {"interpreted": 6, "compiled": 60, "emulated": 60}
 #: Seconds that all tests of one mutant may take together, as measured without it.
 BUDGET = {"interpreted": 25.0, "compiled": 90.0, "emulated": 90.0}
@@ -35,8 +36,9 @@ SHAKY = ("interrupt", "ctrl", "within_a_second", "kernel_cache", "peak", "loky",
 class Recorder:
     """A plugin of pytest that writes down what each test calls, and how long it takes."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, longest: float) -> None:
         self.prefix = str(root) + "/"
+        self.longest = longest
         self.table: dict[str, dict[str, Any]] = {}
         self.called: set[tuple[str, str]] = set()
 
@@ -55,12 +57,15 @@ class Recorder:
         loading = sys.modules.get("skts.engines.cupy.loading")
         if loading is not None:  # kernels that are there already would not be asked for
             loading.load_kernel.cache_clear()
-        begin = time.perf_counter()
+        begin = time.process_time()
+        signal.signal(signal.SIGVTALRM, _too_long)
+        signal.setitimer(signal.ITIMER_VIRTUAL, self.longest)
         sys.settrace(self._trace)
         threading.settrace(self._trace)
         try:
             return (yield)
         finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
             sys.settrace(None)
             threading.settrace(None)
             functions = sorted(
@@ -71,7 +76,7 @@ class Recorder:
                 }
             )
             if self.passed:
-                seconds = round(time.perf_counter() - begin, 3)
+                seconds = round(time.process_time() - begin, 3)
                 self.table[item.nodeid] = {"seconds": seconds, "functions": functions}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -96,9 +101,9 @@ def build_table(sandbox: Sandbox, files: list[str], mode: str, path: Path) -> di
         entry = stored.get(file)
         if entry is None or entry["digest"] != digest:
             begin = time.perf_counter()
-            options = [f"--timeout={LONGEST[mode]}", "--timeout-method=signal", file]
-            options += ["-k", "cupy"] if mode == "emulated" else []
-            tests = sandbox.call(_record, sandbox.base, mode, options, limit=1500) or {}
+            options = ["-k", "cupy", file] if mode == "emulated" else [file]
+            tests = sandbox.call(_record, sandbox.base, mode, LONGEST[mode], options, limit=1500)
+            tests = tests or {}
             entry = {"digest": digest, "tests": tests}
             stored[file] = entry
             path.write_text(json.dumps(stored, indent=1))
@@ -108,9 +113,13 @@ def build_table(sandbox: Sandbox, files: list[str], mode: str, path: Path) -> di
     return table
 
 
-def _record(root: Path, options: list[str]) -> dict[str, Any]:
-    recorder = Recorder(root)
-    pytest.main(["-q", "-p", "no:cacheprovider", *options], plugins=[recorder])
+def _too_long(number: int, frame: Any) -> None:
+    pytest.fail("takes too long to be of use here")
+
+
+def _record(root: Path, longest: float, options: list[str]) -> dict[str, Any]:
+    recorder = Recorder(root, longest)
+    pytest.main(["-q", "-p", "no:cacheprovider", "--timeout=0", *options], plugins=[recorder])
     return recorder.table
 
 
