@@ -36,7 +36,8 @@ def watch_engines(engine: str) -> None:
     Engine.compute = compute
     if engine != "cupy":
         return
-    for info in pkgutil.iter_modules(engines.cupy.__path__, "skts.engines.cupy."):
+    cupy = importlib.import_module("skts.engines.cupy")
+    for info in pkgutil.iter_modules(cupy.__path__, f"{cupy.__name__}."):
         module = importlib.import_module(info.name)
         load = getattr(module, "load_kernel", None)
         if load is not None:
