@@ -3,6 +3,9 @@
 PYTHON ?= python3
 WORKERS ?= 2
 ARGS ?=
+SECONDS ?= 600
+ENGINE ?= numba
+SEED ?=
 VENV := .venv
 BIN := $(VENV)/bin
 
@@ -22,6 +25,9 @@ test: $(VENV)/.test ## run the tests (ARGS="-m slow" for the slow ones)
 mutants: $(VENV)/.test ## change the engines in one place at a time, see what tests notice (ARGS="--sample 300 --seed 1")
 	$(BIN)/python -m tests.mutation $(ARGS)
 
+fuzz: $(VENV)/.test ## attack an engine with random calls (SECONDS=600 ENGINE=numba SEED=1 ARGS="--jobs 4")
+	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --engine $(ENGINE) --jobs $(WORKERS) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
 lint: $(VENV)/.dev ## ruff, formatting and docstrings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -40,7 +46,7 @@ bench: $(VENV)/.dev ## run the asv benchmarks once in this environment (ARGS="--
 
 clean: ## remove the environment and everything that was built
 	rm -rf $(VENV) build dist demo.png docs/_build docs/auto_examples docs/api/generated
-	rm -rf .pytest_cache .ruff_cache .hypothesis .asv .coverage
+	rm -rf .pytest_cache .ruff_cache .hypothesis .asv .coverage fuzz-found .numba-bounds
 	find skts tests benchmarks docs examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp for each extra: installed once, and again when pyproject.toml has changed.

@@ -21,6 +21,11 @@ from .draw import domains
 
 __all__ = ["Coverage", "watch_engines"]
 
+#: First cases of a function, in which most of its loops are compiled.
+COMPILING = 30
+#: Cases of a function from which on pairs of options that are left are listed, and how many.
+MANY, SHOWN = 5000, 20
+
 _methods: Counter[str] = Counter()
 _kernels: set[str] = set()
 
@@ -73,6 +78,8 @@ class Coverage:
 
     cases: Counter[str] = field(default_factory=Counter)
     seconds: Counter[str] = field(default_factory=Counter)
+    warm: Counter[str] = field(default_factory=Counter)
+    warm_seconds: Counter[str] = field(default_factory=Counter)
     pairs: dict[str, set] = field(default_factory=dict)
     domains: dict[str, dict[str, dict[str, None]]] = field(default_factory=dict)
     methods: Counter[str] = field(default_factory=Counter)
@@ -81,9 +88,12 @@ class Coverage:
     ways: Counter[str] = field(default_factory=Counter)
 
     def note(self, name: str, labels: dict[str, str], seconds: float) -> None:
-        """Add a case."""
+        """Add a case; those that compile do not count for the speed."""
         self.cases[name] += 1
         self.seconds[name] += seconds
+        if self.cases[name] > COMPILING:
+            self.warm[name] += 1
+            self.warm_seconds[name] += seconds
         pairs = itertools.combinations(sorted(labels.items()), 2)
         self.pairs.setdefault(name, set()).update(pairs)
 
@@ -97,7 +107,7 @@ class Coverage:
 
     def add(self, other: Coverage) -> None:
         """Add that of another worker."""
-        for name in ("cases", "seconds", "methods", "ways"):
+        for name in ("cases", "seconds", "warm", "warm_seconds", "methods", "ways"):
             getattr(self, name).update(getattr(other, name))
         for name, pairs in other.pairs.items():
             self.pairs.setdefault(name, set()).update(pairs)
@@ -114,12 +124,13 @@ class Coverage:
         yield f"{total:,} cases in {seconds:,.0f} s, {total / max(seconds, 1e-9):,.0f} a second"
         left: list[str] = []
         for name in sorted(self.cases):
-            rate = self.cases[name] / max(self.seconds[name], 1e-9)
+            rate = self.warm[name] / max(self.warm_seconds[name], 1e-9)
             missing, possible = self._missing(name)
             share = f"{possible - len(missing):,} of {possible:,} pairs of options"
             yield f"  {name:38} {self.cases[name]:9,} cases {rate:7,.0f}/s  {share}"
-            left += [f"  {name}: {one}" for one in missing[:8]]
-            left += [f"  {name}: and {len(missing) - 8} more"] * (len(missing) > 8)
+            if self.cases[name] >= MANY:
+                left += [f"  {name}: {one}" for one in missing[:SHOWN]]
+                left += [f"  {name}: and {len(missing) - SHOWN} more"] * (len(missing) > SHOWN)
         for way, count in sorted(self.ways.items()):
             yield f"  {way:38} {count:9,}"
         known = {each.method for each in _reductions() if hasattr(each, "method")}

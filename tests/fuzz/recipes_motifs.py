@@ -89,10 +89,19 @@ def check_profile(
         nearest(name, row, line.slack[i], indices[i], distances[i], relative=relative)
 
 
+def norm_of(points: np.ndarray, normalize: bool) -> float:
+    """Norm of a window as it is compared."""
+    return math.sqrt(len(points)) if normalize else math.hypot(*points)
+
+
 def check_motifs(
-    lines: list[Line], motifs: list[Any], n_motifs: int, radius: float, raw: list[np.ndarray]
+    lines: list[Line],
+    motifs: list[Any],
+    options: dict[str, Any],
+    raw: list[np.ndarray],
 ) -> None:
     """Follow a list of motifs (with all their occurrences), and see that none is better."""
+    n_motifs, radius, normalize = (options[key] for key in ("n_motifs", "radius", "normalize"))
     masked = [np.zeros(len(line.start), bool) for line in lines]
     for rank, motif in enumerate(motifs):
         which = [line.length for line in lines].index(motif.window)
@@ -118,7 +127,7 @@ def check_motifs(
                 mine = (value - slack[first, second]) / math.sqrt(line.length)
                 check(best >= mine, "motif: not the nearest pair", f"number {rank}: {value}")
         distance = float(motif.distances[1])
-        limit = radius * distance if distance > 0 else 1e-7 * math.sqrt(line.length)
+        limit = radius * distance if distance > 0 else 1e-7 * norm_of(motif.values[0], normalize)
         close("motif radius", motif.radius, limit, 0.0, 1e-12)
         _check_occurrences(line, mask, places, limit, slack)
         for place, values in zip(places, motif.values, strict=True):
@@ -225,7 +234,7 @@ class _Windowed(Recipe):
         same("another form of the data", call(plain(case)), found)
 
     def relate_scale(self, case, found, call, power):
-        other = None if _absolute(case, found) else scaled(case, power)
+        other = scaled(case, power)
         if other is None:
             return
         again = call(other)
@@ -327,13 +336,7 @@ class Motifs(_Windowed):
         lines = case.data["a"].lines
         exclusion = exclusion_of(options["exclusion"], options["window"])
         line = Line.of(lines, options["window"], exclusion, options["normalize"])
-        check_motifs([line], unflat("motif", found), options["n_motifs"], options["radius"], lines)
-
-
-def _absolute(case: Case, found: dict) -> bool:
-    """Whether a pair of equal raw windows has occurrences within a radius that does not scale."""
-    zeros = (k.endswith(" distances") and k.startswith("motif") and found[k][1] == 0 for k in found)
-    return not case.options["normalize"] and any(zeros)
+        check_motifs([line], unflat("motif", found), options, lines)
 
 
 class _Record:
@@ -451,9 +454,10 @@ class Finder(_Windowed):
         )
 
     def windows(self, case: Case) -> list[int]:
-        window, lengths = case.options["window"], case.data["X"].lengths
+        window = case.options["window"]
         if isinstance(window, float):
-            return [max(1, math.ceil(window * lengths.min() - 1e-9))]
+            shortest = min(len(x) for x in self.lines(case))
+            return [max(1, math.ceil(window * shortest - 1e-9))]
         return list(np.atleast_1d(window)) if not isinstance(window, str) else []
 
     def lines(self, case: Case) -> list[np.ndarray]:
@@ -538,7 +542,7 @@ class Finder(_Windowed):
             )
         else:
             whole = found
-        check_motifs(lines, unflat("motif", whole), options["n_motifs"], options["radius"], raw)
+        check_motifs(lines, unflat("motif", whole), options, raw)
         check_discords(lines, unflat("discord", found), options["n_discords"], raw)
         for k, line in enumerate(lines):
             if f"profile_ {k} distances" in found:
@@ -592,28 +596,27 @@ class Finder(_Windowed):
         close("transform", found["transform"], wanted, slack)
         radii = np.array([motif.radius for motif in motifs])
         sizes = np.sqrt([motif.window for motif in motifs])
+        normalize = case.options["normalize"]
+        tie = 1e-7 * np.array([norm_of(motif.values[0], normalize) for motif in motifs])
         distances = found["transform"]
-        ranks = np.where(distances <= radii + 1e-7 * sizes, distances / sizes, np.inf)
-        best = np.argmax(ranks <= ranks.min(axis=1, keepdims=True) + 1e-7, axis=1)
+        ranks = np.where(distances <= radii + tie, distances / sizes, np.inf)
+        best = np.argmax(ranks <= ranks.min(axis=1, keepdims=True) + tie / sizes, axis=1)
         same("predict", found["predict"], np.where(np.isfinite(ranks).any(axis=1), best, -1))
 
     def relate_scale(self, case, found, call, power):
         if "no motif" not in found:
-            other = None if _absolute(case, found) else scaled(case, power)
+            other = scaled(case, power)
             if other is None:
                 return
             again = call(other)
-            # `predict` has tolerances that do not scale with raw distances
-            skip = ("predict",) if not case.options["normalize"] else ()
             check(again.keys() == found.keys(), "scaled by a power of two: parts")
             for key in found:
                 raw = key.endswith(" values") or (
                     not case.options["normalize"]
                     and key.endswith(("distances", "distance", "radius", "transform"))
                 )
-                if not key.endswith(skip):
-                    wanted = np.ldexp(found[key], power) if raw else found[key]
-                    same(f"scaled by a power of two {key.split()[-1]}", again[key], wanted)
+                wanted = np.ldexp(found[key], power) if raw else found[key]
+                same(f"scaled by a power of two {key.split()[-1]}", again[key], wanted)
 
     def relate_update(self, case, found, call):
         """Points that follow later lead to the same as all at once."""

@@ -759,8 +759,7 @@ class Award:
         for i, j in enumerate(index):
             if j >= 0:
                 same_class = self.y[i] == self.y[j]
-                if n_classes > 1:
-                    ranks[j] += n_classes - 1 if same_class else -2
+                ranks[j] += max(1, n_classes - 1) if same_class else -2
                 with np.errstate(divide="ignore", over="ignore"):
                     nearness[j] += np.float64(1.0) / distance[i] ** 2
         left = np.flatnonzero(kept)
