@@ -1,0 +1,94 @@
+"""Many small draws of integers: equal candidates, equal paths, limits that are met exactly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference
+import reference_subsequence_search
+from numpy.testing import assert_array_equal
+from reference_rotation import rotation_distance
+
+from skts.engines import (
+    DTWNeighbors,
+    DTWWindowSearch,
+    LongSeries,
+    RotationNeighbors,
+    Series,
+    SubsequenceNeighbors,
+    Warping,
+    run,
+)
+
+
+def as_series(values):
+    values = np.asarray(values, float)
+    values = values[:, None, :] if values.ndim == 2 else values
+    return Series(np.ascontiguousarray(values), np.full(len(values), values.shape[2]))
+
+
+def assert_nearest(found, matrix, n_neighbors, excluded=None):
+    distances, indices = reference.nearest(matrix, n_neighbors, excluded)
+    assert_array_equal(found.indices, indices)
+    assert_array_equal(found.distances, distances)
+
+
+@pytest.mark.parametrize("cost", ["squared", "absolute"])
+@pytest.mark.parametrize("channels", [1, 2])
+def test_rotation(fast_engine, cost, channels):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        series, queries = (as_series(rng.integers(0, 3, (n, channels, 4))) for n in (8, 2))
+        matrix = np.array(
+            [
+                [rotation_distance(x, y, cost=cost, window=0) for y in series.values]
+                for x in queries.values
+            ]
+        )
+        for k in (1, 3):
+            work = RotationNeighbors(queries, series, k, None, Warping(cost=cost, window=0))
+            assert_nearest(run(work, engine=fast_engine), matrix, k)
+
+
+@pytest.mark.parametrize("cost", ["squared", "absolute"])
+def test_every_window(fast_engine, cost):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.integers(0, 3, (7, 1, 5)).astype(float)
+        radii = np.arange(5)[::-1].copy()
+        work = DTWWindowSearch(as_series(X), as_series(X), np.arange(7), radii, cost == "squared")
+        found = run(work, engine=fast_engine)
+        for column, radius in enumerate(radii.tolist()):
+            matrix = reference.pairwise_dtw(X, X, window=radius, cost=cost)
+            _, indices = reference.nearest(matrix, 1, np.arange(7))
+            assert_array_equal(found[:, column], indices[:, 0])
+
+
+@pytest.mark.parametrize("options", [{}, {"metric": "dog_keeper"}, {"window": 1}], ids=str)
+def test_neighbors(fast_engine, options):
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X, Q = (rng.integers(0, 3, (n, 1, 4)).astype(float) for n in (70, 2))
+        matrix = reference.pairwise_dtw(Q, X, **options)
+        for k in (1, 4):
+            work = DTWNeighbors(as_series(Q), as_series(X), k, None, "auto", Warping(**options))
+            assert_nearest(run(work, engine=fast_engine), matrix, k)
+
+
+@pytest.mark.parametrize("options", [{"window": 0}, {"cost": "absolute", "window": 1}], ids=str)
+def test_windows_of_a_long_series(fast_engine, options):
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        line, query = rng.integers(0, 3, 60).astype(float), rng.integers(0, 3, 4).astype(float)
+        for k, exclusion in ((2, 1), (5, 0)):
+            work = SubsequenceNeighbors(
+                (query,), LongSeries((line,)), Warping(**options), False, k, np.inf, exclusion
+            )
+            (found,) = run(work, engine=fast_engine)
+            expected = np.array(
+                reference_subsequence_search.nearest_windows(
+                    query, (line,), k, exclusion, normalize=False, **options
+                )
+            )
+            assert_array_equal(found.positions, expected[:, 1:])
+            assert_array_equal(found.distances, expected[:, 0])
