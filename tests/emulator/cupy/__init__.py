@@ -26,13 +26,14 @@ def empty(shape: Any, dtype: Any = float, order: str = "C") -> ndarray:
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> ndarray:
-    made = allocate(shape, np.asarray(inner(fill_value)).dtype if dtype is None else dtype, order)
+    dtype = np.asarray(inner(fill_value)).dtype if dtype is None else dtype
+    made = allocate(shape, dtype, order, poison=False)
     made[...] = inner(fill_value)
     return outer(made)
 
 
 def zeros(shape: Any, dtype: Any = float, order: str = "C") -> ndarray:
-    return full(shape, 0, dtype, order)
+    return outer(allocate(shape, dtype, order, poison=False))
 
 
 def ones(shape: Any, dtype: Any = float, order: str = "C") -> ndarray:

@@ -6,6 +6,7 @@ dimensions.
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,6 +19,8 @@ __all__ = ["Foreign", "allocate", "inner", "ndarray", "outer", "quietly"]
 
 #: Bytes that integers hold before anything is written to them; floats hold NaN.
 POISON = 0xCB
+#: Bytes at either end of an array that hold this.
+POISONED = 2**18
 
 
 class ndarray(NDArrayOperatorsMixin):
@@ -160,18 +163,21 @@ def _current_device() -> Any:
     return Device()
 
 
-def allocate(shape: Any, dtype: Any = float, order: str = "C") -> np.ndarray:
-    """Memory of the device that holds what nobody should use."""
+def allocate(shape: Any, dtype: Any = float, order: str = "C", *, poison: bool = True) -> Any:
+    """Memory of the device, which holds what nobody should use, or zeros."""
     from .cuda import memory
 
     dtype = np.dtype(dtype)
     shape = tuple(int(n) for n in np.atleast_1d(shape)) if shape != () else ()
-    size = int(np.prod(shape, dtype=object)) * dtype.itemsize
-    taken = memory.take(size)
-    flat = np.asarray(taken)
-    flat[:] = 0xFF if dtype.kind in "fc" else POISON
+    size = math.prod(shape) * dtype.itemsize
+    flat = np.asarray(memory.take(size))
     if size == 0:
         return np.empty(shape, dtype, order)
+    if poison:
+        # of large arrays, lists with much room above all, the begin and the end
+        value = 0xFF if dtype.kind in "fc" else POISON
+        flat[:POISONED] = value
+        flat[max(POISONED, size - POISONED) :] = value
     return flat.view(dtype).reshape(shape, order=order)
 
 
@@ -196,7 +202,8 @@ def outer(found: Any) -> Any:
     if isinstance(found, np.ndarray | np.generic):
         array = np.asarray(found)
         if not _is_of_device(array):
-            made = allocate(array.shape, array.dtype, "F" if array.flags.fnc else "C")
+            order = "F" if array.flags.fnc else "C"
+            made = allocate(array.shape, array.dtype, order, poison=False)
             made[...] = array
             array = made
         wrapped = ndarray.__new__(ndarray)

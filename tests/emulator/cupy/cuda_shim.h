@@ -255,21 +255,23 @@ inline long long __double2ll_rn(double x) { return llrint(x); }
 inline int __double2int_rn(double x) { return (int)lrint(x); }
 inline int __float2int_rn(float x) { return (int)lrintf(x); }
 
-// CUDA has these for all pairs of arithmetic types; of a number and NaN they take the number
+// of a number and NaN these take the number; here, since those of the library are calls
+template <typename T>
+inline T emulator_min(T a, T b) { return b != b ? a : a < b ? a : b; }
+template <typename T>
+inline T emulator_max(T a, T b) { return b != b ? a : a > b ? a : b; }
 template <typename A, typename B>
 inline std::common_type_t<A, B> min(A a, B b) {
-    using T = std::common_type_t<A, B>;
-    if constexpr (std::is_floating_point_v<T>) return (T)fmin((T)a, (T)b);
-    else return (T)b < (T)a ? (T)b : (T)a;
+    return emulator_min<std::common_type_t<A, B>>(a, b);
 }
 template <typename A, typename B>
 inline std::common_type_t<A, B> max(A a, B b) {
-    using T = std::common_type_t<A, B>;
-    if constexpr (std::is_floating_point_v<T>) return (T)fmax((T)a, (T)b);
-    else return (T)a < (T)b ? (T)b : (T)a;
+    return emulator_max<std::common_type_t<A, B>>(a, b);
 }
-using std::fmax;
-using std::fmin;
+#define fminf(a, b) emulator_min<float>(a, b)
+#define fmaxf(a, b) emulator_max<float>(a, b)
+#define fmin(a, b) min(a, b)
+#define fmax(a, b) max(a, b)
 using std::fma;
 using std::ilogb;
 using std::scalbn;

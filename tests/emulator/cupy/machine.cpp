@@ -178,17 +178,21 @@ using Context = ucontext_t;
 struct Fiber {
     Context context;
     uint3 index;
-    // where it waits: kind of a meeting, or -1 - kind of a barrier
-    int kind;
+};
+
+// What a thread waits for: its kind, a meeting of a warp or -1 - kind of a barrier, its width and line.
+struct Wait {
+    int kind, width, line;
     unsigned mask;
-    int argument, width;
-    u64 value;
-    const char* file;
-    int line;
+    bool operator==(const Wait& other) const { return memcmp(this, &other, sizeof other) == 0; }
 };
 
 struct Warp {
-    unsigned alive, runnable, meeting, barrier;  // bits of lanes
+    unsigned alive, runnable, meeting;  // bits of lanes
+    Wait waits[32];
+    u64 values[32];
+    int arguments[32];
+    const char* files[32];
 };
 
 Fiber fibers[MOST_THREADS];
@@ -198,6 +202,8 @@ int n_threads, n_warps, current;
 Context launcher;
 void (*entry)(void**);
 void** arguments;
+char* dynamic = nullptr;  // shared memory that a launch asks for, between guards
+size_t dynamic_size = 0;
 enum { FORWARD, BACKWARD, RANDOM } order;
 u64 state;  // of random numbers
 
@@ -270,7 +276,8 @@ namespace {
 void run_thread();
 
 void prepare(int thread) {
-    char* top = stacks + (size_t)(thread + 1) * STACK;
+    // not all at the same place of their pages: caches would hold few of them
+    char* top = stacks + (size_t)(thread + 1) * STACK - (size_t)thread * 13 * 64 % (64 << 10);
 #if defined(__x86_64__)
     // as after a call: the address of a function on a stack that is 8 off a multiple of 16
     void** sp = (void**)(top - 16);
@@ -288,72 +295,90 @@ void prepare(int thread) {
 #endif
 }
 
-void meet(Warp& warp, int first, unsigned group) {
-    Fiber* lanes = fibers + first;
-    const int kind = lanes[__builtin_ctz(group)].kind;
-    if (kind != SYNC) {
-        u64 values[32], together = kind == REDUCE_AND || kind == ALL ? ~0ULL : 0;
-        bool begun = false;
-        for (unsigned rest = group; rest; rest &= rest - 1) {
-            const int lane = __builtin_ctz(rest);
-            const u64 value = values[lane] = lanes[lane].value;
-            const int number = (int)value, known = (int)together;
-            switch (kind) {
-                case BALLOT: together |= value << lane; break;
-                case ANY: case REDUCE_OR: together |= value; break;
-                case ALL: case REDUCE_AND: together &= value; break;
-                case REDUCE_XOR: together ^= value; break;
-                case REDUCE_ADD: together = (unsigned)(together + value); break;
-                case REDUCE_MIN: together = (unsigned)(!begun || number < known ? number : known); break;
-                case REDUCE_MAX: together = (unsigned)(!begun || number > known ? number : known); break;
-                case REDUCE_UMIN: together = !begun || value < together ? value : together; break;
-                case REDUCE_UMAX: together = !begun || value > together ? value : together; break;
-            }
-            begun = true;
+template <typename Combine>
+void reduce(Warp& warp, unsigned group, Combine combine) {
+    u64 together = warp.values[__builtin_ctz(group)];
+    for (unsigned rest = group & (group - 1); rest; rest &= rest - 1)
+        together = combine(together, warp.values[__builtin_ctz(rest)]);
+    for (unsigned rest = group; rest; rest &= rest - 1) warp.values[__builtin_ctz(rest)] = together;
+}
+
+template <typename From>
+void shuffle(Warp& warp, unsigned group, int width, From from) {
+    u64 values[32];
+    memcpy(values, warp.values, sizeof values);
+    for (int lane = 0; lane < 32; ++lane) {
+        if (!(group >> lane & 1)) continue;
+        const int first = lane & -width, source = from(lane, first, first + width - 1, warp.arguments[lane]);
+        // a lane that takes no part has nothing to give
+        warp.values[lane] = group >> source & 1 ? values[source] : 0xfff7dead'fff7deadULL;
+    }
+}
+
+void meet(Warp& warp, unsigned group) {
+    const Wait& wait = warp.waits[__builtin_ctz(group)];
+    const int width = wait.width;
+    switch (wait.kind) {
+        case SHFL:
+            shuffle(warp, group, width, [=](int, int first, int, int by) { return first | (by & (width - 1)); });
+            break;
+        case SHFL_UP:
+            shuffle(warp, group, width, [](int lane, int first, int, int by) {
+                return (unsigned)by > (unsigned)(lane - first) ? lane : lane - by;
+            });
+            break;
+        case SHFL_DOWN:
+            shuffle(warp, group, width, [](int lane, int, int last, int by) {
+                return (unsigned)by > (unsigned)(last - lane) ? lane : lane + by;
+            });
+            break;
+        case SHFL_XOR:
+            shuffle(warp, group, width, [](int lane, int, int last, int by) {
+                return (unsigned)(lane ^ by) > (unsigned)last ? lane : lane ^ by;
+            });
+            break;
+        case BALLOT: {
+            u64 bits = 0;
+            for (unsigned rest = group; rest; rest &= rest - 1)
+                bits |= warp.values[__builtin_ctz(rest)] << __builtin_ctz(rest);
+            for (unsigned rest = group; rest; rest &= rest - 1) warp.values[__builtin_ctz(rest)] = bits;
+            break;
         }
-        for (unsigned rest = group; rest; rest &= rest - 1) {
-            const int lane = __builtin_ctz(rest);
-            Fiber& fiber = lanes[lane];
-            const int first_lane = lane & -fiber.width, last_lane = first_lane + fiber.width - 1;
-            int from = lane;
-            switch (kind) {
-                case SHFL: from = first_lane | (fiber.argument & (fiber.width - 1)); break;
-                case SHFL_UP: from = lane - fiber.argument < first_lane ? lane : lane - fiber.argument; break;
-                case SHFL_DOWN: from = lane + fiber.argument > last_lane ? lane : lane + fiber.argument; break;
-                case SHFL_XOR: from = (lane ^ fiber.argument) > last_lane ? lane : lane ^ fiber.argument; break;
-                case MATCH_ANY:
-                    together = 0;
-                    for (unsigned others = group; others; others &= others - 1)
-                        if (values[__builtin_ctz(others)] == values[lane])
-                            together |= others & -others;
-                    break;
+        case MATCH_ANY: {
+            u64 values[32];
+            memcpy(values, warp.values, sizeof values);
+            for (unsigned rest = group; rest; rest &= rest - 1) {
+                u64& same = warp.values[__builtin_ctz(rest)] = 0;
+                for (unsigned other = group; other; other &= other - 1)
+                    if (values[__builtin_ctz(other)] == values[__builtin_ctz(rest)]) same |= other & -other;
             }
-            if (kind >= SHFL && kind <= SHFL_XOR)
-                // a lane that takes no part has nothing to give
-                fiber.value = group >> from & 1 ? values[from] : 0xfff7dead'fff7deadULL;
-            else
-                fiber.value = together;
+            break;
         }
+        case ANY: case REDUCE_OR: reduce(warp, group, [](u64 a, u64 b) { return a | b; }); break;
+        case ALL: case REDUCE_AND: reduce(warp, group, [](u64 a, u64 b) { return a & b; }); break;
+        case REDUCE_XOR: reduce(warp, group, [](u64 a, u64 b) { return a ^ b; }); break;
+        case REDUCE_ADD: reduce(warp, group, [](u64 a, u64 b) -> u64 { return (unsigned)(a + b); }); break;
+        case REDUCE_MIN: reduce(warp, group, [](u64 a, u64 b) { return (int)b < (int)a ? b : a; }); break;
+        case REDUCE_MAX: reduce(warp, group, [](u64 a, u64 b) { return (int)b > (int)a ? b : a; }); break;
+        case REDUCE_UMIN: reduce(warp, group, [](u64 a, u64 b) { return b < a ? b : a; }); break;
+        case REDUCE_UMAX: reduce(warp, group, [](u64 a, u64 b) { return b > a ? b : a; }); break;
     }
     warp.meeting &= ~group;
     warp.runnable |= group;
 }
 
 // Let lanes that have met go on. Lanes that are done are not waited for.
-bool resolve(Warp& warp, int first) {
+bool resolve(Warp& warp) {
     unsigned rest = warp.meeting;
     while (rest) {
-        const Fiber& one = fibers[first + __builtin_ctz(rest)];
+        const Wait& one = warp.waits[__builtin_ctz(rest)];
         const unsigned group = one.mask & warp.alive;
         rest &= ~group;
         if ((group & warp.meeting) != group) continue;
         bool same = true;
-        for (unsigned others = group; others; others &= others - 1) {
-            const Fiber& other = fibers[first + __builtin_ctz(others)];
-            same = same && other.mask == one.mask && other.kind == one.kind && other.line == one.line &&
-                   other.width == one.width;
-        }
-        if (same) meet(warp, first, group);
+        for (unsigned others = group; others; others &= others - 1)
+            same = same && warp.waits[__builtin_ctz(others)] == one;
+        if (same) meet(warp, group);
     }
     return warp.runnable;
 }
@@ -363,17 +388,15 @@ void tell_who_waits(const char* what) {
     size_t used = 0;
     bool told[MOST_THREADS] = {};
     for (int i = 0; i < n_threads && used < sizeof text - 200; ++i) {
-        if (!(warps[i / 32].alive >> (i % 32) & 1) || told[i]) continue;
-        const Fiber& one = fibers[i];
+        const Warp& warp = warps[i / 32];
+        if (!(warp.alive >> (i % 32) & 1) || told[i]) continue;
+        const Wait& one = warp.waits[i % 32];
         int count = 0;
-        for (int j = i; j < n_threads; ++j) {
-            const Fiber& other = fibers[j];
-            if ((warps[j / 32].alive >> (j % 32) & 1) && other.kind == one.kind && other.line == one.line &&
-                (one.kind < 0 || other.mask == one.mask))
+        for (int j = i; j < n_threads; ++j)
+            if ((warps[j / 32].alive >> (j % 32) & 1) && warps[j / 32].waits[j % 32] == one)
                 told[j] = true, ++count;
-        }
         used += snprintf(text + used, sizeof text - used, "%s%d from thread %d on at %s (%s:%d", used ? ", " : "",
-                         count, i, one.kind < 0 ? "__syncthreads" : NAMES[one.kind], one.file, one.line);
+                         count, i, one.kind < 0 ? "__syncthreads" : NAMES[one.kind], warp.files[i % 32], one.line);
         used += one.kind < 0 ? snprintf(text + used, sizeof text - used, ")")
                              : snprintf(text + used, sizeof text - used, ", mask %08x)", one.mask);
     }
@@ -382,26 +405,25 @@ void tell_who_waits(const char* what) {
 
 // No thread of the block can go on: all must be at one barrier.
 void resolve_barrier() {
-    const Fiber* one = nullptr;
-    unsigned together = 0, both = ~0u, count = 0;
+    const Wait* one = nullptr;
+    u64 some = 0, all = 1, count = 0;
     for (int i = 0; i < n_threads; ++i) {
-        if (!(warps[i / 32].alive >> (i % 32) & 1)) continue;
-        const Fiber& fiber = fibers[i];
-        if (one == nullptr) one = &fiber;
-        if (fiber.kind >= 0) tell_who_waits("threads wait for others that do not come");
-        if (fiber.kind != one->kind || fiber.line != one->line)
-            tell_who_waits("threads of a block are at different barriers");
-        together |= fiber.value, both &= fiber.value, count += fiber.value;
+        const Warp& warp = warps[i / 32];
+        if (!(warp.alive >> (i % 32) & 1)) continue;
+        const Wait& wait = warp.waits[i % 32];
+        if (one == nullptr) one = &wait;
+        if (wait.kind >= 0) tell_who_waits("threads wait for others that do not come");
+        if (!(wait == *one)) tell_who_waits("threads of a block are at different barriers");
+        some |= warp.values[i % 32], all &= warp.values[i % 32], count += warp.values[i % 32];
     }
-    const int kind = -1 - one->kind;
-    const u64 value = kind == 1 ? together : kind == 2 ? both & 1 : kind == 3 ? count : 0;
-    for (int i = 0; i < n_threads; ++i) fibers[i].value = value;
-    for (int w = 0; w < n_warps; ++w) warps[w].runnable = warps[w].alive, warps[w].barrier = 0;
+    const u64 value = one->kind == -2 ? some : one->kind == -3 ? all : count;
+    for (int i = 0; i < n_threads; ++i) warps[i / 32].values[i % 32] = value;
+    for (int w = 0; w < n_warps; ++w) warps[w].runnable = warps[w].alive;
 }
 
 // Which thread goes on: of this warp, else of the next that can.
 int next_thread(int warp) {
-    if (warps[warp].runnable || (warps[warp].meeting && resolve(warps[warp], 32 * warp)))
+    if (warps[warp].runnable || (warps[warp].meeting && resolve(warps[warp])))
         return 32 * warp + pick(warps[warp].runnable);
     for (;;) {
         int start = warp + 1, step = 1;
@@ -411,7 +433,7 @@ int next_thread(int warp) {
         for (int i = 0; i < n_warps; ++i) {
             const int w = (start + step * i + n_warps) % n_warps;
             alive = alive || warps[w].alive;
-            if (warps[w].runnable || (warps[w].meeting && resolve(warps[w], 32 * w)))
+            if (warps[w].runnable || (warps[w].meeting && resolve(warps[w])))
                 return 32 * w + pick(warps[w].runnable);
         }
         if (!alive) return -1;
@@ -442,30 +464,28 @@ void run_thread() {
 
 extern "C" u64 emulator_meet(
     int kind, unsigned mask, u64 value, int argument, int width, const char* file, int line) {
-    const int me = current;
-    Fiber& fiber = fibers[me];
-    Warp& warp = warps[me / 32];
-    const unsigned bit = 1u << (me % 32);
+    Warp& warp = warps[current / 32];
+    const int lane = current % 32;
+    const unsigned bit = 1u << lane;
     if (!(mask & bit))
-        fail("%s:%d: %s of lane %d with a mask without it (%08x)", file, line, NAMES[kind], me % 32, mask);
+        fail("%s:%d: %s of lane %d with a mask without it (%08x)", file, line, NAMES[kind], lane, mask);
     if (width < 1 || width > 32 || (width & (width - 1)))
         fail("%s:%d: %s of a width that is no power of two up to 32 (%d)", file, line, NAMES[kind], width);
-    fiber.kind = kind, fiber.mask = mask, fiber.value = value, fiber.argument = argument;
-    fiber.width = width, fiber.file = file, fiber.line = line;
+    warp.waits[lane] = {kind, width, line, mask};
+    warp.values[lane] = value, warp.arguments[lane] = argument, warp.files[lane] = file;
     warp.runnable &= ~bit, warp.meeting |= bit;
     go_on();
-    return fiber.value;
+    return warp.values[lane];
 }
 
 extern "C" int emulator_barrier(int kind, int value, const char* file, int line) {
-    const int me = current;
-    Fiber& fiber = fibers[me];
-    Warp& warp = warps[me / 32];
-    const unsigned bit = 1u << (me % 32);
-    fiber.kind = -1 - kind, fiber.value = value, fiber.file = file, fiber.line = line;
-    warp.runnable &= ~bit, warp.barrier |= bit;
+    Warp& warp = warps[current / 32];
+    const int lane = current % 32;
+    warp.waits[lane] = {-1 - kind, 0, line, 0};
+    warp.values[lane] = value, warp.files[lane] = file;
+    warp.runnable &= ~(1u << lane);
     go_on();
-    return (int)fiber.value;
+    return (int)warp.values[lane];
 }
 
 // ---------------------------------------------------------------------------------------- faults
@@ -509,6 +529,8 @@ void on_signal(int number, siginfo_t* info, void* context) {
         const char* address = (const char*)info->si_addr;
         if (address >= stack && address < stack + STACK * MOST_THREADS)
             fail("%s: its stack is full", here);
+        if (address >= dynamic && address < dynamic + dynamic_size + 2 * PAGE)
+            fail("%s: access outside of the shared memory that the launch asks for", here);
         place_in(place, sizeof place, (uintptr_t)address);
         fail("%s: access %s", here, place);
     }
@@ -590,8 +612,6 @@ extern "C" int emulator_launch(Launch* launch) {
         if (timed) timer_settime(timer, 0, &limit, nullptr);
     }
     const size_t inner = up(launch->dynamic ? launch->dynamic : 1, PAGE);
-    static char* dynamic = nullptr;
-    static size_t dynamic_size = 0;
     if (dynamic_size != inner) {
         if (dynamic) munmap(dynamic, dynamic_size + 2 * PAGE);
         dynamic = (char*)mmap(nullptr, inner + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -626,7 +646,7 @@ extern "C" int emulator_launch(Launch* launch) {
             for (int w = 0; w < n_warps; ++w) {
                 const int lanes = n_threads - 32 * w;
                 const unsigned all = lanes >= 32 ? ~0u : (1u << lanes) - 1;
-                warps[w] = {all, all, 0, 0};
+                warps[w].alive = warps[w].runnable = all, warps[w].meeting = 0;
             }
             for (int t = 0; t < n_threads; ++t) prepare(t);
             const int first = order == BACKWARD ? n_warps - 1 : order == RANDOM ? random_number() % n_warps : 0;
