@@ -17,6 +17,9 @@ KINDS = (
     "small integers",
     "signs",
     "spikes",
+    "noisy spikes",
+    "edges of ties",
+    "edges of ties with centers",
     "shifted repeats",
     "two shapes",
     "opposites",
@@ -45,6 +48,12 @@ def series(rng, kind, n, channels, length):
     elif kind == "spikes":
         X = np.zeros(shape)
         X[np.arange(n), :, rng.integers(0, length, n)] = 1.0
+    elif kind == "noisy spikes":
+        X *= 10.0 ** rng.uniform(-10, -8)
+        X[np.arange(n), :, rng.integers(0, length, n)] += rng.choice([1.0, 1.0, -1.0, 2.0], (n, 1))
+    elif kind == "edges of ties":
+        X = np.zeros(shape)
+        X[np.arange(n), :, length // 2] = 1.0
     elif kind == "shifted repeats":
         moves = rng.integers(-2, 3, n)
         X = np.array([np.roll(X[i % 3], s, axis=1) for i, s in enumerate(moves)])
@@ -77,6 +86,24 @@ def series(rng, kind, n, channels, length):
     return np.ascontiguousarray(X)
 
 
+def edges(rng, k, channels, length, error=None):
+    """Centres whose largest values differ by the tolerance but for little."""
+    centers = rng.uniform(-1, 0.5, (k, channels, length))
+    centers[1:] = centers[0] if k > 1 and rng.random() < 0.5 else centers[1:]
+    for center in centers:
+        a, b = rng.choice(length, 2, replace=False) if length > 1 else (0, 0)
+        center[:, [a, b]] = 1.0
+        for _ in range(20):
+            # what an NCC with a spike in all channels is, in units of the centre
+            z = center - center.mean(axis=1, keepdims=True) if length > 2 else center
+            z = z / (np.sqrt(np.mean(z * z, axis=1, keepdims=True)) if length > 2 else 1.0)
+            short = z[:, a].sum() - z[:, b].sum() - 1e-9 * np.sqrt(channels) * np.linalg.norm(z)
+            center[:, b] += short / channels * np.abs(center[:, a] / z[:, a])
+        error = rng.choice([0.0, 1e-16, 1e-15, 1e-13]) if error is None else error
+        center[:, b] += error * rng.uniform(-1, 1)
+    return centers
+
+
 def case(seed):
     """Series (an array, or a list where lengths differ) and parameters, by number."""
     rng = np.random.default_rng([20261122, seed])
@@ -98,7 +125,15 @@ def case(seed):
         "normalize": bool(rng.random() < 0.5),
         "random_state": int(rng.integers(1000)),
     }
-    if init == "array":
+    if kind == "edges of ties":
+        options |= {"init": edges(rng, k, channels, length), "normalize": False}
+    elif kind == "edges of ties with centers":
+        # members that are the centre, and spikes so small that they do not move it
+        centers = edges(rng, k, channels, length, 1e-10)
+        X[:k] = centers
+        X[k:] = 1e-12 * (np.arange(length) == length // 2)
+        options |= {"init": centers, "normalize": False}
+    elif init == "array":
         options["init"] = X[rng.integers(0, n, k)] + rng.choice([0.0, 0.0, 1e-9, 1.0]) * rng.normal(
             size=(k, *X.shape[1:])
         )
