@@ -17,6 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ._certify import FLOAT64_UNIT
 from ._reductions import Reduction, Tile
 from ._series import read_only
 
@@ -235,13 +236,41 @@ class SearchLine(NamedTuple):
         power of two, each rounded once.
     hidden : ndarray of shape (n_windows,), bool
         Windows that the line does not hold as they are; a join measures them one by one.
-    scale : float
-        The power of two of all points, where windows are compared as they are; else 1.
+    unit : float
+        What distances are times as large, where windows are compared as they are; else 1.
+    frame : (float, float) or None
+        Offset and power of two of all points; None where they have no common one.
     """
 
     points: np.ndarray
     hidden: np.ndarray
-    scale: float
+    unit: float
+    frame: tuple[float, float] | None
+
+    def moments(
+        self, given: Sequence[Any], compute: Callable[[Any], Sequence[Any]]
+    ) -> tuple[Any, Any, Any, Any]:
+        """Mean, deviation, largest magnitude and error of the mean of all windows of this line.
+
+        Parameters
+        ----------
+        given : sequence of four arrays of shape (n_windows,)
+            Of the line as it was given: means from the first points on, deviations, least and
+            largest points.
+        compute : callable
+            Makes that of any line.
+
+        Returns
+        -------
+        tuple of four arrays
+            A mean sums length differences that are no larger than the range.
+        """
+        points, (offset, scale) = self.points, self.frame or (0.0, 1.0)
+        mean, deviation, low, high = compute(points) if self.frame is None else given
+        size = np.maximum(np.abs(low - offset), np.abs(high - offset)) * scale
+        length = points.size - mean.size + 1
+        error = FLOAT64_UNIT * ((length + 2) * scale * (high - low) + 4 * size)
+        return points[: mean.size] + mean * scale, deviation * scale, size, error
 
 
 def even_line(filled: Any, ranges: Any) -> SearchLine | None:
@@ -263,7 +292,7 @@ def even_line(filled: Any, ranges: Any) -> SearchLine | None:
     if high - low > EVEN * float(ranges.min()):
         return None
     offset, scale = map(float, _center(np.float64(low), np.float64(high)))
-    return SearchLine((filled - offset) * scale, ranges < 0, 1.0)
+    return SearchLine((filled - offset) * scale, ranges < 0, 1.0, (offset, scale))
 
 
 def line_of_pieces(filled: np.ndarray, ranges: np.ndarray, length: int) -> SearchLine:
@@ -295,7 +324,7 @@ def line_of_pieces(filled: np.ndarray, ranges: np.ndarray, length: int) -> Searc
     offset, scale = _center(np.minimum.reduceat(filled, first), np.maximum.reduceat(filled, first))
     points = (filled - np.repeat(offset, sizes)) * np.repeat(scale, sizes)
     cuts = np.cumsum(begins)
-    return SearchLine(points, cuts[: ranges.size] != cuts[length - 1 :], 1.0)
+    return SearchLine(points, cuts[: ranges.size] != cuts[length - 1 :], 1.0, None)
 
 
 def _center(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -371,10 +400,10 @@ def line_as_it_is(filled: np.ndarray, frame: Frame, length: int) -> SearchLine:
     points = filled - frame.offset
     inside = np.abs(points) <= frame.largest
     hidden = ~whole_windows(inside, length)
-    if not inside.all():
-        points = _repeat_last(points, inside)
     scale = float(_power_for(np.float64(frame.largest)))
-    return SearchLine(points * scale, hidden, scale)
+    if inside.all():
+        return SearchLine(points * scale, hidden, scale, (frame.offset, scale))
+    return SearchLine(_repeat_last(points, inside) * scale, hidden, scale, None)
 
 
 class Kinds(NamedTuple):

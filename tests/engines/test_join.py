@@ -480,7 +480,7 @@ def test_frames_of_raw_windows_leave_few_loud_points_out(rng):
     line = line_as_it_is(points, frame, length)
     assert_array_equal(np.flatnonzero(line.hidden), [*range(41, 51), *range(191, 201)])
     assert np.abs(line.points).max() <= 1
-    assert_array_equal(line.points[:50], (points[:50] - frame.offset) * line.scale)
+    assert_array_equal(line.points[:50], (points[:50] - frame.offset) * line.unit)
     # zeros are quiet, and no reason to leave anything out
     silent = np.where(np.arange(300) < 200, 0.0, rng.normal(size=300))
     assert frame_of(silent) == Frame(0.0, np.abs(silent).max())

@@ -58,24 +58,24 @@ class DeviceLine(NamedTuple):
         The line from `fill_gaps`.
     mean, inverse : cupy.ndarray of float64
         Mean, counted from the first point of each window, and 1 / deviation, or 0 and 1.
+    moments : list of four cupy.ndarray of float64
+        Mean, deviation, least and largest point of all windows of that line, as they came out.
     constant, finite : cupy.ndarray of bool
         Which windows are constant, none if they are compared as they are; which are finite.
-    low, high : cupy.ndarray of float64
-        Least and largest point of each window.
     """
 
     points: cp.ndarray
     mean: cp.ndarray
     inverse: cp.ndarray
+    moments: list[cp.ndarray]
     constant: cp.ndarray
     finite: cp.ndarray
-    low: cp.ndarray
-    high: cp.ndarray
 
     @property
     def nbytes(self) -> int:
         """Bytes on the device."""
-        return sum(array.nbytes for array in self)
+        arrays = self.points, self.inverse, *self.moments, self.constant, self.finite
+        return sum(array.nbytes for array in arrays)
 
     @property
     def usual(self) -> cp.ndarray:
@@ -90,12 +90,12 @@ class Searched(NamedTuple):
     ----------
     points : cupy.ndarray of float64
         Those of the `SearchLine`.
-    mean, norm, size : cupy.ndarray of float64
-        Mean, norm and largest magnitude of the windows of that line, of all of them; the norm of
-        what covariances are taken of.
+    mean, norm, size, slip : cupy.ndarray of float64
+        Mean, norm, largest magnitude and error of the mean of all windows of that line; the norm
+        of what covariances are taken of.
     usual, hidden : cupy.ndarray of bool
         Which windows are searched; which of the finite ones that are not constant are not.
-    scale : float
+    unit : float
         That of the `SearchLine`.
     frame : Frame or None
         What raw windows have in common.
@@ -105,9 +105,10 @@ class Searched(NamedTuple):
     mean: cp.ndarray
     norm: cp.ndarray
     size: cp.ndarray
+    slip: cp.ndarray
     usual: cp.ndarray
     hidden: cp.ndarray
-    scale: float
+    unit: float
     frame: Frame | None
 
     @property
@@ -116,14 +117,14 @@ class Searched(NamedTuple):
         return sum(array.nbytes for array in self[:-2])
 
 
-def _statistics(points: cp.ndarray, length: int, anchored: bool) -> list[cp.ndarray]:
-    """Mean (from the first point of a window on, or not), deviation, least and largest point."""
+def _statistics(points: cp.ndarray, length: int) -> list[cp.ndarray]:
+    """Mean, from the first point of each window on, deviation, least and largest point."""
     n_windows = points.size - length + 1
     found = [cp.empty(n_windows) for _ in range(4)]
     load_kernel("windows.cu", "statistics")(
         (-(-n_windows // 128),),
         (128,),
-        (points, np.int32(n_windows), np.int32(length), np.int32(anchored), *found),
+        (points, np.int32(n_windows), np.int32(length), *found),
     )
     return found
 
@@ -132,31 +133,34 @@ def lay(pool: Pool, length: int, normalize: bool) -> DeviceLine:
     """Bring a line to the device."""
     filled, finite = fill_gaps(pool.points)
     points = cp.asarray(filled)
-    mean, deviation, low, high = _statistics(points, length, True)
-    whole = cp.asarray(whole_windows(finite, length))
-    found = settle_statistics(mean, deviation, low, high, whole)
+    moments = _statistics(points, length)
+    found = settle_statistics(*moments, cp.asarray(whole_windows(finite, length)))
     if normalize:
         inverse = cp.where(found.deviation > 0, 1.0 / found.deviation, 0.0)
-        return DeviceLine(points, found.mean, inverse, found.constant, found.finite, low, high)
-    inverse, constant = found.finite.astype(np.float64), cp.zeros(low.size, bool)
-    return DeviceLine(points, cp.zeros(low.size), inverse, constant, found.finite, low, high)
+        # a mean of what is not finite is never looked at
+        return DeviceLine(points, moments[0], inverse, moments, found.constant, found.finite)
+    inverse, zeros = found.finite.astype(np.float64), cp.zeros_like(moments[0])
+    constant = cp.zeros_like(found.constant)
+    return DeviceLine(points, zeros, inverse, moments, constant, found.finite)
 
 
 def lay_search(pool: Pool, line: DeviceLine, length: int, frame: Frame | None) -> Searched:
     """Make the line that a join searches, for windows z-normalised, or in a frame as they are."""
     usual = line.usual
     if frame is None:
-        ranges = cp.where(usual, line.high - line.low, np.inf)
+        low, high = line.moments[2:]
+        ranges = cp.where(usual, high - low, np.inf)
         made = even_line(line.points, ranges)
         if made is None:
             made = line_of_pieces(fill_gaps(pool.points)[0], to_host(ranges), length)
     else:
         made = line_as_it_is(fill_gaps(pool.points)[0], frame, length)
     points, hidden = cp.asarray(made.points), cp.asarray(made.hidden) & usual
-    mean, deviation, low, high = _statistics(points, length, False)
+    made = made._replace(points=points)
+    mean, deviation, size, slip = made.moments(line.moments, lambda one: _statistics(one, length))
     square = deviation**2 if frame is None else deviation**2 + mean**2
-    norm, size = cp.sqrt(length * square), cp.maximum(cp.abs(low), cp.abs(high))
-    return Searched(points, mean, norm, size, usual & ~hidden, hidden, made.scale, frame)
+    norm = cp.sqrt(length * square)
+    return Searched(points, mean, norm, size, slip, usual & ~hidden, hidden, made.unit, frame)
 
 
 class Steps(NamedTuple):
@@ -168,7 +172,7 @@ class Steps(NamedTuple):
         The two factors of the step that leads to a window, and its weight, along the rows.
     first, second, weight : cupy.ndarray of shape (n_windows,)
         The same, along the columns.
-    groups : cupy.ndarray of shape (n_groups, 6), float64
+    groups : cupy.ndarray of shape (n_groups, 7), float64
         The kernel's ``Group``.
     """
 
@@ -202,13 +206,14 @@ def prepare(line: Searched, usual: cp.ndarray, length: int, level: float, dtype:
     rows = cp.zeros((n_windows + PAD, 4), dtype)
     rows[:n_windows] = cp.stack([lead, trail, weight, cp.zeros(n_windows)], axis=1)
     n_groups = -(-n_windows // GROUP)
-    groups = cp.empty((n_groups, 6))
+    groups = cp.empty((n_groups, 7))
     step = cp.abs(lead) + cp.abs(trail)
-    for at, values in enumerate((line.norm, step, line.size, cp.maximum(weight, 0), -mean, mean)):
+    bounds = line.norm, step, line.size, line.slip, cp.maximum(weight, 0), -mean, mean
+    for at, values in enumerate(bounds):
         padded = cp.full(n_groups * GROUP, -np.inf)
         padded[:n_windows] = values
         groups[:, at] = padded.reshape(n_groups, GROUP).max(axis=1)
-    groups[:, 4] *= -1
+    groups[:, 5] *= -1
     return Steps(rows, *(array.astype(dtype) for array in (first, second, weight)), groups)
 
 
@@ -353,14 +358,14 @@ class Known:
         self.stream = cp.cuda.get_current_stream()
         self.dtype, k = choose_join(join, shape).dtype, join.n_neighbors
         self.linear = [_linear(line, join.length, level) for line in searched]
-        self.scale = searched[0].scale
+        self.unit = searched[0].unit
         least, self.at_a_time = room(budget)
         sides = []
         for at, windows in enumerate((area.rows, area.cols)):
             alpha, beta = (values[windows] for values in self.linear[at])
             scores = cp.zeros(alpha.size)
             if join.hint is not None and (at == 0 or join.within):
-                limit = (cp.asarray(join.hint[at][windows]) * self.scale) ** 2 * (1 + 1e-12)
+                limit = (cp.asarray(join.hint[at][windows]) * self.unit) ** 2 * (1 + 1e-12)
                 scores = (alpha - limit) / beta
                 scores = cp.where(cp.isfinite(scores), scores * (1 - 1e-12), 0.0)
             capacity = min(max(least, RUNS_PER_WINDOW * shape[at]), 2**27)
@@ -420,7 +425,7 @@ class Known:
             # so unlike that the leading bits of a score cannot hold the rounding of the distance
             length = self.join.length
             floor = cp.minimum(floor, 2.0 * length * (1 - min(0.5, 1e-6 * length)))
-        floor = cp.sqrt(cp.maximum(floor, 0.0)) / self.scale
+        floor = cp.sqrt(cp.maximum(floor, 0.0)) / self.unit
         return cp.where(self.usual[at][windows], floor, np.inf)
 
 
@@ -574,7 +579,9 @@ def _measure(search: Search, at: int, runs: cp.ndarray, lanes: int) -> None:
     order = (0, 1) if at == 0 else (1, 0)
     stop = search.tile.row_stop if at else search.tile.col_stop
     lines = _addresses([search.lines[i][:3] for i in order])
-    searched = _addresses([[*search.searched[i][:3], search.usual[i]] for i in order])
+    searched = _addresses(
+        [[*search.searched[i][:3], search.searched[i].slip, search.usual[i]] for i in order]
+    )
     cells = cp.cumsum(_population(runs[:, 2]).astype(np.int64) * lanes)
     n_cells = read_number(cells[-1:])
     offsets = cp.concatenate([cp.zeros(1, np.int64), cells[:-1]])

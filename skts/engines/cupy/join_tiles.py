@@ -180,7 +180,7 @@ class JoinTiles:
         last = 1 if pools[0].points is pools[1].points else 2
         points = [fill_gaps(pool.points)[0] for pool in pools[:last]]
         return common_frame(
-            points, [lambda one=one: (one.low.get(), one.high.get()) for one in lines[:last]]
+            points, [lambda one=one: [x.get() for x in one.moments[2:]] for one in lines[:last]]
         )
 
     def _steps(self, pool: Pool, line: Searched, length: int, level: float, dtype: type) -> Steps:

@@ -353,18 +353,15 @@ def _needed(alpha, beta, limit, unit, usual):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _doubt(blur, length):
+def _doubt(blur, shift, length):
     """What normalised windows leave open of a squared distance.
 
-    `blur` is the larger ratio of a largest magnitude to a norm. Each point of the line is rounded
-    once, and the means are, of the line and of certified distances.
+    `blur` is the larger ratio of a largest magnitude to a norm, `shift` that of an error of a mean.
+    Each point of the line is rounded once, and the means are, of the line and of certified
+    distances.
     """
-    half = 2.0**-53
-    return (
-        1e-14 * length * length
-        + 8 * half * length * np.sqrt(length) * blur
-        + 32 * (half * length * length * blur) ** 2
-    )
+    rounded = 8 * 2.0**-53 * length * np.sqrt(length) * blur
+    return 1e-14 * length * length + rounded + 8 * (length * shift) ** 2
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -459,8 +456,9 @@ def search(
         Points and means of the lines of the search, and which windows take part.
     steps_a, steps_b : tuple of ndarray
         Of each window: the two factors of the step that leads to it (p, r or q, s) and its weight,
-        in the type of the search; alpha, beta, its norm, largest magnitude, and the ratio of both;
-        the largest norms and steps of the windows before it, as many as each of HEIGHTS.
+        in the type of the search; alpha, beta, its norm and the error of its mean; largest
+        magnitude and error of the mean over its norm, for normalised windows; the largest norms
+        and steps of the windows before it, as many as each of HEIGHTS.
     length : int
         Points of a window.
     tile : tuple of int
@@ -485,8 +483,8 @@ def search(
     row, row_stop, col, col_stop = tile
     points_a, mean_a, usual_a = line_a
     points_b, mean_b, usual_b = line_b
-    p, r, weight_a, alpha_a, beta_a, norm_a, size_a, blur_a, reach_a, _ = steps_a
-    q, s, weight_b, alpha_b, beta_b, _, size_b, blur_b, reach_b, stride_b = steps_b
+    p, r, weight_a, alpha_a, beta_a, norm_a, slip_a, blur_a, shift_a, reach_a, _ = steps_a
+    q, s, weight_b, alpha_b, beta_b, _, slip_b, blur_b, shift_b, reach_b, stride_b = steps_b
     k = nearest.shape[1]
     # the least upper values of squared distances, of rows and of columns; the last is the limit
     tops = np.empty((row_stop - row, k))
@@ -523,9 +521,11 @@ def search(
     while top < row_stop:
         height, level = _height(top, row_stop, norm_a, reach_a, usual_a)
         bottom = top + height
-        norm_band, step_band, size_band, weight_band, blur_band = 0.0, 0.0, 0.0, 0.0, 0.0
+        norm_band, step_band, slip_band, weight_band = 0.0, 0.0, 0.0, 0.0
+        blur_band, shift_band = 0.0, 0.0
         for i in range(top, bottom):
-            norm_band, size_band = max(norm_band, norm_a[i]), max(size_band, size_a[i])
+            norm_band, slip_band = max(norm_band, norm_a[i]), max(slip_band, slip_a[i])
+            shift_band = max(shift_band, shift_a[i])
             step_band = max(step_band, abs(p[i]) + abs(r[i])) if i > top else step_band
             weight_band, blur_band = max(weight_band, abs(weight_a[i])), max(blur_band, blur_a[i])
             p_band[i - top], r_band[i - top], w_band[i - top] = p[i], r[i], weight_a[i]
@@ -544,7 +544,7 @@ def search(
                 continue
             middle = mean_b[start + width // 2] if normalize is not None else 0.0
             # the error of every covariance of a column, times the weights, bounds that of scores
-            worst, blur_strip = 0.0, 0.0
+            worst, blur_strip, shift_strip = 0.0, 0.0, 0.0
             for j in range(width):
                 at = start + j
                 q_strip[LANES + j], s_strip[LANES + j] = q[at], s[at]
@@ -557,7 +557,7 @@ def search(
                 error += half * (length + 8) * norm_band * reach_b[level, at]
                 if normalize is not None:
                     drift = abs(mean_b[at] - middle)
-                    slip = half * length * (size_band + size_b[at])
+                    slip = slip_band + slip_b[at]
                     error += (
                         half
                         * (length + 8)
@@ -569,6 +569,7 @@ def search(
                     slack_b[j] = error
                     worst = max(worst, error * weight_b[at])
                     blur_strip = max(blur_strip, blur_b[at])
+                    shift_strip = max(shift_strip, shift_b[at])
                 else:
                     slack_b[j] = error
                     worst = max(worst, error)
@@ -578,7 +579,8 @@ def search(
                     continue
                 if normalize is not None:
                     slack_b[j] *= beta_b[at] * weight_band
-                    slack_b[j] += _doubt(max(blur_band, blur_b[at]), length)
+                    blur, shift = max(blur_band, blur_b[at]), max(shift_band, shift_b[at])
+                    slack_b[j] += _doubt(blur, shift, length)
                 else:
                     slack_b[j] = 2 * slack_b[j] + share * alpha_b[at]
                 needed[LANES + j] = _needed(
@@ -607,7 +609,8 @@ def search(
             for i in range(last):
                 at = top + i
                 if normalize is not None:
-                    slack_row[i] = beta_a[at] * worst + _doubt(max(blur_a[at], blur_strip), length)
+                    blur, shift = max(blur_a[at], blur_strip), max(shift_a[at], shift_strip)
+                    slack_row[i] = beta_a[at] * worst + _doubt(blur, shift, length)
                 else:
                     slack_row[i] = 2 * worst + share * alpha_a[at]
                 needed_row[i] = _needed(

@@ -40,19 +40,18 @@ class Windows(NamedTuple):
     mean, inverse : ndarray of shape (n_windows,), float64
         Mean, counted from the first point of the window, and 1 / deviation; 0 and 1 where windows
         are compared as they are. The inverse is 0 where a window is constant or not finite.
+    moments : list of four ndarray of shape (n_windows,), float64
+        Mean, deviation, least and largest point of all windows of that line, as they came out.
     constant, finite : ndarray of shape (n_windows,), bool
         Which windows are constant, none if they are compared as they are; which are finite.
-    low, high : ndarray of shape (n_windows,), float64
-        Least and largest point of a window.
     """
 
     points: np.ndarray
     mean: np.ndarray
     inverse: np.ndarray
+    moments: list[np.ndarray]
     constant: np.ndarray
     finite: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
 
     @property
     def usual(self) -> np.ndarray:
@@ -67,11 +66,11 @@ class Searched(NamedTuple):
     ----------
     points : ndarray of shape (n_points,), float64
         Those of the `SearchLine`.
-    mean, deviation, size : ndarray of shape (n_windows,), float64
-        Mean, deviation and largest magnitude of the windows of that line, of all of them.
+    mean, deviation, size, slip : ndarray of shape (n_windows,), float64
+        Mean, deviation, largest magnitude and error of the mean of all windows of that line.
     usual, hidden : ndarray of shape (n_windows,), bool
         Which windows are searched; which of the finite ones that are not constant are not.
-    scale : float
+    unit : float
         That of the `SearchLine`.
     frame : Frame or None
         What raw windows have in common.
@@ -81,9 +80,10 @@ class Searched(NamedTuple):
     mean: np.ndarray
     deviation: np.ndarray
     size: np.ndarray
+    slip: np.ndarray
     usual: np.ndarray
     hidden: np.ndarray
-    scale: float
+    unit: float
     frame: Frame | None
 
     def energy(self, length: int) -> np.ndarray:
@@ -100,8 +100,9 @@ class Steps(NamedTuple):
     alpha: np.ndarray
     beta: np.ndarray
     norm: np.ndarray
-    size: np.ndarray
+    slip: np.ndarray
     blur: np.ndarray
+    shift: np.ndarray
     reach: np.ndarray
     stride: np.ndarray
 
@@ -189,7 +190,7 @@ class JoinTiles:
             hint = tuple(np.full(n, np.inf) for n in reduction.shape)
         # in the units of the search; infinity stays
         with np.errstate(over="ignore"):
-            hint = tuple(np.ascontiguousarray(one * lines[0].scale) for one in hint)
+            hint = tuple(np.ascontiguousarray(one * lines[0].unit) for one in hint)
         search = cols if first == tile.col else Nearest.none(tile.col_stop - first, k)
         # one list for both: its neighbours are those of rows
         same = reduction.within and not reduction.sides
@@ -220,17 +221,16 @@ class JoinTiles:
             filled, finite = fill_gaps(pool.points)
             # a view that nobody writes to: kernels are compiled for one kind of array
             points = read_only(filled)
-            *moments, low, high = windows.statistics(points, points, length, True)
-            whole = whole_windows(finite, length)
-            found = settle_statistics(*moments, low, high, whole)
-            made = Windows(
-                points,
-                found.mean if normalize else np.zeros(low.size),
-                found.inverse if normalize else found.finite.astype(np.float64),
-                found.constant if normalize else np.zeros(low.size, bool),
-                *(found.finite, low, high),
-            )
-            return made, sum(array.nbytes for array in made)
+            moments = windows.statistics(points, points, length, True)
+            found = settle_statistics(*moments, whole_windows(finite, length))
+            if normalize:
+                # a mean of what is not finite is never looked at
+                chosen = moments[0], found.inverse, moments, found.constant
+            else:
+                inverse, zeros = found.finite.astype(np.float64), np.zeros_like(moments[0])
+                chosen = zeros, inverse, moments, np.zeros_like(found.constant)
+            made = Windows(points, *chosen, found.finite)
+            return made, 10 * found.finite.size + sum(array.nbytes for array in moments)
 
         return self.prepared.get(pool.points, ("windows", length, normalize), build)
 
@@ -243,7 +243,7 @@ class JoinTiles:
         if not normalize:
             some = lines[: 1 if pools[0].points is pools[1].points else 2]
             frame = common_frame(
-                [line.points for line in some], [lambda one=line: one[-2:] for line in some]
+                [line.points for line in some], [lambda one=line: one.moments[2:] for line in some]
             )
         first, second = (
             self._searched_line(*one, length, frame) for one in zip(pools, lines, strict=True)
@@ -258,18 +258,18 @@ class JoinTiles:
         def build() -> tuple[Searched, int]:
             usual = line.usual
             if frame is None:
-                ranges = np.where(usual, line.high - line.low, np.inf)
+                low, high = line.moments[2:]
+                ranges = np.where(usual, high - low, np.inf)
                 made = even_line(line.points, ranges)
                 if made is None:
                     made = line_of_pieces(line.points, ranges, length)
             else:
                 made = line_as_it_is(line.points, frame, length)
             points, hidden = read_only(made.points), made.hidden & usual
-            mean, deviation, low, high = windows.statistics(points, points, length)
-            size = np.maximum(np.abs(low), np.abs(high))
-            found = Searched(
-                points, mean, deviation, size, usual & ~hidden, hidden, made.scale, frame
+            moments = made.moments(
+                line.moments, lambda _: windows.statistics(points, points, length, True)
             )
+            found = Searched(points, *moments, usual & ~hidden, hidden, made.unit, frame)
             return found, sum(array.nbytes for array in found[:-2])
 
         return self.prepared.get(pool.points, ("searched", length, frame), build)
@@ -302,6 +302,7 @@ def make_steps(line: Searched, length: int, level: float) -> Steps:
         alpha = np.full(mean.size, 2.0 * length)
         beta = 2.0 * length * weight
         blur = line.size * weight
+        shift = line.slip * weight
     else:
         lead[1:], trail[1:] = new, -old
         energy = line.energy(length)
@@ -309,13 +310,13 @@ def make_steps(line: Searched, length: int, level: float) -> Steps:
         weight = _weigh(level / 2 - energy / 2, line.usual, level)
         alpha = energy + level
         beta = np.full(mean.size, 2.0)
-        blur = np.zeros(mean.size)
+        blur = shift = np.zeros(mean.size)
     step = np.abs(lead) + np.abs(trail)
     reach, stride = (
         np.stack([_running_max(values, height) for height in join.HEIGHTS])
         for values in (norm, step)
     )
-    return Steps(lead, trail, weight, alpha, beta, norm, line.size, blur, reach, stride)
+    return Steps(lead, trail, weight, alpha, beta, norm, line.slip, blur, shift, reach, stride)
 
 
 def _running_max(values: np.ndarray, height: int) -> np.ndarray:

@@ -24,9 +24,10 @@ struct Run {
     int score;   // leading bits of the upper bound of its best score
 };
 
-// Bounds of a group of 64 windows: largest norm, step, magnitude and weight; least and largest mean.
+// Bounds of a group of 64 windows: largest norm, step, magnitude, error of the mean and weight; least and
+// largest mean.
 struct Group {
-    double norm, step, size, weight, low, high;
+    double norm, step, size, slip, weight, low, high;
 };
 
 // out[f, i] = sum over t of (line[first + i + t] - c) (other[starts[f] + t] - mean of that window).
@@ -170,20 +171,21 @@ __device__ __noinline__ void enlist(
 
 // Largest (or least) values of the groups that hold windows first..last: a warp looks together.
 struct Extent {
-    double norm, step, size, weight, low, high;
+    double norm, step, size, slip, weight, low, high;
 
     __device__ __forceinline__ Extent(const Group* groups, int first, int last) {
-        norm = step = size = weight = 0, low = 1e300, high = -1e300;
+        norm = step = size = slip = weight = 0, low = 1e300, high = -1e300;
         for (int g = first / 64 + (threadIdx.x & 31); g <= last / 64; g += 32) {
             norm = fmax(norm, groups[g].norm);
             step = fmax(step, groups[g].step);
             size = fmax(size, groups[g].size);
+            slip = fmax(slip, groups[g].slip);
             weight = fmax(weight, groups[g].weight);
             low = fmin(low, groups[g].low);
             high = fmax(high, groups[g].high);
         }
         norm = warp_largest(norm), step = warp_largest(step), size = warp_largest(size);
-        weight = warp_largest(weight), low = -warp_largest(-low), high = warp_largest(high);
+        slip = warp_largest(slip), weight = warp_largest(weight), low = -warp_largest(-low), high = warp_largest(high);
     }
 };
 
@@ -267,10 +269,10 @@ __global__ void __launch_bounds__(32, B) join(
         // the same for scores: of a row among its columns, of a column among its rows
         if (NORMALIZE) {
             const double drift = a.high - a.low + b.high - b.low;
-            const double slip = 2 * half * length * fmax(a.size, b.size);
+            const double slip = a.slip + b.slip;
             error += half * (length + 8) * sqrt((double)length) * (a.norm + b.norm) * drift;
             error += length * slip * (2 * drift + slip) + 2 * height * slip * (a.step + b.step);
-            const double shift = length * slip * fmax(a.weight, b.weight);
+            const double shift = length * fmax(a.slip * a.weight, b.slip * b.weight);
             // each point of the line is rounded once
             const double blur = half * 4 * sqrt((double)length) * fmax(a.size * a.weight, b.size * b.weight);
             slack_row = error * b.weight + (8 * shift * shift / length + blur) * a.norm;
@@ -484,6 +486,7 @@ struct Searched {
     const double* points;
     const double* mean;
     const double* norm;
+    const double* slip;
     const unsigned char* usual;
 };
 
@@ -541,10 +544,11 @@ extern "C" __global__ void refine(
     double error = half * (2 * length + 16) * norm * (theirs + away);
     if (normalize) {
         // of the means, and of points and certified distances, as in the walk
-        const double size = fmax(norm + fabs(center), theirs + other_mean);
-        const double slip = half * length * size, shift = length * slip * fmax(1 / norm, 1 / theirs);
-        error = (error + length * slip * (other_mean + slip)) / theirs;
-        error += norm * (1e-14 * length + 16 * shift * shift / length + 4 * shift / (length * root));
+        const double own_slip = lines[0].slip[run.window], slip = lines[1].slip[other];
+        const double blur = fmax((norm + fabs(center)) / norm, (theirs + other_mean) / theirs);
+        const double shift = length * fmax(own_slip / norm, slip / theirs);
+        error = (error + length * own_slip * (other_mean + slip)) / theirs;
+        error += norm * (1e-14 * length + 4 * shift * shift / length + 4 * half * root * blur);
         sum /= theirs;
     } else {
         sum += level / 2 - theirs * theirs / 2;

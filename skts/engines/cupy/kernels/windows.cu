@@ -1,16 +1,16 @@
 // Statistics of every window, and certified distances of chosen windows to all: the bits of the CPU engine.
-// One thread has one window; neighbouring threads read neighbouring points. Where `anchored`, points of a
-// window count from the first of them.
+// One thread has one window; neighbouring threads read neighbouring points. Points of a window count from the
+// first of them, for distances where `anchored`.
 
 extern "C" __global__ void statistics(
-    const double* __restrict__ points, int n_windows, int length, int anchored,
+    const double* __restrict__ points, int n_windows, int length,
     double* __restrict__ mean, double* __restrict__ deviation, double* __restrict__ low,
     double* __restrict__ high
 ) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n_windows) return;
-    const double anchor = anchored ? points[i] : 0.0;
-    double total = 0, least = points[i], most = points[i];
+    const double anchor = points[i];
+    double total = 0, least = anchor, most = anchor;
     for (int t = 0; t < length; ++t) {
         const double point = points[i + t];
         total = __dadd_rn(total, __dsub_rn(point, anchor));
