@@ -39,7 +39,7 @@ IMPORTS = {
     "tree": {"base", "engines"},
     "motifs": {"base", "engines"},
     "metrics": {"base", "engines"},
-    "base": {"engines"},
+    "base": {"engines", "exceptions"},
     "utils": {"engines"},
     "datasets": set(),
     "engines": {"engines.numba", "engines.cupy", "_config", "exceptions"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from os import PathLike
@@ -12,6 +13,8 @@ import numpy as np
 __all__ = ["read_series", "read_train_test"]
 
 Series = np.ndarray | list[np.ndarray]
+#: Characters of a label, beyond which a file is damaged.
+LONGEST_LABEL = 1000
 
 
 def read_series(path: str | PathLike[str]) -> tuple[Series, np.ndarray | None]:
@@ -179,6 +182,13 @@ def _number(text: str) -> float | None:
         return None
 
 
+def _label(text: str, line: _Line) -> str:
+    """A label that is worth an array in which all are as long as the longest."""
+    if len(text) > LONGEST_LABEL:
+        raise line.error(f"the label has {len(text)} characters, more than {LONGEST_LABEL}.")
+    return text
+
+
 def _labels(texts: list[str]) -> np.ndarray:
     """Whole numbers where all are, also if written like 1.0000000e+00; else the texts."""
     numbers = [_number(text) for text in texts]
@@ -213,7 +223,7 @@ def _read_delimited(
         if series and len(fields) != len(series[0]):
             raise line.error(f"{len(fields)} points, but the lines before have {len(series[0])}.")
         series.append(_points(fields, line))
-        labels.append(label)
+        labels.append(_label(label, line))
     _not_empty(series, path)
     return np.stack(series), _labels(labels)
 
@@ -290,7 +300,7 @@ def _flag(tag: str, values: list[str], line: _Line) -> bool:
 
 
 def _count(tag: str, values: list[str], line: _Line) -> int:
-    if len(values) != 1 or not values[0].isdecimal() or int(values[0]) < 1:
+    if len(values) != 1 or not re.fullmatch(r"0*[1-9]\d{0,17}", values[0], re.ASCII):
         raise line.error(f"@{tag} must be followed by one positive integer.")
     return int(values[0])
 
@@ -304,7 +314,7 @@ def _read_ts(path: Path, lines: _Lines) -> tuple[Series, np.ndarray | None]:
             continue
         fields = text.split(":")
         if header.has_target:
-            labels.append(_target(fields.pop().strip(), header, line))
+            labels.append(_label(_target(fields.pop().strip(), header, line), line))
             if not fields:
                 raise line.error("expected a series, a colon and a label, found no colon.")
         if any("(" in channel for channel in fields):

@@ -109,7 +109,9 @@ def test_auto_finds_an_engine_with_paths(rng):
 
 
 # Whole numbers make ties; the others make rounding.
-points = st.one_of(st.integers(-3, 3).map(float), st.floats(-1e3, 1e3, allow_subnormal=False))
+# series of less than 2^-480 are refused
+ordinary = st.floats(-1e3, 1e3).map(lambda x: x if abs(x) >= 2.0**-480 else 0.0)
+points = st.one_of(st.integers(-3, 3).map(float), ordinary)
 series_of = st.integers(1, 3).flatmap(
     lambda channels: st.tuples(
         *[

@@ -41,7 +41,7 @@ DATA = {
     "constant": lambda rng: np.ones((6, 8)),
     "steps": lambda rng: np.repeat(rng.integers(0, 2, (20, 5)), 4, axis=1).astype(float),
     "offset": lambda rng: 1e9 + rng.normal(size=(12, 15)),
-    "tiny": lambda rng: 1e-140 * rng.normal(size=(12, 11)),
+    "tiny": lambda rng: 1e-144 * rng.normal(size=(12, 11)),
     "points": lambda rng: rng.normal(size=(7, 1)),
     "pair": lambda rng: rng.normal(size=(2, 10)),
 }

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -27,7 +28,10 @@ __all__ = ["KeyedCacheFile", "prepare_kernels"]
 
 
 class KeyedCacheFile(IndexDataCacheFile):
-    """Numba's cache of a function, its files named by what they hold."""
+    """Numba's cache of a function, its files named by what they hold.
+
+    A kernel that cannot be kept on disk, or read from there, is a kernel that is compiled again.
+    """
 
     def save(self, key: Hashable, data: Any) -> None:
         """Save an instance, and only then say so in the index.
@@ -35,11 +39,23 @@ class KeyedCacheFile(IndexDataCacheFile):
         When two processes write the index, one entry is lost, and compiled again some day.
         """
         name = self._data_name(hashlib.sha256(repr(key).encode()).hexdigest()[:16])
-        self._save_data(name, data)
-        overloads = self._load_index()
-        if overloads.get(key) != name:
-            overloads[key] = name
-            self._save_index(overloads)
+        with suppress(OSError):  # a full disk, a folder that has gone or may not be written to
+            self._save_data(name, data)
+            overloads = self._load_index()
+            if overloads.get(key) != name:
+                overloads[key] = name
+                self._save_index(overloads)
+
+    def load(self, key: Hashable) -> Any:
+        """Load an instance; None where there is none, or its file is damaged."""
+        with suppress(Exception):
+            return super().load(key)
+        return None
+
+    def _load_index(self) -> dict[Hashable, str]:
+        with suppress(Exception):
+            return super()._load_index()
+        return {}
 
     def _data_name(self, number: str) -> str:
         return f"{self._index_name.removesuffix('.nbi')}.{number}.nbc"
