@@ -10,7 +10,7 @@ import numpy as np
 
 from . import oracle
 from .case import Case, Sample
-from .compare import check, same
+from .compare import check, close, same
 from .draw import Draw
 
 __all__ = [
@@ -98,7 +98,8 @@ class Recipe:
     name: ClassVar[str] = ""
     #: How often it is drawn.
     share: ClassVar[float] = 1.0
-    #: Parts of the outcome that engines may round differently, and how far apart they may be.
+    #: Parts of the outcome that engines, or batches on a GPU, may round differently, and how far
+    #: apart they may be.
     loose: ClassVar[dict[str, float]] = {}
     #: Names of relations that may be drawn.
     relations: ClassVar[tuple[str, ...]] = ()
@@ -136,6 +137,16 @@ class Recipe:
     def check(self, case: Case, found: dict[str, np.ndarray]) -> None:
         """Compare with the oracle."""
         raise NotImplementedError
+
+    def agree(self, name: str, found: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> None:
+        """Compare two outcomes: bit by bit, but for parts that may be rounded differently."""
+        check(found.keys() == wanted.keys(), f"{name}: parts", f"{list(found)}, {list(wanted)}")
+        for key in found:
+            allowed = next((v for part, v in self.loose.items() if key.startswith(part)), None)
+            if allowed is None:
+                same(f"{name} {key}", found[key], wanted[key])
+            else:
+                close(f"{name} {key}", found[key], wanted[key], allowed, allowed)
 
     def refuses(self, case: Case) -> bool:
         """Whether a ValueError is the right answer."""

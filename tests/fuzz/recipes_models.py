@@ -284,8 +284,10 @@ class KShape(Recipe):
             return
         for row in range(len(Q)):
             again = call(plain(case.but(Q=Q.take([row]))))
+            alone, among = {}, {}
             for key in ("predict", "transform"):
-                same(f"a query alone {key}", again[key], found[key][[row]])
+                alone[key], among[key] = again[key], found[key][[row]]
+            self.agree("a query alone", alone, among)
 
 
 # -- shapelet trees

@@ -276,7 +276,8 @@ class Lines:
     def _tell(self) -> None:
         """Tell the device what is reached, and that the list is empty."""
         gain, gap = self.best
-        low = np.float32(gap)
+        with np.errstate(over="ignore"):
+            low = np.float32(gap)
         if low > gap:
             low = np.nextafter(low, np.float32(-np.inf))
         self.reached.set(np.array([(gain, gain, low, 0)], REACHED).view(np.int64))

@@ -48,7 +48,7 @@ _NOTHING = np.uint64(2**64 - 1)
 _PLACE = np.dtype([("shift", np.int32), ("pitch", np.int32)])
 _INTERVAL = np.dtype(
     [
-        *((name, np.float64) for name in ("shrink", "grow", "slack", "base", "unit")),
+        *((name, np.float64) for name in ("shrink", "grow", "slack", "base")),
         ("squared", np.int32),
     ],
     align=True,
@@ -203,7 +203,7 @@ class Query:
         interval["shrink"], interval["grow"] = bound.shrink, bound.grow
         interval["slack"] = 0.0 if exact else self.terms * (1 + 1e-6)
         interval["base"] = self.error + 2.0**-63
-        interval["unit"], interval["squared"] = 1 / self.rescaling.scale, squared
+        interval["squared"] = squared
         return interval
 
     def learn(self, positions: np.ndarray, values: np.ndarray) -> None:
@@ -425,11 +425,17 @@ def least_of_runs(
     found = found[found != _NOTHING]
     bits = (found >> np.uint64(32)).astype(np.uint32)
     positions = (found & np.uint64(2**32 - 1)).astype(np.int64)
-    return positions, bits.view(np.float32).astype(np.float64)
+    return positions, bits.view(np.float32).astype(np.float64) / query.rescaling.scale
 
 
 def within(
-    windows: Windows, listed: Listed, interval: np.ndarray, limit: float, *, keep: bool = False
+    windows: Windows,
+    listed: Listed,
+    query: Query,
+    interval: np.ndarray,
+    limit: float,
+    *,
+    keep: bool = False,
 ) -> Listed:
     """List the windows whose lower value does not exceed a limit."""
     found = cp.empty(listed.n, np.int32)
@@ -443,7 +449,7 @@ def within(
             *listed.arguments,
             windows.error,
             interval,
-            np.float64(limit),
+            np.float64(limit * query.rescaling.scale),
             found,
             count,
             kept if keep else 0,
@@ -486,7 +492,7 @@ def warp_windows(
             windows.affine,
             windows.error,
             interval,
-            np.float64(query.limit),
+            np.float64(query.limit * query.rescaling.scale),
             entries,
         ),
     )
@@ -591,11 +597,11 @@ def search_part(
     # few windows are certified at once, which tells as much as estimates do
     settled = reduction.precision == "float64"
     if settled:
-        listed = known(within(windows, listed, rough, np.inf))
+        listed = known(within(windows, listed, query, rough, np.inf))
     elif query.radius > 0:
         if query.need and query.limit == np.inf:
             _seed(windows, listed, query, reduction, first, plan)
-        listed = within(windows, listed, rough, query.limit)
+        listed = within(windows, listed, query, rough, query.limit)
         if query.radius < length - 1:
             listed = known(listed)
             settled = not single and listed.n * warping.cells(length, length) <= FEW_CELLS
@@ -605,7 +611,7 @@ def search_part(
         if query.need and listed.n:
             positions, values = least_of_runs(windows, listed, query, fine, upper=True)
             query.learn(positions + first, values)
-        listed = known(within(windows, listed, fine, query.limit, keep=single))
+        listed = known(within(windows, listed, query, fine, query.limit, keep=single))
     if listed.n == 0:
         return
     positions = listed.positions.get().astype(np.int64) + first

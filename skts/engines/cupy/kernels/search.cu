@@ -26,31 +26,30 @@ struct Place {
     }
 };
 
-// What accumulated costs tell of distances in the units of the data.
+// What accumulated costs tell of distances, in the units of the search: float32 holds those, not every data's.
 struct Interval {
     double shrink, grow;    // share of rounding
     double slack, base;     // slack * (base + error of a window) is what input errors cost
-    double unit;            // distances of the search are too large by 1 / unit
     int squared;
 
-    // costs are finite, but for windows that were given up
+    // an infinite cost is one that was given up, or too large for a float: at least the largest float
     __device__ __forceinline__ float lower(float cost, float error) const {
         if (!(error < __int_as_float(0x7f800000))) return 0;
-        if (!(cost < __int_as_float(0x7f800000))) return cost;
-        const double v = squared ? sqrt((double)cost) : (double)cost;
-        const double low = (v * shrink - slack * (base + (double)error)) * unit;
+        const double least = fmin((double)cost, (double)__int_as_float(0x7f7fffff));
+        const double v = squared ? sqrt(least) : least;
+        const double low = v * shrink - slack * (base + (double)error);
         return low > 0 ? __double2float_rd(low) : 0.0f;
     }
 
     __device__ __forceinline__ float upper(float cost, float error) const {
         const double v = squared ? sqrt((double)cost) : (double)cost;
-        const double high = (v * grow + slack * (base + (double)error)) * unit;
+        const double high = v * grow + slack * (base + (double)error);
         return high >= 0 ? __double2float_ru(high) : __int_as_float(0x7f800000);
     }
 
     // a cost whose lower value exceeds the limit, and that of every larger one
     __device__ __forceinline__ float beyond(double limit, float error) const {
-        const double v = (limit / unit + slack * (base + (double)error)) / shrink * (1 + 1e-9);
+        const double v = (limit + slack * (base + (double)error)) / shrink * (1 + 1e-9);
         return v >= 0 ? __double2float_ru(squared ? v * v : v) : __int_as_float(0x7f800000);
     }
 };
