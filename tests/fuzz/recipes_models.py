@@ -65,7 +65,7 @@ class KShape(Recipe):
         elif options["init"] == "centers":
             return False
         return (
-            X.form in ("list", "array3d")
+            X.form == "list"
             or Q.form in ("list", "array3d")
             or (X.lengths.max() == Q.lengths.max())
         )

@@ -49,7 +49,7 @@ def halves(d: Draw, n_train: int, n_query: int, most: int, **options: Any) -> tu
     X, Q = d.form(series[:n_train], label=" X"), d.form(series[n_train:], label=" Q")
     width = X.lengths.max()
     if Q.form not in ("list", "array3d") and (
-        X.form not in ("list", "array3d") and (Q.lengths.max() != width or Q.form != X.form)
+        X.form != "list" and (Q.lengths.max() != width or Q.form != X.form)
     ):
         Q = replace(Q, form="list", layout="C" if Q.layout == "nested" else Q.layout)
     if X.form == "frame":
@@ -158,7 +158,7 @@ class NearestNeighbor(Recipe):
             )
         if options.get("rotation_invariant") and len({*X.lengths, *Q.lengths}) > 1:
             return False
-        fixed = X.form not in ("list", "array3d") and Q.form not in ("list", "array3d")
+        fixed = X.form != "list" and Q.form not in ("list", "array3d")
         if fixed and X.lengths.max() != Q.lengths.max():
             return False
         others = len(X) - (options["kneighbors.X"] == "none")

@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from skts import DTWCondenser, DTWNearestNeighbor, config_context
 from skts.datasets import make_cylinder_bell_funnel
-from skts.neighbors import _condenser
+from skts.neighbors import _condenser, dtw_window_search
 from tests.contract import check_described, check_with_scikit_learn
 
 
@@ -332,3 +332,29 @@ def test_of_one_class_the_series_that_is_nearest_to_fewest_goes_first(rng):
         naive.step(0)
     model = DTWCondenser(n_prototypes=3, window=0.1, adapt_window=False).fit(X, y)
     assert_array_equal(model.sample_indices_, naive.kept)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("exponent", [-400, 400, -470, 470])
+def test_powers_of_two_condense_to_the_same_series(fast_engine, rng, exponent):
+    X = np.round(rng.normal(size=(24, 14)), 2)
+    y = np.arange(24) % 3
+    # among series of one class that are nearly equal, inverse squared distances decide
+    X[12:] = X[:12] + 1e-7 * rng.normal(size=(12, 14))
+    found = []
+    for k in (0, exponent):
+        scaled = np.ldexp(X, k)
+        condenser = DTWCondenser(n_prototypes=4, engine=fast_engine).fit(scaled, y)
+        errors = dtw_window_search(scaled, y, windows=[0, 2, 13], engine=fast_engine).errors
+        found.append((condenser.ranks_, condenser.windows_, condenser.accuracies_, errors))
+    for one, other in zip(*found, strict=True):
+        assert_array_equal(other, one)
+
+
+@pytest.mark.parametrize("exponent", [-1000, -530, 0, 480])
+def test_inverse_squares_of_tiny_and_large_distances_have_an_order(exponent):
+    distances = np.ldexp([3.0, 4.0, 0.0, 5.0], exponent)
+    with np.errstate(divide="ignore"):
+        nearness = 1.0 / _condenser._in_range(distances) ** 2
+    assert_array_equal(np.argsort(-nearness), [2, 0, 1, 3])
+    assert_array_equal(np.isinf(nearness), [False, False, True, False])
