@@ -53,6 +53,7 @@ def files(folder):
     return [path for path in Path(folder).rglob("*") if path.is_file()]
 
 
+@pytest.mark.slow
 def test_a_cache_that_cannot_be_is_done_without(tmp_path, expected):
     """A folder in which nothing can be made, and a disk that is full."""
     no_folder = tmp_path / "file"
@@ -66,6 +67,7 @@ def test_a_cache_that_cannot_be_is_done_without(tmp_path, expected):
     assert answer(start(full)) == (expected, 1)
 
 
+@pytest.mark.slow
 def test_damaged_files_are_compiled_anew(tmp_path, expected):
     assert answer(start(tmp_path)) == (expected, 0)
     for damage in (lambda data: data[: len(data) // 2], lambda data: b"", lambda data: data[::-1]):
@@ -75,6 +77,7 @@ def test_damaged_files_are_compiled_anew(tmp_path, expected):
         assert answer(start(tmp_path)) == (expected, 1)
 
 
+@pytest.mark.slow
 def test_two_processes_that_compile_the_same_kernel(tmp_path, expected):
     for process in [start(tmp_path) for _ in range(2)]:
         assert answer(process)[0] == expected

@@ -67,7 +67,7 @@ def test_memory_that_is_refused_once(kind, n_jobs, expected, monkeypatch):
         with monkeypatch.context() as patch:
             counted = Scarce(patch)
             run(one.work, engine="numba", n_jobs=n_jobs)
-        stops = np.unique(np.linspace(1, counted.count, 12).astype(int)).tolist()
+        stops = np.unique(np.linspace(1, counted.count, 8).astype(int)).tolist()
         for at in stops:
             with monkeypatch.context() as patch:
                 Scarce(patch, at)
@@ -116,6 +116,7 @@ def test_a_device_that_is_lost_in_the_midst_of_a_run(kind, n_jobs, expected, mon
         assert leaves(one.answer(run(one.work, engine=engine, n_jobs=n_jobs))) == answer
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_is_an_error_and_the_next_call_has_others(expected, monkeypatch):
     monkeypatch.setattr("skts.engines._executor.WORTH_SENDING", 0)
     kind = next(kind for kind in reductions() if kind.__name__ == "DTWMatrix")
