@@ -6,6 +6,7 @@ emulator lists them.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import functools
 import hashlib
@@ -16,6 +17,7 @@ import re
 import subprocess
 import tempfile
 import threading
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -67,6 +69,16 @@ class Settings:
 SETTINGS = Settings()
 #: One kernel runs at a time.
 lock = threading.RLock()
+#: How often each kernel of each file was launched; written to SKTS_EMULATOR_LOG in the end.
+LAUNCHES: Counter[str] = Counter()
+
+
+@atexit.register
+def _log() -> None:
+    path = _setting("LOG", "")
+    if path and LAUNCHES:
+        with open(path, "a", encoding="utf-8") as file:
+            file.writelines(f"{count} {name}\n" for name, count in sorted(LAUNCHES.items()))
 
 
 @functools.cache
@@ -279,6 +291,7 @@ class Program:
                 raise KernelError(f"{title}: a grid of {blocks} blocks of {threads} threads")
         if math.prod(threads) > 1024:
             raise KernelError(f"{title}: a block of {threads} threads")
+        LAUNCHES[title] += 1
         message = ctypes.create_string_buffer(2048)
         order = {"forward": 0, "backward": 1}.get(SETTINGS.order)
         with lock:

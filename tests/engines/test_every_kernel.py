@@ -1,0 +1,136 @@
+"""Small works that reach every CUDA function once: their answers have the bits of the CPU engine.
+
+On a machine without a GPU these run on the emulator (tests/emulator), by its own test.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from skts import (
+    DTWNearestNeighbor,
+    KShapeClusterer,
+    MotifFinder,
+    ShapeletTreeClassifier,
+    SubsequenceSearch,
+)
+from skts.metrics import dog_keeper, dtw_path, pairwise_dtw, pairwise_sbd, subsequence_distance
+from skts.motifs import discords, matrix_profile, motifs
+from skts.neighbors import dtw_window_search
+
+
+def walks(n, length, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, length)).cumsum(axis=1)
+
+
+def flat(answer):
+    """The numbers of an answer."""
+    if isinstance(answer, np.ndarray) or np.isscalar(answer):
+        return [np.asarray(answer)]
+    if is_dataclass(answer):
+        answer = [getattr(answer, field.name) for field in fields(answer)]
+    return [array for part in answer if part is not None for array in flat(part)]
+
+
+def of_fitted(model, X, y=None, *calls):
+    """What some methods of a fitted estimator return; each with its arguments."""
+    model.fit(X, y)
+    return [getattr(model, name)(*arguments) for name, *arguments in calls]
+
+
+def matrices(engine):
+    X, Q, on = walks(6, 24), walks(5, 24, 1), {"engine": engine}
+    unequal = [x[:n] for x, n in zip(X, (24, 3, 17, 24, 1, 9), strict=True)]
+    yield pairwise_dtw(X, Q, **on)
+    for window in (0, 2, 0.1, 11):
+        yield pairwise_dtw(X, window=window, **on)
+    yield pairwise_dtw(unequal, **on)
+    yield pairwise_dtw(X.reshape(4, 3, 12), window=3, **on)
+    yield pairwise_dtw(X, metric="dog_keeper", cost="absolute", **on)
+    # bands that lanes share, and strips
+    long = walks(2, 200)
+    yield pairwise_dtw(long, window=90, **on)
+    yield pairwise_dtw(walks(2, 1500), **on)
+    yield dog_keeper(*long, **on)
+
+
+def neighbors(engine):
+    X, Q = walks(70, 24), walks(5, 24, 1)
+    X[40:] = X[:30]
+    y = np.arange(70) % 3
+    for precision in ("auto", "float64"):
+        model = DTWNearestNeighbor(3, window=4, precision=precision, engine=engine)
+        yield of_fitted(model, X, y, ("kneighbors", Q), ("predict", Q), ("kneighbors",))
+
+
+def rotations(engine):
+    X, Q = walks(7, 20), walks(3, 20, 1)
+    X[4], Q[2] = np.roll(X[1], 7), np.roll(X[1], 3)
+    for options in ({}, {"cost": "absolute"}, {"window": 0}):
+        model = DTWNearestNeighbor(2, rotation_invariant=True, engine=engine, **options)
+        yield of_fitted(model, X, np.arange(7), ("kneighbors", Q))
+
+
+def paths(engine):
+    x, y = walks(2, 40)
+    for options in ({}, {"window": 5}):
+        yield dtw_path(x, y, engine=engine, **options)
+    yield subsequence_distance(x[:9], y, engine=engine)
+    yield pairwise_dtw(x[np.newaxis, :9], y[np.newaxis], alignment="subsequence", engine=engine)
+
+
+def profiles(engine):
+    x, z = walks(2, 300)
+    x[100:130] = 4.0
+    x[200:230], z[5] = x[20:50], np.nan
+    for options in ({}, {"normalize": False}, {"k": 3, "sides": True}, {"precision": "float32"}):
+        yield matrix_profile(x, window=20, engine=engine, **options)
+        options.pop("sides", None)
+        yield matrix_profile(x, z, window=20, engine=engine, **options)
+    yield motifs(x, window=20, engine=engine)
+    yield motifs(x, window=20, algorithm="mk", engine=engine)
+    yield discords(x, window=20, engine=engine)
+    yield MotifFinder(20, engine=engine).fit(x[np.newaxis]).transform(z[np.newaxis])
+
+
+def clusters(engine):
+    X = walks(12, 30)
+    yield pairwise_sbd(X, engine=engine)
+    model = KShapeClusterer(2, random_state=0, n_init=1, engine=engine)
+    yield of_fitted(model, X, None, ("predict", X), ("transform", X))
+    yield model.labels_
+    model = KShapeClusterer(2, random_state=0, n_init=1, normalize=False, engine=engine)
+    yield model.fit(X.reshape(6, 2, 30)).labels_
+
+
+def trees(engine):
+    X, y = walks(24, 20), np.arange(24) % 2
+    X[y == 1, 5:12] += 3 * np.sin(np.arange(7.0))
+    options = {"min_length": 5, "max_length": 7, "max_depth": 2, "engine": engine}
+    yield of_fitted(ShapeletTreeClassifier(**options), X, y, ("predict", X), ("transform", X))
+
+
+def searches(engine):
+    x, z = walks(2, 400, 2)
+    for options in ({}, {"window": 0.1}, {"window": 0}):
+        model = SubsequenceSearch(engine=engine, **options)
+        yield of_fitted(model, x[np.newaxis], None, ("kneighbors", z[np.newaxis, :30], 2))
+    yield dtw_window_search(walks(20, 24), np.arange(20) % 2, windows=[0, 2, 5], engine=engine)
+
+
+WORKS = (matrices, neighbors, rotations, paths, profiles, clusters, trees, searches)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("work", WORKS, ids=lambda work: work.__name__)
+def test_answers_of_the_cpu(work):
+    # correlations come out of Fourier transforms, and are not certified; all else has the same bits
+    atol = 1e-12 if work is clusters else 0
+    for number, (found, expected) in enumerate(zip(work("cupy"), work("numba"), strict=True)):
+        for a, b in zip(flat(found), flat(expected), strict=True):
+            assert a.dtype == b.dtype
+            assert_allclose(a, b, rtol=0, atol=atol, err_msg=f"answer {number}")
