@@ -29,10 +29,10 @@ from ..engines import (
     SBDMatrix,
     Series,
     Shapes,
+    certified_distances,
     get_engine,
     run,
 )
-from ..engines._sbd_certified import certified_distances
 
 __all__ = ["KShapeClusterer"]
 

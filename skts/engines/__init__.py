@@ -53,6 +53,7 @@ from ._reductions import Reduction, Tile
 from ._registry import engine_names, find_engine, get_engine, show_engines
 from ._rotation import RotationNeighbors
 from ._sbd import Assignment, SBDAssign, SBDCenters, SBDMatrix, ShapeDistances, Shapes
+from ._sbd_certified import certified_distances
 from ._series import Series, fetch, lies_on_gpu
 from ._shapelets import (
     LEAST_NORMALIZED,
@@ -102,6 +103,7 @@ __all__ = [
     "WindowDistances",
     "WindowKinds",
     "WindowMatches",
+    "certified_distances",
     "check_size",
     "engine_names",
     "fetch",

@@ -150,7 +150,7 @@ def test_runs_at_the_same_time_share_no_plan(expected, fast_engine):
 
 def _run_together(engine, expected):
     """Whether all examples are right, run in threads with budgets of several sizes."""
-    table, budgets = examples(), ["8MiB", None, "64MiB"]
+    table, budgets = examples(), ["40MiB", None, "96MiB"]
     works = [(kind, place) for kind in table for place in range(len(table[kind]))]
 
     def compute(number):
