@@ -100,18 +100,22 @@ def centers(X, labels, shifts, n_clusters, centered=True):
     return np.array(found)
 
 
+def of_size_one(x):
+    """x, divided by the power of two that brings its largest value to 1/2 or more, but below 1."""
+    return np.ldexp(x, -np.frexp(np.abs(x).max())[1])
+
+
 def normalize(x, short=None):
     """A series, (n_channels, n), z-normalised channel by channel; short ones to unit norm."""
     x = np.asarray(x, float)
     if x.shape[1] < 3 if short is None else short:
-        x = x / (np.abs(x).max() or 1.0)
+        x = of_size_one(x)
         norm = np.sqrt(np.sum(x * x))
         return x / norm if norm > 0 else np.zeros_like(x)
     out = np.zeros_like(x)
     for c, channel in enumerate(x):
         if np.ptp(channel) > 2.0**-500:
-            # what is divided by the largest value has squares
-            moved = without_offset((channel / np.abs(channel).max())[None])[0]
+            moved = without_offset(of_size_one(channel)[None])[0]
             out[c] = moved / (np.sqrt(np.mean(moved * moved)) or 1.0)
     return out
 
@@ -145,6 +149,15 @@ class SBDOracle:
         part = reduction.part(tile)
         X, powers = part.series.values, part.series.exponents
         if powers is not None:
-            X = np.ldexp(X, (powers - powers.max())[:, None, None])
+            # as they were, but for one power of two a cluster
+            some = np.abs(X).max(axis=(1, 2)) > 0
+            for c in set(part.labels):
+                own = (part.labels == c) & some
+                if own.any():
+                    X = np.where(
+                        own[:, None, None],
+                        np.ldexp(X, (powers - powers[own].max())[:, None, None]),
+                        X,
+                    )
         found = centers(X, part.labels, part.shifts, part.n_clusters, part.centered)
         return Centers(found, np.zeros(len(found)))

@@ -56,6 +56,8 @@ LEAST_RESIDUAL = 4e-15
 #: A product of S with a unit vector is off by so many units of sqrt(eigenvalue x squares), where
 #: squares are those of all points of the members.
 PRODUCT_UNITS = 16
+#: Members that are smaller than the largest of their cluster by more powers of two count nothing.
+LARGEST_POWER = 200
 #: Squares of members that are this much larger than the eigenvalue are not centred exactly enough.
 LARGEST_OFFSET = 2.0**20
 #: A sum of projections is at rounding level below this share of what it could be.
@@ -435,10 +437,14 @@ class SBDCenters(Reduction):
         exponents = self.series.exponents
         if exponents is None:
             return None
+        # one of zeros has no size
+        sized = self.series.norms > 0
         largest = np.full(self.n_clusters, np.iinfo(np.int32).min)
-        np.maximum.at(largest, self.labels, exponents)
-        # beyond that, weights are 0: so are their shares in sums
-        return np.ldexp(1.0, np.maximum(exponents - largest[self.labels], -1100))
+        np.maximum.at(largest, self.labels[sized], exponents[sized])
+        powers = np.where(sized, exponents - largest[self.labels], 0)
+        # what is smaller by more has no share in a sum of squares
+        weights = np.ldexp(1.0, np.maximum(powers, -LARGEST_POWER))
+        return np.where(powers < -LARGEST_POWER, 0.0, weights)
 
     @cached_property
     def squares(self) -> np.ndarray:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skts.metrics import pairwise_sbd, sbd
 from tests import reference_sbd as reference
+from tests.kshape_cases import KINDS, series
 
 
 @pytest.mark.parametrize("shape", [(9,), (2, 9), (1,), (2,)])
@@ -60,3 +63,65 @@ def test_bad_input_is_refused():
         sbd(np.zeros((2, 4)), np.zeros(4))
     with pytest.raises(ValueError, match="NaN"):
         pairwise_sbd([[1.0, np.nan, 2.0]])
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_scales_do_not_matter(engine, rng, normalize, channels):
+    x, y = rng.normal(size=(2, channels, 17))
+    expected = sbd(x, y, normalize=normalize, engine=engine)
+    assert 0 < expected.distance < 1
+    with np.errstate(all="raise"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for powers in [(-470, -470), (470, 470), (-470, 470), (3, -211)]:
+            scaled = [side * 2.0**power for side, power in zip((x, y), powers, strict=True)]
+            assert sbd(*scaled, normalize=normalize, engine=engine) == expected
+    # single tiny points beside ordinary ones are what they are
+    x[0, 3] = 5e-324
+    found = sbd(x, y, normalize=normalize, engine=engine)
+    x[0, 3] = 0.0
+    assert found == sbd(x, y, normalize=normalize, engine=engine)
+
+
+@pytest.mark.parametrize("n_timepoints", [1, 2, 3, 20])
+def test_nearly_constant_series_follow_the_rule(engine, rng, n_timepoints):
+    y = rng.normal(size=n_timepoints)
+    x = 1.0 + rng.uniform(0, 1, n_timepoints)
+    if n_timepoints > 2:
+        for share, constant in [(2.0**-39, False), (2.0**-41, True)]:
+            one = 1.0 + (x - x.min()) / np.ptp(x) * share
+            expected = reference.sbd(*(reference.normalize(v[None]) for v in (one, y)))
+            assert bool(expected[0] == 1) is constant
+            assert sbd(one, y, engine=engine) == (
+                pytest.approx(expected[0], abs=1e-12),
+                expected[1],
+            )
+    # without normalisation a constant is a shape like any other
+    one = np.full(n_timepoints, 3.0)
+    found = sbd(one, -2.0 * one, normalize=False, engine=engine)
+    expected = reference.sbd(one[None], -2.0 * one[None])
+    assert found == (pytest.approx(expected[0], abs=1e-12), expected[1])
+
+
+@pytest.mark.parametrize("first", range(len(KINDS)))
+def test_hard_pairs(fast_engine, first):
+    for seed in range(first, 12 * len(KINDS), len(KINDS)):
+        rng = np.random.default_rng([7, seed])
+        channels, length = int(rng.integers(1, 4)), int(rng.choice([1, 2, 3, 4, 7, 16, 33]))
+        X = series(rng, KINDS[first], 6, channels, length)
+        lengths = rng.integers(1, length + 1, 6) if seed % 3 == 0 else np.full(6, length)
+        rows = [x[:, :size].copy() for x, size in zip(X, lengths, strict=True)]
+        for normalize in (True, False):
+            options = {"normalize": normalize, "engine": fast_engine}
+            distances, shifts = pairwise_sbd(rows[:3], rows[3:], return_shifts=True, **options)
+            width = max(lengths)
+            filled = np.zeros((6, channels, width))
+            for target, row in zip(filled, rows, strict=True):
+                value = reference.of_size_one(row)
+                if normalize:
+                    value = reference.normalize(row, width < 3)
+                target[:, : row.shape[1]] = value
+            expected = reference.pairwise_sbd(filled[:3], filled[3:])
+            said = f"{seed} {KINDS[first]} {normalize}"
+            assert_allclose(distances, expected[0], rtol=0, atol=1e-12, err_msg=said)
+            assert_array_equal(shifts, expected[1], err_msg=said)
