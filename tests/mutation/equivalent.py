@@ -9,14 +9,98 @@ from .mutants import Mutant
 
 __all__ = ["EQUIVALENT", "reason_of"]
 
-#: By module: function, line, what is changed on it (None: anything), and why no result differs.
-EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {}
+INTERRUPTED = "after an interrupt nothing of what is computed is used"
+LOOKS = "only how often it is looked whether the iteration has settled"
+SPARES = "bounds and seeds only spare work: without them all is computed, with the same answer"
+LOOSER = "a looser bound: more is measured, and the same is found"
+
+_E, _N = "skts/engines/", "skts/engines/numba/"
+#: By module: function, line, what is changed on it (an operator, that and what it
+#: becomes, or None: anything), and why no result differs.
+EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
+    _N + "dtw.py": [
+        ("_scan", "break", ("break",), INTERRUPTED),
+        ("_traceback", "return np.empty((0, 2), np.int64), 0.0", None, INTERRUPTED),
+    ],
+    _N + "dtw_tiles.py": [
+        (
+            "DTWTiles._cascade",
+            "keep = bound.lower(estimates) <= (upper[k - 1] if count >= k else np.inf)",
+            ("<= -> <",),
+            "intervals are wider than what they hold: where ends meet, distances do not",
+        ),
+        ("DTWTiles._cascade", "if bound.shrink == 0 or deflation == 0:", None, SPARES),
+    ],
+    _N + "sbd.py": [
+        (
+            "largest",
+            "lanes = np.full(8, -np.inf)",
+            ("8 -> 9",),
+            "a lane more holds minus infinity",
+        ),
+    ],
+    _N + "subsequence_search.py": [
+        ("", "LANES = 32", None, "how many windows go side by side changes no sum"),
+        (
+            "search",
+            "if some and radius > 0 and length > 2 and limit < np.inf:",
+            None,
+            SPARES,
+        ),
+        ("search", "if need > 0 and distance == np.inf:", None, SPARES),
+    ],
+    _E + "_subsequence_search.py": [
+        (
+            "LongSeries.piece",
+            "if len(self.parts) > 1:",
+            ("> -> >=",),
+            "what is filled with NaN is written over where there is one series",
+        ),
+    ],
+    _E + "_sbd.py": [
+        (
+            "krylov",
+            "if exhausted or full or steps % (2 if steps < 16 else 4) == 0:",
+            ("2", "<", "16", "4", "=="),
+            LOOKS,
+        ),
+        (
+            "SBDCenters.groups",
+            "kind = np.uint8 if self.n_clusters <= 2**8 else np.uint16",
+            ("** -> *", "<= -> <"),
+            "the type that labels are sorted in, as long as it holds them",
+        ),
+    ],
+    _E + "_windows.py": [
+        (
+            "_repeat_last",
+            "return points[np.where(last < 0, int(np.argmax(wanted)), last)]",
+            ("0 -> 1", "< -> <="),
+            "where the last wanted point is the first of the line, it is also the first wanted",
+        ),
+    ],
+    _E + "_mk.py": [
+        (
+            "PairWalk.limit",
+            "sums = 2 * (self.length + 8) * FLOAT64_UNIT",
+            ("2 -> 3", "8 -> 9"),
+            LOOSER,
+        ),
+        (
+            "PairWalk.limit",
+            "slope = (1 + sums) * (1 + 4 * FLOAT32_UNIT) / self.scale",
+            ("1 -> 2", "4 -> 5"),
+            LOOSER,
+        ),
+    ],
+}
 
 
 def reason_of(mutant: Mutant) -> str:
     """Return why a mutant is equivalent, or nothing."""
     for function, text, before, reason in EQUIVALENT.get(mutant.module, []):
         same = (mutant.function, mutant.text) == (function, text)
-        if same and (before is None or mutant.before in before):
+        names = (mutant.before, f"{mutant.before} -> {mutant.after}")
+        if same and (before is None or any(name in before for name in names)):
             return reason
     return ""

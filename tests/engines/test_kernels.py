@@ -1,0 +1,331 @@
+"""Single kernels and pieces of work, called as engines call them, against their definitions."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import reference_sbd
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skts.engines import (
+    Assignment,
+    DTWMatrix,
+    LongSeries,
+    MotifPair,
+    Pool,
+    SBDAssign,
+    SBDCenters,
+    SBDMatrix,
+    Series,
+    ShapeDistances,
+    Shapes,
+    SubsequenceNeighbors,
+    Tile,
+    run,
+)
+from skts.engines._sbd import UNCLEAR
+from skts.engines._sbd_certified import certified_distances, settle_assignment, settle_pairs
+from skts.engines._windows import fill_gaps
+from skts.engines.numba import certified, dtw, lower_bounds, rotation, sbd
+from skts.engines.numba.subsequence_search import far_apart, local_envelope
+
+GO_ON = np.zeros(1, np.uint8)
+
+
+# --- shapes ------------------------------------------------------------------------------------
+
+
+def test_largest_of_a_stretch(rng):
+    for _ in range(60):
+        values = rng.permutation(40).astype(float)
+        start = int(rng.integers(0, 30))
+        stop = int(rng.integers(start + 1, 41))
+        assert sbd.largest(values, start, stop) == values[start:stop].max()
+
+
+def make_shapes(rng, n, channels, width):
+    values = rng.normal(size=(n, channels, width)).cumsum(axis=2)
+    values[2] = values[1]
+    return Shapes.of(values - values.mean(axis=2, keepdims=True))
+
+
+@pytest.mark.parametrize("channels", [1, 2])
+def test_certified_shape_distances(rng, channels):
+    X, C = make_shapes(rng, 9, channels, 7), make_shapes(rng, 4, channels, 7)
+    expected, shifts = reference_sbd.pairwise_sbd(X.values, C.values)
+    pairs = [(0, 0), (8, 3), (5, 1)]
+    distances, found = certified_distances(SBDMatrix(X, C), pairs)
+    assert_allclose(distances, [expected[pair] for pair in pairs], atol=1e-12)
+    assert_array_equal(found, [shifts[pair] for pair in pairs])
+    zero = Shapes.of(np.zeros((1, channels, 7)))
+    assert_array_equal(certified_distances(SBDMatrix(X, zero), [(3, 0)]), [[1.0], [0]])
+    # a tile in the middle: what is unclear is replaced, nothing else
+    tile = Tile(3, 8, 1, 4)
+    some = ShapeDistances(np.full((5, 3), 7.0), np.full((5, 3), 5, np.int32))
+    some.shifts[1, 2] = some.shifts[4, 0] = UNCLEAR
+    settle_pairs(SBDMatrix(X, C), tile, some, GO_ON)
+    for i, j in itertools.product(range(5), range(3)):
+        if (i, j) in ((1, 2), (4, 0)):
+            assert_allclose(some.distances[i, j], expected[3 + i, 1 + j], atol=1e-12)
+            assert some.shifts[i, j] == shifts[3 + i, 1 + j]
+        else:
+            assert (some.distances[i, j], some.shifts[i, j]) == (7.0, 5)
+
+
+def test_unclear_assignments_are_chosen_again(rng):
+    X, C = make_shapes(rng, 9, 1, 7), make_shapes(rng, 4, 1, 7)
+    labels, shifts, distances = reference_sbd.assign(X.values, C.values)
+    found = Assignment(np.full(5, 9, np.int32), np.full(5, 5, np.int32), np.full(5, 7.0))
+    found.shifts[[0, 3]] = UNCLEAR
+    settle_assignment(SBDAssign(X, C), Tile(3, 8, 0, 4), found, GO_ON)
+    for i in range(5):
+        if i in (0, 3):
+            assert (found.labels[i], found.shifts[i]) == (labels[3 + i], shifts[3 + i])
+            assert_allclose(found.distances[i], distances[3 + i], atol=1e-12)
+        else:
+            assert (found.labels[i], found.shifts[i], found.distances[i]) == (9, 5, 7.0)
+
+
+@pytest.mark.parametrize("n", [1, 7, 50, 100, 1000, 10**5])
+def test_rows_of_a_cell_are_a_power_of_two_that_fits(n):
+    rows = SBDMatrix(Shapes(np.empty((1, 1, n)), np.ones(1)), None).cell_rows
+    assert 2 <= rows <= 256 and rows & (rows - 1) == 0
+    assert rows == 2 or 2 * n * rows <= 2**15
+    assert rows == 256 or 4 * n * rows > 2**14
+
+
+def test_centers_of_series_of_different_scales(fast_engine, rng):
+    """Series that are not normalised are held by their exponents, and count by their size."""
+    X = rng.normal(size=(8, 1, 6))
+    X[[1, 4]] *= 2.0**90
+    X[6] *= 2.0**-60
+    labels = np.array([0, 1, 0, 1, 1, 0, 2, 2], np.int32)
+    shifts = rng.integers(-2, 3, 8).astype(np.int32)
+    shapes = Shapes.normalized(Series(X, np.full(8, 6)), normalize=False)
+    found = run(SBDCenters(shapes, labels, shifts, 3), engine=fast_engine).values
+    expected = reference_sbd.centers(X, labels, shifts, 3)
+    assert_allclose(found, expected, atol=1e-8)
+
+
+# --- lower bounds ------------------------------------------------------------------------------
+
+
+def beyond(points, low, high, squared):
+    """How far points lie outside of an envelope, as costs."""
+    d = np.maximum(np.maximum(points - high, low - points), 0)
+    return d * d if squared else d
+
+
+OPTIONS = [
+    (channels, squared, largest)
+    for channels in (1, 2)
+    for squared in (True, None)
+    for largest in (True, None)
+]
+
+
+@pytest.mark.parametrize(("channels", "squared", "largest"), OPTIONS)
+@pytest.mark.parametrize("radius", [0, 2, None])
+def test_bounds_of_queries_and_candidates(rng, radius, channels, squared, largest):
+    """LB_Keogh and LB_Kim from their definition, of integers, which float32 adds exactly."""
+    n, m, count = 8, 8, 70
+    x = rng.integers(0, 30, (n, channels)).astype(np.float32)
+    y = rng.integers(0, 30, (count, channels, m)).astype(np.float32)
+    lengths = np.full(count, m)
+    if radius is None:
+        lengths[::2] = rng.integers(2, m + 1, 35)
+    packed, packed_lengths = dtw.pack(y, lengths, dtw.LANES[np.float32])
+    low = np.empty((count, channels, m if radius is not None else 1), np.float32)
+    high = np.empty_like(low)
+    for b in range(count):
+        for c in range(channels):
+            points = y[b, c, : lengths[b]]
+            for i in range(low.shape[2]):
+                near = points
+                if radius is not None:
+                    near = points[max(0, i - radius) : i + radius + 1]
+                low[b, c, i], high[b, c, i] = near.min(), near.max()
+    join = np.max if largest else np.sum
+    multivariate = True if channels > 1 else None
+    found = lower_bounds.first_bounds(
+        x, packed, packed_lengths, low, high, radius or 0, multivariate, squared, largest,
+        False, True,
+    )  # fmt: skip
+    for b in range(count):
+        length = lengths[b]
+        costs = np.zeros((length, channels))
+        for j in range(length):
+            near = x if radius is None else x[max(0, j - radius) : j + radius + 1]
+            near = x[:1] if j == 0 else x[-1:] if j == length - 1 else near
+            costs[j] = beyond(y[b, :, j], near.min(axis=0), near.max(axis=0), squared)
+        assert found[b] == join(costs.sum(axis=1))
+        # the query by the envelope of a candidate, its ends at their true cost
+        by_channel = np.ascontiguousarray(x.T)
+        inner = beyond(x.T, low[b], high[b], squared).sum(axis=0)
+        ends = [
+            beyond(x[0], y[b, :, 0], y[b, :, 0], squared).sum(),
+            beyond(x[-1], y[b, :, length - 1], y[b, :, length - 1], squared).sum(),
+        ]
+        second = lower_bounds.second_bound(
+            by_channel, y[b, :, :length], low[b], high[b], squared, largest
+        )
+        assert second == join(np.concatenate([inner[1 : n - 1], ends]))
+        whole = lower_bounds.backward(by_channel, low[b], high[b], 0, n, squared, largest)
+        assert whole == join(inner)
+
+
+# --- rotation without warping ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("squared", [True, False])
+def test_straight_search_without_bounds(squared):
+    """Whatever the order of candidates, and with limits that partial sums meet exactly."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n, channels = 4, 1 + seed % 2
+        x = rng.integers(0, 3, (channels, n)).astype(float)
+        Y = rng.integers(0, 3, (7, channels, n)).astype(float)
+        doubled = np.concatenate([Y, Y], axis=2)
+        costs = np.abs(x - np.stack([doubled[:, :, s : s + n] for s in range(n)], axis=1))
+        costs = (costs**2 if squared else costs).sum(axis=(2, 3)).min(axis=1)
+        distances = np.sqrt(costs) if squared else costs
+        for k, excluded in ((1, -1), (3, int(seed % 7))):
+            ranked = [j for j in np.lexsort((np.arange(7), distances)) if j != excluded][:k]
+            near, places = np.full(k, np.inf), np.full(k, -1)
+            for limit in (np.inf, distances[ranked[-1]]):
+                count = rotation.search_straight(
+                    x, doubled, np.zeros(7), rng.permutation(7), np.zeros((7, 1)), excluded, limit,
+                    squared, near, places, GO_ON,
+                )  # fmt: skip
+                assert count == k
+                assert_array_equal(places, ranked)
+                assert_array_equal(near, distances[ranked])
+
+
+# --- subsequence search ------------------------------------------------------------------------
+
+
+def test_matches_are_a_quarter_of_the_query_apart():
+    line = LongSeries((np.zeros(100),))
+    for length in range(1, 30):
+        work = SubsequenceNeighbors((np.zeros(length),), line)
+        assert work.exclusion_of(length) == math.ceil(length / 4)
+        assert work.apart(length) == 1
+    work = SubsequenceNeighbors((np.zeros(8),), line, n_neighbors=5, exclusion=0)
+    assert work.exclusion_of(8) == 0 and work.apart(8) == 5
+    work = SubsequenceNeighbors((np.zeros(8),), line, n_neighbors=5, exclusion=1)
+    assert work.apart(8) == 9
+    assert SubsequenceNeighbors((np.zeros(8),), line, n_neighbors=None).apart(8) == 0
+
+
+@pytest.mark.parametrize("sizes", [(9,), (4, 1, 6), (1, 1), (5, 7, 3, 2)])
+def test_pieces_of_series_on_a_line(rng, sizes):
+    parts = tuple(rng.normal(size=size) for size in sizes)
+    line = LongSeries(parts)
+    laid = np.concatenate([np.append(part, np.nan) for part in parts])[:-1]
+    assert line.n_points == laid.size
+    for start, stop in itertools.combinations(range(laid.size + 3), 2):
+        if start < laid.size:
+            assert_array_equal(line.piece(start, stop), laid[start:stop])
+    room = np.full(laid.size + 4, 7.0)
+    assert_array_equal(line.piece(1, laid.size, room), laid[1:])
+    for place in range(laid.size):
+        series, start = line.locate(np.array([place]))[0]
+        if np.isfinite(laid[place]):
+            assert laid[place] == parts[series][start]
+
+
+def test_distance_of_the_last_of_windows_far_from_each_other(rng):
+    for _ in range(40):
+        positions, distances = rng.integers(0, 30, 12), rng.permutation(12).astype(float)
+        exclusion, need = int(rng.integers(0, 6)), int(rng.integers(1, 5))
+        taken = []
+        for entry in np.argsort(distances):
+            if all(abs(positions[entry] - positions[t]) > exclusion for t in taken):
+                taken.append(entry)
+        expected = distances[taken[need - 1]] if len(taken) >= need else np.inf
+        assert far_apart(positions, distances, 12, need, exclusion) == expected
+
+
+@pytest.mark.parametrize(("before", "width"), [(0, 1), (0, 4), (2, 5), (3, 7), (5, 11), (0, 8)])
+def test_local_envelopes(rng, before, width):
+    points, count, p = rng.normal(size=30), 16, 3
+    low, high = np.empty((2, 60)), np.empty((2, 60))
+    row = local_envelope(points, p, count, before, width, low, high)
+    for i in range(count):
+        near = points[p + max(0, i - before) : p + min(count, i - before + width)]
+        if near.size:
+            assert (low[row, i], high[row, i]) == (near.min(), near.max())
+
+
+def test_gaps_repeat_the_last_point():
+    nan, inf = np.nan, np.inf
+    for line, filled in (
+        ([1.0, 2.0], [1.0, 2.0]),
+        ([nan, nan, 3.0, inf, 5.0, nan], [3.0, 3.0, 3.0, 3.0, 5.0, 5.0]),
+        ([4.0, nan, -inf], [4.0, 4.0, 4.0]),
+        ([nan, inf], [0.0, 0.0]),
+    ):
+        found, finite = fill_gaps(np.array(line))
+        assert_array_equal(found, filled)
+        assert_array_equal(finite, np.isfinite(line))
+
+
+# --- plans and certificates --------------------------------------------------------------------
+
+
+def test_work_of_a_nearest_pair_is_less_than_all_pairs():
+    for n in (100, 10_000):
+        work = MotifPair(Pool.of([np.zeros(n)]), 10, 3).step_work
+        assert (n - 9) ** 2 // 20 <= work <= (n - 9) ** 2 // 2
+
+
+def test_certificates_take_their_rows_columns_and_antidiagonals():
+    for channels, n, m in ((1, 5, 9), (3, 200, 100)):
+        least = 8 * (channels * (n + m) + 4 * n)
+        assert least <= certified.pairs_bytes(channels, n, m) <= 2 * least
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 6), (6, 1), (5, 5), (4, 9)])
+@pytest.mark.parametrize("radius", [None, 0, 2])
+def test_certificates(rng, shape, radius):
+    """Antidiagonals against the recurrence, for every option."""
+    import reference
+
+    from skts.engines import Warping
+
+    n, m = shape
+    x, y = rng.integers(0, 4, (3, 2, n)).astype(float), rng.integers(0, 4, (3, 2, m)).astype(float)
+    for metric, cost in itertools.product(("dtw", "dog_keeper"), ("squared", "absolute")):
+        for alignment in ("global", "subsequence", "supersequence"):
+            if radius is not None and alignment != "global":
+                continue
+            options = {"metric": metric, "cost": cost, "window": radius, "alignment": alignment}
+            warping = Warping(**options)
+            found = certified.pairs(x, np.full(3, n), y, np.full(3, m), warping, GO_ON)
+            expected = [reference.dtw(a, b, **options) for a, b in zip(x, y, strict=True)]
+            assert_array_equal(warping.distance(found), expected)
+
+
+def test_a_matrix_of_one_pair_is_its_certificate(fast_engine, rng):
+    import reference
+
+    x, y = rng.normal(size=(1, 2, 7)), rng.normal(size=(1, 2, 5))
+    sides = Series(x, np.array([7])), Series(y, np.array([5]))
+    assert run(DTWMatrix(*sides), engine=fast_engine)[0, 0] == reference.dtw(x[0], y[0])
+
+
+@pytest.mark.parametrize("radius", [0, 1, 3, 20])
+def test_envelopes(rng, radius):
+    values = rng.integers(0, 9, (5, 2, 7)).astype(np.float32)
+    lengths = np.array([7, 3, 1, 5, 7])
+    for n in (1, 7, 9):
+        low, high = lower_bounds.envelopes(values, lengths, radius, n)
+        for b, c, i in itertools.product(range(5), range(2), range(n)):
+            points = values[b, c, : lengths[b]]
+            near = points if n == 1 else points[max(0, i - radius) : i + radius + 1]
+            least, most = (near.min(), near.max()) if near.size else (-np.inf, np.inf)
+            assert (low[b, c, i], high[b, c, i]) == (least, most)
