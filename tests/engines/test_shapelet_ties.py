@@ -225,6 +225,33 @@ def test_a_power_of_two_changes_no_bit(engine, power, lengths):
     assert_array_equal(found.distances, unit * expected.distances)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("seed", range(8))
+def test_loud_stretches_beside_quiet_ones(fast_engine, seed):
+    """Products and bounds of the two leave the range of float64."""
+    rng = np.random.default_rng(seed)
+    values = 1e-140 * rng.normal(size=(10, 14)).cumsum(axis=1)
+    values[rng.random(10) < 0.5, :7] *= 1e280
+    labels = rng.integers(0, 2, 10)
+    found, expected = (
+        search(engine, values, labels, (3, 7, 9)) for engine in (fast_engine, "oracle")
+    )
+    assert found[1:6] == expected[1:6]
+    assert found.cut.gain == expected.cut.gain
+    assert abs(found.cut.gap - expected.cut.gap) < 1e-12
+
+
+def test_tiny_distances_of_a_literal_stay_apart(engine):
+    """Their squares are nothing beside those of others."""
+    values = np.array([[0.0], [1e-200], [3e-200], [4e-200], [5.0], [6.0]])
+    labels = [0, 0, 1, 1, 0, 1]
+    before = np.array([0, 1e-200, 3e-200, 4e-200, 5.0, 6.0])
+    options = {"before": before, "before_normalized": False, "ways": ("or",)}
+    found = search(engine, values, labels, (1,), **options)
+    assert found.cut.threshold == 2e-200
+    assert search("oracle", values, labels, (1,), **options)[:6] == found[:6]
+
+
 @pytest.mark.parametrize("power", [-400, 400])
 def test_matches_of_windows_as_they_are_scale(engine, power):
     """Also where squares of differences are no numbers, and of values far from all others."""

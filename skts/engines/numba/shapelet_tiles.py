@@ -29,6 +29,8 @@ LISTED = 2**12
 HALF = 2.0**-53
 #: What squares of distances of windows as they are, of which the largest is near 1, are off by.
 RAW_ERROR = 2.0**-46
+#: Squares below this are next to nothing, or nothing.
+SMALLEST_SQUARE = 2.0**-950
 
 
 class Block(NamedTuple):
@@ -252,9 +254,10 @@ def _scan(
     where the series of the rows are among these.
     """
     length, channel = place
-    n = len(reduction.members)
     *parts, unit = found
-    before = np.zeros(n) if reduction.before is None else (reduction.before / unit) ** 2
+    before = np.zeros(len(reduction.members))
+    if reduction.before is not None:
+        before = _squares(reduction.before / unit)
     ways = np.array([_WAYS[way] for way in reduction.ways])
     gains, gaps, where = held.list
     offset = (0, 0)
@@ -268,6 +271,15 @@ def _scan(
         full[:, 1], full[:, 2], full[:, 4] = own[3][where[:count, 0]], *where[:count, 1:].T
         best = best[0], best[1] * unit
         held.add(Survivors(gains[:count].copy(), gaps[:count] * unit, full), best)
+
+
+def _squares(distances: np.ndarray) -> np.ndarray:
+    """Squares that are equal only where distances are; those of tiny ones are in their order."""
+    squares = distances**2
+    tiny = (distances > 0) & (squares < SMALLEST_SQUARE)
+    ranks = np.unique(distances[tiny], return_inverse=True)[1]
+    squares[tiny] = SMALLEST_SQUARE * (1 + ranks) / (1 + len(ranks))
+    return squares
 
 
 def _blocks(
@@ -331,5 +343,6 @@ def _errors(
     error += 2 * HALF * n_windows * (np.outer(size[own], step) + np.outer(step[own], size))
     coarse = 2 * HALF * np.sqrt(length) * (size + middle)
     error += np.outer(coarse[own], norm) + np.outer(norm[own], coarse)
-    errors = 2 * error * heavy + 8 * coarse[own, np.newaxis]
+    with np.errstate(over="ignore"):  # of stretches as loud beside others as quiet as there are
+        errors = np.minimum(2 * error * heavy + 8 * coarse[own, np.newaxis], 2.0**1000)
     return errors, float(16 * length * HALF + 8 * (coarse * heavy).max()) + 1e-13

@@ -247,6 +247,13 @@ def _next(squares, end, n_block, n_windows, n):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def _square(correlation):
+    """The squared distance over the length; between loud and quiet stretches scores may be none."""
+    square = 2.0 - 2.0 * correlation
+    return min(square, 4.0) if square >= 0 else 0.0
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def joins(centered, lengths, first, stop, run, prepared, squares, cancel):
     """Squared distances, over the length, of all windows of a block of series to all series.
 
@@ -331,8 +338,7 @@ def joins(centered, lengths, first, stop, run, prepared, squares, cancel):
                             best = _best_of(
                                 centered[a, i:], centered[b, : lengths[b]], length, weight[k, b]
                             )
-                        value = max(0.0, 2.0 - 2.0 * best * weight[k, a, i])
-                        out[a - first, i, begin + lane] = value
+                        out[a - first, i, begin + lane] = _square(best * weight[k, a, i])
                 if both and (slot == TOGETHER - 1 or a == begin - 1):
                     # columns of several series at once: neighbours in memory
                     for lane in range(count):
@@ -341,7 +347,7 @@ def joins(centered, lengths, first, stop, run, prepared, squares, cancel):
                             place = j * LANES + lane
                             for x in range(slot + 1):
                                 best = best_bs[k, x, place] * w[k, group, place]
-                                out[b - first, j, a - slot + x] = max(0.0, 2.0 - 2.0 * best)
+                                out[b - first, j, a - slot + x] = _square(best)
     end = 0
     for k in range(run.size):
         out, end = _next(squares, end, stop - first, width - run[k] + 1, n)
@@ -499,7 +505,7 @@ def _promise(line, sure, error, errors, judge, needed, scratch):
             own = 0.0 if sure[order[k]] else errors[order[k]]
             all_sure = all_sure and sure[order[k]]
             high = max(high, ordered[k] + own)
-            if not high + _APART * max(1.0, high) < low[k + 1]:
+            if k < n - 1 and not high + _APART * max(1.0, high) < low[k + 1]:
                 continue
             # what is exact may still be too close for a cut: only what is equal has none for sure
             if k > begin and not (all_sure and ordered[k] == ordered[begin]):
