@@ -285,7 +285,7 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
             window = self.window
             # a band wider than any query is no band, however wide
             if isinstance(window, Integral):
-                window = min(int(window), 2**31)
+                window = min(int(window), 2**30)
             return Warping(self.metric, self.cost, window)
         for name, value, plain in (("cost", self.cost, "squared"), ("window", self.window, None)):
             if value != plain and not (name == "window" and value == 0):
