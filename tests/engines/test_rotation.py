@@ -129,7 +129,7 @@ def test_same_neighbors_however_the_work_is_cut(fast_engine, monkeypatch, rng, w
     work = RotationNeighbors(series, series, 3, np.arange(150), warping)
     expected = run(work, engine=fast_engine)
     monkeypatch.setattr(rotation_module, "BLOCK", 32)
-    for memory in ("100MB", "1MB"):
+    for memory in ("100MB", "1200KB"):
         with config_context(memory=memory):
             found = run(work, engine=fast_engine, n_jobs=2)
         assert_array_equal(found.indices, expected.indices)
