@@ -1,0 +1,150 @@
+"""The same calls of two versions of the package, in turn: is the newer one as fast?
+
+    git worktree add ../before COMMIT
+    python -m benchmarks.two_trees --before ../before --engine numba
+
+runs every work in fresh processes that alternate between the two, and prints the median seconds of
+each, their ratio, and whether the answers are the same. Nothing else should run on the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+HERE = Path(__file__).resolve().parent.parent
+
+
+def works(engine):
+    """Name, and a function that does the work and returns what it found, by engine."""
+    from skts import (
+        DTWCondenser,
+        DTWNearestNeighbor,
+        KShapeClusterer,
+        ShapeletTreeClassifier,
+        SubsequenceSearch,
+    )
+    from skts.datasets import load_gunpoint
+    from skts.metrics import pairwise_dtw, pairwise_sbd
+    from skts.motifs import matrix_profile
+
+    rng = np.random.default_rng(0)
+    gpu = engine == "cupy"
+    walks = rng.normal(size=(20_000 if gpu else 300, 427)).cumsum(axis=1)
+    walk = rng.normal(size=2_000_000).cumsum()
+    n = 400_000 if gpu else 20_000
+    X, y = load_gunpoint(split="train", return_X_y=True)
+    labels = np.arange(len(walks)) % 3
+    few = slice(0, 2_000 if gpu else 150)
+
+    def neighbors(series, **options):
+        model = DTWNearestNeighbor(engine=engine, **options).fit(series, labels[: len(series)])
+        return lambda: model.kneighbors(n_neighbors=3)
+
+    def shapes(size, k, iterations):
+        model = KShapeClusterer(k, n_init=1, max_iter=iterations, random_state=0, engine=engine)
+        data = rng.normal(size=size).cumsum(axis=1)
+        return lambda: model.fit(data).labels_
+
+    search = SubsequenceSearch(engine=engine, window=0.05).fit(walk[None, : n * 4])
+    whole = SubsequenceSearch(engine=engine).fit(walk[None, : n if gpu else 10_000])
+    yield "matrix", lambda: pairwise_dtw(walks[few], engine=engine)
+    yield "matrix, band", lambda: pairwise_dtw(walks[few], window=0.1, engine=engine)
+    channels = walks[few].reshape(-1, 7, 61)[:, :3]
+    yield "matrix, 3 channels", lambda: pairwise_dtw(channels, engine=engine)
+    yield "neighbours", neighbors(walks[few])
+    yield "neighbours, band", neighbors(walks[:, :128] if gpu else walks, window=0.1)
+    unequal = [one[: 427 - i % 100] for i, one in enumerate(walks[few])]
+    yield "neighbours, lengths", neighbors(unequal, window=0.1)
+    yield "rotation", neighbors(walks[: 300 if gpu else 60, :128], rotation_invariant=True)
+    yield "profile 128", lambda: matrix_profile(walk[:n], window=128, engine=engine).indices
+    yield "profile 1024", lambda: matrix_profile(walk[:n], window=1024, engine=engine).indices
+
+    def raw():
+        return matrix_profile(walk[:n], window=128, normalize=False, engine=engine).indices
+
+    yield "profile, raw", raw
+    tree = ShapeletTreeClassifier(engine=engine, length_step=1 if gpu else 8)
+    yield "tree", lambda: tree.fit(X, y).tree_.threshold
+    yield "k-shape", shapes((5_000, 600) if gpu else (500, 256), 10 if gpu else 3, 8)
+    yield "k-shape, small", shapes((200, 64), 3, 8)
+    yield "sbd", lambda: pairwise_sbd(walks[few][:500], engine=engine)
+    yield "search, band", lambda: search.kneighbors(walk[5_000:5_128][None], 5)
+    yield "search", lambda: whole.kneighbors(walk[5_000:5_128][None], 5)
+    condenser = DTWCondenser(n_prototypes=0.5, engine=engine)
+    part = walks[: 1_000 if gpu else 100, :128]
+    yield "condenser", lambda: condenser.fit(part, labels[: len(part)]).ranks_
+
+
+def digest(found):
+    """What makes two answers comparable: bytes of their arrays."""
+    import hashlib
+
+    parts = found if isinstance(found, tuple) else (found,)
+    return hashlib.sha1(b"".join(np.ascontiguousarray(p).tobytes() for p in parts)).hexdigest()
+
+
+def measure(engine, seconds, only):
+    """Time every work in this process and print a line of JSON for each."""
+    for name, work in works(engine):
+        if only and name not in only:
+            continue
+        answer = digest(work())
+        taken = []
+        while len(taken) < 3 or (sum(taken) < seconds and len(taken) < 30):
+            begin = time.perf_counter()
+            work()
+            taken.append(time.perf_counter() - begin)
+        print(json.dumps({"work": name, "seconds": min(taken), "answer": answer}), flush=True)
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--before", type=Path, help="folder that holds the older package, skts/")
+    parser.add_argument("--engine", default="numba")
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=1.0, help="for each work, in a round")
+    parser.add_argument("--only", nargs="+", help="names of works")
+    parser.add_argument("--output", type=Path, help="a JSON file")
+    parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def main():
+    options = parse()
+    if options.measure:
+        return measure(options.engine, options.seconds, options.only)
+    found = {}
+    for turn in range(2 * options.rounds):
+        which = "before" if turn % 2 == 0 else "now"
+        tree = options.before.resolve() if which == "before" else HERE
+        command = [sys.executable, str(Path(__file__).resolve()), "--measure"]
+        command += ["--engine", options.engine, "--seconds", str(options.seconds)]
+        command += ["--only", *options.only] if options.only else []
+        lines = subprocess.run(
+            command, env=os.environ | {"PYTHONPATH": str(tree)}, check=True, stdout=subprocess.PIPE,
+            text=True, cwd=tree,
+        ).stdout.splitlines()  # fmt: skip
+        for line in map(json.loads, lines):
+            found.setdefault(line["work"], {}).setdefault(which, []).append(line)
+    rows = []
+    print(f"{'work':22} {'before':>10} {'now':>10} {'ratio':>7}  same answer")
+    for name, each in found.items():
+        before, now = (median(one["seconds"] for one in each[which]) for which in ("before", "now"))
+        same = len({one["answer"] for which in each.values() for one in which}) == 1
+        rows.append({"work": name, "before": before, "now": now, "same": same})
+        print(f"{name:22} {before:10.4f} {now:10.4f} {now / before:7.3f}  {same}")
+    if options.output:
+        options.output.write_text(json.dumps({"engine": options.engine, "rows": rows}, indent=1))
+
+
+if __name__ == "__main__":
+    main()
