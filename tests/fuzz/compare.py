@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,10 +28,10 @@ class Failure(Exception):
         self.kind = kind
 
 
-def check(right: Any, kind: str, text: str | Callable[[], str] = "") -> None:
-    """Fail unless something is right."""
+def check(right: Any, kind: str, text: Any = "") -> None:
+    """Fail unless something is right; the text, if called for, is made only then."""
     if not right:
-        raise Failure(kind, text() if callable(text) else text)
+        raise Failure(kind, str(text() if callable(text) else text))
 
 
 def close(name: str, found: Any, wanted: Any, slack: Any = 0.0, relative: float = RELATIVE) -> None:
@@ -96,17 +95,17 @@ def nearest(
     slack = np.broadcast_to(slack, row.shape) + relative * np.where(np.isfinite(row), row, 0.0)
     there = int(min(k, np.isfinite(row).sum()))
     chosen = indices[:there]
-    check((chosen >= 0).all() and (chosen < row.size).all(), f"{name}: missing", str(indices))
-    check((indices[there:] < 0).all(), f"{name}: too many", str(indices))
-    check(len(set(chosen.tolist())) == there, f"{name}: repeated", str(indices))
-    check(np.isfinite(row[chosen]).all(), f"{name}: not admissible", str(indices))
+    check((chosen >= 0).all() and (chosen < row.size).all(), f"{name}: missing", indices)
+    check((indices[there:] < 0).all(), f"{name}: too many", indices)
+    check(len(set(chosen.tolist())) == there, f"{name}: repeated", indices)
+    check(np.isfinite(row[chosen]).all(), f"{name}: not admissible", indices)
     if values is not None:
         close(f"{name} distances", values[:there], row[chosen], slack[chosen], 0.0)
-        check(np.isinf(values[there:]).all(), f"{name}: value of a missing one", str(values))
+        check(np.isinf(values[there:]).all(), f"{name}: value of a missing one", values)
         steps = np.diff(values[:there])
-        check((steps >= 0).all(), f"{name}: not ascending", str(values))
+        check((steps >= 0).all(), f"{name}: not ascending", values)
         tied = np.flatnonzero(steps == 0)
-        check((chosen[tied] < chosen[tied + 1]).all(), f"{name}: order of ties", str(indices))
+        check((chosen[tied] < chosen[tied + 1]).all(), f"{name}: order of ties", indices)
     if exact:
         wanted = np.argsort(row, kind="stable")[:there]
         check((chosen == wanted).all(), f"{name}: choice", f"{chosen}, not {wanted}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import inspect
 import io
@@ -22,7 +23,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 import skts
-from skts.engines import _executor, find_engine
+from skts.engines import _executor, _memory, find_engine
 from skts.exceptions import MemoryBudgetError
 
 from .case import Case
@@ -144,6 +145,10 @@ def draw_case(seed: int, number: int, name: str | None = None) -> tuple[Case, di
 
 
 # -- running
+
+
+#: Asked in every call, and read from the system's files: the same all the time here.
+_memory.physical_memory = functools.cache(_memory.physical_memory)
 
 
 @contextlib.contextmanager

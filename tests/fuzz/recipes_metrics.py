@@ -107,15 +107,15 @@ class Path(_TwoSeries):
         wanted = oracle.elastic(x, y, warp)
         close("distance", found["distance"], wanted)
         n, m = x.shape[1], y.shape[1]
-        check(path.dtype == np.int64 and path.ndim == 2, "path: type", str(path.dtype))
-        check((path >= 0).all() and (path < [n, m]).all(), "path: outside", str(path))
+        check(path.dtype == np.int64 and path.ndim == 2, "path: type", path.dtype)
+        check((path >= 0).all() and (path < [n, m]).all(), "path: outside", path)
         steps = set(map(tuple, np.diff(path, axis=0).tolist()))
         check(steps <= {(1, 1), (1, 0), (0, 1)}, "path: steps", str(path.tolist()))
         first, last = path[0], path[-1]
-        check(first[0] == 0 or warp.alignment == "supersequence", "path: start", str(first))
-        check(first[1] == 0 or warp.alignment == "subsequence", "path: start", str(first))
-        check(last[0] == n - 1 or warp.alignment == "supersequence", "path: end", str(last))
-        check(last[1] == m - 1 or warp.alignment == "subsequence", "path: end", str(last))
+        check(first[0] == 0 or warp.alignment == "supersequence", "path: start", first)
+        check(first[1] == 0 or warp.alignment == "subsequence", "path: start", first)
+        check(last[0] == n - 1 or warp.alignment == "supersequence", "path: end", last)
+        check(last[1] == m - 1 or warp.alignment == "subsequence", "path: end", last)
         away = np.abs(path[:, 0] - path[:, 1]).max()
         check(warp.alignment != "global" or away <= oracle.band(warp.window, n, m), "path: band")
         power = oracle.plane([x, y])
@@ -244,7 +244,7 @@ def check_sbd(name: str, x: oracle.Shape, c: oracle.Shape, distance: float, shif
     close(f"{name} distance", distance, wanted, 1e-12 + slack, 0.0)
     if int(shift) not in allowed:
         n = x.values.shape[1]
-        check(abs(shift) < n, f"{name}: shift outside", str(shift))
+        check(abs(shift) < n, f"{name}: shift outside", shift)
         # where the normalisation itself is uncertain, other shifts may tie
         lost = wanted - (1 - values[int(shift) + n - 1])
         check(
@@ -301,7 +301,7 @@ class PairwiseSBD(_TwoSets):
     def check(self, case: Case, found: dict) -> None:
         sides = _shapes_of(case, *(("X", "Y") if "Y" in case.data else ("X", "X")))
         shape = len(sides[0]), len(sides[1])
-        check(found["distances"].shape == shape, "distances: shape", str(found["distances"].shape))
+        check(found["distances"].shape == shape, "distances: shape", found["distances"].shape)
         for i, x in enumerate(sides[0]):
             for j, y in enumerate(sides[1]):
                 distance = found["distances"][i, j]

@@ -84,7 +84,7 @@ def check_profile(
 ) -> None:
     """Compare a profile, (n_windows, k), with the matrix of all distances."""
     rows = np.where(allowed, line.distances, np.inf)
-    check(len(distances) == len(rows), f"{name}: shape", str(distances.shape))
+    check(len(distances) == len(rows), f"{name}: shape", distances.shape)
     for i, row in enumerate(rows):
         nearest(name, row, line.slack[i], indices[i], distances[i], relative=relative)
 
@@ -150,9 +150,9 @@ def _check_occurrences(
     row, error = line.distances[first], slack[first]
     check((row[places] - error[places] <= limit * (1 + 1e-12)).all(), "occurrences: too far")
     near = line.near[np.ix_(places, places)]
-    check(near.sum() == len(places), "occurrences: too near to each other", str(places))
+    check(near.sum() == len(places), "occurrences: too near to each other", places)
     steps = row[places][1:] + error[places][1:] - row[places][:-1] + error[places][:-1]
-    check((steps >= 0).all(), "occurrences: not ascending", str(row[places]))
+    check((steps >= 0).all(), "occurrences: not ascending", row[places])
     blocked = line.near[:, places] & (row[places] - error[places] <= (row + error)[:, None])
     free = ~mask & ~blocked.any(axis=1) & (row + error < limit)
     check(not free.any(), "occurrences: missing", f"{np.flatnonzero(free)} near {first}")

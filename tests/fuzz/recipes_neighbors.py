@@ -121,6 +121,7 @@ class NearestNeighbor(Recipe):
             "n_neighbors": min(n_train, d.pick("n_neighbors", (1, 2, 3, 9), (4, 1, 1, 1))),
             "weights": d.pick("weights", ("uniform", "distance")),
             "precision": d.pick("precision", PRECISIONS, (6, 2, 1)),
+            "call.also": d.pick("methods", ("graph", "transform", "vote")),
             "kneighbors.X": d.pick("kneighbors.X", ("some", "none"), (2, 1))
             if available
             else "some",
@@ -175,7 +176,7 @@ class NearestNeighbor(Recipe):
         check(model.fit(X, y) is model, "fit: returns another")
         options = case.given("kneighbors.")
         queries = None if options.pop("X") == "none" else Q
-        found = {"classes": model.classes_}
+        found, extra = {"classes": model.classes_}, case.options["call.also"]
         got = model.kneighbors(queries, **options)
         if options["return_distance"]:
             found["distances"], found["indices"] = got
@@ -228,13 +229,21 @@ class NearestNeighbor(Recipe):
         for i, row in enumerate(D):
             values = found["distances"][i] if "distances" in found else None
             nearest("kneighbors", row, 0.0, found["indices"][i], values, exact=exact)
-        graph = np.zeros((len(D), len(X)))
-        rows = np.arange(len(D))[:, None]
         ones = options["kneighbors_graph.mode"] == "connectivity"
-        if ones or "distances" in found:
+        if "graph" in found and (ones or "distances" in found):
+            graph = np.zeros((len(D), len(X)))
+            rows = np.arange(len(D))[:, None]
             graph[rows, found["indices"]] = 1 if ones else found["distances"]
             same("kneighbors_graph", found["graph"], graph)
-        D = self.matrix(case, Q)
+        if "predict" in found or "transform" in found:
+            self._check_queries(case, found, classes, y, exact)
+
+    def _check_queries(self, case: Case, found: dict, classes, y, exact: bool) -> None:
+        D, options = self.matrix(case, case.data["Q"]), case.options
+        if "transform" in found:
+            columns = [D[:, y == label].min(axis=1) for label in range(len(classes))]
+            close("transform", found["transform"], np.column_stack(columns))
+            return
         near = found["predict indices"]
         for i, row in enumerate(D):
             nearest("kneighbors", row, 0.0, near[i], found["predict distances"][i], exact=exact)
@@ -244,8 +253,6 @@ class NearestNeighbor(Recipe):
         clear = len(classes) == 1 or np.all(top[:, -1] - top[:, -2] > 1e-9 * top[:, -1])
         if clear or options["weights"] == "uniform":
             same("predict", found["predict"], classes[votes.argmax(axis=1)])
-        columns = [D[:, y == label].min(axis=1) for label in range(len(classes))]
-        close("transform", found["transform"], np.column_stack(columns))
         same("score", found["score"], np.float64(1.0))
 
     def relate_forms(self, case, found, call):
@@ -270,7 +277,8 @@ class NearestNeighbor(Recipe):
         for row in range(len(Q)):
             one = plain(case.but(Q=Q.take([row])))
             again = call(replace(one, options=options, relation=None))
-            for key in ("predict", "proba", "transform", "predict distances", "predict indices"):
+            keys = ("predict", "proba", "transform", "predict distances", "predict indices")
+            for key in found.keys() & set(keys):
                 same(f"a query alone {key}", again[key], found[key][[row]])
 
     def relate_order(self, case, found, call):
@@ -278,7 +286,7 @@ class NearestNeighbor(Recipe):
         X, y = case.data["X"], case.data["y"]
         order = range(len(X))[::-1]
         again = call(case.but(X=X.take(order), y=[y[row] for row in order]))
-        for key in ("transform", "predict distances"):
+        for key in found.keys() & {"transform", "predict distances"}:
             same(f"training series in another order {key}", again[key], found[key])
 
 
@@ -521,7 +529,7 @@ class Search(Recipe):
                 )
             free &= ~((series == series[k]) & (np.abs(start - start[k]) <= exclusion))
         if values is not None:
-            check((values[1:] >= values[:-1]).all(), "kneighbors: not ascending", str(values))
+            check((values[1:] >= values[:-1]).all(), "kneighbors: not ascending", values)
 
     def _check_radius(self, radius, D, slack, place, positions, values):
         keys = [place.get(tuple(one), -1) for one in positions.tolist()]
