@@ -505,20 +505,12 @@ class Tree(Recipe):
                 found[f"shapelet {k} {key}"] = np.asarray(value)
         found["classes"] = model.classes_
         for part, data in (("X", X), ("Q", Q)):
-            found[f"{part} transform"], found[f"{part} locate"] = (
-                model.transform(data),
-                model.locate(data),
-            )
-            found[f"{part} apply"], found[f"{part} predict"] = (
-                model.apply(data),
-                model.predict(data),
-            )
+            for method in ("transform", "locate", "apply", "predict"):
+                found[f"{part} {method}"] = getattr(model, method)(data)
             found[f"{part} proba"] = model.predict_proba(data)
             found[f"{part} path"] = model.decision_path(data).toarray()
-        found["depth"], found["leaves"] = (
-            np.int64(model.get_depth()),
-            np.int64(model.get_n_leaves()),
-        )
+        found["depth"] = np.int64(model.get_depth())
+        found["leaves"] = np.int64(model.get_n_leaves())
         sample_weight = np.arange(1, len(y) + 1) if case.options["score.sample_weight"] else None
         found["score"] = np.float64(model.score(X, y, sample_weight=sample_weight))
         if case.options["call.also"] == "path":

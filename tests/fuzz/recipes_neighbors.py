@@ -182,18 +182,20 @@ class NearestNeighbor(Recipe):
             found["distances"], found["indices"] = got
         else:
             found["indices"] = got
-        found["graph"] = model.kneighbors_graph(
-            queries, **case.given("kneighbors_graph.")
-        ).toarray()
-        found["predict distances"], found["predict indices"] = model.kneighbors(Q)
-        found["predict"], found["proba"] = model.predict(Q), model.predict_proba(Q)
-        found["transform"] = model.transform(Q)
-        weights = np.arange(1, len(found["predict"]) + 1)
-        weights = weights if case.options["score.sample_weight"] else None
-        found["score"] = np.float64(model.score(Q, found["predict"], sample_weight=weights))
-        found["names"] = np.array(model.get_feature_names_out(), str)
+        if extra == "graph":
+            graph = model.kneighbors_graph(queries, **case.given("kneighbors_graph."))
+            found["graph"] = graph.toarray()
+        elif extra == "transform":
+            found["transform"] = model.transform(Q)
+            found["names"] = np.array(model.get_feature_names_out(), str)
+        else:
+            found["predict distances"], found["predict indices"] = model.kneighbors(Q)
+            found["predict"], found["proba"] = model.predict(Q), model.predict_proba(Q)
+            weights = np.arange(1, len(found["predict"]) + 1)
+            weights = weights if case.options["score.sample_weight"] else None
+            found["score"] = np.float64(model.score(Q, found["predict"], sample_weight=weights))
         if case.relation == "output":
-            check_output(model, X, y, Q, found["transform"], found["predict"])
+            check_output(model, X, y, Q, model.transform(Q), model.predict(Q))
         return found
 
     def matrix(self, case: Case, rows: Sample) -> np.ndarray:
