@@ -363,6 +363,7 @@ def test_the_form_of_transform_does_not_reach_predict(rng):
     assert (model.decision_path(X) != expected.decision_path(X)).nnz == 0
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("power", [-400, 400])
 @pytest.mark.parametrize("form", ["walks", "short", "unequal"])
 def test_a_power_of_two_grows_the_same_tree(engine, form, power):

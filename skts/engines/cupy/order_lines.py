@@ -276,9 +276,9 @@ class Lines:
     def _tell(self) -> None:
         """Tell the device what is reached, and that the list is empty."""
         gain, gap = self.best
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"):  # windows as they are have gaps of any size
             low = np.float32(gap)
-        if low > gap:
+        if float(low) > gap:  # not as float32
             low = np.nextafter(low, np.float32(-np.inf))
         self.reached.set(np.array([(gain, gain, low, 0)], REACHED).view(np.int64))
         #: Entries that the list may have by now.
