@@ -100,11 +100,16 @@ def profiles(engine):
 def clusters(engine):
     X = walks(12, 30)
     yield pairwise_sbd(X, engine=engine)
+    # too long for the shared memory of a block
+    yield pairwise_sbd(walks(2, 7300), engine=engine)
     model = KShapeClusterer(2, random_state=0, n_init=1, engine=engine)
     yield of_fitted(model, X, None, ("predict", X), ("transform", X))
     yield model.labels_
     model = KShapeClusterer(2, random_state=0, n_init=1, normalize=False, engine=engine)
     yield model.fit(X.reshape(6, 2, 30)).labels_
+    # a sum of members that says nothing about their shape
+    model = KShapeClusterer(1, random_state=0, n_init=1, engine=engine)
+    yield model.fit(np.concatenate([X, -X])).cluster_centers_
 
 
 def trees(engine):
@@ -112,6 +117,14 @@ def trees(engine):
     X[y == 1, 5:12] += 3 * np.sin(np.arange(7.0))
     options = {"min_length": 5, "max_length": 7, "max_depth": 2, "engine": engine}
     yield of_fitted(ShapeletTreeClassifier(**options), X, y, ("predict", X), ("transform", X))
+    # many candidates of the same points
+    options = {"min_length": 4, "max_length": 5, "max_depth": 1, "engine": engine}
+    X, y = np.random.default_rng(3).integers(0, 2, (2, 60, 24))
+    yield of_fitted(ShapeletTreeClassifier(**options), X, y[:, 0], ("transform", X))
+    # as if series were so many that a block judges an order line
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("skts.engines.cupy.shapelet_programs.KEYS", ())
+        yield of_fitted(ShapeletTreeClassifier(**options), X[:20], y[:20, 0], ("transform", X))
 
 
 def searches(engine):

@@ -9,9 +9,10 @@ import numpy as np
 from . import cuda, fft, linalg
 from ._array import Foreign, allocate, inner, ndarray, outer, quietly
 from ._kernels import ElementwiseKernel, RawKernel, RawModule
-from ._machine import KernelError
+from ._machine import SETTINGS, KernelError
 
-__all__ = ["ElementwiseKernel", "KernelError", "RawKernel", "RawModule", "cuda", "fft", "linalg"]
+__all__ = ["SETTINGS", "ElementwiseKernel", "KernelError", "RawKernel", "RawModule"]
+__all__ += ["cuda", "fft", "linalg"]
 __version__ = "14.2.0"
 
 newaxis, inf, nan, pi = None, np.inf, np.nan, np.pi
