@@ -11,16 +11,27 @@ BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test mutants lint format docs bench clean
+.PHONY: help demo test guard sanitize fuzz mutants lint format docs bench clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.plot ## fit the estimators on the sample data, print a table, draw demo.png
 	$(BIN)/python examples/demo.py $(ARGS)
 
 test: $(VENV)/.test ## run the tests (ARGS="-m slow" for the slow ones)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+
+guard: $(VENV)/.test ## the tests with checks of bounds: of Numba's arrays, and on the emulator of a GPU
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(abspath build/bounds) \
+	    $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+	for side in end begin; do \
+	    SKTS_EMULATE_GPU=1 SKTS_EMULATOR_GUARD=$$side \
+	    $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "gpu and not slow" $(ARGS) || exit 1; \
+	done
+
+sanitize: $(VENV)/.test ## small works under compute-sanitizer; needs a GPU and CuPy (ARGS="--tool memcheck")
+	$(BIN)/python tests/sanitize.py $(ARGS)
 
 mutants: $(VENV)/.test ## change the engines in one place at a time, see what tests notice (ARGS="--sample 300 --seed 1")
 	$(BIN)/python -m tests.mutation $(ARGS)

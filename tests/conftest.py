@@ -23,6 +23,15 @@ if os.environ.get("SKTS_EMULATE_GPU") == "1":
 from skts.engines import Series, find_engine
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Sort out what the emulator cannot run, where it stands in for a GPU."""
+    if os.environ.get("SKTS_EMULATE_GPU") == "1":
+        from left_out import sort_out
+
+        sort_out(items)
+
+
 def pytest_runtest_setup(item):
     """Skip what is marked `gpu` where there is none."""
     if item.get_closest_marker("gpu"):

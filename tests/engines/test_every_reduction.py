@@ -150,7 +150,9 @@ def test_runs_at_the_same_time_share_no_plan(expected, fast_engine):
 
 def _run_together(engine, expected):
     """Whether all examples are right, run in threads with budgets of several sizes."""
-    table, budgets = examples(), ["40MiB", None, "96MiB"]
+    table = examples()
+    # a tile of a GPU is larger than one of a thread
+    budgets = [None, "8MiB", "64MiB"] if engine == "numba" else [None, "256MiB", "1GiB"]
     works = [(kind, place) for kind in table for place in range(len(table[kind]))]
 
     def compute(number):

@@ -20,6 +20,7 @@ import threading
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -160,7 +161,8 @@ class Memory:
     """Bytes between guards, freed with the last array that lies in them."""
 
     used = 0
-    peak = 0
+    #: Hooks of CuPy, told of what is taken and freed.
+    hooks: list[Any] = []
 
     def __init__(self, size: int) -> None:
         with lock:
@@ -171,7 +173,7 @@ class Memory:
             # CuPy's pool gives multiples of 512 bytes
             self.held = -(-size // 512) * 512
             Memory.used += self.held
-            Memory.peak = max(Memory.peak, Memory.used)
+        self._tell("malloc_postprocess")
         self.__array_interface__ = {
             "shape": (size,),
             "typestr": "|u1",
@@ -184,6 +186,12 @@ class Memory:
             with lock:
                 Memory.used -= self.held
                 machine().emulator_free(self.ptr, self.size)
+            self._tell("free_postprocess")
+
+    def _tell(self, name: str) -> None:
+        for hook in Memory.hooks:
+            about = {"device_id": 0, "size": self.size, "mem_size": self.held}
+            getattr(hook, name)(**about, mem_ptr=self.ptr, pmem_id=id(self))
 
 
 class Parameter:

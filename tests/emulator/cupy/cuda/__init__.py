@@ -11,7 +11,7 @@ from . import driver, memory, runtime
 __all__ = ["Device", "Event", "Stream", "driver", "get_current_stream", "memory", "runtime"]
 
 _here = threading.local()
-MemoryPointer = memory.Memory
+MemoryHook, MemoryPointer = memory.MemoryHook, memory.Memory
 
 
 class Device:

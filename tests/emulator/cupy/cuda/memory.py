@@ -7,13 +7,32 @@ from typing import Any
 
 from .._machine import SETTINGS, Memory
 
-__all__ = ["Memory", "MemoryPool", "OutOfMemoryError", "pool", "take"]
+__all__ = ["Memory", "MemoryHook", "MemoryPool", "OutOfMemoryError", "pool", "take"]
 
 allocator: Callable[[int], Any] | None = None
 
 
 class OutOfMemoryError(MemoryError):
     """The device has no more memory."""
+
+
+class MemoryHook:
+    """Is told of memory that is taken and freed inside of its `with`."""
+
+    name = "MemoryHook"
+
+    def __enter__(self) -> MemoryHook:
+        Memory.hooks.append(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        Memory.hooks.remove(self)
+
+    def malloc_postprocess(self, **about: int) -> None:
+        pass
+
+    def free_postprocess(self, **about: int) -> None:
+        pass
 
 
 class MemoryPool:
