@@ -2,8 +2,8 @@
 
 Each tool runs the small works of ``tests/engines/test_every_kernel.py``, or the tests that are
 named, in a process of its own. Arrays get memory of their own, not of CuPy's pool, so that what
-lies beside them is nobody's. What the tools say of kernels of CuPy and of CUDA's libraries is counted,
-and does not fail the run.
+lies beside them is nobody's. What the tools say of kernels of CuPy and of CUDA's libraries is
+counted, and does not fail the run.
 """
 
 from __future__ import annotations
