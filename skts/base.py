@@ -191,7 +191,7 @@ def _check_on_gpu(X: Any, input_name: str, estimator: Any) -> Series:
 def _in_range(series: Series) -> bool:
     """Whether there is neither NaN nor a series whose scale float64 cannot square."""
     low, high = series.extent
-    return -LARGEST <= low and high <= LARGEST and LEAST <= series.least_magnitude
+    return -LARGEST <= low and high <= LARGEST and not series.any_below(LEAST)
 
 
 def _form(X: Any) -> Any:

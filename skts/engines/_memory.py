@@ -39,6 +39,8 @@ CONTAINER_LIMITS = (
     "/sys/fs/cgroup/memory.max",
     "/sys/fs/cgroup/memory/memory.limit_in_bytes",
 )
+#: Bytes of a result for which the memory of the machine is not asked, which takes a while.
+ALWAYS_THERE = 2**16
 #: Tiles that hold less than the part of a worker divided by this are not cut for balance.
 SMALLEST_SHARE = 16
 #: Bytes that a tile of so many rows and columns takes: shared by all workers, and of each worker.
@@ -78,6 +80,8 @@ def check_result(reduction: Reduction) -> None:
 
 def check_size(size: int, shape: tuple[int, int]) -> None:
     """Raise if a result of so many bytes is larger than the memory of this machine."""
+    if size <= ALWAYS_THERE:
+        return
     limit = physical_memory()
     if size > limit:
         raise MemoryBudgetError(

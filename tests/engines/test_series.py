@@ -45,3 +45,15 @@ def test_copies_of_memory_maps_are_copied(tmp_path, rng):
         given[:] = 0.0
         assert_array_equal(frozen.values, expected)
         assert not np.shares_memory(frozen.values, mapped)
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (6, 2, 7), (5, 1, 2)])
+def test_series_that_stay_below_a_limit(rng, shape):
+    for _ in range(30):
+        values = rng.choice(
+            [0.0, 1e-9, -1e-9, 2e-3, 1.0, -1.0], shape, p=[0.3, 0.3, 0.2, 0.1, 0.05, 0.05]
+        )
+        sizes = np.abs(values).reshape(len(values), -1).max(axis=1)
+        for limit in (1e-3, 1e-10, 2.0):
+            expected = any(0 < size < limit for size in sizes)
+            assert Series(values, np.full(shape[0], shape[2])).any_below(limit) == expected

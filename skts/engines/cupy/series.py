@@ -8,7 +8,7 @@ from typing import Any
 import cupy as cp
 import numpy as np
 
-from .._series import Series, _summarize, read_only
+from .._series import Series, _any_below, read_only
 
 __all__ = ["GpuSeries", "fetch"]
 
@@ -59,9 +59,15 @@ class GpuSeries(Series):
         return self.points.shape
 
     @cached_property
-    def _summary(self) -> tuple[float, float, float]:
+    def extent(self) -> tuple[float, float]:
+        """The least and the largest value; NaN if there is one."""
         with self.points.device:
-            return _summarize(self.points)
+            return float(self.points.min()), float(self.points.max())
+
+    def any_below(self, limit: float) -> bool:
+        """Whether all values of a series that is not all 0 are below a limit in magnitude."""
+        with self.points.device:
+            return _any_below(self.points, limit)
 
     def take(self, which: slice | np.ndarray) -> Series:
         """Return some of the series; from host memory, where they have been fetched."""
