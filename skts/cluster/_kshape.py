@@ -558,10 +558,8 @@ def _farthest(work: SBDAssign, assigned: Assignment) -> int | None:
 
 def _inertia_error(shapes: Shapes, iterate: _Iterate) -> float:
     """How far an inertia is at most from the certified one."""
-    error = 4 * len(shapes) * SBDAssign(shapes, iterate.centers).rounding
-    if iterate.centers.errors is not None:
-        error += float(iterate.centers.errors[iterate.assigned.labels].sum())
-    return error
+    doubts = SBDAssign(shapes, iterate.centers).doubts
+    return 4 * len(shapes) * float(doubts.max())
 
 
 def _random_labels(n: int, k: int, random_state: np.random.RandomState) -> np.ndarray:

@@ -452,7 +452,8 @@ def leading_vectors(
     waiting = squares > 0
     if not waiting.any():
         return found
-    products.active.set(waiting.astype(np.uint8))
+    if not waiting.all():
+        products.active.set(waiting.astype(np.uint8))
     checks = CHECKS if values.size < MANY else CHECKS_OF_MANY
     for _ in range(RESTARTS):
         _extend(products, pairs, bases, 0, matrix, coupling, centered=centered)
@@ -651,4 +652,4 @@ def dense_bytes(size: int) -> int:
 def krylov_bytes(n_series: int, n_clusters: int, size: int) -> int:
     """Bytes that `leading_vectors` takes beside the series: bases, pairs, sums of chunks."""
     chunks = -(-n_series // chunk_rows(n_series)) + n_clusters
-    return 8 * size * (n_clusters * (min(ROOM, size + 4) + 8) + 2 * chunks) + 32 * n_series
+    return 8 * size * (n_clusters * (min(ROOM, size + 4) + 8) + 2 * chunks) + 40 * n_series

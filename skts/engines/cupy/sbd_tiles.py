@@ -89,13 +89,15 @@ class SBDTiles:
         from . import sbd
 
         series, series_norms = self._sbd_spectra(reduction.series, tile.row, tile.row_stop)
-        centers = sbd.upload(reduction.centers.take(tile.cols))
-        doubts = cupy.asarray(reduction.doubts[tile.cols])
+        chosen = reduction.centers.take(tile.cols)
+        # one copy for both
+        norms, doubts = cupy.asarray(np.stack([chosen.norms, reduction.doubts[tile.cols]]))
+        centers = sbd.DeviceShapes(cupy.asarray(chosen.values), norms)
         found = sbd.distances(
             series,
             series_norms,
             sbd.spectra(centers, paired=False),
-            centers.norms,
+            norms,
             doubts,
             reduction.series.n_timepoints,
         )

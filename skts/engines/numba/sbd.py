@@ -313,20 +313,37 @@ def lane_sum(x, y):
 
 
 @njit(nogil=True, cache=True)
-def subtract_mean(x):
-    """Subtract from a row its mean."""
+def extremes(x):
+    """Least and largest value of a row, in four lanes each."""
+    low, high = np.full(4, x[0]), np.full(4, x[0])
+    whole = x.size // 4 * 4
+    for t in range(0, whole, 4):
+        for lane in range(4):
+            value = x[t + lane]
+            low[lane] = value if value < low[lane] else low[lane]
+            high[lane] = value if value > high[lane] else high[lane]
+    for t in range(whole, x.size):
+        low[0], high[0] = min(low[0], x[t]), max(high[0], x[t])
+    return low.min(), high.max()
+
+
+@njit(nogil=True, cache=True)
+def shifted_scaled(x, scale, offset, out):
+    """Write ``x * scale - offset``, and return the sum of that, in four lanes."""
     a = b = c = d = 0.0
     whole = x.size // 4 * 4
     for t in range(0, whole, 4):
-        a += x[t]
-        b += x[t + 1]
-        c += x[t + 2]
-        d += x[t + 3]
+        p, q = x[t] * scale - offset, x[t + 1] * scale - offset
+        r, s = x[t + 2] * scale - offset, x[t + 3] * scale - offset
+        out[t], out[t + 1], out[t + 2], out[t + 3] = p, q, r, s
+        a += p
+        b += q
+        c += r
+        d += s
     for t in range(whole, x.size):
-        a += x[t]
-    mean = ((a + b) + (c + d)) / x.size
-    for t in range(x.size):
-        x[t] -= mean
+        out[t] = x[t] * scale - offset
+        a += out[t]
+    return (a + b) + (c + d)
 
 
 @njit(nogil=True, cache=True)
@@ -361,24 +378,22 @@ def z_normalize(series, lengths, normalize, target, norms, exponents):
         n, square = lengths[i], 0.0
         for c in range(series.shape[1]):
             x, z = series[i, c, :n], target[i, c, :n]
-            low = high = x[0]
-            for t in range(n):
-                low, high = min(low, x[t]), max(high, x[t])
+            low, high = extremes(x)
             peak = max(-low, high)
             # that of the halves is finite whatever they are
             span = high / 2 - low / 2
             if span <= max(CONSTANT / 2 * peak, LEAST_RANGE / 2):
                 continue
             scale = 2.0 ** -exponent_of(peak)
-            for t in range(n):
-                z[t] = x[t] * scale
+            total = shifted_scaled(x, scale, 0.0, z)
             # the first mean is off by the rounding of large values, the second is not
-            subtract_mean(z)
-            subtract_mean(z)
-            factor = 1 / math.sqrt(lane_sum(z, z) / n)
+            total = shifted_scaled(z, 1.0, total / n, z)
+            shifted_scaled(z, 1.0, total / n, z)
+            variance = lane_sum(z, z) / n
+            factor = 1 / math.sqrt(variance)
             for t in range(n):
                 z[t] *= factor
-            square += lane_sum(z, z)
+            square += n * (factor * factor * variance)
         norms[i] = math.sqrt(square)
 
 
