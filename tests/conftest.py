@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import sys
 from pathlib import Path
 
@@ -21,6 +22,14 @@ if os.environ.get("SKTS_EMULATE_GPU") == "1":
     )
 
 from skts.engines import Series, find_engine
+
+# a fresh one each time, the same in all processes of a run: tests/fuzz
+os.environ.setdefault("SKTS_FUZZ_SEED", str(secrets.randbelow(2**31)))
+
+
+def pytest_report_header(config):
+    """Say with which numbers the fuzzer attacks."""
+    return f"fuzz: SKTS_FUZZ_SEED={os.environ['SKTS_FUZZ_SEED']}"
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -115,9 +115,43 @@ def elastic(x: np.ndarray, y: np.ndarray, warp: Warp) -> float:
     return math.ldexp(math.sqrt(found) if warp.cost == "squared" else found, power)
 
 
+@njit(cache=True, nogil=True)
+def _matrix(X, n, Y, m, radii, squared, largest, free_x, free_y):
+    """Ends of the tables of all pairs."""
+    found = np.empty((X.shape[0], Y.shape[0]))
+    for i in range(X.shape[0]):
+        for j in range(Y.shape[0]):
+            x, y = X[i, :, : n[i]], Y[j, :, : m[j]]
+            D = _table(x, y, radii[i, j], squared, largest, free_x, free_y)
+            if free_y:
+                found[i, j] = D[-1].min()
+            elif free_x:
+                found[i, j] = D[:, -1].min()
+            else:
+                found[i, j] = D[-1, -1]
+    return found
+
+
+def _pack(X: Any, power: int) -> tuple[np.ndarray, np.ndarray]:
+    """Series of any lengths in one array, and their lengths."""
+    lengths = np.array([x.shape[1] for x in X])
+    packed = np.zeros((len(X), X[0].shape[0], lengths.max()))
+    for row, x in enumerate(X):
+        packed[row, :, : x.shape[1]] = np.ldexp(x, -power)
+    return packed, lengths
+
+
 def dtw_matrix(X: Any, Y: Any, warp: Warp) -> np.ndarray:
     """Distances of all series of one set to all of another."""
-    return np.array([[elastic(x, y, warp) for y in Y] for x in X]).reshape(len(X), len(Y))
+    power = plane(X, Y)
+    (A, n), (B, m) = _pack(X, power), _pack(Y, power)
+    radii = np.array([[band(warp.window, int(i), int(j)) for j in m] for i in n])
+    squared = warp.cost == "squared"
+    found = _matrix(
+        *(A, n, B, m, radii, squared, warp.metric == "dog_keeper"),
+        *(warp.alignment == "supersequence", warp.alignment == "subsequence"),
+    )
+    return np.ldexp(np.sqrt(found) if squared else found, power)
 
 
 def dtw_path(x: np.ndarray, y: np.ndarray, warp: Warp) -> list[tuple[int, int]]:
@@ -142,12 +176,8 @@ def dtw_path(x: np.ndarray, y: np.ndarray, warp: Warp) -> list[tuple[int, int]]:
 
 def rotation_matrix(X: Any, Y: Any, warp: Warp) -> np.ndarray:
     """Least distances over all circular shifts of the second series."""
-    return np.array(
-        [
-            [min(elastic(x, np.roll(y, -s, axis=1), warp) for s in range(y.shape[1])) for y in Y]
-            for x in X
-        ]
-    ).reshape(len(X), len(Y))
+    turned = [[np.roll(y, -shift, axis=1) for shift in range(y.shape[1])] for y in Y]
+    return np.column_stack([dtw_matrix(X, shifts, warp).min(axis=1) for shifts in turned])
 
 
 def keogh(x: np.ndarray, y: np.ndarray, warp: Warp) -> float:
