@@ -738,6 +738,8 @@ class Tree(Recipe):
             best_gain, best_gap = gain, gap
         if literals:
             threshold = float(literals[-1]["threshold"])
+            if (np.abs(joined - threshold) <= error).any():
+                raise Ambiguous
             below, above = joined[joined <= threshold], joined[joined > threshold]
             if len(below) and len(above):
                 middle = below.max() + (above.min() - below.max()) / 2

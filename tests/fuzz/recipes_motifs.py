@@ -604,7 +604,8 @@ class Finder(_Windowed):
         same("predict", found["predict"], np.where(np.isfinite(ranks).any(axis=1), best, -1))
 
     def relate_scale(self, case, found, call, power):
-        if "no motif" not in found:
+        # the NaN of a padded series is a gap, which other forms of the same series lack
+        if "no motif" not in found and case.data["X"].form != "padded":
             other = scaled(case, power)
             if other is None:
                 return
