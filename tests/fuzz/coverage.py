@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from skts import engines
 from skts.engines import Engine, Reduction
 
 from . import machine
@@ -59,7 +58,8 @@ def _numba_kernels() -> dict[str, bool]:
     from numba.core.registry import CPUDispatcher
 
     found = {}
-    for info in pkgutil.iter_modules(engines.numba.__path__, "skts.engines.numba."):
+    package = importlib.import_module("skts.engines.numba")
+    for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
         module = importlib.import_module(info.name)
         for name, value in vars(module).items():
             if isinstance(value, CPUDispatcher) and value.py_func.__module__ == info.name:
