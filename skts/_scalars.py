@@ -12,10 +12,20 @@ __all__ = ["plain", "takes_plain"]
 
 
 def plain(value: Any) -> Any:
-    """Return a scalar of NumPy, or an array of no dimensions, as Python has it; others as they are.
+    """Return a scalar of NumPy, or an array of no dimensions, as Python has it.
 
     Whatever decides about an answer then calculates with the same numbers, whichever type they
     came in.
+
+    Parameters
+    ----------
+    value : object
+        What a user gave.
+
+    Returns
+    -------
+    object
+        A Python scalar for a scalar of NumPy; anything else as it is.
 
     Examples
     --------
@@ -33,10 +43,21 @@ def plain(value: Any) -> Any:
 
 
 def takes_plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Have a function take scalars of NumPy for what they are worth."""
+    """Decorate a function so that scalars of NumPy reach it as Python's.
+
+    Parameters
+    ----------
+    function : callable
+        The function.
+
+    Returns
+    -------
+    callable
+        The same function behind `plain`.
+    """
 
     @wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def _call(*args: Any, **kwargs: Any) -> Any:
         return function(*map(plain, args), **{name: plain(v) for name, v in kwargs.items()})
 
-    return call
+    return _call
