@@ -99,7 +99,8 @@ template <int N, int T>
 struct Best {
     int t, length;
     double scale[2];  // N times the product of the norms
-    double doubt;     // error of the difference of two values of NCC
+    const double* doubts;  // errors of NCC, by centre: read when they are needed, not held before
+    int center;
     double* tops;     // scratch: 2 x T / 32
     int* keys;
     double top[2];
@@ -113,6 +114,7 @@ struct Best {
 
     template <int M, int F, int R>
     __device__ __forceinline__ void operator()(Int<M>, double2 (&v)[F][R]) {
+        const double doubt = 2 * doubts[center];
         double first = -1e300, second = -1e300;
         each<0, F>([&](auto f) {
             const int j = t + value_of<decltype(f)> * T;
@@ -176,9 +178,10 @@ __global__ void __launch_bounds__(T* B, blocks(T* B, held<N, T, R...>())) correl
     best.length = length;
     best.tops = tops[threadIdx.y];
     best.keys = keys[threadIdx.y];
+    best.doubts = doubts;
     for (int center = blockIdx.y * per_block; center < stop; ++center) {
         const double2* c = centers + (long long)center * n_channels * N;
-        best.doubt = 2 * doubts[center];
+        best.center = center;
         for (int which = 0; which < 2; ++which) {
             const long long series = 2 * pair + which;
             best.scale[which] =
