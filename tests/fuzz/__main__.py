@@ -276,7 +276,8 @@ def cut_crash(order: dict[str, Any]) -> None:
             find_failure(case, order["engine"])
             os._exit(0)
         _, code = os.waitpid(child, 0)
-        return Failure("crash") if os.WIFSIGNALED(code) else None
+        ended = os.WIFSIGNALED(code) and os.WTERMSIG(code) != signal.SIGALRM
+        return Failure("crash") if ended else None
 
     case, _ = draw_case(order["seed"], order["number"], order["function"])
     failure = next(filter(None, (crashes(case) for _ in range(3))), None)

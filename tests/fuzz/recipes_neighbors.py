@@ -93,8 +93,9 @@ class NearestNeighbor(Recipe):
 
     def draw(self, d: Draw) -> Case:
         metric = d.pick("metric", ("dtw", "dog_keeper", "precomputed"), (5, 2, 1))
-        many = d.chance(0.05)
-        n_train = d.size(1, 130) if many else d.whole(1, 12)
+        # engines bound distances from some hundred candidates and some points on
+        many = metric != "precomputed" and d.chance(0.08)
+        n_train = d.whole(60, 270) if many else d.whole(1, 12)
         n_query, types = d.whole(1, 4), {}
         options: dict[str, Any] = {"metric": metric}
         if metric == "precomputed":
@@ -113,7 +114,7 @@ class NearestNeighbor(Recipe):
                 if options["window"] == 0:
                     options["cost"] = "squared"
             else:
-                X, Q = halves(d, n_train, n_query, 16 if many else 130)
+                X, Q = halves(d, n_train, n_query, 33 if many else 130)
                 longest = max(X.lengths.max(), Q.lengths.max())
                 options |= draw_warp(d, longest, types, metric=False)
         available = n_train - 1
@@ -387,7 +388,9 @@ class Search(Recipe):
 
     def draw(self, d: Draw) -> Case:
         count = d.pick("series", (1, 2, 4), (3, 2, 1))
-        lengths = [d.size(1, 330 // count) for _ in range(count)]
+        # pieces of long series are searched one by one
+        most = 12000 if d.chance(0.01) else 330
+        lengths = [most if most > 330 else d.size(1, most // count) for _ in range(count)]
         longest = max(lengths)
         sizes = [
             d.size(1, min(longest, 70 if d.chance(0.1) else 20))

@@ -162,26 +162,35 @@ def test_warnings_and_surprises_are_failures():
         assert find_failure(case).kind.startswith("IndexError")
 
 
+#: Loaded by the worker: of its calls the second ends the process, and in its next life it hangs.
+DISTURBANCE = """
+import os, sys, time
+from pathlib import Path
+if any('"events"' in one for one in sys.orig_argv):
+    import skts.metrics, tests.fuzz.worker
+    tests.fuzz.worker.PATIENCE = tests.fuzz.worker.COMPILING = 8.0
+    plain, calls, folder = skts.metrics.lb_keogh, [], Path(__file__).parent
+    def lb_keogh(x, y, *, metric="dtw", window=None, cost="squared"):
+        calls.append(1)
+        for mark, act in (("ended", os.abort), ("hung", lambda: time.sleep(100))):
+            if len(calls) == 2 and not (folder / mark).exists():
+                (folder / mark).touch()
+                act()
+        return plain(x, y, metric=metric, window=window, cost=cost)
+    skts.metrics.lb_keogh = lb_keogh
+"""
+
+
 def test_crashes_and_hangs_name_their_case(tmp_path):
-    """A sitecustomize of the worker ends the process, or sleeps, in the midst of a call."""
-    (tmp_path / "sitecustomize.py").write_text(
-        "import os, sys, time\n"
-        "if any('--order' in one for one in sys.orig_argv):\n"
-        "    import skts.metrics as m\n"
-        "    import tests.fuzz.worker as w\n"
-        "    w.PATIENCE = w.COMPILING = 20.0\n"
-        "    plain = m.lb_keogh\n"
-        "    def lb_keogh(x, y, *, metric='dtw', window=None, cost='squared'):\n"
-        "        if len(x) == 3: os.abort()\n"
-        "        if len(x) == 2: time.sleep(100)\n"
-        "        return plain(x, y, metric=metric, window=window, cost=cost)\n"
-        "    m.lb_keogh = lb_keogh\n"
-    )
-    options = "--function lb_keogh --seed 5 --seconds 60 --cases 30 --shrinking 5 --found"
+    (tmp_path / "sitecustomize.py").write_text(DISTURBANCE)
+    options = "--function lb_keogh --seed 5 --seconds 200 --cases 12 --shrinking 5 --found"
     done = fuzz(*options.split(), tmp_path / "found", path=tmp_path)
     assert done.returncode == 1, done.stderr
-    assert "SIGABRT" in done.stdout
-    assert re.search(r"--function skts.metrics.lb_keogh --case \d+", done.stdout)
+    assert re.search(r"FAILED skts.metrics.lb_keogh: crash: SIGABRT", done.stdout), done.stdout
+    assert re.search(r"FAILED skts.metrics.lb_keogh: hangs: more than 8 s", done.stdout)
+    assert len(re.findall(r"--function skts.metrics.lb_keogh --case \d+\n", done.stdout)) == 2
+    assert re.search(r"alone, case \d+ does not crash", done.stdout)
+    assert "2 failures of 2 kinds, seed 5" in done.stdout
 
 
 def test_a_minute_finds_nothing(tmp_path, fast_engine):
