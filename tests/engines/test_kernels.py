@@ -26,11 +26,16 @@ from skts.engines import (
     Tile,
     run,
 )
-from skts.engines._sbd import UNCLEAR
+from skts.engines._sbd import UNCLEAR, _orthonormal, krylov
 from skts.engines._sbd_certified import certified_distances, settle_assignment, settle_pairs
-from skts.engines._windows import fill_gaps
+from skts.engines._windows import even_line, fill_gaps, line_of_pieces
 from skts.engines.numba import certified, dtw, lower_bounds, rotation, sbd
-from skts.engines.numba.subsequence_search import far_apart, local_envelope
+from skts.engines.numba.subsequence_search import (
+    far_apart,
+    local_envelope,
+    normalize_window,
+    window_moments,
+)
 
 GO_ON = np.zeros(1, np.uint8)
 
@@ -44,6 +49,14 @@ def test_largest_of_a_stretch(rng):
         start = int(rng.integers(0, 30))
         stop = int(rng.integers(start + 1, 41))
         assert sbd.largest(values, start, stop) == values[start:stop].max()
+
+
+@pytest.mark.parametrize("n", [5, 33])
+def test_spectra_do_not_depend_on_the_company(rng, n):
+    values = rng.normal(size=(530, 2, n))
+    whole = sbd.spectra(values)
+    for start in (128, 256, 384):
+        assert_array_equal(sbd.spectra(values[start:]), whole[start:])
 
 
 def make_shapes(rng, n, channels, width):
@@ -329,3 +342,216 @@ def test_envelopes(rng, radius):
             near = points if n == 1 else points[max(0, i - radius) : i + radius + 1]
             least, most = (near.min(), near.max()) if near.size else (-np.inf, np.inf)
             assert (low[b, c, i], high[b, c, i]) == (least, most)
+
+
+# --- sums, scales and spaces of shapes ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [1, 2, 4, 7, 9, 24])
+def test_sums_and_extremes_in_lanes(rng, n):
+    for _ in range(5):
+        x, y = rng.integers(-9, 10, (2, n)).astype(float)
+        assert sbd.lane_sum(x, y) == x @ y
+        assert sbd.extremes(x) == (x.min(), x.max())
+        out = np.empty(n)
+        assert sbd.shifted_scaled(x, 0.5, 3.0, out) == (x * 0.5 - 3).sum()
+        assert_array_equal(out, x * 0.5 - 3)
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0**-200, 2.0**300])
+@pytest.mark.parametrize("channels", [1, 2])
+def test_normalised_shapes(rng, channels, scale):
+    X = rng.normal(size=(6, channels, 9)) + 3
+    X[1] = 5.0
+    X[2, 0] = 0.0
+    lengths = np.array([9, 9, 9, 4, 1, 9])
+    for i, length in enumerate(lengths):
+        X[i, :, length:] = 0
+    found = Shapes.normalized(Series(X * scale, lengths))
+    raw = Shapes.normalized(Series(X * scale, lengths), normalize=False)
+    for i, length in enumerate(lengths):
+        expected = np.zeros((channels, 9))
+        for c in range(channels):
+            points = X[i, c, :length]
+            if np.ptp(points) > 0:
+                expected[c, :length] = (points - points.mean()) / points.std()
+        assert_allclose(found.values[i], expected, atol=1e-12)
+        assert_allclose(found.norms[i], np.linalg.norm(expected), atol=1e-12)
+        # a series as it is, times the power of two that brings its norm to between 1 and 2
+        norm = np.linalg.norm(X[i])
+        exponent = 0 if raw.exponents is None else raw.exponents[i]
+        assert_array_equal(np.ldexp(raw.values[i], exponent), X[i] * scale)
+        assert norm == 0 or 1 <= raw.norms[i] < 2
+        assert_allclose(raw.norms[i], np.linalg.norm(raw.values[i]), rtol=1e-14)
+
+
+def test_orthonormal_vectors_and_their_coordinates(rng):
+    basis = np.linalg.qr(rng.normal(size=(8, 3)))[0].T
+    vectors = rng.normal(size=(4, 8))
+    vectors[2] = vectors[0] + 1e-9 * rng.normal(size=8)
+    vectors[3] = 2 * basis[1]
+    found, coordinates = _orthonormal(vectors, basis)
+    assert len(found) == 3
+    assert_allclose(found @ found.T, np.eye(3), atol=1e-12)
+    assert_allclose(found @ basis.T, 0, atol=1e-12)
+    rest = vectors - vectors @ basis.T @ basis
+    assert_allclose(coordinates.T @ found, rest, atol=1e-12)
+
+
+@pytest.mark.parametrize("values", [[3, 3, 3, 3], [5, 5, 1, 0], [4, 2, 1, 0.5], [0, 0, 0, 0]])
+def test_largest_eigenvalues_of_a_growing_space(rng, values):
+    turn = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    matrix = turn * np.array(values, float) @ turn.T
+    found, vectors, settled = krylov(lambda block: block @ matrix, rng.normal(size=(2, 4)), 128)
+    assert settled
+    assert_allclose(found[0], values[0], atol=1e-12)
+    if values[0]:
+        assert_allclose(vectors @ matrix, found[:, None] * vectors, atol=1e-9)
+
+
+def test_members_of_many_clusters(rng):
+    for n_clusters in (3, 256, 257, 700, 65_536, 70_001):
+        labels = rng.integers(0, n_clusters, 40).astype(np.int32)
+        labels[:2] = n_clusters - 1, 0
+        work = SBDCenters(Shapes(np.empty((40, 1, 2)), np.ones(40)), labels, labels, n_clusters)
+        for cluster in (0, n_clusters - 1, int(labels[5])):
+            assert_array_equal(work.members(cluster), np.flatnonzero(labels == cluster))
+
+
+# --- blocks of warping matrices ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("window", [None, 3, 0.2])
+def test_a_block_of_unequal_lengths_with_limits(rng, window):
+    import reference
+
+    from skts.engines import Warping
+
+    lengths, other = np.array([6, 3, 70, 9]), np.array([68, 5, 130])
+    x = rng.integers(0, 4, (4, 1, 70)).astype(float)
+    y = rng.integers(0, 4, (3, 1, 130)).astype(float)
+    warping = Warping(window=window)
+    packed, packed_lengths = dtw.pack(y, other, dtw.LANES[np.float64])
+    expected = np.array(
+        [
+            [
+                reference.dtw(a[:, :n], b[:, :m], window=window) ** 2
+                for b, m in zip(y, other, strict=True)
+            ]
+            for a, n in zip(x, lengths, strict=True)
+        ]
+    )
+    found = dtw.block(x, lengths, packed, packed_lengths, warping, GO_ON)[:, :3]
+    assert_allclose(found, expected, rtol=1e-12)
+    # a row may leave infinity in place of what is beyond its limit, and nothing else
+    for limits in (np.full(4, 40.0), np.median(expected, axis=1)):
+        some = dtw.block(x, lengths, packed, packed_lengths, warping, GO_ON, limits)[:, :3]
+        within = expected <= limits[:, None] * (1 - 1e-9)
+        assert_allclose(some[within], expected[within], rtol=1e-12)
+        assert np.all(np.isinf(some[~within]) | (some[~within] >= found[~within]))
+
+
+def test_bounds_of_the_shortest_series(rng):
+    """Where first and last point are the same, their cost counts once."""
+    for n, m in ((1, 1), (1, 3), (3, 1), (2, 2)):
+        x = rng.integers(0, 9, (1, n)).astype(np.float32)
+        y = rng.integers(0, 9, (1, m)).astype(np.float32)
+        low, high = y.min(axis=1, keepdims=True), y.max(axis=1, keepdims=True)
+        bound = lower_bounds.second_bound(x, y, low, high, True, None)
+        ends = (x[0, 0] - y[0, 0]) ** 2 + (n > 1 or m > 1) * (x[0, -1] - y[0, -1]) ** 2
+        inner = beyond(x[:, 1:-1], low, high, True).sum()
+        assert bound == ends + inner
+
+
+# --- windows -----------------------------------------------------------------------------------
+
+
+def test_moments_of_windows():
+    line = np.array([5.0, 1.0, 3.0, 1.0, 3.0, 7.0, 7.0, 7.0 + 2.0**-45, 0.0, 2.0**-520, 0.0])
+    out = np.empty(4)
+    mean, inverse = window_moments(line, 1, 4)
+    assert (line[1] + mean, inverse) == (2.0, 1.0)
+    normalize_window(line, 1, 4, True, out)
+    assert_array_equal(out, [-1, 1, -1, 1])
+    normalize_window(line, 1, 4, False, out)
+    assert_array_equal(out, line[1:5])
+    # constant: a range of 2^-40 of the largest magnitude, or one whose square underflows
+    assert window_moments(line, 5, 3) == (0.0, 0.0)
+    assert window_moments(line, 8, 3) == (0.0, 0.0)
+    assert window_moments(-line, 5, 3) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("loud", [1.0, 1e12])
+def test_a_line_for_the_search_holds_its_windows(rng, loud):
+    """Each window that is not hidden is its own, less an offset, times a power of two."""
+    length = 6
+    filled = rng.normal(size=80)
+    filled[30:50] = loud * rng.normal(size=20) + 50 * loud
+    ranges = np.ptp(np.lib.stride_tricks.sliding_window_view(filled, length), axis=1)
+    even = even_line(filled, ranges)
+    assert (even is None) == (loud > 1)
+    found = even if even is not None else line_of_pieces(filled, ranges, length)
+    assert np.abs(found.points).max() <= 1 and not found.hidden.all()
+    whole = found.hidden.size - found.hidden.sum()
+    assert whole >= (75 if loud == 1 else 40)
+    for i in np.flatnonzero(~found.hidden):
+        own, given = found.points[i : i + length], filled[i : i + length]
+        factor = np.ptp(own) / np.ptp(given)
+        power = 2.0 ** np.round(np.log2(factor))
+        assert_allclose(own - own[0], power * (given - given[0]), atol=1e-15 * power * loud * 60)
+
+    def compute(points):
+        windows = np.lib.stride_tricks.sliding_window_view(points, length)
+        anchored = windows.mean(axis=1) - points[: len(windows)]
+        return anchored, windows.std(axis=1), windows.min(axis=1), windows.max(axis=1)
+
+    mean, deviation, size, error = found.moments(compute(filled), compute)
+    for i in np.flatnonzero(~found.hidden):
+        own = found.points[i : i + length]
+        assert abs(mean[i] - own.mean()) <= error[i] + 1e-16
+        assert_allclose(deviation[i], own.std(), rtol=1e-9)
+        assert size[i] >= np.abs(own).max() * (1 - 1e-12)
+
+
+# --- tiles in the middle -----------------------------------------------------------------------
+
+
+def test_tiles_in_the_middle_are_slices_of_the_whole(fast_engine, rng):
+    from skts.engines import WindowDistances, find_engine
+
+    engine = find_engine(fast_engine)
+    X, Y = rng.normal(size=(9, 1, 5)), rng.normal(size=(140, 1, 6))
+    rows, cols = Series(X, np.full(9, 5)), Series(Y, np.full(140, 6))
+    shapes = Shapes.of(rng.normal(size=(9, 1, 8))), Shapes.of(rng.normal(size=(20, 1, 8)))
+    line = Pool.of([rng.normal(size=150)])
+    for work, tile in (
+        (DTWMatrix(rows, cols), Tile(2, 7, 64, 131)),
+        (DTWMatrix(cols, rows), Tile(64, 128, 3, 8)),
+        (SBDMatrix(*shapes), Tile(2, 6, 5, 17)),
+        (WindowDistances(line, np.arange(0, 90, 10), line, 8), Tile(3, 8, 20, 77)),
+    ):
+        whole, part = run(work, engine=engine), engine.compute(work, tile, GO_ON)
+        whole = whole if isinstance(whole, tuple) else (whole,)
+        part = part if isinstance(part, tuple) else (part,)
+        for one, other in zip(whole, part, strict=True):
+            assert_array_equal(one[tile.rows, tile.cols], other)
+
+
+def test_sizes_of_answers(rng):
+    from skts.engines import DTWWindowSearch, WindowDistances
+
+    series = Series(rng.normal(size=(6, 2, 5)), np.full(6, 5))
+    shapes = Shapes.of(series.values)
+    labels = np.zeros(6, np.int32)
+    line = Pool.of([rng.normal(size=40)])
+    for work in (
+        DTWMatrix(series, series.take(slice(0, 4))),
+        DTWWindowSearch(series, series, np.arange(6), np.array([3, 1])),
+        SBDMatrix(shapes, shapes.take(slice(0, 3))),
+        WindowDistances(line, np.arange(3), line, 7),
+    ):
+        answer = run(work, engine="numba")
+        parts = answer if isinstance(answer, tuple) else (answer,)
+        assert work.result_bytes() == sum(part.nbytes for part in parts)
+    work = SBDCenters(shapes, labels, labels, 3)
+    assert work.result_bytes() == run(work, engine="numba").values.nbytes

@@ -11,8 +11,11 @@ from reference_rotation import rotation_distance
 
 from skts.engines import (
     DTWNeighbors,
+    DTWPath,
     DTWWindowSearch,
     LongSeries,
+    MotifPair,
+    Pool,
     RotationNeighbors,
     Series,
     SubsequenceNeighbors,
@@ -48,6 +51,52 @@ def test_rotation(fast_engine, cost, channels):
         for k in (1, 3):
             work = RotationNeighbors(queries, series, k, None, Warping(cost=cost, window=0))
             assert_nearest(run(work, engine=fast_engine), matrix, k)
+
+
+def test_rotation_at_an_offset(fast_engine):
+    """Correlations are off by more than neighbours are apart; equal candidates come in order."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = 2.0**20 + rng.integers(0, 2, (9, 1, 5))
+        X[5:] = np.roll(X[:4], seed % 5, axis=2)
+        series, queries = as_series(X), as_series(np.roll(X[[6, 1]], 2, axis=2))
+        matrix = np.array(
+            [[rotation_distance(x, y, window=0) for y in series.values] for x in queries.values]
+        )
+        for k in (1, 4):
+            work = RotationNeighbors(queries, series, k, None, Warping(window=0))
+            assert_nearest(run(work, engine=fast_engine), matrix, k)
+
+
+@pytest.mark.parametrize("alignment", ["global", "subsequence", "supersequence"])
+@pytest.mark.parametrize("metric", ["dtw", "dog_keeper"])
+def test_paths(fast_engine, metric, alignment):
+    warping = Warping(metric=metric, alignment=alignment)
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        n, m = rng.integers(1, 8, 2)
+        x, y = rng.integers(0, 4, (1, 1, n)), rng.integers(0, 4, (1, 1, m))
+        found = run(DTWPath(as_series(x), as_series(y), warping), engine=fast_engine)
+        path, distance = reference.dtw_path(x[0], y[0], metric=metric, alignment=alignment)
+        assert_array_equal(found.path, path)
+        assert found.distance == distance
+
+
+@pytest.mark.parametrize("exclusion", [0, 7])
+def test_nearest_pair_of_a_longer_line(fast_engine, exclusion):
+    """Several blocks of positions, which end at different offsets."""
+    for seed in range(3):
+        line, length = np.random.default_rng(seed).normal(size=210), 8
+        windows = np.lib.stride_tricks.sliding_window_view(line, length)
+        windows = windows - windows.mean(axis=1, keepdims=True)
+        windows /= windows.std(axis=1, keepdims=True)
+        distances = np.linalg.norm(windows[:, None] - windows, axis=2)
+        distances[np.subtract.outer(range(203), range(203)) >= -exclusion] = np.inf
+        work = MotifPair(Pool.of([line]), length, exclusion, n_references=2)
+        found = run(work, engine=fast_engine)
+        first, second = np.unravel_index(np.argmin(distances), distances.shape)
+        assert (found.first, found.second) == (first, second)
+        assert found.distance == pytest.approx(distances.min(), rel=1e-9)
 
 
 @pytest.mark.parametrize("cost", ["squared", "absolute"])

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from .mutants import Mutant
 
-__all__ = ["EQUIVALENT", "reason_of"]
+__all__ = ["EQUIVALENT", "names_of", "reason_of"]
 
 INTERRUPTED = "after an interrupt nothing of what is computed is used"
 LOOKS = "only how often it is looked whether the iteration has settled"
 SPARES = "bounds and seeds only spare work: without them all is computed, with the same answer"
+EQUAL = "of equal values it does not matter which"
 LOOSER = "a looser bound: more is measured, and the same is found"
 
 _E, _N = "skts/engines/", "skts/engines/numba/"
@@ -19,10 +20,39 @@ _E, _N = "skts/engines/", "skts/engines/numba/"
 #: becomes, or None: anything), and why no result differs.
 EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _N + "dtw.py": [
+        (
+            "sweep",
+            "best = best if best < left[k, lane] else left[k, lane]",
+            ("< -> <=",),
+            EQUAL,
+        ),
         ("_scan", "break", ("break",), INTERRUPTED),
         ("_traceback", "return np.empty((0, 2), np.int64), 0.0", None, INTERRUPTED),
     ],
+    _N + "lower_bounds.py": [
+        ("backward", "d = d if d > zero else zero", ("> -> >=",), EQUAL),
+        (
+            "cascade",
+            "while position < order.size and not cancel[0]:",
+            ("< -> <=",),
+            "a group that nobody is left for ends the search",
+        ),
+    ],
+    _N + "window_search.py": [
+        (
+            "search",
+            "slack = 1.0 + 2.0 * _UNIT * (n * n_channels + 2 * n + n_channels + 8)",
+            ("1.0", "2.0", "8 -> 9", "2 -> 3"),
+            LOOSER,
+        ),
+    ],
     _N + "dtw_tiles.py": [
+        (
+            "DTWTiles._enveloped",
+            "if reduction.warping.window is None or 2 * radius >= longest:",
+            ("2", ">="),
+            "envelopes and ranges are bounds, both",
+        ),
         (
             "DTWTiles._cascade",
             "keep = bound.lower(estimates) <= (upper[k - 1] if count >= k else np.inf)",
@@ -32,6 +62,18 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ("DTWTiles._cascade", "if bound.shrink == 0 or deflation == 0:", None, SPARES),
     ],
     _N + "sbd.py": [
+        (
+            "largest",
+            "whole = start + (stop - start) // 8 * 8",
+            ("8 -> 9 #0",),
+            "what the lanes leave is looked at one by one",
+        ),
+        (
+            "largest",
+            "lanes[lane] = value if value > lanes[lane] else lanes[lane]",
+            ("lane -> lane - 1 #0", "> -> >="),
+            "the lane beside it holds the same, a turn later: the largest stays",
+        ),
         (
             "largest",
             "lanes = np.full(8, -np.inf)",
@@ -48,6 +90,8 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             SPARES,
         ),
         ("search", "if need > 0 and distance == np.inf:", None, SPARES),
+        ("search", "if better and need > 0:", ("> -> >=", "and -> or"), SPARES),
+        ("", "_LOOK = 8", None, "how often it is looked whether a bound is beyond the limit"),
     ],
     _E + "_subsequence_search.py": [
         (
@@ -68,6 +112,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "SBDCenters.groups",
             "kind = np.uint8 if self.n_clusters <= 2**8 else np.uint16",
             ("** -> *", "<= -> <"),
+            "the type that labels are sorted in, as long as it holds them",
+        ),
+        (
+            "SBDCenters.groups",
+            "if self.n_clusters > 2**16:",
+            ("** -> *", "> -> >="),
             "the type that labels are sorted in, as long as it holds them",
         ),
     ],
@@ -96,11 +146,17 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
 }
 
 
+def names_of(mutant: Mutant) -> tuple[str, ...]:
+    """Return how the table may name a mutant of a line: of equal changes, by their number."""
+    change = f"{mutant.before} -> {mutant.after}"
+    return mutant.before, change, f"{change} #{mutant.number}"
+
+
 def reason_of(mutant: Mutant) -> str:
     """Return why a mutant is equivalent, or nothing."""
     for function, text, before, reason in EQUIVALENT.get(mutant.module, []):
         same = (mutant.function, mutant.text) == (function, text)
-        names = (mutant.before, f"{mutant.before} -> {mutant.after}")
+        names = names_of(mutant)
         if same and (before is None or any(name in before for name in names)):
             return reason
     return ""
