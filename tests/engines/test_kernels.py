@@ -451,6 +451,25 @@ def test_a_block_of_unequal_lengths_with_limits(rng, window):
         assert np.all(np.isinf(some[~within]) | (some[~within] >= found[~within]))
 
 
+@pytest.mark.parametrize("limit", [0.0, 60.0, 1e9])
+def test_lanes_give_up_together(rng, limit):
+    """Where all lanes of a group are in use, and some, all or none are beyond the limit."""
+    import reference
+
+    from skts.engines import Warping
+
+    lanes = dtw.LANES[np.float64]
+    x = rng.integers(0, 4, (1, 1, 5)).astype(float)
+    y = rng.integers(0, 4, (lanes, 1, 70)).astype(float)
+    y[::3, :, :66] = 9.0
+    packed, lengths = dtw.pack(y, np.full(lanes, 70), lanes)
+    found = dtw.block(x, np.array([5]), packed, lengths, Warping(), GO_ON, np.array([limit]))[0]
+    expected = np.array([reference.dtw(x[0], one) ** 2 for one in y])
+    within = expected <= limit
+    assert_allclose(found[within], expected[within], rtol=1e-12)
+    assert np.all(np.isinf(found[~within]) | np.isclose(found[~within], expected[~within]))
+
+
 def test_bounds_of_the_shortest_series(rng):
     """Where first and last point are the same, their cost counts once."""
     for n, m in ((1, 1), (1, 3), (3, 1), (2, 2)):

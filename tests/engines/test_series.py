@@ -57,3 +57,16 @@ def test_series_that_stay_below_a_limit(rng, shape):
         for limit in (1e-3, 1e-10, 2.0):
             expected = any(0 < size < limit for size in sizes)
             assert Series(values, np.full(shape[0], shape[2])).any_below(limit) == expected
+
+
+def test_any_below_looks_at_the_largest_magnitude_of_each_series():
+    values = np.zeros((4, 2, 5))
+    values[0, 0, 2], values[1, 1, 4], values[3, 0, 1] = 3.0, -2.0, 1e-3
+    values[0, 1, 0] = 1e-9  # a small point of a large series
+    series = Series(values, np.full(4, 5))
+    assert not Series(values[:3], series.lengths[:3]).any_below(2.0)  # one is 0, one at the limit
+    assert Series(values[:3], series.lengths[:3]).any_below(2.5)
+    assert series.any_below(2.0) and series.any_below(1.1e-3) and not series.any_below(1e-3)
+    steep = np.full((2, 1, 5), 2.0)
+    assert not Series(steep, np.full(2, 5)).any_below(2.0)
+    assert Series(steep, np.full(2, 5)).any_below(2.1)
