@@ -62,8 +62,8 @@ def as_series(values):
     return Series(values, np.full(len(values), values.shape[2], np.int64))
 
 
-def kernel_seconds(queries, candidates, warping, *, pairs=None, kernel=None, repeats=7):
-    """Time a float32 kernel on series that are on the device already.
+def kernel_seconds(queries, candidates, warping, *, kernel=None, repeats=7):
+    """Time a float32 kernel on all pairs of series that are on the device already.
 
     Parameters
     ----------
@@ -71,8 +71,6 @@ def kernel_seconds(queries, candidates, warping, *, pairs=None, kernel=None, rep
         On the host.
     warping : Warping
         Options of the distance.
-    pairs : ndarray of shape (n_pairs, 2), int32, or None
-        A query and a candidate each; None is all pairs.
     kernel : DTWKernel, BandKernel or None
         The instance to launch; None chooses by the lengths.
     repeats : int
@@ -94,8 +92,6 @@ def kernel_seconds(queries, candidates, warping, *, pairs=None, kernel=None, rep
     rescaling = Rescaling.of(candidates.values)
     rows, cols = (dtw.rescale(dtw.upload(side), rescaling) for side in (queries, candidates))
     reach = warping.largest_radius(queries.lengths, candidates.lengths)
-    if pairs is not None:
-        pairs = cupy.asarray(pairs, np.int32)
     elapsed = []
     for _ in range(repeats + 1):
         start, stop = cupy.cuda.Event(), cupy.cuda.Event()
@@ -105,7 +101,6 @@ def kernel_seconds(queries, candidates, warping, *, pairs=None, kernel=None, rep
             cols,
             warping,
             reach=reach,
-            pairs=pairs,
             root=False,
             budget=2**30,
             kernel=kernel,
