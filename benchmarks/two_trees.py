@@ -114,6 +114,7 @@ def parse():
     parser.add_argument("--seconds", type=float, default=1.0, help="for each work, in a round")
     parser.add_argument("--only", nargs="+", help="names of works")
     parser.add_argument("--output", type=Path, help="a JSON file")
+    parser.add_argument("--device", help="its name in the record; the processor's if not given")
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -143,7 +144,15 @@ def main():
         rows.append({"work": name, "before": before, "now": now, "same": same})
         print(f"{name:22} {before:10.4f} {now:10.4f} {now / before:7.3f}  {same}")
     if options.output:
-        options.output.write_text(json.dumps({"engine": options.engine, "rows": rows}, indent=1))
+        from benchmarks._records import cpu, record, versions
+
+        found = record(
+            f"two versions in turn, engine {options.engine}",
+            device=options.device or cpu(),
+            versions=versions("numpy", "numba", "scikit-learn", "cupy-cuda13x"),
+            rows=rows,
+        )
+        options.output.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":
