@@ -198,7 +198,7 @@ def test_a_minute_finds_nothing(tmp_path, fast_engine):
     seed = os.environ["SKTS_FUZZ_SEED"]
     done = fuzz(
         "--seconds",
-        os.environ.get("SKTS_FUZZ_SECONDS", 40),
+        os.environ.get("SKTS_FUZZ_SECONDS", 30),
         "--seed",
         seed,
         "--engine",
