@@ -22,6 +22,7 @@ from skts.engines import (
     Warping,
     run,
 )
+from tests.engines.test_tiny import nearest_pair
 
 
 def as_series(values):
@@ -97,6 +98,19 @@ def test_nearest_pair_of_a_longer_line(fast_engine, exclusion):
         first, second = np.unravel_index(np.argmin(distances), distances.shape)
         assert (found.first, found.second) == (first, second)
         assert found.distance == pytest.approx(distances.min(), rel=1e-9)
+
+
+@pytest.mark.parametrize("length", [2, 3, 5])
+def test_nearest_pair_among_constant_windows(fast_engine, length):
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        line = rng.integers(0, 2, int(rng.integers(length + 1, 17))).astype(float)
+        line[: seed % 5] = 3.0
+        if seed % 4 == 0:
+            line[rng.integers(0, line.size)] = np.nan
+        exclusion = seed % 3
+        found = run(MotifPair(Pool.of([line]), length, exclusion), engine=fast_engine)
+        assert found[:3] == pytest.approx(nearest_pair(line, length, exclusion, True))
 
 
 @pytest.mark.parametrize("cost", ["squared", "absolute"])
