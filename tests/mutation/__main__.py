@@ -89,7 +89,7 @@ def try_mutant(sandbox: Sandbox, mutant: Mutant, tables: dict[str, dict]) -> dic
     source = mutant.apply((sandbox.base / mutant.module).read_text())
     stale = set()
     if "/numba/" in mutant.module or not mutant.function:
-        stale = importers(ROOT, mutant.module)
+        stale = importers(sandbox.base, mutant.module)
     copy = sandbox.mutate(mutant.module, source, stale)
     count, fate, killer = 0, "unreached", ""
     for mode in modes_of(mutant.module):

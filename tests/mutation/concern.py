@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -123,8 +124,9 @@ def _record(root: Path, longest: float, options: list[str]) -> dict[str, Any]:
     return recorder.table
 
 
-def importers(root: Path, module: str, direct: bool = False) -> set[str]:
-    """Return the modules under ``skts/engines`` that import a module, or import such."""
+@cache
+def _users(root: Path) -> dict[str, set[str]]:
+    """Return, by module, the modules under ``skts/engines`` that import it."""
     users: dict[str, set[str]] = {}
     for file in (root / "skts/engines").rglob("*.py"):
         name = file.relative_to(root).as_posix()
@@ -134,6 +136,12 @@ def importers(root: Path, module: str, direct: bool = False) -> set[str]:
                 folder = folder / (node.module or "").replace(".", "/")
                 for used in (folder, *(folder / alias.name for alias in node.names)):
                     users.setdefault(f"{used.as_posix()}.py", set()).add(name)
+    return users
+
+
+def importers(root: Path, module: str, direct: bool = False) -> set[str]:
+    """Return the modules under ``skts/engines`` that import a module, or import such."""
+    users = _users(root)
     found, waiting = set(), [module]
     while waiting:
         for user in users.get(waiting.pop(), set()) - found:
