@@ -349,8 +349,10 @@ class Candidates(NamedTuple):
         return place, least, error + 1e-12 * least
 
     def find(self, length: int, series: int, start: int, channel: int) -> int:
-        (place,) = np.flatnonzero((self.place == [length, series, start, channel]).all(axis=1))
-        return int(place)
+        wanted = [length, series, start, channel]
+        places = np.flatnonzero((self.place == wanted).all(axis=1))
+        check(len(places) == 1, "literal: no such candidate", f"{wanted}")
+        return int(places[0])
 
 
 def entropy(weights: np.ndarray) -> np.ndarray:

@@ -70,8 +70,9 @@ class Line(NamedTuple):
 
     def find(self, series: int, start: int) -> int:
         """The number of a window."""
-        (place,) = np.flatnonzero((self.series == series) & (self.start == start))
-        return int(place)
+        places = np.flatnonzero((self.series == series) & (self.start == start))
+        check(len(places) == 1, "no such window", f"{start} of series {series}")
+        return int(places[0])
 
 
 def check_profile(
