@@ -62,6 +62,7 @@ class Run:
         self.kinds: Counter[str] = Counter()
         self.small: list[dict[str, Any]] = []
         self.coverage_files: list[Path] = []
+        self.workers: list[subprocess.Popen] = []
         self.lock = threading.Lock()
 
     def start(self) -> None:
@@ -73,8 +74,17 @@ class Run:
         ]
         for thread in threads:
             thread.start()
-        for thread in threads:
-            thread.join()
+        try:
+            for thread in threads:
+                thread.join()
+        except KeyboardInterrupt:
+            for sign in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(sign, signal.SIG_IGN)  # once is enough: the report follows
+            self.until = 0.0
+            for process in self.workers:
+                process.kill()
+            for thread in threads:
+                thread.join()
 
     def _keep_going(self, place: int) -> None:
         """One worker after the other, each where the one before ended."""
@@ -130,6 +140,7 @@ class Run:
             stderr=subprocess.PIPE,
             text=True,
         )
+        self.workers.append(process)
         os.close(writer)
         complaint: list[str] = []
         listener = threading.Thread(target=lambda: complaint.extend(process.stderr), daemon=True)
@@ -154,7 +165,7 @@ class Run:
             number, began, limit = STATUS.unpack_from(status, 0)
         code = process.wait()
         listener.join(timeout=1)
-        if code == 0:
+        if code == 0 or self.until == 0.0:
             return last + 1
         if code != LOST:
             from .machine import pick_recipe
@@ -346,11 +357,9 @@ def main(arguments: list[str] | None = None) -> int:
         f"seed {options.seed}, engine {options.engine}"
         + (f" against {options.against}" if options.against else "")
     )
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     run = Run(options)
-    try:
-        run.start()
-    except KeyboardInterrupt:
-        run.until = 0.0
+    run.start()
     return min(1, run.report())
 
 

@@ -49,7 +49,10 @@ def work(order: dict[str, Any]) -> int:
             events.flush()
 
         number, saved = order["first"], time.monotonic()
+        parent = os.getppid()
         while number <= order["last"] and time.time() < order["until"]:
+            if os.getppid() != parent:  # nobody listens any more
+                return 1
             name = order["function"] or pick_recipe(order["seed"], number)
             seen[name] = seen.get(name, 0) + 1
             limit = COMPILING if seen[name] < 30 else PATIENCE
