@@ -18,6 +18,8 @@ from skts import (
     ShapeletTreeClassifier,
     SubsequenceSearch,
 )
+from skts.cluster import _kshape
+from skts.engines import SBDCenters, Shapes, run
 from skts.metrics import dog_keeper, dtw_path, pairwise_dtw, pairwise_sbd, subsequence_distance
 from skts.motifs import discords, matrix_profile, motifs
 from skts.neighbors import dtw_window_search
@@ -110,6 +112,20 @@ def clusters(engine):
     # a sum of members that says nothing about their shape
     model = KShapeClusterer(1, random_state=0, n_init=1, engine=engine)
     yield model.fit(np.concatenate([X, -X])).cluster_centers_
+    # centres that the GPU computes have roundings of their own; what they decide is the same
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_kshape, "FEW_VALUES", 0)
+        for options in ({}, {"normalize": False}, {"init": "plusplus"}):
+            model = KShapeClusterer(2, random_state=0, n_init=1, engine=engine, **options)
+            yield model.fit(X).labels_
+            yield model.fit(X.reshape(6, 2, 30)).labels_
+    # as if series were too long for the iteration, so that S itself is formed
+    zeros = np.zeros(len(X), np.int32)
+    work = SBDCenters(Shapes.of(X[:, np.newaxis]), zeros, zeros, 1)
+    with pytest.MonkeyPatch.context() as patch:
+        if engine == "cupy":
+            patch.setattr("skts.engines.cupy.sbd.choose_gram", lambda size: None)
+        yield np.round(run(work, engine=engine).values, 6)
 
 
 def trees(engine):
