@@ -36,7 +36,7 @@ __all__ = ["draw_case", "examine", "find_failure", "pick_recipe", "public_callab
 #: Elementary steps of a tile that make many tiles of little work.
 TILE_WORK = (1, 2**8, 2**12, 2**16)
 #: Memory budgets; many are too small for the least part of the work, which is said.
-MEMORY = tuple(2**power for power in range(10, 23))
+MEMORY = tuple(2**power for power in range(13, 25))
 #: One case in so many is sent to other processes.
 SENT = 3000
 
