@@ -26,6 +26,7 @@ from .._sbd import (
 )
 from .._sbd_certified import settle_assignment, settle_pairs
 from . import sbd
+from ._blas import one_blas_thread
 
 __all__ = ["SBDTiles"]
 
@@ -111,7 +112,9 @@ class SBDTiles:
 
     def sbd_centers(self, reduction: SBDCenters, tile: Tile, cancel: np.ndarray) -> Centers:
         """Centres of some clusters: the certified ones, which follow from the members alone."""
-        found = [self._sbd_center(reduction, c, cancel) for c in range(tile.row, tile.row_stop)]
+        clusters = range(tile.row, tile.row_stop)
+        with one_blas_thread():
+            found = [self._sbd_center(reduction, c, cancel) for c in clusters]
         return Centers(np.array(found), np.zeros(len(found)))
 
     def _sbd_center(self, reduction: SBDCenters, cluster: int, cancel: np.ndarray) -> np.ndarray:
