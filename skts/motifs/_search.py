@@ -34,10 +34,10 @@ REPROFILE = 1.0
 def exclusion_of(exclusion: int | None, length: int, longest: int) -> int:
     """Trivial matches start within so many points: by default a quarter of the window.
 
-    No two windows of one series are farther apart than the first and last of the longest: larger
-    exclusions mean the same.
+    No two windows of one series, of whatever lengths, are farther apart than the first and last
+    point of the longest: larger exclusions mean the same.
     """
-    farthest = max(0, longest - length)
+    farthest = max(0, longest - 1)
     return min(math.ceil(length / 4) if exclusion is None else int(exclusion), farthest)
 
 

@@ -462,3 +462,15 @@ def test_without_the_certificate_the_pair_is_still_a_pair(rng, fast_engine, scal
     assert all(len(motif.positions) >= 2 for motif in model.motifs_)
     exact = MotifFinder(30, radius=1.0, engine=fast_engine).fit(x[np.newaxis])
     assert_allclose(model.profile_, exact.profile_, atol=0.05)
+
+
+def test_exclusions_hold_between_discords_of_several_lengths(fast_engine):
+    # found by tests.fuzz: the exclusion of longer windows had been cut to where those can start
+    X = np.array([[-0.015, -0.663, -0.02, np.nan], [3.5e-9, 3.1e-9, 1.4e-8, 1.7e-8]])
+    finder = MotifFinder([2, 3, 4], exclusion=2, normalize=False, n_discords=5, engine=fast_engine)
+    starts = {}
+    for discord in finder.fit(X).discords_:
+        others = starts.setdefault(int(discord.series), [])
+        assert all(abs(int(discord.position) - other) > 2 for other in others)
+        others.append(int(discord.position))
+    assert starts
