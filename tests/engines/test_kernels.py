@@ -574,3 +574,92 @@ def test_sizes_of_answers(rng):
         assert work.result_bytes() == sum(part.nbytes for part in parts)
     work = SBDCenters(shapes, labels, labels, 3)
     assert work.result_bytes() == run(work, engine="numba").values.nbytes
+
+
+# --- parts, merges and limits ------------------------------------------------------------------
+
+
+def test_points_of_the_longest_path():
+    from skts.engines import Warping
+
+    for n, m in ((1, 1), (5, 7), (3, 1)):
+        assert Warping().steps(n, m) == Warping(cost="absolute").steps(n, m) == n + m - 1
+        assert Warping(metric="dog_keeper").steps(n, m) == 1
+
+
+@pytest.mark.parametrize("neighbors", [1, 3, None])
+def test_searches_merge_from_tiles_in_any_order(fast_engine, rng, neighbors):
+    from skts.engines import find_engine
+
+    engine = find_engine(fast_engine)
+    line = (rng.integers(0, 3, 70).astype(float), rng.normal(size=20))
+    queries = tuple(rng.integers(0, 3, n).astype(float) for n in (5, 4))
+    work = SubsequenceNeighbors(
+        queries, LongSeries(line), n_neighbors=neighbors, radius=2.5, exclusion=3
+    )
+    expected = run(work, engine=engine)
+    cuts = [0, 13, 14, 40, 71, work.shape[1]]
+    tiles = [Tile(r, r + 1, a, b) for r in (0, 1) for a, b in itertools.pairwise(cuts)]
+    for order in (tiles, tiles[::-1], [tiles[i] for i in rng.permutation(len(tiles))]):
+        total = work.start()
+        for tile in order:
+            informed = work.informed(total)
+            work.merge(total, tile, engine.compute(informed, tile, GO_ON))
+        for one, other in zip(work.finish(total, None), expected, strict=True):
+            assert_array_equal(one.positions, other.positions)
+            assert_array_equal(one.distances, other.distances)
+
+
+def test_rotations_merge_from_blocks(fast_engine, monkeypatch, rng):
+    import reference
+    from reference_rotation import rotation_distance
+
+    from skts.engines import RotationNeighbors, _rotation
+
+    monkeypatch.setattr(_rotation, "BLOCK", 4)
+    X, Q = rng.integers(0, 3, (15, 1, 5)).astype(float), rng.integers(0, 3, (3, 1, 5)).astype(float)
+    candidates, queries = (Series(values, np.full(len(values), 5)) for values in (X, Q))
+    matrix = np.array([[rotation_distance(q, x) for x in X] for q in Q])
+    for k in (1, 2, 6):
+        work = RotationNeighbors(queries, candidates, k, np.array([0, 7, 14]))
+        found = run(work, engine=fast_engine)
+        distances, indices = reference.nearest(matrix, k, [0, 7, 14])
+        assert_array_equal(found.indices, indices)
+        assert_array_equal(found.distances, distances)
+    limited = RotationNeighbors(queries, candidates, 2, None, limits=np.array([1.0, 2.0, 3.0]))
+    part = limited.part(Tile(1, 3, 4, 8))
+    assert_array_equal(part.limits, [2.0, 3.0])
+    assert part.shape == (2, 4)
+    assert RotationNeighbors(queries, candidates, 2).part(Tile(0, 1, 0, 4)).limits is None
+
+
+def test_best_part_of_candidates_of_unequal_lengths(rng):
+    import reference
+
+    from skts.engines import Warping
+
+    warping, lengths = Warping(alignment="subsequence"), np.array([9, 4, 1, 7])
+    x, y = rng.integers(0, 5, (2, 1, 4)).astype(float), rng.integers(0, 5, (4, 1, 9)).astype(float)
+    y[np.arange(9) >= lengths[:, None, None]] = 0
+    packed, packed_lengths = dtw.pack(y, lengths, dtw.LANES[np.float64])
+    found = dtw.block(x, np.array([4, 3]), packed, packed_lengths, warping, GO_ON)[:, :4]
+    for i, n in enumerate((4, 3)):
+        for j, m in enumerate(lengths):
+            expected = reference.dtw(x[i, :, :n], y[j, :, :m], alignment="subsequence") ** 2
+            assert found[i, j] == pytest.approx(expected, rel=1e-12)
+
+
+def test_nearly_constant_channels_and_large_offsets(rng):
+    near = np.full((1, 3, 6), -1.0)
+    near[0, 0, 2] += 2.0**-42
+    near[0, 1, 2] += 2.0**-38
+    shapes = Shapes.normalized(Series(near, np.array([6])))
+    assert not shapes.values[0, 0].any() and not shapes.values[0, 2].any()
+    assert shapes.values[0, 1].any()
+    raw = Shapes.of(near)
+    assert_array_equal(raw.flat, [[1, 0, 1]])
+    assert_array_equal(Shapes.of(-near).flat, [[1, 0, 1]])
+    far = 2.0**40 + rng.integers(0, 9, (5, 1, 11))
+    z = Shapes.normalized(Series(far, np.full(5, 11))).values
+    assert np.abs(z.sum(axis=2)).max() < 1e-13
+    assert_allclose((z**2).mean(axis=2), 1, rtol=1e-13)

@@ -83,11 +83,12 @@ def test_paths(fast_engine, metric, alignment):
         assert found.distance == distance
 
 
+@pytest.mark.parametrize("length", [8, 70])
 @pytest.mark.parametrize("exclusion", [0, 7])
-def test_nearest_pair_of_a_longer_line(fast_engine, exclusion):
-    """Several blocks of positions, which end at different offsets."""
+def test_nearest_pair_of_a_longer_line(fast_engine, exclusion, length):
+    """Several blocks of positions, which end at different offsets; windows of several blocks."""
     for seed in range(3):
-        line, length = np.random.default_rng(seed).normal(size=210), 8
+        line = np.random.default_rng(seed).normal(size=202 + length)
         windows = np.lib.stride_tricks.sliding_window_view(line, length)
         windows = windows - windows.mean(axis=1, keepdims=True)
         windows /= windows.std(axis=1, keepdims=True)
