@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks._gpu import keep_rows, make_parser, median_wall, verdict
 from benchmarks._sets import archive
 from skts.engines import DTWMatrix, DTWPath, Series, Warping, run
-from skts.engines._certify import Rescaling, dtw_bound
+from skts.engines.core.certify import Rescaling, dtw_bound
 
 #: Values of a set of series in a kernel run: a gigabyte on the host in float64.
 VALUES = 2**27
@@ -87,7 +87,7 @@ def kernel_seconds(queries, candidates, warping, *, kernel=None, repeats=7):
     """
     import cupy
 
-    from skts.engines.cupy import dtw
+    from skts.engines.cupy.elastic import dtw
 
     rescaling = Rescaling.of(candidates.values)
     rows, cols = (dtw.rescale(dtw.upload(side), rescaling) for side in (queries, candidates))

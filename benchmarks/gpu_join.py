@@ -81,7 +81,7 @@ def whole_rows(rng):
 
 def kernel_rows(rng):
     """The walk alone, by CUDA events around its launches."""
-    from skts.engines.cupy import join
+    from skts.engines.cupy.profile import join
 
     engine = find_engine("cupy")
     for kind, n, must, reach in KERNEL_ROWS:

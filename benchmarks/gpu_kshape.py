@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks._gpu import keep_rows, make_parser
 from skts.engines import SBDAssign, SBDCenters, Shapes, find_engine, run
-from skts.engines._sbd import center_space
+from skts.engines.families.kshape.sbd import center_space
 
 #: Copy bandwidth of an H200, bytes per second, read and written: what shares are of.
 COPY = 4.28e12
@@ -101,7 +101,7 @@ def check(shapes, centers, before, after, n_clusters, rng):
 
 def residual(work, center, cluster):
     """How far a centre is from an eigenvector of Q S Q, relative to its eigenvalue, on the CPU."""
-    from skts.engines.numba import sbd
+    from skts.engines.numba.kshape import sbd
 
     out = np.zeros((1, *work.series.values.shape[1:]))
     vector = center / np.linalg.norm(center)
@@ -213,7 +213,7 @@ def device_times(engine, shapes, n_clusters, assigned, centers):
     import cupy
     import cupyx
 
-    from skts.engines.cupy import sbd
+    from skts.engines.cupy.kshape import sbd
 
     n = len(shapes)
     spectra, norms = engine._sbd_spectra(shapes, 0, n)

@@ -56,9 +56,9 @@ def kernel_row(rng, n_points, length, must, reach):
     """Every window warped, on the device: normalised on the fly, no window left out."""
     import cupy
 
-    from skts.engines.cupy import subsequence_search as gpu
-    from skts.engines.cupy.search_programs import choose_warp
-    from skts.engines.numba import subsequence_search as lanes
+    from skts.engines.cupy.search import subsequence as gpu
+    from skts.engines.cupy.search.programs import choose_warp
+    from skts.engines.numba.search import lanes
 
     line, given = walk(rng, n_points), walk(rng, length)
     work = SubsequenceNeighbors((given,), LongSeries((line,)))

@@ -35,7 +35,7 @@ def same_split(found, expected):
 
 def kernel_rows(folder, options):
     """The walk alone, by CUDA events, over OSULeaf and over sets of other widths."""
-    from skts.engines.cupy import shapelet_walk
+    from skts.engines.cupy.shapelets import walk as shapelet_walk
 
     for name, length, must, reach in (
         ("OSULeaf", 44, None, None),

@@ -38,7 +38,7 @@ from skts.engines import (
     WindowDistances,
     WindowKinds,
 )
-from skts.engines._mk import PairWalk
+from skts.engines.families.profile.mk import PairWalk
 
 __all__ = ["Example", "examples", "leaves", "reductions"]
 

@@ -18,7 +18,7 @@ from reference_shapelets import ShapeletOracle
 from reference_subsequence_search import SubsequenceOracle
 
 from skts.engines import Engine, WarpingPath
-from skts.engines._certify import Bound, shortlist
+from skts.engines.core.certify import Bound, shortlist
 
 
 def accumulate(x, y, *, metric="dtw", cost="squared", radius=None, alignment="global"):

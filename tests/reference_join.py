@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from skts.engines._join import JoinPart, Nearest
-from skts.engines._windows import Kinds
+from skts.engines.families.profile.join import JoinPart, Nearest
+from skts.engines.families.profile.windows import Kinds
 
 
 def is_constant(window):

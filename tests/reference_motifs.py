@@ -7,7 +7,7 @@ import math
 import numpy as np
 from reference_join import window_distance, window_distances
 
-from skts.engines._mk import Walked
+from skts.engines.families.profile.mk import Walked
 
 
 def pool_line(series, gap):

@@ -7,7 +7,7 @@ from dataclasses import asdict
 import numpy as np
 import reference
 
-from skts.engines._certify import Bound, shortlist
+from skts.engines.core.certify import Bound, shortlist
 
 
 def rotation_distance(x, y, **options):

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 import numpy as np
 
-from skts.engines._subsequence_search import TileMatches
+from skts.engines.families.search.subsequence import TileMatches
 
 
 def total(numbers):

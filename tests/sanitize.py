@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from skts.engines.cupy._programs import all_kernels
+from skts.engines.cupy.programs import all_kernels
 
 __all__ = ["findings"]
 

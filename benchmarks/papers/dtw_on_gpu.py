@@ -205,7 +205,7 @@ class Bench:
 
     def figure_7(self):
         """Columns of a lane and lanes of a pair, in the place of the length of a buffer."""
-        from skts.engines.cupy.dtw_programs import DTWKernel
+        from skts.engines.cupy.elastic.programs import DTWKernel
 
         query, candidate, n = BUFFER
         for lengths in ((query, candidate), (candidate, query)):

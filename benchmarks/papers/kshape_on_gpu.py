@@ -76,7 +76,7 @@ def by(figure, name, n, length, k, rng):
 
 def solver(n, length, k, rng):
     """Figure 14: centres from S and all eigenvectors, by cuBLAS and cuSOLVER."""
-    from skts.engines.cupy import sbd
+    from skts.engines.cupy.kshape import sbd
 
     engine = find_engine("cupy")
     shapes, _ = moved_shapes(n, length, k, rng)

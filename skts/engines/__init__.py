@@ -14,7 +14,7 @@ Three layers, and imports only point downwards::
              +------------------+------------------+
              v                  v                  v
         NumbaEngine         CupyEngine        yours, by entry point      engines
-        dtw.py              dtw.py, kernels/dtw.cu                       (how a tile is computed)
+        elastic/dtw.py      elastic/dtw.py, dtw.cu                       (how a tile is computed)
 
 A *reduction* is a heavy piece of work whose result is small: k nearest series, the best split,
 the profile of a join. It is a frozen dataclass of host arrays and options. It says how large
@@ -43,19 +43,30 @@ To add an engine, subclass `Engine`, and name the class in the entry-point group
 ``skts.engines`` of your package. To add a reduction, see ``docs/developer/architecture.rst``.
 """
 
-from ._dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, WarpingPath
-from ._engine import Engine
-from ._executor import run
-from ._join import Join, JoinFound
-from ._memory import check_size
-from ._mk import MotifPair, NearestPair
-from ._reductions import Reduction, Tile
-from ._registry import engine_names, find_engine, get_engine, show_engines
-from ._rotation import RotationNeighbors
-from ._sbd import Assignment, SBDAssign, SBDCenters, SBDMatrix, ShapeDistances, Shapes
-from ._sbd_certified import certified_distances
-from ._series import Series, fetch, lies_on_gpu
-from ._shapelets import (
+from .core.engine import Engine
+from .core.executor import run
+from .core.memory import check_size
+from .core.reduction import Reduction, Tile
+from .core.registry import engine_names, find_engine, get_engine, show_engines
+from .core.series import Series, fetch, lies_on_gpu
+from .families.elastic.dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, WarpingPath
+from .families.elastic.rotation import RotationNeighbors
+from .families.elastic.warping import Warping
+from .families.elastic.window_search import DTWWindowSearch
+from .families.kshape.certified import certified_distances
+from .families.kshape.sbd import (
+    Assignment,
+    SBDAssign,
+    SBDCenters,
+    SBDMatrix,
+    ShapeDistances,
+    Shapes,
+)
+from .families.profile.join import Join, JoinFound
+from .families.profile.mk import MotifPair, NearestPair
+from .families.profile.windows import Pool, WindowDistances, WindowKinds
+from .families.search.subsequence import LongSeries, SubsequenceNeighbors, WindowMatches
+from .families.shapelets.splits import (
     LEAST_NORMALIZED,
     Criterion,
     Matches,
@@ -63,10 +74,6 @@ from ._shapelets import (
     ShapeletSplit,
     SubsequenceMatches,
 )
-from ._subsequence_search import LongSeries, SubsequenceNeighbors, WindowMatches
-from ._warping import Warping
-from ._window_search import DTWWindowSearch
-from ._windows import Pool, WindowDistances, WindowKinds
 
 __all__ = [
     "LEAST_NORMALIZED",

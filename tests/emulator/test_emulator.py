@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from skts.engines.cupy._programs import all_kernels
+from skts.engines.cupy.programs import all_kernels
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [

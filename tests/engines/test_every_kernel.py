@@ -124,7 +124,7 @@ def clusters(engine):
     work = SBDCenters(Shapes.of(X[:, np.newaxis]), zeros, zeros, 1)
     with pytest.MonkeyPatch.context() as patch:
         if engine == "cupy":
-            patch.setattr("skts.engines.cupy.sbd.choose_gram", lambda size: None)
+            patch.setattr("skts.engines.cupy.kshape.sbd.choose_gram", lambda size: None)
         yield np.round(run(work, engine=engine).values, 6)
 
 
@@ -139,7 +139,7 @@ def trees(engine):
     yield of_fitted(ShapeletTreeClassifier(**options), X, y[:, 0], ("transform", X))
     # as if series were so many that a block judges an order line
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("skts.engines.cupy.shapelet_programs.KEYS", ())
+        patch.setattr("skts.engines.cupy.shapelets.programs.KEYS", ())
         yield of_fitted(ShapeletTreeClassifier(**options), X[:20], y[:20, 0], ("transform", X))
 
 

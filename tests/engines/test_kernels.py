@@ -26,11 +26,16 @@ from skts.engines import (
     Tile,
     run,
 )
-from skts.engines._sbd import UNCLEAR, _orthonormal, krylov
-from skts.engines._sbd_certified import certified_distances, settle_assignment, settle_pairs
-from skts.engines._windows import even_line, fill_gaps, line_of_pieces
-from skts.engines.numba import certified, dtw, lower_bounds, rotation, sbd
-from skts.engines.numba.subsequence_search import (
+from skts.engines.families.kshape.certified import (
+    certified_distances,
+    settle_assignment,
+    settle_pairs,
+)
+from skts.engines.families.kshape.sbd import UNCLEAR, _orthonormal, krylov
+from skts.engines.families.profile.windows import even_line, fill_gaps, line_of_pieces
+from skts.engines.numba.elastic import certified, dtw, lower_bounds, rotation
+from skts.engines.numba.kshape import sbd
+from skts.engines.numba.search.lanes import (
     far_apart,
     local_envelope,
     normalize_window,

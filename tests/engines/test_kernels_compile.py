@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from skts.engines import Join, Pool, Warping
-from skts.engines.cupy._programs import KERNELS, all_kernels, source
-from skts.engines.cupy.dtw_programs import (
+from skts.engines.cupy.elastic.programs import (
     PATH_KERNELS,
     SEARCH_KERNELS,
     BandKernel,
@@ -17,7 +16,8 @@ from skts.engines.cupy.dtw_programs import (
     choose_narrow,
     column_counts,
 )
-from skts.engines.cupy.join_programs import choose_join
+from skts.engines.cupy.profile.programs import choose_join
+from skts.engines.cupy.programs import KERNELS, all_kernels, source
 
 JOINS = [
     (Join(Pool.of([np.zeros(9)]), None, 3, precision="float32"), (7, 7)),
@@ -35,33 +35,33 @@ def test_kernels_compile(arch):
         DTWKernel("float", 8, 3, True, False, True, True, False, 32).name,
         DTWKernel("double", 8, 1, True, True, False, False, True, 32).name,
     ]
-    assert compile.compile_program("dtw.cu", names, arch) > 1000
+    assert compile.compile_program("elastic/dtw.cu", names, arch) > 1000
     names = [BandKernel("float", 8, 1, True, False, 8).name]
-    assert compile.compile_program("band.cu", names, arch) > 1000
-    assert compile.compile_program("shortlist.cu", list(SEARCH_KERNELS), arch) > 1000
+    assert compile.compile_program("elastic/band.cu", names, arch) > 1000
+    assert compile.compile_program("elastic/shortlist.cu", list(SEARCH_KERNELS), arch) > 1000
     names = [choose_join(kind, shape).name for kind, shape in JOINS]
-    assert compile.compile_program("join.cu", [*names, "refine", "certify"], arch) > 1000
-    assert compile.compile_program("path.cu", list(PATH_KERNELS), arch) > 1000
+    assert compile.compile_program("profile/join.cu", [*names, "refine", "certify"], arch) > 1000
+    assert compile.compile_program("elastic/path.cu", list(PATH_KERNELS), arch) > 1000
     names = [NarrowKernel("float", 5, 1, True, False).name]
-    assert compile.compile_program("narrow.cu", names, arch) > 1000
+    assert compile.compile_program("elastic/narrow.cu", names, arch) > 1000
 
 
 def test_programs_hold_their_headers_once():
     # CuPy's cache on disk knows a program by its text
-    text = source("turns.cu")
+    text = source("elastic/turns.cu")
     assert "#include" not in text
     assert "#pragma once" not in text
-    for header in ("wavefront.cuh", "arithmetic.cuh"):
+    for header in ("elastic/wavefront.cuh", "include/arithmetic.cuh"):
         first, *_, last = (KERNELS / header).read_text().splitlines()
         assert text.count(first) == 1
         assert last in text
-    assert text.endswith((KERNELS / "turns.cu").read_text()[-500:])
+    assert text.endswith((KERNELS / "elastic/turns.cu").read_text()[-500:])
 
 
 def test_errors_of_the_compiler_are_shown():
     with pytest.raises(RuntimeError, match="dtw.cu for sm_90"):
         compile.compile_program(
-            "dtw.cu", ["dtw<no_such_type, 8, 1, 1, false, true, false, false, false>"], 90
+            "elastic/dtw.cu", ["dtw<no_such_type, 8, 1, 1, false, true, false, false, false>"], 90
         )
 
 
@@ -74,7 +74,7 @@ def test_the_chosen_kernel_covers_the_columns(type, channels, m):
     assert kernel.strips == (kernel.width < m)
     assert not kernel.strips or kernel.group == 32
     if channels in (1, 3):
-        assert kernel.name in all_kernels()["dtw.cu"]
+        assert kernel.name in all_kernels()["elastic/dtw.cu"]
 
 
 @pytest.mark.parametrize("type", ["float", "double"])
@@ -85,7 +85,7 @@ def test_the_chosen_kernel_covers_the_band(type, channels, reach):
     kernel, _ = choose_dtw(type, channels, width, width, Warping(window=reach), reach)
     if isinstance(kernel, BandKernel):
         assert kernel.columns * kernel.group >= 2 * reach + 1
-        assert channels == 50 or kernel.name in all_kernels()["band.cu"]
+        assert channels == 50 or kernel.name in all_kernels()["elastic/band.cu"]
     else:
         assert kernel.band
         assert reach > 100 or channels == 50

@@ -50,7 +50,7 @@ def needs(cp, size):
 
 def drawn_series(cp, n_series, n_timepoints, dtype):
     """Series of one length, drawn on the device."""
-    from skts.engines.cupy.dtw import PAD, DeviceSeries
+    from skts.engines.cupy.elastic.dtw import PAD, DeviceSeries
 
     buffer = cp.zeros(n_series * n_timepoints + 2 * PAD, dtype)
     points = buffer[PAD : buffer.size - PAD]
@@ -71,7 +71,7 @@ def host_row(series, index):
 @pytest.mark.parametrize("window", [None, 20], ids=["no band", "band"])
 def test_more_points_of_series_than_2_to_31(cp, window):
     """Rows and columns: 2^22 + 9 series of 516 points are 2^31 + 17 * 2^20 points."""
-    from skts.engines.cupy import dtw
+    from skts.engines.cupy.elastic import dtw
 
     needs(cp, 40 * GB)
     many, few = drawn_series(cp, 2**22 + 9, 516, np.float32), drawn_series(cp, 3, 516, np.float32)
@@ -90,7 +90,7 @@ def test_more_points_of_series_than_2_to_31(cp, window):
 
 def test_more_certified_points_than_2_to_31(cp):
     """The same in float64, pair by pair."""
-    from skts.engines.cupy import dtw
+    from skts.engines.cupy.elastic import dtw
 
     needs(cp, 30 * GB)
     many, few = drawn_series(cp, 2**22 + 9, 516, np.float64), drawn_series(cp, 3, 516, np.float64)
@@ -105,7 +105,7 @@ def test_more_certified_points_than_2_to_31(cp):
 
 def test_more_listed_pairs_than_2_to_30(cp):
     """Places of the two numbers of a pair are beyond 2^31."""
-    from skts.engines.cupy import dtw
+    from skts.engines.cupy.elastic import dtw
 
     needs(cp, 40 * GB)
     rows, cols = drawn_series(cp, 1000, 4, np.float64), drawn_series(cp, 1000, 4, np.float64)
@@ -126,8 +126,8 @@ def test_more_listed_pairs_than_2_to_30(cp):
 @pytest.mark.parametrize("kind", ["dtw", "band"])
 def test_more_threads_than_32_bits_count(cp, kind):
     """2^27 pairs in groups of 32 lanes would be 2^32 threads."""
-    from skts.engines.cupy import dtw
-    from skts.engines.cupy.dtw_programs import BandKernel, all_dtw_kernels, choose_dtw
+    from skts.engines.cupy.elastic import dtw
+    from skts.engines.cupy.elastic.programs import BandKernel, all_dtw_kernels, choose_dtw
 
     needs(cp, 8 * GB)
     warping = Warping() if kind == "dtw" else Warping(window=30)
@@ -185,7 +185,7 @@ def test_a_join_of_more_than_2_to_31_pairs(cp, rng, n_neighbors):
 
 def test_more_values_of_spectra_than_2_to_31(cp):
     """2^19 + 5 pairs of series, each with a transform of 4,096 complex numbers: 34 GB."""
-    from skts.engines.cupy import sbd
+    from skts.engines.cupy.kshape import sbd
 
     needs(cp, 60 * GB)
     n_series, length = 2**20 + 9, 2000

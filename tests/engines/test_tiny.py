@@ -38,7 +38,7 @@ from skts.engines import (
     WindowKinds,
     run,
 )
-from skts.engines._subsequence_search import greedy
+from skts.engines.families.search.subsequence import greedy
 
 
 def as_series(values):
@@ -137,7 +137,7 @@ WARPINGS = {
 @pytest.mark.parametrize("warping", WARPINGS)
 @pytest.mark.parametrize("shape", [(9, 1, None), (7, 2, 3)], ids=str)
 def test_neighbors_by_lower_bounds(fast_engine, monkeypatch, rng, warping, shape):
-    from skts.engines.numba import dtw_tiles
+    from skts.engines.numba.elastic import tiles as dtw_tiles
 
     monkeypatch.setattr(dtw_tiles, "WORTH_BOUNDING", 0)
     warping, (n, channels, shortest) = WARPINGS[warping], shape
@@ -386,7 +386,7 @@ def test_shape_distances(fast_engine, rng, n, channels):
 @pytest.mark.parametrize("centered", [True, False])
 @pytest.mark.parametrize(("channels", "width"), [(1, 6), (2, 6), (1, 11)])
 def test_centers(fast_engine, monkeypatch, rng, channels, width, centered, iterated):
-    from skts.engines.numba import sbd_tiles
+    from skts.engines.numba.kshape import tiles as sbd_tiles
 
     if iterated:  # by Lanczos iteration, as for long series
         monkeypatch.setattr(sbd_tiles, "SMALL", 0)

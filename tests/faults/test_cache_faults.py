@@ -18,9 +18,9 @@ if sys.argv[1:]:
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), int(sys.argv[1])))
 import numpy as np
 from skts.motifs import matrix_profile
-from skts.engines.numba import windows
+from skts.engines.numba.profile import windows
 x = np.random.default_rng(0).normal(size=80).cumsum()
-from skts.engines._windows import window_statistics
+from skts.engines.families.profile.windows import window_statistics
 print(window_statistics(x, 8).mean.tobytes().hex())
 print(sum(windows.statistics.stats.cache_hits.values()))
 """
@@ -43,7 +43,7 @@ def answer(process):
 
 @pytest.fixture(scope="module")
 def expected():
-    from skts.engines._windows import window_statistics
+    from skts.engines.families.profile.windows import window_statistics
 
     x = np.random.default_rng(0).normal(size=80).cumsum()
     return window_statistics(x, 8).mean.tobytes().hex()

@@ -118,7 +118,7 @@ def test_a_device_that_is_lost_in_the_midst_of_a_run(kind, n_jobs, expected, mon
 
 @pytest.mark.slow
 def test_a_process_that_dies_is_an_error_and_the_next_call_has_others(expected, monkeypatch):
-    monkeypatch.setattr("skts.engines._executor.WORTH_SENDING", 0)
+    monkeypatch.setattr("skts.engines.core.executor.WORTH_SENDING", 0)
     kind = next(kind for kind in reductions() if kind.__name__ == "DTWMatrix")
     work, answer = TABLE[kind][0].work, expected(kind)[0]
 

@@ -141,7 +141,7 @@ class Coverage:
         yield f"compiled loops that Python calls: {len(reached)} of {len(self.loops)} reached"
         left += [f"  loop {name}" for name in sorted(set(self.loops) - set(reached))]
         if engine == "cupy":
-            from skts.engines.cupy._programs import all_kernels
+            from skts.engines.cupy.programs import all_kernels
 
             every = {f"{file} {name}" for file, names in all_kernels().items() for name in names}
             yield f"kernel instances: {len(self.kernels & every)} of {len(every)} reached"

@@ -3,8 +3,8 @@
 ::
 
     python -m tests.mutation --sample 300 --seed 1
-    python -m tests.mutation --modules skts/engines/_memory.py skts/engines/numba/dtw.py
-    python -m tests.mutation --list skts/engines/_memory.py
+    python -m tests.mutation --modules skts/engines/core/memory.py skts/engines/numba/elastic/dtw.py
+    python -m tests.mutation --list skts/engines/core/memory.py
     python -m tests.mutation --summary
 
 Results go to ``build/mutation/results.jsonl``, one line a mutant: a run that was stopped goes on
@@ -78,7 +78,7 @@ def run_tests(root: Path, tests: list[str]) -> str:
 
 def modes_of(module: str) -> list[str]:
     """How the tests of a module run, fastest first."""
-    if "/kernels/" in module:
+    if module.endswith((".cu", ".cuh")):
         return ["emulated"]
     return ["interpreted", "compiled", "emulated"] if "/cupy/" in module else list(MODES[:2])
 

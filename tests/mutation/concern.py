@@ -24,7 +24,7 @@ from .sandbox import Sandbox
 
 __all__ = ["MODES", "build_table", "concerned", "importers"]
 
-KERNELS = "skts/engines/cupy/kernels"
+KERNELS = "skts/engines/cupy"
 MODES = ("interpreted", "compiled", "emulated")
 #: Seconds of processor time that a test may take to be of use.
 LONGEST = {"interpreted": 6, "compiled": 60, "emulated": 60}
@@ -153,15 +153,16 @@ def importers(root: Path, module: str, direct: bool = False) -> set[str]:
 
 def includers(root: Path, module: str) -> set[str]:
     """Return the CUDA sources that include one, or include such."""
-    sources = {f: f.read_text() for f in (root / KERNELS).iterdir() if f.suffix in (".cu", ".cuh")}
-    found, waiting = set(), [Path(module).name]
+    sources = {f: f.read_text() for f in (root / KERNELS).rglob("*.cu*")}
+    found, waiting = set(), [module.removeprefix(f"{KERNELS}/")]
     while waiting:
         line = f'#include "{waiting.pop()}"'
         for file, source in sources.items():
-            name = f"{KERNELS}/{file.name}"
+            short = file.relative_to(root / KERNELS).as_posix()
+            name = f"{KERNELS}/{short}"
             if line in source and name not in found:
                 found.add(name)
-                waiting.append(file.name)
+                waiting.append(short)
     return found
 
 
@@ -177,7 +178,7 @@ def concerned(
     nearby = {module}
     if mode != "interpreted" and "/numba/" in module:
         nearby |= importers(root, module, direct=True)
-    if module.startswith(KERNELS):
+    if module.endswith((".cu", ".cuh")):
         nearby |= includers(root, module)
     chosen = {
         name: entry for name, entry in table.items() if function and exact in entry["functions"]

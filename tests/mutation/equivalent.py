@@ -93,7 +93,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ("search", "if better and need > 0:", ("> -> >=", "and -> or"), SPARES),
         ("", "_LOOK = 8", None, "how often it is looked whether a bound is beyond the limit"),
     ],
-    _E + "_subsequence_search.py": [
+    _E + "families/search/subsequence.py": [
         (
             "LongSeries.piece",
             "if len(self.parts) > 1:",
@@ -101,7 +101,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "what is filled with NaN is written over where there is one series",
         ),
     ],
-    _E + "_sbd.py": [
+    _E + "families/kshape/sbd.py": [
         (
             "krylov",
             "if exhausted or full or steps % (2 if steps < 16 else 4) == 0:",
@@ -121,7 +121,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "the type that labels are sorted in, as long as it holds them",
         ),
     ],
-    _E + "_windows.py": [
+    _E + "families/profile/windows.py": [
         (
             "_repeat_last",
             "return points[np.where(last < 0, int(np.argmax(wanted)), last)]",
@@ -129,7 +129,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "where the last wanted point is the first of the line, it is also the first wanted",
         ),
     ],
-    _E + "_mk.py": [
+    _E + "families/profile/mk.py": [
         (
             "PairWalk.limit",
             "sums = 2 * (self.length + 8) * FLOAT64_UNIT",

@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 
 from ..._config import get_config
-from .._distribute import worker_number
-from .._engine import Engine
-from .._reductions import Reduction, Tile
-from .dtw_tiles import DTWTiles
-from .join_tiles import JoinTiles
-from .mk_tiles import MKTiles
-from .rotation_tiles import RotationTiles
-from .sbd_tiles import SBDTiles
-from .shapelet_tiles import ShapeletTiles
-from .subsequence_search_tiles import SubsequenceTiles
+from ..core.distribute import worker_number
+from ..core.engine import Engine
+from ..core.reduction import Reduction, Tile
+from .elastic.rotation_tiles import RotationTiles
+from .elastic.tiles import DTWTiles
+from .kshape.tiles import SBDTiles
+from .profile.mk_tiles import MKTiles
+from .profile.tiles import JoinTiles
+from .search.tiles import SubsequenceTiles
+from .shapelets.tiles import ShapeletTiles
 
 __all__ = ["CupyEngine"]
 

@@ -11,7 +11,7 @@ import time
 
 from cuda.bindings import nvrtc
 
-from ._programs import OPTIONS, all_kernels, source
+from .programs import OPTIONS, all_kernels, source
 
 __all__ = ["compile_program"]
 

@@ -1,4 +1,4 @@
-"""CUDA functions: those of ``kernels/``, compiled when first asked for."""
+"""CUDA functions, compiled when first asked for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import cache
 
 import cupy as cp
 
-from ._programs import OPTIONS, source
+from .programs import OPTIONS, source
 
 __all__ = ["blocks_for", "load_kernel"]
 
@@ -24,7 +24,7 @@ def load_kernel(file: str, name: str, shared: int = 0) -> cp.RawKernel:
     Parameters
     ----------
     file : str
-        Source file.
+        Source file, with the folder of its family: ``"elastic/dtw.cu"``.
     name : str
         Name of the function in C++, that of an instance with its arguments: ``"dtw<float, ...>"``.
     shared : int, default 0

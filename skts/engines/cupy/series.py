@@ -8,7 +8,7 @@ from typing import Any
 import cupy as cp
 import numpy as np
 
-from .._series import Series, _any_below, read_only
+from ..core.series import Series, _any_below, read_only
 
 __all__ = ["GpuSeries", "fetch"]
 

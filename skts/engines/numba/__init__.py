@@ -8,16 +8,16 @@ from __future__ import annotations
 import numba
 from joblib.parallel import get_active_backend
 
-from .._distribute import in_dask_worker
-from .._engine import Engine
+from ..core.distribute import in_dask_worker
+from ..core.engine import Engine
 from ._cache import prepare_kernels
-from .dtw_tiles import DTWTiles
-from .join_tiles import JoinTiles
-from .mk_tiles import MKTiles
-from .rotation_tiles import RotationTiles
-from .sbd_tiles import SBDTiles
-from .shapelet_tiles import ShapeletTiles
-from .subsequence_search_tiles import SubsequenceTiles
+from .elastic.rotation_tiles import RotationTiles
+from .elastic.tiles import DTWTiles
+from .kshape.tiles import SBDTiles
+from .profile.mk_tiles import MKTiles
+from .profile.tiles import JoinTiles
+from .search.tiles import SubsequenceTiles
+from .shapelets.tiles import ShapeletTiles
 
 __all__ = ["NumbaEngine"]
 

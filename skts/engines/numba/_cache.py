@@ -22,7 +22,7 @@ from typing import Any
 from numba.core.caching import IndexDataCacheFile
 from numba.core.dispatcher import Dispatcher
 
-from .._interrupts import aside
+from ..core.interrupts import aside
 
 __all__ = ["KeyedCacheFile", "prepare_kernels"]
 

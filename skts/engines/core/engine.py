@@ -1,0 +1,99 @@
+"""`Engine`: what a piece of hardware offers to the executor."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..._config import get_config, parse_memory
+from .memory import PreparedStore, physical_memory
+from .reduction import Reduction, Tile
+
+__all__ = ["DEFAULT_MEMORY", "Engine"]
+
+#: Bytes of working memory in the memory of this machine, where the configuration names none.
+DEFAULT_MEMORY = 2**30
+
+
+class Engine(ABC):
+    """A way to compute reductions: one method per reduction, named by `Reduction.method`.
+
+    Such a method has the signature ``method(reduction, tile, cancel)`` and returns what the
+    reduction's `merge` takes. `cancel` is an array of one byte that turns 1 when the user
+    interrupts: long kernels look at it and return early with anything.
+
+    Attributes
+    ----------
+    name : str
+        The name by which users choose it.
+    tile_work : int
+        Elementary steps of a tile that keep this engine busy without making it deaf to Ctrl-C:
+        by default some hundredths of a second on one thread.
+    row_scale : int
+        How much larger tiles may grow along the rows, where there is work enough for all workers:
+        for engines whose kernels look at `cancel` while they run.
+    crossover : int
+        Elementary steps above which ``engine="auto"`` prefers this engine to numba, as measured.
+    """
+
+    name: ClassVar[str]
+    tile_work: ClassVar[int] = 2**26
+    crossover: ClassVar[int] = 0
+    row_scale: ClassVar[int] = 1
+
+    def __init__(self) -> None:
+        self.prepared = PreparedStore()
+
+    @abstractmethod
+    def available(self) -> str | None:
+        """Return None if this engine runs here, else what is missing and how to install it."""
+
+    def details(self) -> str:
+        """What there is, where the engine is available: threads, devices, drivers; for reports."""
+        return ""
+
+    def supports(self, reduction: Reduction) -> str | None:
+        """Return None if this engine computes such work, else the reason why not."""
+        if hasattr(self, reduction.method):
+            return None
+        return f"engine={self.name!r} does not compute {type(reduction).__name__}."
+
+    def workers(self, n_jobs: int | None) -> int:
+        """Threads that may compute tiles at the same time."""
+        return 1
+
+    def devices(self, reduction: Reduction) -> tuple[int, ...] | None:
+        """Numbers of the devices that such work goes to; None where the engine has no choice."""
+        return None
+
+    def lanes(self, reduction: Reduction) -> int:
+        """Tiles of such work that each worker may have under way at the same time."""
+        return 1
+
+    def default_memory(self) -> int:
+        """Bytes of working memory where the configuration names none."""
+        return DEFAULT_MEMORY
+
+    def total_memory(self) -> int:
+        """Bytes of memory that there are, of which the configuration may name a fraction."""
+        return physical_memory()
+
+    def budget(self) -> int:
+        """Bytes of working memory for one run."""
+        memory = get_config()["memory"]
+        if memory is None:
+            return self.default_memory()
+        return parse_memory(memory, self.total_memory())
+
+    def footprint(self, reduction: Reduction, rows: int, cols: int) -> tuple[int, int]:
+        """Bytes held for a tile of this shape: shared by all workers, and by each of them.
+
+        A method ``x`` of an engine states its own in a method ``x_bytes``.
+        """
+        return getattr(self, reduction.method + "_bytes")(reduction, rows, cols)
+
+    def compute(self, reduction: Reduction, tile: Tile, cancel: np.ndarray) -> Any:
+        """Compute a tile with the method that the reduction names."""
+        return getattr(self, reduction.method)(reduction, tile, cancel)

@@ -1,0 +1,128 @@
+"""Finding engines by name: two built in, others through the entry-point group ``skts.engines``."""
+
+from __future__ import annotations
+
+import importlib.util
+import threading
+from importlib.metadata import EntryPoint, entry_points
+
+from ..._config import get_config
+from ...exceptions import EngineNotAvailableError, UnsupportedReductionError
+from .engine import Engine
+from .reduction import Reduction
+
+__all__ = ["engine_names", "find_engine", "get_engine", "show_engines"]
+
+GROUP = "skts.engines"
+_BUILT_IN = {
+    "numba": EntryPoint("numba", "skts.engines.numba:NumbaEngine", GROUP),
+    "cupy": EntryPoint("cupy", "skts.engines.cupy:CupyEngine", GROUP),
+}
+_instances: dict[str, Engine] = {}
+_lock = threading.RLock()
+
+
+def _sources() -> dict[str, EntryPoint]:
+    return {**{point.name: point for point in entry_points(group=GROUP)}, **_BUILT_IN}
+
+
+def engine_names() -> list[str]:
+    """Return the names of all engines, the built-in ones first; imports none of them."""
+    return [*_BUILT_IN, *sorted(set(_sources()) - set(_BUILT_IN))]
+
+
+def find_engine(name: str) -> Engine:
+    """Return the one instance of an engine, importing its module at the first call.
+
+    Parameters
+    ----------
+    name : str
+        As users write it.
+
+    Returns
+    -------
+    Engine
+        Whether or not it can run here.
+
+    Raises
+    ------
+    ValueError
+        If no engine has that name.
+    """
+    with _lock:
+        if name not in _instances:
+            sources = _sources()
+            if name not in sources:
+                names = ", ".join(map(repr, ["auto", *engine_names()]))
+                raise ValueError(f"engine={name!r} is not known; there are {names}.")
+            _instances[name] = sources[name].load()()
+        return _instances[name]
+
+
+def get_engine(name: str | None = None, reduction: Reduction | None = None) -> Engine:
+    """Choose the engine for a piece of work.
+
+    Parameters
+    ----------
+    name : str or None
+        An engine, or "auto": cupy where it runs, supports the work, and the work is above the
+        crossover that was measured; else numba. None takes the name from the configuration.
+    reduction : Reduction or None
+        The work; without it only the name is resolved.
+
+    Returns
+    -------
+    Engine
+        One that runs here and supports the work.
+
+    Raises
+    ------
+    ValueError
+        If no engine has that name.
+    EngineNotAvailableError
+        If the named engine cannot run here.
+    UnsupportedReductionError
+        If the named engine does not compute this work.
+    """
+    settings = get_config()["engine"]
+    name = settings if name is None or (name == "auto" and settings != "auto") else name
+    if name == "auto":
+        return _choose(reduction)
+    engine = find_engine(name)
+    missing = engine.available()
+    if missing is not None:
+        raise EngineNotAvailableError(missing)
+    reason = None if reduction is None else engine.supports(reduction)
+    if reason is not None:
+        raise UnsupportedReductionError(reason)
+    return engine
+
+
+def _choose(reduction: Reduction | None) -> Engine:
+    numba = find_engine("numba")
+    if reduction is None or importlib.util.find_spec("cupy") is None:
+        return numba
+    rows, cols = reduction.shape
+    cupy = find_engine("cupy")
+    if rows * cols * reduction.step_work < cupy.crossover:
+        return numba
+    usable = cupy.available() is None and cupy.supports(reduction) is None
+    return cupy if usable else numba
+
+
+def show_engines() -> None:
+    """Print every engine, and for those that cannot run here the reason.
+
+    Examples
+    --------
+    >>> import skts
+    >>> skts.show_engines()  # doctest: +ELLIPSIS
+    numba ... ready...
+    """
+    for name in engine_names():
+        engine = find_engine(name)
+        state = engine.available()
+        if state is None:
+            details = engine.details()
+            state = f"ready: {details}" if details else "ready"
+        print(f"{name:<8}{state}")

@@ -1,0 +1,199 @@
+"""`Series`: how every reduction holds a set of time series."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import weakref
+from dataclasses import dataclass
+from functools import cached_property
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from ...exceptions import EngineNotAvailableError
+
+__all__ = ["Series", "fetch", "lies_on_gpu", "read_only"]
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """A set of time series: one rectangular array and the length of each series.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_series, n_channels, n_timepoints), float64, C-contiguous
+        Points; what lies beyond the length of a series is 0 and takes part in nothing.
+    lengths : ndarray of shape (n_series,), int64
+        Points of each series, at least 1.
+
+    Raises
+    ------
+    TypeError
+        If an array is of another type.
+    """
+
+    values: np.ndarray
+    lengths: np.ndarray
+
+    def __post_init__(self) -> None:
+        # kernels read these arrays by their bytes
+        for name, dtype in (("values", np.float64), ("lengths", np.int64)):
+            array = getattr(self, name)
+            if array.dtype != dtype:
+                raise TypeError(f"{name} of Series are {np.dtype(dtype)}, not {array.dtype}.")
+
+    @staticmethod
+    def on_gpu(array: Any, name: str) -> Series:
+        """Take series of one length from the memory of a GPU, where they stay.
+
+        Parameters
+        ----------
+        array : object with ``__cuda_array_interface__``
+            Of shape (n_series, n_timepoints) or (n_series, n_channels, n_timepoints).
+        name : str
+            What it is called in messages.
+
+        Returns
+        -------
+        Series
+            Its `values` are fetched when they are first asked for.
+        """
+        return _gpu_module(name).GpuSeries.of(array)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Series, channels, points of the longest that fits."""
+        return self.values.shape
+
+    @property
+    def n_channels(self) -> int:
+        """Channels of every series."""
+        return self.shape[1]
+
+    @property
+    def n_timepoints(self) -> int:
+        """Length of the longest series that fits, the width of `values`."""
+        return self.shape[2]
+
+    @property
+    def equal_length(self) -> bool:
+        """Whether every series fills the whole width."""
+        return bool(np.all(self.lengths == self.n_timepoints))
+
+    @cached_property
+    def extent(self) -> tuple[float, float]:
+        """The least and the largest value; NaN if there is one."""
+        return float(self.values.min()), float(self.values.max())
+
+    def any_below(self, limit: float) -> bool:
+        """Whether all values of a series that is not all 0 are below a limit in magnitude."""
+        return _any_below(self.values, limit)
+
+    @property
+    def owner(self) -> np.ndarray:
+        """The array to whose life engines tie what they make of these series."""
+        return self.values
+
+    def take(self, which: slice | np.ndarray) -> Series:
+        """Return some of the series: a view for a slice, a copy for an index array."""
+        return Series(self.values[which], self.lengths[which])
+
+    def freeze(self) -> Series:
+        """Return a private, non-writeable copy; a memory map is kept by reference.
+
+        What an engine prepares (packed lanes, uploads) lives as long as this copy does.
+        """
+        values = self.values
+        if not _maps_file(values):
+            values = values.copy()
+            values.flags.writeable = False
+        return Series(values, read_only(self.lengths.copy()))
+
+
+def _any_below(points: Any, limit: float) -> bool:
+    """As `Series.any_below`, on the device of the points."""
+    # nearly always one point of each series shows that it is not
+    if (np.abs(points[:, 0, points.shape[2] // 2]) >= limit).all():
+        return False
+    magnitudes = np.maximum(points.max(axis=(1, 2)), -points.min(axis=(1, 2)))
+    return bool(((magnitudes > 0) & (magnitudes < limit)).any())
+
+
+def lies_on_gpu(array: Any) -> bool:
+    """Whether something is an array in the memory of a GPU, CuPy's or another library's."""
+    return hasattr(array, "__cuda_array_interface__")
+
+
+def fetch(array: Any, name: str) -> np.ndarray:
+    """Bring an array from the memory of a GPU.
+
+    Parameters
+    ----------
+    array : object with ``__cuda_array_interface__``
+        The array.
+    name : str
+        What it is called in messages.
+
+    Returns
+    -------
+    ndarray
+        Its values, in its own type.
+
+    Raises
+    ------
+    EngineNotAvailableError
+        If CuPy, which reads it, is not there.
+    """
+    return _gpu_module(name).fetch(array)
+
+
+def _gpu_module(name: str) -> ModuleType:
+    try:
+        from ..cupy import series
+    except ImportError as error:
+        raise EngineNotAvailableError(
+            f"{name} lies in the memory of a GPU, and reading it takes CuPy ({error}): pip install "
+            "'skts[cuda13]' (CUDA 13) or 'skts[cuda12]' (CUDA 12), or give a NumPy array."
+        ) from error
+    return series
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """A view that cannot be written to: kernels of the CPU are compiled once, for such arrays."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def zeros_beside(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Make an array of zeros where another array lies: in memory, or in a file for a memory map.
+
+    The file is a temporary one that goes when the array does, or this process; it lies in
+    JOBLIB_TEMP_FOLDER, or where temporary files do.
+    """
+    if not _maps_file(array):
+        return np.zeros(shape)
+    directory = os.environ.get("JOBLIB_TEMP_FOLDER")
+    with tempfile.NamedTemporaryFile(prefix="skts-", dir=directory, delete=False) as file:
+        mapped = np.memmap(file.name, np.float64, "w+", shape=shape)
+    weakref.finalize(mapped, _remove, file.name)
+    return mapped.view(np.ndarray)
+
+
+def _remove(path: str) -> None:
+    if os.path.exists(path):
+        os.unlink(path)
+
+
+def _maps_file(array: np.ndarray) -> bool:
+    """Whether `array` is a memory map or a view of one; copies of maps are of that class, too."""
+    while isinstance(array, np.ndarray):
+        if getattr(array, "_mmap", None) is not None:
+            return True
+        array = array.base
+    return False

@@ -1,0 +1,1 @@
+"""DTW, the dog-keeper distance, paths, search with a window, rotation invariance, on a GPU."""

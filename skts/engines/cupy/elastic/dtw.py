@@ -1,0 +1,421 @@
+"""Dynamic time warping on the GPU: uploads, launch geometry, and the shortlist of a tile."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import cupy as cp
+import numpy as np
+
+from ...core.certify import Bound, Rescaling, Shortlist, survivor_cap
+from ...core.series import Series
+from ...families.elastic.warping import Warping
+from ..loading import SHARED, load_kernel
+from ..series import GpuSeries
+from ..transfers import read_number
+from .programs import (
+    BandKernel,
+    DTWKernel,
+    NarrowKernel,
+    choose_dtw,
+    choose_narrow,
+    narrow_counts,
+)
+
+__all__ = ["DeviceSeries", "certify", "distances", "rescale", "shortlist", "upload"]
+
+#: Values that may be read before and behind a set: 31 lanes with 2 rows each and points fetched
+#: early, and the columns of a widest strip.
+PAD = 2048
+THREADS = 128
+#: Blocks of a launch: kernels count its threads in 32 bits, and walk over the pairs with a stride.
+MOST_BLOCKS = 2**31 // THREADS
+
+
+class DeviceSeries(NamedTuple):
+    """Series on the device, in one type.
+
+    Attributes
+    ----------
+    buffer : cupy.ndarray
+        All values with `PAD` zeros before and behind.
+    lengths : cupy.ndarray of int32
+        Length of each series.
+    shape : tuple of int
+        Series, channels, stride; the stride is a multiple of 4.
+    length : int
+        Points of every series, 0 where they differ.
+    error : float
+        Largest rounding error of the values.
+    """
+
+    buffer: cp.ndarray
+    lengths: cp.ndarray
+    shape: tuple[int, int, int]
+    length: int
+    error: float = 0.0
+
+    @property
+    def values(self) -> cp.ndarray:
+        """The values without padding."""
+        return self.buffer[PAD : self.buffer.size - PAD]
+
+
+def stride(n_timepoints: int) -> int:
+    """Distance in memory between series of so many points."""
+    return -(-n_timepoints // 4) * 4
+
+
+def device_bytes(n_series: int, n_channels: int, n_timepoints: int) -> int:
+    """Bytes of a set on the device, in float64 and float32 together."""
+    return 12 * (n_series * n_channels * stride(n_timepoints) + 2 * PAD) + 4 * n_series
+
+
+def upload(series: Series) -> DeviceSeries:
+    """Copy series to the device in float64."""
+    n_series, n_channels, n_timepoints = series.shape
+    width = stride(n_timepoints)
+    shape = n_series, n_channels, width
+    buffer = cp.zeros(n_series * n_channels * width + 2 * PAD)
+    inner = buffer[PAD : buffer.size - PAD]
+    if isinstance(series, GpuSeries):
+        inner.reshape(shape)[:, :, :n_timepoints] = series.here()
+    else:
+        values = series.values
+        if width != n_timepoints:
+            values = np.pad(values, ((0, 0), (0, 0), (0, width - n_timepoints)))
+        # in the order of this stream: what CuPy copies without one may overtake the zeros
+        inner.set(np.ascontiguousarray(values).ravel(), cp.cuda.get_current_stream())
+    lengths = series.lengths.astype(np.int32)
+    length = int(lengths[0]) if np.all(lengths == lengths[0]) else 0
+    return DeviceSeries(buffer, cp.asarray(lengths), shape, length)
+
+
+def rescale(series: DeviceSeries, rescaling: Rescaling) -> DeviceSeries:
+    """Make the float32 copy that a search runs on."""
+    buffer = cp.zeros(series.buffer.size, np.float32)
+    error = cp.zeros(1, np.int32)
+    size = series.values.size
+    single = buffer[PAD : PAD + size]
+    blocks = min(-(-size // 256), 1024)
+    load_kernel("elastic/shortlist.cu", "rescale")(
+        (blocks,),
+        (256,),
+        (
+            series.values,
+            np.int64(size),
+            np.float64(rescaling.offset),
+            np.float64(rescaling.scale),
+            single,
+            error,
+        ),
+    )
+    largest = float(error.get().view(np.float32)[0])
+    return series._replace(buffer=buffer, error=largest)
+
+
+def groups_in_flight(kernel: DTWKernel | BandKernel, n_pairs: int, n_rows: int, budget: int) -> int:
+    """Groups of a launch; strips keep an edge for each, which bounds their number."""
+    per_block = THREADS // kernel.group
+    multiprocessors = cp.cuda.Device().attributes["MultiProcessorCount"]
+    blocks = min(-(-n_pairs // (per_block * kernel.pairs)), MOST_BLOCKS)
+    if kernel.strips:
+        edge_bytes = (8 if kernel.type == "double" else 4) * per_block * edge_length(n_rows)
+        blocks = min(blocks, multiprocessors * 8, max(1, budget // edge_bytes))
+    return blocks * per_block
+
+
+def bands_shape(n: int, n_cols: int, offsets: int) -> tuple[int, int]:
+    """Points and series of the transposed columns of `_in_bands`, with what surrounds them."""
+    return n + offsets + 8, -(-n_cols // THREADS) * THREADS
+
+
+def bands_bytes(n: int, n_channels: int, n_cols: int) -> int:
+    """Bytes that these take at most."""
+    height, pitch = bands_shape(n, n_cols, max(narrow_counts("float", n_channels), default=0))
+    return 8 * n_channels * height * pitch
+
+
+def edge_length(n_rows: int) -> int:
+    """Values of an edge buffer: the rows, and what lanes write and fetch beyond the last."""
+    return n_rows + 128
+
+
+def distances(
+    rows: DeviceSeries,
+    cols: DeviceSeries,
+    warping: Warping,
+    *,
+    reach: int,
+    root: bool,
+    budget: int,
+    kernel: DTWKernel | BandKernel | None = None,
+) -> cp.ndarray:
+    """Compute all pairs of series of two sets.
+
+    Parameters
+    ----------
+    rows, cols : DeviceSeries
+        Two sets of one type.
+    warping : Warping
+        Options of the distance.
+    reach : int
+        Half width of the widest band among the pairs.
+    root : bool
+        Whether to return distances or accumulated costs.
+    budget : int
+        Bytes for edges of strips.
+    kernel : DTWKernel, BandKernel or None
+        The instance to launch; None chooses by the lengths.
+
+    Returns
+    -------
+    cupy.ndarray
+        Of shape (n_rows, n_cols).
+    """
+    dtype = rows.buffer.dtype
+    n_rows, n_channels, n = rows.shape
+    n_cols, _, m = cols.shape
+    type = "float" if dtype == np.float32 else "double"
+    if rows.length and cols.length and kernel is None:
+        narrow = choose_narrow(type, n_channels, rows.length, cols.length, warping)
+        if narrow is not None:
+            return _in_bands(rows, cols, narrow, warping, root=root)
+    swap = warping.alignment == "supersequence"
+    if swap:
+        # the part of x that matches y is the part of the second series when the sides are swapped
+        warping = replace(warping, alignment="subsequence")
+    elif kernel is None:
+        n_pairs = n_rows * n_cols
+        kernel, price = choose_dtw(type, n_channels, n, m, warping, reach, n_pairs)
+        if warping.alignment == "global":
+            # either side may lie in the registers, as long series against short ones show
+            other, other_price = choose_dtw(type, n_channels, m, n, warping, reach, n_pairs)
+            swap = other_price < 0.9 * price
+            kernel = other if swap else kernel
+    if swap:
+        found = distances(cols, rows, warping, reach=reach, root=root, budget=budget, kernel=kernel)
+        return cp.ascontiguousarray(found.T)
+    out = cp.empty((n_rows, n_cols), dtype)
+    groups = groups_in_flight(kernel, out.size, n, budget)
+    edges = ()
+    if isinstance(kernel, DTWKernel):
+        buffer = cp.zeros(groups * edge_length(n) if kernel.strips else 1, dtype)
+        edges = buffer, np.int32(edge_length(n))
+    load_kernel(kernel.file, kernel.name)(
+        (groups * kernel.group // THREADS,),
+        (THREADS,),
+        (
+            rows.values,
+            rows.lengths,
+            np.int32(n),
+            cols.values,
+            cols.lengths,
+            np.int32(m),
+            np.int32(out.size),
+            np.int32(n_cols),
+            np.int32(kernel.group),
+            *edges,
+            _points_by_length(warping, max(n, m)),
+            np.int32(root and warping.squared),
+            out,
+        ),
+    )
+    return out
+
+
+def certify(
+    rows: DeviceSeries,
+    cols: DeviceSeries,
+    items: cp.ndarray,
+    warping: Warping,
+    *,
+    root: bool = False,
+    least: cp.ndarray | None = None,
+    budget: int,
+) -> cp.ndarray | None:
+    """Compute certified costs of some pairs, by code that no search shares.
+
+    Parameters
+    ----------
+    rows, cols : DeviceSeries
+        Two sets in float64.
+    items : cupy.ndarray of shape (n_items, 2) or (n_items, 3 or more), int32
+        A row series and a column series each, and the circular shift of the column series.
+    warping : Warping
+        Options of the distance.
+    root : bool, default False
+        Whether to return distances or accumulated costs.
+    least : cupy.ndarray of shape (n_rows, n_cols) or None, default None
+        Accumulated costs to be lowered to those found; then nothing is returned.
+    budget : int
+        Bytes for antidiagonals of long series.
+
+    Returns
+    -------
+    cupy.ndarray of shape (n_items,) or None
+        Distances or costs.
+    """
+    n_cols, n_channels, m = cols.shape
+    n = rows.shape[2]
+    n_items, span = len(items), n + 2
+    out = cp.empty(n_items) if least is None else None
+    # an antidiagonal is no longer than either series; with several cells a thread, fewer wait for
+    # each other after each
+    threads = min(1024, -(-min(n, m) // 128) * 32)
+    blocks = min(n_items, cp.cuda.Device().attributes["MultiProcessorCount"] * 4096 // threads)
+    shared, room = 3 * 8 * span, 0
+    if shared > SHARED:
+        blocks = max(1, min(blocks, budget // shared))
+        room, shared = cp.empty(3 * span * blocks), 0
+    load_kernel("elastic/certify.cu", "certify")(
+        (blocks,),
+        (threads,),
+        (
+            rows.values,
+            rows.lengths,
+            np.int32(n),
+            cols.values,
+            cols.lengths,
+            np.int32(m),
+            np.int32(n_channels),
+            np.int32(n_cols),
+            items,
+            np.int64(n_items),
+            np.int32(items.shape[1]),
+            _points_by_length(warping, max(n, m)),
+            *map(np.int32, (warping.squared, warping.largest)),
+            np.int32(warping.alignment == "subsequence"),
+            np.int32(warping.alignment == "supersequence"),
+            np.int32(root and warping.squared),
+            room,
+            np.int32(span),
+            0 if out is None else out,
+            0 if least is None else least,
+        ),
+        shared_mem=shared,
+    )
+    return out
+
+
+def _points_by_length(warping: Warping, longest: int) -> cp.ndarray | int:
+    """Half widths of bands by the length of the longer series, on the device; 0 without a band."""
+    if warping.window is None:
+        return 0
+    return cp.asarray(warping.points(np.arange(longest + 1)).astype(np.int32))
+
+
+def _in_bands(
+    rows: DeviceSeries, cols: DeviceSeries, kernel: NarrowKernel, warping: Warping, *, root: bool
+) -> cp.ndarray:
+    """All pairs of two sets, each of one length, by threads that own whole bands."""
+    out = cp.empty((rows.shape[0], cols.shape[0]), rows.buffer.dtype)
+    strides = out.shape[1], 1
+    # the side that fills blocks better goes along the threads
+    blocks = [-(-side.shape[0] // THREADS) for side in (rows, cols)]
+    if blocks[0] * cols.shape[0] < blocks[1] * rows.shape[0]:
+        rows, cols, strides = cols, rows, strides[::-1]
+    n_rows, n_channels, width = rows.shape
+    n_cols = cols.shape[0]
+    n, m = rows.length, cols.length
+    reach = int(warping.radius(n, m))
+    height, pitch = bands_shape(n, n_cols, kernel.offsets)
+    points = cols.values.reshape(cols.shape)[:, :, :m].transpose(1, 2, 0)
+    bands = cp.full((n_channels, height, pitch), np.inf, out.dtype)
+    bands[:, reach : reach + m, :n_cols] = points[:, : height - reach]
+    load_kernel(kernel.file, kernel.name)(
+        (pitch // THREADS, min(n_rows, 65535)),
+        (THREADS,),
+        (
+            rows.values,
+            np.int32(n_rows),
+            np.int32(n),
+            np.int32(width),
+            bands,
+            np.int32(n_cols),
+            np.int32(height),
+            np.int32(pitch),
+            np.int32(reach),
+            np.int32(m - n + reach),
+            np.int32(root and warping.squared),
+            np.int64(strides[0]),
+            np.int64(strides[1]),
+            out,
+        ),
+    )
+    return out
+
+
+def shortlist(
+    estimates: cp.ndarray,
+    n_neighbors: int,
+    bound: Bound,
+    excluded: np.ndarray | None,
+    scale: float,
+    *,
+    squared: bool,
+) -> Shortlist:
+    """Keep of each row of a block what may be among its nearest.
+
+    Parameters
+    ----------
+    estimates : cupy.ndarray of shape (n_rows, n_cols)
+        float32: accumulated costs in scaled units; float64: certified distances.
+    n_neighbors : int
+        Neighbours asked for.
+    bound : Bound
+        Error of the distances; exact for float64.
+    excluded : ndarray of shape (n_rows,), int64, or None
+        One column a row that takes no part.
+    scale : float
+        By which data were multiplied.
+    squared : bool
+        Whether float32 estimates are squared distances.
+
+    Returns
+    -------
+    Shortlist
+        The survivors, on the host.
+    """
+    n_rows, n_cols = estimates.shape
+    name = "shortlist<float>" if estimates.dtype == np.float32 else "shortlist<double>"
+    cap = survivor_cap(n_neighbors)
+    capacity = n_rows * min(cap, n_cols)
+    n_found = cp.zeros(1, np.int32)
+    found_rows, found_cols = cp.empty(capacity, np.int32), cp.empty(capacity, np.int32)
+    found_values = cp.empty(capacity, estimates.dtype)
+    unsettled = cp.zeros(n_rows, np.uint8)
+    load_kernel("elastic/shortlist.cu", name)(
+        (n_rows,),
+        (256,),
+        (
+            estimates,
+            np.int32(n_cols),
+            np.int32(n_neighbors),
+            0 if excluded is None else cp.asarray(excluded),
+            np.float64(scale),
+            np.int32(squared),
+            np.float64(bound.shrink),
+            np.float64(bound.grow),
+            np.float64(bound.slack),
+            np.int32(cap),
+            n_found,
+            found_rows,
+            found_cols,
+            found_values,
+            unsettled,
+        ),
+    )
+    count = read_number(n_found)
+    values = found_values[:count].get()
+    if not bound.exact:
+        values = values.astype(np.float64)
+        values = (np.sqrt(values) if squared else values) / scale
+    return Shortlist(
+        found_rows[:count].get().astype(np.int64),
+        found_cols[:count].get().astype(np.int64),
+        values,
+        bound,
+        np.flatnonzero(unsettled.get()),
+    )

@@ -1,0 +1,99 @@
+// The best warping path of one pair of series, in float64.
+//
+// The warping matrix goes in strips of up to STRIP rows. On the way down only the last row of each
+// strip is kept (`marks`); on the way back every strip that the path crosses is filled in once more,
+// with the step that leads into each cell, and `walk` follows these to the strip above.
+#include "include/arithmetic.cuh"
+
+// Rows of a strip.
+constexpr int STRIP = 1024;
+// Steps that lead into a cell: the path begins there; from the diagonal, from above, from the left.
+constexpr unsigned char BEGIN = 0, DIAGONAL = 1, ABOVE = 2, LEFT = 3;
+
+// strip: rows first_row to first_row + n_rows - 1 of the warping matrix, within columns `begin` to
+// `stop` - 1; no cell outside these is in the band.
+//
+// One block: a strip, as an antidiagonal wavefront. One thread: a row; in step d thread t is at
+// column begin + d - t, so that the cell above is what thread t - 1 had in step d - 1. Shared memory: the
+// values of the last two steps. `above`: the row before the strip, its border D(., -1) in front.
+// The last thread writes `below`, its row in the same layout. Each thread writes its value in the
+// last column to right[row] (where `right` is given) and its steps to steps[d * blockDim.x + t] (where
+// `steps` is given). Channels are x_stride and y_stride apart.
+extern "C" __global__ void __launch_bounds__(STRIP) strip(
+    const double* __restrict__ x, const double* __restrict__ y, int n_channels, int x_stride,
+    int y_stride, int first_row, int n_rows, int begin, int stop, int m, int radius, int squared,
+    int largest, int free_columns, int free_rows, const double* __restrict__ above,
+    double* __restrict__ below, double* __restrict__ right, unsigned char* __restrict__ steps) {
+    using A = Arithmetic<double>;
+    __shared__ double shared[2][STRIP];
+    const double inf = A::infinity();
+    const int t = threadIdx.x, row = first_row + t;
+    const bool mine = t < n_rows;
+    // left border of this row, and of the row before
+    double left = begin == 0 && free_rows ? 0.0 : inf;
+    double diagonal = t == 0 ? above[begin] : left;
+    if (t == n_rows - 1) below[begin] = left;
+    const double point = mine ? x[row] : 0.0;
+    // what the next step needs from memory is fetched a step early
+    auto inside = [&](int column) { return mine && column >= begin && column < stop; };
+    double next_y = inside(begin - t) ? y[begin - t] : 0.0;
+    double next_above = t == 0 ? above[begin + 1] : 0.0;
+    for (int d = 0; d < stop - begin + n_rows - 1; ++d) {
+        const int column = begin + d - t;
+        const double here_y = next_y, here_above = next_above;
+        if (inside(column + 1)) {
+            next_y = y[column + 1];
+            if (t == 0) next_above = above[column + 2];
+        }
+        if (inside(column)) {
+            const double up = t == 0 ? here_above : shared[(d + 1) & 1][t - 1];
+            double cost = squared ? A::square(point, here_y) : A::difference(point, here_y);
+            for (int c = 1; c < n_channels; ++c) {
+                const double p = x[(long long)c * x_stride + row];
+                const double q = y[(long long)c * y_stride + column];
+                cost = A::add(cost, squared ? A::square(p, q) : A::difference(p, q));
+            }
+            if (steps) {
+                unsigned char step = LEFT;
+                if ((row == 0 && (column == 0 || free_columns)) || (column == 0 && free_rows))
+                    step = BEGIN;
+                else if (row > 0 && column > 0 && diagonal <= up && diagonal <= left)
+                    step = DIAGONAL;
+                else if (row > 0 && (column == 0 || up <= left))
+                    step = ABOVE;
+                steps[(long long)d * blockDim.x + t] = step;
+            }
+            const double best = A::min3(diagonal, up, left);
+            double value = largest ? A::larger(cost, best) : A::add(cost, best);
+            if (abs(row - column) > radius) value = inf;
+            diagonal = up;
+            left = value;
+            shared[d & 1][t] = value;
+            if (t == n_rows - 1) below[column + 1] = value;
+            if (right && column == m - 1) right[row] = value;
+        }
+        __syncthreads();
+    }
+}
+
+// walk: the part of the path within a strip, backwards.
+//
+// One thread. `state`: row, column, points so far (row -1: the path has begun). Appends points to `path`.
+// `begin` and `threads` are those of the strip.
+extern "C" __global__ void walk(
+    const unsigned char* __restrict__ steps, int first_row, int begin, int threads,
+    long long* __restrict__ state, long long* __restrict__ path) {
+    long long i = state[0], j = state[1], length = state[2];
+    while (i >= first_row) {
+        path[2 * length] = i;
+        path[2 * length + 1] = j;
+        ++length;
+        const unsigned char step = steps[(j - begin + i - first_row) * threads + i - first_row];
+        if (step == BEGIN) i = -1;
+        if (step == DIAGONAL || step == ABOVE) --i;
+        if (step == DIAGONAL || step == LEFT) --j;
+    }
+    state[0] = i;
+    state[1] = j;
+    state[2] = length;
+}

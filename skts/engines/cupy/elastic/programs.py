@@ -1,0 +1,359 @@
+"""The CUDA programs of dynamic time warping: which instances there are, and which suits a work.
+
+Imports nothing of CUDA.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import ClassVar, NamedTuple
+
+from ...families.elastic.warping import Warping
+
+__all__ = [
+    "PATH_KERNELS",
+    "SEARCH_KERNELS",
+    "STRIP",
+    "BandKernel",
+    "DTWKernel",
+    "NarrowKernel",
+    "all_dtw_kernels",
+    "cheapest_shape",
+    "choose_dtw",
+    "choose_narrow",
+    "rows_in_flight",
+]
+
+#: Lanes that keep a large GPU busy.
+LANES_IN_FLIGHT = 2**15
+#: Kernels of ``shortlist.cu``.
+SEARCH_KERNELS = ("rescale", "shortlist<float>", "shortlist<double>")
+#: Kernels of ``path.cu``, and the rows of a strip there.
+PATH_KERNELS = ("strip", "walk")
+STRIP = 1024
+
+
+class DTWKernel(NamedTuple):
+    """An instance of the kernel of ``dtw.cu`` and its launch shape.
+
+    Attributes
+    ----------
+    type : {"float", "double"}
+        Type of all values.
+    columns : int
+        Columns of a lane, K.
+    channels : int
+        Channels, C.
+    strips : bool
+        Whether the column series goes in strips.
+    squared, largest : bool
+        Cost and how costs join, as `Warping` has them.
+    band : bool
+        Whether cells outside a band are masked.
+    sub : bool
+        Whether the row series is matched to a part of the column series.
+    group : int
+        Lanes of a pair, G; chosen at the launch.
+    """
+
+    type: str
+    columns: int
+    channels: int
+    strips: bool
+    squared: bool
+    largest: bool
+    band: bool
+    sub: bool
+    group: int
+
+    file: ClassVar[str] = "elastic/dtw.cu"
+    pairs: ClassVar[int] = 1
+
+    @property
+    def name(self) -> str:
+        """The C++ name of the instance."""
+        flags = (self.strips, self.squared, self.largest, self.band, self.sub)
+        flags = ", ".join(str(flag).lower() for flag in flags)
+        rows = rows_in_flight(self.columns)
+        return f"dtw<{self.type}, {self.columns}, {self.channels}, {rows}, {flags}>"
+
+    @property
+    def width(self) -> int:
+        """Columns of a strip."""
+        return self.columns * self.group
+
+
+class BandKernel(NamedTuple):
+    """An instance of the kernel of ``band.cu``, whose lanes own offsets from the diagonal.
+
+    Attributes
+    ----------
+    type : {"float", "double"}
+        Type of all values.
+    columns : int
+        Offsets of a lane, K.
+    channels : int
+        Channels, C.
+    squared, largest : bool
+        Cost and how costs join, as `Warping` has them.
+    group : int
+        Lanes of two interleaved pairs, G; chosen at the launch.
+    """
+
+    type: str
+    columns: int
+    channels: int
+    squared: bool
+    largest: bool
+    group: int
+
+    file: ClassVar[str] = "elastic/band.cu"
+    pairs: ClassVar[int] = 2
+    strips: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        """The C++ name of the instance."""
+        flags = f"{self.squared}, {self.largest}".lower()
+        return f"band<{self.type}, {self.columns}, {self.channels}, {flags}>"
+
+
+class NarrowKernel(NamedTuple):
+    """An instance of the kernel of ``narrow.cu``, whose threads own whole bands.
+
+    Attributes
+    ----------
+    type : {"float", "double"}
+        Type of all values.
+    offsets : int
+        Offsets of a thread, K.
+    channels : int
+        Channels, C.
+    squared, largest : bool
+        Cost and how costs join, as `Warping` has them.
+    """
+
+    type: str
+    offsets: int
+    channels: int
+    squared: bool
+    largest: bool
+
+    file: ClassVar[str] = "elastic/narrow.cu"
+
+    @property
+    def name(self) -> str:
+        """The C++ name of the instance."""
+        flags = f"{self.squared}, {self.largest}".lower()
+        return f"narrow<{self.type}, {self.offsets}, {self.channels}, {flags}>"
+
+
+def column_counts(type: str, channels: int) -> list[int]:
+    """Columns per lane that are compiled: multiples of 4 that leave every lane its registers."""
+    words = 1 if type == "float" else 2
+    most = max(4, 128 // (words * (channels + 1)) // 4 * 4)
+    return list(range(4, most + 1, 4))
+
+
+def offset_counts(type: str, channels: int) -> list[int]:
+    """Offsets per lane that are compiled: every lane holds those of two pairs."""
+    words = 1 if type == "float" else 2
+    most = max(2, min(16, 96 // (2 * words * (channels + 2)) // 2 * 2))
+    return list(range(2, most + 1, 2))
+
+
+def narrow_counts(type: str, channels: int) -> list[int]:
+    """Offsets of a thread that are compiled: those of a band, or 2, 4 or 6 more.
+
+    Beyond 77 (float, one channel) some points are kept in memory, which still is twice as
+    fast as other kernels up to 133.
+    """
+    words = 1 if type == "float" else 2
+    return list(range(5, 270 // (words * (channels + 1)) + 1, 8))
+
+
+def choose_narrow(
+    type: str, channels: int, n: int, m: int, warping: Warping
+) -> NarrowKernel | None:
+    """Choose an instance for rows of n and columns of m points, None where another kernel is due.
+
+    Parameters
+    ----------
+    type : {"float", "double"}
+        Type of all values.
+    channels, n, m : int
+        Channels, and points of every row and column series.
+    warping : Warping
+        Options of the distance.
+
+    Returns
+    -------
+    NarrowKernel or None
+        The instance; None without a band, and where the band is as wide as the matrix or too
+        wide for a thread.
+    """
+    offsets = 2 * int(warping.radius(n, m)) + 1
+    fitting = [k for k in narrow_counts(type, channels) if k >= offsets]
+    if warping.window is None or not fitting or offsets > 1.5 * max(n, m):
+        return None
+    return NarrowKernel(type, fitting[0], channels, warping.squared, warping.largest)
+
+
+def rows_in_flight(columns: int) -> int:
+    """Rows that a lane works on at once: with few columns a second one only adds to the skew."""
+    return 1 if columns <= 16 else 2
+
+
+def cheapest_shape(
+    counts: list[int],
+    m: int,
+    n_items: int,
+    steps: Callable[[int, int], int],
+    *,
+    more: float = 0.0,
+) -> tuple[tuple[int, int], float]:
+    """Choose lanes of an item and columns of a lane for a wavefront over m columns.
+
+    An item costs (lanes) x (rows, with those of the skew) x (columns + overhead of a row).
+    Overheads are in cells and fit what an H200 does: 3 for shuffle, loop and addresses, up to 8
+    more in small groups, whose lanes read many lines of memory at once; the most columns leave too
+    few warps, and the edges of strips cost a twelfth.
+
+    Parameters
+    ----------
+    counts : list of int
+        Columns of a lane that are compiled.
+    m, n_items : int
+        Columns of an item, and items of a launch.
+    steps : callable
+        Rows, with those of the skew, by lanes and columns.
+    more : float, default 0
+        How much slower cells are than those of a plain wavefront.
+
+    Returns
+    -------
+    shape : (int, int)
+        Lanes and columns.
+    price : float
+        What an item costs, on the lanes that work on it at a time.
+    """
+
+    def price(shape: tuple[int, int]) -> float:
+        group, columns = shape
+        strips = -(-m // (group * columns))
+        slower = 1 + 0.12 * (columns > 48) + 0.08 * (strips > 1) + more
+        lanes = lanes_taken(group, n_items)
+        return strips * lanes * steps(group, columns) * (columns + 3 + 8 / group) * slower
+
+    shapes = [(32, k) for k in counts if k <= 48 or 32 * k >= m]
+    shapes += [(g, k) for g in (1, 2, 4, 8, 16) for k in counts if g * k >= m]
+    best = min(shapes, key=price)
+    return best, price(best)
+
+
+def lanes_taken(group: int, n_items: int) -> float:
+    """Lanes that an item of `group` lanes keeps from others; the fewer items, the more are idle."""
+    return group / min(1.0, n_items * group / LANES_IN_FLIGHT)
+
+
+def choose_dtw(
+    type: str,
+    channels: int,
+    n: int,
+    m: int,
+    warping: Warping,
+    reach: int,
+    n_pairs: int = 2**31,
+) -> tuple[DTWKernel | BandKernel, float]:
+    """Choose kernel, columns per lane and lanes per pair for n rows and m columns.
+
+    Prices are those of `cheapest_shape`. Masks of a band double the price of a cell. Pairs too few
+    to fill the device are given more lanes.
+
+    Parameters
+    ----------
+    type : {"float", "double"}
+        Type of all values.
+    channels, n, m : int
+        Channels, and points of the longest row and column series.
+    warping : Warping
+        Options of the distance; no "supersequence", which is a subsequence of swapped sides.
+    reach : int
+        Half width of the widest band.
+    n_pairs : int, default 2**31
+        Pairs of a launch.
+
+    Returns
+    -------
+    kernel : DTWKernel or BandKernel
+        The cheapest.
+    price : float
+        What a pair costs, on the lanes that work on it at a time.
+    """
+    # not by `reach`: a pair of a long and a short series has a band wider than any matrix, beside
+    # which those of equal lengths are narrow
+    band = warping.binds(max(n, m))
+    options = warping.squared, warping.largest
+
+    def steps(group: int, columns: int) -> int:
+        rows = min(n, group * columns + 2 * reach) if band else n
+        return rows + rows_in_flight(columns) * (group - 1)
+
+    def band_price(shape: tuple[int, int]) -> float:
+        group, offsets = shape
+        cells = 1.4 * offsets + 6 + 8 / group
+        return lanes_taken(group, n_pairs) * (n + offsets + group / 2) * cells
+
+    counts = column_counts(type, channels)
+    (group, columns), price = cheapest_shape(counts, m, n_pairs, steps, more=0.9 * band)
+    narrow = [
+        (g, k)
+        for g in (1, 2, 4, 8, 16, 32)
+        for k in offset_counts(type, channels)
+        if band and g * k > 2 * reach
+    ]
+    if narrow:
+        lanes, offsets = least = min(narrow, key=band_price)
+        if band_price(least) < price:
+            return BandKernel(type, offsets, channels, *options, lanes), band_price(least)
+    sub = warping.alignment == "subsequence"
+    strips = group * columns < m
+    return DTWKernel(type, columns, channels, strips, *options, band, sub, group), price
+
+
+def all_dtw_kernels() -> dict[str, list[str]]:
+    """List the kernels of each source file, for the compile check.
+
+    Of the many instances of ``dtw.cu``, which are compiled when they are first needed, all widths
+    with the default options, and all options with two widths; of ``narrow.cu`` some widths.
+    """
+    names: dict[str, set[str]] = {
+        "elastic/dtw.cu": set(),
+        "elastic/band.cu": set(),
+        "elastic/narrow.cu": set(),
+    }
+    flags = [(True, False), (False, False), (True, True), (False, True)]
+    for type, channels in product(("float", "double"), (1, 3)):
+        for columns in column_counts(type, channels):
+            every = columns in (8, 20) and channels == 1
+            for strips, options in product((False, True), flags if every else flags[:1]):
+                for band, sub in ((False, False), (True, False), (False, True))[
+                    : 3 if every else 1
+                ]:
+                    kernel = DTWKernel(type, columns, channels, strips, *options, band, sub, 32)
+                    if columns <= 48 or not strips:
+                        names["elastic/dtw.cu"].add(kernel.name)
+        for offsets in offset_counts(type, channels):
+            for options in flags if offsets == 4 else flags[:1]:
+                names["elastic/band.cu"].add(BandKernel(type, offsets, channels, *options, 32).name)
+        counts = narrow_counts(type, channels)
+        for offsets in {*counts[::4], counts[-1]}:
+            for options in flags if offsets == 5 else flags[:1]:
+                names["elastic/narrow.cu"].add(NarrowKernel(type, offsets, channels, *options).name)
+    fixed = {
+        "elastic/certify.cu": ["certify"],
+        "elastic/shortlist.cu": list(SEARCH_KERNELS),
+        "elastic/path.cu": list(PATH_KERNELS),
+    }
+    return fixed | {file: sorted(found) for file, found in names.items()}

@@ -1,0 +1,442 @@
+"""Rotation-invariant searches on the GPU: runs of shifts, bounded and cut in pieces.
+
+With warping, the cheapest path whose beginning and end may lie anywhere in a run of shifts costs no
+more than the best path of each shift in the run (``turns.cu``). A search begins with all
+shifts of every pair in one run. Runs whose bound is beyond the distance of a neighbour that the
+query may yet find are dropped, the others cut in four and bounded again, down to single shifts.
+Their estimates are upper bounds too, and the shift in the middle of the most promising run of a
+pair gives another one early. All that is in float32; of the shifts that are left in the end,
+costs are certified.
+
+Without warping, squared distances of all shifts come from circular correlations, in float64 by
+Fourier transforms, and those that may be the least are certified; absolute costs are added up for
+every shift.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cupy as cp
+import numpy as np
+
+from ...core.certify import FLOAT64_UNIT, Bound
+from ...families.elastic.warping import Warping
+from ..loading import load_kernel
+from . import dtw
+from .dtw import THREADS, DeviceSeries
+from .rotation_programs import choose_turns
+
+__all__ = ["Straight", "Turning", "straight_bytes", "turning_bytes"]
+
+#: Pieces into which a run of shifts is cut.
+PIECES = 4
+#: Runs that are cut at a time, at most and where memory is short.
+MOST_RUNS, FEWEST_RUNS = 2**18, 2**9
+#: Pairs of each query that are settled first, beside as many as there are neighbours.
+FIRST = 2
+#: Bytes of correlations at a time; those of one query are held in any case.
+CORRELATIONS = 2**28
+#: Error of a circular correlation by Fourier transforms, over u log2(n) and the norms; the CPU's
+#: stated one.
+FFT_ERROR = 16.0
+#: Points below which correlations are not worth a transform.
+FEW_POINTS = 8
+
+
+def _launch(name: str, n_threads: int, *arguments: Any) -> None:
+    """Launch a kernel of ``rotation.cu`` with a thread for each thing."""
+    load_kernel("elastic/rotation.cu", name)((-(-n_threads // THREADS),), (THREADS,), arguments)
+
+
+def turning_bytes(n: int, rows: int, cols: int) -> int:
+    """Bytes that a search with warping holds beside the series."""
+    levels = 1
+    while n > 1:
+        n, levels = -(-n // PIECES), levels + 1
+    # estimates, upper bounds and their order, the most promising, certified costs; runs
+    return 56 * rows * cols + (levels + 4) * PIECES * 20 * _runs(rows * cols)
+
+
+def straight_bytes(n: int, n_channels: int, rows: int, cols: int) -> int:
+    """Bytes that a search without warping holds beside the series."""
+    spectra = 16 * (n_channels + 1) * (n + 2) * (rows + cols)
+    # products, correlations, room of the transform, shifts
+    return spectra + 32 * rows * cols + 64 * (n + 2) * cols * _queries(n, rows, cols)
+
+
+def _runs(n_pairs: int) -> int:
+    """Runs of shifts that are cut at a time."""
+    return min(max(n_pairs, FEWEST_RUNS), MOST_RUNS)
+
+
+def _queries(n: int, rows: int, cols: int) -> int:
+    """Queries that are correlated at a time."""
+    return max(1, min(rows, CORRELATIONS // (64 * n * cols)))
+
+
+class Turning:
+    """A search with warping, of some queries among some candidates.
+
+    Parameters
+    ----------
+    rows, cols : tuple of DeviceSeries
+        Queries and candidates, each in float32 and in float64.
+    periods : ndarray of shape (n_candidates,), int32
+        Shifts of each candidate from which on they repeat.
+    n_neighbors : int
+        Neighbours asked for.
+    excluded : ndarray of shape (n_queries,), int64, or None
+        One candidate that a query must not find.
+    limits : ndarray of shape (n_queries,)
+        Distances beyond which none is looked for.
+    bound : Bound
+        Error of the estimates.
+    scale : float
+        By which the float32 data were multiplied.
+    squared : bool
+        Whether costs are squared and distances are roots.
+    budget : int
+        Bytes for edges of strips.
+    cancel : ndarray of shape (1,), uint8
+        Turns 1 to stop early.
+    """
+
+    def __init__(
+        self,
+        rows: tuple[DeviceSeries, DeviceSeries],
+        cols: tuple[DeviceSeries, DeviceSeries],
+        *,
+        periods: np.ndarray,
+        n_neighbors: int,
+        excluded: np.ndarray | None,
+        limits: np.ndarray,
+        bound: Bound,
+        scale: float,
+        squared: bool,
+        budget: int,
+        cancel: np.ndarray,
+    ) -> None:
+        self.rows, self.cols = rows, cols
+        self.n = rows[0].length
+        self.shape = rows[0].shape[0], cols[0].shape[0]
+        self.periods = cp.asarray(periods)
+        self.k, self.given = n_neighbors, limits
+        self.excluded = np.full(self.shape[0], -1, np.int32)
+        if excluded is not None:
+            inside = (excluded >= 0) & (excluded < self.shape[1])
+            self.excluded[inside] = excluded[inside]
+        self.left_out = cp.asarray(self.excluded)
+        self.bound, self.scale, self.squared = bound, scale, squared
+        self.budget, self.cancel = budget, cancel
+        self.at_a_time = _runs(self.shape[0] * self.shape[1])
+        # of each pair the least estimate of a single shift, and the least certified cost
+        self.upper = cp.full(self.shape, np.inf, np.float32)
+        self.costs = cp.full(self.shape, np.inf)
+        self.seen = cp.full(self.shape, -1, np.int64)
+        self.left: list[tuple[cp.ndarray, cp.ndarray]] = []
+        self.n_left = 0
+
+    def search(self) -> cp.ndarray:
+        """Return certified costs of all pairs that may be neighbours, infinity for others."""
+        n_rows, n_cols = self.shape
+        self.update()
+        root = self.measure(None, n_rows * n_cols, self.n).reshape(self.shape)
+        inside = np.flatnonzero(self.excluded >= 0)
+        if inside.size:
+            root[cp.asarray(inside), cp.asarray(self.excluded[inside])] = np.inf
+        first = min(self.k + FIRST, n_cols)
+        above = cp.ascontiguousarray(cp.sort(root, axis=1)[:, first - 1])
+        root = root.ravel()
+        # the most promising pairs, which tell how near neighbours are, then all others
+        self.cut(root, cp.minimum(above, self.limits), None)
+        self.cut(root, None, above)
+        self.certify()
+        return self.costs
+
+    def cut(self, root: cp.ndarray, at_most: cp.ndarray | None, above: cp.ndarray | None) -> None:
+        """Cut the runs of some pairs until single shifts are left."""
+        width = -(-self.n // PIECES)
+        for begin in range(0, root.size, self.at_a_time):
+            part = root[begin : begin + self.at_a_time]
+            # depth first: what waits are at most PIECES times the runs that are cut at a time
+            waiting = self.pieces(None, part, width, begin=begin, at_most=at_most, above=above)
+            while waiting and not self.cancel[0]:
+                items, estimates, size = waiting.pop()
+                if size == 1:
+                    self.left.append((items, estimates))
+                    self.n_left += len(items)
+                    if self.n_left > PIECES * self.at_a_time:
+                        self.certify()
+                    continue
+                if len(items) > self.at_a_time:
+                    rest = slice(self.at_a_time, None)
+                    waiting.append((items[rest], estimates[rest], size))
+                    items, estimates = items[: self.at_a_time], estimates[: self.at_a_time]
+                waiting += self.pieces(items, estimates, -(-size // PIECES))
+
+    def pieces(
+        self,
+        items: cp.ndarray | None,
+        estimates: cp.ndarray,
+        width: int,
+        *,
+        begin: int = 0,
+        at_most: cp.ndarray | None = None,
+        above: cp.ndarray | None = None,
+    ) -> list[tuple[cp.ndarray, cp.ndarray, int]]:
+        """Cut runs that may hold a neighbour, and bound the pieces: runs, estimates, width."""
+        pieces = self.divide(items, estimates, width, begin=begin, at_most=at_most, above=above)
+        if not len(pieces):
+            return []
+        bounds = self.measure(pieces, len(pieces), width, self.upper if width == 1 else None)
+        if width > 1:
+            probes = self.probes(pieces, bounds)
+            if len(probes):
+                self.measure(probes, len(probes), 1, self.upper)
+        self.update()
+        return [(pieces, bounds, width)]
+
+    def divide(
+        self,
+        items: cp.ndarray | None,
+        estimates: cp.ndarray,
+        width: int,
+        *,
+        begin: int = 0,
+        at_most: cp.ndarray | None = None,
+        above: cp.ndarray | None = None,
+    ) -> cp.ndarray:
+        """Cut runs that may hold a neighbour in pieces of some width."""
+        count = cp.zeros(1, np.int32)
+        # a period is no longer than the series, nor a run than PIECES times the width
+        out = cp.empty((PIECES * estimates.size, 4), np.int32)
+        _launch(
+            "divide",
+            estimates.size,
+            0 if items is None else items,
+            estimates,
+            np.int64(begin),
+            np.int32(estimates.size),
+            np.int32(self.shape[1]),
+            self.periods,
+            self.left_out,
+            0 if above is None else above,
+            self.limits if at_most is None else at_most,
+            np.int32(width),
+            count,
+            out,
+        )
+        return out[: int(count[0])]
+
+    def probes(self, items: cp.ndarray, estimates: cp.ndarray) -> cp.ndarray:
+        """The shift in the middle of the most promising run of each pair."""
+        n_items, n_cols = np.int32(len(items)), np.int32(self.shape[1])
+        _launch("promise", len(items), items, estimates, n_items, n_cols, self.limits, self.seen)
+        count, out = cp.zeros(1, np.int32), cp.empty((min(len(items), self.seen.size), 4), np.int32)
+        _launch("probe", len(items), items, n_items, n_cols, self.seen, count, out)
+        return out[: int(count[0])]
+
+    def measure(
+        self,
+        items: cp.ndarray | None,
+        n_items: int,
+        width: int,
+        least: cp.ndarray | None = None,
+    ) -> cp.ndarray:
+        """Costs of the cheapest paths of runs of at most `width` shifts, in float32."""
+        rows, cols = self.rows[0], self.cols[0]
+        kernel = choose_turns(rows.shape[1], self.n, width, n_items, squared=self.squared)
+        out = cp.empty(n_items, np.float32)
+        groups = dtw.groups_in_flight(kernel, n_items, self.n, self.budget)
+        stride = dtw.edge_length(self.n)
+        edges = cp.zeros(groups * stride if kernel.strips else 1, np.float32)
+        load_kernel("elastic/turns.cu", kernel.name)(
+            (groups * kernel.group // THREADS,),
+            (THREADS,),
+            (
+                rows.values,
+                np.int32(self.n),
+                np.int32(rows.shape[2]),
+                cols.values,
+                np.int32(cols.shape[2]),
+                np.int32(self.shape[1]),
+                0 if items is None else items,
+                np.int32(n_items),
+                np.int32(kernel.group),
+                edges,
+                np.int32(stride),
+                0 if least is None else least,
+                out,
+            ),
+        )
+        return out
+
+    def update(self) -> None:
+        """Find how large an estimate may be, of each query, for a neighbour to be behind it."""
+        k, limits = self.k, self.given
+        if k <= self.shape[1]:
+            nearest = self.upper.min(axis=1) if k == 1 else cp.sort(self.upper, axis=1)[:, k - 1]
+            farthest = nearest.get().astype(np.float64)
+            farthest = np.sqrt(farthest) if self.squared else farthest
+            limits = np.minimum(limits, self.bound.upper(farthest / self.scale))
+        self.reach = limits
+        with np.errstate(divide="ignore", over="ignore"):
+            most = np.full(len(limits), np.inf)
+            if self.bound.shrink > 0:
+                most = (limits + self.bound.slack) / self.bound.shrink * self.scale
+            most = (most * most if self.squared else most) * (1 + 1e-9)
+            self.limits = cp.asarray(np.nextafter(most.astype(np.float32), np.float32(np.inf)))
+
+    def certify(self) -> None:
+        """Certify the costs of the single shifts that are left."""
+        left, self.left, self.n_left = self.left, [], 0
+        warping = Warping(cost="squared" if self.squared else "absolute")
+        for items, estimates in left:
+            if self.cancel[0]:
+                return
+            chosen = self.divide(items, estimates, 1)
+            if len(chosen):
+                dtw.certify(
+                    *(self.rows[1], self.cols[1], chosen, warping),
+                    least=self.costs,
+                    budget=self.budget,
+                )
+
+
+class Straight:
+    """A search without warping, of some queries among some candidates; parameters as `Turning`."""
+
+    def __init__(
+        self,
+        rows: DeviceSeries,
+        cols: DeviceSeries,
+        *,
+        periods: np.ndarray,
+        n_neighbors: int,
+        excluded: np.ndarray | None,
+        limits: np.ndarray,
+        squared: bool,
+        cancel: np.ndarray,
+    ) -> None:
+        self.rows, self.cols, self.n = rows, cols, rows.length
+        self.shape = rows.shape[0], cols.shape[0]
+        self.periods = cp.asarray(periods)
+        self.k, self.excluded = n_neighbors, excluded
+        # costs beyond which every distance is larger
+        self.limits = limits
+        if squared:
+            self.limits = limits * limits * (1 + 8 * FLOAT64_UNIT) + np.finfo(np.float64).tiny
+        self.squared, self.cancel = squared, cancel
+        self.costs = cp.full(self.shape, np.inf)
+
+    def search(self) -> cp.ndarray:
+        """Return certified costs of all pairs that may be neighbours, infinity for others."""
+        n_rows, n_cols = self.shape
+        if not self.squared or self.n < FEW_POINTS:
+            # some rows at a time, so that the search stops soon
+            step = max(1, 2**36 // (self.n * self.n * n_cols))
+            for row in range(0, n_rows, step):
+                if self.cancel[0]:
+                    break
+                self.certify(None, row, min(row + step, n_rows))
+            return self.costs
+        offset = self.values(self.cols).mean(axis=(0, 2))[:, None]
+        row_spectra, row_norms = self.transform(self.rows, offset)
+        col_spectra, col_norms = self.transform(self.cols, offset)
+        step = _queries(self.n, n_rows, n_cols)
+        for row in range(0, n_rows, step):
+            if self.cancel[0]:
+                break
+            stop = min(row + step, n_rows)
+            products = 0
+            for c in range(offset.shape[0]):
+                products = (
+                    products + row_spectra[row:stop, None, c].conj() * col_spectra[None, :, c]
+                )
+            correlations = cp.fft.irfft(products, self.n)
+            del products
+            items = self.near(correlations, row, stop, row_norms[row:stop], col_norms)
+            del correlations
+            if len(items):
+                self.certify(items, row, stop)
+        return self.costs
+
+    def near(
+        self,
+        correlations: cp.ndarray,
+        row: int,
+        stop: int,
+        row_norms: cp.ndarray,
+        col_norms: cp.ndarray,
+    ) -> cp.ndarray:
+        """The shifts that may be those of neighbours; queries count from `row`."""
+        n_rows, n_cols = stop - row, self.shape[1]
+        lowest, highest = self.bounds(correlations, row_norms, col_norms)
+        if self.excluded is not None:
+            excluded = self.excluded[row:stop]
+            inside = np.flatnonzero((excluded >= 0) & (excluded < n_cols))
+            if inside.size:
+                place = cp.asarray(inside), cp.asarray(excluded[inside])
+                lowest[place] = highest[place] = np.inf
+        limits = cp.asarray(self.limits[row:stop])
+        if self.k <= n_cols:
+            limits = cp.minimum(limits, cp.sort(highest, axis=1)[:, self.k - 1])
+        # an excluded candidate is beyond any limit
+        limits = cp.minimum(limits, np.finfo(np.float64).max)
+        threads, count = min(n_rows * n_cols * self.n, 2**24), cp.zeros(1, np.uint64)
+        rest = *self.common(correlations, row_norms, col_norms), lowest, limits, self.periods, count
+        _launch("shifts", threads, *rest, 0)
+        found = cp.empty((int(count[0]), 4), np.int32)
+        if len(found):
+            count[:] = 0
+            _launch("shifts", threads, *rest, found)
+        return found
+
+    def bounds(
+        self, correlations: cp.ndarray, row_norms: cp.ndarray, col_norms: cp.ndarray
+    ) -> tuple[cp.ndarray, cp.ndarray]:
+        """Bounds of the certified costs of the best shifts, from below and above."""
+        shape = correlations.shape[:2]
+        lowest, highest = cp.empty(shape), cp.empty(shape)
+        common = self.common(correlations, row_norms, col_norms)
+        _launch("peaks", 32 * lowest.size, *common, lowest, highest)
+        return lowest, highest
+
+    def common(self, correlations: cp.ndarray, *norms: cp.ndarray) -> tuple[Any, ...]:
+        """What the kernels that read correlations take."""
+        n_rows, n_cols, n = correlations.shape
+        # of the transforms, and of the sum in order, which is the certified one
+        roundings = FFT_ERROR * (np.log2(n) + 2) + n + self.rows.shape[1]
+        sizes = np.int64(n_rows * n_cols), np.int32(n_cols), np.int32(n)
+        return correlations, *sizes, *norms, np.float64(roundings * FLOAT64_UNIT)
+
+    def certify(self, items: cp.ndarray | None, row: int, stop: int) -> None:
+        """Certify the costs of single shifts, or of all."""
+        n_rows, n_cols = stop - row, self.shape[1]
+        n_items = n_rows * n_cols * self.n if items is None else len(items)
+        channels, width = self.rows.shape[1:]
+        _launch(
+            "straight<true>" if self.squared else "straight<false>",
+            min(n_items, 2**24),
+            self.rows.values[row * channels * width :],
+            np.int32(self.n),
+            np.int32(channels),
+            np.int32(width),
+            self.cols.values,
+            np.int32(self.cols.shape[2]),
+            np.int32(n_cols),
+            self.periods,
+            0 if items is None else items,
+            np.int64(n_items),
+            self.costs[row:],
+        )
+
+    def values(self, series: DeviceSeries) -> cp.ndarray:
+        """The points of a set, without padding."""
+        return series.values.reshape(series.shape)[:, :, : self.n]
+
+    def transform(self, series: DeviceSeries, offset: cp.ndarray) -> tuple[cp.ndarray, cp.ndarray]:
+        """Spectra of a set of series without the offset, and their sums of squares."""
+        values = self.values(series) - offset
+        return cp.fft.rfft(values), cp.sum(values * values, axis=(1, 2))

@@ -1,0 +1,104 @@
+"""The CUDA programs of rotation-invariant searches. Imports nothing of CUDA."""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+from .programs import cheapest_shape, rows_in_flight
+
+__all__ = ["LIST_KERNELS", "TurnsKernel", "all_rotation_kernels", "choose_turns"]
+
+#: Kernels of ``rotation.cu``.
+LIST_KERNELS = (
+    "divide",
+    "promise",
+    "probe",
+    "peaks",
+    "shifts",
+    "straight<true>",
+    "straight<false>",
+)
+#: Columns of a lane that are compiled, where registers hold them: few, as every search launches
+#: several widths.
+COLUMNS = (4, 8, 16, 32, 40, 64)
+
+
+class TurnsKernel(NamedTuple):
+    """An instance of the kernel of ``turns.cu``, in float32, and its launch shape.
+
+    Attributes
+    ----------
+    columns : int
+        Columns of a lane, K.
+    channels : int
+        Channels, C.
+    strips : bool
+        Whether the columns go in strips.
+    squared : bool
+        Whether costs are squared differences, else absolute ones.
+    group : int
+        Lanes of an item, G; chosen at the launch.
+    """
+
+    columns: int
+    channels: int
+    strips: bool
+    squared: bool
+    group: int
+
+    type: ClassVar[str] = "float"
+    pairs: ClassVar[int] = 1
+
+    @property
+    def name(self) -> str:
+        """The C++ name of the instance."""
+        flags = f"{self.strips}, {self.squared}".lower()
+        rows = rows_in_flight(self.columns)
+        return f"turns<{self.columns}, {self.channels}, {rows}, {flags}>"
+
+
+def column_counts(channels: int) -> list[int]:
+    """Columns of a lane that are compiled for so many channels."""
+    return [k for k in COLUMNS if k == COLUMNS[0] or (channels + 1) * k <= 128]
+
+
+def choose_turns(channels: int, n: int, count: int, n_items: int, *, squared: bool) -> TurnsKernel:
+    """Choose columns per lane and lanes per item.
+
+    Parameters
+    ----------
+    channels, n : int
+        Channels and points of a series.
+    count : int
+        Shifts of an item, at most.
+    n_items : int
+        Items of a launch.
+    squared : bool
+        Whether costs are squared differences.
+
+    Returns
+    -------
+    TurnsKernel
+        The cheapest.
+    """
+    m = n + count - 1
+
+    def steps(group: int, columns: int) -> int:
+        # lanes go one by one at the beginning, too
+        return n + 2 * rows_in_flight(columns) * (group - 1)
+
+    counts = column_counts(channels)
+    (group, columns), _ = cheapest_shape(counts, m, n_items, steps)
+    return TurnsKernel(columns, channels, group * columns < m, squared, group)
+
+
+def all_rotation_kernels() -> dict[str, list[str]]:
+    """List the kernels of each source file, for the compile check: of ``turns.cu`` some widths."""
+    names = set()
+    for channels, strips in ((1, False), (1, True), (3, False)):
+        for columns in column_counts(channels)[1 if channels == 1 else -1 :]:
+            for squared in (True, False) if columns == 8 else (True,):
+                if columns <= 48 or not strips:
+                    kernel = TurnsKernel(columns, channels, strips, squared, 32)
+                    names.add(kernel.name)
+    return {"elastic/turns.cu": sorted(names), "elastic/rotation.cu": list(LIST_KERNELS)}

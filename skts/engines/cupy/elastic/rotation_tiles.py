@@ -1,0 +1,108 @@
+"""Tiles of rotation-invariant searches on the GPU."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.certify import Bound, Shortlist, dtw_bound
+from ...core.memory import PreparedStore
+from ...core.reduction import Tile
+from ...families.elastic.rotation import RotationNeighbors
+
+if TYPE_CHECKING:
+    from .dtw import DeviceSeries
+
+__all__ = ["RotationTiles"]
+
+
+class RotationTiles:
+    """Methods of the GPU engine for rotation-invariant searches."""
+
+    prepared: PreparedStore
+
+    def rotation_neighbors_bytes(
+        self, reduction: RotationNeighbors, rows: int, cols: int
+    ) -> tuple[int, int]:
+        """Bytes on each device for a tile of this shape."""
+        from .dtw import device_bytes, edge_length
+        from .rotation import straight_bytes, turning_bytes
+
+        if rows * cols >= 2**31:
+            return 0, 2**62
+        n, channels = reduction.queries.n_timepoints, reduction.queries.n_channels
+        series = device_bytes(rows, channels, n) + device_bytes(cols, channels, n)
+        if reduction.straight:
+            return 0, series + straight_bytes(n, channels, rows, cols)
+        return 0, series + turning_bytes(n, rows, cols) + 64 * 8 * edge_length(n)
+
+    def rotation_neighbors(
+        self, reduction: RotationNeighbors, tile: Tile, cancel: np.ndarray
+    ) -> Shortlist:
+        """Nearest candidates of a tile, certified."""
+        import cupy
+
+        from . import dtw
+        from .rotation import Straight, Turning
+
+        k, squared = min(reduction.n_neighbors, tile.shape[1]), reduction.warping.squared
+        excluded, limits = None, np.full(tile.shape[0], np.inf)
+        if reduction.excluded is not None:
+            excluded = reduction.excluded[tile.rows] - tile.col
+        if reduction.limits is not None:
+            limits = reduction.limits[tile.rows]
+        options = {
+            "periods": periods(reduction.candidates.values[tile.cols]),
+            "n_neighbors": k,
+            "excluded": excluded,
+            "limits": limits,
+            "squared": squared,
+            "cancel": cancel,
+        }
+        exact = self._sides(reduction, tile, None)
+        if reduction.straight:
+            costs = Straight(*exact, **options).search()
+        else:
+            rescaling = reduction.rescaling
+            single = self._sides(reduction, tile, rescaling)
+            n, channels = reduction.queries.n_timepoints, reduction.queries.n_channels
+            error = sum(side.error for side in single)
+            # in the run of all shifts a path is as long as n rows and 2 n - 1 columns let it be
+            bound = dtw_bound(3 * n - 2, channels, error, rescaling.scale, squared=squared)
+            costs = Turning(
+                *zip(single, exact, strict=True),
+                **options,
+                bound=bound,
+                scale=rescaling.scale,
+                budget=self.prepared.capacity // 4,
+            ).search()
+        distances = cupy.sqrt(costs) if squared else costs
+        found = dtw.shortlist(distances, k, Bound(), excluded, 1.0, squared=False)
+        near = np.isfinite(found.estimates) & (found.estimates <= limits[found.rows])
+        return found._replace(
+            rows=found.rows[near], cols=found.cols[near], estimates=found.estimates[near]
+        )
+
+    def _sides(
+        self, reduction: RotationNeighbors, tile: Tile, rescaling: Any
+    ) -> tuple[DeviceSeries, DeviceSeries]:
+        """Queries and candidates of a tile on the device."""
+        return (
+            self._on_device(reduction.queries, tile.row, tile.row_stop, rescaling),
+            self._on_device(reduction.candidates, tile.col, tile.col_stop, rescaling),
+        )
+
+
+def periods(values: np.ndarray) -> np.ndarray:
+    """Least shift that leaves each series as it is; shifts from there on repeat."""
+    n = values.shape[2]
+    found = np.full(len(values), n, np.int32)
+    for period in range(n // 2, 0, -1):
+        if n % period:
+            continue
+        # most are told by a point
+        like = np.flatnonzero(values[:, 0, 0] == values[:, 0, period])
+        like = like[np.all(values[like, :, period:] == values[like, :, :-period], axis=(1, 2))]
+        found[like] = period
+    return found

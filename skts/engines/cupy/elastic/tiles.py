@@ -1,0 +1,212 @@
+"""Tiles of work under warping on the GPU: what is uploaded, which kernel runs.
+
+CuPy is imported by the methods, so that the engine can be asked whether it is there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.certify import Bound, Shortlist
+from ...core.memory import PreparedStore
+from ...core.reduction import Tile
+from ...core.series import Series
+from ...families.elastic.dtw import (
+    DTWMatrix,
+    DTWNeighbors,
+    DTWPairs,
+    DTWPath,
+    DTWReduction,
+    WarpingPath,
+)
+from ...families.elastic.warping import Warping
+from ...families.elastic.window_search import DTWWindowSearch
+
+if TYPE_CHECKING:
+    from .dtw import DeviceSeries
+
+__all__ = ["DTWTiles"]
+
+
+class DTWTiles:
+    """Methods of the GPU engine for DTW and dog-keeper work."""
+
+    prepared: PreparedStore
+
+    def _dtw_bytes(self, reduction: DTWReduction, rows: int, cols: int) -> tuple[int, int]:
+        """Bytes on each device for a tile of this shape."""
+        from .dtw import bands_bytes, device_bytes, edge_length
+
+        left, right = reduction.sides
+        # estimates, and rows, columns and values of the shortlist, all in float64 at most
+        matrix = 24 * rows * cols
+        if isinstance(reduction, DTWPairs):
+            cols = rows
+            matrix = 24 * rows
+        elif rows * cols >= 2**31:
+            return 0, 2**62
+        series = sum(
+            device_bytes(min(count, len(side)), side.n_channels, side.n_timepoints)
+            for count, side in ((rows, left), (cols, right))
+        )
+        if reduction.warping.window is not None:
+            longest = max(left.n_timepoints, right.n_timepoints)
+            series += bands_bytes(longest, left.n_channels, max(rows, cols))
+        return 0, series + matrix + 64 * 8 * edge_length(left.n_timepoints)
+
+    def dtw_path_bytes(self, reduction: DTWPath, rows: int, cols: int) -> tuple[int, int]:
+        """Bytes held for a path."""
+        from .dtw import device_bytes
+        from .warping_path import path_bytes
+
+        n, m = (side.n_timepoints for side in reduction.sides)
+        channels = reduction.x.n_channels
+        series = device_bytes(1, channels, n) + device_bytes(1, channels, m)
+        return 0, series + path_bytes(n, m)
+
+    def dtw_window_search_bytes(
+        self, reduction: DTWWindowSearch, rows: int, cols: int
+    ) -> tuple[int, int]:
+        """Bytes held for some queries at every radius, one radius at a time."""
+        search = self._search_of(reduction, Tile(0, rows, 0, 1))
+        shared, each = self._dtw_bytes(search, rows, len(reduction.candidates))
+        return shared, each + 8 * rows * reduction.radii.size
+
+    dtw_matrix_bytes = dtw_neighbors_bytes = dtw_pairs_bytes = _dtw_bytes
+
+    def dtw_neighbors(self, reduction: DTWNeighbors, tile: Tile, cancel: np.ndarray) -> Shortlist:
+        """Survivors of a tile."""
+        from . import dtw
+
+        rescaling = reduction.rescaling if reduction.single else None
+        rows = self._on_device(reduction.queries, tile.row, tile.row_stop, rescaling)
+        cols = self._on_device(reduction.candidates, tile.col, tile.col_stop, rescaling)
+        estimates = self._distances(reduction, rows, cols, root=not reduction.single)
+        bound, scale = Bound(), 1.0
+        if reduction.single:
+            scale, bound = reduction.scale_and_bound(rows.error + cols.error)
+        excluded = None if reduction.excluded is None else reduction.excluded[tile.rows] - tile.col
+        return dtw.shortlist(
+            estimates,
+            reduction.n_neighbors,
+            bound,
+            excluded,
+            scale,
+            squared=reduction.warping.squared,
+        )
+
+    def dtw_matrix(self, reduction: DTWMatrix, tile: Tile, cancel: np.ndarray) -> np.ndarray:
+        """A block of the matrix."""
+        from ..transfers import to_host
+
+        rows = self._on_device(reduction.rows, tile.row, tile.row_stop)
+        cols = self._on_device(reduction.cols, tile.col, tile.col_stop)
+        return to_host(self._distances(reduction, rows, cols, root=True))
+
+    def dtw_pairs(self, reduction: DTWPairs, tile: Tile, cancel: np.ndarray) -> np.ndarray:
+        """Certified distances of some pairs."""
+        import cupy
+
+        from . import dtw
+
+        whole = sum(
+            dtw.device_bytes(len(side), side.n_channels, side.n_timepoints)
+            for side in reduction.sides
+        )
+        part, rows = reduction, tile.rows
+        if whole > self.prepared.capacity // 2:
+            part, rows = reduction.part(tile), slice(None)
+        pairs = cupy.asarray(np.ascontiguousarray(part.pairs[rows], np.int32))
+        left, right = (self._on_device(side, 0, len(side)) for side in part.sides)
+        budget = self.prepared.capacity // 4
+        return dtw.certify(left, right, pairs, part.warping, root=True, budget=budget).get()
+
+    def dtw_path(self, reduction: DTWPath, tile: Tile, cancel: np.ndarray) -> WarpingPath:
+        """A best path."""
+        from . import dtw, warping_path
+
+        x, y = (dtw.upload(_unpadded(side)) for side in reduction.sides)
+        path, cost = warping_path.path(x, y, reduction.warping, cancel)
+        return WarpingPath(path, float(reduction.warping.distance(cost)))
+
+    def dtw_window_search(
+        self, reduction: DTWWindowSearch, tile: Tile, cancel: np.ndarray
+    ) -> np.ndarray:
+        """Nearest candidates of some queries, at one radius after the other."""
+        found = np.zeros((tile.shape[0], reduction.radii.size), np.int64)
+        search = self._search_of(reduction, tile)
+        for index, radius in enumerate(reduction.radii):
+            if cancel[0]:
+                break
+            warping = replace(search.warping, window=int(radius))
+            found[:, index] = self._nearest(replace(search, warping=warping), cancel)
+        return found
+
+    def _search_of(self, reduction: DTWWindowSearch, tile: Tile) -> DTWNeighbors:
+        """Return the search of a tile, at the widest radius."""
+        cost = "squared" if reduction.squared else "absolute"
+        return DTWNeighbors(
+            reduction.queries.take(tile.rows),
+            reduction.candidates,
+            1,
+            reduction.excluded[tile.rows],
+            warping=Warping(cost=cost, window=int(reduction.radii[0])),
+        )
+
+    def _nearest(self, search: DTWNeighbors, cancel: np.ndarray) -> np.ndarray:
+        """The nearest candidate of each query, certified."""
+
+        def whole(work: DTWReduction) -> Any:
+            """Compute some work as one tile."""
+            tile, total = Tile(0, work.shape[0], 0, work.shape[1]), work.start()
+            work.merge(total, tile, getattr(self, work.method)(work, tile, cancel))
+            return work.finish(total, whole)
+
+        return whole(search).indices[:, 0]
+
+    def _distances(
+        self,
+        reduction: DTWMatrix | DTWNeighbors,
+        rows: DeviceSeries,
+        cols: DeviceSeries,
+        *,
+        root: bool,
+    ) -> Any:
+        """Launch the kernel for the options of a reduction."""
+        from . import dtw
+
+        left, right = reduction.sides
+        return dtw.distances(
+            rows,
+            cols,
+            reduction.warping,
+            reach=reduction.warping.largest_radius(left.lengths, right.lengths),
+            root=root,
+            budget=self.prepared.capacity // 4,
+        )
+
+    def _on_device(
+        self, series: Series, start: int, stop: int, rescaling: Any = None
+    ) -> DeviceSeries:
+        """Some series on the current device, in float64, or rescaled in float32."""
+        import cupy
+
+        from . import dtw
+
+        def build() -> tuple[DeviceSeries, int]:
+            if rescaling is None:
+                made = dtw.upload(series.take(slice(start, stop)))
+            else:
+                made = dtw.rescale(self._on_device(series, start, stop), rescaling)
+            return made, made.buffer.nbytes + made.lengths.nbytes
+
+        key = ("series", cupy.cuda.Device().id, rescaling, start, stop)
+        return self.prepared.get(series.owner, key, build)
+
+
+def _unpadded(series: Series) -> Series:
+    """The one series of a set, without what lies beyond its end."""
+    return Series(series.values[:, :, : series.lengths[0]], series.lengths)

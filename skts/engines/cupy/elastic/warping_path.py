@@ -1,0 +1,112 @@
+"""Warping paths on the GPU: strips of the matrix, and the way back through them."""
+
+from __future__ import annotations
+
+import cupy as cp
+import numpy as np
+
+from ...families.elastic.warping import Warping
+from ..loading import load_kernel
+from .dtw import DeviceSeries
+from .programs import STRIP
+
+__all__ = ["path", "path_bytes"]
+
+
+def path(
+    x: DeviceSeries, y: DeviceSeries, warping: Warping, cancel: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Best warping path of one pair.
+
+    The last row of every strip of 1,024 rows is kept on the way down; on the way back strips
+    are filled in once more. Steps and ends are chosen as the CPU engine chooses them.
+
+    Parameters
+    ----------
+    x, y : DeviceSeries
+        One series each, float64.
+    warping : Warping
+        Options of the distance.
+    cancel : ndarray of shape (1,), uint8
+        Turns 1 to stop early.
+
+    Returns
+    -------
+    path : ndarray of shape (n_steps, 2), int64
+        Matched points, in order.
+    cost : float
+        Certified accumulated cost.
+    """
+    n, m = x.length, y.length
+    radius = int(warping.radius(n, m))
+    free_columns = warping.alignment == "subsequence"
+    free_rows = warping.alignment == "supersequence"
+    firsts, threads = range(0, n, STRIP), min(STRIP, -(-n // 32) * 32)
+    # marks[s] is the row before strip s, its border in front
+    marks = cp.full((len(firsts) + 1, m + 1), np.inf)
+    marks[0] = 0 if free_columns else np.inf
+    marks[0, 0] = 0
+    right = cp.full(n, np.inf) if free_rows else None
+
+    def fill(index: int, steps: cp.ndarray | None) -> None:
+        if cancel[0]:
+            return
+        first = firsts[index]
+        n_rows = min(STRIP, n - first)
+        load_kernel("elastic/path.cu", "strip")(
+            (1,),
+            (threads,),
+            (
+                x.values,
+                y.values,
+                *map(np.int32, (x.shape[1], x.shape[2], y.shape[2], first, n_rows)),
+                np.int32(max(0, first - radius)),
+                np.int32(min(m, first + n_rows + radius)),
+                *map(np.int32, (m, radius, warping.squared, warping.largest)),
+                *map(np.int32, (free_columns, free_rows)),
+                marks[index],
+                marks[index + 1],
+                0 if right is None else right,
+                0 if steps is None else steps,
+            ),
+        )
+        # no strips wait behind this one, so that an interrupt ends the work
+        cp.cuda.get_current_stream().synchronize()
+
+    for index in range(len(firsts)):
+        fill(index, None)
+    if cancel[0]:
+        return np.empty((0, 2), np.int64), 0.0
+    i, j = n - 1, m - 1
+    if free_rows:
+        ends = right.get()
+        i = int(np.argmin(ends))
+        cost = ends[i]
+    else:
+        ends = marks[-1, 1:].get()
+        j = int(np.argmin(ends)) if free_columns else m - 1
+        cost = ends[j]
+    steps = cp.empty(step_bytes(n, min(m, STRIP + 2 * radius)), np.uint8)
+    found = cp.empty((i + j + 1, 2), np.int64)
+    state = cp.array([i, j, 0], np.int64)
+    for index in range(i // STRIP, -1, -1):
+        fill(index, steps)
+        if cancel[0]:
+            break
+        corner = firsts[index], max(0, firsts[index] - radius), threads
+        load_kernel("elastic/path.cu", "walk")(
+            (1,), (1,), (steps, *map(np.int32, corner), state, found)
+        )
+    length = int(state[2])
+    return found[:length][::-1].get(), float(cost)
+
+
+def step_bytes(n: int, width: int) -> int:
+    """Bytes of the steps of a strip of so many columns, antidiagonal by antidiagonal."""
+    threads = min(STRIP, -(-n // 32) * 32)
+    return threads * (width + threads)
+
+
+def path_bytes(n: int, m: int) -> int:
+    """Bytes that `path` needs for series of n and m points."""
+    return 8 * (m + 1) * (-(-n // STRIP) + 2) + step_bytes(n, m) + 16 * (n + m) + 8 * n

@@ -1,0 +1,232 @@
+// The register wavefront: how a group of lanes goes down the rows of a warping matrix.
+//
+// One group of G lanes computes one matrix at a time. The series with the columns lies in registers:
+// lane l owns K consecutive columns and keeps the current row of the warping matrix there,
+// D[0..K-1]. The other series streams by, ROWS points a step: at step t lane l is at row
+// ROWS (t - l), so the left neighbour that it needs is what lane l - 1 computed one step earlier, and
+// one shuffle a row passes it on.
+//
+//   columns ->   lane 0   lane 1   lane 2  ...          No lane is ever masked. Before its first
+//   step 0      row 0      ---      ---                 row a lane computes on infinities, which
+//   step 1      row 1     row 0     ---                 stay infinite; after its last row it
+//   step 2      row 2     row 1    row 0                computes on padding, to the right of and
+//                                                       below everything that is used.
+//
+// Series longer than G K columns go in strips from left to right (STRIPS, then G = 32): the last
+// lane writes its right edge row by row to `edge`, lane 0 reads it in the next strip.
+//
+// Kernels that do so: dtw.cu (pairs of series), turns.cu (runs of circular shifts).
+#pragma once
+#include "include/arithmetic.cuh"
+#include "include/groups.cuh"
+
+// Rows between two fetches of points.
+constexpr int UNROLL = 4;
+// Threads of a block.
+constexpr int THREADS = 128;
+
+// Channel c, point i of series s of a set is values[(s * C + c) * stride + i]; strides are multiples
+// of 4, and the memory before and behind a set may be read (PAD in dtw.py): lanes do so while they
+// are ahead of the first row or behind the last, and when they fetch points early. What they
+// read there is finite and changes nothing.
+
+// 16 bytes at once
+template <typename T>
+struct alignas(16) Vector {
+    static constexpr int SIZE = 16 / sizeof(T);
+    T v[SIZE];
+};
+
+// K columns of one lane, C channels.
+template <typename T, int K, int C, bool SQUARED, bool LARGEST, bool BAND>
+struct Columns {
+    T y[C][K];
+    T D[K];
+
+    // columns beyond the end of the series hold anything: they lie right of all that is used
+    __device__ __forceinline__ void load(const T* series, int stride) {
+        constexpr int V = Vector<T>::SIZE;
+#pragma unroll
+        for (int c = 0; c < C; ++c)
+#pragma unroll
+            for (int k = 0; k < K; k += V) {
+                const auto loaded = *reinterpret_cast<const Vector<T>*>(series + c * stride + k);
+#pragma unroll
+                for (int i = 0; i < V; ++i) y[c][k + i] = loaded.v[i];
+            }
+        fill(Arithmetic<T>::infinity());
+    }
+
+    __device__ __forceinline__ T join(const T (&x)[C], int k, T best) const {
+        return Cost<T, C, SQUARED, LARGEST>::join(x, &y[0][k], K, best);
+    }
+
+    // `value`, or infinity outside the band: column k of the lane is `offset` + k from its low end
+    __device__ __forceinline__ static T mask(T value, int offset, int k, int reach) {
+        if (!BAND) return value;
+        return (unsigned)(offset + k) <= (unsigned)(2 * reach) ? value : Arithmetic<T>::infinity();
+    }
+
+    // next row; `diagonal` and `left` are the values left of column 0 in the row above and in this
+    __device__ __forceinline__ void row(
+        const T (&x)[C], T diagonal, T left, int offset, int reach) {
+#pragma unroll
+        for (int k = 0; k < K; ++k) {
+            const T best = Arithmetic<T>::min3(diagonal, D[k], left);
+            diagonal = D[k];
+            left = D[k] = mask(join(x, k, best), offset, k, reach);
+        }
+    }
+
+    // next two rows, skewed by one column, so that two chains of dependent cells are in flight;
+    // `single` leaves D at the first of them
+    __device__ __forceinline__ T two_rows(
+        const T (&x0)[C], const T (&x1)[C], T diagonal, T left0, T left1, bool single, int offset,
+        int reach) {
+        T diagonal1 = left0;
+#pragma unroll
+        for (int k = 0; k < K; ++k) {
+            const T best0 = Arithmetic<T>::min3(diagonal, D[k], left0);
+            diagonal = D[k];
+            const T above = mask(join(x0, k, best0), offset, k, reach);
+            const T best1 = Arithmetic<T>::min3(diagonal1, above, left1);
+            left1 = mask(join(x1, k, best1), offset - 1, k, reach);
+            D[k] = single ? above : left1;
+            diagonal1 = left0 = above;
+        }
+        return left0;
+    }
+
+    // least of the first `count` columns
+    __device__ __forceinline__ T least(int count) const {
+        T value = Arithmetic<T>::infinity();
+#pragma unroll
+        for (int k = 0; k < K; ++k)
+            if (k < count && D[k] < value) value = D[k];
+        return value;
+    }
+
+    __device__ __forceinline__ void fill(T value) {
+#pragma unroll
+        for (int k = 0; k < K; ++k) D[k] = value;
+    }
+
+    __device__ __forceinline__ T pick(int k) const {
+        T value = D[0];
+#pragma unroll
+        for (int i = 1; i < K; ++i)
+            if (i == k) value = D[i];
+        return value;
+    }
+};
+
+template <typename T, int C>
+__device__ __forceinline__ void fetch(T (&x)[UNROLL][C], const T* points, int stride) {
+#pragma unroll
+    for (int u = 0; u < UNROLL; ++u)
+#pragma unroll
+        for (int c = 0; c < C; ++c) x[u][c] = points[c * stride + u];
+}
+
+template <typename T>
+__device__ __forceinline__ void fetch_edge(T (&in)[UNROLL], const T* edge) {
+#pragma unroll
+    for (int u = 0; u < UNROLL; ++u) in[u] = edge[u];
+}
+
+// The state of one lane in a strip, and one step of it.
+template <typename T, int K, int C, int ROWS, bool STRIPS, bool SQUARED, bool LARGEST, bool BAND>
+struct Wavefront {
+    Columns<T, K, C, SQUARED, LARGEST, BAND> columns;
+    T diagonal;       // left of column 0 in the row above
+    T above;          // ROWS = 2: last column of the first of the two rows
+    int lane, G;
+    int first;        // first column of the strip
+    int row0;         // row of step 0
+    int reach;        // half width of the band
+    T* edge;
+
+    // what the strip to the left holds for row i
+    __device__ __forceinline__ T from_edge(T value, int i) const {
+        if (BAND && abs(i - first + 1) > reach) return Arithmetic<T>::infinity();
+        return value;
+    }
+
+    // `x` are the points of ROWS rows, `in` the edge of the strip to the left in those rows, `t` the
+    // step, `single` whether only the first of two rows counts
+    __device__ __forceinline__ void step(const T (*x)[C], const T* in, int t, bool single) {
+        const T inf = Arithmetic<T>::infinity();
+        const unsigned all = 0xffffffffu;
+        const bool strip = STRIPS && first > 0;
+        const int i = row0 + ROWS * t;               // row of lane 0
+        const int own = i - ROWS * lane;             // row of this lane
+        const int offset = first + lane * K - own + reach;
+        if (ROWS == 1) {
+            T left = __shfl_up_sync(all, columns.D[K - 1], 1, G);
+            if (lane == 0) left = strip ? from_edge(in[0], i) : inf;
+            columns.row(x[0], diagonal, left, offset, reach);
+            diagonal = left;
+        } else {
+            T left0 = __shfl_up_sync(all, above, 1, G);
+            T left1 = __shfl_up_sync(all, columns.D[K - 1], 1, G);
+            if (lane == 0) left0 = strip ? from_edge(in[0], i) : inf;
+            if (lane == 0) left1 = strip ? from_edge(in[1], i + 1) : inf;
+            above = columns.two_rows(x[0], x[1], diagonal, left0, left1, single, offset, reach);
+            diagonal = left1;
+        }
+        if (STRIPS && lane == G - 1 && t >= G - 1) {
+            T* out = edge + own;
+            if (ROWS == 2) out[0] = above;
+            out[ROWS - 1] = columns.D[K - 1];
+        }
+    }
+
+    // All steps of a strip of `n_rows` rows. `points` are those of this lane in step 0, `stop` is the
+    // step in which the lane is done, or that ends the strip: after it, `end` is called. With BEGIN,
+    // `begin` is called before the step in which the lane reaches its first row.
+    template <bool BEGIN, typename Begin, typename End>
+    __device__ __forceinline__ void sweep(
+        const T* points, int stride, int stop, int n_rows, Begin begin, End end) {
+        constexpr int STEPS = UNROLL / ROWS;
+        const T* in_edge = STRIPS ? edge + row0 : nullptr;
+        const int first_stop = -warp_max(-stop), last_stop = warp_max(stop);
+        int t = 0;
+        // BEGIN: the steps in which lanes reach their first row go one by one, as do the last ones
+#pragma unroll 1
+        for (int phase = BEGIN ? 0 : 1; phase < 2; ++phase) {
+            // while no group of the warp ends: UNROLL rows at a time, points fetched ahead
+            const int fast_until = phase == 0 ? 0 : first_stop;
+            T x[UNROLL][C], in[UNROLL];
+            fetch(x, points + ROWS * t, stride);
+            if (STRIPS) fetch_edge(in, in_edge + ROWS * t);
+            for (; t + STEPS <= fast_until; t += STEPS) {
+                T next[UNROLL][C], next_in[UNROLL];
+                fetch(next, points + ROWS * t + UNROLL, stride);
+                if (STRIPS) fetch_edge(next_in, in_edge + ROWS * t + UNROLL);
+#pragma unroll
+                for (int u = 0; u < STEPS; ++u) step(x + u * ROWS, in + u * ROWS, t + u, false);
+#pragma unroll
+                for (int u = 0; u < UNROLL; ++u) {
+#pragma unroll
+                    for (int c = 0; c < C; ++c) x[u][c] = next[u][c];
+                    if (STRIPS) in[u] = next_in[u];
+                }
+            }
+            // the steps in which groups begin or end
+            const int until = phase == 0 ? min(G - 1, last_stop) : last_stop;
+#pragma unroll 1
+            for (; t <= until; ++t) {
+#pragma unroll
+                for (int i = 0; i < ROWS; ++i) {
+#pragma unroll
+                    for (int c = 0; c < C; ++c) x[i][c] = points[c * stride + ROWS * t + i];
+                    if (STRIPS) in[i] = in_edge[ROWS * t + i];
+                }
+                if (BEGIN && t == lane) begin();
+                step(x, in, t, ROWS == 2 && t == stop && n_rows % 2 == 1);
+                if (t == stop) end();
+            }
+        }
+        if (STRIPS) __syncwarp();
+    }
+};

@@ -1,0 +1,46 @@
+"""Tiles of MK on the GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...core.memory import PreparedStore
+from ...core.reduction import Tile
+from ...families.profile.mk import PairWalk, Walked
+from ...families.profile.windows import Pool
+from .tiles import LINE_BYTES
+
+if TYPE_CHECKING:
+    from .join import DeviceLine
+
+__all__ = ["MKTiles"]
+
+
+class MKTiles:
+    """Methods of the GPU engine for MK; lines on the device are those of joins."""
+
+    prepared: PreparedStore
+    _line: Callable[[Pool, int, bool], DeviceLine]
+
+    def pair_walk_bytes(self, reduction: PairWalk, rows: int, cols: int) -> tuple[int, int]:
+        """Bytes on each device for a tile: the line, the order, and pairs that are measured."""
+        pairs = max(2**22, rows)  # CAPACITY of `mk`, which needs CuPy
+        held = reduction.gaps.nbytes + reduction.order.nbytes + 16 * rows
+        return 0, LINE_BYTES * reduction.series.points.size + held + 48 * pairs
+
+    def pair_walk(self, reduction: PairWalk, tile: Tile, cancel: np.ndarray) -> Walked:
+        """Walk over a tile."""
+        import cupy as cp
+
+        from . import mk
+
+        device = cp.cuda.Device().id
+        line = self._line(reduction.series, reduction.length, reduction.normalize)
+        order, gaps = (
+            self.prepared.get(array, ("order", device), lambda a=array: (cp.asarray(a), a.nbytes))
+            for array in (reduction.order, reduction.gaps)
+        )
+        return mk.walk(line, order, gaps, reduction, tile, cancel)

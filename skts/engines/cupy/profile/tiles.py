@@ -1,0 +1,205 @@
+"""Tiles of joins on the GPU: windows of long series against each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.memory import PreparedStore
+from ...core.reduction import Tile
+from ...families.profile.join import Join, JoinPart
+from ...families.profile.windows import (
+    Frame,
+    Kinds,
+    Pool,
+    WindowDistances,
+    WindowKinds,
+    common_frame,
+    fill_gaps,
+)
+
+if TYPE_CHECKING:
+    from .join import DeviceLine, Known, Searched, Steps
+
+__all__ = ["JoinTiles"]
+
+#: Bytes of a point of a line on the device: points and statistics, of the search, too, and twice
+#: its steps.
+LINE_BYTES = 84 + 120
+
+
+class JoinTiles:
+    """Methods of the GPU engine for work on windows."""
+
+    prepared: PreparedStore
+
+    def window_kinds_bytes(self, reduction: WindowKinds, rows: int, cols: int) -> tuple[int, int]:
+        """Bytes on each device for the statistics of a line, and for its search."""
+        lines = [one for one in (reduction.series, reduction.joined) if one is not None]
+        return 0, LINE_BYTES * sum(line.points.size for line in lines)
+
+    def window_kinds(self, reduction: WindowKinds, tile: Tile, cancel: np.ndarray) -> Kinds:
+        """Which windows are constant, which are finite, which a join does not search."""
+        series, length, normalize = reduction.series, reduction.length, reduction.normalize
+        line = self._line(series, length, normalize)
+        if reduction.joined is None:
+            return Kinds(line.constant.get(), line.finite.get())
+        searched, _ = self._searched((series, reduction.joined), length, normalize)
+        return Kinds(line.constant.get(), line.finite.get(), searched.hidden.get())
+
+    def window_distances_bytes(
+        self, reduction: WindowDistances, rows: int, cols: int
+    ) -> tuple[int, int]:
+        """Bytes on each device for a tile: both lines, and its distances."""
+        points = reduction.queries.points.size + reduction.series.points.size
+        return 0, LINE_BYTES * points + 24 * rows * cols
+
+    def window_distances(
+        self, reduction: WindowDistances, tile: Tile, cancel: np.ndarray
+    ) -> np.ndarray:
+        """Certified distances of some windows to a run of others."""
+        import cupy as cp
+
+        from . import join
+
+        length = reduction.length
+        a = self._line(reduction.queries, length, reduction.normalize)
+        b = self._line(reduction.series, length, reduction.normalize)
+        positions = np.asarray(reduction.positions[tile.rows])
+        normalize = bool(reduction.normalize)
+        found = join.window_distances(a, positions, b, tile.cols, length, normalize)
+        constant_a, finite_a = a.constant[positions, None], a.finite[positions, None]
+        constant_b, finite_b = b.constant[tile.cols], b.finite[tile.cols]
+        found = cp.where(constant_a != constant_b, np.sqrt(length), found)
+        found = cp.where(constant_a & constant_b, 0.0, found)
+        return cp.where(finite_a & finite_b, found, np.inf).get()
+
+    def join_bytes(self, reduction: Join, rows: int, cols: int) -> tuple[int, int]:
+        """Bytes on each device for a tile: lines, lists, and the first columns of a launch."""
+        from .join import room
+        from .programs import RUNS_PER_WINDOW, choose_join
+
+        kernel = choose_join(reduction, (rows, cols))
+        size = np.dtype(kernel.dtype).itemsize
+        lines = LINE_BYTES * sum(reduction.shape[: 1 if reduction.within else 2])
+        least, some = room(self.prepared.capacity)
+        # lists, what windows know, what they have found; cells that are refined at a time
+        lists = 2 * 16 * max(least, RUNS_PER_WINDOW * (rows + cols)) + 512 * some
+        lists += (32 + 24 * reduction.n_neighbors) * sum(reduction.shape)
+        panels = -(-cols // kernel.panel)
+        seeds = max(2**30, size * panels * min(rows, 4096)) if rows > 4096 else size * panels * rows
+        return 0, lines + lists + seeds + size * cols * -(-rows // 1024)
+
+    def join(self, reduction: Join, tile: Tile, cancel: np.ndarray) -> JoinPart | None:
+        """Nearest windows within a tile; where there is a board, they stay on the device."""
+        import cupy as cp
+
+        from . import join
+        from .programs import choose_join
+
+        length, normalize = reduction.length, reduction.normalize
+        pools = reduction.a, reduction.other
+        lines = tuple(self._line(pool, length, normalize) for pool in pools)
+        searched = self._searched(pools, length, normalize)
+        level = 0.0 if normalize else 4 * max(float(line.norm.max()) for line in searched) ** 2
+        usual = [line.usual for line in searched]
+        if reduction.excluded is not None:
+            keep = ~cp.asarray(reduction.excluded)
+            usual[0] = usual[0] & keep
+            usual[1] = usual[0] if reduction.within else usual[1]
+        dtype = choose_join(reduction, tile.shape).dtype
+        steps = []
+        for pool, line, mask in zip(pools, searched, usual, strict=True):
+            if reduction.excluded is not None:
+                steps.append(join.prepare(line, mask, length, level, dtype))
+            else:
+                steps.append(self._steps(pool, line, length, level, dtype))
+        known, kept = self._known(reduction, searched, tuple(usual), tile, level)
+        join.nearest(reduction, lines, searched, tuple(steps), tuple(usual), tile, level, known)
+        return None if kept else known.part(tile, 2 if reduction.within else 1)
+
+    def _known(
+        self,
+        reduction: Join,
+        searched: tuple[Searched, Searched],
+        usual: tuple[Any, Any],
+        tile: Tile,
+        level: float,
+    ) -> tuple[Known, bool]:
+        """What windows know on this device and stream, and whether that stays for the next tile.
+
+        It is where there is a board, but not of several neighbours for each window: those that one
+        tile has found could not be told from those that another finds again.
+        """
+        import cupy
+
+        from . import join
+
+        board = reduction.board
+        lane = cupy.cuda.Device().id, cupy.cuda.get_current_stream().ptr
+        kept = board is not None and reduction.n_neighbors == 1
+        if kept and lane in board:
+            return board[lane], kept
+        area = Tile(0, reduction.shape[0], 0, reduction.shape[1]) if kept else tile
+        budget = self.prepared.capacity
+        known = join.Known(reduction, searched, usual, area, tile.shape, level, budget)
+        if kept:
+            board[lane] = known
+        return known, kept
+
+    def _line(self, pool: Pool, length: int, normalize: bool) -> DeviceLine:
+        """A line on the current device, kept while it lives."""
+        import cupy
+
+        from . import join
+
+        def build() -> tuple[DeviceLine, int]:
+            made = join.lay(pool, length, normalize)
+            return made, made.nbytes
+
+        key = ("windows", cupy.cuda.Device().id, length, normalize)
+        return self.prepared.get(pool.points, key, build)
+
+    def _searched(
+        self, pools: tuple[Pool, Pool], length: int, normalize: bool
+    ) -> tuple[Searched, Searched]:
+        """Two lines, or the same twice, for the search of a join; kept while they live."""
+        import cupy
+
+        from . import join
+
+        lines = [self._line(pool, length, normalize) for pool in pools]
+        frame = None if normalize else self._frame(pools, lines, length)
+
+        def search_line(pool: Pool, line: DeviceLine) -> Searched:
+            def build() -> tuple[Searched, int]:
+                made = join.lay_search(pool, line, length, frame)
+                return made, made.nbytes
+
+            key = ("searched", cupy.cuda.Device().id, length, frame)
+            return self.prepared.get(pool.points, key, build)
+
+        first, second = map(search_line, pools, lines)
+        return first, second
+
+    def _frame(self, pools: tuple[Pool, Pool], lines: list[DeviceLine], length: int) -> Frame:
+        """What windows of two lines that are compared as they are have in common."""
+        last = 1 if pools[0].points is pools[1].points else 2
+        points = [fill_gaps(pool.points)[0] for pool in pools[:last]]
+        return common_frame(
+            points, [lambda one=one: [x.get() for x in one.moments[2:]] for one in lines[:last]]
+        )
+
+    def _steps(self, pool: Pool, line: Searched, length: int, level: float, dtype: type) -> Steps:
+        """What covariances need of a line, kept while it lives."""
+        import cupy
+
+        from . import join
+
+        def build() -> tuple[Steps, int]:
+            made = join.prepare(line, line.usual, length, level, dtype)
+            return made, made.nbytes
+
+        key = ("steps", cupy.cuda.Device().id, length, line.frame, level, dtype)
+        return self.prepared.get(pool.points, key, build)

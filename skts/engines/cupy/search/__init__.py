@@ -1,0 +1,1 @@
+"""The best matches of a query in long series, on a GPU."""

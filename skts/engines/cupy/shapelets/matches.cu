@@ -1,0 +1,723 @@
+// Certified best matches of queries among the windows of series: the bits of the CPU engine.
+//
+// `survey` describes the series and `normalize` the queries. `sift` estimates the distances of all windows
+// from dot products, with a bound of what certified values are away from that, and lists the windows that could
+// be the best: nearly always one for each query and series. `certify` measures these in the one order of
+// operations, without fused multiply-add, and keeps the least; `first` the first of equals. What `sift` cannot
+// judge, and windows that are not normalised, are measured one by one by `match`.
+
+#include "include/walk.cuh"
+
+constexpr int THREADS = 128;
+// Half a unit in the last place: what a rounding is off by.
+constexpr double HALF = 0x1p-53;
+// Series of a block of `sift`, at most, windows of a thread, and steps of time between two loads of points.
+constexpr int MOST_SERIES = 56, R = 9, STEPS = 252;
+// Points of a tile, or of two: one for each window, and for each series as many as there are steps.
+constexpr int TILE = THREADS * R + 1536;
+// Keys of `sift`: that of what takes no part, and the doubt of what it cannot judge.
+constexpr int NOTHING = -0x7fffffff, ANYTHING = 0x7fffffff;
+// Added to a number, it leaves the nearest integer in the low word.
+constexpr double ROUNDER = 0x1.8p52;
+
+template <int V>
+struct Number {
+    static constexpr int value = V;
+};
+
+// Copy a double from global to shared memory, or put a 0 there: past registers where that can be.
+__device__ __forceinline__ void copy_8(double* shared, const double* global, bool there) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile(
+        "cp.async.ca.shared.global [%0], [%1], 8, %2;"
+        ::"r"((unsigned)__cvta_generic_to_shared(shared)), "l"(global), "r"(there ? 8 : 0) : "memory"
+    );
+#else
+    *shared = there ? __ldg(global) : 0.0;
+#endif
+}
+
+// A query: `length` points from `begin` of some values on, normalised from `place` on, looked for in a
+// channel; its answer is a row of the result.
+struct Query {
+    long long begin, place;
+    int length, channel, row, unused;
+};
+// A channel of a series, in units in which its points are below 2 away from their mean: largest magnitude with the
+// mean, and 1 / deviation of windows, least and most, whose certified values neither overflow nor vanish.
+struct Line {
+    double magnitude, lightest, heaviest, unused;
+};
+// A window that could be the best match of a query.
+struct alignas(16) Entry {
+    int query, column, window, unused;
+};
+// Sum of numbers and of what its roundings left over.
+struct Sum {
+    double high, low;
+    __device__ __forceinline__ void add(double x) {
+        const double sum = __dadd_rn(high, x), part = __dsub_rn(sum, high);
+        low = __dadd_rn(low, __dadd_rn(__dsub_rn(high, __dsub_rn(sum, part)), __dsub_rn(x, part)));
+        high = sum;
+    }
+    __device__ __forceinline__ void add(double2 other) { add(other.x), low += other.y; }
+    __device__ __forceinline__ double2 both() const { return make_double2(high, low); }
+};
+
+__device__ __forceinline__ double infinite() { return __longlong_as_double(0x7ff0000000000000LL); }
+
+// Largest value of a block, and sum; every thread gets it. `room` has one value for each warp.
+template <bool LARGEST>
+__device__ __forceinline__ double of_block(double value, double* room) {
+#pragma unroll
+    for (int other = 16; other > 0; other /= 2) {
+        const double theirs = __shfl_xor_sync(ALL, value, other);
+        value = LARGEST ? fmax(value, theirs) : value + theirs;
+    }
+    __syncthreads();
+    if ((threadIdx.x & 31) == 0) room[threadIdx.x / 32] = value;
+    __syncthreads();
+    for (int warp = 0; warp < THREADS / 32; ++warp)
+        value = warp == 0 ? room[0] : LARGEST ? fmax(value, room[warp]) : value + room[warp];
+    return value;
+}
+
+// Describe a channel of a column, which is series[column]: block (column, channel); a thread has a piece of
+// neighbouring points.
+//
+// Written for row = column * n_channels + channel: `centered`, points less their mean, in units of the line,
+// 0 where they are not finite or not there; `sums` and `squares` of the points before each, width + 1 a row, with
+// what roundings left over; `reaches`, how many points from each on are finite, and equal.
+extern "C" __global__ void __launch_bounds__(THREADS) survey(
+    const double* __restrict__ values, int width, int n_channels, const int* __restrict__ sizes,
+    const int* __restrict__ series, double* __restrict__ centered, double2* __restrict__ sums,
+    double2* __restrict__ squares, int2* __restrict__ reaches, Line* __restrict__ lines
+) {
+    __shared__ double room[THREADS / 32];
+    __shared__ double2 sums_of[THREADS], squares_of[THREADS];
+    __shared__ int gap_of[THREADS], change_of[THREADS];
+    const int b = series[blockIdx.x], size = sizes[b], me = threadIdx.x;
+    const long long row = (long long)blockIdx.x * n_channels + blockIdx.y;
+    const double* __restrict__ const line = values + ((long long)b * n_channels + blockIdx.y) * width;
+    const int piece = (size + THREADS - 1) / THREADS;
+    const int begin = min(size, me * piece), end = min(size, begin + piece);
+
+    // the unit: in two steps, so that nothing overflows
+    double largest = 0, total = 0, count = 0;
+    for (int t = begin; t < end; ++t)
+        if (isfinite(line[t])) largest = fmax(largest, fabs(line[t]));
+    largest = of_block<true>(largest, room);
+    const int power = largest > 0 ? ilogb(largest) : 0;
+    for (int t = begin; t < end; ++t)
+        if (isfinite(line[t])) total += scalbn(line[t], -power), count += 1;
+    total = of_block<false>(total, room);
+    count = of_block<false>(count, room);
+    const double mean = count > 0 ? total / count : 0;
+    double farthest = 0;
+    for (int t = begin; t < end; ++t)
+        if (isfinite(line[t])) farthest = fmax(farthest, fabs(scalbn(line[t], -power) - mean));
+    farthest = of_block<true>(farthest, room);
+    const int more = farthest > 0 ? ilogb(farthest) : 0;
+    auto point = [&](int t) {
+        return isfinite(line[t]) ? scalbn(scalbn(line[t], -power) - mean, -more) : 0.0;
+    };
+    auto changes = [&](int t) { return t + 1 >= size || !isfinite(line[t]) || line[t + 1] != line[t]; };
+
+    // what each piece adds up to, and where in it something ends
+    Sum sum = {0, 0}, square = {0, 0};
+    int gap = size, change = size;
+    for (int t = end - 1; t >= begin; --t) {
+        const double x = point(t);
+        sum.add(x);
+        square.add(__dmul_rn(x, x));
+        if (!isfinite(line[t])) gap = t;
+        if (changes(t)) change = t;
+    }
+    sums_of[me] = sum.both(), squares_of[me] = square.both();
+    gap_of[me] = gap, change_of[me] = change;
+    __syncthreads();
+    sum = square = {0, 0};
+    for (int other = 0; other < me; ++other) sum.add(sums_of[other]), square.add(squares_of[other]);
+    gap = change = size;
+    for (int other = me + 1; other < THREADS && gap == size; ++other) gap = gap_of[other];
+    for (int other = me + 1; other < THREADS && change == size; ++other) change = change_of[other];
+
+    sums += row * (width + 1), squares += row * (width + 1);
+    centered += row * width, reaches += row * width;
+    for (int t = begin; t < end; ++t) {
+        const double x = point(t);
+        centered[t] = x;
+        sums[t] = sum.both(), squares[t] = square.both();
+        sum.add(x);
+        square.add(__dmul_rn(x, x));
+    }
+    if (begin < size && end == size) sums[size] = sum.both(), squares[size] = square.both();
+    for (int t = end - 1; t >= begin; --t) {
+        if (!isfinite(line[t])) gap = t;
+        if (changes(t)) change = t;
+        reaches[t] = make_int2(gap - t, change - t + 1);
+    }
+    for (int t = size + me; t < width; t += THREADS) centered[t] = 0, reaches[t] = make_int2(0, 0);
+    if (me == 0) {
+        const bool fine = power < 900;
+        const int unit = max(-2000, min(2000, power + more));
+        const double lightest = fine ? scalbn(1.0, unit - 500) : infinite();
+        lines[row] = {scalbn(4.0, -more), lightest, fine ? scalbn(1.0, unit + 500) : 0.0, 0.0};
+    }
+}
+
+// Normalise queries: one warp, one query. Lanes fetch the points; all add them, in the order of time.
+//
+// kinds[k] is 0, 1 where query k is constant, 2 where it is not finite; leans[k] bounds the mean of its normalised
+// points, and is infinite where those are not what they should be.
+extern "C" __global__ void __launch_bounds__(THREADS) normalize(
+    const double* __restrict__ values, const Query* __restrict__ queries, int n_queries, int normalized,
+    double* __restrict__ out, unsigned char* __restrict__ kinds, float* __restrict__ leans
+) {
+    const int k = blockIdx.x * (THREADS / 32) + threadIdx.x / 32, lane = threadIdx.x & 31;
+    if (k >= n_queries) return;
+    const int length = queries[k].length;
+    const double* __restrict__ const query = values + queries[k].begin;
+    double* __restrict__ const mine = out + queries[k].place;
+    // add what lanes hold to a sum
+    auto add = [&](double& sum, double held, int count) {
+        if (count == 32) {
+#pragma unroll
+            for (int other = 0; other < 32; ++other) sum = __dadd_rn(sum, __shfl_sync(ALL, held, other));
+        } else {
+            for (int other = 0; other < count; ++other) sum = __dadd_rn(sum, __shfl_sync(ALL, held, other));
+        }
+    };
+    double total = 0, low = query[0], high = low, ahead = query[min(lane, length - 1)];
+    bool finite = true;
+    for (int base = 0; base < length; base += 32) {
+        const double point = ahead;
+        ahead = query[min(base + 32 + lane, length - 1)];
+        finite = finite && isfinite(point);
+        low = fmin(low, point);
+        high = fmax(high, point);
+        add(total, point, min(32, length - base));
+    }
+#pragma unroll
+    for (int other = 16; other > 0; other /= 2) {
+        low = fmin(low, __shfl_xor_sync(ALL, low, other));
+        high = fmax(high, __shfl_xor_sync(ALL, high, other));
+    }
+    finite = !__any_sync(ALL, !finite);
+    double mean = 0, inverse = 1;
+    bool constant = false;
+    if (normalized) {
+        mean = __ddiv_rn(total, (double)length);
+        double sum = 0;
+        ahead = query[min(lane, length - 1)];
+        for (int base = 0; base < length; base += 32) {
+            const double d = __dsub_rn(ahead, mean);
+            ahead = query[min(base + 32 + lane, length - 1)];
+            add(sum, __dmul_rn(d, d), min(32, length - base));
+        }
+        const double deviation = __dsqrt_rn(__ddiv_rn(sum, (double)length));
+        constant = is_flat(low, high);
+        inverse = constant ? 0.0 : __ddiv_rn(1.0, deviation);
+    }
+    double lean = 0, norm = 0;
+    for (int t = lane; t < length; t += 32) {
+        const double point = constant ? 0.0 : __dmul_rn(__dsub_rn(query[t], mean), inverse);
+        mine[t] = point;
+        lean += point, norm += point * point;
+    }
+#pragma unroll
+    for (int other = 16; other > 0; other /= 2) {
+        lean += __shfl_xor_sync(ALL, lean, other);
+        norm += __shfl_xor_sync(ALL, norm, other);
+    }
+    if (lane) return;
+    lean = fabs(lean) / length + length * HALF;
+    const bool sound = fabs(norm / length - 1) < 1e-6 && lean < 1e-3;
+    kinds[k] = finite ? constant : 2;
+    leans[k] = constant ? 0.0f : sound ? (float)(1.01 * lean) : __int_as_float(0x7f800000);
+}
+
+// Weight of a window, `scale` / deviation, and a bound of the doubt of its keys; see `sift`.
+//
+// The weight is 0 of a constant window, and with a doubt of ANYTHING of one that cannot be judged here. It is -0
+// where the window takes no part: it is not there, not finite, or is constant as the one before it, which comes first.
+__device__ __forceinline__ double weigh(
+    const double2* __restrict__ sums, const double2* __restrict__ squares,
+    const int2* __restrict__ reaches, const Line& line, int width, int length, double share, double scale, int j,
+    float lean, int& doubt
+) {
+    doubt = 0;
+    if (j > width - length) return -0.0;
+    const int2 reach = reaches[j];
+    if (reach.x < length) return -0.0;
+    if (reach.y >= length) return j > 0 && reaches[j - 1].y >= length ? -0.0 : 0.0;
+    const double2 s0 = sums[j], s1 = sums[j + length], q0 = squares[j], q1 = squares[j + length];
+    const double s = (s1.x - s0.x) + (s1.y - s0.y), q = (q1.x - q0.x) + (q1.y - q0.y);
+    // what is left of squares about the mean, and what that is wrong by
+    const double rest = q - s * s * share;
+    const double wrong = 16 * HALF * q + 64 * HALF * HALF * ((double)width * width * width);
+    doubt = ANYTHING;
+    if (!(wrong < 1e-3 * rest)) return 0;
+    const double weight = rsqrt(rest * share);
+    if (!(weight >= line.lightest && weight <= line.heaviest)) return 0;
+    const float range = (float)(line.magnitude * weight);  // magnitude of raw points over the deviation
+    const float shift = (float)HALF * length * range;       // what the certified mean is off by
+    if (!(range < 0x1p38f && shift < 1e-2f)) return 0;
+    const float part = 1 / (float)rest, steep = sqrtf((float)q * part);
+    const float sum = (float)HALF * ((length + 4) * steep + 4.0f * length + 40) + (float)wrong * part +
+                      shift * shift / 2 + lean * (steep + shift);
+    const float keys = 2.001f * sum * length * (float)scale;
+    if (!(keys < 0x1p27f)) return 0;
+    doubt = (int)keys + 3;
+    return weight * scale;
+}
+
+// Pieces of R windows that a block takes, of series with so many pieces: whole series where they nearly fill its warps.
+__device__ __forceinline__ int pieces_of_block(int pieces) {
+    const int most = MOST_SERIES - 2, whole = min(THREADS / pieces, most) * pieces;
+    return whole && (whole * 5 >= (whole + 31) / 32 * 128 || pieces * most < THREADS) ? whole : THREADS;
+}
+
+// Say that a query and column are to be matched window by window.
+__device__ __forceinline__ void leave(
+    int query, int column, int n_columns, unsigned* __restrict__ marks, int2* __restrict__ left, int* __restrict__ count
+) {
+    const long long pair = (long long)query * n_columns + column;
+    const unsigned bit = 1u << (pair & 31);
+    if (!(atomicOr(marks + pair / 32, bit) & bit)) left[atomicAdd(count, 1)] = make_int2(query, column);
+}
+
+// Add the products of R neighbouring windows with Q queries. Shares of a step lie side by side; of a single query
+// those of R steps, and a place that is left out.
+template <int Q>
+__device__ __forceinline__ void add_products(
+    Number<Q>, double (&dots)[R][Q], const double* mine, const double* share, int count
+) {
+    // points[(t + r) % R] is that of window r at time t
+    double points[R];
+#pragma unroll
+    for (int r = 0; r < R; ++r) points[r] = mine[r];
+    mine += R;
+    for (int t = 0; t < count; t += R, mine += R, share += Q == 1 ? R + 1 : R * Q) {
+#pragma unroll
+        for (int u = 0; u < R; ++u) {
+#pragma unroll
+            for (int k = 0; k < Q; ++k)
+#pragma unroll
+                for (int r = 0; r < R; ++r)
+                    dots[r][k] = fma(share[u * Q + k], points[(u + r) % R], dots[r][k]);
+            points[u] = mine[u];
+        }
+    }
+}
+
+// List the windows that could be the best match of the queries of a unit (first query, how many), which have one
+// length and channel. One thread has R neighbouring windows, a piece of a series, and takes one or two queries
+// at a time; block (x, unit) has the pieces from x * pieces_of_block on, of neighbouring series.
+//
+// With a the normalised query and b a window, the squared distance is twice the length less the dot product twice;
+// and the latter is that of a with the centred points, by the weight of the window. Keys are dot products less half of
+// the length, so that a constant window has 0, as integers in a unit of 2^-30 to 2^-29 of the length. Of all
+// windows of a series in the block those are listed whose key with its doubt reaches the largest of keys less
+// their doubts. What the doubt holds, with roundings u: dot product (length + 2) u steep, where `steep` is the
+// norm of the centred points over that of the window's deviations; weight; certified mean, which is `shift` deviations
+// off and counts by its square and by the mean of the query; norms of a and b, and the certified sum of squares and
+// root, which is monotone but makes equals of neighbours. Constant queries are 0: constant windows have
+// the largest key, or all have one.
+//
+// Shared: points of the pieces, for some steps of time; queries for these; weights and doubts of windows; the
+// largest key of each series. Written: entries, up to `capacity`; what is `left` to `match`, once each by `marks`;
+// how many of both to `counts`; answers are set to "nothing".
+extern "C" __global__ void __launch_bounds__(THREADS, 5) sift(
+    const double* __restrict__ centered, const double2* __restrict__ sums,
+    const double2* __restrict__ squares, const int2* __restrict__ reaches, const Line* __restrict__ lines,
+    int width, int n_channels, int n_columns, const int2* __restrict__ units,
+    const Query* __restrict__ queries, const double* __restrict__ normal,
+    const unsigned char* __restrict__ kinds, const float* __restrict__ leans, int capacity,
+    Entry* __restrict__ entries, unsigned* __restrict__ marks, int2* __restrict__ left, int* __restrict__ counts,
+    double* __restrict__ distances, long long* __restrict__ starts
+) {
+    __shared__ double tile[TILE], weights[THREADS * R];
+    alignas(16) __shared__ double shares[2][2 * STEPS];
+    __shared__ int doubts[THREADS * R], tops[2][2][MOST_SERIES];
+    const int2 unit = units[blockIdx.y];
+    const Query query = queries[unit.x];
+    const int length = query.length, me = threadIdx.x, lane = me & 31;
+    const int pieces = max(1, (width - length + R) / R), each = pieces_of_block(pieces);
+    const long long begin = (long long)blockIdx.x * each, end = (long long)n_columns * pieces;
+    if (begin >= end) return;
+    const int n_items = (int)min((long long)each, end - begin);
+    const int first_column = (int)(begin / pieces), first_piece = (int)(begin % pieces);
+    const int n_series = (first_piece + n_items - 1) / pieces + 1;
+    // steps between two loads: all, or as many as a tile has room for; half a tile, where that is worth while
+    const int whole = (TILE - THREADS * R) / n_series / R * R, halved = (TILE / 2 - THREADS * R) / n_series / R * R;
+    const int all = (length + R - 1) / R * R;
+    const bool once = all <= min(STEPS, whole), twofold = !once && halved >= 4 * R;
+    const int steps = once ? all : min(STEPS, twofold ? halved : whole);
+    auto row_of = [&](int column) { return (long long)column * n_channels + query.channel; };
+
+    // threads that load a series together
+    const int team = n_series < 4 ? THREADS : 32;
+    // Begin to load the steps from `from` on of one or two queries.
+    auto fetch = [&](int set, int from, int buffer) {
+        const int count = min(steps, length - from);
+        if (set == 0 || !once)
+            for (int s = me / team; s < n_series; s += THREADS / team) {
+                const int skipped = s == 0 ? 0 : s * pieces - first_piece;  // pieces of series before
+                const int size = (min((s + 1) * pieces - first_piece, n_items) - skipped) * R + steps;
+                const int t0 = (s == 0 ? first_piece * R : 0) + from, there_are = width - t0;
+                const double* __restrict__ const line = centered + row_of(first_column + s) * width + t0;
+                double* const to = tile + (twofold ? buffer * (TILE / 2) : 0) + skipped * R + s * steps;
+                for (int i = me % team; i < size; i += team)
+                    copy_8(to + i, line + min(i, there_are - 1), i < there_are);
+            }
+        const double* __restrict__ const own = normal + query.place + (long long)set * length + from;
+        const int padded = (count + R - 1) / R * R;
+        if (set + 1 < unit.y) {
+            for (int i = me; i < 2 * padded; i += THREADS)
+                copy_8(shares[buffer] + i, own + (i & 1) * length + min(i / 2, count - 1), i / 2 < count);
+        } else {
+            for (int i = me; i < padded; i += THREADS)
+                copy_8(shares[buffer] + i / R * (R + 1) + i % R, own + min(i, count - 1), i < count);
+        }
+    };
+    int buffer = 0;
+    fetch(0, 0, 0);
+    for (int i = me; i < 2 * MOST_SERIES; i += THREADS) (&tops[0][0][0])[i] = NOTHING;
+
+    // units of a key: 2^29 to 2^30 are the length
+    const int power = 29 - ilogb((double)length), half = length << (power - 1);
+    {
+        float lean = 0;
+        for (int u = 0; u < unit.y; ++u) {
+            const float its = leans[unit.x + u];
+            if (its < 1) lean = fmaxf(lean, its);
+        }
+        const double share = 1.0 / length, scale = (double)(1 << power);
+        for (int i = me; i < THREADS * R; i += THREADS) {
+            weights[i] = -0.0, doubts[i] = 0;
+            if (i >= n_items * R) continue;
+            const int item = first_piece + i / R, j = item % pieces * R + i % R;
+            const long long row = row_of(first_column + item / pieces);
+            int doubt;
+            weights[i] = weigh(
+                sums + row * (width + 1), squares + row * (width + 1), reaches + row * width, lines[row], width,
+                length, share, scale, j, lean, doubt
+            );
+            doubts[i] = doubt;
+        }
+    }
+    const bool there = me < n_items;
+    const double* const mine = tile + me * R + (first_piece + me) / pieces * steps;
+
+    auto judge = [&](auto how_many, int set) {
+        constexpr int Q = decltype(how_many)::value;
+        double dots[R][Q] = {};
+        for (int from = 0; from < length; from += steps) {
+            const int count = min(steps, length - from);
+            wait_for_copies();
+            __syncthreads();
+            if (from == 0)
+                for (int i = me; i < 2 * MOST_SERIES; i += THREADS) (&tops[(set / 2 + 1) & 1][0][0])[i] = NOTHING;
+            const bool last = from + steps >= length;
+            const int next_set = last ? set + Q : set, next = last ? 0 : from + steps;
+            // a tile that is the only one is loaded when all are done with it
+            const bool early = once || twofold;
+            if (early && next_set < unit.y) fetch(next_set, next, buffer ^ 1);
+            if (there) add_products(how_many, dots, mine + (twofold ? buffer * (TILE / 2) : 0), shares[buffer], count);
+            buffer ^= 1;
+            if (!early && next_set < unit.y) {
+                __syncthreads();
+                fetch(next_set, next, buffer);
+            }
+        }
+
+        // where this thread is, computed here: registers are for the sums
+        int item = first_piece + me;
+        asm volatile("" : "+r"(item));
+        const int nth = item / pieces, piece = item % pieces, column = first_column + nth;
+        // keys, and the largest that is sure
+        int keys[R][Q], best[Q];
+#pragma unroll
+        for (int k = 0; k < Q; ++k) best[k] = NOTHING;
+#pragma unroll
+        for (int r = 0; r < R; ++r) {
+            const double weight = weights[me * R + r];
+            const int doubt = doubts[me * R + r], sign = __double2hiint(weight);
+            const int base = sign < 0 ? NOTHING : sign > 0 ? -half : 0;
+#pragma unroll
+            for (int k = 0; k < Q; ++k) {
+                keys[r][k] = __double2loint(fma(dots[r][k], weight, ROUNDER)) + base;
+                best[k] = max(best[k], keys[r][k] - doubt);
+            }
+        }
+#pragma unroll
+        for (int other = 1; other < 32; other *= 2) {
+            const bool same = __shfl_down_sync(ALL, nth, other) == nth && lane + other < 32;
+#pragma unroll
+            for (int k = 0; k < Q; ++k) {
+                const int theirs = __shfl_down_sync(ALL, best[k], other);
+                if (same) best[k] = max(best[k], theirs);
+            }
+        }
+        const int before = __shfl_up_sync(ALL, nth, 1);
+        if (there && (lane == 0 || before != nth)) {
+#pragma unroll
+            for (int k = 0; k < Q; ++k) atomicMax(&tops[set / 2 & 1][k][nth], best[k]);
+        }
+        __syncthreads();
+        if (!there) return;
+        // one bit for each window and query
+        unsigned listed = 0;
+#pragma unroll
+        for (int r = 0; r < R; ++r) {
+            const int doubt = doubts[me * R + r];
+#pragma unroll
+            for (int k = 0; k < Q; ++k) {
+                if (keys[r][k] + doubt >= max(tops[set / 2 & 1][k][nth], NOTHING + 1)) listed |= 1u << (k * R + r);
+            }
+        }
+        const int here = min(Q, unit.y - set);
+        if (piece == 0) {
+#pragma unroll 1
+            for (int q = unit.x + set; q < unit.x + set + here; ++q) {
+                const long long place = (long long)queries[q].row * n_columns + column;
+                distances[place] = infinite();
+                if (starts) starts[place] = -1;
+                if (kinds[q] != 2 && !(leans[q] < 1)) leave(q, column, n_columns, marks, left, counts + 1);
+            }
+        }
+        while (listed) {
+            const int bit = __ffs(listed) - 1, k = bit / R, q = unit.x + set + k;
+            listed &= listed - 1;
+            if (k >= here || kinds[q] == 2 || !(leans[q] < 1)) continue;
+            // all normal windows are at one distance from a constant query: the first will do
+            const int r = bit % R, i = me * R + r;
+            if (kinds[q] == 1 && weights[i] > 0 && i > 0 && piece + r > 0 && weights[i - 1] > 0) continue;
+            // not counted on when it is full: there may be more than an int holds
+            const int place = *(volatile int*)counts < capacity ? atomicAdd(counts, 1) : capacity;
+            if (place < capacity)
+                entries[place] = {q, column, piece * R + r, 0};
+            else
+                leave(q, column, n_columns, marks, left, counts + 1);
+        }
+    };
+    for (int set = 0; set < unit.y; set += 2) {
+        if (unit.y - set > 1)
+            judge(Number<2>(), set);
+        else
+            judge(Number<1>(), set);
+    }
+}
+
+// Mean of a window and 1 / deviation, whether it is constant, and whether it is finite.
+struct Window {
+    double mean, inverse;
+    bool constant, finite;
+};
+
+// Describe a window; `visit` calls what it is given with all points in the order of time, and their places.
+template <typename Visit>
+__device__ __forceinline__ Window describe(Visit visit, int length, bool normalized) {
+    Window found = {0, 1, false, true};
+    if (!normalized) {
+        visit([&](double point, int) { found.finite = found.finite && isfinite(point); });
+        return found;
+    }
+    double total = 0, low = infinite(), high = -infinite();
+    visit([&](double point, int) {
+        found.finite = found.finite && isfinite(point);
+        total = __dadd_rn(total, point);
+        low = fmin(low, point);
+        high = fmax(high, point);
+    });
+    found.mean = __ddiv_rn(total, (double)length);
+    double squares = 0;
+    visit([&](double point, int) {
+        const double d = __dsub_rn(point, found.mean);
+        squares = __dadd_rn(squares, __dmul_rn(d, d));
+    });
+    const double deviation = __dsqrt_rn(__ddiv_rn(squares, (double)length));
+    found.constant = is_flat(low, high);
+    found.inverse = found.constant ? 0.0 : __ddiv_rn(1.0, deviation);
+    return found;
+}
+
+// Distance of a finite window to a query of a kind, from the sum of their squared differences.
+__device__ __forceinline__ double distance_of(double squares, bool constant, int kind, int length) {
+    if (constant != (kind == 1)) return __dsqrt_rn((double)length);
+    return constant ? 0.0 : __dsqrt_rn(squares);
+}
+
+// The norm of the difference of a query and a window, whatever its size. Its unit is a power of two: the bits are those
+// of the plain sum, where that holds all squares.
+__device__ __noinline__ double scaled_distance(
+    const double* __restrict__ query, const double* __restrict__ window, int length
+) {
+    double largest = 0, total = 0;
+    for (int t = 0; t < length; ++t) largest = fmax(largest, fabs(__dsub_rn(query[t], window[t])));
+    if (largest == 0) return 0;
+    const double unit = scalbn(1.0, ilogb(largest));
+    for (int t = 0; t < length; ++t) {
+        const double d = __ddiv_rn(__dsub_rn(query[t], window[t]), unit);
+        total = __dadd_rn(total, __dmul_rn(d, d));
+    }
+    return __dmul_rn(__dsqrt_rn(total), unit);
+}
+
+// Measure the windows that are listed, and lower the distances of their queries to them: one lane a window, one
+// warp a block. The warp fetches 32 points of each to shared memory, eight lanes those of a window.
+extern "C" __global__ void __launch_bounds__(32) certify(
+    const double* __restrict__ values, int width, int n_channels, const int* __restrict__ series, int n_columns,
+    const Query* __restrict__ queries, const double* __restrict__ normal,
+    const unsigned char* __restrict__ kinds, const Entry* __restrict__ entries, const int* __restrict__ counts,
+    int capacity, double* __restrict__ measured, unsigned long long* __restrict__ distances
+) {
+    __shared__ double stage[32][33];
+    const int lane = threadIdx.x, n = min(counts[0], capacity);
+    for (int first = blockIdx.x * 32; first < n; first += gridDim.x * 32) {
+        const int i = first + lane;
+        const Entry entry = entries[min(i, n - 1)];
+        const Query query = queries[entry.query];
+        const long long window =
+            ((long long)series[entry.column] * n_channels + query.channel) * width + entry.window;
+        const int length = i < n ? query.length : 0;
+        const int longest = warp_largest(length);
+        auto visit = [&](auto use) {
+            for (int base = 0; base < longest; base += 32) {
+                __syncwarp();
+#pragma unroll
+                for (int quarter = 0; quarter < 8; ++quarter) {
+                    const int whose = quarter * 4 + lane / 8, size = __shfl_sync(ALL, length, whose);
+                    const long long from = __shfl_sync(ALL, window, whose);
+#pragma unroll
+                    for (int k = lane % 8; k < 32; k += 8)
+                        if (base + k < size) copy_8(&stage[whose][k], values + from + base + k, true);
+                }
+                wait_for_copies();
+                __syncwarp();
+#pragma unroll 8
+                for (int k = 0; k < 32; ++k)
+                    if (base + k < length) use(stage[lane][k], base + k);
+            }
+        };
+        const Window about = describe(visit, length, true);
+        const double* __restrict__ const own = normal + query.place;
+        double squares = 0;
+        visit([&](double point, int t) {
+            const double y = __dmul_rn(__dsub_rn(point, about.mean), about.inverse);
+            const double d = __dsub_rn(__ldg(own + t), y);
+            squares = __dadd_rn(squares, __dmul_rn(d, d));
+        });
+        if (i >= n) continue;
+        const double distance = distance_of(squares, about.constant, kinds[entry.query], length);
+        measured[i] = distance;
+        // distances are not negative, and order as their bits do
+        const long long place = (long long)query.row * n_columns + entry.column;
+        atomicMin(distances + place, (unsigned long long)__double_as_longlong(distance));
+    }
+}
+
+// Of the windows that are listed and are at the least distance, the first: one thread a window.
+extern "C" __global__ void __launch_bounds__(128) first(
+    const Query* __restrict__ queries, int n_columns, const Entry* __restrict__ entries,
+    const int* __restrict__ counts, int capacity, const double* __restrict__ measured,
+    const double* __restrict__ distances, unsigned long long* __restrict__ starts
+) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < min(counts[0], capacity); i += gridDim.x * blockDim.x) {
+        const long long place = (long long)queries[entries[i].query].row * n_columns + entries[i].column;
+        // -1, nothing, is the largest number without a sign
+        if (measured[i] < infinite() && measured[i] == distances[place])
+            atomicMin(starts + place, (unsigned long long)entries[i].window);
+    }
+}
+
+// Best match of up to Q queries of one length and channel in a column, window by window: one block, one after the other
+// of the pairs (query, column) in `left`, counts[1] of them; or without `left`, of `n_groups` groups (first query,
+// how many) with all columns.
+//
+// One thread has windows threadIdx.x, threadIdx.x + 128, ..., and reads each point once for all queries of the
+// group. The block keeps the least distance of each query and the first of equals; thread k writes that of
+// query k.
+template <int Q>
+__global__ void __launch_bounds__(THREADS) match(
+    const double* __restrict__ values, int width, int n_channels, const int* __restrict__ sizes,
+    const int* __restrict__ series, int n_columns, const int2* __restrict__ groups, int n_groups,
+    const int2* __restrict__ left, const int* __restrict__ counts, const Query* __restrict__ queries,
+    const double* __restrict__ normal, const unsigned char* __restrict__ kinds, int normalized,
+    double* __restrict__ distances, long long* __restrict__ starts
+) {
+    __shared__ double least[Q][THREADS / 32];
+    __shared__ int first_of[Q][THREADS / 32];
+    const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
+    const long long n = left ? counts[1] : (long long)n_groups * n_columns;
+    for (long long item = blockIdx.x; item < n; item += gridDim.x) {
+        const int2 group = left ? make_int2(left[item].x, 1) : groups[item / n_columns];
+        const int column = left ? left[item].y : (int)(item % n_columns), b = series[column];
+        const Query query = queries[group.x];
+        const int length = query.length, count = sizes[b] - length + 1;
+        const double* __restrict__ const line = values + ((long long)b * n_channels + query.channel) * width;
+        const double* __restrict__ own[Q];
+        double best[Q];
+        int where[Q];
+#pragma unroll
+        for (int u = 0; u < Q; ++u) {
+            own[u] = normal + query.place + (long long)min(u, group.y - 1) * length;
+            best[u] = infinite(), where[u] = -1;
+        }
+        for (int j = threadIdx.x; j < count; j += THREADS) {
+            const double* __restrict__ const window = line + j;
+            auto visit = [&](auto use) {
+#pragma unroll 8
+                for (int t = 0; t < length; ++t) use(__ldg(window + t), t);
+            };
+            const Window about = describe(visit, length, normalized);
+            if (!about.finite) continue;
+            double sums[Q] = {};
+            for (int t = 0; t < length; ++t) {
+                const double y = __dmul_rn(__dsub_rn(__ldg(window + t), about.mean), about.inverse);
+#pragma unroll
+                for (int u = 0; u < Q; ++u) {
+                    const double d = __dsub_rn(__ldg(own[u] + t), y);
+                    sums[u] = __dadd_rn(sums[u], __dmul_rn(d, d));
+                }
+            }
+#pragma unroll
+            for (int u = 0; u < Q; ++u) {
+                const int kind = kinds[group.x + min(u, group.y - 1)];
+                if (kind == 2) continue;
+                double distance = distance_of(sums[u], about.constant, kind, length);
+                // squares may be lost beyond these
+                if (!normalized && !(distance > 0x1p-450 && distance < 0x1p450))
+                    distance = scaled_distance(own[u], window, length);
+                if (distance < best[u]) best[u] = distance, where[u] = j;
+            }
+        }
+#pragma unroll
+        for (int u = 0; u < Q; ++u) {
+#pragma unroll
+            for (int other = 16; other > 0; other /= 2) {
+                const double theirs = __shfl_xor_sync(ALL, best[u], other);
+                const int at = __shfl_xor_sync(ALL, where[u], other);
+                if (at >= 0 && (theirs < best[u] || (theirs == best[u] && (where[u] < 0 || at < where[u]))))
+                    best[u] = theirs, where[u] = at;
+            }
+            if (lane == 0) least[u][warp] = best[u], first_of[u][warp] = where[u];
+        }
+        __syncthreads();
+        const int k = threadIdx.x;
+        if (k < group.y) {
+            double distance = infinite();
+            int start = -1;
+            for (int other = 0; other < THREADS / 32; ++other) {
+                const int at = first_of[k][other];
+                if (at >= 0 && (least[k][other] < distance || (least[k][other] == distance && at < start)))
+                    distance = least[k][other], start = at;
+            }
+            const long long place = (long long)queries[group.x + k].row * n_columns + column;
+            distances[place] = distance;
+            if (starts) starts[place] = start;
+        }
+        __syncthreads();
+    }
+}

@@ -1,0 +1,184 @@
+// Order lines: how cuts are judged, what scores and distances are worth, and what a line promises.
+#pragma once
+#include "include/walk.cuh"
+
+__device__ __forceinline__ float endless() { return __int_as_float(0x7f800000); }
+
+// How cuts are judged; see `Tables`. Entropies are integers, of which `unit` are a nat times a weight of 1.
+struct Judge {
+    const int* labels;       // of the members
+    const long long* terms;  // (n_classes, n_members + 1): of a class, n ln n of both sides by the number on the left
+    const long long* base;   // (n_members + 1,): `whole` less n ln n of both sides of a cut; null where weights differ
+    const double* weights;
+    const int* counts;
+    const float *rough_terms, *rough_base;  // terms and base in nats
+    long long whole, n_members, n_classes, leaf, margin;  // what gains are off by where weights differ
+    double least, share, total;  // least weight of a leaf; weight of a series, at most, of that of all
+    double slack;                // what a sum of the rough ones is wrong by
+    double unit;
+};
+
+// What an order line promises.
+struct Promise {
+    long long gain;   // that the gain does not exceed
+    float high, low;  // that the gap does not exceed, and reaches for certain; low is -inf where nothing is
+    int series, start, length, way;
+};
+
+// The best that is reached for certain: a gain, which any warp may raise, and the gap that is reached by one
+// with the gain `settled`.
+struct Reached {
+    long long gain, settled;
+    float gap;
+    int count;  // entries on the list
+};
+
+// n ln n of both sides of a cut where classes weigh differently; false where a side weighs too little. `left`
+// has the numbers of classes on the left, `apart` from each other.
+template <typename T>
+__device__ __noinline__ bool weigh(const Judge& judge, const T* left, int apart, long long& both) {
+    double on_left = 0, on_right = 0;
+    for (int c = 0; c < judge.n_classes; ++c) {
+        const int here = left[c * apart];
+        on_left += here * judge.weights[c];
+        on_right += (judge.counts[c] - here) * judge.weights[c];
+    }
+    both = __double2ll_rn(judge.unit * on_left * log(fmax(on_left, 1e-300)))
+         + __double2ll_rn(judge.unit * on_right * log(fmax(on_right, 1e-300)));
+    return fmin(on_left, on_right) >= judge.least * (1 - 1e-12);
+}
+
+template <typename T>
+__device__ __forceinline__ T scan_sum(T value, int lane) {
+#pragma unroll
+    for (int other = 1; other < 32; other *= 2) {
+        const T left = __shfl_up_sync(ALL, value, other);
+        if (lane >= other) value += left;
+    }
+    return value;
+}
+
+// Units of a line for what heads leave out, the root, and the rounding of keys.
+constexpr float UNITS = 3.5f;
+
+// Distances that are closer than this share of the larger one, or of 1, are equal; see `TOLERANCE` of `families/shapelets/splits.py`.
+constexpr double TOLERANCE = 0x1p-36;
+
+// What distances of a line are off by: `root`, or error / d where that is less, and some units, of which the largest
+// distance has 2^22. What neighbours are apart where they are equal is counted with that: no unit is as small for
+// distances above 1.
+struct Doubt {
+    float error, root, unit;
+
+    __device__ __forceinline__ float distance(unsigned key) const { return (float)(key >> 10) * unit; }
+    __device__ __forceinline__ float of(float distance) const {
+        return fminf(root, __fdividef(error, distance)) + UNITS * unit + (float)TOLERANCE;
+    }
+};
+
+// What two neighbours in a line have to each other.
+enum { APART, OPEN, EQUAL };
+
+// Runs of neighbours that are open or equal: how many pairs, whether any is open, and whether any is equal or open
+// and of two classes, so that the order of the run matters.
+constexpr int PAIRS = 0xffff, ANY_OPEN = 1 << 16, MATTERS = 1 << 17;
+
+__device__ __forceinline__ int add_runs(int run, int more) {
+    return ((run & PAIRS) + (more & PAIRS)) | ((run | more) & (ANY_OPEN | MATTERS));
+}
+
+__device__ __forceinline__ int pair_of(int relation, bool differ) {
+    return 1 | (relation == OPEN ? ANY_OPEN : 0) | (relation == EQUAL || differ ? MATTERS : 0);
+}
+
+// Pairs of a run that cannot be judged one by one: more than `alone`, and in an order that is open and matters.
+__device__ __forceinline__ int doubtful_pairs(int run, int alone) {
+    const bool doubtful = (run & ANY_OPEN) && (run & MATTERS) && (run & PAIRS) > alone;
+    return doubtful ? run & PAIRS : 0;
+}
+
+__device__ __forceinline__ int relation(unsigned key, unsigned next, const Doubt& doubt) {
+    const int apart = (int)(next >> 10) - (int)(key >> 10);
+    // exact distances are 0 or 1, unless all are large
+    if ((key >> 9 & 1) && (next >> 9 & 1) && doubt.unit < 0.25f) return apart == 0 ? EQUAL : APART;
+    return (apart - 1) * doubt.unit <= 2 * doubt.of(doubt.distance(key)) ? OPEN : APART;
+}
+
+// The distance that a score of `shapelets.cu` stands for: the root of twice the middle of what its bits may be. Scores
+// are 2 at most, unless products were too large.
+__device__ __forceinline__ float distance_of(int score) {
+    score = min(score, 0x40000000);
+    // from the exponent of doubles to that of floats; what is less than floats hold is nothing
+    constexpr int BIAS = (1023 - 127 - 1) << 20;
+    const float square = __int_as_float((score - BIAS) << 3 | 4);
+    return score > BIAS ? square * rsqrtf(square) : 0.0f;
+}
+
+// What a cut may gain beyond the best one where up to `pairs` + 1 series could change sides, in nats.
+__device__ __forceinline__ float gain_of_changes(const Judge& judge, int pairs) {
+    const float share = fminf(0.5f, fmaxf(1e-9f, (pairs + 1) * (float)judge.share) * 1.0001f);
+    return (float)judge.total * 1.0001f * (-share * logf(share) - (1 - share) * logf(1 - share));
+}
+
+// Scores of one length: heads[b, row, i] of a block of candidates; weights, constant: of their windows, n_windows to a
+// series; errors, by their leading bits, and floors as `doubts` has them; kinds of all series.
+struct Scores {
+    const int* heads;
+    const double* weights;
+    const unsigned char* constant;
+    const int* errors;
+    const float* floors;
+    const int* kinds;
+    int n_windows, length;
+};
+
+// What squared distances of a candidate are wrong by, from the leading bits of the largest of `errors`.
+__device__ __forceinline__ float error_of(const Scores& scores, int worst, int row, long long candidate) {
+    const float error = (float)(__hiloint2double(worst, 0) * scores.weights[candidate]);
+    // what is not a number is too much, too
+    return fminf(8.0f, (error + scores.floors[row]) * 1.00001f);
+}
+
+// Distances, of which those before may have any size, are taken for this one at most: the order of what is beyond is
+// open, and its gap endless.
+constexpr float LARGEST = 1e30f;
+
+// Distance of a candidate to member k by its score, joined with the one `before` in the given way; whether it is exact, and
+// whether it may be another one than before. `kind` is 1 where the member has constant windows only, 2 where it has
+// none; `plain` tells that neither a member nor the candidate has any.
+__device__ __forceinline__ float joined_distance(
+    int score, int kind, bool own, bool plain, bool is_constant, const Doubt& doubt, int way, const float* before,
+    const unsigned char* settled, int k, bool& sure, bool& changed
+) {
+    float distance = distance_of(score);
+    sure = false;
+    // where others may be off by half of what exact ones are apart, these settle nothing
+    const bool settling = is_constant || doubt.root < 0.5f;
+    if (own) distance = 0.0f, sure = settling;
+    else if (!plain) {
+        if (is_constant) distance = kind & 1 ? 0.0f : 1.0f, sure = true;
+        else if (kind == 1) distance = 1.0f, sure = settling;
+        else if (kind == 3) {
+            // within the error of 1 it may be either; beyond it is 1
+            sure = distance > 1.0f + doubt.of(1.0f) + 1e-6f;
+            distance = fminf(distance, 1.0f);
+        }
+    }
+    if (way != 0) {
+        const float known = fminf(before[k], LARGEST), sign = way == 1 ? 1.0f : -1.0f;
+        // how far this distance is beyond the one before, in the way that counts; both are rounded, unless exact
+        const float ahead = sign * (distance - known);
+        const float near = (sure ? 0.0f : doubt.of(fminf(distance, known))) + 2e-6f;
+        const bool open = !(sure && settled[k]) && fabsf(ahead) <= near;
+        changed = changed || ahead > 0 || open;
+        if (ahead <= 0) distance = known;
+        sure = !open && (ahead > 0 ? sure : settled[k] && settling);
+    }
+    return distance;
+}
+
+// The key of a distance: its units in 22 bits, whether it is exact, and a label of 9 bits.
+__device__ __forceinline__ unsigned key_of(float distance, bool sure, int label, const Doubt& doubt) {
+    const unsigned units = (unsigned)__fdividef(distance, doubt.unit);
+    return min(units, (1u << 22) - 1) << 10 | (unsigned)sure << 9 | (unsigned)label;
+}

@@ -1,0 +1,389 @@
+"""Order lines on the GPU: the candidates of a node that could be the best."""
+
+from __future__ import annotations
+
+import cupy as cp
+import numpy as np
+
+from ...families.shapelets.splits import (
+    LEAST_NORMALIZED,
+    Criterion,
+    Survivors,
+    Tables,
+    are_normalized,
+)
+from ..loading import blocks_for, load_kernel
+from ..transfers import bring, send
+from .matches import best_matches
+from .programs import NAMED_SHARED, WIDE_THREADS, ScanKernel, scan_kernel
+from .walk import SCORES, Heads
+
+__all__ = ["PROMISE", "DeviceRules", "Lines", "most_shared"]
+
+#: A promise on the list: gain, highest and lowest gap, series, start, length and way.
+PROMISE = np.dtype(
+    [("gain", "i8"), ("high", "f4"), ("low", "f4")]
+    + [(name, "i4") for name in ("series", "start", "length", "way")]
+)
+REACHED = np.dtype([("gain", "i8"), ("settled", "i8"), ("gap", "f4"), ("count", "i4")])
+#: Candidates that are measured at first, and those that need not be judged here.
+FEW, HARDLY_ANY = 256, 2
+
+
+def most_shared() -> int:
+    """Bytes of shared memory that a block may ask for on the current device."""
+    return cp.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"] - NAMED_SHARED
+
+
+class DeviceRules:
+    """How cuts are judged, on the device.
+
+    Parameters
+    ----------
+    criterion : Criterion
+        The rules.
+    """
+
+    def __init__(self, criterion: Criterion) -> None:
+        tables: Tables = criterion.tables()
+        labels, counts = (a.astype(np.int32) for a in (tables.labels, tables.counts))
+        terms = np.zeros((len(tables.counts), len(tables.labels) + 1), np.int64)
+        for changes, count, row in zip(tables.changes, tables.counts.tolist(), terms, strict=True):
+            row[1 : count + 1] = np.cumsum(changes[:count] - changes[:count][::-1])
+        base = tables.whole - tables.sides
+        rough = [np.asarray(table / tables.unit, np.float32) for table in (terms, base)]
+        # sums of a few of each class and each key of a lane
+        largest = float(np.abs(terms).max(axis=1).sum() + np.abs(base).max(initial=0))
+        largest /= tables.unit
+        slack = 2.0**-23 * (100 + len(counts)) * largest
+        self.arrays = send(labels, terms, base, tables.weights, counts, *rough)
+        self.exact, self.slack = base.size > 0, tables.slack
+        self.n_members, self.n_classes = labels.size, counts.size
+        share = tables.weights.max() / tables.total if tables.total > 0 else 1.0
+        addresses = [array.data.ptr if array.size else 0 for array in self.arrays]
+        numbers = [tables.whole, self.n_members, self.n_classes, max(1, tables.leaf), tables.slack]
+        floats = np.array([tables.least, share, tables.total, slack, tables.unit]).view(np.int64)
+        self.judge = cp.asarray(np.array([*addresses, *numbers, *floats.tolist()], np.int64))
+
+
+class Lines:
+    """Order lines of a node, and the candidates that could be the best.
+
+    Parameters
+    ----------
+    values : cupy.ndarray of shape (n_series, n_channels, n_timepoints)
+        All series.
+    sizes : cupy.ndarray of shape (n_series,), int32
+        Their points.
+    members : ndarray of shape (n_members,)
+        The series of the node.
+    criterion : Criterion
+        How cuts are judged.
+    before : ndarray of shape (n_members,) or None
+        Distances of the literals before.
+    ways : tuple of str
+        How a candidate joins them.
+    least : tuple of (int, float)
+        Gain and gap to be reached.
+    listed, held : int
+        Candidates that the list has room for, and those that may stay on it.
+    measured : int
+        Candidates that are measured at a time.
+    before_normalized : bool, default True
+        Whether any of the literals before are normalised windows.
+    """
+
+    def __init__(
+        self,
+        values: cp.ndarray,
+        sizes: cp.ndarray,
+        members: np.ndarray,
+        criterion: Criterion,
+        before: np.ndarray | None,
+        ways: tuple[str, ...],
+        least: tuple[int, float],
+        listed: int,
+        held: int,
+        measured: int,
+        before_normalized: bool = True,
+    ) -> None:
+        self.values, self.sizes = values, sizes
+        self.rules, self.ways, self.host_members = DeviceRules(criterion), ways, members
+        numbers = [("first", "and", "or").index(way) for way in ways]
+        known = np.zeros(len(members)) if before is None else before
+        with np.errstate(over="ignore"):
+            rough = known.astype(np.float32)
+        self.members, self.way_numbers, self.before, self.rough_before, self.settled = send(
+            *(members.astype(np.int32), np.array(numbers, np.int32), known, rough),
+            ((known == 0) | (known == 1)).astype(np.uint8),
+        )
+        self.listed, self.held, self.measured = listed, held, measured
+        self.before_normalized = before_normalized
+        self.list = cp.empty((listed + held, PROMISE.itemsize // 8), np.int64)
+        self.reached = cp.zeros(REACHED.itemsize // 8, np.int64)
+        self.best = least
+        self.parts: list[Survivors] = []
+        self._tell()
+
+    def scan(
+        self,
+        lengths: list[tuple[Heads, int]],
+        channel: int,
+        rows: cp.ndarray,
+        sizes: cp.ndarray,
+        owns: cp.ndarray,
+        members: cp.ndarray,
+        cancel: np.ndarray,
+    ) -> None:
+        """Judge the candidates of some rows of a block, of some lengths.
+
+        Each of `lengths` is a place in heads that are all of the same series and block. `sizes` are
+        the points of the series of the rows, `owns` which of the members they are, and `members`
+        where those are among the series of the heads. Long candidates come first: their distances
+        are clearer, and what they reach spares a closer look at short ones.
+        """
+        kernel = scan_kernel(self.rules.n_members, self.rules.n_classes, most_shared())
+        if kernel is None:
+            raise ValueError("no kernel judges order lines of so many series and classes")
+        scan = self._scan_wide if kernel.wide else self._scan_narrow
+        lengths = sorted(lengths, key=lambda at: -at[0].lengths[at[1]])
+        scan(kernel, lengths, channel, (rows, sizes, owns), members, cancel)
+
+    def _scan_narrow(
+        self,
+        kernel: ScanKernel,
+        lengths: list[tuple[Heads, int]],
+        channel: int,
+        of_rows: tuple[cp.ndarray, cp.ndarray, cp.ndarray],
+        members: cp.ndarray,
+        cancel: np.ndarray,
+    ) -> None:
+        """Judge a candidate by a warp: many lengths in a launch."""
+        n_rows = of_rows[0].size
+        windows = [heads.windows(z) for heads, z in lengths]
+        counts = n_rows * len(self.ways) * np.array(windows)
+        table = self._table(lengths)
+        _, n_series, n_block, _ = lengths[0][0].scores.shape
+        launch = load_kernel(kernel.file, kernel.name, kernel.shared)
+        first = 0
+        while first < len(lengths) and not cancel[0]:
+            fits = int(np.searchsorted(np.cumsum(counts[first:]), self.listed, side="right"))
+            stop = min(first + max(1, fits), first + 65535)
+            self._make_room(int(counts[first:stop].sum()))
+            launch(
+                (blocks_for(max(windows[first:stop]), 8), n_rows, stop - first),
+                (256,),
+                (
+                    *(table[first:stop], np.int32(n_block), np.int32(n_series), *of_rows),
+                    *(members, *self._told(channel)),
+                ),
+                shared_mem=kernel.shared,
+            )
+            self._weed()
+            first = stop
+
+    def _scan_wide(
+        self,
+        kernel: ScanKernel,
+        lengths: list[tuple[Heads, int]],
+        channel: int,
+        of_rows: tuple[cp.ndarray, cp.ndarray, cp.ndarray],
+        members: cp.ndarray,
+        cancel: np.ndarray,
+    ) -> None:
+        """Judge a candidate by a block: some rows of a length, whose scores are laid together."""
+        table = self._table(lengths)
+        launch = load_kernel(kernel.file, kernel.name, kernel.shared)
+        for place, (heads, z) in enumerate(lengths):
+            windows, scores = heads.windows(z), heads.scores[z]
+            # two copies of the scores of a candidate are an eighth of what measuring it takes
+            at_a_time = min(self.listed // len(self.ways), 8 * self.measured)
+            each = min(65535, max(1, at_a_time // windows))
+            for first in range(0, of_rows[0].size, each):
+                if cancel[0]:
+                    return
+                some = tuple(array[first : first + each] for array in of_rows)
+                here = scores[members[:, None], some[0], :windows]
+                self._make_room(some[0].size * windows * len(self.ways))
+                launch(
+                    (windows, some[0].size),
+                    (WIDE_THREADS,),
+                    (
+                        table[place : place + 1],
+                        cp.ascontiguousarray(here.transpose(1, 2, 0)),
+                        *(np.int32(kernel.keys), np.int32(len(scores)), *some, members),
+                        *self._told(channel),
+                    ),
+                    shared_mem=kernel.shared,
+                )
+                self._weed()
+
+    def _table(self, lengths: list[tuple[Heads, int]]) -> cp.ndarray:
+        """What the device is told of the scores of lengths, a row each."""
+        told = np.array([heads.table[z] for heads, z in lengths], SCORES)
+        return cp.asarray(told.view(np.int64).reshape(len(told), -1))
+
+    def _told(self, channel: int) -> tuple:
+        """The last arguments of both ways to judge."""
+        return (
+            *(self.rules.judge, self.rough_before, self.settled, np.int32(len(self.ways))),
+            *(self.way_numbers, np.int32(channel), self.reached, self.list),
+            np.int32(len(self.list)),
+        )
+
+    def every(self, where: np.ndarray) -> None:
+        """Measure all of some candidates, given as (length, member, start, channel, way)."""
+        n = len(where)
+        self._measure(np.full(n, np.iinfo(np.int64).max), np.full(n, np.inf), where)
+
+    def survivors(self) -> Survivors:
+        """What could be the best."""
+        gain, gap, where = self._listed()
+        if 0 < len(gain) <= HARDLY_ANY:
+            self.parts.append(Survivors(gain, gap, where, bring(self._distances(where))))
+        else:
+            self._measure(gain, gap, where)
+        return Survivors.of_parts(self.parts).that_reach(self.best)
+
+    def settle(self) -> None:
+        """Measure what is on the list, and empty it."""
+        self._measure(*self._listed())
+        self._tell()
+
+    def _listed(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What is on the list: what candidates promise, most first, and where they are."""
+        self._weed()
+        promises = self.list[: self._count()]
+        if len(promises) > FEW:
+            promises = self._distinct(promises)
+        promises = bring(promises).view(PROMISE).ravel()
+        promises = promises[np.lexsort((-promises["high"], -promises["gain"]))]
+        way, places = promises["way"], (promises[name] for name in ("length", "series", "start"))
+        where = np.stack((*places, way >> 2, way & 3), axis=1).astype(np.int64)
+        return promises["gain"], promises["high"].astype(np.float64), where
+
+    def _make_room(self, count: int) -> None:
+        """See to it that so many more fit on the list."""
+        if self.possible + count > len(self.list):
+            self.possible = self._count()
+            if self.possible > self.held:
+                self.settle()
+        self.possible += count
+
+    def _weed(self) -> None:
+        """Take from the list what cannot be the best any more."""
+        load_kernel("shapelets/order_lines.cu", "weed")(
+            (1,), (1024,), (self.reached, self.list, np.int32(len(self.list)))
+        )
+
+    def _count(self) -> int:
+        return int(bring(self.reached).view(REACHED)["count"][0])
+
+    def _tell(self) -> None:
+        """Tell the device what is reached, and that the list is empty."""
+        gain, gap = self.best
+        with np.errstate(over="ignore"):  # windows as they are have gaps of any size
+            low = np.float32(gap)
+        if float(low) > gap:  # not as float32
+            low = np.nextafter(low, np.float32(-np.inf))
+        self.reached.set(np.array([(gain, gain, low, 0)], REACHED).view(np.int64))
+        #: Entries that the list may have by now.
+        self.possible = 0
+
+    def _distinct(self, promises: cp.ndarray) -> cp.ndarray:
+        """Promises of candidates that are not the same points as one that comes before.
+
+        Series of few values, as of switches, have thousands that are equal.
+        """
+        n, (n_channels, width) = len(promises), self.values.shape[1:]
+        series, start, length, way = (
+            promises.view(cp.int32).reshape(n, -1)[:, 4:].T.astype(np.int64)
+        )
+        # the first is the one that would be chosen
+        order = cp.lexsort(cp.stack((start << 32 | way, length << 32 | series)))
+        series, start, length, way = (field[order] for field in (series, start, length, way))
+        begins = (self.members[series] * n_channels + (way >> 2)) * width + start
+        arrays = self.values, begins, length.astype(np.int32), way.astype(np.int32), np.int32(n)
+        digests, same = cp.empty(n, np.uint64), cp.empty(n, np.uint8)
+        grid = (blocks_for(n, 128),), (128,)
+        load_kernel("shapelets/order_lines.cu", "digest")(*grid, (*arrays, digests))
+        _, firsts, of = cp.unique(digests, return_index=True, return_inverse=True)
+        of = firsts[of].astype(np.int32)
+        load_kernel("shapelets/order_lines.cu", "compare")(*grid, (*arrays, of, same))
+        return promises[order[(of == cp.arange(n)) | (same == 0)]]
+
+    def _measure(self, gain: np.ndarray, gap: np.ndarray, where: np.ndarray) -> None:
+        """Measure candidates in the order of what they promise, until no other can be the best.
+
+        Where the weights of classes are equal the gains found are those of the host, to the bit,
+        and of equal candidates the first is kept, with its distances; else they differ by
+        roundings, and all are kept that come close.
+        """
+        slack = self.rules.slack
+        first, size = 0, min(FEW, self.measured)
+        while first < len(gain) and (int(gain[first]), gap[first]) >= self.best:
+            some = where[first : first + size]
+            first, size = first + size, min(4 * size, self.measured)
+            gains, gaps, distances = self._cuts(some)
+            if self.rules.exact:
+                self._keep_best(gains, gaps, some, distances)
+                continue
+            self.best = max(self.best, (int(gains.max()) - slack, -np.inf))
+            near = gains >= max(self.best[0], 0) - slack
+            open_gaps = np.full(near.sum(), np.inf)
+            self.parts.append(Survivors(gains[near] + slack, open_gaps, some[near]))
+
+    def _keep_best(
+        self, gains: np.ndarray, gaps: np.ndarray, where: np.ndarray, distances: cp.ndarray
+    ) -> None:
+        """Keep the best of some candidates that are measured, unless the one before is better."""
+        rows = np.flatnonzero(gains == gains.max())
+        rows = rows[gaps[rows] == gaps[rows].max()]
+        row = rows[np.lexsort(where[rows].T[::-1])[0]]
+        here = int(gains[row]), float(gaps[row])
+        earlier = bool(self.parts) and where[row].tolist() < self.parts[-1].where[0].tolist()
+        if here[0] >= 0 and (here > self.best or (here == self.best and earlier)):
+            self.best = here
+            own = bring(distances[int(row)])[np.newaxis]
+            only = slice(row, row + 1)
+            self.parts = [Survivors(gains[only], gaps[only], where[only], own)]
+
+    def _distances(self, where: np.ndarray) -> cp.ndarray:
+        """Certified distances of some candidates, not joined yet."""
+        lengths, series, starts, channels, _ = where.T
+        n_channels, width = self.values.shape[1:]
+        begins = (self.host_members[series] * n_channels + channels) * width + starts
+        distances = cp.empty((len(where), self.rules.n_members))
+        for raw in (True, False):
+            # windows of fewer points are compared as they are
+            rows = np.flatnonzero((lengths < LEAST_NORMALIZED) == raw)
+            if rows.size:
+                best_matches(
+                    *(self.values, begins[rows], lengths[rows], channels[rows], rows, self.values),
+                    *(self.sizes, self.members, not raw, distances, None),
+                )
+        distances /= cp.asarray(np.sqrt(lengths))[:, None]
+        return distances
+
+    def _cuts(self, where: np.ndarray) -> tuple[np.ndarray, np.ndarray, cp.ndarray]:
+        """Gain and gap of the best cut of some candidates, from certified distances; and these."""
+        m, n = len(where), self.rules.n_members
+        distances = joined = self._distances(where)
+        if self.ways != ("first",):
+            both = cp.asarray(np.array(self.ways)[where[:, 4]] == "and")[:, None]
+            larger, smaller = (f(self.before, distances) for f in (cp.maximum, cp.minimum))
+            joined = cp.where(both, larger, smaller)
+        order = cp.argsort(joined, axis=1)
+        ordered = cp.take_along_axis(joined, order, axis=1)
+        normalized = cp.asarray(
+            are_normalized(where, self.ways, self.before_normalized).astype(np.uint8)
+        )
+        left, sums = cp.zeros((m, self.rules.n_classes), np.int32), cp.empty((m, n))
+        found = cp.empty((2, m), np.int64)
+        load_kernel("shapelets/order_lines.cu", "cuts")(
+            (blocks_for(m, 64),),
+            (64,),
+            (ordered, order, normalized, np.int32(m), self.rules.judge, left, sums, *found),
+        )
+        gains, gaps = bring(found)
+        return gains, gaps.view(np.float64), distances

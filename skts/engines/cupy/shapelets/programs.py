@@ -1,0 +1,116 @@
+"""The CUDA programs of shapelets: which instances there are. Imports nothing of CUDA."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .match_programs import all_match_kernels
+
+__all__ = [
+    "MOST_MEMBERS",
+    "MOST_SHARED",
+    "NAMED_SHARED",
+    "SHORT",
+    "WIDE_THREADS",
+    "ScanKernel",
+    "all_shapelet_kernels",
+    "columns_of_strips",
+    "most_classes",
+    "scan_kernel",
+    "walk_kernel",
+]
+
+#: Columns of a lane that are compiled.
+COLUMNS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12)
+#: Points of windows that are compared point by point, at most, as in ``shapelets.cu``.
+SHORT = 6
+#: Keys of a lane that are compiled, for order lines of 32 times as many series.
+KEYS = (1, 2, 4, 8, 16, 32, 64)
+#: Threads of a block that sorts a wide order line.
+WIDE_THREADS = 256
+#: Bytes of shared memory of a block: what kernels name themselves, with room to spare, and what
+#: they may ask for beside that on the largest devices.
+NAMED_SHARED, MOST_SHARED = 7 * 1024, 220 * 1024
+#: Series of a node that the counters of an order line have room for.
+MOST_MEMBERS = 32768
+
+
+def columns_of_strips(n_windows: int) -> int:
+    """Columns of a lane for so many windows: a row costs three cells beside its own."""
+    return min(COLUMNS, key=lambda k: -(-n_windows // (32 * k)) * (k + 3))
+
+
+def walk_kernel(n_windows: int) -> str:
+    """The instance that walks over so many windows."""
+    return f"segments<{columns_of_strips(n_windows)}>"
+
+
+class ScanKernel(NamedTuple):
+    """The instance that judges order lines, and its launch shape.
+
+    Attributes
+    ----------
+    file, name : str
+        Where it is, and its name in C++.
+    keys : int
+        Keys of a lane; of a block, if the line is wide.
+    shared : int
+        Bytes of shared memory.
+    """
+
+    file: str
+    name: str
+    keys: int
+    shared: int
+
+    @property
+    def wide(self) -> bool:
+        """Whether a block judges one candidate, in place of a warp."""
+        return self.name == "scan_wide"
+
+
+def scan_kernel(
+    n_members: int, n_classes: int, most_shared: int = MOST_SHARED
+) -> ScanKernel | None:
+    """The instance for so many series and classes; None where there is none."""
+    keys = next((keys for keys in KEYS if 32 * keys >= n_members), None)
+    if keys is not None:
+        # scores of 8 candidates, labels, keys in order, numbers of classes of each lane
+        shared = 4 * (10 * n_members + 8 * 32 * keys) + 2 * 8 * 32 * n_classes
+        if shared <= most_shared:
+            return ScanKernel("shapelets/order_lines.cu", f"scan<{keys}>", keys, shared)
+    if n_members > MOST_MEMBERS or n_classes > most_classes(n_members, most_shared):
+        return None
+    padded = _padded(n_members)
+    return ScanKernel(
+        "shapelets/wide_lines.cu", "scan_wide", padded, 4 * padded + 2 * WIDE_THREADS * n_classes
+    )
+
+
+def most_classes(n_members: int, most_shared: int = MOST_SHARED) -> int:
+    """Classes that a block has room for beside so many series."""
+    return min(511, (most_shared - 4 * _padded(n_members)) // (2 * WIDE_THREADS))
+
+
+def _padded(n_members: int) -> int:
+    """Keys that a block sorts."""
+    return 1 << max(0, n_members - 1).bit_length()
+
+
+def all_shapelet_kernels() -> dict[str, list[str]]:
+    """Names of all instances by file."""
+    return {
+        "shapelets/shapelets.cu": [
+            *("prepare", "doubts", "edges", "nearest"),
+            *(f"segments<{k}>" for k in COLUMNS),
+        ],
+        "shapelets/order_lines.cu": [
+            "weed",
+            "cuts",
+            "digest",
+            "compare",
+            *(f"scan<{keys}>" for keys in KEYS),
+        ],
+        "shapelets/wide_lines.cu": ["scan_wide"],
+        "shapelets/matches.cu": all_match_kernels(),
+    }

@@ -1,0 +1,403 @@
+// Shapelets: least scores of all windows of some series among the windows of each series.
+//
+// `prepare` describes the windows of one length, `doubts` bounds what their scores are wrong by. `edges`
+// holds sums of products of the first window of a series with all windows of another, and makes them grow
+// from one length to the next. `segments` walks the covariances of two series down and keeps the least
+// score of every row and of every column: a score is 1 less the correlation, half of the squared distance
+// over the length. It is hardly negative, so that its leading 32 bits order as integers do; they are off by
+// less than 2^-20 of it. Windows of up to SHORT points are compared point by point, by `nearest`: the little that
+// they differ by in smooth series would drown in what a walk is wrong by.
+#include "include/walk.cuh"
+
+constexpr int CHUNK = 32, NOTHING = 0x7fffffff, SHORT = 6;
+
+template <bool V>
+struct Flag {
+    static constexpr bool value = V;
+};
+
+// Raise a non-negative double; those order as their bits do.
+__device__ __forceinline__ void raise(double* place, double value) {
+    if (value > *(volatile double*)place) atomicMax((long long*)place, __double_as_longlong(value));
+}
+
+// What is known of a window and grows with its length: the sum of its points less `shift`, the sum of squares of
+// these less their mean, its lowest and its highest point.
+struct Grown {
+    double shift, sum, squares, low, high;
+
+    __device__ void begin(const double* raw, const double* line, int length) {
+        double total = 0;
+        for (int t = 0; t < length; ++t) total += line[t];
+        shift = total / length, sum = squares = 0, low = high = raw[0];
+        for (int t = 0; t < length; ++t) {
+            const double e = line[t] - shift;
+            sum += e;
+            squares = fma(e, e, squares);
+            low = fmin(low, raw[t]), high = fmax(high, raw[t]);
+        }
+    }
+    __device__ void add(double raw, double point, int before) {
+        const double e = point - shift, from = e - sum / before;
+        sum += e;
+        squares = fma(from, e - sum / (before + 1), squares);
+        low = fmin(low, raw), high = fmax(high, raw);
+    }
+};
+
+// The mean and the standard deviation as certified distances have them.
+__device__ __noinline__ double certified(const double* __restrict__ raw, int length, double& center) {
+    double total = 0, squares = 0;
+    for (int t = 0; t < length; ++t) total = __dadd_rn(total, raw[t]);
+    center = __ddiv_rn(total, (double)length);
+    for (int t = 0; t < length; ++t) {
+        const double d = __dsub_rn(raw[t], center);
+        squares = __dadd_rn(squares, __dmul_rn(d, d));
+    }
+    return __dsqrt_rn(__ddiv_rn(squares, (double)length));
+}
+
+// Describe the windows of some lengths, ascending: one thread has window i of series b of all these lengths,
+// block (x, b). Windows that are not there are 0. `grown` keeps what was known at the length `before`; where that
+// passes a power of two it is computed anew, so that it stays as exact as if it were each time.
+//
+// Of each length z: rows[z, b, i], padded by CHUNK: the factors of the step that leads to the window and its weight,
+// 1 / norm or 0 where it is constant; q, s, w: the same along the columns; kinds[z, b]: 1 if any window is constant
+// plus 2 if any is not; largest[z, b]: norm, step and weight. The last two start as 0. Of up to SHORT points only the
+// mean, of points as they are, the weight, which makes the squared distance of two windows a score, and the kinds.
+extern "C" __global__ void __launch_bounds__(128) prepare(
+    const double* __restrict__ points, const double* __restrict__ centered,
+    const int* __restrict__ sizes, const double* __restrict__ magnitudes,
+    const double* __restrict__ middles, int n, int width, int stride, const int* __restrict__ lengths,
+    int n_lengths, int before, Grown* __restrict__ grown, int edge, Row<double>* __restrict__ rows,
+    double* __restrict__ q, double* __restrict__ s, double* __restrict__ w, double* __restrict__ mean,
+    unsigned char* __restrict__ constant, int* __restrict__ kinds, double* __restrict__ largest
+) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x, b = blockIdx.y;
+    if (i >= stride + CHUNK) return;
+    const double* __restrict__ const raw = points + (long long)b * width + i;
+    const double* __restrict__ const line = centered + (long long)b * width + i;
+    // what sums of raw points are wrong by, by the number of points
+    const double coarse = 0x1p-52 * (magnitudes[b] + middles[b]);
+    Grown here;
+    if (before > 0 && i <= sizes[b] - before) here = grown[(long long)b * edge + i];
+    for (int z = 0; z < n_lengths; ++z) {
+        const int length = lengths[z];
+        const long long line_of = (long long)z * n + b, place = line_of * stride + i;
+        Row<double> row = {0, 0, 0, 0};
+        if (i <= sizes[b] - length && length <= SHORT) {
+            double center, low = raw[0], high = raw[0];
+            for (int t = 1; t < length; ++t) low = fmin(low, raw[t]), high = fmax(high, raw[t]);
+            const double deviation = certified(raw, length, center);
+            const bool flat = is_flat(low, high);
+            mean[place] = center;
+            w[place] = flat ? 0.0 : 1.0 / deviation / sqrt(2.0 * length);
+            constant[place] = flat;
+            atomicOr(kinds + line_of, flat ? 1 : 2);
+        } else if (i <= sizes[b] - length) {
+            if (__clz(before) != __clz(length)) here.begin(raw, line, length);
+            else
+                for (int t = before; t < length; ++t) here.add(raw[t], line[t], t);
+            const double middle = here.shift + here.sum / length, wrong = length * coarse;
+            // a rounded mean changes a deviation by its square: where that is seen, all is done as is certified
+            double norm = sqrt(here.squares);
+            if (!(length * wrong * wrong <= 1e-14 * here.squares && here.squares > 1e-280 && here.squares < 1e280)) {
+                double center;
+                norm = certified(raw, length, center) * sqrt((double)length);
+            }
+            const bool flat = is_flat(here.low, here.high);
+            if (i > 0) {
+                const double last = line[length - 1], first = line[-1];
+                row.p = (last - first) / 2;
+                row.r = (last - middle) + (first - (middle + (first - last) / length));
+            }
+            row.weight = flat ? 0.0 : 1.0 / norm;
+            q[place] = row.r, s[place] = row.p, w[place] = row.weight;
+            mean[place] = middle;
+            constant[place] = flat;
+            atomicOr(kinds + line_of, flat ? 1 : 2);
+            raise(largest + 3 * line_of, norm);
+            raise(largest + 3 * line_of + 1, fabs(row.p) + fabs(row.r));
+            raise(largest + 3 * line_of + 2, row.weight);
+        } else if (i < stride) {
+            q[place] = s[place] = w[place] = mean[place] = 0;
+            constant[place] = 0;
+        }
+        rows[line_of * (stride + CHUNK) + i] = row;
+        if (length > SHORT) before = length;
+    }
+    if (before > 0 && i <= sizes[b] - before) grown[(long long)b * edge + i] = here;
+}
+
+// What squared distances of the windows of series first + a to series b are wrong by at most, before the
+// units of scores: errors[z, a, b] by the weight of the window, plus floors[z, a]. Block (a, z) has one a and length.
+// Errors are leading bits of doubles, since weights may be beyond what floats hold.
+extern "C" __global__ void __launch_bounds__(128) doubts(
+    const double* __restrict__ largest, const double* __restrict__ size,
+    const double* __restrict__ middle, int n, int first, int n_windows,
+    const int* __restrict__ lengths, int* __restrict__ errors, float* __restrict__ floors
+) {
+    __shared__ int coarsest;
+    // what is next to 1; what products of a point are wrong by where they are next to nothing
+    constexpr double HALF = 0x1p-53, LEAST = 0x1p-1070;
+    const int a = first + blockIdx.x, z = blockIdx.y, length = lengths[z];
+    const long long line_of = (long long)z * gridDim.x + blockIdx.x;
+    largest += 3LL * z * n;
+    const double root = sqrt((double)length);
+    const double norm = largest[3 * a], step = largest[3 * a + 1];
+    const double coarse = 2 * HALF * root * (size[a] + middle[a]);
+    if (threadIdx.x == 0) coarsest = 0;
+    __syncthreads();
+    for (int b = threadIdx.x; b < n; b += blockDim.x) {
+        const double its_norm = largest[3 * b], its_step = largest[3 * b + 1], heavy = largest[3 * b + 2];
+        const double its_coarse = 2 * HALF * root * (size[b] + middle[b]);
+        double error = HALF * (n_windows + 4) * (3 * norm * its_norm + 6 * step * its_step);
+        error += 2 * HALF * (length + 8.0) * length * size[a] * size[b];
+        // means that are rounded the same way at every step
+        error += 2 * HALF * n_windows * (its_step * size[a] + step * size[b]);
+        error += coarse * its_norm + norm * its_coarse + LEAST * (n_windows + length);
+        error = (2 * error * heavy + 8 * coarse) * 1.000001;
+        // rounded up; what is not a number is endless
+        const int bits = error < 1e300 ? __double2hiint(error) + 1 : 0x7ff00000;
+        errors[line_of * n + b] = length <= SHORT ? 0 : bits;
+        const double own = its_coarse * heavy + LEAST * length * heavy * heavy;
+        atomicMax(&coarsest, __float_as_int((float)(own * 1.000001)));
+    }
+    __syncthreads();
+    if (threadIdx.x == 0)
+        floors[line_of] = length <= SHORT ? (float)((40 + 4 * length) * HALF) : 8 * __int_as_float(coarsest) + (float)(24 * length * HALF + 1e-13);
+}
+
+// out[z, a, b, j]: sums of products of lengths[z] points of window 0 of series first_a + a with window j of series
+// first_b + b. At first out[last] has those of `before` points, or nothing if that is 0. One thread has one j of 4
+// series a, and all lengths; block (x, b, a / 4).
+extern "C" __global__ void __launch_bounds__(128) edges(
+    const double* __restrict__ points, int width, const int* __restrict__ sizes, int first_a, int n_a,
+    int first_b, int n_b, const int* __restrict__ lengths, int n_lengths, int before, int last,
+    double* __restrict__ out, int stride
+) {
+    const int j = blockIdx.x * blockDim.x + threadIdx.x, b = blockIdx.y, a0 = blockIdx.z * 4;
+    const double* __restrict__ const theirs = points + (long long)(first_b + b) * width + j;
+    auto place = [&](int z, int u) {
+        return out + (((long long)z * n_a + min(a0 + u, n_a - 1)) * n_b + b) * stride + j;
+    };
+    double sums[4] = {};
+    if (before && j < stride)
+#pragma unroll
+        for (int u = 0; u < 4; ++u) sums[u] = *place(last, u);
+    for (int z = 0; z < n_lengths; ++z) {
+        const int length = lengths[z];
+        if (j > sizes[first_b + b] - length) return;
+        for (int t = before; t < length; ++t) {
+            const double y = __ldg(theirs + t);
+#pragma unroll
+            for (int u = 0; u < 4; ++u) {
+                const int a = first_a + min(a0 + u, n_a - 1);
+                sums[u] = fma(__ldg(points + (long long)a * width + t), y, sums[u]);
+            }
+        }
+#pragma unroll
+        for (int u = 0; u < 4; ++u)
+            if (a0 + u < n_a) *place(z, u) = sums[u];
+        before = length;
+    }
+}
+
+// Least scores of windows of up to SHORT points: one warp, one pair (a, b) and length, strips of 32 COLUMNS columns
+// one after the other, rows in chunks of 32, of which each lane prepares one. Block (x, a, z) has 4 warps of one a
+// and length. What is written where is as in `segments`.
+extern "C" __global__ void __launch_bounds__(128) nearest(
+    const double* __restrict__ points, int width, const double* __restrict__ all_means,
+    const double* __restrict__ all_w, const int* __restrict__ sizes, int stride, int first, int n_block,
+    int n_series, const int* __restrict__ lengths, int* __restrict__ heads
+) {
+    constexpr int COLUMNS = 3;
+    __shared__ double stages[4][CHUNK][SHORT];
+    __shared__ int of_lanes[4][CHUNK * 33];
+    const int lane = threadIdx.x & 31, which = threadIdx.x / 32;
+    const int own = blockIdx.y, a = first + own, b = blockIdx.x * 4 + which;
+    const int there = b - first;
+    const bool inside = there >= 0 && there < n_block;
+    if (b >= n_series || b == a || (inside && there < own)) return;
+    const int z = blockIdx.z, length = lengths[z];
+    const int na = sizes[a] - length + 1, nb = sizes[b] - length + 1;
+    const long long from_a = (long long)z * n_series + a, from_b = (long long)z * n_series + b;
+    int* const of_rows = heads + (from_b * n_block + own) * stride;
+    int* const of_columns = heads + (from_a * n_block + there) * stride;
+    // the points of window i, 0 behind its end, such that squares of differences add up to a score
+    auto fetch = [&](double* to, int series, int i, long long from, int count) {
+        const double* const line = points + (long long)series * width + i;
+        const double middle = i < count ? all_means[from * stride + i] : 0.0;
+        const double weight = i < count ? all_w[from * stride + i] : 0.0;
+#pragma unroll
+        for (int t = 0; t < SHORT; ++t)
+            to[t] = t < length && i < count ? __dmul_rn(__dsub_rn(line[t], middle), weight) : 0.0;
+    };
+
+    for (int start = 0; start < nb; start += 32 * COLUMNS) {
+        double columns[COLUMNS][SHORT];
+        int least[COLUMNS], lowest[COLUMNS];
+#pragma unroll
+        for (int k = 0; k < COLUMNS; ++k) {
+            const int j = start + 32 * k + lane;
+            fetch(columns[k], b, j, from_b, nb);
+            least[k] = NOTHING, lowest[k] = j < nb ? 0 : NOTHING;
+        }
+        for (int base = 0; base < na; base += CHUNK) {
+            const int stop = min(CHUNK, na - base), i = base + lane;
+            __syncwarp();
+            fetch(stages[which][lane], a, i, from_a, na);
+            __syncwarp();
+            for (int t = 0; t < stop; ++t) {
+                double scores[COLUMNS] = {};
+#pragma unroll
+                for (int u = 0; u < SHORT; ++u) {
+                    const double point = stages[which][t][u];
+#pragma unroll
+                    for (int k = 0; k < COLUMNS; ++k) {
+                        const double d = point - columns[k][u];
+                        scores[k] = fma(d, d, scores[k]);
+                    }
+                }
+                int least_here = NOTHING;
+#pragma unroll
+                for (int k = 0; k < COLUMNS; ++k) {
+                    const int score = max(bits_of(scores[k]), lowest[k]);
+                    least_here = min(least_here, score);
+                    least[k] = min(least[k], score);
+                }
+                of_lanes[which][t * 33 + lane] = least_here;
+            }
+            __syncwarp();
+            if (lane < stop) {
+                int least_here = start ? of_rows[i] : NOTHING;
+#pragma unroll 8
+                for (int other = 0; other < 32; ++other)
+                    least_here = min(least_here, of_lanes[which][lane * 33 + other]);
+                of_rows[i] = least_here;
+            }
+        }
+        if (inside)
+#pragma unroll
+            for (int k = 0; k < COLUMNS; ++k)
+                if (lowest[k] == 0) of_columns[start + 32 * k + lane] = least[k];
+    }
+}
+
+// Least scores of pairs of series: one warp, one pair (a, b) and length, a of the block of candidates, b any series;
+// strips of 32 K columns one after the other, rows in chunks of 32. Block (x, a, z) has 4 warps of one a and length,
+// and shared memory for the rows of a chunk and what passes the borders of a strip there.
+//
+// heads[z, b, a, i]: of window i of a among those of b. With b in the block, too, and behind a, the least of
+// columns are those of b among the windows of a, and the pair (b, a) is left out. carry: what leaves a
+// strip on the right, of each warp, where there are several. Arrays of windows have rows of `stride`, those
+// of edges rows of `edge`.
+template <int K>
+__global__ void __launch_bounds__(128, 3) segments(
+    const Row<double>* __restrict__ all_rows, const double* __restrict__ all_q,
+    const double* __restrict__ all_s, const double* __restrict__ all_w,
+    const double* __restrict__ all_means, const int* __restrict__ sizes, int stride, int first,
+    int n_block, int n_series, const int* __restrict__ lengths, const double* __restrict__ forward,
+    const double* __restrict__ backward, int edge, double* __restrict__ carry, int* __restrict__ heads
+) {
+    constexpr int UNROLLED = K < 6 ? 2 : 4;
+    __shared__ Row<double> stages[4][CHUNK];
+    __shared__ double enterings[4][CHUNK], leavings[4][CHUNK];
+    __shared__ int of_lanes[4][CHUNK * 33];
+    const int lane = threadIdx.x & 31, which = threadIdx.x / 32;
+    const int own = blockIdx.y, a = first + own, b = blockIdx.x * 4 + which;
+    if (b >= n_series || b == a) return;
+    const int there = b - first;  // place of b in the block
+    const bool inside = there >= 0 && there < n_block;
+    if (inside && there < own) return;
+    const int z = blockIdx.z, length = lengths[z];
+    const int na = sizes[a] - length + 1, nb = sizes[b] - length + 1;
+    const long long from_a = (long long)z * n_series + a, from_b = (long long)z * n_series + b;
+    const long long to_b = ((long long)z * n_block + own) * n_series + b;
+    const Row<double>* __restrict__ const rows = all_rows + from_a * (stride + CHUNK);
+    const double* __restrict__ const mean_a = all_means + from_a * stride;
+    const double* __restrict__ const mean_b = all_means + from_b * stride;
+    const double* __restrict__ const q = all_q + from_b * stride;
+    const double* __restrict__ const s = all_s + from_b * stride;
+    const double* __restrict__ const w = all_w + from_b * stride;
+    const double* __restrict__ const first_row = forward + to_b * edge;
+    const double* __restrict__ const first_column = backward + (from_b * n_block + own) * edge;
+    double* const mine = carry + to_b * stride;
+    int* const of_rows = heads + (from_b * n_block + own) * stride;
+    int* const of_columns = heads + (from_a * n_block + there) * stride;
+    int* const least_of_lanes = of_lanes[which];
+
+    for (int start = 0; start < nb; start += 32 * K) {
+        const int from = start + lane * K, inner = nb - from;  // columns of this lane that there are
+        const bool full = nb - start >= 32 * K, more = nb - start > 32 * K;
+        Strip<double, K, true> here;
+        int least[K];
+#pragma unroll
+        for (int k = 0; k < K; ++k) {
+            here.q[k] = k < inner ? q[from + k] : 0.0;
+            here.s[k] = k < inner ? s[from + k] : 0.0;
+            here.weight[k] = k < inner ? w[from + k] : 0.0;
+            // as if it stood one row above and one column to the left: the step to the first row is 0
+            const int j = from + k + 1;
+            here.cov[k] = k + 1 < inner ? first_row[j] - length * (mean_a[0] * mean_b[j]) : 0.0;
+            least[k] = NOTHING;
+        }
+        // what enters on the left: one chunk ahead, since what leaves takes its place
+        auto entering = [&](int i) {
+            if (i >= na) return 0.0;
+            if (start == 0) return first_column[i] - length * (mean_a[i] * mean_b[0]);
+            return i ? __ldcg(mine + i) : first_row[start] - length * (mean_a[0] * mean_b[start]);
+        };
+        // scores of columns that are not there are raised to NOTHING
+        int lowest[K];
+#pragma unroll
+        for (int k = 0; k < K; ++k) lowest[k] = k < inner ? -NOTHING : NOTHING;
+        double ahead = entering(lane);
+        Row<double> row_ahead = rows[lane];
+        for (int base = 0; base < na; base += CHUNK) {
+            const int stop = min(CHUNK, na - base), i = base + lane;
+            __syncwarp();
+            stages[which][lane] = row_ahead;
+            enterings[which][lane] = ahead;
+            ahead = entering(i + CHUNK);
+            if (base + CHUNK < na) row_ahead = rows[i + CHUNK];
+            __syncwarp();
+            // one row after the other: its step, its scores; ALL_THERE tells that every lane has K columns
+            auto walk = [&](auto all_there) {
+#pragma unroll UNROLLED
+                for (int t = 0; t < stop; ++t) {
+                    const Row<double> next = stages[which][t];
+                    here.step(next, enterings[which][t], lane);
+                    int least_here = NOTHING;
+#pragma unroll
+                    for (int k = 0; k < K; ++k) {
+                        int score = bits_of(fma(here.cov[k] * -next.weight, here.weight[k], 1.0));
+                        if (!decltype(all_there)::value) score = max(score, lowest[k]);
+                        least_here = min(least_here, score);
+                        least[k] = min(least[k], score);
+                    }
+                    least_of_lanes[t * 33 + lane] = least_here;
+                    if (lane == 31) leavings[which][t] = here.cov[K - 1];
+                }
+            };
+            if (full) walk(Flag<true>());
+            else walk(Flag<false>());
+            __syncwarp();
+            if (lane < stop) {
+                int least_here = NOTHING;
+#pragma unroll 8
+                for (int other = 0; other < 32; ++other)
+                    least_here = min(least_here, least_of_lanes[lane * 33 + other]);
+                // the strips of a row belong to one lane of one warp
+                of_rows[i] = start ? min(of_rows[i], least_here) : least_here;
+                // what a row leaves enters the next strip in the row below
+                if (more && i + 1 < na) __stcg(mine + i + 1, leavings[which][lane]);
+            }
+        }
+        if (inside)
+#pragma unroll
+            for (int k = 0; k < K; ++k)
+                if (k < inner) of_columns[from + k] = least[k];
+        __syncwarp();
+    }
+}

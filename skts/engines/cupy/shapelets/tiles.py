@@ -1,0 +1,321 @@
+"""Tiles of shapelets on the GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ...core.memory import PreparedStore
+from ...core.reduction import Reduction, Tile
+from ...core.series import Series
+from ...families.shapelets.splits import (
+    LANES,
+    LEAST_NORMALIZED,
+    Matches,
+    ShapeletSearch,
+    SubsequenceMatches,
+    Survivors,
+)
+from .match_programs import match_bytes
+from .programs import MOST_MEMBERS, MOST_SHARED, SHORT, most_classes, scan_kernel
+
+if TYPE_CHECKING:
+    import cupy
+
+    from .walk import DeviceSeries, Heads
+
+__all__ = ["ShapeletTiles"]
+
+#: Pairs of windows that are worth a launch of their own, and lengths that are walked in one.
+WORTH_A_LAUNCH, TOGETHER = 2**31, 32
+#: Candidates that the list has room for, and of these, that may stay on it; distances that are
+#: measured at a time; bytes of each, with what it takes to find candidates that are equal.
+LISTED, HELD, DISTANCES = 2**21, 2**17, 2**23
+LIST_BYTES, MEASURE_BYTES = 192, 64
+
+
+class Room(NamedTuple):
+    """What a tile takes up at a time.
+
+    Attributes
+    ----------
+    block : int
+        Series whose candidates are searched together.
+    together : int
+        Lengths that are walked in one launch.
+    listed, held : int
+        Candidates that the list has room for, and those that may stay on it.
+    measured : int
+        Candidates that are measured at a time.
+    nbytes : int
+        All of that in bytes.
+    """
+
+    block: int
+    together: int
+    listed: int
+    held: int
+    measured: int
+    nbytes: int
+
+
+class ShapeletTiles:
+    """Methods of the GPU engine for shapelets."""
+
+    prepared: PreparedStore
+
+    def supports(self, reduction: Reduction) -> str | None:
+        """Return None if this engine computes such work, else the reason why not."""
+        if isinstance(reduction, ShapeletSearch):
+            n, classes = len(reduction.members), len(reduction.criterion.class_weight)
+            most = MOST_SHARED
+            if self.available() is None:  # type: ignore[attr-defined]
+                from .order_lines import most_shared
+
+                most = most_shared()
+            if n > MOST_MEMBERS:
+                return (
+                    f"engine='cupy' searches shapelets among {MOST_MEMBERS} series at most; here "
+                    f"are {n}."
+                )
+            if scan_kernel(n, classes, most) is None:
+                fewer = most_classes(n, most)
+                return (
+                    f"engine='cupy' searches shapelets of {fewer} classes at most among {n} "
+                    f"series; here are {classes}."
+                )
+        return super().supports(reduction)  # type: ignore[misc]
+
+    def subsequence_matches_bytes(
+        self, reduction: SubsequenceMatches, rows: int, cols: int
+    ) -> tuple[int, int]:
+        """Bytes on each device for a tile: its answer, queries, series, and what matching takes."""
+        series, sizes = reduction.series, [query.size for query in reduction.queries]
+        shape = series.n_channels, series.n_timepoints
+        matching = match_bytes(rows, min(sizes), max(sizes), cols, *shape)
+        given = 16 * rows * cols + 16 * max(sizes) * rows + 8 * cols * (shape[0] * shape[1] + 2)
+        return 0, given + matching
+
+    def subsequence_matches(
+        self, reduction: SubsequenceMatches, tile: Tile, cancel: np.ndarray
+    ) -> Matches:
+        """Best matches of some queries in some series."""
+        import cupy as cp
+
+        from .matches import best_matches
+
+        queries, series = reduction.queries[tile.rows], reduction.series.take(tile.cols)
+        lengths = np.array([query.size for query in queries])
+        channels = reduction.channels
+        channels = np.zeros(len(queries), np.int64) if channels is None else channels[tile.rows]
+        distances = cp.empty(tile.shape)
+        starts = cp.empty(tile.shape, np.int64)
+        best_matches(
+            cp.asarray(np.concatenate(queries)),
+            *(np.cumsum(lengths) - lengths, lengths, channels, np.arange(len(queries))),
+            *(cp.asarray(series.values), cp.asarray(series.lengths, np.int32)),
+            *(cp.arange(len(series), dtype=np.int32), reduction.normalize, distances, starts),
+        )
+        return Matches(distances.get(), starts.get())
+
+    def shapelet_search_bytes(
+        self, reduction: ShapeletSearch, rows: int, cols: int
+    ) -> tuple[int, int]:
+        """Bytes on each device: scores that are kept; those of a block for some lengths."""
+        budget = self._budget_of_a_device()
+        room = _room(reduction, len(reduction.members), cols * reduction.block, budget)
+        return _kept(reduction, budget)[1] * len(self._devices()), room.nbytes
+
+    def shapelet_search(
+        self, reduction: ShapeletSearch, tile: Tile, cancel: np.ndarray
+    ) -> Survivors:
+        """Candidates of some lengths and blocks that could be the best."""
+        from ..transfers import send
+        from .order_lines import Lines
+
+        series, members, size = reduction.series, reduction.members, reduction.block
+        values, sizes = self._values(series)
+        lengths = reduction.lengths[tile.rows]
+        begin = (reduction.blocks[0] + tile.col) * size
+        end = min((reduction.blocks[0] + tile.col_stop) * size, len(members))
+        cols = (tile.col_stop - tile.col) * size
+        room = _room(reduction, len(members), cols, self._budget_of_a_device())
+        lines = Lines(
+            *(values, sizes, members, reduction.criterion, reduction.before, reduction.ways),
+            *((reduction.least, reduction.least_gap), room.listed, room.held, room.measured),
+            reduction.before_normalized,
+        )
+        points, places = send(
+            series.lengths[members].astype(np.int32), np.arange(len(members), dtype=np.int32)
+        )
+        raw = [length for length in lengths if length < LEAST_NORMALIZED]
+        normalized = tuple(length for length in lengths if length >= LEAST_NORMALIZED)
+        for first in range(begin, end, room.block):
+            stop = min(first + room.block, end)
+            of_block = points[first:stop], places[first:stop]
+            for channel in range(series.n_channels):
+                for length in raw:
+                    for where in _all_candidates(reduction, length, channel, first, stop):
+                        lines.every(where)
+                for heads, rows, columns in self._heads(
+                    *(reduction, channel, first, stop, normalized, room.together),
+                    *(lines.members, places),
+                ):
+                    if cancel[0]:
+                        return lines.survivors()
+                    lines.scan(heads, channel, rows, *of_block, columns, cancel)
+        return lines.survivors()
+
+    def _heads(
+        self,
+        reduction: ShapeletSearch,
+        channel: int,
+        first: int,
+        stop: int,
+        lengths: tuple[int, ...],
+        together: int,
+        members: cupy.ndarray,
+        places: cupy.ndarray,
+    ) -> Iterator[tuple[list[tuple[Heads, int]], cupy.ndarray, cupy.ndarray]]:
+        """Scores of the candidates of some members, of all lengths; `places` counts the members.
+
+        Yields places in heads, and where among their rows and columns these members, and all
+        members, are. What does not stay comes as it is computed, what stays at the end.
+        """
+        from .walk import Walk
+
+        series, n = reduction.series, len(members)
+        lengths_kept, shelf = self._shelf(reduction, channel)
+        at_root = n == len(series) and stop - first == n
+        missing = tuple(length for length in lengths if length not in shelf)
+        if missing:
+            on_device = self._channel(series, channel)
+            if n < len(series):
+                on_device = on_device.take(members)
+            walk = Walk(on_device, first, stop, missing[0], min(together, len(missing)))
+        for batch in _batches(missing, lengths_kept if at_root else frozenset(), together):
+            heads = walk(batch)
+            at = [(heads, z) for z in range(len(batch))]
+            if at_root and batch[0] in lengths_kept:
+                shelf.update(zip(batch, at, strict=True))
+            else:
+                yield at, places[: stop - first], places
+        found = [shelf[length] for length in lengths if length in shelf]
+        if found:
+            yield found, members[first:stop], members
+
+    def _shelf(
+        self, reduction: ShapeletSearch, channel: int
+    ) -> tuple[frozenset[int], dict[int, tuple[Heads, int]]]:
+        """Lengths whose scores stay on the current device, and where those that are there are."""
+        import cupy as cp
+
+        lengths, size = _kept(reduction, self._budget_of_a_device())
+        key = "shapelets", cp.cuda.Device().id, channel, reduction.lengths
+
+        def build() -> tuple[dict[int, tuple[Heads, int]], int]:
+            return {}, size // reduction.series.n_channels
+
+        return lengths, self.prepared.get(reduction.series.values, key, build)
+
+    def _budget_of_a_device(self) -> int:
+        """All devices get equal shares."""
+        return self.budget() // len(self._devices())
+
+    def _values(self, series: Series) -> tuple[cupy.ndarray, cupy.ndarray]:
+        """All series on the current device, kept while they live."""
+        import cupy as cp
+
+        def build() -> tuple[tuple[cupy.ndarray, cupy.ndarray], int]:
+            made = cp.asarray(series.values), cp.asarray(series.lengths, np.int32)
+            return made, made[0].nbytes + made[1].nbytes
+
+        return self.prepared.get(series.values, ("values", cp.cuda.Device().id), build)
+
+    def _channel(self, series: Series, channel: int) -> DeviceSeries:
+        """One channel of all series on the current device, kept while they live."""
+        import cupy as cp
+
+        from .walk import lay
+
+        def build() -> tuple[DeviceSeries, int]:
+            made = lay(series, channel)
+            return made, made.nbytes
+
+        return self.prepared.get(series.values, ("channel", cp.cuda.Device().id, channel), build)
+
+
+def _all_candidates(
+    reduction: ShapeletSearch, length: int, channel: int, first: int, stop: int
+) -> Iterator[np.ndarray]:
+    """All candidates of some members, of one length: (length, member, start, channel, way)."""
+    for member in range(first, stop):
+        count = int(reduction.series.lengths[reduction.members[member]]) - length + 1
+        for way in range(len(reduction.ways)):
+            where = np.empty((count, 5), np.int64)
+            where[:] = length, member, 0, channel, way
+            where[:, 2] = np.arange(count)
+            yield where
+
+
+def _batches(
+    lengths: tuple[int, ...], kept: frozenset[int], together: int
+) -> Iterator[tuple[int, ...]]:
+    """Lengths that are walked together: all of them stay, or none, and all are short, or none."""
+    for _, alike in groupby(lengths, lambda length: (length in kept, length <= SHORT)):
+        run = tuple(alike)
+        for first in range(0, len(run), together):
+            yield run[first : first + together]
+
+
+def _room(reduction: ShapeletSearch, n: int, block: int, budget: int) -> Room:
+    """What a tile of so many of n series takes up: what is of use, and not much of the budget."""
+    width = reduction.series.n_timepoints
+    windows, many = width - reduction.lengths[0] + 1, len(reduction.lengths)
+    block = min(block, n)
+
+    def of_lengths(together: int) -> int:
+        # scores, edges of both sides, what passes from strip to strip; the scores before
+        return together * (32 * n * block * windows + (100 * n + 40 * block) * (windows + 32))
+
+    def of_a_length() -> int:
+        return block * windows * len(reduction.ways)
+
+    while block > LANES and max(2 * of_lengths(1), 8 * LIST_BYTES * of_a_length()) > budget:
+        block = max(LANES, block // 2)
+    together = min(
+        WORTH_A_LAUNCH // (block * n * windows**2 // 2 + 1), budget // 4 // of_lengths(1)
+    )
+    together = int(np.clip(together, 1, min(TOGETHER, many)))
+    total = of_a_length() * many * reduction.series.n_channels
+    part = budget // 8
+    listed = min(total, max(of_a_length(), min(LISTED, part // LIST_BYTES)))
+    held = min(total, HELD, part // LIST_BYTES)
+    # distances, and the points of a candidate
+    each = n + width // 8
+    measured = max(1, min(total, min(DISTANCES, part // MEASURE_BYTES) // each))
+    # windows as they grow, and what measuring knows of each point
+    nbytes = of_lengths(together) + 48 * n * (windows + width * reduction.series.n_channels)
+    nbytes += LIST_BYTES * (listed + held) + MEASURE_BYTES * measured * each
+    return Room(block, together, listed, held, measured, nbytes)
+
+
+def _kept(reduction: ShapeletSearch, budget: int) -> tuple[frozenset[int], int]:
+    """Lengths whose scores among all series stay, for nodes and literals to come; their bytes.
+
+    Three quarters of the budget are theirs; what a block of all series needs comes first.
+    """
+    n, width = len(reduction.series), reduction.series.n_timepoints
+    room = _room(reduction, n, n, budget)
+    if room.block < n:
+        return frozenset(), 0
+    # windows of a length take as much as those of the first one that it is walked with
+    lengths = np.array(reduction.lengths)
+    walked_with = np.maximum(0, np.arange(len(lengths)) - room.together + 1)
+    windows = width - lengths[walked_with] + 1
+    sizes = np.cumsum(reduction.series.n_channels * (4 * n * n + 9 * n) * windows + 4 * n * n)
+    fits = int(np.searchsorted(sizes, min(3 * budget // 4, budget - 2 * room.nbytes), side="right"))
+    return frozenset(reduction.lengths[:fits]), int(sizes[fits - 1]) if fits else 0

@@ -1,0 +1,212 @@
+"""The walk of shapelets on the GPU: least scores of windows among those of other series."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import cupy as cp
+import numpy as np
+
+from ...core.series import Series
+from ..loading import blocks_for, load_kernel
+from .programs import SHORT, columns_of_strips, walk_kernel
+
+__all__ = ["DeviceSeries", "Heads", "Walk", "lay"]
+
+#: Rows that the walk may fetch beyond the last.
+CHUNK = 32
+#: What the device is told of the scores of a length: addresses and numbers, see `order_lines.cu`.
+SCORES = np.dtype(
+    [(name, "u8") for name in ("scores", "weights", "constant", "errors", "floors", "kinds")]
+    + [("n_windows", "i4"), ("length", "i4")]
+)
+
+
+class DeviceSeries(NamedTuple):
+    """One channel of some series on the device.
+
+    Attributes
+    ----------
+    points, centered : cupy.ndarray of shape (n_series, n_timepoints), float64
+        The points, and less the mean of their series.
+    sizes : cupy.ndarray of shape (n_series,), int32
+        Points of each series.
+    size, middle : cupy.ndarray of shape (n_series,), float64
+        Magnitude of centred points, at most, and of the mean.
+    """
+
+    points: cp.ndarray
+    centered: cp.ndarray
+    sizes: cp.ndarray
+    size: cp.ndarray
+    middle: cp.ndarray
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on the device."""
+        return sum(array.nbytes for array in self)
+
+    def take(self, members: cp.ndarray) -> DeviceSeries:
+        """Return some of the series."""
+        return DeviceSeries(*(array[members] for array in self))
+
+
+def lay(series: Series, channel: int) -> DeviceSeries:
+    """Bring a channel of series to the device."""
+    points, sizes = cp.asarray(series.values[:, channel]), cp.asarray(series.lengths)
+    there = cp.arange(series.n_timepoints) < sizes[:, None]
+    points = cp.ascontiguousarray(cp.where(there, points, 0.0))
+    middle = points.sum(axis=1) / sizes
+    centered = cp.where(there, points - middle[:, None], 0.0)
+    size = cp.abs(centered).max(axis=1)
+    return DeviceSeries(points, centered, sizes.astype(np.int32), size, cp.abs(middle))
+
+
+@dataclass(frozen=True, eq=False)
+class Heads:
+    """Least scores of the windows of a block of series among those of all, for some lengths.
+
+    Attributes
+    ----------
+    lengths : tuple of int
+        The lengths, ascending.
+    first : int
+        Where the block begins.
+    scores : cupy.ndarray of shape (n_lengths, n_series, n_block, n_windows), int32
+        Leading bits of 1 less the best correlation.
+    weights : cupy.ndarray of shape (n_lengths, n_series, n_windows), float64
+        Weights of the windows, 1 / norm.
+    constant : cupy.ndarray of shape (n_lengths, n_series, n_windows), uint8
+        Which windows are constant.
+    errors : cupy.ndarray of shape (n_lengths, n_block, n_series), int32
+        Leading bits of what squared distances are wrong by, by the weight of the window.
+    floors : cupy.ndarray of shape (n_lengths, n_block), float32
+        To be added to that.
+    kinds : cupy.ndarray of shape (n_lengths, n_series), int32
+        Whether a series has constant windows (1) and others (2).
+    table : ndarray of shape (n_lengths,), `SCORES`
+        What the device is told of each length.
+    """
+
+    lengths: tuple[int, ...]
+    first: int
+    scores: cp.ndarray
+    weights: cp.ndarray
+    constant: cp.ndarray
+    errors: cp.ndarray
+    floors: cp.ndarray
+    kinds: cp.ndarray
+    table: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        table = np.empty(len(self.lengths), SCORES)
+        table["n_windows"], table["length"] = self.scores.shape[-1], self.lengths
+        for name in SCORES.names[:6]:
+            array = getattr(self, name)
+            begin = self.first * array.strides[1] if name in ("weights", "constant") else 0
+            table[name] = array.data.ptr + begin + array.strides[0] * np.arange(len(table))
+        object.__setattr__(self, "table", table)
+
+    def windows(self, z: int) -> int:
+        """Windows that the longest series has, of length z."""
+        return self.scores.shape[-1] - self.lengths[z] + self.lengths[0]
+
+
+class Walk:
+    """The walk over the windows of series, for ever longer lengths.
+
+    Parameters
+    ----------
+    series : DeviceSeries
+        The series.
+    first, stop : int
+        The block of candidates.
+    shortest : int
+        The least length.
+    together : int
+        Lengths that are walked in one launch, at most.
+    """
+
+    def __init__(
+        self, series: DeviceSeries, first: int, stop: int, shortest: int, together: int
+    ) -> None:
+        self.series, self.first, self.stop = series, first, stop
+        n, width = series.points.shape
+        self.edge = width - shortest + 1
+        self.before = self.last = 0
+        n_block = stop - first
+        self.grown = cp.empty((n, self.edge, 5))
+        self.forward = cp.empty((together, n_block, n, self.edge))
+        # a block of all series is its own other side
+        other = (together, n, n_block, self.edge)
+        self.backward = self.forward if n_block == n else cp.empty(other)
+        several = self.edge > 32 * columns_of_strips(self.edge)
+        self.carry = cp.empty(self.forward.size if several else 0)
+
+    def __call__(self, lengths: tuple[int, ...]) -> Heads:
+        """Scores for some lengths, ascending and longer than those before.
+
+        All of them have up to `SHORT` points, or none.
+        """
+        series, first, stop = self.series, self.first, self.stop
+        n, width = series.points.shape
+        many, n_block = len(lengths), stop - first
+        stride = width - lengths[0] + 1
+        rows = cp.empty((many, n, stride + CHUNK, 4))
+        q, s, w, mean = (cp.empty((many, n, stride)) for _ in range(4))
+        constant, zeros = cp.empty((many, n, stride), np.uint8), cp.zeros(4 * many * n)
+        largest = zeros[: 3 * many * n]
+        kinds = zeros[3 * many * n :].view(np.int32)[: many * n].reshape(many, n)
+        sizes = cp.asarray(lengths, np.int32)
+        of_lengths = sizes, np.int32(many), np.int32(self.before)
+        load_kernel("shapelets/shapelets.cu", "prepare")(
+            (blocks_for(stride + CHUNK, 128), n),
+            (128,),
+            (
+                *(series.points, series.centered, series.sizes, series.size, series.middle),
+                *(np.int32(n), np.int32(width), np.int32(stride), *of_lengths, self.grown),
+                *(np.int32(self.edge), rows, q, s, w, mean, constant, kinds, largest),
+            ),
+        )
+        errors = cp.empty((many, n_block, n), np.int32)
+        floors = cp.empty((many, n_block), np.float32)
+        load_kernel("shapelets/shapelets.cu", "doubts")(
+            (n_block, many),
+            (128,),
+            (
+                *(largest, series.size, series.middle, np.int32(n), np.int32(first)),
+                *(np.int32(stride), sizes, errors, floors),
+            ),
+        )
+        scores = cp.empty((many, n, n_block, stride), np.int32)
+        grid = blocks_for(n, 4), n_block, many
+        of_block = np.int32(stride), np.int32(first), np.int32(n_block), np.int32(n), sizes
+        if lengths[-1] <= SHORT:
+            load_kernel("shapelets/shapelets.cu", "nearest")(
+                grid,
+                (128,),
+                (series.points, np.int32(width), mean, w, series.sizes, *of_block, scores),
+            )
+            return Heads(lengths, first, scores, w, constant, errors, floors, kinds)
+        sides = [(self.forward, first, n_block, 0, n), (self.backward, 0, n, first, n_block)]
+        for out, first_a, n_a, first_b, n_b in sides[: 1 if n_block == n else 2]:
+            load_kernel("shapelets/shapelets.cu", "edges")(
+                (blocks_for(self.edge, 128), n_b, blocks_for(n_a, 4)),
+                (128,),
+                (
+                    *(series.centered, np.int32(width), series.sizes, np.int32(first_a)),
+                    *(np.int32(n_a), np.int32(first_b), np.int32(n_b), *of_lengths),
+                    *(np.int32(self.last), out, np.int32(self.edge)),
+                ),
+            )
+        self.before, self.last = lengths[-1], many - 1
+        load_kernel("shapelets/shapelets.cu", walk_kernel(stride))(
+            grid,
+            (128,),
+            (
+                *(rows, q, s, w, mean, series.sizes, *of_block, self.forward, self.backward),
+                *(np.int32(self.edge), self.carry, scores),
+            ),
+        )
+        return Heads(lengths, first, scores, w, constant, errors, floors, kinds)

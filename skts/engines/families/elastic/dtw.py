@@ -1,0 +1,315 @@
+"""Work under warping: matrices, pairs, nearest neighbours and paths of DTW and dog-keeper."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ...core.certify import (
+    Bound,
+    Neighbors,
+    NeighborsInBatches,
+    Rescaling,
+    Shortlist,
+    Shortlists,
+    dtw_bound,
+    nearest,
+)
+from ...core.reduction import Reduction, Tile
+from ...core.series import Series
+from .warping import PLAIN, Warping
+
+__all__ = [
+    "DTWMatrix",
+    "DTWNeighbors",
+    "DTWPairs",
+    "DTWPath",
+    "DTWReduction",
+    "WarpingPath",
+]
+
+#: Columns of a grid cell of DTW work: the lanes of the widest CPU kernel.
+LANES = 64
+
+
+class DTWReduction(Reduction):
+    """Work whose steps are cells of warping matrices between two sets of series."""
+
+    warping: Warping
+
+    @property
+    @abstractmethod
+    def sides(self) -> tuple[Series, Series]:
+        """The series along the rows and those along the columns of the matrices."""
+
+    @property
+    def step_work(self) -> int:
+        """Cells of one warping matrix in the band, channel by channel."""
+        rows, cols = self.sides
+        return self.warping.cells(rows.n_timepoints, cols.n_timepoints) * rows.n_channels
+
+    @property
+    def cell(self) -> tuple[int, int]:
+        """One series, and the lanes of a group on the other side: the columns, unless too few."""
+        rows, cols = self.shape
+        return (LANES, 1) if cols < min(rows, LANES) else (1, LANES)
+
+
+@dataclass(frozen=True, eq=False)
+class DTWMatrix(DTWReduction):
+    """Every distance between two sets of series, or within one, in float64.
+
+    Parameters
+    ----------
+    rows, cols : Series
+        The two sets; the same object twice makes a symmetric matrix, half computed.
+    warping : Warping
+        Options of the distance.
+    """
+
+    rows: Series
+    cols: Series
+    warping: Warping = PLAIN
+    method: ClassVar[str] = "dtw_matrix"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of series in the two sets."""
+        return len(self.rows), len(self.cols)
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether rows and columns are the same series, and the distance has no direction."""
+        return self.rows is self.cols and self.warping.alignment == "global"
+
+    @property
+    def sides(self) -> tuple[Series, Series]:
+        """The two sets."""
+        return self.rows, self.cols
+
+    def wanted(self, tile: Tile) -> bool:
+        """Skip what lies below the diagonal of a symmetric matrix."""
+        return not self.symmetric or tile.col_stop > tile.row
+
+    def result_bytes(self) -> int:
+        """Size of the matrix."""
+        return 8 * len(self.rows) * len(self.cols)
+
+    def part(self, tile: Tile) -> DTWMatrix:
+        """Return a tile as a matrix of its own."""
+        return DTWMatrix(self.rows.take(tile.rows), self.cols.take(tile.cols), self.warping)
+
+    def start(self) -> np.ndarray:
+        """Return the empty matrix."""
+        return np.empty(self.shape)
+
+    def merge(self, total: np.ndarray, tile: Tile, result: np.ndarray) -> None:
+        """Write a block, and its mirror image where the matrix is symmetric."""
+        total[tile.rows, tile.cols] = result
+        if self.symmetric:
+            total[tile.cols, tile.rows] = result.T
+
+
+@dataclass(frozen=True, eq=False)
+class DTWPairs(DTWReduction):
+    """Certified distances of chosen pairs.
+
+    Parameters
+    ----------
+    left, right : Series
+        Two sets of series.
+    pairs : ndarray of shape (n_pairs, 2), int64
+        A series of `left` and one of `right`.
+    warping : Warping
+        Options of the distance.
+    """
+
+    left: Series
+    right: Series
+    pairs: np.ndarray
+    warping: Warping = PLAIN
+    method: ClassVar[str] = "dtw_pairs"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """All pairs, one column."""
+        return len(self.pairs), 1
+
+    @property
+    def sides(self) -> tuple[Series, Series]:
+        """The two sets."""
+        return self.left, self.right
+
+    @property
+    def cell(self) -> tuple[int, int]:
+        """One pair, so that what a search leaves over fits wherever the search did."""
+        return 1, 1
+
+    def part(self, tile: Tile) -> DTWPairs:
+        """Return some of the pairs with just the series that they name."""
+        pairs = self.pairs[tile.rows]
+        left, left_index = np.unique(pairs[:, 0], return_inverse=True)
+        right, right_index = np.unique(pairs[:, 1], return_inverse=True)
+        pairs = np.column_stack([left_index.ravel(), right_index.ravel()])
+        return DTWPairs(self.left.take(left), self.right.take(right), pairs, self.warping)
+
+    def start(self) -> np.ndarray:
+        """Return the empty vector of distances."""
+        return np.empty(len(self.pairs))
+
+    def merge(self, total: np.ndarray, tile: Tile, result: np.ndarray) -> None:
+        """Write the distances of a run of pairs."""
+        total[tile.rows] = result
+
+
+@dataclass(frozen=True, eq=False)
+class DTWNeighbors(NeighborsInBatches, DTWReduction):
+    """The nearest candidates of each query.
+
+    Parameters
+    ----------
+    queries, candidates : Series
+        Two sets of series.
+    n_neighbors : int
+        Neighbours of each query.
+    excluded : ndarray of shape (n_queries,), int64, or None
+        One candidate that a query must not find, itself in leave-one-out; out of range is none.
+    precision : {"auto", "float32", "float64"}
+        "auto" searches in float32 and certifies, "float32" leaves out the certificate,
+        "float64" searches in float64.
+    warping : Warping
+        Options of the distance.
+    """
+
+    queries: Series
+    candidates: Series
+    n_neighbors: int
+    excluded: np.ndarray | None = None
+    precision: str = "auto"
+    warping: Warping = PLAIN
+    method: ClassVar[str] = "dtw_neighbors"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Queries and candidates."""
+        return len(self.queries), len(self.candidates)
+
+    @property
+    def sides(self) -> tuple[Series, Series]:
+        """The two sets."""
+        return self.queries, self.candidates
+
+    @property
+    def single(self) -> bool:
+        """Whether the search runs in float32."""
+        return self.precision != "float64"
+
+    @cached_property
+    def rescaling(self) -> Rescaling:
+        """Offset and scale of the float32 search, taken from the candidates."""
+        return Rescaling.between(*self.candidates.extent)
+
+    def scale_and_bound(self, error: float) -> tuple[float, Bound]:
+        """By what distances of the search are too large, and how they bound certified ones.
+
+        `error` is the largest rounding error of a query's points plus that of a candidate's.
+        """
+        n, m = (side.n_timepoints for side in self.sides)
+        scale = self.rescaling.scale
+        warping = self.warping
+        steps, channels = warping.steps(n, m), self.queries.n_channels
+        return scale, dtw_bound(steps, channels, error, scale, squared=warping.squared)
+
+    def part(self, tile: Tile) -> DTWNeighbors:
+        """Return some queries against some candidates."""
+        excluded = None if self.excluded is None else self.excluded[tile.rows] - tile.col
+        return replace(
+            self,
+            queries=self.queries.take(tile.rows),
+            candidates=self.candidates.take(tile.cols),
+            excluded=excluded,
+        )
+
+    def start(self) -> Shortlists:
+        """Return an empty list of survivors."""
+        return Shortlists(len(self.queries), self.n_neighbors)
+
+    def merge(self, total: Shortlists, tile: Tile, result: Shortlist) -> None:
+        """Take the survivors of a tile."""
+        total.add((tile.row, tile.col), result)
+
+    def finish(self, total: Shortlists, run: Callable[[Reduction], Any]) -> Neighbors:
+        """Certify the survivors and choose among them; settle the rest in float64."""
+        query, candidate, estimate, *_ = total.compact()
+        value = estimate
+        if self.precision == "auto" and query.size:
+            pairs = np.column_stack([query, candidate])
+            value = run(DTWPairs(self.queries, self.candidates, pairs, self.warping))
+        answer = nearest(query, candidate, value, len(self.queries), self.n_neighbors)
+        rest = total.unsettled[0]
+        if rest.size:
+            excluded = None if self.excluded is None else self.excluded[rest]
+            settled = run(
+                replace(
+                    self, queries=self.queries.take(rest), excluded=excluded, precision="float64"
+                )
+            )
+            answer.distances[rest] = settled.distances
+            answer.indices[rest] = settled.indices
+        return answer
+
+
+class WarpingPath(NamedTuple):
+    """A best path and the distance along it."""
+
+    path: np.ndarray
+    distance: float
+
+
+@dataclass(frozen=True, eq=False)
+class DTWPath(DTWReduction):
+    """A best warping path between two series; of equal steps back the diagonal, then the row.
+
+    Parameters
+    ----------
+    x, y : Series
+        One series each.
+    warping : Warping
+        Options of the distance.
+    """
+
+    x: Series
+    y: Series
+    warping: Warping = PLAIN
+    method: ClassVar[str] = "dtw_path"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """One piece of work."""
+        return 1, 1
+
+    @property
+    def sides(self) -> tuple[Series, Series]:
+        """The two sets."""
+        return self.x, self.y
+
+    def part(self, tile: Tile) -> DTWPath:
+        """Return itself: a path does not split."""
+        return self
+
+    def start(self) -> list[WarpingPath]:
+        """Return an empty box for the path."""
+        return []
+
+    def merge(self, total: list[WarpingPath], tile: Tile, result: WarpingPath) -> None:
+        """Keep the path."""
+        total.append(result)
+
+    def finish(self, total: list[WarpingPath], run: Callable[[Reduction], Any]) -> WarpingPath:
+        """Hand the path out."""
+        return total[0]

@@ -1,0 +1,149 @@
+"""`RotationNeighbors`: nearest candidates where each may be turned round by any shift.
+
+The distance is the least over all circular shifts of the candidate, and certified: the least of the
+certified values of all shifts, with the same bits wherever it is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...core.certify import Neighbors, NeighborsInBatches, Rescaling, Shortlist, Shortlists, nearest
+from ...core.reduction import Reduction, Tile
+from ...core.series import Series
+from .dtw import LANES
+from .warping import PLAIN, Warping
+
+__all__ = ["RotationNeighbors"]
+
+#: Candidates that are looked at together, the most promising first.
+BLOCK = 16 * LANES
+#: Warping matrices that a search is expected to fill for each pair, most ruled out by a bound that
+#: fills two of them. It only sets the size of tiles.
+FILLED = 3
+
+
+@dataclass(frozen=True, eq=False)
+class RotationNeighbors(NeighborsInBatches, Reduction):
+    """The nearest candidates of each query under all circular shifts of the candidates.
+
+    Parameters
+    ----------
+    queries, candidates : Series
+        Two sets of series, all of one length.
+    n_neighbors : int
+        Neighbours of each query.
+    excluded : ndarray of shape (n_queries,), int64, or None, default None
+        One candidate that a query must not find; out of range is none.
+    warping : Warping
+        Options of the distance: dynamic time warping without a window, or with window 0.
+    limits : ndarray of shape (n_queries,) or None, default None
+        Distances beyond which no neighbour is looked for.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, or for options for which no exact and fast search is known.
+    """
+
+    queries: Series
+    candidates: Series
+    n_neighbors: int
+    excluded: np.ndarray | None = None
+    warping: Warping = PLAIN
+    limits: np.ndarray | None = None
+    method: ClassVar[str] = "rotation_neighbors"
+
+    def __post_init__(self) -> None:
+        warping, (n, m) = self.warping, (self.queries.n_timepoints, self.candidates.n_timepoints)
+        for side in (self.candidates, self.queries):
+            short = np.flatnonzero(side.lengths != side.n_timepoints)
+            if short.size:
+                raise ValueError(
+                    f"rotation_invariant=True needs series of one length: series {short[0]} has "
+                    f"{side.lengths[short[0]]} time points where others have {side.n_timepoints}."
+                )
+        if n != m:
+            raise ValueError(
+                f"rotation_invariant=True needs series of one length: the queries have {n} time "
+                f"points, the training series {m}."
+            )
+        if warping.largest:
+            raise ValueError("rotation_invariant=True does not go with metric='dog_keeper'.")
+        if warping.alignment != "global":
+            raise ValueError(
+                f"rotation_invariant=True does not go with alignment={warping.alignment!r}: a "
+                "rotated series is matched in full."
+            )
+        if warping.window is not None and warping.window != 0:
+            raise ValueError(
+                f"rotation_invariant=True does not go with window={warping.window}: give None "
+                "for warping without a limit, or 0 for none."
+            )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Queries and candidates."""
+        return len(self.queries), len(self.candidates)
+
+    @property
+    def step_work(self) -> int:
+        """About the cells of warping matrices for one pair."""
+        n = self.queries.n_timepoints
+        return FILLED * n * self.queries.n_channels * (1 if self.straight else n)
+
+    @cached_property
+    def rescaling(self) -> Rescaling:
+        """Offset and scale of estimates in float32, taken from the candidates."""
+        return Rescaling.of(self.candidates.values)
+
+    @property
+    def straight(self) -> bool:
+        """Whether points are compared without warping."""
+        return self.warping.window is not None
+
+    @property
+    def cell(self) -> tuple[int, int]:
+        """One query against a block of candidates."""
+        return 1, BLOCK
+
+    def part(self, tile: Tile) -> RotationNeighbors:
+        """Return some queries against some candidates."""
+        excluded = None if self.excluded is None else self.excluded[tile.rows] - tile.col
+        return replace(
+            self,
+            queries=self.queries.take(tile.rows),
+            candidates=self.candidates.take(tile.cols),
+            excluded=excluded,
+            limits=None if self.limits is None else self.limits[tile.rows],
+        )
+
+    def start(self) -> Shortlists:
+        """Return an empty list of neighbours."""
+        return Shortlists(len(self.queries), self.n_neighbors)
+
+    def informed(self, total: Shortlists) -> RotationNeighbors:
+        """Return the work with the distances of the neighbours found in other blocks."""
+        if len(self.candidates) <= BLOCK:
+            return self
+        query, _, distance, *_ = total.compact()
+        limits = np.full(len(self.queries), np.inf)
+        full = np.bincount(query, minlength=len(limits)) >= self.n_neighbors
+        farthest = np.zeros(len(limits))
+        np.maximum.at(farthest, query, distance)
+        limits[full] = farthest[full]
+        return replace(self, limits=limits)
+
+    def merge(self, total: Shortlists, tile: Tile, result: Shortlist) -> None:
+        """Take the neighbours of a tile."""
+        total.add((tile.row, tile.col), result)
+
+    def finish(self, total: Shortlists, run: Callable[[Reduction], Any]) -> Neighbors:
+        """Choose among the neighbours of all blocks."""
+        query, candidate, distance, *_ = total.compact()
+        return nearest(query, candidate, distance, len(self.queries), self.n_neighbors)

@@ -1,0 +1,1 @@
+"""k-Shape: shape-based distances, assignment, centres."""

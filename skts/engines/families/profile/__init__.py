@@ -1,0 +1,1 @@
+"""Matrix profiles: joins, the closest pair, exact distances of windows."""

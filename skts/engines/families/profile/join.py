@@ -1,0 +1,401 @@
+"""Joins: the nearest window of each window of a line, in itself or in another line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+
+from ...core.reduction import Reduction, Tile
+from .windows import Kinds, Pool, WindowDistances, WindowKinds, name_lines
+
+__all__ = ["Join", "JoinFound", "JoinPart", "JoinTotal", "Kept", "Nearest"]
+
+#: No pair is this far below the diagonal: the exclusion of a join of two lines.
+NO_EXCLUSION = -(2**62)
+
+
+class Nearest(NamedTuple):
+    """Neighbours of windows, nearest first, equal ones by their place.
+
+    Attributes
+    ----------
+    distances : ndarray of shape (n_windows, n_neighbors), float64
+        Certified distances, infinite where there is none.
+    indices : ndarray of shape (n_windows, n_neighbors), int64
+        Places on the line, -1 where there is none.
+    """
+
+    distances: np.ndarray
+    indices: np.ndarray
+
+    @classmethod
+    def none(cls, n_windows: int, n_neighbors: int) -> Nearest:
+        """Return neighbours not yet found."""
+        shape = n_windows, n_neighbors
+        return cls(np.full(shape, np.inf), np.full(shape, -1, np.int64))
+
+    def add(self, windows: slice | np.ndarray, other: Nearest) -> None:
+        """Take other neighbours of some windows where they are nearer; none may be there twice."""
+        if self.distances.shape[1] == 1:
+            mine, place = self.distances[windows], self.indices[windows]
+            nearer = (other.distances < mine) | (
+                (other.distances == mine) & (other.indices < place) & (other.indices >= 0)
+            )
+            np.copyto(mine, other.distances, where=nearer)
+            np.copyto(place, other.indices, where=nearer)
+            if not isinstance(windows, slice):  # else these are views
+                self.distances[windows], self.indices[windows] = mine, place
+            return
+        k = self.distances.shape[1]
+        distances = np.hstack([self.distances[windows], other.distances])
+        indices = np.hstack([self.indices[windows], other.indices])
+        order = np.lexsort((indices, distances), axis=1)[:, :k]
+        self.distances[windows] = np.take_along_axis(distances, order, axis=1)
+        self.indices[windows] = np.take_along_axis(indices, order, axis=1)
+
+    def copy(self) -> Nearest:
+        """Return a copy."""
+        return Nearest(self.distances.copy(), self.indices.copy())
+
+
+class JoinPart(NamedTuple):
+    """What a tile finds: neighbours of its rows among its columns, and the other way round.
+
+    Windows that are constant or not finite are not among them. Neighbours at a distance of
+    `row_floor` (or `col_floor`) or more may be missing; None is infinite. Columns are None where
+    only rows look, and where neighbours of both are among those of the rows.
+    """
+
+    rows: Nearest
+    cols: Nearest | None
+    row_floor: np.ndarray | None = None
+    col_floor: np.ndarray | None = None
+
+
+class Kept(Protocol):
+    """What a worker has found in all of its tiles, and keeps on its device until all are done."""
+
+    def take(self, other: Kept) -> None:
+        """Take what another worker has found."""
+
+    def answer(self, area: Tile) -> Iterable[tuple[Tile, JoinPart]]:
+        """Return what has been found of an area, in one piece or several."""
+
+
+class JoinTotal(NamedTuple):
+    """What tiles have found together.
+
+    Attributes
+    ----------
+    lists : list of Nearest
+        Later and earlier neighbours; one list where they mix.
+    floors : list of ndarray
+        Distances that neighbours which no tile has listed do not fall below.
+    board : dict
+        What workers keep, each under a key of its own; all keys can be sorted.
+    """
+
+    lists: list[Nearest]
+    floors: list[np.ndarray]
+    board: dict[Any, Kept]
+
+
+class JoinFound(NamedTuple):
+    """The answer of a join.
+
+    Attributes
+    ----------
+    distances, indices : ndarray of shape (n_windows, n_neighbors)
+        As of `Nearest`.
+    left, right : Nearest or None
+        The nearest among earlier and among later windows, where asked for.
+    """
+
+    distances: np.ndarray
+    indices: np.ndarray
+    left: Nearest | None = None
+    right: Nearest | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Join(Reduction):
+    """The nearest windows of every window.
+
+    Parameters
+    ----------
+    a : Pool
+        The line whose windows look for neighbours.
+    b : Pool or None
+        The line where they look; None is `a` itself.
+    length : int
+        Points of a window.
+    exclusion : int, default 0
+        Within one line windows i and j are admissible neighbours where ``|i - j| > exclusion``.
+    n_neighbors : int, default 1
+        Neighbours of each window.
+    sides : bool, default False
+        Whether earlier and later windows are also searched apart, within one line.
+    normalize : bool, default True
+        Whether windows are z-normalised.
+    excluded : ndarray of shape (n_windows,), bool, or None
+        Windows of `a` (and of `b`, where that is `a`) that take part in nothing.
+    since : int, default 0
+        Within one line only pairs count whose later window starts at or after this place.
+    precision : {"auto", "float32", "float64"}
+        Type of the search; "float32" leaves out the certificate.
+    hint : ndarray of shape (n_windows, n_neighbors), or None
+        Distances that neighbours need not exceed: what other tiles have found.
+    board : dict or None
+        Where an engine may keep what its workers find, instead of handing it out tile by tile.
+    """
+
+    a: Pool
+    b: Pool | None
+    length: int
+    exclusion: int = 0
+    n_neighbors: int = 1
+    sides: bool = False
+    normalize: bool = True
+    excluded: np.ndarray | None = None
+    since: int = 0
+    precision: str = "auto"
+    hint: tuple[np.ndarray, np.ndarray] | None = None
+    board: dict[Any, Kept] | None = None
+    method: ClassVar[str] = "join"
+    tile_scale: ClassVar[int] = 16
+    square: ClassVar[bool] = True
+    divisible: ClassVar[bool] = True
+
+    @property
+    def within(self) -> bool:
+        """Whether the line is joined with itself."""
+        return self.b is None
+
+    @property
+    def other(self) -> Pool:
+        """The line along the columns."""
+        return self.a if self.b is None else self.b
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Windows along rows and columns."""
+        return self.a.n_windows(self.length), self.other.n_windows(self.length)
+
+    @property
+    def step_work(self) -> int:
+        """One covariance."""
+        return 1
+
+    @property
+    def cell(self) -> tuple[int, int]:
+        """A band of rows, some strips."""
+        return 1024, 1024
+
+    @property
+    def least_apart(self) -> int:
+        """Pairs with j - i <= this are not admissible, as the kernels have it."""
+        return self.exclusion if self.within else NO_EXCLUSION
+
+    def work(self, tile: Tile) -> int:
+        """Pairs above the diagonal, or all of them."""
+        if not self.within:
+            return super().work(tile)
+        ends = (1, tile.row, tile.col_stop), (-1, tile.row_stop, tile.col_stop)
+        starts = (-1, tile.row, tile.col), (1, tile.row_stop, tile.col)
+        return sum(sign * max(col - row, 0) ** 2 for sign, row, col in ends + starts) // 2
+
+    def wanted(self, tile: Tile) -> bool:
+        """Skip what lies below the diagonal, and what is older than asked for."""
+        if not self.within:
+            return True
+        return tile.col_stop - 1 - tile.row > self.exclusion and tile.col_stop > self.since
+
+    def result_bytes(self) -> int:
+        """Size of the profile."""
+        return 16 * self.shape[0] * self.n_neighbors * (3 if self.sides else 1)
+
+    @property
+    def whole(self) -> str:
+        """The lines."""
+        return name_lines(self.a, *([] if self.b is None else [self.b]))
+
+    def part(self, tile: Tile) -> Join:
+        """Return itself: a tile needs both lines."""
+        return self
+
+    def start(self) -> JoinTotal:
+        """Return empty lists."""
+        n_windows = self.shape[0]
+        n_lists = 2 if self.within and self.sides else 1
+        return JoinTotal(
+            [Nearest.none(n_windows, self.n_neighbors) for _ in range(n_lists)],
+            [np.full(n_windows, np.inf) for _ in range(n_lists)],
+            {},
+        )
+
+    def informed(self, total: JoinTotal) -> Join:
+        """Let tiles know how far the neighbours found so far are, and where they may be kept."""
+        hint = tuple(total.lists[at].distances[:, -1] for at in (0, -1))
+        return replace(self, hint=hint, board=total.board)
+
+    def collect(self, total: JoinTotal, area: Tile) -> Iterator[tuple[Tile, JoinPart]]:
+        """Return what workers have kept, brought together by the first of them."""
+        kept = [total.board[number] for number in sorted(total.board)]
+        total.board.clear()
+        for other in kept[1:]:
+            kept[0].take(other)
+        for one in kept[:1]:
+            yield from one.answer(area)
+
+    def merge(self, total: JoinTotal, tile: Tile, result: JoinPart | None) -> None:
+        """Take the neighbours of a tile; None where they are kept."""
+        if result is None:
+            return
+        sides = [(0, tile.rows, result.rows, result.row_floor)]
+        if self.within and result.cols is not None:
+            sides.append((-1, tile.cols, result.cols, result.col_floor))
+        for at, windows, nearest, floor in sides:
+            total.lists[at].add(windows, nearest)
+            if floor is not None:
+                floors = total.floors[at][windows]
+                np.minimum(floors, floor, out=floors)
+
+    def finish(self, total: JoinTotal, run: Callable[[Reduction], Any]) -> JoinFound:
+        """Add constant windows, and neighbours where nothing alike was found."""
+        for tile, part in self.collect(total, Tile(0, self.shape[0], 0, self.shape[1])):
+            self.merge(total, tile, part)
+        a, b = self._kinds(run)
+        directions = ["right", "left"] if len(total.lists) == 2 else ["both"]
+        for nearest, direction in zip(total.lists, directions, strict=True):
+            self._add_constant(nearest, direction, a, b)
+        self._add_hidden(total, directions, a, b, run)
+        for nearest, floor, direction in zip(*total[:2], directions, strict=True):
+            self._measure_again(floor, nearest, direction, a, b, run)
+        if len(total.lists) == 1:
+            return JoinFound(*total.lists[0])
+        right, left = total.lists
+        both = right.copy()
+        both.add(slice(None), left)
+        return JoinFound(*both, left=left, right=right)
+
+    def _kinds(self, run: Callable[[Reduction], Any]) -> tuple[Kinds, Kinds]:
+        """What the windows along rows and columns are; none is constant if compared as it is."""
+        a = b = run(WindowKinds(self.a, self.length, self.normalize, self.other))
+        if not self.within:
+            b = run(WindowKinds(self.other, self.length, self.normalize, self.a))
+        a, b = (one if one.hidden is not None else one._replace(hidden=np.zeros_like(one.finite))
+                for one in (a, b))  # fmt: skip
+        if not self.normalize:
+            a, b = (kinds._replace(constant=np.zeros_like(kinds.constant)) for kinds in (a, b))
+        if self.excluded is not None:
+            a = Kinds(*(mask & ~self.excluded for mask in a))
+        return a, a if self.within else b
+
+    def _ranges(self, windows: np.ndarray, direction: str) -> list[tuple[np.ndarray, np.ndarray]]:
+        """First and last places, exclusive, of admissible neighbours: one run or two."""
+        zero = np.zeros(len(windows), np.int64)
+        end = np.full(len(windows), self.shape[1])
+        if not self.within:
+            return [(zero, end)]
+        # an old window may only meet new ones
+        oldest = np.where(windows < self.since, self.since, 0)
+        before = (oldest, np.maximum(oldest, windows - self.exclusion))
+        after = (np.maximum(oldest, windows + self.exclusion + 1), end)
+        return {"left": [before], "right": [after], "both": [before, after]}[direction]
+
+    def _first(self, places: np.ndarray, windows: np.ndarray, direction: str) -> np.ndarray:
+        """The first admissible of some sorted places for each window, then -1."""
+        chosen = np.full((len(windows), self.n_neighbors), -1, np.int64)
+        if places.size == 0:
+            return chosen
+        wanted = np.arange(self.n_neighbors)[np.newaxis, :]
+        passed = np.zeros((len(windows), 1), np.int64)
+        for first, stop in self._ranges(windows, direction):
+            low, high = np.searchsorted(places, first), np.searchsorted(places, stop)
+            count = np.maximum(high - low, 0)[:, np.newaxis]
+            here = (wanted >= passed) & (wanted < passed + count)
+            at = np.where(here, low[:, np.newaxis] + wanted - passed, 0)
+            chosen = np.where(here, places[at], chosen)
+            passed = passed + count
+        return chosen
+
+    def _add_constant(self, nearest: Nearest, direction: str, a: Kinds, b: Kinds) -> None:
+        """Constant windows are at 0 from each other and at sqrt(length) from all others."""
+        unlike = float(np.sqrt(self.length))
+        constant, usual = np.flatnonzero(b.constant), np.flatnonzero(b.usual)
+        far = np.flatnonzero(a.usual & (nearest.distances[:, -1] >= unlike))
+        flat = np.flatnonzero(a.constant)
+        for windows, places, distance in (
+            (far, constant, unlike),
+            (flat, constant, 0.0),
+            (flat, usual, unlike),
+        ):
+            if windows.size and places.size:
+                found = self._first(places, windows, direction)
+                nearest.add(windows, Nearest(np.where(found < 0, np.inf, distance), found))
+
+    def _add_hidden(
+        self,
+        total: JoinTotal,
+        directions: list[str],
+        a: Kinds,
+        b: Kinds,
+        run: Callable[[Reduction], Any],
+    ) -> None:
+        """Measure windows that no tile has searched, as neighbours of others and for themselves."""
+        for floor in total.floors:
+            floor[a.hidden & a.usual] = 0.0
+        lookers = np.flatnonzero(a.usual & ~a.hidden)
+        hidden = np.flatnonzero(b.usual & b.hidden)
+        if lookers.size == 0:
+            return
+        batch = max(1, 2**22 // self.shape[0])
+        for start in range(0, len(hidden), batch):
+            some = hidden[start : start + batch]
+            work = WindowDistances(self.other, some, self.a, self.length, self.normalize)
+            distances = np.ascontiguousarray(run(work)[:, lookers].T)
+            k = min(self.n_neighbors, len(some))
+            for nearest, direction in zip(total.lists, directions, strict=True):
+                ranges = self._ranges(lookers, direction)
+                admissible = np.zeros(distances.shape, bool)
+                for first, stop in ranges:
+                    admissible |= (some >= first[:, np.newaxis]) & (some < stop[:, np.newaxis])
+                values = np.where(admissible, distances, np.inf)
+                order = np.argsort(values, axis=1, kind="stable")[:, :k]
+                values = np.take_along_axis(values, order, axis=1)
+                found = Nearest(values, np.where(np.isinf(values), -1, some[order]))
+                nearest.add(lookers, found)
+
+    def _measure_again(
+        self,
+        floor: np.ndarray,
+        nearest: Nearest,
+        direction: str,
+        a: Kinds,
+        b: Kinds,
+        run: Callable[[Reduction], Any],
+    ) -> None:
+        """Measure windows that may have neighbours which no tile has listed against all others."""
+        n_windows = self.shape[1]
+        windows = np.flatnonzero(a.usual & (floor <= nearest.distances[:, -1]))
+        enough = sum(
+            np.maximum(stop - first, 0) for first, stop in self._ranges(windows, direction)
+        )
+        windows = windows[enough > 0]
+        batch = max(1, 2**23 // max(1, n_windows))
+        places = np.arange(n_windows)
+        for start in range(0, len(windows), batch):
+            some = windows[start : start + batch]
+            distances = run(WindowDistances(self.a, some, self.other, self.length, self.normalize))
+            admissible = np.zeros(distances.shape, bool)
+            for first, stop in self._ranges(some, direction):
+                admissible |= (places >= first[:, np.newaxis]) & (places < stop[:, np.newaxis])
+            distances[~(admissible & b.finite)] = np.inf
+            k = min(self.n_neighbors, n_windows)
+            order = np.argsort(distances, axis=1, kind="stable")[:, :k]
+            value = np.take_along_axis(distances, order, axis=1)
+            nearest.distances[some, :k] = value
+            nearest.indices[some, :k] = np.where(np.isinf(value), -1, order)

@@ -1,0 +1,327 @@
+"""Search of queries in long series: the windows that are nearest to each query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from scipy.ndimage import maximum_filter1d, minimum_filter1d
+
+from ...core.reduction import Reduction, Tile
+from ..elastic.warping import PLAIN, Warping
+from ..profile.windows import CONSTANT, SMALLEST_RANGE
+
+__all__ = [
+    "LongSeries",
+    "SubsequenceNeighbors",
+    "TileMatches",
+    "WindowMatches",
+    "greedy",
+    "normalize_query",
+    "query_envelope",
+]
+
+#: Windows of a grid cell.
+_CELL = 4096
+
+
+def normalize_query(query: np.ndarray, normalize: bool) -> np.ndarray:
+    """A query z-normalised, or as it is: the bits that engines give to such a window."""
+    if not normalize:
+        return query.copy()
+    low, high = query.min(), query.max()
+    if high - low <= max(CONSTANT * max(abs(low), abs(high)), SMALLEST_RANGE):
+        return np.zeros(query.size)
+    # cumulative sums add in the order of time
+    points = query - query[0]
+    points -= np.cumsum(points)[-1] / query.size
+    deviation = np.sqrt(np.cumsum(points * points)[-1] / query.size)
+    return points * (1.0 / deviation)
+
+
+def query_envelope(query: np.ndarray, radius: int) -> tuple[np.ndarray, np.ndarray]:
+    """Least and largest points of a query that each point of a window may meet."""
+    size = 2 * radius + 1
+    low = minimum_filter1d(query, size, mode="nearest")
+    high = maximum_filter1d(query, size, mode="nearest")
+    # the first points meet, and so do the last
+    low[[0, -1]] = high[[0, -1]] = query[[0, -1]]
+    return low, high
+
+
+class LongSeries(NamedTuple):
+    """Series behind each other on a line that is never laid out, but for the piece of a tile.
+
+    Between two series lies one point of NaN: a window that touches it matches nothing.
+
+    Attributes
+    ----------
+    parts : tuple of ndarray of shape (n_timepoints,), float64
+        The series; memory maps stay where they are.
+    """
+
+    parts: tuple[np.ndarray, ...]
+
+    @property
+    def starts(self) -> np.ndarray:
+        """Where each series begins on the line."""
+        lengths = [one.size + 1 for one in self.parts]
+        return np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64)
+
+    @property
+    def n_points(self) -> int:
+        """Points of the line."""
+        return sum(one.size + 1 for one in self.parts) - 1
+
+    def piece(self, start: int, stop: int, out: np.ndarray | None = None) -> np.ndarray:
+        """Lay out a run of points, NaN between the series; at the beginning of `out` if given."""
+        stop = min(stop, self.n_points)
+        found = np.empty(stop - start) if out is None else out[: stop - start]
+        if len(self.parts) > 1:
+            found.fill(np.nan)
+        starts = self.starts
+        first = int(np.searchsorted(starts, start, side="right")) - 1
+        last = int(np.searchsorted(starts, stop, side="left"))
+        for begin, one in zip(starts[first:last].tolist(), self.parts[first:last], strict=True):
+            a, b = max(start, begin), min(stop, begin + one.size)
+            found[max(a - start, 0) : max(b - start, 0)] = one[a - begin : max(b, a) - begin]
+        return found
+
+    def locate(self, positions: np.ndarray) -> np.ndarray:
+        """Series and start in it of places on the line, of shape (n, 2)."""
+        starts = self.starts
+        series = np.searchsorted(starts, positions, side="right") - 1
+        return np.column_stack([series, positions - starts[series]]).astype(np.int64)
+
+
+class WindowMatches(NamedTuple):
+    """Matches of one query, best first, ties by series and start.
+
+    Attributes
+    ----------
+    distances : ndarray of shape (n_matches,), float64
+        Certified distances.
+    positions : ndarray of shape (n_matches, 2), int64
+        Series, and start in it.
+    """
+
+    distances: np.ndarray
+    positions: np.ndarray
+
+
+class TileMatches(NamedTuple):
+    """Windows of a tile that may match a query.
+
+    Attributes
+    ----------
+    positions : ndarray of shape (n_found,), int64
+        Where they start, from the first column of the tile on.
+    distances : ndarray of shape (n_found,), float64
+        Certified distances.
+    """
+
+    positions: np.ndarray
+    distances: np.ndarray
+
+
+def greedy(positions: np.ndarray, order: np.ndarray, exclusion: int, count: int) -> np.ndarray:
+    """Take entries in an order, but none that starts within `exclusion` of one taken before.
+
+    Parameters
+    ----------
+    positions : ndarray of shape (n, 2), int64
+        Series and start.
+    order : ndarray of shape (n,), int64
+        Entries, best first.
+    exclusion : int
+        Starts in one series must be more than this apart.
+    count : int
+        How many to take at most.
+
+    Returns
+    -------
+    ndarray of shape (n_taken,), int64
+        Entries taken.
+    """
+    taken: list[int] = []
+    # of each stretch of exclusion + 1 starts at most one is taken
+    stretches: dict[tuple[int, int], int] = {}
+    for entry in order.tolist():
+        if len(taken) == count:
+            break
+        series, start = positions[entry].tolist()
+        here = start // (exclusion + 1)
+        near = (stretches.get((series, here + step)) for step in (-1, 0, 1))
+        if any(other is not None and abs(start - other) <= exclusion for other in near):
+            continue
+        stretches[series, here] = start
+        taken.append(entry)
+    return np.array(taken, np.int64)
+
+
+@dataclass
+class Gathered:
+    """What tiles have found for one query so far."""
+
+    limit: float
+    positions: np.ndarray
+    distances: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class SubsequenceNeighbors(Reduction):
+    """The windows nearest to each query, or all within a radius.
+
+    Windows have the length of the query. Windows and queries are z-normalised, each by its own
+    mean and population deviation (a constant one to zeros), unless `normalize` is false. Points
+    count from the first of their window, so that its statistics depend on nothing else.
+
+    Parameters
+    ----------
+    queries : tuple of ndarray of shape (length,), float64
+        Finite queries of any lengths.
+    series : LongSeries
+        Where to search.
+    warping : Warping
+        Options of the distance, aligned globally.
+    normalize : bool
+        Whether windows and queries are z-normalised.
+    n_neighbors : int or None
+        Matches of each query, taken greedily, best first; None is all within the radius.
+    radius : float
+        Largest distance of a match.
+    exclusion : int or None
+        Of `n_neighbors` matches in one series, starts are more than this apart; None is a quarter
+        of the query, rounded up.
+    limits : ndarray of shape (n_queries,) or None
+        Distances beyond which a window is no match, as far as is known.
+    n_windows : int or None
+        Windows that start farther on the line take no part; None is all.
+    precision : {"auto", "float32", "float64"}
+        "auto" may search in float32 and certifies, "float32" may leave out the certificate,
+        "float64" searches in float64.
+
+    Notes
+    -----
+    A window may be left out when it is farther than 2 k - 1 others whose starts are more than
+    the exclusion apart: each match that is taken excludes at most two of these, so that the k-th
+    is no farther than the farthest of them. The k-th best so far would not do, because a better
+    match can displace two.
+    """
+
+    queries: tuple[np.ndarray, ...]
+    series: LongSeries
+    warping: Warping = PLAIN
+    normalize: bool = True
+    n_neighbors: int | None = 1
+    radius: float = np.inf
+    exclusion: int | None = None
+    limits: np.ndarray | None = None
+    n_windows: int | None = None
+    precision: str = "auto"
+    method: ClassVar[str] = "subsequence_neighbors"
+
+    @property
+    def longest(self) -> int:
+        """Points of the longest query."""
+        return max(query.size for query in self.queries)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Queries, and windows of the shortest on the line."""
+        shortest = min(query.size for query in self.queries)
+        n_windows = max(0, self.series.n_points - shortest + 1)
+        if self.n_windows is not None:
+            n_windows = min(n_windows, self.n_windows)
+        return len(self.queries), n_windows
+
+    @property
+    def step_work(self) -> int:
+        """A few bounds, and a share of the cells of a warping matrix."""
+        return 4 * self.longest + self.warping.cells(self.longest, self.longest) // 8
+
+    @property
+    def cell(self) -> tuple[int, int]:
+        """One query, and a run of windows that is long beside it."""
+        return 1, max(_CELL, 4 * self.longest)
+
+    def exclusion_of(self, length: int) -> int:
+        """Starts of matches of a query of so many points are more than this apart.
+
+        Nothing on the line is farther apart than its ends: what is more means the same.
+        """
+        exclusion = -(-length // 4) if self.exclusion is None else self.exclusion
+        return min(exclusion, self.series.n_points)
+
+    def apart(self, length: int) -> int:
+        """How many windows far from each other bound the last match; 0 where none is needed."""
+        if self.n_neighbors is None:
+            return 0
+        need = self.n_neighbors if self.exclusion_of(length) == 0 else 2 * self.n_neighbors - 1
+        # more than there are windows bounds nothing, however many
+        return min(need, self.series.n_points + 1)
+
+    def result_bytes(self) -> int:
+        """Size of distances and positions, where their number is given."""
+        return 24 * len(self.queries) * (self.n_neighbors or 0)
+
+    def limit_of(self, row: int) -> float:
+        """Distance beyond which a window is no match of a query."""
+        return float(self.radius if self.limits is None else self.limits[row])
+
+    def part(self, tile: Tile) -> SubsequenceNeighbors:
+        """Return some queries and a piece of the line."""
+        queries = self.queries[tile.rows]
+        longest = max(query.size for query in queries)
+        piece = self.series.piece(tile.col, tile.col_stop + longest - 1)
+        return replace(
+            self,
+            queries=queries,
+            series=LongSeries((piece,)),
+            limits=None if self.limits is None else self.limits[tile.rows],
+            n_windows=tile.shape[1],
+        )
+
+    def start(self) -> list[Gathered]:
+        """Return an empty list for each query."""
+        empty = np.empty(0, np.int64), np.empty(0)
+        return [Gathered(self.limit_of(row), *empty) for row in range(len(self.queries))]
+
+    def informed(self, total: list[Gathered]) -> SubsequenceNeighbors:
+        """Return the work with the limits that are known by now."""
+        return replace(self, limits=np.array([found.limit for found in total]))
+
+    def merge(self, total: list[Gathered], tile: Tile, result: list[TileMatches]) -> None:
+        """Take the windows of a tile, and drop what they rule out."""
+        for row, found in enumerate(result, tile.row):
+            so_far = total[row]
+            keep = found.distances <= so_far.limit
+            if not keep.any():
+                continue
+            positions = np.concatenate([so_far.positions, found.positions[keep] + tile.col])
+            distances = np.concatenate([so_far.distances, found.distances[keep]])
+            length = self.queries[row].size
+            need = self.apart(length)
+            if need:
+                order = np.lexsort((positions, distances))
+                where = self.series.locate(positions)
+                taken = greedy(where, order, self.exclusion_of(length), need)
+                if taken.size == need:
+                    so_far.limit = min(so_far.limit, float(distances[taken[-1]]))
+                    keep = distances <= so_far.limit
+                    positions, distances = positions[keep], distances[keep]
+            so_far.positions, so_far.distances = positions, distances
+
+    def finish(self, total: list[Gathered], run: Callable[[Reduction], Any]) -> list[WindowMatches]:
+        """Put the matches of each query in order."""
+        answer = []
+        for query, found in zip(self.queries, total, strict=True):
+            order = np.lexsort((found.positions, found.distances))
+            positions = self.series.locate(found.positions)
+            if self.n_neighbors is not None:
+                exclusion = self.exclusion_of(query.size)
+                order = greedy(positions, order, exclusion, self.n_neighbors)
+            answer.append(WindowMatches(found.distances[order], positions[order]))
+        return answer

@@ -1,0 +1,486 @@
+"""Distances under warping on the CPU: many candidates side by side, one per SIMD lane.
+
+The recurrence D(i,j) = c(i,j) + min(D(i-1,j-1), D(i-1,j), D(i,j-1)) cannot be vectorised along a
+row, but different candidates do not depend on each other. A *group* holds LANES candidates
+point by point (`pack`), and the innermost loop runs over them. Columns go in strips of WIDTH, so
+that the row of a strip stays in the first-level cache whatever the lengths; the right edge of
+a strip is kept for the next one. Rows go two at a time, because loads and stores, not arithmetic,
+are what limits one at a time. A band only shortens the loops over rows and columns.
+
+All sums run in the same order in every kernel here, and without fused multiply-add in float64, so
+that the values have the bits of the certified ones, which come from `certified`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit, types
+from numba.extending import overload
+
+from ...families.elastic.warping import Warping
+
+__all__ = [
+    "LANES",
+    "Flags",
+    "block",
+    "pack",
+    "path",
+    "path_bytes",
+    "rows_in_lanes",
+    "sweep_bytes",
+]
+
+#: Lanes of a group, by type, and columns of a strip: the fastest of 16 to 64 of each on AVX2. With
+#: 16 float64 lanes LLVM unrolls the lane loop instead of vectorising it (4 times slower).
+LANES = {np.float64: 32, np.float32: 64}
+_WIDTH = 64
+
+
+def lanes_of(packed: np.ndarray) -> int:
+    """Lanes of a type, a constant wherever a kernel is compiled."""
+    return LANES[packed.dtype.type]
+
+
+@overload(lanes_of)
+def _lanes_of(packed):
+    if packed.dtype == types.float32:
+        return lambda packed: 64
+    return lambda packed: 32
+
+
+def rows_in_lanes(n_rows: int, n_cols: int, dtype: type) -> bool:
+    """Whether the row series of a block fill lanes better than its column series do."""
+    lanes = LANES[dtype]
+    return -(-n_rows // lanes) * n_cols < -(-n_cols // lanes) * n_rows
+
+
+def pack(values: np.ndarray, lengths: np.ndarray, lanes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Lay series side by side in groups of lanes.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_series, n_channels, n_timepoints)
+        Series.
+    lengths : ndarray of shape (n_series,)
+        Their lengths.
+    lanes : int
+        Series in a group; the last group is filled up with zeros.
+
+    Returns
+    -------
+    packed : ndarray of shape (n_groups, n_timepoints, n_channels, lanes)
+        The points.
+    lengths : ndarray of shape (n_groups, lanes)
+        The lengths, 0 where there is no series.
+    """
+    n_series, n_channels, n_timepoints = values.shape
+    n_groups = -(-n_series // lanes)
+    packed = np.zeros((n_groups, n_timepoints, n_channels, lanes), values.dtype)
+    packed_lengths = np.zeros((n_groups, lanes), np.int64)
+    for group in range(n_groups):
+        members = slice(group * lanes, min((group + 1) * lanes, n_series))
+        count = members.stop - members.start
+        packed[group, :, :, :count] = values[members].transpose(2, 1, 0)
+        packed_lengths[group, :count] = lengths[members]
+    return packed, packed_lengths
+
+
+class Flags(NamedTuple):
+    """Options of a kernel, those of its inner loop as types: True or None.
+
+    Numba tells these apart when it compiles: a branch on ``flag is None`` is gone before LLVM sees
+    it, so that one source serves all options and every instance is cached on disk by its signature.
+    Borders are left by plain booleans, which cost nothing there and save instances.
+    """
+
+    multivariate: bool | None
+    squared: bool | None
+    largest: bool | None
+    free_columns: bool
+    free_rows: bool
+
+    @classmethod
+    def of(cls, warping: Warping, n_channels: int) -> Flags:
+        """Choose for a distance."""
+        return cls(
+            n_channels > 1 or None,
+            warping.squared or None,
+            warping.largest or None,
+            warping.alignment == "subsequence",
+            warping.alignment == "supersequence",
+        )
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def sweep(
+    x, y, y_lengths, radius, limit, out, cancel,
+    multivariate, squared, largest, free_columns, free_rows,
+):  # fmt: skip
+    """Fill the warping matrices of one row series and of the column series in all lanes."""
+    # x: (n, C), y: (m, C, lanes), radius: (lanes,), out: (lanes,) accumulated costs
+    lanes = lanes_of(y)
+    zero, inf = y.dtype.type(0), y.dtype.type(np.inf)
+    n, m, n_channels = x.shape[0], y_lengths.max(), y.shape[1]
+    reach, least_reach = radius.max(), radius.min()
+    row = np.empty((_WIDTH + 1, lanes), y.dtype)
+    columns = np.empty((_WIDTH, lanes), y.dtype)
+    # of one strip nothing is kept: all its rows share one border
+    strips = m > _WIDTH
+    edge = np.empty((n + 1 if strips else 2, lanes), y.dtype)
+    left = np.empty((2, lanes), y.dtype)
+    diagonal = np.empty(lanes, y.dtype)
+    above = np.empty(lanes, y.dtype)
+    cost = np.empty((2, lanes), y.dtype)
+    column_ends = np.zeros(m, np.uint8)
+    for lane in range(lanes):
+        if y_lengths[lane] > 0:
+            column_ends[y_lengths[lane] - 1] = 1
+    out[:] = inf
+    # edge[i + 1] is D(i, start - 1), with the border above the first row in front
+    edge[:] = zero if free_rows else inf
+    edge[0, :] = 0
+    for start in range(0, m, _WIDTH):
+        if cancel[0]:
+            return
+        w = min(_WIDTH, m - start)
+        for j in range(w):
+            for lane in range(lanes):
+                columns[j, lane] = y[start + j, 0, lane]
+        first, stop = max(0, start - reach), min(n, start + w + reach)
+        row[:] = zero if free_columns else inf
+        for lane in range(lanes):
+            row[0, lane] = edge[first, lane]
+            edge[0, lane] = zero if free_columns else inf
+        i = first
+        while i < stop:
+            # rows i and i + 1 at once: half the loads and stores of one at a time
+            height = 2 if i + 1 < stop else 1
+            j_first = max(0, i - reach - start)
+            j_stop = min(w, i + height + reach - start)
+            # columns in which all cells of two rows lie in the bands of all lanes
+            inner_first = max(j_first, i + 1 - least_reach - start)
+            inner_stop = min(j_stop, i + least_reach + 1 - start) if height == 2 else 0
+            border, next_border = (i + 1, i + height) if strips else (1, 1)
+            for lane in range(lanes):
+                diagonal[lane] = row[j_first, lane]
+                left[0, lane] = edge[border, lane] if j_first == 0 else inf
+                left[1, lane] = edge[next_border, lane] if j_first == 0 else inf
+                row[0, lane] = edge[next_border, lane]
+            point, next_point = x[i, 0], x[i + height - 1, 0]
+            for j in range(j_first, j_stop):
+                if multivariate is not None:
+                    for k in range(height):
+                        for lane in range(lanes):
+                            d = x[i + k, 0] - columns[j, lane]
+                            cost[k, lane] = d * d if squared is not None else abs(d)
+                        for c in range(1, n_channels):
+                            for lane in range(lanes):
+                                d = x[i + k, c] - y[start + j, c, lane]
+                                cost[k, lane] += d * d if squared is not None else abs(d)
+                inner = inner_first <= j < inner_stop
+                if free_rows:
+                    inner = inner and not column_ends[start + j]
+                if inner:
+                    for lane in range(lanes):
+                        up = row[j + 1, lane]
+                        best = up if up < diagonal[lane] else diagonal[lane]
+                        best = best if best < left[0, lane] else left[0, lane]
+                        if multivariate is not None:
+                            here = cost[0, lane]
+                        else:
+                            d = point - columns[j, lane]
+                            here = d * d if squared is not None else abs(d)
+                        if largest is not None:
+                            value = here if here > best else best
+                        else:
+                            value = here + best
+                        best = value if value < left[0, lane] else left[0, lane]
+                        best = best if best < left[1, lane] else left[1, lane]
+                        diagonal[lane] = up
+                        left[0, lane] = value
+                        if multivariate is not None:
+                            here = cost[1, lane]
+                        else:
+                            d = next_point - columns[j, lane]
+                            here = d * d if squared is not None else abs(d)
+                        if largest is not None:
+                            value = here if here > best else best
+                        else:
+                            value = here + best
+                        left[1, lane] = value
+                        row[j + 1, lane] = value
+                    continue
+                for lane in range(lanes):
+                    above[lane] = row[j + 1, lane]
+                for k in range(height):
+                    for lane in range(lanes):
+                        best = above[lane] if above[lane] < diagonal[lane] else diagonal[lane]
+                        best = best if best < left[k, lane] else left[k, lane]
+                        if multivariate is not None:
+                            here = cost[k, lane]
+                        else:
+                            d = x[i + k, 0] - columns[j, lane]
+                            here = d * d if squared is not None else abs(d)
+                        if largest is not None:
+                            value = here if here > best else best
+                        else:
+                            value = here + best
+                        diagonal[lane] = left[k, lane]
+                        left[k, lane] = value
+                        above[lane] = value
+                    offset = abs(i + k - start - j)
+                    if offset > least_reach:
+                        for lane in range(lanes):
+                            if offset > radius[lane]:
+                                left[k, lane] = inf
+                                above[lane] = inf
+                    if free_rows:
+                        for lane in range(lanes):
+                            last = y_lengths[lane] - 1 == start + j
+                            if last and above[lane] < out[lane]:
+                                out[lane] = above[lane]
+                for lane in range(lanes):
+                    diagonal[lane] = row[j + 1, lane]
+                    row[j + 1, lane] = above[lane]
+            for k in range(height if strips else 0):
+                for lane in range(lanes):
+                    edge[i + k + 1, lane] = left[k, lane] if j_stop == w else inf
+            i += height
+            if i == n and not free_rows:
+                for lane in range(lanes):
+                    j = y_lengths[lane] - 1 - start
+                    if free_columns:
+                        for k in range(min(j + 1, w)):
+                            if row[k + 1, lane] < out[lane]:
+                                out[lane] = row[k + 1, lane]
+                    elif 0 <= j < w:
+                        out[lane] = row[j + 1, lane]
+        # every path crosses the edge: beyond the limit, nothing below it can follow
+        if limit < inf and start + w < m and not (free_columns or free_rows):
+            hopeless = True
+            for lane in range(lanes):
+                least = inf
+                for i in range(first, stop):
+                    least = edge[i + 1, lane] if edge[i + 1, lane] < least else least
+                if least <= limit and y_lengths[lane] > start + w:
+                    hopeless = False
+                    break
+            if hopeless:
+                return
+
+
+@njit(nogil=True, cache=True)
+def _block_kernel(
+    x, x_lengths, y, y_lengths, radius, limits, out, cancel,
+    multivariate, squared, largest, free_columns, free_rows,
+):  # fmt: skip
+    lanes = y.shape[3]
+    for group in range(y.shape[0]):
+        for i in range(x.shape[0]):
+            sweep(
+                x[i, : x_lengths[i]],
+                y[group],
+                y_lengths[group],
+                radius[min(i, radius.shape[0] - 1), group],
+                limits[i],
+                out[i, group * lanes : (group + 1) * lanes],
+                cancel,
+                *(multivariate, squared, largest, free_columns, free_rows),
+            )
+
+
+def block(
+    x: np.ndarray,
+    x_lengths: np.ndarray,
+    packed: np.ndarray,
+    packed_lengths: np.ndarray,
+    warping: Warping,
+    cancel: np.ndarray,
+    limits: np.ndarray | None = None,
+) -> np.ndarray:
+    """Accumulated costs of every row series against every lane.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n_rows, n_channels, n_timepoints)
+        Row series, of the type of `packed`.
+    x_lengths : ndarray of shape (n_rows,)
+        Their lengths.
+    packed, packed_lengths : ndarray
+        Column series from `pack`.
+    warping : Warping
+        Options of the distance.
+    cancel : ndarray of shape (1,), uint8
+        Turns 1 to stop early.
+    limits : ndarray of shape (n_rows,) or None
+        Accumulated costs above which a row may leave infinity instead of the value.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_groups * lanes)
+        Accumulated costs.
+    """
+    dtype = packed.dtype.type
+    out = np.empty((x.shape[0], packed.shape[0] * packed.shape[3]), dtype)
+    if limits is None:
+        limits = np.full(x.shape[0], np.inf, dtype)
+    # one radius for every lane, by row series only where their lengths differ
+    longest = packed_lengths.max(axis=1, keepdims=True)
+    lengths = np.where(packed_lengths > 0, packed_lengths, longest)
+    distinct = x_lengths if x_lengths.min() != x_lengths.max() else x_lengths[:1]
+    radius = _radius(warping, distinct[:, None, None], lengths)
+    # copies, since kernels are compiled for arrays that may be written to
+    rows, x_lengths = np.array(x.transpose(0, 2, 1), order="C"), x_lengths.copy()
+    flags = Flags.of(warping, x.shape[1])
+    _block_kernel(rows, x_lengths, packed, packed_lengths, radius, limits, out, cancel, *flags)
+    return out
+
+
+def _radius(warping: Warping, n: np.ndarray, m: np.ndarray) -> np.ndarray:
+    """Half width of the band of every lane; without a window one for all, which needs no masks."""
+    radius = warping.radius(n, m)
+    return np.full_like(radius, radius.max()) if warping.window is None else radius
+
+
+def _options(warping: Warping, x: np.ndarray, y: np.ndarray) -> tuple[int, bool, bool, bool, bool]:
+    return (
+        int(warping.radius(x.shape[1], y.shape[1])),
+        warping.squared,
+        warping.largest,
+        warping.alignment == "subsequence",
+        warping.alignment == "supersequence",
+    )
+
+
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+def _next_row(x, i, y, row, radius, squared, largest, free_rows):
+    """Turn row i - 1 of the warping matrix, with its border in front, into row i."""
+    first, stop = max(0, i - radius), min(y.shape[1], i + radius + 1)
+    diagonal = row[first]
+    row[first] = np.inf
+    if first == 0 and free_rows:
+        row[0] = 0.0
+    left = row[first]
+    for j in range(first, stop):
+        d = x[0, i] - y[0, j]
+        cost = d * d if squared else abs(d)
+        for c in range(1, x.shape[0]):
+            d = x[c, i] - y[c, j]
+            cost += d * d if squared else abs(d)
+        up = row[j + 1]
+        best = up if up < diagonal else diagonal
+        best = best if best < left else left
+        left = (cost if cost > best else best) if largest else cost + best
+        row[j + 1] = left
+        diagonal = up
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _scan(x, y, radius, squared, largest, free_columns, free_rows, cancel):
+    """Accumulated cost, and the cell in which the best path ends (the first of equals)."""
+    n, m = x.shape[1], y.shape[1]
+    row = np.full(m + 1, 0.0 if free_columns else np.inf)
+    row[0] = 0.0
+    best, end = np.inf, 0
+    for i in range(n):
+        if cancel[0]:
+            break
+        _next_row(x, i, y, row, radius, squared, largest, free_rows)
+        if free_rows and row[m] < best:
+            best, end = row[m], i
+    if free_rows:
+        return best, end, m - 1
+    if free_columns:
+        for j in range(m):
+            if row[j + 1] < best:
+                best, end = row[j + 1], j
+        return best, n - 1, end
+    return row[m], n - 1, m - 1
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _traceback(x, y, step, radius, squared, largest, free_columns, free_rows, cancel):
+    total, i, j = _scan(x, y, radius, squared, largest, free_columns, free_rows, cancel)
+    m = y.shape[1]
+    n_blocks = i // step + 1
+    marks = np.empty((n_blocks, m + 1))
+    row = np.full(m + 1, 0.0 if free_columns else np.inf)
+    row[0] = 0.0
+    for r in range(i + 1):
+        if r % step == 0:
+            marks[r // step] = row
+        if cancel[0]:
+            return np.empty((0, 2), np.int64), 0.0
+        _next_row(x, r, y, row, radius, squared, largest, free_rows)
+    rows = np.empty((step + 1, m + 1))
+    path = np.empty((i + j + 1, 2), np.int64)
+    length = 0
+    for index in range(n_blocks - 1, -1, -1):
+        first = index * step
+        if i < first:
+            continue
+        if cancel[0]:
+            return np.empty((0, 2), np.int64), 0.0
+        rows[0] = marks[index]
+        for r in range(i - first + 1):
+            rows[r + 1] = rows[r]
+            _next_row(x, first + r, y, rows[r + 1], radius, squared, largest, free_rows)
+        while i >= first:
+            path[length, 0], path[length, 1] = i, j
+            length += 1
+            if (i == 0 and (j == 0 or free_columns)) or (j == 0 and free_rows):
+                i = -1
+                break
+            # rows[k] is matrix row first + k - 1, shifted by one column for its border
+            above, same = rows[i - first], rows[i - first + 1]
+            if i > 0 and j > 0 and above[j] <= above[j + 1] and above[j] <= same[j]:
+                i -= 1
+                j -= 1
+            elif i > 0 and (j == 0 or above[j + 1] <= same[j]):
+                i -= 1
+            else:
+                j -= 1
+    return path[:length][::-1].copy(), total
+
+
+def path(
+    x: np.ndarray, y: np.ndarray, warping: Warping, cancel: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Best warping path of one pair, in O(m sqrt(n)) memory.
+
+    Every sqrt(n)-th row of the warping matrix is kept on the way up; on the way back the rows
+    between two of them are filled in once more. Of equally good steps back the diagonal comes
+    first, then the step to the row above; of equally good ends the first.
+
+    Parameters
+    ----------
+    x, y : ndarray of shape (n_channels, n_timepoints)
+        Series.
+    warping : Warping
+        Options of the distance.
+    cancel : ndarray of shape (1,), uint8
+        Turns 1 to stop early.
+
+    Returns
+    -------
+    path : ndarray of shape (n_steps, 2), int64
+        Matched points, in order.
+    cost : float
+        Certified accumulated cost.
+    """
+    step = max(1, math.isqrt(x.shape[1]))
+    return _traceback(x, y, step, *_options(warping, x, y), cancel)
+
+
+def sweep_bytes(n: int, m: int) -> int:
+    """Bytes that a kernel holds beside its input: a strip, and between strips an edge of n rows."""
+    return (256 * (n + 1) if m > _WIDTH else 0) + n + m + 4 * 64 * 64 * 8
+
+
+def path_bytes(n: int, m: int) -> int:
+    """Bytes that `path` needs for series of n and m points."""
+    step = max(1, math.isqrt(n))
+    return 8 * (m + 1) * (-(-n // step) + step + 2) + 32 * (n + m)

@@ -1,0 +1,335 @@
+"""The cascade of a search: bound all candidates, then warp the few that are left.
+
+Bounds of the accumulated cost (sum over points, or for dog-keeper the largest):
+
+* LB_Keogh: every point of a series that is matched in full costs at least its distance from the
+  range of the points of the other that the band lets it meet; without a band from the range of all.
+  In global alignment both series are matched in full and give a bound each, in "subsequence" the
+  query, in "supersequence" the candidate.
+* LB_Kim: in global alignment first meets first and last meets last, at their true costs, which take
+  the place of these points' distances from a range.
+
+For one query at a time: the bound that needs the query's ranges alone for all candidates, lanes
+side by side. The most promising candidates are warped first; the k-th nearest of them is a limit
+for the rest. What the first bound leaves is taken in ascending order, bounded the other way round,
+and gathered into full groups of lanes. The limit falls after each group, and a group is abandoned
+when every lane is beyond it.
+
+Bounds carry a rounding error of their own, up to one rounding for every point, channel and
+operation; they are deflated by it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from ...core.certify import FLOAT32_UNIT, gamma
+from ...families.elastic.dtw import DTWNeighbors
+from .dtw import lanes_of, sweep
+
+__all__ = ["cascade", "deflation", "envelopes", "first_bounds", "second_bound"]
+
+
+def deflation(n_channels: int, reduction: DTWNeighbors) -> np.float32:
+    """By what a bound in float32 is multiplied to be one despite its rounding."""
+    points = max(side.n_timepoints for side in reduction.sides)
+    terms = n_channels * (1 if reduction.warping.largest else points)
+    error = gamma(terms + n_channels + 8, FLOAT32_UNIT)
+    return np.float32(max(0.0, 1 - 2 * error) if error < 1 else 0.0)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def envelope(x, radius, low, high):
+    """Least and largest point of each channel of x (n, C) within `radius` of every position.
+
+    Where there is none, low is -inf and high inf: no point is outside.
+    """
+    n, n_channels = x.shape
+    for c in range(n_channels):
+        # ends of the window move forward; candidates for the extreme wait in a queue
+        for sign, out in ((1.0, low), (-1.0, high)):
+            queue = np.empty(n, np.int64)
+            first = last = 0
+            entering = 0
+            for i in range(out.shape[0]):
+                while entering < n and entering <= i + radius:
+                    while last > first and sign * x[queue[last - 1], c] >= sign * x[entering, c]:
+                        last -= 1
+                    queue[last] = entering
+                    last += 1
+                    entering += 1
+                while first < last and queue[first] < i - radius:
+                    first += 1
+                out[i, c] = x[queue[first], c] if first < last else -sign * np.inf
+
+
+@njit(nogil=True, cache=True)
+def envelopes(values, lengths, radius, n):
+    """Envelopes of series (n_series, C, m) at n positions: (n_series, C, n) low and high.
+
+    With one position they are the ranges of whole series, whatever the radius.
+    """
+    shape = values.shape[0], values.shape[1], n
+    low, high = np.empty(shape, values.dtype), np.empty(shape, values.dtype)
+    for series in range(values.shape[0]):
+        points = values[series, :, : lengths[series]]
+        if n == 1:
+            radius = lengths[series]
+        envelope(points.T, radius, low[series].T, high[series].T)
+    return low, high
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _cost_of(x, y, squared):
+    # points of all channels
+    total = np.float32(0)
+    for c in range(x.size):
+        d = x[c] - y[c]
+        total += d * d if squared is not None else abs(d)
+    return total
+
+
+@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+def forward(low, high, last, y, lengths, out, multivariate, squared, largest, ends):
+    """Bound lanes y (m, C, lanes) by the envelope (m, C) of the query at their positions.
+
+    With `ends` the last point of each lane meets `last` (C,), that of the query.
+    """
+    lanes = lanes_of(y)
+    n_channels = y.shape[1]
+    total = np.zeros(lanes, np.float32)
+    here = np.zeros(lanes, np.float32)
+    counted = np.empty(lanes, np.int64)
+    for lane in range(lanes):
+        counted[lane] = lengths[lane]
+        if ends and counted[lane] > 1:
+            counted[lane] -= 1
+    least = counted.min()
+    zero = np.float32(0)
+    for j in range(counted.max()):
+        if multivariate is None and largest is None and j < least:
+            a, b = low[j, 0], high[j, 0]
+            for lane in range(lanes):
+                point = y[j, 0, lane]
+                above = point - b
+                below = a - point
+                d = above if above > below else below
+                d = d if d > zero else zero
+                total[lane] += d * d if squared is not None else d
+            continue
+        here[:] = zero
+        for c in range(n_channels):
+            a, b = low[j, c], high[j, c]
+            for lane in range(lanes):
+                point = y[j, c, lane]
+                above = point - b
+                below = a - point
+                d = above if above > below else below
+                d = d if d > zero else zero
+                here[lane] += d * d if squared is not None else d
+        if j >= least:
+            for lane in range(lanes):
+                if j >= counted[lane]:
+                    here[lane] = zero
+        for lane in range(lanes):
+            if largest is not None:
+                total[lane] = here[lane] if here[lane] > total[lane] else total[lane]
+            else:
+                total[lane] += here[lane]
+    if ends:
+        for lane in range(lanes):
+            if counted[lane] < lengths[lane]:
+                cost = zero
+                for c in range(n_channels):
+                    d = last[c] - y[counted[lane], c, lane]
+                    cost += d * d if squared is not None else abs(d)
+                if largest is not None:
+                    total[lane] = cost if cost > total[lane] else total[lane]
+                else:
+                    total[lane] += cost
+    for lane in range(lanes):
+        out[lane] = total[lane]
+
+
+@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+def backward(x, low, high, first, stop, squared, largest):
+    """Bound the query x (C, n) by the envelope (C, n) of a candidate, or (C, 1) by its range."""
+    total = np.float32(0)
+    zero = np.float32(0)
+    if largest is not None:
+        for i in range(first, stop):
+            here = zero
+            for c in range(x.shape[0]):
+                k = i if low.shape[1] > 1 else 0
+                above, below = x[c, i] - high[c, k], low[c, k] - x[c, i]
+                d = above if above > below else below
+                d = d if d > zero else zero
+                here += d * d if squared is not None else d
+            total = here if here > total else total
+        return total
+    for c in range(x.shape[0]):
+        if low.shape[1] > 1:
+            for i in range(first, stop):
+                above, below = x[c, i] - high[c, i], low[c, i] - x[c, i]
+                d = above if above > below else below
+                d = d if d > zero else zero
+                total += d * d if squared is not None else d
+        else:
+            a, b = low[c, 0], high[c, 0]
+            for i in range(first, stop):
+                above, below = x[c, i] - b, a - x[c, i]
+                d = above if above > below else below
+                d = d if d > zero else zero
+                total += d * d if squared is not None else d
+    return total
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def first_bounds(
+    x, packed, lengths, low, high, radius, multivariate, squared, largest, free_columns, ends
+):
+    """Bound all candidates by the ranges of the query x (n, C), or as a subsequence by theirs."""
+    n, n_channels = x.shape
+    n_candidates = low.shape[0]
+    lanes = lanes_of(packed)
+    bounds = np.zeros(packed.shape[0] * lanes, np.float32)
+    if free_columns:
+        by_channel = np.ascontiguousarray(x.T)
+        for candidate in range(n_candidates):
+            bounds[candidate] = backward(
+                by_channel, low[candidate], high[candidate], 0, n, squared, largest
+            )
+        return bounds
+    m = packed.shape[1]
+    x_low, x_high = np.empty((m, n_channels), x.dtype), np.empty((m, n_channels), x.dtype)
+    if low.shape[2] > 1:
+        envelope(x, radius, x_low, x_high)
+    else:
+        for c in range(n_channels):
+            x_low[:, c], x_high[:, c] = x[:, c].min(), x[:, c].max()
+    if ends:
+        # the first point meets the first
+        x_low[0], x_high[0] = x[0], x[0]
+    for group in range(packed.shape[0]):
+        part = bounds[group * lanes : (group + 1) * lanes]
+        forward(
+            x_low, x_high, x[n - 1], packed[group], lengths[group], part,
+            multivariate, squared, largest, ends,
+        )  # fmt: skip
+    return bounds
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def second_bound(x, y, low, high, squared, largest):
+    """Bound the query x (C, n) in global alignment by the ranges of a candidate y (C, m)."""
+    n, m = x.shape[1], y.shape[1]
+    bound = backward(x, low, high, 1, n - 1, squared, largest)
+    start = _cost_of(x[:, 0], y[:, 0], squared)
+    bound = max(bound, start) if largest is not None else bound + start
+    if n > 1 or m > 1:
+        end = _cost_of(x[:, n - 1], y[:, m - 1], squared)
+        bound = max(bound, end) if largest is not None else bound + end
+    return bound
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _limit(cost, scale, shrink, grow, slack, squared):
+    # the accumulated cost above which an estimate's lower value exceeds the upper value of one
+    # with this cost; a little more for the rounding here
+    distance = (np.sqrt(cost) if squared is not None else cost) / scale
+    beyond = (distance * grow + slack + slack) / shrink * scale
+    return np.float32((beyond * beyond if squared is not None else beyond) * (1 + 1e-6))
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def cascade(
+    x, packed, lengths, values, low, high, radius, excluded, n_neighbors, deflate,
+    scale, shrink, grow, slack, found, costs, cancel,
+    multivariate, squared, largest, free_columns, free_rows, ends,
+):  # fmt: skip
+    """Search one query x (n, C) among candidates; `ends`: in global alignment.
+
+    Candidates come as lanes (`packed`, `lengths`), one after the other (`values`), and as envelopes
+    or ranges (`low`, `high`); `radius` is that of each candidate's band. Bounds are multiplied by
+    `deflate`. Fills `found` with candidates and `costs` with their accumulated costs, and returns
+    how many there are. All others are farther, by their bounds, than the n_neighbors nearest of
+    those.
+    """
+    n_candidates, n_channels, m = values.shape
+    lanes = lanes_of(packed)
+    inf = np.float32(np.inf)
+    by_channel = np.ascontiguousarray(x.T)
+    flat = lengths.reshape(-1)
+    bounds = first_bounds(
+        x, packed, lengths, low, high, radius.max(), multivariate, squared, largest,
+        free_columns, ends,
+    )[:n_candidates]  # fmt: skip
+    bounds *= deflate
+    gathered = np.zeros((m, n_channels, lanes), np.float32)
+    own_lengths = np.zeros(lanes, np.int64)
+    reach = np.zeros(lanes, np.int64)
+    out = np.empty(lanes, np.float32)
+    members = np.empty(lanes, np.int64)
+    best = np.full(n_neighbors, inf)  # ascending
+    limit = inf
+    count = 0
+    # the first few by their bounds, then all others that the limit of those leaves
+    first = min(n_candidates, max(lanes, n_neighbors + 1))
+    cut = np.partition(bounds, first - 1)[first - 1]
+    for stage in range(2):
+        if stage == 0:
+            chosen = np.flatnonzero(bounds <= cut)
+        else:
+            chosen = np.flatnonzero((bounds > cut) & (bounds <= limit))
+        order = chosen[np.argsort(bounds[chosen])]
+        position = 0
+        while position < order.size and not cancel[0]:
+            filled = 0
+            while position < order.size and filled < lanes:
+                candidate = order[position]
+                if bounds[candidate] > limit:
+                    position = order.size
+                    break
+                position += 1
+                if candidate == excluded:
+                    continue
+                length = flat[candidate]
+                if stage == 1 and ends:
+                    back = second_bound(
+                        by_channel,
+                        values[candidate, :, :length],
+                        low[candidate],
+                        high[candidate],
+                        squared,
+                        largest,
+                    )
+                    if back * deflate > limit:
+                        continue
+                members[filled] = candidate
+                own_lengths[filled], reach[filled] = length, radius[candidate]
+                for c in range(n_channels):
+                    for j in range(length):
+                        gathered[j, c, filled] = values[candidate, c, j]
+                filled += 1
+            if filled == 0:
+                break
+            own_lengths[filled:], reach[filled:] = 0, reach[0]
+            sweep(
+                x, gathered, own_lengths, reach, limit, out, cancel,
+                multivariate, squared, largest, free_columns, free_rows,
+            )  # fmt: skip
+            for lane in range(filled):
+                if out[lane] <= limit:
+                    found[count] = members[lane]
+                    costs[count] = out[lane]
+                    count += 1
+                    place = n_neighbors
+                    while place > 0 and best[place - 1] > out[lane]:
+                        place -= 1
+                    if place < n_neighbors:
+                        best[place + 1 :] = best[place:-1].copy()
+                        best[place] = out[lane]
+            if best[n_neighbors - 1] < inf:
+                limit = _limit(best[n_neighbors - 1], scale, shrink, grow, slack, squared)
+    return count

@@ -1,0 +1,130 @@
+"""Tiles of rotation-invariant searches on the CPU: bounds first, then the candidates in order."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy import fft
+
+from ...core.certify import FLOAT64_UNIT, Bound, Shortlist
+from ...core.memory import PreparedStore
+from ...core.reduction import Tile
+from ...core.series import Series
+from ...families.elastic.dtw import DTWNeighbors
+from ...families.elastic.rotation import RotationNeighbors
+from ...families.elastic.warping import Warping
+from . import dtw, rotation
+
+__all__ = ["RotationTiles"]
+
+#: Error of a circular correlation by Fourier transforms, over u log2(n) and the norms.
+_FFT_ERROR = 16.0
+#: What underflows.
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+class RotationTiles:
+    """Methods of the CPU engine for rotation-invariant searches."""
+
+    prepared: PreparedStore
+
+    def rotation_neighbors_bytes(
+        self, reduction: RotationNeighbors, rows: int, cols: int
+    ) -> tuple[int, int]:
+        """Bytes held for a tile of this shape: candidates twice over, or their spectra, shared."""
+        n, channels = reduction.queries.n_timepoints, reduction.queries.n_channels
+        points, held = channels * n, reduction.survivor_bytes()
+        # neighbours, what a search holds, bounds and their order, queries
+        each = 32 * rows * min(reduction.n_neighbors, cols) + rotation.search_bytes(channels, n)
+        each += 40 * cols + 8 * rows * points
+        if reduction.straight:
+            # twice over and spectra; a product of spectra, and the floors of all shifts
+            shared = held + cols * (16 * points + 8 * channels * (n + 2))
+            return shared, each + 40 * cols * (n + 2)
+        lanes = -(-max(rows, cols) // 64) * 64
+        each += 40 * rows * cols + 12 * points * (2 * cols + rows) + 8 * points * lanes
+        return held + 16 * points * cols + 8 * points * lanes, each + dtw.sweep_bytes(n, 2 * n)
+
+    def rotation_neighbors(
+        self, reduction: RotationNeighbors, tile: Tile, cancel: np.ndarray
+    ) -> Shortlist:
+        """Nearest candidates of a tile, certified."""
+        queries = reduction.queries.values[tile.rows]
+        doubled = self._doubled(reduction, tile)
+        squared, k = reduction.warping.squared, min(reduction.n_neighbors, tile.shape[1])
+        bounds = None if reduction.straight else self._bounds(reduction, tile, cancel)
+        distances, indices = np.empty(k), np.empty(k, np.int64)
+        found = []
+        for row, x in enumerate(np.array(queries)):
+            query = tile.row + row
+            excluded = -1 if reduction.excluded is None else reduction.excluded[query] - tile.col
+            limit = np.inf if reduction.limits is None else reduction.limits[query]
+            rest = excluded, limit, squared, distances, indices, cancel
+            if bounds is None:
+                lower, floors = self._correlate(reduction, x, tile)
+                order = np.argsort(lower, kind="stable")
+                count = rotation.search_straight(x, doubled.values, lower, order, floors, *rest)
+            else:
+                lower = bounds[row]
+                order = np.argsort(lower, kind="stable")
+                count = rotation.search(x, doubled.values, lower, order, *rest)
+            found.append((np.full(count, row), indices[:count].copy(), distances[:count].copy()))
+        return Shortlist(*map(np.concatenate, zip(*found, strict=True)), Bound())
+
+    def _relaxed(self, reduction: RotationNeighbors, doubled: Series) -> DTWNeighbors:
+        """A search whose distances no shift falls below: any part of the doubled candidate."""
+        warping = Warping(cost=reduction.warping.cost, alignment="subsequence")
+        return DTWNeighbors(reduction.queries, doubled, 1, warping=warping)
+
+    def _bounds(self, reduction: RotationNeighbors, tile: Tile, cancel: np.ndarray) -> np.ndarray:
+        """Lower bounds of the distances of a tile under warping."""
+        doubled = self._doubled(reduction, tile)
+        work = self._relaxed(reduction, doubled)
+        costs, error = self._costs(work, Tile(*tile[:2], 0, len(doubled)), cancel)
+        scale, bound = work.scale_and_bound(error)
+        return np.ascontiguousarray(bound.lower(work.warping.distance(costs) / scale))
+
+    def _doubled(self, reduction: RotationNeighbors, tile: Tile) -> Series:
+        """The candidates of a tile, each twice in a row."""
+
+        def build() -> tuple[Series, int]:
+            values = np.concatenate([reduction.candidates.values[tile.cols]] * 2, axis=2)
+            return Series(values, np.full(len(values), values.shape[2])), values.nbytes
+
+        key = ("doubled", tile.col, tile.col_stop)
+        return self.prepared.get(reduction.candidates.values, key, build)
+
+    def _correlate(
+        self, reduction: RotationNeighbors, x: np.ndarray, tile: Tile
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Lower bounds of the distances of a query, and of the costs of all shifts."""
+        n = x.shape[1]
+        if not reduction.warping.squared:
+            n_candidates = tile.shape[1]
+            return np.zeros(n_candidates), np.zeros((n_candidates, 1))
+        offset, spectra, norms = self._spectra(reduction, tile)
+        x = x - offset
+        norm = np.sum(x * x)
+        product = np.sum(np.conj(fft.rfft(x)) * spectra, axis=1)
+        # of the transforms, and of the sum in order, which is the certified one
+        roundings = _FFT_ERROR * (math.log2(n) + 2) + n + len(x)
+        error = roundings * FLOAT64_UNIT * (np.sqrt(norm) + np.sqrt(norms)) ** 2 + _TINY
+        floors = (norm + norms - error)[:, None] - 2.0 * fft.irfft(product, n)
+        lower = np.sqrt(np.maximum(floors.min(axis=1), 0.0)) * (1.0 - 4.0 * FLOAT64_UNIT)
+        return lower, floors
+
+    def _spectra(
+        self, reduction: RotationNeighbors, tile: Tile
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Offsets of the channels, and of the candidates without them spectra and squared norms."""
+
+        def build() -> tuple[tuple[np.ndarray, ...], int]:
+            values = reduction.candidates.values[tile.cols]
+            offset = values.mean(axis=(0, 2))[:, None]
+            values = values - offset
+            made = offset, fft.rfft(values), np.sum(values * values, axis=(1, 2))
+            return made, sum(array.nbytes for array in made)
+
+        key = ("circular spectra", tile.col, tile.col_stop)
+        return self.prepared.get(reduction.candidates.values, key, build)

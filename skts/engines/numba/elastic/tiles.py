@@ -1,0 +1,267 @@
+"""Tiles of work under warping on the CPU: what is prepared, which kernel runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.certify import ENTRY_BYTES, Bound, Shortlist, shortlist, survivor_cap
+from ...core.memory import PreparedStore
+from ...core.reduction import Tile
+from ...core.series import Series
+from ...families.elastic.dtw import (
+    DTWMatrix,
+    DTWNeighbors,
+    DTWPairs,
+    DTWPath,
+    DTWReduction,
+    WarpingPath,
+)
+from ...families.elastic.window_search import DTWWindowSearch
+from . import certified, dtw, lower_bounds, window_search
+
+__all__ = ["DTWTiles"]
+
+#: Points of the pairs that are certified at a time: their series are copied side by side.
+CERTIFIED_POINTS = 2**18
+#: Points of two series together from which bounds pay, in a band of any width or without.
+WORTH_BOUNDING = 40
+
+
+class DTWTiles:
+    """Methods of the CPU engine for DTW and dog-keeper work."""
+
+    prepared: PreparedStore
+
+    def _dtw_bytes(self, reduction: DTWReduction, rows: int, cols: int) -> tuple[int, int]:
+        """Bytes held for a tile of this shape: packed lanes are shared, the rest is a thread's."""
+        left, right = reduction.sides
+        n, m, channels = left.n_timepoints, right.n_timepoints, left.n_channels
+        if isinstance(reduction, DTWPath):
+            return 0, dtw.path_bytes(n, m)
+        if isinstance(reduction, DTWPairs) or rows * cols == 1:
+            pairs = min(rows, _certified_at_a_time(reduction))
+            series = 8 * pairs * (channels * (n + m) + 4)
+            return 0, 24 * rows + series + certified.pairs_bytes(channels, n, m)
+        shared, each = map(
+            max,
+            *(
+                self._block_bytes(reduction, rows, cols, flip=dtw.rows_in_lanes(rows, cols, t))
+                for t in dtw.LANES
+            ),
+        )
+        if not isinstance(reduction, DTWNeighbors):
+            return shared, each
+        found = rows * min(cols, survivor_cap(reduction.n_neighbors))
+        return shared + reduction.survivor_bytes(), each + ENTRY_BYTES * found
+
+    def _block_bytes(
+        self, reduction: DTWReduction, rows: int, cols: int, *, flip: bool
+    ) -> tuple[int, int]:
+        """Bytes held for a block whose column series, or with `flip` row series, lie in lanes."""
+        left, right = reduction.sides
+        n, m, channels = left.n_timepoints, right.n_timepoints, left.n_channels
+        if flip:
+            n, m, rows, cols = m, n, cols, rows
+        # float64 lanes, or lanes, rows and envelopes in float32
+        lanes = 8 * (-(-cols // 64) * 64) * channels * (m + (m if flip else max(n, m)))
+        each = 16 * rows * channels * n + 64 * rows * cols + dtw.sweep_bytes(n, m)
+        # lanes that the cascade gathers
+        each += 256 * channels * m
+        return (0, lanes + each) if flip else (lanes, each)
+
+    dtw_matrix_bytes = dtw_neighbors_bytes = dtw_pairs_bytes = dtw_path_bytes = _dtw_bytes
+
+    def dtw_window_search_bytes(
+        self, reduction: DTWWindowSearch, rows: int, cols: int
+    ) -> tuple[int, int]:
+        """Bytes held for some queries at every radius."""
+        n_results = rows * reduction.radii.size
+        return 0, window_search.query_bytes(*reduction.candidates.values.shape, n_results)
+
+    def dtw_neighbors(self, reduction: DTWNeighbors, tile: Tile, cancel: np.ndarray) -> Shortlist:
+        """Survivors of a tile."""
+        excluded = None if reduction.excluded is None else reduction.excluded[tile.rows] - tile.col
+        if self._worth_bounding(reduction, tile):
+            found = self._cascade(reduction, tile, excluded, cancel)
+            if found is not None:
+                return found
+        scale, bound = 1.0, Bound()
+        costs, error = self._costs(reduction, tile, cancel)
+        if reduction.single:
+            scale, bound = reduction.scale_and_bound(error)
+        estimates = reduction.warping.distance(costs) / scale
+        return shortlist(estimates, reduction.n_neighbors, bound, excluded)
+
+    def _costs(
+        self, reduction: DTWMatrix | DTWNeighbors, tile: Tile, cancel: np.ndarray
+    ) -> tuple[np.ndarray, float]:
+        """Accumulated costs of a tile, and the rounding error of the points of both sides."""
+        single = isinstance(reduction, DTWNeighbors) and reduction.single
+        dtype, rescaling = np.float64, None
+        if single:
+            dtype, rescaling = np.float32, reduction.rescaling
+        warping, (left, right) = reduction.warping, reduction.sides
+        rows, cols = left, right
+        row_slice, col_slice = tile.rows, tile.cols
+        flip = dtw.rows_in_lanes(*tile.shape, dtype)
+        if flip:
+            warping, rows, cols = warping.flipped, right, left
+            row_slice, col_slice = col_slice, row_slice
+        packed, lengths, error = self._packed(cols, col_slice, dtype, rescaling)
+        values, row_error = rows.values[row_slice], 0.0
+        if single:
+            values, row_error = rescaling.apply(values)
+        costs = dtw.block(values, rows.lengths[row_slice], packed, lengths, warping, cancel)
+        costs = costs[:, : col_slice.stop - col_slice.start]
+        return costs.T if flip else costs, row_error + error
+
+    def _worth_bounding(self, reduction: DTWNeighbors, tile: Tile) -> bool:
+        """Whether bounds may spare work: long enough series, more candidates than neighbours."""
+        n, m = (side.n_timepoints for side in reduction.sides)
+        return (
+            reduction.single
+            and n + m >= WORTH_BOUNDING
+            and tile.shape[1] >= max(2, reduction.n_neighbors // 8) * dtw.LANES[np.float32]
+        )
+
+    def _cascade(
+        self,
+        reduction: DTWNeighbors,
+        tile: Tile,
+        excluded: np.ndarray | None,
+        cancel: np.ndarray,
+    ) -> Shortlist | None:
+        """Survivors of a tile, most candidates ruled out by their bounds; None for want of one."""
+        warping, k, rescaling = reduction.warping, reduction.n_neighbors, reduction.rescaling
+        packed, lengths, error = self._packed(
+            reduction.candidates, tile.cols, np.float32, rescaling
+        )
+        queries = reduction.queries.take(tile.rows)
+        rows, row_error = rescaling.apply(queries.values)
+        scale, bound = reduction.scale_and_bound(row_error + error)
+        deflation = lower_bounds.deflation(rows.shape[1], reduction)
+        if bound.shrink == 0 or deflation == 0:
+            return None
+        prepared = packed, lengths, *self._enveloped(reduction, tile)
+        flags = dtw.Flags.of(warping, rows.shape[1])
+        candidate_lengths = reduction.candidates.lengths[tile.cols]
+        n_candidates = len(candidate_lengths)
+        found, costs = np.empty(n_candidates, np.int64), np.empty(n_candidates, np.float32)
+        lists, unsettled = [], []
+        for row, n in enumerate(queries.lengths):
+            count = lower_bounds.cascade(
+                np.ascontiguousarray(rows[row, :, :n].T),
+                *prepared,
+                warping.radius(n, candidate_lengths),
+                -1 if excluded is None else excluded[row],
+                k,
+                deflation,
+                scale,
+                *(bound.shrink, bound.grow, bound.slack),
+                found,
+                costs,
+                cancel,
+                *flags,
+                warping.alignment == "global",
+            )
+            estimates = warping.distance(costs[:count]) / scale
+            upper = np.sort(bound.upper(estimates))
+            keep = bound.lower(estimates) <= (upper[k - 1] if count >= k else np.inf)
+            if np.count_nonzero(keep) > survivor_cap(k):
+                unsettled.append(row)
+                keep[:] = False
+            lists.append((np.full(keep.sum(), row), found[:count][keep], estimates[keep]))
+        survivors = map(np.concatenate, zip(*lists, strict=True))
+        return Shortlist(*survivors, bound, np.array(unsettled, np.int64))
+
+    def dtw_matrix(self, reduction: DTWMatrix, tile: Tile, cancel: np.ndarray) -> np.ndarray:
+        """A block of the matrix."""
+        n_rows, n_cols = tile.shape
+        if n_rows * n_cols == 1:
+            pair = np.array([[tile.row, tile.col]])
+            return self._certified(reduction, pair, cancel).reshape(1, 1)
+        return reduction.warping.distance(self._costs(reduction, tile, cancel)[0])
+
+    def dtw_pairs(self, reduction: DTWPairs, tile: Tile, cancel: np.ndarray) -> np.ndarray:
+        """Certified distances of some pairs."""
+        return self._certified(reduction, reduction.pairs[tile.rows], cancel)
+
+    def dtw_path(self, reduction: DTWPath, tile: Tile, cancel: np.ndarray) -> WarpingPath:
+        """A best path."""
+        x, y = (_unpadded(series, 0) for series in reduction.sides)
+        path, cost = dtw.path(x, y, reduction.warping, cancel)
+        return WarpingPath(path, float(reduction.warping.distance(cost)))
+
+    def dtw_window_search(
+        self, reduction: DTWWindowSearch, tile: Tile, cancel: np.ndarray
+    ) -> np.ndarray:
+        """Nearest candidates of some queries, at every radius."""
+        found = np.zeros((tile.shape[0], reduction.radii.size), np.int64)
+        window_search.search(
+            reduction.queries.values[tile.rows],
+            reduction.candidates.values,
+            reduction.excluded[tile.rows],
+            reduction.radii,
+            reduction.squared,
+            found,
+            cancel,
+        )
+        return found
+
+    def _certified(
+        self, reduction: DTWMatrix | DTWPairs, pairs: np.ndarray, cancel: np.ndarray
+    ) -> np.ndarray:
+        """Distances of pairs, some of which are copied side by side at a time."""
+        (left, right), warping = reduction.sides, reduction.warping
+        costs = np.empty(len(pairs))
+        step = _certified_at_a_time(reduction)
+        for start in range(0, len(pairs), step):
+            part = slice(start, start + step)
+            i, j = pairs[part].T
+            costs[part] = certified.pairs(
+                left.values[i], left.lengths[i], right.values[j], right.lengths[j], warping, cancel
+            )
+        return warping.distance(costs)
+
+    def _packed(self, series: Series, part: slice, dtype: type, rescaling: Any = None) -> tuple:
+        """Lanes of some series, and the rounding error of their points."""
+
+        def build() -> tuple[tuple[np.ndarray, np.ndarray, float], int]:
+            values, error = series.values[part], 0.0
+            if rescaling is not None:
+                values, error = rescaling.apply(values)
+            packed, lengths = dtw.pack(values, series.lengths[part], dtw.LANES[dtype])
+            return (packed, lengths, error), packed.nbytes
+
+        key = ("lanes", dtype, rescaling, part.start, part.stop)
+        return self.prepared.get(series.values, key, build)
+
+    def _enveloped(self, reduction: DTWNeighbors, tile: Tile) -> tuple[np.ndarray, ...]:
+        """Column series of a tile in float32, and their envelopes or ranges."""
+        queries, series, rescaling = *reduction.sides, reduction.rescaling
+        lengths = series.lengths[tile.cols]
+        n, longest = queries.n_timepoints, max(queries.n_timepoints, series.n_timepoints)
+        radius = reduction.warping.largest_radius(queries.lengths, lengths)
+        if reduction.warping.window is None or 2 * radius >= longest:
+            n, radius = 1, 0
+
+        def build() -> tuple[tuple[np.ndarray, ...], int]:
+            values, _ = rescaling.apply(series.values[tile.cols])
+            made = values, *lower_bounds.envelopes(values, lengths, radius, n)
+            return made, sum(array.nbytes for array in made)
+
+        key = ("envelopes", rescaling, radius, n, tile.col, tile.col_stop)
+        return self.prepared.get(series.values, key, build)
+
+
+def _certified_at_a_time(reduction: DTWReduction) -> int:
+    """Pairs whose series are copied side by side."""
+    left, right = reduction.sides
+    return max(1, CERTIFIED_POINTS // (left.n_channels * (left.n_timepoints + right.n_timepoints)))
+
+
+def _unpadded(series: Series, index: int) -> np.ndarray:
+    """One series without padding, of shape (n_channels, n_timepoints)."""
+    return np.ascontiguousarray(series.values[index, :, : series.lengths[index]])

@@ -1,0 +1,69 @@
+"""Tiles of MK on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...core.certify import FLOAT64_UNIT
+from ...core.memory import PreparedStore
+from ...core.reduction import Tile
+from ...families.profile.mk import PairWalk, Walked
+from ...families.profile.windows import Pool
+from . import mk
+from .tiles import Windows
+
+__all__ = ["MKTiles"]
+
+
+class MKTiles:
+    """Methods of the CPU engine for MK; the statistics of windows are those of joins."""
+
+    prepared: PreparedStore
+    _windows: Callable[[Pool, int, bool], Windows]
+
+    def pair_walk_bytes(self, reduction: PairWalk, rows: int, cols: int) -> tuple[int, int]:
+        """Bytes held for a tile: the line prepared, order and gaps."""
+        held = reduction.gaps.nbytes + reduction.order.nbytes
+        return 66 * reduction.series.points.size + held, 2**16 + rows
+
+    def pair_walk(self, reduction: PairWalk, tile: Tile, cancel: np.ndarray) -> Walked:
+        """Walk over a tile."""
+        line = self._windows(reduction.series, reduction.length, reduction.normalize)
+        center, slip = self._centers(reduction, line)
+        best = np.array([reduction.best[0]])
+        places = np.array(reduction.best[1:], np.int64)
+        measured = mk.walk(
+            line.points,
+            line.mean,
+            line.inverse,
+            center,
+            slip,
+            reduction.length,
+            reduction.order,
+            reduction.gaps,
+            *reduction.limit,
+            reduction.exclusion,
+            (tile.row, tile.row_stop, reduction.first + tile.col, reduction.first + tile.col_stop),
+            best,
+            places,
+            cancel,
+            reduction.normalize or None,
+        )
+        return Walked(float(best[0]), int(places[0]), int(places[1]), measured)
+
+    def _centers(self, reduction: PairWalk, line: Windows) -> tuple[np.ndarray, float]:
+        """Means of windows in one number, and how far distances by them may be off."""
+
+        def build() -> tuple[tuple[np.ndarray, float], int]:
+            length = reduction.length
+            if not reduction.normalize:
+                return (line.mean, 0.0), 0
+            center = line.points[: line.mean.size] + line.mean
+            # each center is rounded once more than certified distances are, and so is each point
+            off = 4 * np.sqrt(length) * np.max(np.abs(center) * line.inverse) + 16 * length
+            return (center, FLOAT64_UNIT * float(off)), center.nbytes
+
+        key = ("centers", reduction.length, reduction.normalize)
+        return self.prepared.get(reduction.series.points, key, build)

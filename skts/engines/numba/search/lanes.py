@@ -1,0 +1,476 @@
+"""Windows of a long series against a query on the CPU: bounds, then warping in lanes.
+
+`LANES` windows that follow each other are bounded side by side, normalised on the fly with running
+statistics (`running_statistics`), whose error every bound allows for. What no bound rules out is
+gathered from anywhere, normalised by its certified statistics, and warped in lanes (`warp`),
+which give up together once what is left of each costs too much.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from ...families.profile.windows import CONSTANT, SMALLEST_RANGE
+
+__all__ = ["LANES", "local_envelope", "normalize_window", "running_statistics", "search"]
+
+LANES = 32
+#: Columns of a strip of the warping matrix, after which lanes may give up.
+_WIDTH = 16
+#: Points between two looks at the bounds.
+_LOOK = 8
+#: Windows after which running sums start anew.
+_RUN = 1024
+#: Largest error of a normalised point by running statistics, per unit and per deviation.
+TOLERANCE = 1e-7
+_UNIT = 2.0**-53
+#: Groups of lanes of windows that look good, which are warped first.
+_SEEDS = 4
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def window_moments(points, first, length):
+    """Mean from the first point on, and 1 / deviation, 0 where a window is constant."""
+    anchor = points[first]
+    total, low, high = 0.0, anchor, anchor
+    for i in range(first, first + length):
+        point = points[i]
+        total += point - anchor
+        low = point if point < low else low
+        high = point if point > high else high
+    if high - low <= max(CONSTANT * max(abs(low), abs(high)), SMALLEST_RANGE):
+        return 0.0, 0.0
+    mean, squares = total / length, 0.0
+    for i in range(first, first + length):
+        d = (points[i] - anchor) - mean
+        squares += d * d
+    deviation = np.sqrt(squares / length)
+    return mean, 1.0 / deviation
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def normalize_window(points, first, length, normalize, out):
+    """Write a window z-normalised, or as it is."""
+    anchor, mean, inverse = 0.0, 0.0, 1.0
+    if normalize:
+        anchor = points[first]
+        mean, inverse = window_moments(points, first, length)
+    for i in range(length):
+        point = points[first + i]
+        out[i] = ((point - anchor) - mean) * inverse if normalize else point
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def running_statistics(points, length, n_windows, mean, inverse):
+    """Mean and 1 / deviation of all windows, good to TOLERANCE.
+
+    The inverse is 0 where a window is constant, and NaN where it is not known as well as that.
+    """
+    squares = np.empty(_RUN)
+    for first in range(0, n_windows, _RUN):
+        stop = min(first + _RUN, n_windows)
+        center, size = points[first], abs(points[first])
+        absolute, square = 0.0, 0.0
+        for i in range(first, stop + length - 1):
+            d = points[i] - center
+            absolute += abs(d)
+            square += d * d
+            size = max(size, abs(points[i]))
+        steps = _UNIT * (length + 2 * _RUN + 8)
+        total, total_square = 0.0, 0.0
+        for i in range(first, first + length):
+            d = points[i] - center
+            total += d
+            total_square += d * d
+        for i in range(first, stop):
+            mean[i], squares[i - first] = total, total_square
+            if i + 1 < stop:
+                d, e = points[i + length] - center, points[i] - center
+                total += d - e
+                total_square += d * d - e * e
+        # absolute errors of the mean and of the mean square about the center
+        mean_error = 2 * steps * absolute / length + 4 * _UNIT * size
+        square_error = 2 * steps * square / length
+        doubtful = False
+        for i in range(first, stop):
+            m = mean[i] / length
+            variance = squares[i - first] / length - m * m
+            error = square_error + 2 * abs(m) * mean_error + mean_error * mean_error
+            # |d sqrt(v)| is dv / (2 sqrt(v)) and a little, and so much of it is the mean off
+            # (the variance of a constant window is not known as well, or at most its range squared)
+            known = variance > 4 * SMALLEST_RANGE**2 and error <= TOLERANCE * variance
+            known = known and mean_error <= 0.5 * TOLERANCE * np.sqrt(abs(variance))
+            mean[i] = center + m
+            inverse[i] = 1.0 / np.sqrt(abs(variance)) if known else -1.0
+            doubtful = doubtful or not known
+        if doubtful:
+            for i in range(first, stop):
+                if inverse[i] < 0:
+                    own, scale = window_moments(points, i, length)
+                    mean[i] = points[i] + own
+                    exact = 8 * _UNIT * size * scale <= 0.5 * TOLERANCE
+                    inverse[i] = scale if exact else np.nan
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def bound_by_query(points, p, mean, inverse, low, high, order, limit, out, squared, largest):
+    """Bound LANES windows from p on by the envelope of the query, points in a given order."""
+    total, center, scale = np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    for lane in range(LANES):
+        total[lane], center[lane], scale[lane] = 0.0, mean[p + lane], inverse[p + lane]
+    for start in range(0, order.size, _LOOK):
+        for k in range(start, min(start + _LOOK, order.size)):
+            j = p + order[k]
+            below, above = low[order[k]], high[order[k]]
+            for lane in range(LANES):
+                z = (points[j + lane] - center[lane]) * scale[lane]
+                d = max(max(z - above, below - z), 0.0)
+                cost = d * d if squared else d
+                total[lane] = max(total[lane], cost) if largest else total[lane] + cost
+        hopeless = True
+        for lane in range(LANES):
+            hopeless = hopeless and total[lane] > limit
+        if hopeless:
+            break
+    for lane in range(LANES):
+        out[lane] = total[lane]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def local_envelope(points, p, count, before, width, low, high):
+    """Least and largest of `width` points from `before` before each of `count` points on.
+
+    Of the points from p on these alone count. Runs of 1, 2, 4, ... points: every step but the last
+    doubles what a value stands for, from one row of `low` and `high` to the other. Returns the row.
+    """
+    size = count + width - 1
+    for i in range(size):
+        low[0, i], high[0, i] = np.inf, -np.inf
+    for i in range(count):
+        low[0, before + i] = high[0, before + i] = points[p + i]
+    row, run = 0, 1
+    while run < width:
+        step = min(run, width - run)
+        size -= step
+        a, b, c, d = low[row], high[row], low[1 - row], high[1 - row]
+        for i in range(size):
+            c[i] = a[i] if a[i] < a[i + step] else a[i + step]
+            d[i] = b[i] if b[i] > b[i + step] else b[i + step]
+        row, run = 1 - row, run + step
+    return row
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def bound_by_windows(
+    query, points, p, radius, mean, inverse, low, high, order, limit, out, squared, largest
+):
+    """Bound LANES windows from p on by their own envelopes, or ranges where the band is wide."""
+    length = query.size
+    # an envelope has a value for each point, ranges one for each window
+    narrow = 2 * radius + 1 < length
+    before, width = (radius, 2 * radius + 1) if narrow else (0, length)
+    row = local_envelope(points, p, LANES + length - 1, before, width, low, high)
+    least, most = low[row], high[row]
+    total, center, scale = np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    for lane in range(LANES):
+        total[lane], center[lane], scale[lane] = 0.0, mean[p + lane], inverse[p + lane]
+    for start in range(0, length, _LOOK):
+        for k in range(start, min(start + _LOOK, length)):
+            j, point = order[k] if narrow else 0, query[order[k]]
+            for lane in range(LANES):
+                above = point - (most[j + lane] - center[lane]) * scale[lane]
+                below = (least[j + lane] - center[lane]) * scale[lane] - point
+                d = max(max(above, below), 0.0)
+                cost = d * d if squared else d
+                total[lane] = max(total[lane], cost) if largest else total[lane] + cost
+        hopeless = True
+        for lane in range(LANES):
+            hopeless = hopeless and total[lane] > limit
+        if hopeless:
+            break
+    for lane in range(LANES):
+        out[lane] = max(out[lane], total[lane])
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def warp(query, windows, radius, limit, rest, out, cancel, squared, largest):
+    """Accumulated costs of a query against windows (length, LANES), infinite beyond the limit.
+
+    `rest` bounds what the columns from each strip on cost at least. Rows go two at a time, and
+    every cell is the sum or the larger of the same two numbers as in `dtw.sweep`.
+    """
+    n, inf = query.size, np.inf
+    row = np.empty((_WIDTH + 1, LANES))
+    columns = np.empty((_WIDTH, LANES))
+    # edge[i + 1] is the cell of row i before the strip, edge[0] the border above
+    edge = np.empty((n + 1, LANES))
+    left, diagonal, above = np.empty((2, LANES)), np.empty(LANES), np.empty(LANES)
+    out[:] = inf
+    edge[:] = inf
+    edge[0, :] = 0.0
+    for start in range(0, n, _WIDTH):
+        if cancel[0]:
+            return
+        w = min(_WIDTH, n - start)
+        for j in range(w):
+            for lane in range(LANES):
+                columns[j, lane] = windows[start + j, lane]
+        first, stop = max(0, start - radius), min(n, start + w + radius)
+        row[:] = inf
+        for lane in range(LANES):
+            row[0, lane] = edge[first, lane]
+            edge[0, lane] = inf
+        i = first
+        while i < stop:
+            height = 2 if i + 1 < stop else 1
+            j_first = max(0, i - radius - start)
+            j_stop = min(w, i + height + radius - start)
+            # columns in which both rows lie in the band
+            inner_first = max(j_first, i + 1 - radius - start)
+            inner_stop = min(j_stop, i + radius + 1 - start) if height == 2 else 0
+            for lane in range(LANES):
+                diagonal[lane] = row[j_first, lane]
+                left[0, lane] = edge[i + 1, lane] if j_first == 0 else inf
+                left[1, lane] = edge[i + height, lane] if j_first == 0 else inf
+                row[0, lane] = edge[i + height, lane]
+            point, next_point = query[i], query[i + height - 1]
+            for j in range(j_first, j_stop):
+                if inner_first <= j < inner_stop:
+                    for lane in range(LANES):
+                        up = row[j + 1, lane]
+                        best = up if up < diagonal[lane] else diagonal[lane]
+                        best = best if best < left[0, lane] else left[0, lane]
+                        d = point - columns[j, lane]
+                        cost = d * d if squared else abs(d)
+                        if largest:
+                            value = cost if cost > best else best
+                        else:
+                            value = cost + best
+                        best = value if value < left[0, lane] else left[0, lane]
+                        best = best if best < left[1, lane] else left[1, lane]
+                        diagonal[lane] = up
+                        left[0, lane] = value
+                        d = next_point - columns[j, lane]
+                        cost = d * d if squared else abs(d)
+                        if largest:
+                            value = cost if cost > best else best
+                        else:
+                            value = cost + best
+                        left[1, lane] = value
+                        row[j + 1, lane] = value
+                    continue
+                for lane in range(LANES):
+                    above[lane] = row[j + 1, lane]
+                for k in range(height):
+                    outside = abs(i + k - start - j) > radius
+                    for lane in range(LANES):
+                        best = above[lane] if above[lane] < diagonal[lane] else diagonal[lane]
+                        best = best if best < left[k, lane] else left[k, lane]
+                        d = query[i + k] - columns[j, lane]
+                        cost = d * d if squared else abs(d)
+                        if largest:
+                            value = cost if cost > best else best
+                        else:
+                            value = cost + best
+                        diagonal[lane] = left[k, lane]
+                        value = inf if outside else value
+                        left[k, lane] = value
+                        above[lane] = value
+                for lane in range(LANES):
+                    diagonal[lane] = row[j + 1, lane]
+                    row[j + 1, lane] = above[lane]
+            for k in range(height):
+                for lane in range(LANES):
+                    edge[i + k + 1, lane] = left[k, lane] if j_stop == w else inf
+            i += height
+        # every path crosses the edge, and the columns behind it
+        if start + w < n and limit < inf:
+            for lane in range(LANES):
+                above[lane] = inf
+            for i in range(first, stop):
+                for lane in range(LANES):
+                    here = edge[i + 1, lane]
+                    above[lane] = here if here < above[lane] else above[lane]
+            hopeless = True
+            for lane in range(LANES):
+                behind = rest[start // _WIDTH + 1, lane]
+                least = max(behind, above[lane]) if largest else above[lane] + behind
+                hopeless = hopeless and least > limit
+            if hopeless:
+                return
+    for lane in range(LANES):
+        out[lane] = row[w, lane]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def gather(points, members, count, length, normalize, low, high, windows, rest, squared, largest):
+    """Lay windows side by side, normalised; bound what the columns from each strip on cost."""
+    anchor, mean, scale = np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    for lane in range(LANES):
+        place = members[lane if lane < count else 0]
+        anchor[lane], mean[lane], scale[lane] = 0.0, 0.0, 1.0
+        if normalize:
+            anchor[lane] = points[place]
+            mean[lane], scale[lane] = window_moments(points, place, length)
+        for j in range(length):
+            windows[j, lane] = points[place + j]
+    n_strips = rest.shape[0] - 1
+    rest[n_strips, :] = 0.0
+    for strip in range(n_strips - 1, -1, -1):
+        for lane in range(LANES):
+            rest[strip, lane] = rest[strip + 1, lane]
+        for j in range(strip * _WIDTH, min((strip + 1) * _WIDTH, length)):
+            for lane in range(LANES):
+                z = windows[j, lane]
+                if normalize:
+                    z = ((z - anchor[lane]) - mean[lane]) * scale[lane]
+                    windows[j, lane] = z
+                d = max(max(z - high[j], low[j] - z), 0.0)
+                cost = d * d if squared else d
+                total = rest[strip, lane]
+                rest[strip, lane] = max(total, cost) if largest else total + cost
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def far_apart(positions, distances, count, need, exclusion):
+    """Distance of the last of so many windows far from each other, best first; else infinity."""
+    near = np.zeros(count, np.uint8)
+    last = np.inf
+    for _ in range(need):
+        best, last = -1, np.inf
+        for entry in range(count):
+            if not near[entry] and distances[entry] < last:
+                best, last = entry, distances[entry]
+        if best < 0:
+            return np.inf
+        for entry in range(count):
+            if abs(positions[entry] - positions[best]) <= exclusion:
+                near[entry] = 1
+    return last
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def cost_limit(distance, slack, squared):
+    """Accumulated cost above which a window is farther than that; `slack` for its statistics."""
+    beyond = (distance + slack) * (1 + 1e-9)
+    return beyond * beyond if squared else beyond
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def promising(points, whole, mean, inverse, low, high, order, count, squared, largest):
+    """Windows of the least bounds, one of LANES that follow each other; full groups of lanes."""
+    n_windows = whole.size
+    n_groups = -(-n_windows // LANES)
+    bounds = np.empty(LANES)
+    best, place = np.full(n_groups, np.inf), np.zeros(n_groups, np.int64)
+    for group in range(n_groups):
+        p = group * LANES
+        bound_by_query(points, p, mean, inverse, low, high, order, np.inf, bounds, squared, largest)
+        for lane in range(min(LANES, n_windows - p)):
+            if whole[p + lane] and bounds[lane] < best[group]:
+                best[group], place[group] = bounds[lane], p + lane
+    members = np.empty(min(count, n_groups) // LANES * LANES, np.int64)
+    for entry in range(members.size):
+        group = np.argmin(best)
+        if best[group] == np.inf:
+            return members[: entry // LANES * LANES]
+        members[entry], best[group] = place[group], np.inf
+    return members
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def search(
+    points, whole, mean, inverse, query, low, high, order, query_order,
+    radius, normalize, need, exclusion, distance, positions, distances, cancel, squared, largest,
+):  # fmt: skip
+    """Find the windows of a piece that may match; returns how many, in no order.
+
+    `whole` says which windows are finite; `mean` and `inverse` are their running statistics, for a
+    group of lanes more. `low` and `high` are the envelope of the query, `order` its points and
+    `query_order` those of the query itself, the most telling ones first. A match is within
+    `distance`, and within that of `need` windows more than `exclusion` apart.
+    """
+    length, n_windows = query.size, whole.size
+    slack = 0.0
+    if normalize:
+        slack = 2 * TOLERANCE * (np.sqrt(length) if squared else length)
+    bounds, out = np.empty(LANES), np.empty(LANES)
+    members, promise = np.empty(2 * LANES, np.int64), np.empty(2 * LANES)
+    windows = np.empty((length, LANES))
+    rest = np.empty((-(-length // _WIDTH) + 1, LANES))
+    reach_low = np.empty((2, LANES + 2 * length))
+    reach_high = np.empty((2, LANES + 2 * length))
+    filled, count = np.int64(0), np.int64(0)
+    limit = cost_limit(distance, slack, squared)
+    # without a limit some windows that look good come first, and then again with all others
+    seeds = members[:0]
+    if need > 0 and distance == np.inf:
+        most = max(_SEEDS, -(-2 * need // LANES)) * LANES
+        seeds = promising(points, whole, mean, inverse, low, high, order, most, squared, largest)
+    for p in range(-seeds.size, n_windows + LANES, LANES):
+        if cancel[0]:
+            return 0
+        last = p >= n_windows
+        lanes = min(LANES, n_windows - p) if p >= 0 else 0
+        if p < 0:
+            for lane in range(LANES):
+                members[lane], promise[lane] = seeds[p + seeds.size + lane], 0.0
+            filled = LANES
+        elif p == 0:
+            count = 0
+        some = False
+        for lane in range(lanes):
+            some = some or whole[p + lane]
+        if some:
+            bound_by_query(
+                points, p, mean, inverse, low, high, order, limit, bounds, squared, largest
+            )
+            some = False
+            for lane in range(lanes):
+                some = some or (whole[p + lane] and not bounds[lane] > limit)
+        if some and radius > 0 and length > 2 and limit < np.inf:
+            bound_by_windows(
+                query, points, p, radius, mean, inverse, reach_low, reach_high, query_order, limit,
+                bounds, squared, largest,
+            )  # fmt: skip
+        if some:
+            for lane in range(lanes):
+                if whole[p + lane] and not bounds[lane] > limit:
+                    members[filled], promise[filled] = p + lane, bounds[lane]
+                    filled += 1
+        while filled >= LANES or (last and filled > 0):
+            taken = min(filled, LANES)
+            gather(
+                points, members, taken, length, normalize, low, high, windows, rest, squared,
+                largest,
+            )  # fmt: skip
+            beyond = cost_limit(distance, 0.0, squared)
+            warp(query, windows, radius, beyond, rest, out, cancel, squared, largest)
+            better = False
+            for lane in range(taken):
+                found = np.sqrt(out[lane]) if squared else out[lane]
+                if found <= distance and found < np.inf:
+                    positions[count], distances[count] = members[lane], found
+                    count += 1
+                    better = better or found < distance
+            if better and need > 0:
+                nearer = far_apart(positions, distances, count, need, exclusion)
+                if nearer < distance:
+                    distance = nearer
+                    limit = cost_limit(distance, slack, squared)
+                    kept = 0
+                    for entry in range(count):
+                        if distances[entry] <= distance:
+                            positions[kept] = positions[entry]
+                            distances[kept] = distances[entry]
+                            kept += 1
+                    count = kept
+            # those that wait, but for what is ruled out by now
+            kept = 0
+            for entry in range(taken, filled):
+                if not promise[entry] > limit:
+                    members[kept], promise[kept] = members[entry], promise[entry]
+                    kept += 1
+            filled = kept
+    return count

@@ -1,0 +1,1 @@
+"""Shapelets: matches of subsequences, the best split of a node, on the CPU."""

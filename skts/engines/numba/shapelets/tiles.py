@@ -1,0 +1,348 @@
+"""Tiles of shapelets on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from ...core.memory import PreparedStore
+from ...core.reduction import Tile
+from ...core.series import Series, read_only
+from ...families.shapelets.splits import (
+    LEAST_NORMALIZED,
+    Matches,
+    ShapeletSearch,
+    SubsequenceMatches,
+    Survivors,
+)
+from . import shapelets
+
+__all__ = ["ShapeletTiles"]
+
+_WAYS = {"first": 0, "and": 1, "or": 2}
+#: Entries of a list of candidates before it is weeded.
+LISTED = 2**12
+HALF = 2.0**-53
+#: What squares of distances of windows as they are, of which the largest is near 1, are off by.
+RAW_ERROR = 2.0**-46
+#: Squares below this are next to nothing, or nothing.
+SMALLEST_SQUARE = 2.0**-950
+
+
+class Block(NamedTuple):
+    """Distances of the candidates of some series to all, for one length and channel."""
+
+    squares: np.ndarray
+    weights: np.ndarray
+    errors: np.ndarray
+    floor: float
+    exact: np.ndarray
+    flat: np.ndarray
+    #: What distances are divided by before they are squared: 1 for those of normalised windows.
+    unit: float
+
+
+class ShapeletTiles:
+    """Methods of the CPU engine for shapelets."""
+
+    prepared: PreparedStore
+
+    def subsequence_matches_bytes(
+        self, reduction: SubsequenceMatches, rows: int, cols: int
+    ) -> tuple[int, int]:
+        """Bytes held for a tile: its answer, and one series with its statistics."""
+        longest = max(query.size for query in reduction.queries)
+        return 0, 16 * rows * cols + 8 * rows * longest + 80 * reduction.series.n_timepoints
+
+    def subsequence_matches(
+        self, reduction: SubsequenceMatches, tile: Tile, cancel: np.ndarray
+    ) -> Matches:
+        """Best matches of some queries in some series."""
+        queries = reduction.queries[tile.rows]
+        channels = reduction.channels
+        channels = np.zeros(len(queries), np.int64) if channels is None else channels[tile.rows]
+        found = Matches(np.empty(tile.shape), np.empty(tile.shape, np.int64))
+        series = reduction.series.take(tile.cols)
+        shapelets.match(
+            np.concatenate(queries),
+            np.cumsum([query.size for query in queries]),
+            read_only(np.asarray(channels, np.int64)),
+            read_only(series.values),
+            read_only(series.lengths),
+            *found,
+            cancel,
+            reduction.normalize or None,
+        )
+        return found
+
+    def shapelet_search_bytes(
+        self, reduction: ShapeletSearch, rows: int, cols: int
+    ) -> tuple[int, int]:
+        """Bytes held for a tile: distances that are kept, distances of a block for some lengths."""
+        return _kept(reduction, self.budget())[1], _tile_bytes(reduction, rows)
+
+    def shapelet_search(
+        self, reduction: ShapeletSearch, tile: Tile, cancel: np.ndarray
+    ) -> Survivors:
+        """Candidates of some lengths and blocks that could be the best."""
+        held = Held(reduction.least, reduction.least_gap)
+        judge = tuple(reduction.criterion.tables())
+        for channel in range(reduction.series.n_channels):
+            for block in range(tile.col, tile.col_stop):
+                first = (reduction.blocks[0] + block) * reduction.block
+                chosen = np.arange(first, min(first + reduction.block, len(reduction.members)))
+                for length, found, rows, members, owns in self._found(
+                    reduction, channel, chosen, reduction.lengths[tile.rows], cancel
+                ):
+                    if cancel[0]:
+                        return held.survivors()
+                    counts = reduction.series.lengths[reduction.members[owns]] - length + 1
+                    own = rows, counts, members, owns
+                    _scan(reduction, found, own, judge, held, (length, channel), cancel)
+        return held.survivors()
+
+    def _found(
+        self,
+        reduction: ShapeletSearch,
+        channel: int,
+        chosen: np.ndarray,
+        lengths: tuple[int, ...],
+        cancel: np.ndarray,
+    ) -> Iterator[tuple[int, Block, np.ndarray, np.ndarray, np.ndarray]]:
+        """Distances of the candidates of chosen members: those that are kept, and computed ones.
+
+        Yields the length, distances, which of their rows and columns to take, and the places
+        among the members of the series in those rows.
+        """
+        owner, members = reduction.series.values, reduction.members
+        everyone = np.arange(len(reduction.series))
+        size = replace(reduction, members=everyone, grid=None).block
+        kept = _kept(reduction, self.budget())[0]
+        missing = []
+        for length in lengths:
+            blocks = range(members[chosen[0]] // size, members[chosen[-1]] // size + 1)
+            found = [
+                self._stored(owner, (channel, length, block * size, (block + 1) * size))
+                for block in blocks
+            ]
+            if any(each is None for each in found):
+                missing.append(length)
+                continue
+            for block, each in zip(blocks, found, strict=True):
+                owns = chosen[members[chosen] // size == block]
+                if owns.size:
+                    yield length, each, members[owns] - block * size, members, owns
+        at_root = len(members) == len(everyone)
+        series = reduction.series if at_root else reduction.series.take(members)
+        first, stop = int(chosen[0]), int(chosen[-1]) + 1
+        scratch = self.prepared.get(owner, "shapelets", lambda: ([], 0))
+        for keep in (True, False):
+            run = tuple(length for length in missing if (at_root and length in kept) == keep)
+            buffer = None if keep else _take(scratch)
+            for length, found in _blocks(series, channel, first, stop, run, buffer, cancel):
+                if keep and not cancel[0]:
+                    key = "shapelets", channel, length, first, first + reduction.block
+                    self.prepared.get(owner, key, partial(_sized, found))
+                rows = np.arange(stop - first)
+                yield length, found, rows, np.arange(len(series)), chosen
+            if buffer is not None:
+                scratch.append(buffer)
+
+    def _stored(self, owner: np.ndarray, key: tuple[int, ...]) -> Block | None:
+        """Distances that are kept, if they are."""
+        try:
+            return self.prepared.get(owner, ("shapelets", *key), _nothing)
+        except LookupError:
+            return None
+
+
+class Buffer:
+    """Memory that is used again: first touches of fresh pages may cost more than what they hold."""
+
+    def __init__(self) -> None:
+        self.array = np.empty(0)
+
+    def get(self, size: int) -> np.ndarray:
+        """Some of it, whatever it holds."""
+        if self.array.size < size:
+            self.array = np.empty(size)
+        return self.array[:size]
+
+
+def _take(scratch: list[Buffer]) -> Buffer:
+    """A buffer that nobody uses."""
+    try:
+        return scratch.pop()
+    except IndexError:
+        return Buffer()
+
+
+def _nothing() -> tuple[Block, int]:
+    raise LookupError
+
+
+def _sized(block: Block) -> tuple[Block, int]:
+    """A block and its bytes."""
+    return block, sum(np.asarray(part).nbytes for part in block)
+
+
+def _tile_bytes(reduction: ShapeletSearch, rows: int) -> int:
+    """Bytes of a tile of so many lengths and one block."""
+    n, width = len(reduction.members), reduction.series.n_timepoints
+    windows = width - reduction.lengths[0] + 1
+    each = rows * n * (8 * reduction.block * windows + 66 * (windows + 8))
+    return each + 600 * rows * windows + 32 * n * width + 64 * LISTED
+
+
+def _kept(reduction: ShapeletSearch, budget: int) -> tuple[frozenset[int], int]:
+    """Lengths whose distances among all series stay, for nodes and literals to come; their bytes.
+
+    Half of the budget is theirs; what a tile needs comes first. Short candidates, whose distances
+    take longest for each byte that they fill, come before long ones.
+    """
+    n, width = len(reduction.series), reduction.series.n_timepoints
+    root = replace(reduction, members=np.arange(n), grid=None)
+    spare = min(budget // 2, budget - 2 * _tile_bytes(root, 1))
+    kept, total = [], 0
+    for length in reduction.lengths:
+        size = reduction.series.n_channels * n * ((width - length + 1) * (8 * n + 9) + 8 * n)
+        if total + size > spare:
+            break
+        kept.append(length)
+        total += size
+    return frozenset(kept), total
+
+
+class Held:
+    """The candidates that could be the best, so far."""
+
+    def __init__(self, gain: int, gap: float) -> None:
+        self.best = (gain, gap)
+        self.parts: list[Survivors] = []
+        self.size = 0
+        #: What a kernel writes: gains, gaps, places.
+        self.list = np.empty(LISTED, np.int64), np.empty(LISTED), np.empty((LISTED, 3), np.int64)
+
+    def add(self, found: Survivors, best: tuple[int, float]) -> None:
+        """Take some candidates."""
+        self.best = max(self.best, best)
+        self.parts.append(found)
+        self.size += len(found.gain)
+        if self.size > LISTED:
+            self.parts = [self.survivors()]
+            self.size = len(self.parts[0].gain)
+
+    def survivors(self) -> Survivors:
+        """What could still be the best."""
+        return Survivors.of_parts(self.parts).that_reach(self.best)
+
+
+def _scan(
+    reduction: ShapeletSearch,
+    found: Block,
+    own: tuple[np.ndarray, ...],
+    judge: tuple,
+    held: Held,
+    place: tuple[int, int],
+    cancel: np.ndarray,
+) -> None:
+    """Judge the candidates of some rows of a block: those rows, their windows, all members, and
+    where the series of the rows are among these.
+    """
+    length, channel = place
+    *parts, unit = found
+    before = np.zeros(len(reduction.members))
+    if reduction.before is not None:
+        before = _squares(reduction.before / unit)
+    ways = np.array([_WAYS[way] for way in reduction.ways])
+    gains, gaps, where = held.list
+    offset = (0, 0)
+    while offset[0] < own[0].size and not cancel[0]:
+        reached = held.best[0], held.best[1] / unit
+        *offset, count, best = shapelets.scan(
+            *parts, *own, judge, before, ways, reached, gains, gaps, where, tuple(offset), cancel
+        )
+        full = np.empty((count, 5), np.int64)
+        full[:, 0], full[:, 3] = length, channel
+        full[:, 1], full[:, 2], full[:, 4] = own[3][where[:count, 0]], *where[:count, 1:].T
+        best = best[0], best[1] * unit
+        held.add(Survivors(gains[:count].copy(), gaps[:count] * unit, full), best)
+
+
+def _squares(distances: np.ndarray) -> np.ndarray:
+    """Squares that are equal only where distances are; those of tiny ones are in their order."""
+    squares = distances**2
+    tiny = (distances > 0) & (squares < SMALLEST_SQUARE)
+    ranks = np.unique(distances[tiny], return_inverse=True)[1]
+    squares[tiny] = SMALLEST_SQUARE * (1 + ranks) / (1 + len(ranks))
+    return squares
+
+
+def _blocks(
+    series: Series,
+    channel: int,
+    first: int,
+    stop: int,
+    lengths: tuple[int, ...],
+    buffer: Buffer | None,
+    cancel: np.ndarray,
+) -> Iterator[tuple[int, Block]]:
+    """Distances of the candidates of a block of series, for each length."""
+    if not lengths:
+        return
+    n, width = len(series), series.n_timepoints
+    values = read_only(np.ascontiguousarray(series.values[:, channel]))
+    counts = read_only(series.lengths)
+    short = [length for length in lengths if length < LEAST_NORMALIZED]
+    # squares are 4 at most, whatever the scale
+    unit = 2.0 ** np.frexp(np.abs(values).max())[1] if short else 1.0
+    scaled = read_only(values / unit) if short else values
+    for length in short:
+        squares = np.zeros((stop - first, width - length + 1, n))
+        shapelets.raw(scaled, counts, first, length, squares, cancel)
+        nothing = np.zeros(squares.shape[:2])
+        yield (
+            length,
+            Block(
+                *(squares, nothing, np.zeros((stop - first, n)), RAW_ERROR),
+                *(nothing.astype(bool), np.zeros(n, bool), unit),
+            ),
+        )
+    run = np.array(lengths[len(short) :], np.int64)
+    if not run.size:
+        return
+    middles, centered = shapelets.pack(values, counts)
+    prepared = shapelets.prepare(values, counts, middles, centered, run)
+    sizes = (stop - first) * (width - run + 1) * n
+    squares = np.empty(sizes.sum()) if buffer is None else buffer.get(int(sizes.sum()))
+    shapelets.joins(centered, counts, first, stop, run, prepared, squares, cancel)
+    ends = np.cumsum(sizes)
+    for k, length in enumerate(run.tolist()):
+        block = squares[ends[k] - sizes[k] : ends[k]].reshape(stop - first, -1, n)
+        weight, constant = (prepared[part][k][:, : width - length + 1] for part in (3, 7))
+        errors = _errors(prepared[8][k], length, width - length + 1, slice(first, stop))
+        own = weight[first:stop].copy(), *errors, constant[first:stop].copy()
+        yield length, Block(block, *own, constant.any(axis=1), 1.0)
+
+
+def _errors(
+    largest: np.ndarray, length: int, n_windows: int, own: slice
+) -> tuple[np.ndarray, float]:
+    """What squared distances are wrong by at most.
+
+    For each pair of series, by the weight of the candidate; and what is to be added.
+    """
+    norm, step, heavy, size, middle = largest.T
+    error = HALF * (n_windows + 4) * (3 * np.outer(norm[own], norm) + 6 * np.outer(step[own], step))
+    error += 2 * HALF * (length + 8) * length * np.outer(size[own], size)
+    # means that are rounded the same way at every step
+    error += 2 * HALF * n_windows * (np.outer(size[own], step) + np.outer(step[own], size))
+    coarse = 2 * HALF * np.sqrt(length) * (size + middle)
+    error += np.outer(coarse[own], norm) + np.outer(norm[own], coarse)
+    with np.errstate(over="ignore"):  # of stretches as loud beside others as quiet as there are
+        errors = np.minimum(2 * error * heavy + 8 * coarse[own, np.newaxis], 2.0**1000)
+    return errors, float(16 * length * HALF + 8 * (coarse * heavy).max()) + 1e-13

@@ -1,0 +1,247 @@
+"""Shares of the work in other processes: the same answers, whatever is lost on the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from joblib import Parallel, delayed, parallel_config
+from numpy.testing import assert_array_equal
+from sklearn.model_selection import GridSearchCV
+
+from skts import DTWNearestNeighbor, config_context
+from skts.engines import DTWMatrix, DTWNeighbors, Join, Pool, Series, Tile, find_engine, run
+from skts.engines.core.distribute import (
+    _file_of,
+    _pack,
+    _place,
+    _unpack,
+    find_backend,
+    in_dask_worker,
+    worker_number,
+)
+from skts.engines.core.executor import compute_area
+
+
+@pytest.fixture(scope="module")
+def works():
+    rng = np.random.default_rng(0)
+
+    def series(n):
+        values = rng.normal(size=(n, 1, 60)).cumsum(axis=2)
+        return Series(values, np.full(n, 60)).freeze()
+
+    queries, candidates = series(40), series(300)
+    line = Pool.of([rng.normal(size=3000).cumsum()])
+    return {
+        "neighbors": DTWNeighbors(queries, candidates, 3),
+        "matrix": DTWMatrix(candidates, candidates),
+        "join": Join(line, None, 40, 10, n_neighbors=2),
+    }
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def eager(monkeypatch):
+    """Send whatever there is."""
+    monkeypatch.setattr("skts.engines.core.executor.WORTH_SENDING", 0)
+
+
+def leaves(answer):
+    return [answer] if isinstance(answer, np.ndarray) else [a for a in answer if a is not None]
+
+
+def same(found, expected):
+    for a, b in zip(leaves(found), leaves(expected), strict=True):
+        assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("work", ["neighbors", "matrix", "join"])
+def test_processes_of_this_machine_find_the_same(works, eager, work):
+    expected = run(works[work], engine="numba")
+    seen = []
+    with (
+        parallel_config("loky", n_jobs=2),
+        config_context(progress=lambda done, total: seen.append((done, total))),
+    ):
+        same(run(works[work], engine="numba"), expected)
+        same(run(works[work], engine="numba"), expected)
+    # several shares for each worker
+    assert max(total for _, total in seen) >= 6
+
+
+@pytest.mark.parametrize("work", ["neighbors", "matrix", "join"])
+def test_a_cluster_finds_the_same(works, eager, cluster, work):
+    expected = run(works[work], engine="numba")
+    with parallel_config("dask"):
+        same(run(works[work]), expected)
+        same(run(works[work]), expected)
+
+
+def test_arrays_reach_a_cluster_once(works, eager, cluster):
+    def held():
+        keys = cluster.run(lambda dask_worker: sorted(map(str, dask_worker.data)))
+        return [[key for key in some if "_compute_share" not in key] for some in keys.values()]
+
+    work = replace(works["matrix"])
+    with parallel_config("dask"):
+        run(work)
+        before = held()
+        run(work)
+    assert before == held()
+    assert before[0] and before[0] == before[1]
+
+
+@pytest.mark.parametrize("how_many", [1, 2])
+def test_killed_workers_change_nothing(works, eager, cluster, how_many):
+    expected = run(works["matrix"], engine="numba")
+    killed = []
+
+    def kill(done, total):
+        if not killed:
+            killed.extend(list(cluster.run(os.getpid).values())[:how_many])
+            for pid in killed:
+                os.kill(pid, signal.SIGKILL)
+
+    with parallel_config("dask"), config_context(progress=kill):
+        same(run(works["matrix"]), expected)
+    assert len(killed) == how_many
+    cluster.wait_for_workers(2)
+
+
+def test_an_error_of_a_worker_reaches_the_caller(works, eager, cluster):
+    for backend in ("loky", "dask"):
+        with (
+            parallel_config(backend, n_jobs=2),
+            config_context(memory=1000),
+            pytest.raises(MemoryError, match="budget is 1000 bytes"),
+        ):
+            run(works["matrix"], engine="numba")
+
+
+def test_where_work_stays():
+    assert find_backend(None) is None
+    with parallel_config(n_jobs=2):
+        assert find_backend(None) is None
+    with parallel_config("threading", n_jobs=2):
+        assert find_backend(None) is None
+    with parallel_config("loky", n_jobs=1):
+        assert find_backend(None) is None
+    with parallel_config("loky", n_jobs=3):
+        assert find_backend(None)[1] == 3
+        assert find_backend(2)[1] == 2
+        assert Parallel(n_jobs=2)(delayed(find_backend)(None) for _ in range(2)) == [None, None]
+
+
+def test_a_task_of_dask_is_one_thread(cluster):
+    assert not in_dask_worker()
+    assert cluster.submit(in_dask_worker, pure=False).result()
+    with parallel_config("dask"):
+        assert Parallel()([delayed(_inside)()]) == [(True, True)]
+
+
+def test_workers_have_numbers(cluster):
+    assert worker_number() is None
+    addresses = cluster.scheduler_info()["workers"]
+    found = [cluster.submit(worker_number, pure=False, workers=[one]) for one in addresses]
+    assert len({future.result() for future in found}) == 2
+    with parallel_config("loky", n_jobs=2):
+        assert set(Parallel()(delayed(worker_number)() for _ in range(8))) <= set(range(64))
+
+
+@pytest.mark.gpu
+@pytest.mark.slow
+def test_a_cluster_with_gpus_finds_the_same(works, eager, cluster):
+    missing = find_engine("cupy").available()
+    if missing is not None:
+        pytest.skip(missing)
+    import cupy
+
+    count = cupy.cuda.runtime.getDeviceCount()
+    addresses = cluster.scheduler_info()["workers"]
+    found = [cluster.submit(_device, pure=False, workers=[one]) for one in addresses]
+    assert len({future.result() for future in found}) == min(2, count)
+    for work in works.values():
+        expected = run(work, engine="numba")
+        with parallel_config("dask"):
+            same(run(work, engine="cupy"), expected)
+
+
+def _device():
+    """The device that work of any size has in a worker."""
+    (device,) = find_engine("cupy").devices(DTWMatrix(*2 * [_many()]))
+    return device
+
+
+def _many():
+    """Series whose matrix would be worth several devices."""
+    return Series(np.broadcast_to(0.0, (2**20, 1, 60)), np.broadcast_to(60, 2**20))
+
+
+def _inside():
+    return in_dask_worker(), find_backend(None) is None
+
+
+def test_results_of_an_area_merge_to_the_answer(works):
+    for work in works.values():
+        rows, cols = work.shape
+        total = work.start()
+        middle = rows // (2 * work.cell[0]) * work.cell[0]
+        for first, stop in ((middle, rows), (0, middle)):
+            area = Tile(first, stop, 0, cols)
+            for tile, result in compute_area(work, area, engine="numba", n_jobs=2):
+                work.merge(total, tile, result)
+        same(work.finish(total, run), run(work, engine="numba"))
+
+
+def test_large_arrays_travel_apart(works):
+    work = works["matrix"]
+    blob, arrays = _pack(work)
+    assert len(arrays) == 1 and arrays[0] is work.sides[0].values
+    assert len(blob) < 2**15
+    there = _unpack(blob, [_place(array).load() for array in arrays])
+    assert there.sides[0].values is there.sides[1].values
+    assert not there.sides[0].values.flags.writeable
+    assert_array_equal(there.sides[0].values, arrays[0])
+
+
+def test_parts_of_files_stay_in_their_files(tmp_path):
+    path = tmp_path / "values.bin"
+    values = np.arange(40_000.0).reshape(4, 10_000)
+    values.tofile(path)
+    mapped = np.memmap(path, np.float64, "r", 80_000, (3, 10_000))
+    part = mapped[1:]
+    place = _place(part)
+    assert place.path == str(path)
+    assert_array_equal(place.load(), values[2:])
+    assert place.load() is place.load()
+    assert _file_of(mapped[:, ::2]) is None
+    assert _file_of(np.memmap(path, np.float64, "c")) is None
+    own = values.copy()
+    path = _place(own).path
+    assert_array_equal(_place(own).load(), values)
+    del own
+    assert not os.path.exists(path)
+
+
+@pytest.mark.parametrize("backend", ["loky", "dask"])
+def test_folds_on_processes_score_the_same(eager, cluster, backend):
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(24, 20)).cumsum(axis=1), np.arange(24) % 2
+    search = GridSearchCV(DTWNearestNeighbor(), {"window": [None, 0.2]}, cv=3)
+    expected = search.fit(X, y).cv_results_["mean_test_score"]
+    with parallel_config(backend, n_jobs=2):
+        assert_array_equal(search.fit(X, y).cv_results_["mean_test_score"], expected)

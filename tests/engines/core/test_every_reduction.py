@@ -1,0 +1,189 @@
+"""What holds for every reduction, on every back end: the answer does not depend on who finds it."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+
+from skts import config_context
+from skts.engines import DTWMatrix, Tile, find_engine, run
+from skts.engines.core.executor import compute_area
+from skts.engines.core.memory import halve
+from skts.engines.core.reduction import Reduction
+from tests.examples_of_work import examples, leaves, reductions
+
+
+@pytest.fixture(scope="module")
+def table():
+    return examples()
+
+
+@pytest.fixture(scope="module")
+def expected(table):
+    """Answers of a plain run on one thread, each found once."""
+    known = {}
+
+    def find(kind, engine):
+        missing = find_engine(engine).available()
+        if missing is not None:
+            pytest.skip(missing)
+        if (kind, engine) not in known:
+            known[kind, engine] = [
+                leaves(one.answer(run(one.work, engine=engine, n_jobs=1))) for one in table[kind]
+            ]
+        return known[kind, engine]
+
+    return find
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def test_every_reduction_has_an_example(table):
+    assert set(table) == set(reductions())
+    assert len(table) >= 17
+
+
+@pytest.mark.parametrize("kind", reductions())
+@pytest.mark.parametrize("backend", ["threads", "threading", "loky", "dask"])
+def test_every_back_end_finds_the_same(
+    table, expected, fast_engine, monkeypatch, request, kind, backend
+):
+    answers = expected(kind, fast_engine)
+    monkeypatch.setattr("skts.engines.core.executor.WORTH_SENDING", 0)
+    if backend == "dask":
+        request.getfixturevalue("cluster")
+    shares = []
+    for one, answer in zip(table[kind], answers, strict=True):
+        with config_context(progress=lambda done, total: shares.append(total)):
+            if backend == "threads":
+                found = run(one.work, engine=fast_engine, n_jobs=2)
+            else:
+                with parallel_config(backend, n_jobs=2):
+                    found = run(one.work, engine=fast_engine)
+        assert leaves(one.answer(found)) == answer
+    cut = [
+        part < n
+        for one in table[kind]
+        for part, n in zip(one.work.cell, one.work.shape, strict=True)
+    ]
+    if backend in ("loky", "dask") and any(cut):
+        assert max(shares) > 1
+
+
+@pytest.mark.parametrize("kind", reductions())
+def test_tiles_merge_in_any_order(table, expected, fast_engine, kind):
+    """Cells of the grid, or few of them together, each as a part of its own that has travelled."""
+    answers = expected(kind, fast_engine)
+    engine = find_engine(fast_engine)
+    for one, answer in zip(table[kind], answers, strict=True):
+        work, total = one.work, one.work.start()
+        tiles = [Tile(0, work.shape[0], 0, work.shape[1])]
+        for _ in range(3):
+            tiles = [half for tile in tiles for half in halve(tile, work.cell) or [tile]]
+        for tile in reversed([tile for tile in tiles if work.wanted(tile)]):
+            part = pickle.loads(pickle.dumps(work.part(tile)))
+            # a part is the tile, or as large as all and computed where the tile lies
+            area = tile if part.shape != tile.shape else Tile(0, part.shape[0], 0, part.shape[1])
+            work.merge(total, tile, engine.compute(part, area, np.zeros(1, np.uint8)))
+        found = work.finish(total, lambda more: run(more, engine=fast_engine))
+        assert leaves(one.answer(found)) == answer
+
+
+@pytest.mark.parametrize("kind", reductions())
+def test_areas_merge_to_the_answer(table, expected, fast_engine, kind):
+    for one, answer in zip(table[kind], expected(kind, fast_engine), strict=True):
+        work, total = one.work, one.work.start()
+        areas = halve(Tile(0, work.shape[0], 0, work.shape[1]), work.cell)
+        for area in reversed(areas or [Tile(0, work.shape[0], 0, work.shape[1])]):
+            for tile, result in compute_area(work, area, engine=fast_engine, n_jobs=2):
+                work.merge(total, tile, result)
+        found = work.finish(total, lambda more: run(more, engine=fast_engine))
+        assert leaves(one.answer(found)) == answer
+
+
+def test_who_takes_what_is_known_learns():
+    for kind in reductions():
+        assert kind.learns == (kind.informed is not Reduction.informed)
+
+
+def state(thing, seen=()):
+    """All that an object holds, to any depth, without what is prepared from arrays that live."""
+    if isinstance(thing, np.ndarray):
+        return leaves(thing)
+    if isinstance(thing, dict):
+        return {repr(key): state(value, seen) for key, value in thing.items()}
+    if isinstance(thing, set):
+        return sorted(map(repr, thing))
+    if isinstance(thing, list | tuple):
+        return [state(one, seen) for one in thing]
+    if hasattr(thing, "__dict__") and not callable(thing) and id(thing) not in seen:
+        return type(thing).__name__, state(vars(thing), (*seen, id(thing)))
+    return repr(thing)
+
+
+def test_runs_at_the_same_time_share_no_plan(expected, fast_engine):
+    """Runs of all kinds and budgets in threads: right answers, and an engine as it was before."""
+    for kind in reductions():
+        expected(kind, fast_engine)
+    engine = find_engine(fast_engine)
+    engine.prepared.clear()
+    before = state(engine)
+    assert _run_together(fast_engine, lambda kind: expected(kind, fast_engine))
+    gc.collect()
+    assert state(engine) == before
+
+
+def _run_together(engine, expected):
+    """Whether all examples are right, run in threads with budgets of several sizes."""
+    table = examples()
+    # a tile of a GPU is larger than one of a thread
+    budgets = [None, "8MiB", "64MiB"] if engine == "numba" else [None, "256MiB", "1GiB"]
+    works = [(kind, place) for kind in table for place in range(len(table[kind]))]
+
+    def compute(number):
+        kind, place = works[number % len(works)]
+        one = table[kind][place]
+        with config_context(memory=budgets[number % 3]):
+            found = run(one.work, engine=engine, n_jobs=1 + number % 2)
+        return leaves(one.answer(found)) == expected(kind)[place]
+
+    with ThreadPoolExecutor(4) as pool:
+        return all(pool.map(compute, range(3 * len(works))))
+
+
+def test_the_plan_of_a_run_is_seen_by_its_own_workers_only(make_series, monkeypatch):
+    engine = find_engine("numba")
+    own, seen, both = engine.prepared.capacity, {}, threading.Barrier(2, timeout=30)
+    compute = engine.dtw_matrix
+
+    def watched(reduction, tile, cancel):
+        both.wait()
+        seen.setdefault(len(reduction.rows), set()).add(engine.prepared.capacity)
+        both.wait()
+        return compute(reduction, tile, cancel)
+
+    def run_with(memory, n):
+        series = make_series(n, 10)
+        with config_context(memory=memory):
+            run(DTWMatrix(series, series), engine=engine, n_jobs=1)
+        return engine.prepared.capacity
+
+    monkeypatch.setattr(engine, "dtw_matrix", watched)
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(run_with, ["32MiB", "2GiB"], [20, 21])) == [own, own]
+    assert max(seen[20]) <= 2**25 < 2**30 < min(seen[21])

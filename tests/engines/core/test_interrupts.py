@@ -1,0 +1,183 @@
+"""Ctrl-C while something works that cannot look up: an answer at once, and no harm done."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from skts.engines import DTWMatrix, Series, find_engine, run
+from skts.engines.core.interrupts import Cancelled, aside, heeding
+
+
+@pytest.fixture
+def ctrl_c():
+    """Return a function that presses Ctrl-C after some seconds."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    timers = []
+
+    def press(seconds):
+        timers.append(threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT)))
+        timers[-1].start()
+
+    yield press
+    for timer in timers:
+        timer.join()
+    signal.signal(signal.SIGINT, before)
+
+
+def test_what_is_done_aside_returns_and_raises():
+    assert aside(lambda: 3) == 3
+    with pytest.raises(ZeroDivisionError):
+        aside(lambda: 1 // 0)
+    outside = []
+    thread = threading.Thread(target=lambda: outside.append(aside(threading.current_thread)))
+    thread.start()
+    thread.join()
+    assert outside == [thread]
+
+
+def test_ctrl_c_is_heard_and_the_work_goes_on(ctrl_c):
+    finished, start = threading.Event(), time.perf_counter()
+    ctrl_c(0.2)
+    with pytest.raises(KeyboardInterrupt):
+        aside(lambda: (time.sleep(1.5), finished.set()))
+    assert time.perf_counter() - start < 1.2
+    assert finished.wait(10)
+
+
+def test_a_worker_hears_that_its_run_has_been_stopped():
+    cancel, raised, waiting = np.zeros(1, np.uint8), [], threading.Event()
+
+    def work():
+        with heeding(cancel):
+            try:
+                aside(waiting.wait)
+            except Cancelled as error:
+                raised.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    cancel[0] = 1
+    thread.join(10)
+    waiting.set()
+    assert len(raised) == 1
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n", [3, 300])
+def test_ctrl_c_stops_a_run_that_compiles(ctrl_c, monkeypatch, n_jobs, n):
+    """Inline or in workers; a compiler that takes two seconds and a kernel's worth of nothing."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(n, 1, 100))
+    series = Series(values, np.full(n, 100))
+    engine = find_engine("numba")
+    expected = run(DTWMatrix(series, series), engine=engine)
+    compute, slow = engine.dtw_matrix, threading.Event()
+
+    def compiling(reduction, tile, cancel):
+        aside(lambda: slow.wait(2))
+        return compute(reduction, tile, cancel)
+
+    monkeypatch.setattr(engine, "dtw_matrix", compiling)
+    ctrl_c(0.3)
+    start = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        run(DTWMatrix(series, series), engine=engine, n_jobs=n_jobs)
+    assert time.perf_counter() - start < 1.5
+    slow.set()
+    np.testing.assert_array_equal(
+        run(DTWMatrix(series, series), engine=engine, n_jobs=n_jobs), expected
+    )
+
+
+WORK = {
+    "dtw": "skts.metrics.pairwise_dtw(X, engine='numba')",
+    "profile": "skts.motifs.matrix_profile(X.ravel(), window=12, engine='numba').distances",
+    "neighbors": "model.fit(X, y).predict(X + 1)",
+    "shape": "skts.metrics.pairwise_sbd(X, engine='numba')",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("work", WORK)
+@pytest.mark.parametrize("seconds", [0.3, 1.5, 4.0])
+def test_ctrl_c_while_kernels_compile(tmp_path, work, seconds):
+    script = f"""
+        import numpy as np, skts, skts.metrics, skts.motifs
+        from skts.engines import find_engine
+        find_engine("numba")
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(20, 40)).cumsum(axis=1), np.arange(20) % 2
+        model = skts.DTWNearestNeighbor(engine="numba")
+        print("ready", flush=True)
+        try:
+            {WORK[work]}
+            print("finished", flush=True)
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+        assert not hasattr(model, "classes_") or len(model.classes_) == 2
+        found = np.asarray({WORK[work]}, dtype=np.float64)
+        print(found.tobytes().hex(), flush=True)
+    """
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(seconds)
+    start = time.perf_counter()
+    process.send_signal(signal.SIGINT)
+    said = process.stdout.readline()
+    if said == "finished\n":
+        process.kill()
+        pytest.skip("the kernels were compiled sooner than that")
+    assert said == "interrupted\n"
+    assert time.perf_counter() - start < 1.0
+    found = process.stdout.readline()
+    assert process.wait() == 0
+    again = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert again.stdout.splitlines() == ["ready", "finished", found.strip()]
+
+
+@pytest.mark.slow
+def test_a_program_that_ctrl_c_ends_while_it_compiles_ends(tmp_path):
+    """Nobody catches the interrupt, and the compiler is in the midst of its work."""
+    script = """
+        import numpy as np, skts, skts.metrics
+        from skts.engines import find_engine
+        find_engine("numba")
+        print("ready", flush=True)
+        skts.metrics.dtw(np.arange(9.0), np.arange(8.0), engine="numba")
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(2.0)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=100)
+    assert errors.rstrip().endswith("KeyboardInterrupt")
+    assert process.returncode in (1, 130, -signal.SIGINT), errors

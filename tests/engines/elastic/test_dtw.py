@@ -1,0 +1,238 @@
+"""Every engine against the oracle: same indices, same bits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skts import config_context
+from skts.engines import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, Series, get_engine, run
+from skts.engines.core.certify import survivor_cap
+
+
+def listed(series):
+    return [reference.unpadded(series, i) for i in range(len(series))]
+
+
+def as_series(values):
+    values = np.asarray(values, dtype=float)
+    return Series(np.ascontiguousarray(values[:, None, :]), np.full(len(values), values.shape[1]))
+
+
+# n_rows, n_cols, points of rows and columns, channels, shortest
+SHAPES = [
+    (1, 1, 1, 1, 1, None),
+    (3, 2, 1, 5, 1, None),
+    (5, 70, 7, 7, 1, None),
+    (3, 5, 33, 32, 1, None),
+    (2, 3, 31, 65, 1, None),
+    (2, 2, 64, 130, 1, None),
+    (4, 66, 9, 13, 1, 1),
+    (3, 4, 40, 37, 1, 20),
+    (3, 5, 12, 11, 2, None),
+    (2, 9, 17, 8, 3, 2),
+    (2, 2, 10, 10, 7, 4),
+]
+
+
+@pytest.mark.parametrize(("n_rows", "n_cols", "n", "m", "channels", "shortest"), SHAPES)
+def test_matrix_has_the_bits_of_the_oracle(
+    engine, make_series, n_rows, n_cols, n, m, channels, shortest
+):
+    rows = make_series(n_rows, n, channels, shortest=shortest)
+    cols = make_series(n_cols, m, channels, shortest=shortest)
+    expected = reference.pairwise_dtw(listed(rows), listed(cols))
+    assert_array_equal(run(DTWMatrix(rows, cols), engine=engine), expected)
+
+
+def test_symmetric_matrix(engine, make_series):
+    series = make_series(70, 6)
+    matrix = run(DTWMatrix(series, series), engine=engine)
+    assert_array_equal(matrix, matrix.T)
+    assert_array_equal(matrix, reference.pairwise_dtw(listed(series), listed(series)))
+
+
+@pytest.mark.parametrize("n_pairs", [1, 7, 9, 100])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_pairs_have_the_bits_of_the_matrix(engine, make_series, rng, n_pairs, channels):
+    left = make_series(6, 15, channels, shortest=3)
+    right = make_series(9, 11, channels, shortest=2)
+    pairs = np.column_stack([rng.integers(0, 6, n_pairs), rng.integers(0, 9, n_pairs)])
+    matrix = run(DTWMatrix(left, right), engine="oracle")
+    assert_array_equal(
+        run(DTWPairs(left, right, pairs), engine=engine), matrix[pairs[:, 0], pairs[:, 1]]
+    )
+
+
+@pytest.mark.parametrize("precision", ["auto", "float64"])
+@pytest.mark.parametrize("n_neighbors", [1, 3, 20])
+@pytest.mark.parametrize(("channels", "shortest"), [(1, None), (2, 4)])
+def test_neighbors_are_those_of_the_oracle(
+    engine, make_series, precision, n_neighbors, channels, shortest
+):
+    queries = make_series(5, 12, channels, shortest=shortest)
+    candidates = make_series(20, 14, channels, shortest=shortest)
+    matrix = reference.pairwise_dtw(listed(queries), listed(candidates))
+    expected_distances, expected_indices = reference.nearest(matrix, n_neighbors)
+    found = run(DTWNeighbors(queries, candidates, n_neighbors, precision=precision), engine=engine)
+    assert_array_equal(found.indices, expected_indices)
+    assert_array_equal(found.distances, expected_distances)
+
+
+@pytest.mark.parametrize("precision", ["auto", "float64"])
+def test_leave_one_out(engine, make_series, precision):
+    series = make_series(12, 9)
+    excluded = np.arange(12)
+    found = run(DTWNeighbors(series, series, 2, excluded, precision), engine=engine)
+    matrix = reference.pairwise_dtw(listed(series), listed(series))
+    expected = reference.nearest(matrix, 2, excluded)
+    assert_array_equal(found.distances, expected[0])
+    assert_array_equal(found.indices, expected[1])
+
+
+def test_fewer_candidates_than_neighbors_leave_inf_and_minus_one(engine, make_series):
+    found = run(DTWNeighbors(make_series(2, 5), make_series(3, 5), 5), engine=engine)
+    assert_array_equal(np.isinf(found.distances), [[False] * 3 + [True] * 2] * 2)
+    assert_array_equal(found.indices[:, 3:], -1)
+    assert_array_equal(np.sort(found.indices[:, :3], axis=1), [[0, 1, 2]] * 2)
+
+
+def test_float32_precision_is_close(fast_engine, make_series):
+    queries, candidates = make_series(6, 50), make_series(40, 50)
+    exact = run(DTWNeighbors(queries, candidates, 3), engine="numba")
+    rough = run(DTWNeighbors(queries, candidates, 3, precision="float32"), engine=fast_engine)
+    assert_allclose(rough.distances, exact.distances, rtol=1e-5)
+
+
+# --- filter and certify under adversarial data -------------------------------------------------
+
+
+def assert_certified(engine, queries, candidates, n_neighbors, excluded=None):
+    """The float32 search with certificate gives what a float64 matrix gives, bit for bit."""
+    matrix = run(DTWMatrix(queries, candidates), engine="numba")
+    found = run(DTWNeighbors(queries, candidates, n_neighbors, excluded), engine=engine)
+    expected = reference.nearest(matrix, n_neighbors, excluded)
+    assert_array_equal(found.indices, expected[1])
+    assert_array_equal(found.distances, expected[0])
+
+
+@pytest.mark.parametrize("n_neighbors", [1, 4])
+@pytest.mark.parametrize("gap", [0.0, 1e-15, 1e-12, 1e-9, 1e-7])
+def test_near_ties_that_float32_cannot_see(fast_engine, rng, n_neighbors, gap):
+    base = rng.normal(size=40)
+    candidates = base + gap * rng.normal(size=(60, 40))
+    assert_certified(
+        fast_engine, as_series(rng.normal(size=(7, 40))), as_series(candidates), n_neighbors
+    )
+
+
+@pytest.mark.parametrize("n_neighbors", [1, 5])
+def test_more_equal_candidates_than_the_cap(fast_engine, rng, n_neighbors):
+    base = rng.normal(size=20)
+    n_candidates = 3 * survivor_cap(n_neighbors)
+    candidates = np.tile(base, (n_candidates, 1))
+    candidates[::2] += 1e-13 * rng.normal(size=(len(candidates[::2]), 20))
+    assert_certified(
+        fast_engine, as_series(rng.normal(size=(5, 20))), as_series(candidates), n_neighbors
+    )
+
+
+@pytest.mark.parametrize(
+    ("scale", "offset"),
+    [(1.0, 1e8), (1e-3, 1e6), (1e-6, 0.0), (1e6, 0.0), (1e-100, 0.0), (1e100, 0.0), (1e-9, 1.0)],
+)
+def test_scales_and_offsets(fast_engine, make_series, scale, offset):
+    queries = make_series(4, 30, scale=scale, offset=offset)
+    candidates = make_series(70, 30, scale=scale, offset=offset)
+    assert_certified(fast_engine, queries, candidates, 2)
+
+
+def test_queries_far_outside_the_range_of_the_candidates(fast_engine, make_series):
+    queries = make_series(4, 20)
+    queries.values[1] *= 1e30
+    queries.values[2] += 1e12
+    queries.values[3] *= 1e-30
+    assert_certified(fast_engine, queries, make_series(80, 20), 3)
+
+
+def test_identical_series_are_at_distance_zero(fast_engine, make_series):
+    series = make_series(40, 25)
+    twice = Series(np.concatenate([series.values] * 2), np.concatenate([series.lengths] * 2))
+    found = run(DTWNeighbors(series, twice, 2), engine=fast_engine)
+    assert_array_equal(found.distances, 0.0)
+    assert_array_equal(found.indices, np.column_stack([np.arange(40), np.arange(40) + 40]))
+
+
+def test_constant_and_denormal_values(fast_engine, rng):
+    values = np.repeat(rng.integers(-2, 3, 50)[:, None].astype(float), 10, axis=1)
+    values[::7] *= 5e-324
+    assert_certified(fast_engine, as_series(values[:9]), as_series(values), 3)
+
+
+# --- splits ------------------------------------------------------------------------------------
+
+
+def test_memory_and_threads_do_not_change_a_bit(fast_engine, make_series):
+    queries, candidates = make_series(30, 40, shortest=10), make_series(300, 45, shortest=10)
+    expected = run(DTWNeighbors(queries, candidates, 3), engine="numba", n_jobs=1)
+    work = DTWNeighbors(queries, candidates, 3)
+    for rows, cols in ((30, 128), (2, 300), (1, 64)):
+        memory = sum(get_engine(fast_engine).footprint(work, rows, cols))
+        with config_context(memory=memory):
+            for n_jobs in (1, 2):
+                found = run(DTWNeighbors(queries, candidates, 3), engine=fast_engine, n_jobs=n_jobs)
+                assert_array_equal(found.indices, expected.indices)
+                assert_array_equal(found.distances, expected.distances)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 24, 100, 128, 257, 427, 1092, 1300, 2600])
+def test_engines_agree_at_all_lengths(fast_engine, make_series, length):
+    queries, candidates = make_series(3, length), make_series(37, length)
+    exact = run(DTWNeighbors(queries, candidates, 2, precision="float64"), engine="numba")
+    found = run(DTWNeighbors(queries, candidates, 2), engine=fast_engine)
+    assert_array_equal(found.indices, exact.indices)
+    assert_array_equal(found.distances, exact.distances)
+    matrix = run(DTWMatrix(queries, candidates), engine=fast_engine)
+    assert_array_equal(matrix, run(DTWMatrix(queries, candidates), engine="numba"))
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 2000), (2000, 1), (63, 1500), (1501, 64), (333, 2777)])
+def test_engines_agree_at_unequal_lengths(fast_engine, make_series, n, m):
+    rows, cols = (
+        make_series(5, n, shortest=max(1, n // 2)),
+        make_series(9, m, shortest=max(1, m // 2)),
+    )
+    expected = run(DTWMatrix(rows, cols), engine="numba")
+    assert_array_equal(run(DTWMatrix(rows, cols), engine=fast_engine), expected)
+    found = run(DTWNeighbors(rows, cols, 2), engine=fast_engine)
+    assert_array_equal(found.indices, reference.nearest(expected, 2)[1])
+
+
+@pytest.mark.parametrize("channels", [2, 3, 5, 12])
+def test_engines_agree_with_channels(fast_engine, make_series, channels):
+    rows, cols = make_series(4, 50, channels), make_series(40, 61, channels, shortest=30)
+    expected = run(DTWMatrix(rows, cols), engine="numba")
+    assert_array_equal(run(DTWMatrix(rows, cols), engine=fast_engine), expected)
+    found = run(DTWNeighbors(rows, cols, 2), engine=fast_engine)
+    assert_array_equal(found.indices, reference.nearest(expected, 2)[1])
+
+
+# --- paths -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 6), (6, 1), (7, 7), (20, 13), (40, 41)])
+@pytest.mark.parametrize("channels", [1, 2])
+def test_path(make_series, engine, n, m, channels):
+    x, y = make_series(1, n, channels), make_series(1, m, channels)
+    path, distance = run(DTWPath(x, y), engine=engine)
+    expected, expected_distance = reference.dtw_path(x.values[0], y.values[0])
+    assert_array_equal(path, expected)
+    assert distance == expected_distance
+
+
+def test_path_prefers_the_diagonal(engine):
+    flat = as_series(np.zeros((1, 5)))
+    path, _ = run(DTWPath(flat, flat), engine=engine)
+    assert_array_equal(path, np.column_stack([np.arange(5)] * 2))

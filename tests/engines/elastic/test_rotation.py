@@ -1,0 +1,308 @@
+"""Rotation-invariant neighbours: every shift, on every engine that has them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import reference
+from numpy.testing import assert_array_equal
+from reference_rotation import rotation_distance
+
+from skts import config_context
+from skts.engines import (
+    DTWMatrix,
+    RotationNeighbors,
+    Series,
+    Tile,
+    Warping,
+    find_engine,
+    get_engine,
+    run,
+)
+from skts.engines import _rotation as rotation_module
+from skts.engines.cupy.elastic.rotation_programs import all_rotation_kernels, choose_turns
+from skts.engines.cupy.elastic.rotation_tiles import periods
+from skts.engines.numba.elastic.rotation import _period
+from skts.exceptions import MemoryBudgetError
+
+WARPINGS = [
+    Warping(cost=cost, window=window) for cost in ("squared", "absolute") for window in (None, 0)
+]
+
+
+def as_series(values):
+    values = np.asarray(values, dtype=float)
+    values = values[:, None, :] if values.ndim == 2 else values
+    return Series(np.ascontiguousarray(values), np.full(len(values), values.shape[2]))
+
+
+def brute(queries, candidates, k, warping, excluded=None):
+    """Neighbours by the certified distances of all shifts."""
+    options = {"cost": warping.cost, "window": warping.window}
+    matrix = [
+        [rotation_distance(x, y, **options) for y in candidates.values] for x in queries.values
+    ]
+    return reference.nearest(np.array(matrix), k, excluded)
+
+
+def assert_brute(engine, queries, candidates, k, warping, excluded=None):
+    found = run(RotationNeighbors(queries, candidates, k, excluded, warping), engine=engine)
+    distances, indices = brute(queries, candidates, k, warping, excluded)
+    assert_array_equal(found.indices, indices)
+    assert_array_equal(found.distances, distances)
+
+
+DATA = {
+    "noise": lambda rng: rng.normal(size=(7, 9)),
+    "walks": lambda rng: rng.normal(size=(7, 12)).cumsum(axis=1),
+    "channels": lambda rng: rng.normal(size=(5, 3, 7)).cumsum(axis=2),
+    # integers: many shifts, paths and series at equal distance
+    "ties": lambda rng: rng.integers(0, 2, (9, 8)).astype(float),
+    "turned": lambda rng: np.array([np.roll(np.arange(9.0) ** 2, s) for s in (0, 4, 8, 1, 5)]),
+    "periodic": lambda rng: np.tile(rng.normal(size=(6, 3)), 4),
+    "constant": lambda rng: np.repeat([[1.0], [2.0], [1.0]], 6, axis=1),
+    "offset": lambda rng: 1e9 + rng.normal(size=(6, 8)),
+    "tiny": lambda rng: 1e-160 * rng.normal(size=(6, 8)),
+    "points": lambda rng: rng.normal(size=(7, 1)),
+    "pairs": lambda rng: rng.normal(size=(7, 2)),
+    "steps": lambda rng: np.repeat(rng.integers(0, 3, (6, 3)), 4, axis=1).astype(float),
+}
+
+
+@pytest.mark.parametrize("warping", WARPINGS, ids=str)
+@pytest.mark.parametrize("kind", DATA)
+def test_neighbors_of_brute_force(fast_engine, rng, kind, warping):
+    series = as_series(DATA[kind](rng))
+    queries = series.take(slice(0, 3))
+    for k in (1, 2):
+        assert_brute(fast_engine, queries, series, k, warping, np.arange(3))
+    assert_brute(fast_engine, series.take(slice(0, 2)), series.take(slice(2, None)), 1, warping)
+
+
+@pytest.mark.parametrize("warping", WARPINGS, ids=str)
+def test_oracle_engine(rng, warping):
+    series = as_series(DATA["walks"](rng)[:4])
+    work = RotationNeighbors(series, series, 2, np.arange(4), warping)
+    found, expected = run(work, engine="numba"), run(work, engine="oracle")
+    assert_array_equal(found.indices, expected.indices)
+    assert_array_equal(found.distances, expected.distances)
+
+
+def every_shift(engine, x, candidates, warping):
+    """Least certified distances, each shift by DTW of its own."""
+    n = x.shape[-1]
+    turned = np.stack([np.roll(candidates, -shift, axis=-1) for shift in range(n)], axis=1)
+    rows = as_series(x[None])
+    matrix = run(DTWMatrix(rows, as_series(turned.reshape(-1, *x.shape)), warping), engine=engine)
+    return matrix.reshape(len(candidates), n).min(axis=1)
+
+
+@pytest.mark.parametrize("n", [3, 16, 37, 100])
+@pytest.mark.parametrize("kind", ["noise", "walks", "bumps", "integers"])
+def test_longer_series_have_the_bits_of_all_shifts(fast_engine, rng, kind, n):
+    X = {
+        "noise": rng.normal(size=(12, n)),
+        "walks": rng.normal(size=(12, n)).cumsum(axis=1),
+        # most shifts of a bump are warped away, and equal but for rounding
+        "bumps": np.array([np.roll(1.1**i * (np.arange(n) < n // 3), 3 * i) for i in range(12)]),
+        "integers": rng.integers(-1, 2, (12, n)).cumsum(axis=1).astype(float),
+    }[kind]
+    for warping in WARPINGS:
+        found = run(
+            RotationNeighbors(as_series(X[:2]), as_series(X[2:]), 10, warping=warping),
+            engine=fast_engine,
+        )
+        for query in range(2):
+            expected = every_shift("numba", X[query], X[2:], warping)
+            order = np.lexsort((np.arange(10), expected))
+            assert_array_equal(found.indices[query], order)
+            assert_array_equal(found.distances[query], expected[order])
+
+
+@pytest.mark.parametrize("warping", WARPINGS[:2], ids=str)
+def test_same_neighbors_however_the_work_is_cut(fast_engine, monkeypatch, rng, warping):
+    X = rng.normal(size=(150, 24)).cumsum(axis=1)
+    series = as_series(X)
+    work = RotationNeighbors(series, series, 3, np.arange(150), warping)
+    expected = run(work, engine=fast_engine)
+    monkeypatch.setattr(rotation_module, "BLOCK", 32)
+    for memory in ("100MB", "1200KB"):
+        with config_context(memory=memory):
+            found = run(work, engine=fast_engine, n_jobs=2)
+        assert_array_equal(found.indices, expected.indices)
+        assert_array_equal(found.distances, expected.distances)
+    part = work.part(Tile(10, 20, 64, 96))
+    found = run(part, engine=fast_engine)
+    clear = run(
+        RotationNeighbors(series.take(slice(10, 20)), series.take(slice(64, 96)), 3, None, warping),
+        engine=fast_engine,
+    )
+    assert_array_equal(found.indices, clear.indices)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 64, 97, 1000])
+@pytest.mark.parametrize(("offset", "scale"), [(0.0, 1.0), (1e6, 1.0), (-3.0, 1e-150)])
+def test_correlations_bound_all_shifts_from_below(rng, n, offset, scale):
+    values = offset + scale * rng.normal(size=(6, 2, n)).cumsum(axis=2)
+    values[1] = np.roll(values[0], n // 2, axis=1)
+    series = as_series(values)
+    work = RotationNeighbors(series, series, 1, warping=Warping(window=0))
+    lower, floors = get_engine("numba")._correlate(work, values[0], Tile(0, 6, 0, 6))
+    norms = np.sum((values - values.mean(axis=(0, 2))[:, None]) ** 2, axis=(1, 2))
+    slack = (np.sqrt(norms[0]) + np.sqrt(norms)) ** 2
+    for candidate in range(6):
+        for shift in {*range(0, n, n // 20 + 1), n // 2}:
+            turned = np.roll(values[candidate], -shift, axis=1)
+            exact = math.fsum(((values[0] - turned) ** 2).ravel())
+            in_order = 0.0
+            for column in (values[0] - turned).T:
+                in_order = (column[0] * column[0] + column[1] * column[1]) + in_order
+            floor = floors[candidate, shift]
+            assert floor <= min(exact, in_order)
+            # no more than what is stated, and so tight that few shifts are left
+            assert exact - floor <= 4e-13 * slack[candidate] + 1e-307
+        assert lower[candidate] <= np.sqrt(max(0.0, floors[candidate].min()))
+
+
+def test_periods_are_those_of_the_cpu(rng):
+    for n in (1, 2, 12, 30):
+        X = rng.integers(0, 2, (60, 2, n)).astype(float)
+        for i, period in enumerate(p for p in (1, 2, 3, 5, 6, 10, 15) if n % p == 0):
+            X[i] = np.tile(X[i, :, :period], n // period)
+        expected = [_period(np.concatenate([x, x], axis=1)) for x in X]
+        assert_array_equal(periods(X), expected)
+        assert n < 12 or len(set(expected)) > 3
+
+
+def test_kernels_of_the_gpu_hold_all_columns():
+    compiled = set(all_rotation_kernels()["elastic/turns.cu"])
+    for n, channels in itertools.product((1, 7, 60, 427, 1024, 3000), (1, 3, 100)):
+        for count, n_items in itertools.product((1, -(-n // 4), n), (1, 300, 10**6)):
+            kernel = choose_turns(channels, n, count, n_items, squared=True)
+            assert kernel.group in (1, 2, 4, 8, 16, 32)
+            wide = kernel.group * kernel.columns >= n + count - 1
+            assert wide != kernel.strips
+            assert wide or kernel.group == 32
+            assert kernel.columns == 4 or (channels + 1) * kernel.columns <= 128
+            if channels == 1 and kernel.columns > 4:
+                assert kernel.name in compiled
+
+
+@pytest.fixture
+def gpu():
+    """Skip where there is none, with the engine's own reason."""
+    missing = find_engine("cupy").available()
+    if missing is not None:
+        pytest.skip(missing)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("n", [8, 64, 97, 1000, 1009])
+@pytest.mark.parametrize(("offset", "scale"), [(0.0, 1.0), (1e6, 1.0), (-3.0, 1e-150)])
+def test_bounds_of_correlations_on_the_gpu(gpu, rng, n, offset, scale):
+    import cupy
+
+    from skts.engines.cupy.elastic import dtw, rotation
+
+    values = offset + scale * rng.normal(size=(6, 2, n)).cumsum(axis=2)
+    values[1] = np.roll(values[0], n // 2, axis=1)
+    side = dtw.upload(as_series(values))
+    search = rotation.Straight(
+        side,
+        side,
+        periods=np.full(6, n, np.int32),
+        n_neighbors=1,
+        excluded=None,
+        limits=np.full(6, np.inf),
+        squared=True,
+        cancel=np.zeros(1, np.uint8),
+    )
+    center = search.values(side).mean(axis=(0, 2))[:, None]
+    spectra, norms = search.transform(side, center)
+    products = cupy.sum(spectra[:, None].conj() * spectra[None], axis=2)
+    low, high = (bound.get() for bound in search.bounds(cupy.fft.irfft(products, n), norms, norms))
+    warping = Warping(window=0)
+    roots = np.sqrt(norms.get())
+    for query in range(6):
+        certified = every_shift("numba", values[query], values, warping) ** 2
+        slack = (roots[query] + roots) ** 2
+        near = 4 * 2.0**-53 * certified
+        assert np.all(low[query] <= certified + near)
+        assert np.all(certified - near <= high[query])
+        assert np.all(high[query] - low[query] <= 4e-13 * slack + 1e-307)
+
+
+@pytest.mark.gpu
+def test_runs_of_shifts_are_cut_in_parts_on_the_gpu(gpu, monkeypatch, rng):
+    from skts.engines.cupy.elastic import rotation
+
+    X = rng.normal(size=(40, 50)).cumsum(axis=1)
+    X[20:] = X[:20] + 1e-8 * rng.normal(size=(20, 50))
+    series = as_series(X)
+    work = RotationNeighbors(series, series, 3, np.arange(40))
+    expected = run(work, engine="numba")
+    monkeypatch.setattr(rotation, "FEWEST_RUNS", 64)
+    monkeypatch.setattr(rotation, "MOST_RUNS", 64)
+    found = run(work, engine="cupy")
+    assert_array_equal(found.indices, expected.indices)
+    assert_array_equal(found.distances, expected.distances)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("n", "channels"), [(1100, 1), (2100, 1), (600, 3)])
+def test_strips_on_the_gpu(gpu, rng, n, channels):
+    X = rng.normal(size=(7, channels, n)).cumsum(axis=2)
+    X[6] = np.roll(X[0], n // 3, axis=1) + 0.1 * rng.normal(size=(channels, n))
+    work = RotationNeighbors(as_series(X[:1]), as_series(X[1:]), 2)
+    found, expected = (run(work, engine=engine) for engine in ("cupy", "numba"))
+    assert_array_equal(found.indices, expected.indices)
+    assert_array_equal(found.distances, expected.distances)
+
+
+def test_limits_leave_out_what_is_farther(fast_engine, rng):
+    series = as_series(rng.normal(size=(9, 20)).cumsum(axis=1))
+    for warping in (Warping(), Warping(window=0)):
+        work = RotationNeighbors(series, series, 3, np.arange(9), warping)
+        expected = run(work, engine="numba")
+        limits = expected.distances[:, 1].copy()
+        found = run(
+            RotationNeighbors(series, series, 3, np.arange(9), warping, limits), engine=fast_engine
+        )
+        assert_array_equal(found.indices[:, :2], expected.indices[:, :2])
+        assert_array_equal(found.indices[:, 2], -1)
+
+
+def test_memory_is_planned(fast_engine):
+    series = as_series(np.random.default_rng(0).normal(size=(300, 64)))
+    with config_context(memory="20kB"), pytest.raises(MemoryBudgetError):
+        run(RotationNeighbors(series, series, 1), engine=fast_engine)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("warping", WARPINGS, ids=str)
+def test_constant_candidates_an_ulp_apart_beside_large_queries(fast_engine, warping):
+    # rescaled to the spread of the candidates, the queries are beyond float32
+    tiny, large = np.nextafter(1e-100, [0, 1]), np.nextafter(1e8, [1, 1e9])
+    candidates = as_series(np.repeat([*tiny, tiny[0], 1e-100], 15).reshape(4, 15))
+    queries = as_series(np.repeat([large[0], 1e-100, large[1]], 15).reshape(3, 15))
+    assert_brute(fast_engine, queries, candidates, 2, warping)
+    assert_brute(fast_engine, queries, candidates, 3, warping, np.array([0, 3, -1]))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("exponent", [-400, -300, 300, 400])
+@pytest.mark.parametrize("warping", WARPINGS, ids=str)
+def test_powers_of_two_scale_distances_and_nothing_else(fast_engine, rng, warping, exponent):
+    values = rng.normal(size=(20, 2, 16)).cumsum(axis=2)
+    values[3] = np.roll(values[2], 5, axis=1)
+    values[4] = 1.25
+    found = []
+    for k in (0, exponent):
+        series = as_series(np.ldexp(values, k))
+        work = RotationNeighbors(series, series, 3, np.arange(20), warping)
+        found.append(run(work, engine=fast_engine))
+    assert_array_equal(found[1].indices, found[0].indices)
+    assert_array_equal(found[1].distances, np.ldexp(found[0].distances, exponent))

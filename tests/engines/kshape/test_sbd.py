@@ -1,0 +1,283 @@
+"""k-Shape work on every engine against plain loops: distances, shifts, labels, centres."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skts import config_context
+from skts.engines import (
+    SBDAssign,
+    SBDCenters,
+    SBDMatrix,
+    ShapeDistances,
+    Shapes,
+    Tile,
+    find_engine,
+    run,
+)
+from skts.engines.families.kshape.sbd import Centers, krylov
+from tests import reference_sbd as reference
+
+
+def shapes(rng, n_series, n_timepoints, n_channels=1, centered=True):
+    values = rng.normal(size=(n_series, n_channels, n_timepoints)).cumsum(axis=2)
+    if centered:
+        values -= values.mean(axis=2, keepdims=True)
+    return Shapes.of(values)
+
+
+def assert_same_centers(found, expected):
+    assert_allclose(found, expected, rtol=0, atol=1e-8 * max(1.0, np.abs(expected).max()))
+
+
+@pytest.mark.parametrize(
+    ("n_timepoints", "n_channels"),
+    [(1, 1), (2, 1), (3, 1), (7, 2), (16, 1), (31, 1), (33, 3), (50, 1)],
+)
+def test_distances_and_shifts(engine, rng, n_timepoints, n_channels):
+    X = shapes(rng, 11, n_timepoints, n_channels, centered=n_timepoints > 2)
+    C = shapes(rng, 5, n_timepoints, n_channels, centered=n_timepoints > 2)
+    found = run(SBDMatrix(X, C), engine=engine)
+    distances, shifts = reference.pairwise_sbd(X.values, C.values)
+    assert_allclose(found.distances, distances, rtol=0, atol=1e-12)
+    assert_array_equal(found.shifts, shifts)
+    assert found.shifts.dtype == np.int32
+    assigned = run(SBDAssign(X, C), engine=engine)
+    labels, shifts, distances = reference.assign(X.values, C.values)
+    assert_array_equal(assigned.labels, labels)
+    assert_array_equal(assigned.shifts, shifts)
+    assert_allclose(assigned.distances, distances, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_timepoints", [40, 41, 112, 600])
+@pytest.mark.parametrize("shift", [-17, -1, 0, 1, 30])
+def test_planted_shifts_are_found_with_their_sign(fast_engine, rng, n_timepoints, shift):
+    bump = np.zeros(n_timepoints)
+    bump[17 : n_timepoints - 30 if n_timepoints > 60 else 24] = 1.0
+    bump[17:24] += np.arange(7)
+    if n_timepoints < 60 and shift == 30:
+        shift = 10
+    # c is x moved to the right: x has to move by as much to match it
+    x, c = (Shapes.of(v[None, None]) for v in (bump, np.roll(bump, shift)))
+    found = run(SBDMatrix(x, c), engine=fast_engine)
+    assert found.shifts[0, 0] == shift
+    assert found.distances[0, 0] < 1e-12
+
+
+def test_ties_take_the_shortest_shift_then_the_one_to_the_left(engine):
+    n = 24
+    x, two, far = np.zeros((3, n))
+    x[12] = 1.0
+    two[[8, 16]] = 1.0
+    far[[9, 16]] = 1.0
+    X, C = (Shapes.of(np.array(v)[:, None]) for v in ([x], [two, far]))
+    found = run(SBDMatrix(X, C), engine=engine)
+    assert_array_equal(found.shifts, [[-4, -3]])
+    # within 1e-9 is a tie, beyond is not
+    for excess, expected in ((0.9e-9, -4), (1.1e-9, 4)):
+        two[16] = 1 + excess * np.sqrt(2)
+        found = run(SBDMatrix(X, Shapes.of(two[None, None])), engine=engine)
+        assert found.shifts[0, 0] == expected
+
+
+def test_ties_of_centers_take_the_lowest_index(engine, rng):
+    C = shapes(rng, 3, 20).values
+    C = np.concatenate([C, C[1:2] * 2.0, C[:1]])
+    X = Shapes.of(C[[3, 4, 2]] * 3.0)
+    assert_array_equal(run(SBDAssign(X, Shapes.of(C)), engine=engine).labels, [1, 0, 2])
+
+
+def test_series_of_zeros_are_at_distance_one_without_shift(engine, rng):
+    X, C = shapes(rng, 4, 12).values, shapes(rng, 3, 12).values
+    X[1] = 0.0
+    C[2] = 0.0
+    found = run(SBDMatrix(Shapes.of(X), Shapes.of(C)), engine=engine)
+    assert_array_equal(found.distances[1], 1.0)
+    assert_array_equal(found.shifts[1], 0)
+    assert_array_equal(found.distances[:, 2], 1.0)
+    assert_array_equal(found.shifts[:, 2], 0)
+    assert run(SBDAssign(Shapes.of(X), Shapes.of(C)), engine=engine).labels[1] == 0
+
+
+@pytest.mark.parametrize(
+    ("n_series", "n_timepoints", "n_channels", "centered"),
+    [
+        (12, 2, 1, False),
+        (30, 3, 1, True),
+        (40, 20, 1, True),
+        (40, 20, 3, True),
+        (60, 90, 1, True),
+        (9, 90, 1, True),
+        (9, 50, 2, True),
+        (200, 70, 1, True),
+    ],
+)
+def test_centers(engine, rng, n_series, n_timepoints, n_channels, centered):
+    X = shapes(rng, n_series, n_timepoints, n_channels, centered)
+    labels = rng.integers(0, 3, n_series).astype(np.int32)
+    shifts = rng.integers(1 - n_timepoints, n_timepoints, n_series).astype(np.int32)
+    shifts[::2] //= 4
+    expected = reference.centers(X.values, labels, shifts, 3, centered)
+    for previous in (None, shapes(rng, 3, n_timepoints, n_channels).values, expected):
+        work = SBDCenters(X, labels, shifts, 3, previous, centered)
+        assert_same_centers(run(work, engine=engine).values, expected)
+
+
+def test_members_are_aligned_in_the_direction_of_their_shifts(engine):
+    n = 30
+    shape = np.sin(np.arange(n)) * (np.abs(np.arange(n) - 15) < 5)
+    shifts = np.array([0, 3, -4], np.int32)
+    X = Shapes.of(np.array([np.roll(shape, -s) for s in shifts])[:, None])
+    (center,) = run(SBDCenters(X, np.zeros(3, np.int32), shifts, 1), engine=engine).values
+    expected = shape - shape.mean()
+    assert_allclose(center[0], expected / expected.std(), atol=1e-10)
+
+
+@pytest.mark.parametrize("n_timepoints", [20, 80])
+def test_centers_of_one_series_of_none_and_of_zeros(engine, rng, n_timepoints):
+    X = shapes(rng, 4, n_timepoints).values
+    X[2:] = 0.0
+    labels = np.array([0, 0, 2, 2], np.int32)
+    work = SBDCenters(Shapes.of(X), labels, np.zeros(4, np.int32), 4)
+    found = run(work, engine=engine).values
+    assert_same_centers(found, reference.centers(X, labels, np.zeros(4, int), 4))
+    assert not found[1:].any()
+    alone = SBDCenters(Shapes.of(X[:1]), np.zeros(1, np.int32), np.zeros(1, np.int32), 1)
+    assert_allclose(run(alone, engine=engine).values[0], X[0] / X[0].std(), atol=1e-10)
+
+
+@pytest.mark.parametrize("n_timepoints", [16, 96])
+def test_degenerate_eigenvalues_take_the_projection_of_the_sum(engine, rng, n_timepoints):
+    basis = np.linalg.qr(rng.normal(size=(n_timepoints, 4)))[0].T
+    basis -= basis.mean(axis=1, keepdims=True)
+    basis = np.linalg.qr(basis.T)[0].T
+    # three equal eigenvalues, then opposite members whose sum is nothing
+    for rows in (basis[:3], np.concatenate([basis[:3], -basis[:3]]), basis[[0, 1, 1, 0]]):
+        X = Shapes.of(np.ascontiguousarray(rows[:, None]))
+        zeros = np.zeros(len(rows), np.int32)
+        found = run(SBDCenters(X, zeros, zeros, 1), engine=engine).values
+        assert_same_centers(found, reference.centers(X.values, zeros, zeros, 1))
+
+
+def test_a_sum_at_rounding_level_takes_the_sign_of_the_first_member(engine, rng):
+    X = shapes(rng, 5, 80).values
+    X = np.concatenate([-X, X])
+    zeros = np.zeros(10, np.int32)
+    (center,) = run(SBDCenters(Shapes.of(X), zeros, zeros, 1), engine=engine).values
+    assert np.sum(center * X[0]) > 0
+    assert_same_centers(center, reference.centers(X, zeros, zeros, 1)[0])
+
+
+def test_close_eigenvalues_are_told_apart(fast_engine, rng):
+    n = 120
+    basis = rng.normal(size=(12, n))
+    basis -= basis.mean(axis=1, keepdims=True)
+    basis = np.linalg.qr(basis.T)[0].T
+    weights = np.sqrt(np.concatenate([[1.0, 1 - 1e-5], np.linspace(0.99, 0.5, 10)]))
+    X = np.ascontiguousarray((basis * weights[:, None])[:, None])
+    zeros = np.zeros(12, np.int32)
+    (center,) = run(SBDCenters(Shapes.of(X), zeros, zeros, 1), engine=fast_engine).values
+    assert abs(abs(center[0] @ basis[0]) / np.sqrt(n) - 1) < 1e-9
+
+
+def test_krylov_says_when_it_is_not_there(rng):
+    values = np.linspace(1.0, 0.999, 300)
+    start = rng.normal(size=(2, 300))
+    assert not krylov(lambda v: v * values, start, 16)[2]
+    found, vectors, settled = krylov(lambda v: v * values, start, 302)
+    assert settled
+    assert_allclose(found[0], 1.0, rtol=1e-13)
+    assert_allclose(np.abs(vectors[0, 0]), 1.0, rtol=1e-9)
+
+
+def parts(reduction, tiles, engine):
+    total = reduction.start()
+    for tile in tiles:
+        result = run(reduction.part(tile), engine=engine)
+        if isinstance(reduction, SBDCenters):
+            errors = np.zeros(len(result)) if result.errors is None else result.errors
+            result = Centers(result.values, errors)
+        reduction.merge(total, tile, result)
+    return reduction.finish(total, run)
+
+
+def test_any_split_gives_the_same_bits(fast_engine, rng):
+    X, C = shapes(rng, 1500, 60), shapes(rng, 7, 60)
+    whole = run(SBDAssign(X, C), engine=fast_engine)
+    cell = SBDAssign(X, C).cell[0]
+    with config_context(memory="3 MiB"):
+        small = run(SBDAssign(X, C), engine=fast_engine, n_jobs=2)
+    cut = 3 * cell
+    apart = parts(SBDAssign(X, C), [Tile(cut, 1500, 0, 7), Tile(0, cut, 0, 7)], fast_engine)
+    for other in (small, apart, run(SBDAssign(X, C), engine=fast_engine, n_jobs=1)):
+        for a, b in zip(whole, other, strict=True):
+            assert_array_equal(a, b)
+    matrix = run(SBDMatrix(X, C), engine=fast_engine)
+    assert isinstance(matrix, ShapeDistances)
+    for a, b in zip(whole, matrix.assign(), strict=True):
+        assert_array_equal(a, b)
+    work = SBDCenters(X, whole.labels, whole.shifts, 7, C.values)
+    centers = run(work, engine=fast_engine).values
+    apart = parts(work, [Tile(4, 7, 0, 1), Tile(0, 4, 0, 1)], fast_engine).values
+    assert_array_equal(centers, apart)
+    assert_array_equal(centers, run(work, engine=fast_engine, n_jobs=2).values)
+
+
+def test_series_that_do_not_fit_stream(fast_engine, rng):
+    X, C = shapes(rng, 20_000, 50), shapes(rng, 3, 50)
+    whole = run(SBDAssign(X, C), engine=fast_engine)
+    centers = run(SBDCenters(X, whole.labels, whole.shifts, 3, C.values), engine=fast_engine)
+    engine = find_engine(fast_engine)
+    engine.prepared.clear()
+    # the series alone take 8 MB
+    with config_context(memory="6 MiB"):
+        streamed = run(SBDAssign(X, C), engine=fast_engine)
+        assert engine.prepared.size() <= 6 * 2**20
+        again = run(SBDCenters(X, whole.labels, whole.shifts, 3, C.values), engine=fast_engine)
+    for a, b in zip(whole, streamed, strict=True):
+        assert_array_equal(a, b)
+    assert_same_centers(again.values, centers.values)
+
+
+@pytest.mark.parametrize("n_timepoints", [3000, 6100])
+def test_long_series(fast_engine, rng, n_timepoints):
+    X, C = shapes(rng, 5, n_timepoints), shapes(rng, 2, n_timepoints)
+    C.values[0, 0, 70:] = X.values[3, 0, :-70]
+    C = Shapes.of(C.values)
+    found = run(SBDMatrix(X, C), engine=fast_engine)
+    for i in range(5):
+        for j in range(2):
+            x, c = X.values[i, 0], C.values[j, 0]
+            values = np.correlate(c, x, "full") / (X.norms[i] * C.norms[j])
+            assert_allclose(found.distances[i, j], 1 - values.max(), atol=1e-12)
+            assert found.shifts[i, j] == values.argmax() - (n_timepoints - 1)
+    assert found.shifts[3, 0] == 70
+    zeros = np.zeros(5, np.int32)
+    work = SBDCenters(X, zeros, found.shifts[:, 0], 1)
+    A = np.array([reference.shifted(x, s) for x, s in zip(X.values, work.shifts, strict=True)])[
+        :, 0
+    ]
+    A -= A.mean(axis=1, keepdims=True)
+    _, _, vectors = np.linalg.svd(A, full_matrices=False)
+    expected = vectors[0] * np.sign(vectors[0] @ A.sum(axis=0)) * np.sqrt(n_timepoints)
+    assert_same_centers(run(work, engine=fast_engine).values[0, 0], expected)
+
+
+def test_members_are_grouped_in_order(rng):
+    labels = rng.integers(0, 300, 2000).astype(np.int32)
+    work = SBDCenters(shapes(rng, 2000, 3), labels, labels, 300)
+    assert_array_equal(
+        np.concatenate([work.members(c) for c in range(300)]), np.argsort(labels, kind="stable")
+    )
+
+
+def test_spectra_are_kept_while_the_series_live(rng):
+    engine = find_engine("numba")
+    X, C = shapes(rng, 40, 30), shapes(rng, 2, 30)
+    run(SBDAssign(X, C), engine="numba")
+    kept = len(engine.prepared)
+    for _ in range(3):
+        run(SBDAssign(X, shapes(rng, 2, 30)), engine="numba")
+    assert len(engine.prepared) <= kept

@@ -1,0 +1,66 @@
+"""Transforms and kernels of k-Shape: what is chosen covers the work, and compiles without a GPU."""
+
+from __future__ import annotations
+
+from math import prod
+
+import pytest
+
+from skts.engines.cupy.kshape.programs import (
+    HELD,
+    RADICES,
+    all_shape_kernels,
+    choose_gram,
+    choose_transform,
+    factorings,
+)
+
+
+@pytest.mark.parametrize("limit", [64 * 1024, 99 * 1024, 227 * 1024])
+@pytest.mark.parametrize("n_timepoints", [*range(1, 40), 56, 97, 128, 600, 1000, 1531, 2048, 5000])
+def test_the_chosen_transform_has_room_for_all_shifts(n_timepoints, limit):
+    transform = choose_transform(n_timepoints, limit)
+    if transform is None:
+        # the series alone fill the shared memory, or the registers of a block
+        assert 16 * 2 * n_timepoints * 9 / 8 > limit - 4096 or n_timepoints > 4096
+        return
+    assert transform.n >= 2 * n_timepoints - 1
+    assert prod(transform.radices) == transform.n
+    assert set(transform.radices) <= set(RADICES)
+    assert transform.shared_bytes <= limit
+    threads = transform.threads
+    assert threads & (threads - 1) == 0 if threads <= 32 else threads % 32 == 0
+    assert threads * transform.batch % 32 == 0
+    assert threads * transform.batch <= 1024
+    for radix in transform.radices:
+        assert -(-(transform.n // radix) // threads) * radix <= max(HELD, 16)
+
+
+def test_factorings_are_all_there():
+    assert set(factorings(12)) == {(12,), (6, 2), (4, 3), (3, 2, 2)}
+    assert not list(factorings(11))
+
+
+@pytest.mark.parametrize("size", [1, 31, 56, 600, 1024, 5000, 10_240])
+def test_the_chosen_product_covers_the_points(size):
+    kernel = choose_gram(size)
+    assert kernel.columns * kernel.threads >= size
+    assert kernel.threads <= 512
+
+
+def test_members_of_too_many_points_have_no_kernel():
+    assert choose_gram(10_241) is None
+
+
+@pytest.mark.parametrize(
+    "arch", [pytest.param(75, marks=pytest.mark.slow), pytest.param(80, marks=pytest.mark.slow), 90]
+)
+def test_kernels_compile(arch):
+    compile = pytest.importorskip(
+        "skts.engines.cupy.compile", reason="NVRTC is not installed"
+    ).compile_program
+    names = all_shape_kernels()
+    assert compile("kshape/shapes.cu", names["kshape/shapes.cu"], arch) > 1000
+    few = [name for n in (8, 56, 600) for name in choose_transform(n).names]
+    assert set(few) <= set(names["kshape/correlate.cu"])
+    assert compile("kshape/correlate.cu", few, arch) > 1000

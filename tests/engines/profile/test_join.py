@@ -1,0 +1,490 @@
+"""Joins of windows on all engines against plain loops: kinds of data, options, tilings."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import reference_join
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skts import config_context
+from skts.engines import Join, Pool, Tile, WindowDistances, WindowKinds, find_engine, run
+from skts.engines.families.profile.join import JoinPart, Nearest
+from skts.engines.families.profile.windows import (
+    Frame,
+    common_frame,
+    even_line,
+    fill_gaps,
+    line_as_it_is,
+    line_of_pieces,
+)
+
+
+def make_line(kind, n, rng):
+    """Series of a kind that has gone wrong somewhere, if not here."""
+    walk = rng.normal(size=n).cumsum()
+    if kind == "walk":
+        return walk
+    if kind == "noise":
+        return rng.normal(size=n)
+    if kind == "flat stretches":
+        walk[n // 5 : n // 3] = walk[n // 5]
+        walk[n // 2 : n // 2 + n // 6] = 0.0
+    elif kind == "gaps":
+        walk[n // 3] = np.nan
+        walk[n // 2 : n // 2 + 5] = np.inf
+        walk[:3] = np.nan
+    elif kind == "scales":
+        walk = rng.normal(size=n)
+        walk[: n // 3] *= 1e-6
+        walk[2 * n // 3 :] *= 1e6
+    elif kind == "offset":
+        walk = 1e8 + rng.normal(size=n)
+    elif kind == "repeats":
+        walk = np.tile(walk[: n // 8], 9)[:n]
+    elif kind == "near repeats":
+        walk = np.tile(walk[: n // 4], 5)[:n] + 1e-9 * rng.normal(size=n)
+    elif kind == "fill values":
+        walk[n // 4] = walk[n // 4 + 3] = 1e36
+        walk[2 * n // 3 : 2 * n // 3 + n // 10] = -9999.0
+    elif kind == "far scales":
+        walk = rng.normal(size=n) * np.repeat([1e-100, 1.0, 1e100], -(-n // 3))[:n]
+    elif kind == "nearly flat":
+        walk = np.where(np.arange(n) % 60 < 30, 5.0, walk) + 1e-10 * rng.normal(size=n)
+    return walk
+
+
+KINDS = [
+    *("walk", "noise", "flat stretches", "gaps", "scales", "offset", "repeats"),
+    *("near repeats", "nearly flat", "fill values", "far scales"),
+]
+
+
+def check(found, expected, length):
+    """Same neighbours, bit by bit the same distances."""
+    distances, indices = expected
+    assert_array_equal(found[1], indices)
+    # the oracle sums without SIMD, in the same order: only its square root of a mean may differ
+    assert_allclose(found[0], distances, rtol=1e-13, atol=1e-13 * np.sqrt(length))
+
+
+def check_all(join, engine):
+    found = run(join, engine=engine)
+    both, left, right = reference_join.join(join)
+    check(found[:2], both, join.length)
+    if join.sides:
+        check(found.left, left, join.length)
+        check(found.right, right, join.length)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("normalize", [True, False])
+def test_self_join_with_sides(rng, fast_engine, kind, normalize):
+    line = Pool.of([make_line(kind, 150, rng)])
+    join = Join(line, None, 11, 3, n_neighbors=2, sides=True, normalize=normalize)
+    check_all(join, fast_engine)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("normalize", [True, False])
+def test_join_of_two_lines(rng, fast_engine, kind, normalize):
+    a, b = make_line("walk", 60, rng), make_line(kind, 110, rng)
+    check_all(Join(Pool.of([a]), Pool.of([b]), 9, normalize=normalize), fast_engine)
+    check_all(Join(Pool.of([b]), Pool.of([a]), 9, n_neighbors=3, normalize=normalize), fast_engine)
+
+
+@pytest.mark.parametrize(
+    ("n", "length", "exclusion"),
+    [(40, 1, 0), (40, 3, 0), (40, 3, 10), (40, 30, 8), (40, 39, 0), (40, 40, 0), (40, 25, 20)],
+)
+def test_short_lines_and_wide_exclusions(rng, fast_engine, n, length, exclusion):
+    line = Pool.of([rng.normal(size=n).cumsum()])
+    check_all(Join(line, None, length, exclusion, sides=True), fast_engine)
+
+
+def test_pool_of_several_series(rng, fast_engine):
+    series = [rng.normal(size=n).cumsum() + 3 * n for n in (50, 12, 8, 33)]
+    for exclusion in (0, 4, 30):
+        line = Pool.of(series, gap=exclusion - 10 + 1)
+        join = Join(line, None, 10, exclusion, n_neighbors=2)
+        check_all(join, fast_engine)
+        # across series no exclusion holds: every window finds its nearest in the naive sense
+        expected = run(replace(join, a=Pool.of(series, gap=500)), engine=fast_engine)
+        far, near = expected.distances, run(join, engine=fast_engine).distances
+        assert_array_equal(near[np.isfinite(near)], far[np.isfinite(far)])
+
+
+def test_excluded_windows_and_new_ones(rng, fast_engine):
+    line = Pool.of([make_line("flat stretches", 120, rng)])
+    excluded = np.zeros(120 - 9, bool)
+    excluded[20:45] = True
+    join = Join(line, None, 10, 3, n_neighbors=2, sides=True)
+    check_all(replace(join, excluded=excluded), fast_engine)
+    check_all(replace(join, since=70), fast_engine)
+    check_all(replace(join, since=70, excluded=excluded), fast_engine)
+
+
+@pytest.mark.parametrize("kind", ["walk", "scales", "repeats", "flat stretches"])
+def test_long_lines_of_many_strips_and_bands(rng, fast_engine, kind):
+    """Against certified distances of all pairs, which are tested above."""
+    n, length = 5200, 16
+    line = Pool.of([make_line(kind, n, rng)])
+    join = Join(line, None, length, 4)
+    found = run(join, engine=fast_engine)
+    places = np.arange(line.n_windows(length))
+    chosen = np.sort(rng.choice(places, 300, replace=False))
+    distances = run(WindowDistances(line, chosen, line, length), engine="numba")
+    distances[np.abs(chosen[:, None] - places) <= 4] = np.inf
+    assert_array_equal(found.indices[chosen, 0], distances.argmin(axis=1))
+    assert_array_equal(found.distances[chosen, 0], distances.min(axis=1))
+
+
+@pytest.mark.parametrize("sides", [False, True])
+def test_tiles_do_not_change_the_answer(rng, fast_engine, sides):
+    line = Pool.of([make_line("near repeats", 2600, rng)])
+    join = Join(line, None, 20, 5, n_neighbors=9, sides=sides)
+    engine = find_engine(fast_engine)
+    expected = run(join, engine=engine)
+    # no neighbour beyond the end of a tile may count there, too
+    cuts = [0, 300, 307, 613, 1024, 1031, 1500, 2111, line.n_windows(20)]
+    total, cancel = join.start(), np.zeros(1, np.uint8)
+    tiles = [
+        Tile(top, bottom, left, right)
+        for top, bottom in itertools.pairwise(cuts)
+        for left, right in itertools.pairwise(cuts)
+    ]
+    for tile in reversed(tiles):
+        if join.wanted(tile):
+            work = join.informed(total)
+            join.merge(total, tile, engine.join(work, tile, cancel))
+    found = join.finish(total, lambda work: run(work, engine=engine))
+    assert_array_equal(found.indices, expected.indices)
+    assert_array_equal(found.distances, expected.distances)
+    assert_array_equal(expected.indices, run(join, engine="numba", n_jobs=1).indices)
+
+
+@pytest.mark.parametrize("sides", [False, True])
+def test_what_several_devices_keep_comes_together(rng, fast_engine, sides):
+    line = Pool.of([make_line("near repeats", 5200, rng)])
+    join = Join(line, None, 20, 5, sides=sides)
+    engine, cancel = find_engine(fast_engine), np.zeros(1, np.uint8)
+    cuts = [0, 700, 1031, 2600, 4096, line.n_windows(20)]
+    tiles = [
+        Tile(top, bottom, left, right)
+        for top, bottom in itertools.pairwise(cuts)
+        for left, right in itertools.pairwise(cuts)
+    ]
+    totals = [join.start() for _ in range(3)]
+    for number, tile in enumerate(filter(join.wanted, tiles)):
+        mine = totals[number % 3]
+        join.merge(totals[0], tile, engine.join(join.informed(mine), tile, cancel))
+    # as if they had worked for one
+    for number, other in enumerate(totals[1:], 1):
+        totals[0].board.update({(100 + number, *key): kept for key, kept in other.board.items()})
+    found = join.finish(totals[0], lambda work: run(work, engine=engine))
+    expected = run(join, engine="numba")
+    assert_array_equal(found.indices, expected.indices)
+    assert_array_equal(found.distances, expected.distances)
+    if sides:
+        assert_array_equal(found.left.indices, expected.left.indices)
+        assert_array_equal(found.right.indices, expected.right.indices)
+
+
+class _Kept:
+    """Neighbours in host memory, as a device might keep them."""
+
+    def __init__(self, n_windows):
+        self.rows = Nearest.none(n_windows, 1)
+
+    def take(self, other):
+        self.rows.add(slice(None), other.rows)
+
+    def answer(self, area):
+        for row in range(area.row, area.row_stop, 7):
+            piece = area._replace(row=row, row_stop=min(row + 7, area.row_stop))
+            yield piece, JoinPart(Nearest(*(values[piece.rows] for values in self.rows)), None)
+
+
+def test_what_is_kept_is_merged_once_and_may_be_part_of_the_work(rng):
+    line = Pool.of([rng.normal(size=60).cumsum()])
+    join = Join(line, None, 11, 3)
+    expected, n = run(join, engine="numba"), line.n_windows(11)
+    total = join.start()
+    work = join.informed(total)
+    for device, half in enumerate((slice(0, 20), slice(20, n))):
+        work.board[device] = _Kept(n)
+        work.board[device].rows.distances[half] = expected.distances[half]
+        work.board[device].rows.indices[half] = expected.indices[half]
+    join.merge(total, Tile(0, n, 0, n), None)
+    for area, part in join.collect(total, Tile(10, n, 0, n)):
+        join.merge(total, area, part)
+    assert list(join.collect(total, area)) == []
+    assert_array_equal(total.lists[0].indices[10:], expected.indices[10:])
+    assert (total.lists[0].indices[:10] == -1).all()
+
+
+def test_a_small_budget_does_not_change_the_answer(rng, fast_engine):
+    line = Pool.of([rng.normal(size=9000).cumsum()])
+    join = Join(line, None, 32, 8)
+    expected = run(join, engine=fast_engine)
+    engine = find_engine(fast_engine)
+    least = sum(engine.footprint(join, *join.cell))
+    with config_context(memory=int(1.05 * least)):
+        found = run(join, engine=fast_engine)
+    assert_array_equal(found.indices, expected.indices)
+    assert_array_equal(found.distances, expected.distances)
+
+
+def test_engines_agree_bit_by_bit(rng, fast_engine):
+    line = Pool.of([make_line("gaps", 3000, rng)])
+    join = Join(line, None, 50, 12, n_neighbors=2, sides=True)
+    found, expected = run(join, engine=fast_engine), run(join, engine="numba")
+    for one, other in zip(
+        (found[:2], found.left, found.right), (expected[:2], expected.left, expected.right),
+        strict=True,
+    ):  # fmt: skip
+        assert_array_equal(one[0], other[0])
+        assert_array_equal(one[1], other[1])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_distances_of_chosen_windows_and_kinds(rng, engine, kind):
+    line, other = (
+        Pool.of([make_line(kind, 90, rng)]),
+        Pool.of([make_line("flat stretches", 70, rng)]),
+    )
+    for normalize in (True, False):
+        work = WindowDistances(line, np.arange(0, 80, 9), other, 10, normalize)
+        expected = reference_join.window_distances(
+            line.points, work.positions, other.points, 10, normalize=normalize
+        )
+        assert_allclose(run(work, engine=engine), expected, rtol=1e-13, atol=1e-12)
+    kinds, expected = (
+        run(WindowKinds(line, 10), engine=engine),
+        run(WindowKinds(line, 10), engine="oracle"),
+    )
+    assert_array_equal(kinds.constant, expected.constant)
+    assert_array_equal(kinds.finite, expected.finite)
+
+
+def test_pool_locates_windows(rng):
+    line = Pool.of([np.arange(5.0), np.arange(3.0), np.arange(4.0)], gap=2)
+    series, start = line.locate(np.array([0, 4, 7, 9, 12, -1]))
+    assert_array_equal(series, [0, 0, 1, 1, 2, -1])
+    assert_array_equal(start, [0, 4, 0, 2, 0, -1])
+    assert_array_equal(line.points[7:10], np.arange(3.0))
+    assert np.isnan(line.points[5:7]).all()
+
+
+def test_float32_finds_neighbors_as_near_but_for_rounding(rng, fast_engine):
+    line = Pool.of([rng.normal(size=3000).cumsum()])
+    join = Join(line, None, 40, 10)
+    found = run(replace(join, precision="float32"), engine=fast_engine)
+    expected = run(join, engine="numba")
+    assert np.mean(found.indices == expected.indices) > 0.999
+    assert_allclose(found.distances, expected.distances, atol=1e-3 * np.sqrt(40))
+
+
+def out_of_bounds(name):
+    """Series and options of joins that once wrote out of bounds."""
+    rng = np.random.default_rng(0)
+    if name == "raw":
+        return [rng.standard_normal(100) * 1e15], 25, 7, False
+    if name == "quiet":
+        x = rng.normal(size=80) * 1e12
+        x[30:50] = 1 + 1e-8 * rng.normal(size=20)
+        return [x], 4, 0, True
+    with np.load(Path(__file__).parents[1] / "data" / "defects" / "join_out_of_bounds.npz") as file:
+        return list(file["X"]), 5, 0, True
+
+
+@pytest.mark.parametrize("name", ["raw", "quiet", "ordinary"])
+@pytest.mark.parametrize("k", [1, 3])
+def test_no_score_is_beyond_what_takes_part_in_nothing(fast_engine, name, k):
+    series, length, exclusion, normalize = out_of_bounds(name)
+    line = Pool.of(series)
+    check_all(Join(line, None, length, exclusion, k, True, normalize), fast_engine)
+    other = Pool.of([np.arange(40.0) ** 2 % 7])
+    check_all(Join(line, other, length, n_neighbors=k, normalize=normalize), fast_engine)
+    check_all(Join(other, line, length, n_neighbors=k, normalize=normalize), fast_engine)
+
+
+@pytest.mark.parametrize("value", [-9999.0, 1e9, 1e12, 9.97e36, 1e144])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_a_window_depends_on_its_own_points(rng, fast_engine, value, normalize):
+    n, length = 1500, 16
+    quiet = 1e-3 * rng.normal(size=n)
+    loud = quiet.copy()
+    loud[[400, 401, 1100]] = value
+    clean, dirty = Pool.of([quiet]), Pool.of([loud])
+    apart = np.flatnonzero(
+        run(WindowKinds(Pool.of([np.where(quiet == loud, quiet, np.nan)]), length)).finite
+    )
+    chosen = apart[:: len(apart) // 40]
+    one, other = (
+        run(WindowDistances(line, chosen, line, length, normalize), engine=fast_engine)
+        for line in (clean, dirty)
+    )
+    assert_array_equal(one[:, apart], other[:, apart])
+    found = run(Join(dirty, None, length, 4, normalize=normalize), engine=fast_engine)
+    other[np.abs(chosen[:, None] - np.arange(other.shape[1])) <= 4] = np.inf
+    assert_array_equal(found.indices[chosen, 0], other.argmin(axis=1))
+    assert_array_equal(found.distances[chosen, 0], other.min(axis=1))
+
+
+@pytest.mark.parametrize("kind", ["walk", "scales", "repeats", "flat stretches", "gaps"])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_powers_of_two_change_no_bit(rng, fast_engine, kind, normalize):
+    points = make_line(kind, 200, rng)
+    join = Join(Pool.of([points]), None, 12, 3, n_neighbors=2, normalize=normalize)
+    expected = run(join, engine=fast_engine)
+    for power in (-400, -130, 400):
+        scale = 2.0**power
+        found = run(replace(join, a=Pool.of([points * scale])), engine=fast_engine)
+        assert_array_equal(found.indices, expected.indices)
+        factor = 1.0 if normalize else scale
+        assert_array_equal(found.distances, expected.distances * factor)
+
+
+def draw_line(rng, n):
+    """Series of any kind, loud stretches, scales, gaps."""
+    kind = rng.choice(KINDS)
+    points = make_line(kind, n, rng)
+    if rng.random() < 0.3:
+        at = rng.integers(n)
+        points[at : at + rng.integers(1, 9)] = rng.choice([1e9, -1e12, 1e36, 1e-200, np.nan, 7.0])
+    if rng.random() < 0.2:
+        points = np.round(points, 1)
+    if rng.random() < 0.2:
+        points *= 2.0 ** rng.integers(-100, 100)
+    return points
+
+
+def draw_join(rng):
+    """A join of any options on such series."""
+    length = int(rng.integers(1, 30))
+    a, b = (draw_line(rng, int(rng.integers(length + 1, 200))) for _ in range(2))
+    within = rng.random() < 0.6
+    n_windows = a.size - length + 1
+    return Join(
+        Pool.of([a]),
+        None if within else Pool.of([b]),
+        length,
+        int(rng.choice([0, 1, length // 4, length, 3 * length])),
+        n_neighbors=int(rng.choice([1, 1, 2, 7])),
+        sides=bool(within and rng.random() < 0.5),
+        normalize=bool(rng.random() < 0.6),
+        excluded=rng.random(n_windows) < 0.2 if rng.random() < 0.2 else None,
+        since=int(rng.integers(n_windows)) if within and rng.random() < 0.2 else 0,
+    )
+
+
+def run_in_tiles(join, engine, rng):
+    """The answer from tiles that are cut anywhere, in any order."""
+    engine = find_engine(engine)
+    cuts = [sorted({0, n, *map(int, rng.integers(0, n + 1, rng.integers(3)))}) for n in join.shape]
+    if join.within:
+        cuts[1] = cuts[0]
+    rows, cols = map(list, map(itertools.pairwise, cuts))
+    tiles = [Tile(*row, *col) for row in rows for col in cols]
+    total, cancel = join.start(), np.zeros(1, np.uint8)
+    for number in rng.permutation(len(tiles)):
+        if join.wanted(tiles[number]):
+            part = engine.join(join.informed(total), tiles[number], cancel)
+            join.merge(total, tiles[number], part)
+    return join.finish(total, lambda work: run(work, engine=engine))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_any_join_of_any_series(fast_engine, seed):
+    """The nearest by certified distances, which extended precision confirms but for rounding."""
+    rng = np.random.default_rng(seed)
+    join = draw_join(rng)
+    a, b, length = join.a.points, join.other.points, join.length
+    places = np.arange(join.shape[0])
+    work = WindowDistances(join.a, places, join.other, length, join.normalize)
+    distances = run(work, engine=fast_engine)
+    exact, norms = reference_join.exact_distances(a, b, length, normalize=join.normalize)
+    assert_array_equal(np.isfinite(distances), np.isfinite(exact))
+    finite = np.isfinite(exact)
+    off = np.abs(np.where(finite, distances, 0) - np.where(finite, exact, 0))
+    assert np.all(off <= 40 * length * 2.0**-53 * norms + 2.0**-500)
+    if join.excluded is not None:
+        distances[join.excluded] = np.inf
+        if join.within:
+            distances[:, join.excluded] = np.inf
+    i, j = np.indices(distances.shape)
+    if join.within:
+        near = (np.abs(i - j) <= join.exclusion) | (np.maximum(i, j) < join.since)
+        distances[near] = np.inf
+    found = run_in_tiles(join, fast_engine, rng) if seed % 2 else run(join, engine=fast_engine)
+    for side, part in ((distances < np.inf, found), (j < i, found.left), (j > i, found.right)):
+        if part is None:
+            continue
+        values = np.where(side, distances, np.inf)
+        values = np.pad(values, ((0, 0), (0, join.n_neighbors)), constant_values=np.inf)
+        order = np.argsort(values, axis=1, kind="stable")[:, : join.n_neighbors]
+        values = np.take_along_axis(values, order, axis=1)
+        assert_array_equal(part.distances, values)
+        assert_array_equal(part.indices, np.where(np.isinf(values), -1, order))
+
+
+def test_lines_of_search_are_cut_where_they_change_much(rng):
+    n, length = 300, 10
+    points = rng.normal(size=n) * np.repeat([1e-30, 1.0, 1e30], n // 3) + np.repeat(
+        [0, 1e3, -1e32], n // 3
+    )
+    points[40] = 1e100
+    windows = np.lib.stride_tricks.sliding_window_view(points, length)
+    ranges = np.ptp(windows, axis=1)
+    assert even_line(points, ranges) is None
+    line = line_of_pieces(points, ranges, length)
+    assert np.abs(line.points).max() <= 1
+    # those that hold the spike, or points of two thirds
+    across = [start for cut in (100, 200) for start in range(cut - length + 1, cut)]
+    assert_array_equal(np.flatnonzero(line.hidden), [*range(31, 41), *across])
+    searched = np.lib.stride_tricks.sliding_window_view(line.points, length)[~line.hidden]
+    assert np.ptp(searched, axis=1).min() >= 2.0**-31
+    assert_allclose(
+        np.ptp(searched, axis=1) / searched.std(axis=1),
+        ranges[~line.hidden] / windows[~line.hidden].std(axis=1),
+        rtol=1e-9,
+    )
+    # what is even is centred and scaled alone
+    line = even_line(points[100:200], ranges[100 : 200 - length + 1])
+    assert not line.hidden.any()
+    assert 0.5 <= np.abs(line.points).max() <= 1
+
+
+def test_frames_of_raw_windows_leave_few_loud_points_out(rng):
+    length = 10
+
+    def frame_of(*lines):
+        def extent(points):
+            windows = np.lib.stride_tricks.sliding_window_view(points, length)
+            return windows.min(axis=1), windows.max(axis=1)
+
+        return common_frame(lines, [lambda one=one: extent(one) for one in lines])
+
+    points = 1e9 + rng.normal(size=300)
+    frame = frame_of(points)
+    assert abs(frame.offset - 1e9) < 5
+    assert frame.largest < 10
+    points[[50, 200]] = 9.97e36
+    frame = frame_of(points, points[:40])
+    assert frame.largest < 20
+    line = line_as_it_is(points, frame, length)
+    assert_array_equal(np.flatnonzero(line.hidden), [*range(41, 51), *range(191, 201)])
+    assert np.abs(line.points).max() <= 1
+    assert_array_equal(line.points[:50], (points[:50] - frame.offset) * line.unit)
+    # zeros are quiet, and no reason to leave anything out
+    silent = np.where(np.arange(300) < 200, 0.0, rng.normal(size=300))
+    assert frame_of(silent) == Frame(0.0, np.abs(silent).max())
+    assert frame_of(np.zeros(20)) == Frame(0.0, 0.0)
+    filled, finite = fill_gaps(np.array([np.nan, 2.0, np.inf, 3.0]))
+    assert_array_equal(filled, [2, 2, 2, 3])
+    assert_array_equal(finite, [False, True, False, True])

@@ -1,0 +1,171 @@
+"""MK on all engines: the pair of the profile, of all pairs, on any data and in any tiles."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from tests.engines.test_join import KINDS, make_line
+
+from skts.engines import Join, MotifPair, Pool, Tile, WindowKinds, find_engine, run
+from skts.engines.families.profile.mk import PairWalk
+
+
+def profile_pair(pool, length, exclusion, **options):
+    """The best pair of a profile: distance and places, the lower one first."""
+    found = run(Join(pool, None, length, exclusion, **options), engine="numba")
+    first = int(np.argmin(found.distances[:, 0]))
+    if found.indices[first, 0] < 0:
+        return np.inf, -1, -1
+    return float(found.distances[first, 0]), first, int(found.indices[first, 0])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("normalize", [True, False])
+def test_the_pair_is_that_of_the_profile(rng, fast_engine, kind, normalize):
+    for n, length, exclusion in ((150, 11, 3), (700, 40, 10), (90, 4, 0), (300, 20, 60)):
+        line = Pool.of([make_line(kind, n, rng)])
+        found = run(MotifPair(line, length, exclusion, normalize), engine=fast_engine)
+        assert found[:3] == profile_pair(line, length, exclusion, normalize=normalize)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_plain_loops_over_all_pairs_find_the_same(rng, fast_engine, kind):
+    line = Pool.of([make_line(kind, 110, rng)])
+    for normalize in (True, False):
+        work = MotifPair(line, 9, 2, normalize, n_references=3)
+        found, expected = run(work, engine=fast_engine), run(work, engine="oracle")
+        assert found[1:3] == expected[1:3]
+        assert_allclose(found.distance, expected.distance, rtol=1e-13, atol=1e-13)
+
+
+def test_hundreds_of_random_series(fast_engine):
+    """The thesis's rule for stopping gives wrong pairs in many of these."""
+    for seed in range(250):
+        rng = np.random.default_rng(seed)
+        n, length = int(rng.integers(40, 300)), int(rng.integers(1, 20))
+        x = rng.normal(size=n)
+        if seed % 3 == 1:
+            x = x.cumsum()
+        if seed % 3 == 2:
+            x = np.round(x)  # many ties
+        if seed % 7 == 0:
+            x[n // 5] = np.nan
+        line, exclusion = Pool.of([x]), int(rng.integers(0, length + 3))
+        work = MotifPair(line, length, exclusion, n_references=1 + seed % 5, seed=seed)
+        assert run(work, engine=fast_engine)[:3] == profile_pair(line, length, exclusion), seed
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_references_do_not_change_the_answer(rng, fast_engine, seed):
+    line = Pool.of([rng.normal(size=500).cumsum(), rng.normal(size=300).cumsum()], gap=1)
+    expected = profile_pair(line, 30, 8)
+    for n_references in (1, 2, 10, 2000):
+        work = MotifPair(line, 30, 8, n_references=n_references, seed=seed)
+        assert run(work, engine=fast_engine)[:3] == expected
+
+
+def test_excluded_windows(rng, fast_engine):
+    x = rng.normal(size=400)
+    x[300:330] = x[20:50]
+    x[200:230] = x[100:130] + 1e-6 * rng.normal(size=30)
+    x[350:360] = 0.0
+    line = Pool.of([x])
+    excluded = np.zeros(line.n_windows(30), bool)
+    assert run(MotifPair(line, 30, 8), engine=fast_engine)[:3] == (0.0, 20, 300)
+    excluded[10:30] = True
+    found = run(MotifPair(line, 30, 8, excluded=excluded), engine=fast_engine)
+    assert found[:3] == profile_pair(line, 30, 8, excluded=excluded)
+    assert found[1:3] == (100, 200)
+    excluded[:] = True
+    assert run(MotifPair(line, 30, 8, excluded=excluded), engine=fast_engine)[:3] == (
+        np.inf,
+        -1,
+        -1,
+    )
+
+
+def test_pairs_with_constant_windows(fast_engine):
+    up = np.arange(6.0)
+    flat = np.zeros(8)
+    for x, expected in (
+        (np.concatenate([up, flat, -(up**2)]), None),
+        (np.concatenate([flat, up]), None),
+        (np.zeros(30), (0.0, 0, 3)),
+        (np.concatenate([np.zeros(5), [np.nan], up]), (np.sqrt(5.0), 0, 6)),
+        (np.full(20, np.nan), (np.inf, -1, -1)),
+    ):
+        line = Pool.of([x])
+        found = run(MotifPair(line, 5, 2), engine=fast_engine)[:3]
+        assert found == profile_pair(line, 5, 2)
+        assert expected is None or found == expected
+
+
+def test_all_windows_alike_take_no_time(fast_engine):
+    """Every pair ties at 0: a pair that cannot come first is not measured."""
+    line = Pool.of([np.tile([0.0, 1.0, 3.0, 2.0], 1500)])
+    found = run(MotifPair(line, 8, 2), engine=fast_engine)
+    assert found[:3] == (0.0, 0, 4)
+    assert found.pruned > 0.9
+
+
+def test_pruning_is_reported(rng, fast_engine):
+    x = rng.normal(size=3000).cumsum()
+    x[2000:2064] = x[100:164]
+    found = run(MotifPair(Pool.of([x]), 64, 16), engine=fast_engine)
+    assert found[1:3] == (100, 2000)
+    assert 0.99 < found.pruned < 1
+    noise = run(MotifPair(Pool.of([rng.normal(size=600)]), 64, 16), engine=fast_engine)
+    assert 0 <= noise.pruned < 0.9
+
+
+@pytest.mark.parametrize("kind", ["walk", "repeats", "near repeats"])
+def test_tiles_do_not_change_the_answer(rng, fast_engine, kind):
+    line = Pool.of([make_line(kind, 1500, rng)])
+    work = MotifPair(line, 24, 6)
+    engine = find_engine(fast_engine)
+    kinds = run(WindowKinds(line, 24), engine=engine)
+    *_, walk = work._walks(
+        np.flatnonzero(kinds.usual), lambda one: run(one, engine=engine), (np.inf, -1, -1)
+    )
+    walk = replace(walk, first=1)
+    assert isinstance(walk, PairWalk)
+    n = len(walk.order)
+    cancel = np.zeros(1, np.uint8)
+    cuts = [0, 130, 700, n]
+    tiles = [
+        Tile(top, bottom, left, min(right, n - 1))
+        for top, bottom in itertools.pairwise(cuts)
+        for left, right in itertools.pairwise(cuts)
+    ]
+    expected = profile_pair(line, 24, 6)
+    for order in (tiles, tiles[::-1]):
+        total = walk.start()
+        for tile in order:
+            if walk.wanted(tile):
+                walk.merge(total, tile, engine.pair_walk(walk.informed(total), tile, cancel))
+        assert total[0] == expected
+
+
+def test_gaps_that_say_nothing_leave_all_pairs(rng, fast_engine):
+    """Near repeats far below the resolution of float32 bounds."""
+    pattern = rng.normal(size=50)
+    x = np.concatenate([pattern + 1e-9 * rng.normal(size=50) for _ in range(8)])
+    line = Pool.of([x])
+    assert run(MotifPair(line, 50, 13), engine=fast_engine)[:3] == profile_pair(line, 50, 13)
+
+
+def test_a_hurried_search_gives_up_where_a_profile_is_faster(rng, fast_engine):
+    x = rng.normal(size=6000).cumsum()
+    noise = Pool.of([rng.normal(size=6000)])
+    found = run(MotifPair(noise, 64, 16, hurried=True), engine=fast_engine)
+    assert found.given_up and np.isnan(found.distance)
+    x[4000:4064] = x[100:164]
+    work = MotifPair(Pool.of([x]), 64, 16, hurried=True)
+    assert run(work, engine=fast_engine)[:3] == (0.0, 100, 4000)
+    assert not run(MotifPair(noise, 64, 16), engine=fast_engine).given_up
+    # not long enough to find out
+    assert not run(replace(work, series=Pool.of([x[:110]])), engine=fast_engine).given_up

@@ -1,0 +1,75 @@
+"""Window statistics against plain sums, at any scale, wherever the window lies."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skts.engines.families.profile.windows import window_statistics
+
+
+@pytest.mark.parametrize(("n", "length"), [(1, 1), (5, 5), (31, 2), (100, 1), (200, 37), (33, 2)])
+@pytest.mark.parametrize(("scale", "offset"), [(1.0, 0.0), (1e-6, 0.0), (1.0, 1e8), (1e6, -3.0)])
+def test_against_exact_sums(rng, n, length, scale, offset):
+    series = offset + scale * rng.normal(size=n)
+    found = window_statistics(series, length)
+    for i in range(n - length + 1):
+        window = series[i : i + length]
+        mean = math.fsum(window) / length
+        deviation = math.sqrt(math.fsum((window - mean) ** 2) / length)
+        assert_allclose(found.mean[i], mean, rtol=1e-14 * length)
+        if length > 1:
+            assert_allclose(found.deviation[i], deviation, rtol=1e-12 + 1e-14 * abs(offset) / scale)
+        assert found.constant[i] == (length == 1)
+        assert found.finite[i]
+
+
+def test_a_spike_leaves_no_trace_in_later_windows(rng):
+    series = rng.normal(size=500)
+    spiked = series.copy()
+    spiked[100] = 1e12
+    clean, dirty = window_statistics(series, 20), window_statistics(spiked, 20)
+    assert_array_equal(clean.deviation[101:], dirty.deviation[101:])
+    assert_array_equal(clean.mean[101:], dirty.mean[101:])
+
+
+def test_pieces_have_the_bits_of_the_whole(rng):
+    series = np.cumsum(rng.normal(size=1000))
+    whole = window_statistics(series, 50)
+    for start, stop in ((0, 400), (351, 777), (949, 1000)):
+        piece = window_statistics(series[start:stop], 50)
+        for a, b in zip(piece, whole, strict=True):
+            assert_array_equal(a, b[start : stop - 49])
+
+
+def test_constant_windows_are_exact(rng):
+    series = np.concatenate([rng.normal(size=10), np.full(10, 1e9), 1e9 + 1e-6 * rng.random(10)])
+    found = window_statistics(series, 5)
+    assert_array_equal(np.flatnonzero(found.constant), np.arange(10, 26))
+    assert_array_equal(found.deviation[10:26], 0)
+    assert np.all(found.deviation[:10] > 0)
+
+
+def test_windows_with_gaps_take_part_in_nothing(rng):
+    series = rng.normal(size=30)
+    series[7], series[20] = np.nan, np.inf
+    found = window_statistics(series, 4)
+    assert_array_equal(np.flatnonzero(~found.finite), [4, 5, 6, 7, 17, 18, 19, 20])
+    assert_array_equal(found.mean[~found.finite], 0)
+    assert np.all(np.isfinite(found.deviation))
+    assert not np.any(found.constant)
+
+
+def test_differences_without_squares_are_none(rng):
+    """A range up to 2^-500 is constant; a larger one has a deviation, however small the points."""
+    series = np.concatenate([rng.normal(size=10) * 1e-160, np.zeros(10), rng.normal(size=10)])
+    series[22] = 2.0**-499
+    found = window_statistics(series, 5)
+    assert_array_equal(np.flatnonzero(found.constant), np.arange(16))
+    tiny = np.array([0.0, 2.0**-499, 0, 0, 0, 0])
+    assert_array_equal(window_statistics(tiny, 5).constant, [False, False])
+    assert_allclose(window_statistics(tiny, 5).deviation[0], 0.4 * 2.0**-499)
+    assert window_statistics(tiny / 2, 5).constant.all()

@@ -1,0 +1,332 @@
+"""Subsequence search: the fast engine against plain loops, over data, options and tilings."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import reference_subsequence_search
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skts import config_context
+from skts.engines import LongSeries, SubsequenceNeighbors, Tile, Warping, find_engine, run
+from skts.engines.cupy.search.programs import choose_warp
+from skts.engines.cupy.search.tiles import (
+    ROWS,
+    Plan,
+    edge_bytes,
+    least_bytes,
+    row_bytes,
+)
+
+LENGTH = 21
+
+
+def make_line(kind, n, rng):
+    """Series of a kind that has gone wrong somewhere, if not here."""
+    walk = rng.normal(size=n).cumsum()
+    if kind == "noise":
+        return rng.normal(size=n)
+    if kind == "flat":
+        walk[n // 4 : n // 2] = walk[n // 4]
+    elif kind == "gaps":
+        walk[n // 3], walk[n // 2 : n // 2 + 5], walk[:3], walk[-1] = np.nan, np.inf, np.nan, np.nan
+    elif kind == "offset":
+        walk = 1e8 + rng.normal(size=n)
+    elif kind == "scales":
+        walk = rng.normal(size=n)
+        walk[: n // 3] *= 1e-6
+        walk[2 * n // 3 :] *= 1e6
+    elif kind == "periodic":
+        walk = np.tile(walk[:13], n // 13 + 1)[:n]
+    elif kind == "nearly flat":
+        walk = np.where(np.arange(n) % 60 < 30, 5.0, walk) + 1e-10 * rng.normal(size=n)
+    return walk
+
+
+KINDS = ["walk", "noise", "flat", "gaps", "offset", "scales", "periodic", "nearly flat"]
+WARPINGS = {
+    "band": Warping(window=0.1),
+    "none": Warping(),
+    "euclidean": Warping(window=0),
+    "absolute": Warping(cost="absolute", window=3),
+    "dog_keeper": Warping(metric="dog_keeper"),
+    "dog_keeper absolute": Warping(metric="dog_keeper", cost="absolute", window=0.3),
+}
+
+
+def search(queries, series, warping, **options):
+    return SubsequenceNeighbors(
+        tuple(np.asarray(query, float) for query in queries),
+        LongSeries(tuple(np.asarray(one, float) for one in series)),
+        warping,
+        **options,
+    )
+
+
+def matches_of_the_definition(work):
+    """The answer by sorting all windows."""
+    warping = work.warping
+    options = {
+        "normalize": work.normalize,
+        "metric": warping.metric,
+        "cost": warping.cost,
+        "window": warping.window,
+    }
+    for query in work.queries:
+        if work.n_neighbors is None:
+            found = reference_subsequence_search.all_distances(query, work.series.parts, **options)
+            yield [match for match in found if match[0] <= work.radius]
+        else:
+            yield reference_subsequence_search.nearest_windows(
+                query, work.series.parts, work.n_neighbors, work.exclusion, **options
+            )
+
+
+def same(found, expected):
+    """Same windows, distances but for the last bits of a root or a power."""
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        other = np.array(other, float).reshape(-1, 3)
+        assert_array_equal(one.positions, other[:, 1:].astype(np.int64))
+        assert_allclose(one.distances, other[:, 0], rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("normalize", [True, False])
+def test_finds_the_windows_of_the_definition(rng, fast_engine, kind, normalize):
+    line = make_line(kind, 210, rng)
+    queries = line[140 : 140 + LENGTH], rng.normal(size=12).cumsum(), np.ones(9)
+    for k, warping in [(1, "band"), (4, "band"), (3, "euclidean")]:
+        work = search(queries, [line], WARPINGS[warping], normalize=normalize, n_neighbors=k)
+        same(run(work, engine=fast_engine), list(matches_of_the_definition(work)))
+
+
+@pytest.mark.parametrize("name", WARPINGS)
+@pytest.mark.parametrize("exclusion", [None, 0, 40])
+def test_options(rng, fast_engine, name, exclusion):
+    series = [make_line(kind, n, rng) for kind, n in (("walk", 60), ("gaps", 110), ("noise", 15))]
+    queries = [rng.normal(size=n).cumsum() for n in (16, 17, 1, 2, 40)]
+    work = search(queries, series, WARPINGS[name], n_neighbors=5, exclusion=exclusion)
+    same(run(work, engine=fast_engine), list(matches_of_the_definition(work)))
+
+
+@pytest.mark.parametrize("name", ["band", "none"])
+def test_radius(rng, fast_engine, name):
+    line = make_line("flat", 150, rng)
+    queries = [line[20 : 20 + LENGTH] + 0.1 * rng.normal(size=LENGTH), np.zeros(LENGTH)]
+    for radius in (0.0, 1.5, math.sqrt(LENGTH), np.inf):
+        work = search(queries, [line], WARPINGS[name], n_neighbors=None, radius=radius)
+        same(run(work, engine=fast_engine), list(matches_of_the_definition(work)))
+
+
+def test_a_better_match_that_displaces_two(fast_engine):
+    # windows at 0 and 10 lie at distances 1 and 1.1, that at 5 at 0.5 excludes both
+    line = np.full(1000, 9.0)
+    line[[100, 105, 110, 600]] = 1.0, 0.5, 1.1, 3.0
+    work = search([[0.0]], [line], Warping(), normalize=False, n_neighbors=2, exclusion=6)
+    (found,) = run(work, engine=fast_engine)
+    assert_array_equal(found.positions[:, 1], [105, 600])
+    assert_array_equal(found.distances, [0.5, 3.0])
+
+
+@pytest.mark.parametrize("kind", ["walk", "gaps", "periodic", "offset"])
+def test_tilings_and_threads_do_not_matter(rng, fast_engine, kind):
+    series = [make_line(kind, n, rng) for n in (9000, 2500, 7001)]
+    queries = [series[0][4000:4064], rng.normal(size=50).cumsum(), series[2][:64]]
+    work = search(queries, series, WARPINGS["band"], n_neighbors=6)
+    once = run(work, engine=fast_engine, n_jobs=1)
+    few = find_engine(fast_engine).footprint(work, *work.cell)
+    with config_context(memory=2 * sum(few)):
+        for n_jobs in (1, 2):
+            again = run(work, engine=fast_engine, n_jobs=n_jobs)
+            for one, other in zip(once, again, strict=True):
+                assert_array_equal(one.positions, other.positions)
+                assert_array_equal(one.distances, other.distances)
+    # tiles in any order, as parts that carry their own data
+    total = work.start()
+    engine = find_engine(fast_engine)
+    rows, cols = work.shape
+    corners = [(row, col) for row in range(0, rows, 2) for col in range(0, cols, 4096)]
+    rng.shuffle(corners)
+    for row, col in corners:
+        tile = Tile(row, min(row + 2, rows), col, min(col + 4096, cols))
+        part = work.informed(total).part(tile)
+        whole = Tile(0, part.shape[0], 0, part.shape[1])
+        assert part.shape[1] <= tile.shape[1]
+        result = engine.compute(part, whole, np.zeros(1, np.uint8))
+        work.merge(total, tile, result)
+    for one, other in zip(once, work.finish(total, run), strict=True):
+        assert_array_equal(one.positions, other.positions)
+        assert_array_equal(one.distances, other.distances)
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["band", "none", "euclidean"])
+def test_precision(rng, fast_engine, precision, name):
+    line = make_line("gaps", 400, rng)
+    queries = [rng.normal(size=n).cumsum() for n in (LENGTH, 90)]
+    work = search(queries, [line], WARPINGS[name], n_neighbors=3, precision=precision)
+    expected = run(search(queries, [line], WARPINGS[name], n_neighbors=3), engine="numba")
+    for one, other in zip(run(work, engine=fast_engine), expected, strict=True):
+        assert_array_equal(one.positions, other.positions)
+        if precision == "float64":
+            assert_array_equal(one.distances, other.distances)
+        assert_allclose(one.distances, other.distances, rtol=1e-4)
+
+
+def test_lanes_of_the_gpu_hold_the_query():
+    for length in [*range(1, 300), 1281, 2047, 2048]:
+        kernel = choose_warp(length, squared=True, largest=False)
+        assert 0 <= kernel.width - length < max(2, kernel.group)
+        # a window takes longer than it takes to pass from the first lane to the last
+        assert kernel.group == 1 or kernel.group <= length // 2
+    assert choose_warp(2049, squared=True, largest=False) is None
+
+
+@pytest.mark.parametrize("length", [5, 128, 3000])
+@pytest.mark.parametrize("budget", [2**24, 2**28, 2**34])
+def test_parts_of_tiles_on_the_gpu_fit_the_budget(length, budget):
+    work = search([np.ones(length)], [np.ones(9)], Warping())
+    for cols in (100, 10**5, 10**9):
+        plan = Plan.of(work, cols, budget)
+        assert min(cols, work.cell[1]) <= plan.windows <= cols
+        spent = least_bytes(length, plan.windows) + (plan.chunk - ROWS) * row_bytes(length)
+        spent += plan.edges - edge_bytes(length) + plan.keep
+        assert spent <= budget
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", WARPINGS)
+@pytest.mark.parametrize("length", [2, 40, 81, 129, 333, 641, 1281, 2060])
+def test_the_gpu_finds_the_same(rng, name, length):
+    missing = find_engine("cupy").available()
+    if missing is not None:
+        pytest.skip(missing)
+    # drifts far, and has a gap
+    line = 1e3 * rng.normal(size=length + 900).cumsum()
+    line[100] = np.nan
+    queries = [line[200 : 200 + length] + 500 * rng.normal(size=length)]
+    work = search(queries, [line], WARPINGS[name], n_neighbors=4)
+    (one,), (other,) = (run(work, engine=engine) for engine in ("cupy", "numba"))
+    assert_array_equal(one.positions, other.positions)
+    assert_array_equal(one.distances, other.distances)
+
+
+@pytest.mark.gpu
+def test_parts_of_tiles_do_not_matter(rng, monkeypatch):
+    missing = find_engine("cupy").available()
+    if missing is not None:
+        pytest.skip(missing)
+    from skts.engines.cupy.search import tiles as subsequence_search_tiles
+
+    many = [make_line("gaps", n, rng) for n in (9000, 2500, 30_001)]
+    # a single series that nobody can change stays on the device
+    one = make_line("gaps", 30_001, rng)
+    one.flags.writeable = False
+    queries = [rng.normal(size=50).cumsum(), rng.normal(size=129).cumsum()]
+    for series, name in (
+        (many, "band"),
+        (many, "none"),
+        (many, "euclidean"),
+        ([one], "none"),
+        ([one], "none"),
+    ):
+        work = search(queries, series, WARPINGS[name], n_neighbors=6)
+        once = run(work, engine="numba")
+        for windows in (4096, 9001):
+            monkeypatch.setattr(subsequence_search_tiles, "WINDOWS", windows)
+            for found, expected in zip(run(work, engine="cupy"), once, strict=True):
+                assert_array_equal(found.positions, expected.positions)
+                assert_array_equal(found.distances, expected.distances)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    "length, options",
+    [
+        (64, {"warping": WARPINGS["band"]}),
+        (300, {"warping": WARPINGS["none"]}),
+        (1100, {"warping": WARPINGS["none"]}),
+        (100, {"warping": WARPINGS["none"], "precision": "float64"}),
+        (90, {"warping": WARPINGS["euclidean"], "n_neighbors": None, "radius": np.inf}),
+    ],
+    ids=str,
+)
+def test_memory_of_the_gpu_is_planned(rng, monkeypatch, length, options):
+    missing = find_engine("cupy").available()
+    if missing is not None:
+        pytest.skip(missing)
+    import cupy
+
+    from skts.engines.cupy.search import subsequence as gpu
+
+    class Live(cupy.cuda.MemoryHook):
+        name = "live"
+        held = most = 0
+
+        def malloc_postprocess(self, **of):
+            self.held += of["mem_size"]
+            self.most = max(self.most, self.held)
+
+        def free_postprocess(self, **of):
+            self.held -= of["mem_size"]
+
+    def watched(*arguments):
+        with hook:
+            return plain(*arguments)
+
+    hook, plain = Live(), gpu.search
+    monkeypatch.setattr(gpu, "search", watched)
+    line = rng.normal(size=20_000).cumsum()
+    work = search([rng.normal(size=length).cumsum()], [line], **options)
+    budget = 2**23
+    with config_context(memory=budget):
+        run(work, engine="cupy")
+    assert 2**19 < hook.most <= budget
+
+
+def test_the_oracle_is_an_engine(rng):
+    work = search([rng.normal(size=5)], [make_line("gaps", 60, rng)], Warping(), n_neighbors=3)
+    same(run(work, engine="oracle"), list(matches_of_the_definition(work)))
+
+
+def test_a_query_longer_than_all_series_matches_nothing(rng, engine):
+    work = search([rng.normal(size=30), np.ones(5)], [rng.normal(size=20)], Warping())
+    long, short = run(work, engine=engine)
+    assert long.distances.size == 0 and long.positions.shape == (0, 2)
+    assert short.distances.size == 1
+
+
+def test_running_statistics_keep_their_promise(rng):
+    from skts.engines.numba.search import lanes as subsequence_search
+
+    for kind in [*KINDS, "zeros"]:
+        line = make_line(kind, 5000, rng)
+        if kind == "zeros":
+            line[1000:4000] = 0.0
+        line = np.where(np.isfinite(line), line, 0.0)
+        n_windows = line.size - LENGTH + 1
+        mean, inverse = np.zeros(n_windows), np.ones(n_windows)
+        subsequence_search.running_statistics(line, LENGTH, n_windows, mean, inverse)
+        exact, rough = np.empty(LENGTH), np.empty(LENGTH)
+        for start in range(0, n_windows, 7):
+            subsequence_search.normalize_window(line, start, LENGTH, True, exact)
+            rough = (line[start : start + LENGTH] - mean[start]) * inverse[start]
+            if not np.isnan(inverse[start]):
+                error = np.abs(rough - exact)
+                assert np.all(error <= subsequence_search.TOLERANCE * (1 + np.abs(exact)))
+
+
+@pytest.mark.parametrize("before, after", [(0, 0), (3, 3), (0, 9), (50, 50)])
+def test_envelopes(rng, before, after):
+    from skts.engines.numba.search import lanes as subsequence_search
+
+    points = rng.integers(0, 5, 40).astype(float)
+    first, count, width = 4, 33, before + after + 1
+    low, high = np.empty((2, count + width)), np.empty((2, count + width))
+    row = subsequence_search.local_envelope(points, first, count, before, width, low, high)
+    for i in range(count):
+        part = points[first : first + count][max(0, i - before) : i + after + 1]
+        assert low[row, i] == part.min() and high[row, i] == part.max()

@@ -1,0 +1,288 @@
+"""Ties of shapelet splits: gains and distances that are equal as numbers are equal here."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from skts.engines import Criterion, Series, ShapeletSearch, SubsequenceMatches, run
+from skts.engines.families.shapelets.splits import TOLERANCE
+from tests.reference_splits import cuts, exact_distance, gain_of
+
+
+def search(engine, values, labels, lengths, rules=None, **options):
+    values = np.asarray(values, np.float64)
+    series = Series(values[:, np.newaxis], np.full(len(values), values.shape[1]))
+    weights, leaf, least = rules or ([1] * (max(labels) + 1), 1, 0)
+    criterion = Criterion(np.asarray(labels), np.asarray(weights, np.float64), leaf, least)
+    work = ShapeletSearch(series, np.arange(len(values)), lengths, criterion, **options)
+    return run(work, engine=engine)
+
+
+def draw(rng):
+    """A small node with many ties: values, labels, lengths, rules."""
+    n, n_classes = rng.randint(3, 20), rng.choice([2, 2, 2, 3, 4])
+    lengths = rng.choice([(1,), (1, 2), (3,), (3, 4)])
+    width = rng.choice([1, 1, 2]) if lengths == (1,) else max(lengths) + rng.randint(0, 2)
+    most = rng.choice([2, 3, 6, 30])
+    values = [[rng.randint(0, most) for _ in range(width)] for _ in range(n)]
+    labels = [rng.randrange(n_classes) for _ in range(n)]
+    labels[:n_classes] = range(min(n, n_classes))
+    weights = [1] * n_classes if rng.random() < 0.6 else rng.choices(range(1, 6), k=n_classes)
+    total = sum(weights[label] for label in labels)
+    leaf, least = rng.choice([(1, 0), (1, 0), (2, 0), (1, total // 5)])
+    return values, labels, lengths, (weights, leaf, least)
+
+
+def judge(found, before, case, ways):
+    """Compare a split, or none, with all that there are; return its exact line."""
+    values, labels, lengths, rules = case
+    rows = [tuple(row) for row in values]
+    counts = [labels.count(c) for c in range(len(rules[0]))]
+    joins = {"first": lambda _, new: new, "and": max, "or": min}
+    lines = {
+        (length, row, start, way): [
+            joins[way](old, exact_distance(rows[row][start : start + length], points))
+            for old, points in zip(before[2] or rows, rows, strict=True)
+        ]
+        for length in lengths
+        for row in range(len(rows))
+        for start in range(len(rows[0]) - length + 1)
+        for way in ways
+    }
+    best = {
+        place: max(cuts(line, place[0], labels, rules), default=before[:2])
+        for place, line in lines.items()
+    }
+    gain = max(best.values())[0]
+    gap = max(own[1] for own in best.values() if own[0] == gain)
+    # gaps are rounded: those that come as close are as good
+    better = gain > before[0] or (gain == before[0] and gap > before[1] + 1e-9)
+    if found is None:
+        assert not better
+        return None
+    place = found.length, found.series, found.start, found.way
+    on_left = found.distances <= found.cut.threshold
+    left = [int(np.sum(on_left & (np.array(labels) == c))) for c in range(len(counts))]
+    assert gain_of(left, counts, rules[0]) == best[place][0] == gain
+    assert abs(found.cut.gap - gap) < 1e-9
+    assert found.cut.gain > 0
+    line = lines[place]
+    for a, b in itertools.combinations(range(len(rows)), 2):
+        if line[a] == line[b]:
+            assert on_left[a] == on_left[b]
+    return gain, gap, line
+
+
+def attack(engine, seed):
+    """Search a node, and a partner for what is found."""
+    rng = random.Random(seed)
+    case = values, labels, lengths, rules = draw(rng)
+    counts = [labels.count(c) for c in range(len(rules[0]))]
+    nothing = gain_of([0] * len(counts), counts, rules[0]), np.inf, None
+    first = search(engine, values, labels, lengths, rules)
+    before = judge(first, nothing, case, ("first",))
+    if first is None or rng.random() < 0.5:
+        return
+    options = {"before": first.distances, "before_normalized": lengths[0] >= 3}
+    options |= {"least": first.cut.gain, "least_gap": first.cut.gap}
+    ways = rng.choice([("and",), ("or",), ("and", "or")])
+    second = search(engine, values, labels, lengths, rules, ways=ways, **options)
+    judge(second, before, case, ways)
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_splits_are_those_of_exact_arithmetic(fast_engine, part):
+    for seed in range(100 * part, 100 * part + 100):
+        attack(fast_engine, seed)
+
+
+def test_equal_gains_of_different_counts_tie(engine):
+    x = [0, 3, 7, 7, 9, 9, 13, 15, 17, 19, 20, 22, 26, 27, 30, 32]
+    y = [0, 0, 1, 1, 1, 1, 0, 0, 1, 1, 1, 0, 0, 0, 0, 1]
+    found = search(engine, [[v] for v in x], y, (1,))
+    assert found.cut.gap == 12.5
+
+
+@pytest.mark.parametrize("weights", [[1, 1], [3.3, 3.3], [0.1, 0.3], [1, 7e-5], [1 / 3, 1 / 7]])
+def test_what_gains_nothing_is_no_split(engine, weights):
+    """Seven of each class at each of three places: every cut leaves the shares as they are."""
+    values = np.repeat([[0.0], [1.0], [3.0]], 14, axis=0)
+    labels = np.tile([0, 1], 21)
+    assert search(engine, values, labels, (1,), (weights, 1, 0)) is None
+
+
+def test_gains_are_ordered_as_exact_ones():
+    """All sets of counts on the left that small nodes may have."""
+    rng = random.Random(1)
+    for weights in ([1, 1], [1, 1, 1], [1, 3], [2, 3, 7], [1, 2, 2, 5]):
+        for n in (5, 9, 14, 20):
+            labels = [rng.randrange(len(weights)) for _ in range(n)]
+            counts = [labels.count(c) for c in range(len(weights))]
+            criterion = Criterion(np.array(labels), 0.1 * np.array(weights))
+            sets = [
+                left
+                for left in itertools.product(*(range(count + 1) for count in counts))
+                if 0 < sum(left) < n
+            ]
+            left = np.array(rng.sample(sets, min(200, len(sets))))[np.newaxis]
+            found = criterion._gains(left, np.ones(left.shape[:2], bool))[0].tolist()
+            exact = [gain_of(one.tolist(), counts, weights) for one in left[0]]
+            nothing = gain_of([0] * len(counts), counts, weights)
+            ordered = sorted(zip(exact, found, strict=True))
+            for (a, one), (b, other) in itertools.pairwise(ordered):
+                assert one == other if a == b else one <= other
+                if criterion.equal and a < b:
+                    assert one < other
+            assert all((gain == 0) == (a == nothing) for a, gain in ordered)
+
+
+def test_gains_near_a_rounding_edge_are_rounded_exactly():
+    """Sums in float64 leave open on which side; which one it is follows from the counts."""
+    labels = np.repeat([0, 1], [400, 300])
+    criterion = Criterion(labels, np.array([1.0, 0.37]))
+    rng = np.random.default_rng(0)
+    left = np.stack([rng.integers(0, 401, 20_000), rng.integers(0, 301, 20_000)], axis=1)
+    left = left[np.newaxis, (left.sum(axis=1) > 0) & (left.sum(axis=1) < 700)]
+    for row in left[0, :50].tolist():
+        # alone on its line every gain is the best
+        one = np.array([[row]])
+        assert criterion._gains(one, np.ones((1, 1), bool))[0, 0] == criterion._exact_gain(row)
+    found = criterion._gains(left, np.ones(left.shape[:2], bool))[0]
+    best = left[0, np.flatnonzero(found == found.max())[0]].tolist()
+    mirrored = (np.array([400, 300]) - best).tolist()
+    assert found.max() == criterion._exact_gain(best) == criterion._exact_gain(mirrored)
+
+
+def test_bounds_of_engines_hold_the_rounded_gains():
+    """Sums of the tables, which kernels use, against the gains of the host."""
+    rng = np.random.default_rng(2)
+    for weights in ([1.0, 2.5, 0.7], [1.0, 1e-6, 3.0], [1.0, 1.0, 0.0]):
+        labels = rng.integers(0, 3, 60)
+        criterion = Criterion(labels, np.array(weights))
+        tables = criterion.tables()
+        order = rng.permutation(60)
+        left = np.cumsum(np.eye(3, dtype=np.int64)[labels[order]], axis=0)[:-1]
+        changes = np.cumsum(np.pad(tables.changes, ((0, 0), (1, 0))), axis=1)
+        each = sum(
+            changes[c, left[:, c]] + changes[c, tables.counts[c] - left[:, c]]
+            - changes[c, tables.counts[c]]
+            for c in range(3)
+        )  # fmt: skip
+        share = left @ tables.weights
+        rest = (tables.counts - left) @ tables.weights
+        for row, own, a, b in zip(left, each, share, rest, strict=True):
+            both = sum(
+                int(np.rint(tables.unit * side * np.log(max(side, 1e-300)))) for side in (a, b)
+            )
+            exact = criterion._exact_gain(row.tolist())
+            assert abs(int(own) + tables.whole - both - exact) <= tables.slack
+
+
+@pytest.mark.parametrize("factor", [3.0, 0.1, 1e3])
+def test_no_threshold_lies_between_what_is_equal_but_for_rounding(engine, factor):
+    """Series that are equal once they are normalised, in classes that differ."""
+    rng = np.random.default_rng(4)
+    shape = rng.normal(size=9)
+    values = [factor**k * (shape + 7 * k) for k in range(6)]
+    assert search(engine, values, [0, 1] * 3, (4, 9)) is None
+    # and one that does differ is told apart
+    values[3] = values[3] + 1e-6 * factor**3 * rng.normal(size=9)
+    found = search(engine, values, [0, 0, 0, 1, 0, 0], (9,))
+    assert found.cut.gap > 1e-8
+
+
+def test_neighbours_on_a_line_are_judged_by_what_is_between_them():
+    criterion = Criterion(np.array([0, 0, 1, 1]), np.ones(2))
+    for step, split in ((0.99 * TOLERANCE, False), (1.01 * TOLERANCE, True)):
+        line = np.array([[0, 0.5, 0.5 + step, 0.5 + 2 * step]])
+        assert criterion.best_cuts(line, np.array([True])).threshold[0] < 0.5 or split
+        small = 2.0**-300 * line
+        assert criterion.best_cuts(small, np.array([True])).gain[0] == -1
+        # windows as they are have distances of any size
+        assert criterion.best_cuts(small, np.array([False])).gain[0] > 0
+
+
+@pytest.mark.parametrize("power", [-400, -170, 170, 400])
+@pytest.mark.parametrize("lengths", [(1, 2), (3, 5, 8, 12)])
+def test_a_power_of_two_changes_no_bit(engine, power, lengths):
+    rng = np.random.default_rng(6)
+    values = rng.normal(size=(14, 13)).cumsum(axis=1)
+    values[::3, 4:9] = 1.5
+    values[1, 3] = 1e-200
+    labels = rng.integers(0, 3, 14)
+    scale = 2.0**power
+    expected = search(engine, values, labels, lengths)
+    found = search(engine, scale * values, labels, lengths)
+    unit = scale if lengths[0] < 3 else 1.0
+    assert found[1:6] == expected[1:6]
+    assert found.cut == (expected.cut.gain, *(unit * v for v in expected.cut[1:]))
+    assert_array_equal(found.distances, unit * expected.distances)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("seed", range(8))
+def test_loud_stretches_beside_quiet_ones(fast_engine, seed):
+    """Products and bounds of the two leave the range of float64."""
+    rng = np.random.default_rng(seed)
+    values = 1e-140 * rng.normal(size=(10, 14)).cumsum(axis=1)
+    values[rng.random(10) < 0.5, :7] *= 1e280
+    labels = rng.integers(0, 2, 10)
+    found, expected = (
+        search(engine, values, labels, (3, 7, 9)) for engine in (fast_engine, "oracle")
+    )
+    assert found[1:6] == expected[1:6]
+    assert found.cut.gain == expected.cut.gain
+    assert abs(found.cut.gap - expected.cut.gap) < 1e-12
+
+
+def test_tiny_distances_of_a_literal_stay_apart(engine):
+    """Their squares are nothing beside those of others."""
+    values = np.array([[0.0], [1e-200], [3e-200], [4e-200], [5.0], [6.0]])
+    labels = [0, 0, 1, 1, 0, 1]
+    before = np.array([0, 1e-200, 3e-200, 4e-200, 5.0, 6.0])
+    options = {"before": before, "before_normalized": False, "ways": ("or",)}
+    found = search(engine, values, labels, (1,), **options)
+    assert found.cut.threshold == 2e-200
+    assert search("oracle", values, labels, (1,), **options)[:6] == found[:6]
+
+
+@pytest.mark.parametrize("power", [-400, 400])
+def test_matches_of_windows_as_they_are_scale(engine, power):
+    """Also where squares of differences are no numbers, and of values far from all others."""
+    values = np.array([[[1.0, 3.0, 1e-200, 0.0, 2e-200, 1e-170, 5.0, 2.0]]])
+    queries = tuple(np.array(q) for q in ([0.0], [3e-200, 0.0], [0.0, 1e-170], [4.0, 2.0, 7.0]))
+    scale = 2.0**power
+    if power < 0:
+        values[np.abs(values) < 1e-100] *= 1e100
+        queries = tuple(np.where(np.abs(q) < 1e-100, 1e100 * q, q) for q in queries)
+    sizes = np.array([8])
+    expected = run(SubsequenceMatches(queries, Series(values, sizes), False), engine=engine)
+    found = run(
+        SubsequenceMatches(tuple(scale * q for q in queries), Series(scale * values, sizes), False),
+        engine=engine,
+    )
+    assert_array_equal(found.starts, expected.starts)
+    assert_array_equal(found.distances, scale * expected.distances)
+    if power > 0:
+        assert expected.distances[1, 0] == 2e-200
+
+
+def test_a_bound_that_does_not_hold_is_not_passed_over():
+    """What is measured is compared with what the search had promised."""
+    values, labels = np.arange(8.0)[:, np.newaxis], np.repeat([0, 1], 4)
+    series = Series(values[:, np.newaxis], np.ones(8, np.int64))
+    work = ShapeletSearch(series, np.arange(8), (1,), Criterion(labels, np.ones(2)))
+    where = np.array([[1, 0, 0, 0, 0]])
+    with pytest.raises(RuntimeError, match="points 0 to 1 of series 0 gain more than it allows"):
+        work.measure(np.array([5]), np.array([np.inf]), where, lambda w: run(w, engine="numba"))
+
+
+def test_the_exact_oracle_knows_a_gain():
+    assert gain_of([1, 0], [1, 1], [1, 1]) > gain_of([0, 0], [1, 1], [1, 1]) == Fraction(1, 4)
+    assert exact_distance((0, 1, 0), (0, 2, 0, 0)) == -1
