@@ -4,6 +4,7 @@ What the documentation says about engines so follows the engines, with nothing t
 """
 
 import importlib
+import pkgutil
 import re
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
 
 import skts.engines
-from skts.engines import Reduction, find_engine
+from skts.engines import Reduction, families, find_engine
 
 #: The heavy work behind each estimator.
 WORK = {
@@ -28,10 +29,8 @@ WORK = {
 
 def reductions():
     """All kinds of work, by name, in the order of their modules."""
-    package = Path(skts.engines.__file__).parent
-    for path in sorted(package.glob("_*.py")):
-        if path.stem != "__init__":
-            importlib.import_module(f"skts.engines.{path.stem}")
+    for module in pkgutil.walk_packages(families.__path__, f"{families.__name__}."):
+        importlib.import_module(module.name)
     waiting, found = [Reduction], {}
     while waiting:
         cls = waiting.pop()
@@ -91,17 +90,22 @@ class KernelTable(SphinxDirective):
     """CUDA sources, and the sentence that each opens with."""
 
     def run(self):
-        folder = Path(skts.engines.__file__).parent / "cupy" / "kernels"
+        folder = Path(skts.engines.__file__).parent / "cupy"
         rows = []
-        for path in sorted(folder.glob("*.cu*")):
+        for path in sorted(folder.rglob("*.cu*")):
             self.env.note_dependency(str(path))
             comment = re.match(r"(?:// ?.*\n)+", path.read_text(encoding="utf-8"))
             if comment is None:
-                raise ExtensionError(f"{path.name} does not say what it is for")
+                raise ExtensionError(f"{path} does not say what it is for")
             words = re.sub(r"^// ?", "", comment[0], flags=re.MULTILINE)
             first = re.split(r"\n\s*\n", words.strip())[0]
             sentence = re.split(r"(?<=[.:])\s", " ".join(first.split()))[0].rstrip(":.")
-            rows.append([f"``{path.name}``", re.sub(r"([|*`_\\])", r"\\\1", sentence)])
+            rows.append(
+                [
+                    f"``{path.relative_to(folder).as_posix()}``",
+                    re.sub(r"([|*`_\\])", r"\\\1", sentence),
+                ]
+            )
         return self.parse_text_to_nodes(table(["file", "holds"], rows, "25 75"))
 
 

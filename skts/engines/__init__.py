@@ -43,9 +43,9 @@ To add an engine, subclass `Engine`, and name the class in the entry-point group
 ``skts.engines`` of your package. To add a reduction, see ``docs/developer/architecture.rst``.
 """
 
+from .core.budget import check_size
 from .core.engine import Engine
 from .core.executor import run
-from .core.memory import check_size
 from .core.reduction import Reduction, Tile
 from .core.registry import engine_names, find_engine, get_engine, show_engines
 from .core.series import Series, fetch, lies_on_gpu

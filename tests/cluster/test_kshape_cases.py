@@ -14,9 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 from skts import KShapeClusterer
 from skts.cluster import _kshape
 from skts.engines import SBDAssign, SBDCenters, SBDMatrix, Shapes, find_engine, run
-from skts.engines import _registry as registry
+from skts.engines.core import registry
+from skts.engines.core.constants import UNCLEAR
 from skts.engines.families.kshape.certified import certified_distances
-from skts.engines.families.kshape.sbd import UNCLEAR
 from tests import reference_sbd as reference
 from tests.kshape_cases import KINDS, NoisyEngine, case, differences, fitted, series
 

@@ -13,7 +13,7 @@ from numba.core.caching import IndexDataCacheFile
 from numba.core.dispatcher import Dispatcher
 
 import skts.engines.numba
-from skts.engines.numba._cache import KeyedCacheFile
+from skts.engines.host._cache import KeyedCacheFile
 
 MODULES = [
     module.name

@@ -26,13 +26,15 @@ from skts.engines import (
     Tile,
     run,
 )
+from skts.engines.core.constants import UNCLEAR
 from skts.engines.families.kshape.certified import (
     certified_distances,
     settle_assignment,
     settle_pairs,
 )
-from skts.engines.families.kshape.sbd import UNCLEAR, _orthonormal, krylov
+from skts.engines.families.kshape.sbd import _orthonormal, krylov
 from skts.engines.families.profile.windows import even_line, fill_gaps, line_of_pieces
+from skts.engines.host import shapes
 from skts.engines.numba.elastic import certified, dtw, lower_bounds, rotation
 from skts.engines.numba.kshape import sbd
 from skts.engines.numba.search.lanes import (
@@ -53,7 +55,7 @@ def test_largest_of_a_stretch(rng):
         values = rng.permutation(40).astype(float)
         start = int(rng.integers(0, 30))
         stop = int(rng.integers(start + 1, 41))
-        assert sbd.largest(values, start, stop) == values[start:stop].max()
+        assert shapes.largest(values, start, stop) == values[start:stop].max()
 
 
 @pytest.mark.parametrize("n", [5, 33])
@@ -356,10 +358,10 @@ def test_envelopes(rng, radius):
 def test_sums_and_extremes_in_lanes(rng, n):
     for _ in range(5):
         x, y = rng.integers(-9, 10, (2, n)).astype(float)
-        assert sbd.lane_sum(x, y) == x @ y
-        assert sbd.extremes(x) == (x.min(), x.max())
+        assert shapes.lane_sum(x, y) == x @ y
+        assert shapes.extremes(x) == (x.min(), x.max())
         out = np.empty(n)
-        assert sbd.shifted_scaled(x, 0.5, 3.0, out) == (x * 0.5 - 3).sum()
+        assert shapes.shifted_scaled(x, 0.5, 3.0, out) == (x * 0.5 - 3).sum()
         assert_array_equal(out, x * 0.5 - 3)
 
 
@@ -619,9 +621,10 @@ def test_rotations_merge_from_blocks(fast_engine, monkeypatch, rng):
     import reference
     from reference_rotation import rotation_distance
 
-    from skts.engines import RotationNeighbors, _rotation
+    from skts.engines import RotationNeighbors
+    from skts.engines.families.elastic import rotation as rotations
 
-    monkeypatch.setattr(_rotation, "BLOCK", 4)
+    monkeypatch.setattr(rotations, "BLOCK", 4)
     X, Q = rng.integers(0, 3, (15, 1, 5)).astype(float), rng.integers(0, 3, (3, 1, 5)).astype(float)
     candidates, queries = (Series(values, np.full(len(values), 5)) for values in (X, Q))
     matrix = np.array([[rotation_distance(q, x) for x in X] for q in Q])

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skts.engines.numba._cache import KeyedCacheFile
+from skts.engines.host._cache import KeyedCacheFile
 
 SCRIPT = """
 import resource, sys
@@ -18,7 +18,7 @@ if sys.argv[1:]:
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), int(sys.argv[1])))
 import numpy as np
 from skts.motifs import matrix_profile
-from skts.engines.numba.profile import windows
+from skts.engines.host import windows
 x = np.random.default_rng(0).normal(size=80).cumsum()
 from skts.engines.families.profile.windows import window_statistics
 print(window_statistics(x, 8).mean.tobytes().hex())

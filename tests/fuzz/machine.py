@@ -23,7 +23,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 import skts
-from skts.engines import _executor, _memory, find_engine
+from skts.engines import find_engine
+from skts.engines.core import budget, execution, executor
 from skts.exceptions import MemoryBudgetError
 
 from .case import Case
@@ -148,7 +149,7 @@ def draw_case(seed: int, number: int, name: str | None = None) -> tuple[Case, di
 
 
 #: Asked in every call, and read from the system's files: the same all the time here.
-_memory.physical_memory = functools.cache(_memory.physical_memory)
+budget.physical_memory = functools.cache(budget.physical_memory)
 
 
 @contextlib.contextmanager
@@ -162,9 +163,9 @@ def applied(setting: dict[str, Any], engine: str) -> Iterator[None]:
             stack.enter_context(mock.patch.object(one, "tile_work", setting["tile_work"]))
             stack.enter_context(mock.patch.object(one, "row_scale", 1))
         if setting.get("inline") is False:
-            stack.enter_context(mock.patch.object(_executor, "INLINE_WORK", -1))
+            stack.enter_context(mock.patch.object(execution, "INLINE_WORK", -1))
         if setting.get("backend"):
-            stack.enter_context(mock.patch.object(_executor, "WORTH_SENDING", 0))
+            stack.enter_context(mock.patch.object(executor, "WORTH_SENDING", 0))
             stack.enter_context(joblib.parallel_config(setting["backend"], n_jobs=2))
         if setting.get("verbose"):
             stack.enter_context(contextlib.redirect_stdout(io.StringIO()))

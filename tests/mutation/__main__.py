@@ -3,8 +3,8 @@
 ::
 
     python -m tests.mutation --sample 300 --seed 1
-    python -m tests.mutation --modules skts/engines/core/memory.py skts/engines/numba/elastic/dtw.py
-    python -m tests.mutation --list skts/engines/core/memory.py
+    python -m tests.mutation --modules skts/engines/core/plan.py skts/engines/numba/elastic/dtw.py
+    python -m tests.mutation --list skts/engines/core/plan.py
     python -m tests.mutation --summary
 
 Results go to ``build/mutation/results.jsonl``, one line a mutant: a run that was stopped goes on

@@ -84,7 +84,7 @@ def test_cuda(tmp_path):
     }
 
 
-@pytest.mark.parametrize("module", ["core/memory.py", "core/certify.py", "cupy/elastic/dtw.py"])
+@pytest.mark.parametrize("module", ["core/plan.py", "core/certify.py", "cupy/elastic/dtw.py"])
 def test_mutants_parse_and_differ_from_the_source(module):
     source = (ROOT / "skts/engines" / module).read_text()
     mutants = mutants_of(ROOT, f"skts/engines/{module}")
@@ -99,7 +99,7 @@ def test_the_order_is_that_of_the_seed_whatever_else_is_drawn():
     memory, certify = (mutants_of(ROOT, f"skts/engines/_{n}.py") for n in ("memory", "certify"))
     assert draw(memory, 1) == draw(memory[::-1], 1) != draw(memory, 2)
     together = draw(memory + certify, 1)
-    assert [m for m in together if m.module.endswith("core/memory.py")] == draw(memory, 1)
+    assert [m for m in together if m.module.endswith("core/plan.py")] == draw(memory, 1)
 
 
 @pytest.mark.parametrize("module", EQUIVALENT)
@@ -117,10 +117,10 @@ def test_excused_mutants_exist(module):
 def test_a_run_kills_and_reports(tmp_path):
     results = tmp_path / "results.jsonl"
     command = [sys.executable, "-m", "tests.mutation", "--sample", "5", "--seed", "1"]
-    command += ["--modules", "skts/engines/core/memory.py", "--modes", "interpreted"]
+    command += ["--modules", "skts/engines/core/plan.py", "--modes", "interpreted"]
     command += ["--tests", "tests/engines/core/test_memory.py", "--results", str(results)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     fates = [json.loads(line)["fate"] for line in results.read_text().splitlines()]
     assert len(fates) == 5
     assert "killed" in fates
-    assert "skts/engines/core/memory.py" in done.stdout
+    assert "skts/engines/core/plan.py" in done.stdout

@@ -14,7 +14,8 @@ from numpy.testing import assert_array_equal
 
 import skts
 from skts import DTWNearestNeighbor, KShapeClusterer, ShapeletTreeClassifier, SubsequenceSearch
-from skts.engines import _executor, find_engine
+from skts.engines import find_engine
+from skts.engines.core import execution, plan
 from skts.metrics import pairwise_dtw, pairwise_sbd
 from skts.motifs import matrix_profile
 from tests.properties.strategies import few
@@ -79,18 +80,18 @@ def test_tiles_in_any_order(fast_engine, name, seed, tile_work, order):
     """Whatever the planner cuts is shuffled before it is handed out, and so merges."""
     wanted = run(name, seed, fast_engine)
     engine = find_engine(fast_engine)
-    plan, mixed = _executor.plan_tiles, random.Random(order)
+    cut, mixed = plan.plan_tiles, random.Random(order)
 
     def shuffled(*arguments, **options):
-        tiles, workers = plan(*arguments, **options)
+        tiles, workers = cut(*arguments, **options)
         tiles = list(tiles)
         mixed.shuffle(tiles)
         return tiles, workers
 
     with (
-        mock.patch.object(_executor, "plan_tiles", shuffled),
-        mock.patch.object(_executor, "balance", lambda reduction, tiles, workers: tiles),
-        mock.patch.object(_executor, "INLINE_WORK", mixed.choice([-1, 2**29])),
+        mock.patch.object(plan, "plan_tiles", shuffled),
+        mock.patch.object(plan, "balance", lambda reduction, tiles, workers: tiles),
+        mock.patch.object(execution, "INLINE_WORK", mixed.choice([-1, 2**29])),
         mock.patch.object(engine, "tile_work", tile_work),
     ):
         found = run(name, seed, fast_engine)

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from .constants import FLOAT32_UNIT, FLOAT64_UNIT
 from .reduction import Tile
 
 __all__ = [
@@ -32,8 +33,6 @@ __all__ = [
     "shortlist",
 ]
 
-FLOAT32_UNIT = 2.0**-24
-FLOAT64_UNIT = 2.0**-53
 #: A query may hold this many survivors for each neighbour asked for before it is settled in
 #: float64 altogether; more are seen only where many candidates are equal or nearly so.
 SURVIVORS_PER_NEIGHBOR = 8

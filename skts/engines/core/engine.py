@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..._config import get_config, parse_memory
-from .memory import PreparedStore, physical_memory
+from .budget import physical_memory
+from .prepared import PreparedStore
 from .reduction import Reduction, Tile
 
 __all__ = ["DEFAULT_MEMORY", "Engine"]
@@ -59,6 +60,18 @@ class Engine(ABC):
         if hasattr(self, reduction.method):
             return None
         return f"engine={self.name!r} does not compute {type(reduction).__name__}."
+
+    def owns(self, array: Any) -> bool:
+        """Whether an array lies in memory that this engine computes in, and NumPy does not read."""
+        return False
+
+    def series_of(self, array: Any) -> Any:
+        """Return the `Series` of an array that this engine owns; points stay where they are."""
+        raise NotImplementedError
+
+    def fetch(self, array: Any) -> np.ndarray:
+        """Return an array that this engine owns as one of NumPy."""
+        raise NotImplementedError
 
     def workers(self, n_jobs: int | None) -> int:
         """Threads that may compute tiles at the same time."""

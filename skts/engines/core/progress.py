@@ -7,42 +7,45 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ..._config import get_config
-from .memory import format_bytes
+from .budget import format_bytes
 
 if TYPE_CHECKING:
+    from .plan import Plan
     from .reduction import Reduction, Tile
 
-__all__ = ["describe", "progress"]
+__all__ = ["describe", "describe_shares", "progress"]
 
 #: Seconds after which a bar appears: quick work shows none.
 DELAY = 0.5
 
 
-def describe(
-    reduction: Reduction,
-    engine: str,
-    tiles: Sequence[Tile],
-    workers: int,
-    memory: tuple[int, int] | None,
-) -> str:
-    """Say in one line how a reduction will be computed.
+def describe(plan: Plan) -> str:
+    """Say in one line how a reduction will be computed in this process."""
+    where = plan.engine.name
+    if plan.devices is not None:
+        where += f" (devices {', '.join(map(str, plan.devices))})"
+    return (
+        f"{_describe(plan.reduction, where, plan.tiles, plan.workers)}, "
+        f"{format_bytes(plan.memory)} of {format_bytes(plan.budget)} of memory"
+    )
 
-    `memory` holds the bytes of working memory that the tiles take at most, and the budget.
-    """
+
+def describe_shares(
+    reduction: Reduction, engine: str, backend: str, shares: Sequence[Tile], workers: int
+) -> str:
+    """Say in one line how a reduction will be computed by other processes."""
+    where = f"{engine}, {workers} workers of {backend}"
+    return _describe(reduction, where, shares, workers)
+
+
+def _describe(reduction: Reduction, where: str, tiles: Sequence[Tile], workers: int) -> str:
     rows, cols = reduction.shape
-    cells = sum(map(reduction.work, tiles))
-    text = f"{type(reduction).__name__}: {rows} x {cols} on {engine}"
-    devices = get_config()["devices"]
-    if devices is not None:
-        text += f" (devices {', '.join(map(str, devices))})"
-    largest = max((tile.shape for tile in tiles), key=lambda s: s[0] * s[1], default=(0, 0))
-    text += f", {cells:.3g} cells in {_count(len(tiles), 'part')}"
+    text = f"{type(reduction).__name__}: {rows} x {cols} on {where}"
+    text += f", {sum(map(reduction.work, tiles)):.3g} cells in {_count(len(tiles), 'part')}"
     if len(tiles) > 1:
+        largest = max((tile.shape for tile in tiles), key=lambda s: s[0] * s[1])
         text += f" of up to {largest[0]} x {largest[1]}"
-    text += f", {_count(workers, 'worker')}"
-    if memory is not None:
-        text += f", {format_bytes(memory[0])} of {format_bytes(memory[1])} of memory"
-    return text
+    return f"{text}, {_count(workers, 'worker')}"
 
 
 def _count(number: int, thing: str) -> str:

@@ -72,6 +72,11 @@ class Reduction(ABC):
     def cell(self) -> tuple[int, int]:
         """Rows and columns of a cell of the grid, the least that an engine is given at a time."""
 
+    @property
+    def total_work(self) -> int:
+        """Elementary steps of all rows and columns."""
+        return self.shape[0] * self.shape[1] * self.step_work
+
     def work(self, tile: Tile) -> int:
         """Elementary steps in a tile."""
         return tile.shape[0] * tile.shape[1] * self.step_work

@@ -102,9 +102,8 @@ def _choose(reduction: Reduction | None) -> Engine:
     numba = find_engine("numba")
     if reduction is None or importlib.util.find_spec("cupy") is None:
         return numba
-    rows, cols = reduction.shape
     cupy = find_engine("cupy")
-    if rows * cols * reduction.step_work < cupy.crossover:
+    if reduction.total_work < cupy.crossover:
         return numba
     usable = cupy.available() is None and cupy.supports(reduction) is None
     return cupy if usable else numba

@@ -5,16 +5,20 @@ from __future__ import annotations
 import os
 import tempfile
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ...exceptions import EngineNotAvailableError
+from .engine import Engine
+from .registry import engine_names, find_engine
 
 __all__ = ["Series", "fetch", "lies_on_gpu", "read_only"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +64,7 @@ class Series:
         Series
             Its `values` are fetched when they are first asked for.
         """
-        return _gpu_module(name).GpuSeries.of(array)
+        return _ask_owner(array, name, lambda engine: engine.series_of(array))
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -149,18 +153,22 @@ def fetch(array: Any, name: str) -> np.ndarray:
     EngineNotAvailableError
         If CuPy, which reads it, is not there.
     """
-    return _gpu_module(name).fetch(array)
+    return _ask_owner(array, name, lambda engine: engine.fetch(array))
 
 
-def _gpu_module(name: str) -> ModuleType:
-    try:
-        from ..cupy import series
-    except ImportError as error:
-        raise EngineNotAvailableError(
-            f"{name} lies in the memory of a GPU, and reading it takes CuPy ({error}): pip install "
-            "'skts[cuda13]' (CUDA 13) or 'skts[cuda12]' (CUDA 12), or give a NumPy array."
-        ) from error
-    return series
+def _ask_owner(array: Any, name: str, ask: Callable[[Engine], T]) -> T:
+    """Ask the engine in whose memory an array lies."""
+    for engine in map(find_engine, engine_names()):
+        if engine.owns(array):
+            try:
+                return ask(engine)
+            except ImportError as error:
+                raise EngineNotAvailableError(
+                    f"{name} lies in the memory of a GPU, and reading it takes CuPy ({error}): pip "
+                    "install 'skts[cuda13]' (CUDA 13) or 'skts[cuda12]' (CUDA 12), or give a NumPy "
+                    "array."
+                ) from error
+    raise EngineNotAvailableError(f"{name} lies in the memory of a device that no engine reads.")
 
 
 def read_only(array: np.ndarray) -> np.ndarray:

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from ..._config import get_config
-from ..core.distribute import worker_number
 from ..core.engine import Engine
 from ..core.reduction import Reduction, Tile
+from ..core.series import Series, lies_on_gpu
+from ..core.worker import worker_number
 from .elastic.rotation_tiles import RotationTiles
 from .elastic.tiles import DTWTiles
 from .kshape.tiles import SBDTiles
@@ -97,6 +98,22 @@ class CupyEngine(
         )
         return f"{', '.join(names)}; CUDA {driver} (driver), {own} (CuPy {cupy.__version__})"
 
+    def owns(self, array: Any) -> bool:
+        """Whether an array lies in the memory of a GPU, CuPy's or another library's."""
+        return lies_on_gpu(array)
+
+    def series_of(self, array: Any) -> Series:
+        """Return the `Series` of an array; their points stay on their device."""
+        from .series import GpuSeries
+
+        return GpuSeries.of(array)
+
+    def fetch(self, array: Any) -> np.ndarray:
+        """Bring an array to host memory."""
+        from . import series
+
+        return series.fetch(array)
+
     def workers(self, n_jobs: int | None) -> int:
         """One for each device; `n_jobs` counts CPU threads and says nothing here."""
         return len(self._devices())
@@ -115,17 +132,15 @@ class CupyEngine(
             if number is not None:
                 return ((current + number) % count,)
             chosen = (current, *(d for d in range(count) if d != current))
-        rows, cols = reduction.shape
         least = WORTH_A_DEVICE.get(reduction.method, WORTH_OTHERWISE)
-        return tuple(chosen[: max(1, rows * cols * reduction.step_work // least)])
+        return tuple(chosen[: max(1, reduction.total_work // least)])
 
     def lanes(self, reduction: Reduction) -> int:
         """Two where there is much work: results of a tile travel and merge while another runs."""
         if reduction.method not in OVERLAPPED:
             return 1
-        rows, cols = reduction.shape
         each = OVERLAPPED[reduction.method] * self.tile_work * reduction.tile_scale
-        return 2 if rows * cols * reduction.step_work > each * self.workers(None) else 1
+        return 2 if reduction.total_work > each * self.workers(None) else 1
 
     def total_memory(self) -> int:
         """As many times the smallest of the devices as there are; all get equal shares."""

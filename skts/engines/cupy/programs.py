@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from importlib.resources import files
 
+from ..core.constants import cuda_header
 from .elastic.programs import all_dtw_kernels
 from .elastic.rotation_programs import all_rotation_kernels
 from .kshape.programs import all_shape_kernels
@@ -20,6 +21,8 @@ __all__ = ["KERNELS", "OPTIONS", "all_kernels", "source"]
 
 #: Folder of the sources, which are named from here: ``elastic/dtw.cu``.
 KERNELS = files(__package__)
+#: Header that is no file: it is made from the constants that Python reads.
+CONSTANTS = "include/constants.cuh"
 #: Compiler options of every program. No fast-math: infinities are used, denormals kept.
 OPTIONS = ("-std=c++17",)
 
@@ -35,7 +38,8 @@ def source(name: str) -> str:
     def lines(name: str) -> Iterator[str]:
         found.add(name)
         yield f'#line 1 "{name}"'
-        for number, line in enumerate((KERNELS / name).read_text("utf-8").splitlines(), 1):
+        text = cuda_header() if name == CONSTANTS else (KERNELS / name).read_text("utf-8")
+        for number, line in enumerate(text.splitlines(), 1):
             header = re.match(r'#include "(.+)"', line)
             if header is None:
                 yield "" if line == "#pragma once" else line

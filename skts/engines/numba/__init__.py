@@ -8,9 +8,9 @@ from __future__ import annotations
 import numba
 from joblib.parallel import get_active_backend
 
-from ..core.distribute import in_dask_worker
 from ..core.engine import Engine
-from ._cache import prepare_kernels
+from ..core.worker import in_dask_worker
+from ..host import prepare_kernels
 from .elastic.rotation_tiles import RotationTiles
 from .elastic.tiles import DTWTiles
 from .kshape.tiles import SBDTiles

@@ -11,7 +11,8 @@ import reference
 from numpy.testing import assert_array_equal
 
 from skts import config_context
-from skts.engines import DTWNeighbors, RotationNeighbors, Series, Warping, _certify, _executor, run
+from skts.engines import DTWNeighbors, RotationNeighbors, Series, Warping, run
+from skts.engines.core import certify, executor
 from skts.engines.core.certify import Bound, Rescaling, Shortlists, dtw_bound, nearest, shortlist
 from skts.engines.numba.elastic import certified, dtw
 
@@ -97,7 +98,7 @@ def test_exact_shortlist_keeps_just_the_neighbors():
 
 
 def test_rows_with_too_many_survivors_become_unsettled(monkeypatch):
-    monkeypatch.setattr(_certify, "MIN_SURVIVORS", 5)
+    monkeypatch.setattr(certify, "MIN_SURVIVORS", 5)
     lists = Shortlists(2, 1)
     bound = Bound(0.9, 1.1, 0.0)
     estimates = np.ones((2, 20))
@@ -162,7 +163,7 @@ def test_batches_of_queries_do_not_change_an_answer(fast_engine, rng, monkeypatc
     turned = RotationNeighbors(series, series, 4, np.arange(90))
     expected = [run(each, engine=fast_engine) for each in (work, turned)]
     for room in (1, 2**17, 2**18):
-        monkeypatch.setattr(_executor, "host_budget", lambda room=room: room)
+        monkeypatch.setattr(executor, "host_budget", lambda room=room: room)
         assert len(work.batches(room)) > 1
         for each, before in zip((work, turned), expected, strict=True):
             found = run(each, engine=fast_engine)

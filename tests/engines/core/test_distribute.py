@@ -14,16 +14,9 @@ from sklearn.model_selection import GridSearchCV
 
 from skts import DTWNearestNeighbor, config_context
 from skts.engines import DTWMatrix, DTWNeighbors, Join, Pool, Series, Tile, find_engine, run
-from skts.engines.core.distribute import (
-    _file_of,
-    _pack,
-    _place,
-    _unpack,
-    find_backend,
-    in_dask_worker,
-    worker_number,
-)
-from skts.engines.core.executor import compute_area
+from skts.engines.core.distribute import _file_of, _pack, _place, _unpack
+from skts.engines.core.execution import compute_area
+from skts.engines.core.worker import find_backend, in_dask_worker, worker_number
 
 
 @pytest.fixture(scope="module")

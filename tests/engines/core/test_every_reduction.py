@@ -13,8 +13,8 @@ from joblib import parallel_config
 
 from skts import config_context
 from skts.engines import DTWMatrix, Tile, find_engine, run
-from skts.engines.core.executor import compute_area
-from skts.engines.core.memory import halve
+from skts.engines.core.execution import compute_area
+from skts.engines.core.plan import halve
 from skts.engines.core.reduction import Reduction
 from tests.examples_of_work import examples, leaves, reductions
 

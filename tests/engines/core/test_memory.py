@@ -25,14 +25,9 @@ from skts.engines import (
     find_engine,
     run,
 )
-from skts.engines.core.memory import (
-    PreparedStore,
-    balance,
-    format_bytes,
-    halve,
-    physical_memory,
-    plan_tiles,
-)
+from skts.engines.core.budget import format_bytes, physical_memory
+from skts.engines.core.plan import balance, halve, plan_tiles
+from skts.engines.core.prepared import PreparedStore
 from skts.exceptions import MemoryBudgetError
 
 
@@ -99,7 +94,7 @@ def test_a_fraction_is_of_the_memory_of_this_machine_or_its_container(tmp_path, 
         assert engine.budget() == physical_memory() // 2
         assert 2**20 < engine.budget() < os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     limit = tmp_path / "limit"
-    monkeypatch.setattr("skts.engines.core.memory.CONTAINER_LIMITS", (limit,))
+    monkeypatch.setattr("skts.engines.core.budget.CONTAINER_LIMITS", (limit,))
     for text, size in (("max\n", None), ("1000000\n", 1_000_000)):
         limit.write_text(text)
         assert (physical_memory() == 1_000_000) == (size is not None)

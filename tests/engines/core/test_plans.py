@@ -29,8 +29,10 @@ from skts.engines import (
     WindowKinds,
     find_engine,
 )
+from skts.engines.core.budget import format_bytes
 from skts.engines.core.certify import Bound, Rescaling, gamma, survivor_cap
-from skts.engines.core.memory import PreparedStore, balance, format_bytes, plan_tiles
+from skts.engines.core.plan import balance, plan_tiles
+from skts.engines.core.prepared import PreparedStore
 from skts.engines.families.profile.windows import WindowStatistics, window_statistics
 
 

@@ -22,9 +22,9 @@ from skts.engines import (
     get_engine,
     run,
 )
-from skts.engines import _rotation as rotation_module
 from skts.engines.cupy.elastic.rotation_programs import all_rotation_kernels, choose_turns
 from skts.engines.cupy.elastic.rotation_tiles import periods
+from skts.engines.families.elastic import rotation as rotation_module
 from skts.engines.numba.elastic.rotation import _period
 from skts.exceptions import MemoryBudgetError
 

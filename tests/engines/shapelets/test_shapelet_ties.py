@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from skts.engines import Criterion, Series, ShapeletSearch, SubsequenceMatches, run
-from skts.engines.families.shapelets.splits import TOLERANCE
+from skts.engines.core.constants import TOLERANCE
 from tests.reference_splits import cuts, exact_distance, gain_of
 
 

@@ -20,7 +20,8 @@ from typing import Any
 import cupy as cp
 import numpy as np
 
-from ...core.certify import FLOAT64_UNIT, Bound
+from ...core.certify import Bound
+from ...core.constants import FLOAT64_UNIT
 from ...families.elastic.warping import Warping
 from ..loading import load_kernel
 from . import dtw

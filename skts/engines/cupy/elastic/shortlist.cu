@@ -1,5 +1,7 @@
 // Rescaling of series for the search, and the survivors of a block of estimates.
 
+#include "include/constants.cuh"
+
 // rescale: float32 values for the search, (value - offset) * scale, and the largest rounding error,
 // that of the float64 subtraction included.
 // One thread: points with a grid stride. `error` holds the bits of the largest error so far, which
@@ -14,7 +16,7 @@ extern "C" __global__ void rescale(
         const float single = (float)scaled;
         out[i] = single;
         double rounding = fabs((double)single - scaled);
-        if (offset != 0) rounding += 0x1p-53 * (fabs(scaled) + fabs(offset) * scale);
+        if (offset != 0) rounding += FLOAT64_UNIT * (fabs(scaled) + fabs(offset) * scale);
         largest = fmaxf(largest, __double2float_ru(rounding));
     }
     for (int other = 16; other > 0; other /= 2)

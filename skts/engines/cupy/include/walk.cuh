@@ -9,12 +9,13 @@
 // Scores are cov * weight (z-normalised windows) or cov + weight (windows as they are); only their
 // leading 32 bits are compared, which order as integers do: a float whole, a double to 2^-20 of its value.
 #pragma once
+#include "include/constants.cuh"
 
 constexpr unsigned ALL = 0xffffffffu;
 
-// Whether a window or query of normalised ones counts as constant, as all engines have it: see `families/profile/windows.py`.
+// Whether a window or query of normalised ones counts as constant, as all engines have it: see `core/constants.py`.
 __device__ __forceinline__ bool is_flat(double low, double high) {
-    return high - low <= fmax(0x1p-40 * fmax(fabs(low), fabs(high)), 0x1p-500);
+    return high - low <= fmax(CONSTANT * fmax(fabs(low), fabs(high)), SMALLEST_RANGE);
 }
 
 // The leading bits of a score, as an integer; negative scores are negative integers.

@@ -8,12 +8,8 @@
 // Both kernels: T threads a transform, B transforms a block, dim3(T, B) threads. Shared memory: B
 // times slot(N) complex values (none where one pass does), then scratch for sums over warps.
 
+#include "include/constants.cuh"
 #include "kshape/fft.cuh"
-
-// Values of NCC no further apart than this tie.
-constexpr double TIE = 1e-9;
-// The shift of a pair whose choice rounding leaves open.
-constexpr int UNCLEAR = -2147483647 - 1;
 
 // Values that a thread holds at most, in the passes of these radices.
 template <int N, int T, int R, int... REST>

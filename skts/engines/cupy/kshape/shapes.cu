@@ -1,8 +1,6 @@
 // k-Shape on the GPU but for its transforms: labels, members by cluster, centres.
 
-constexpr double TIE = 1e-9;
-// The shift whose choice rounding leaves open.
-constexpr int UNCLEAR = -2147483647 - 1;
+#include "include/constants.cuh"
 
 // longest: distance and shift of a pair of series from their correlations with one centre, for
 // transforms too long for correlate.cu. One block a pair; `n` complex values each, not divided by n.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.memory import PreparedStore
+from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...families.kshape.certified import settle_assignment, settle_pairs
 from ...families.kshape.sbd import (

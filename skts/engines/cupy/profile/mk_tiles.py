@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.memory import PreparedStore
+from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...families.profile.mk import PairWalk, Walked
 from ...families.profile.windows import Pool

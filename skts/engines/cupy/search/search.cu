@@ -11,9 +11,9 @@
 // error[w] is negative where a window is not finite, and infinite where nothing is known. Costs are
 // accumulated from float32 points; `Interval` says what they tell of certified distances.
 
+#include "include/constants.cuh"
+
 constexpr int THREADS = 256;
-// A window is constant when its range is at most this share of its largest magnitude, or at most so large.
-constexpr double CONSTANT = 0x1p-40, SMALLEST_RANGE = 0x1p-500;
 // Beyond this error of a point nothing is known.
 constexpr double DOUBTFUL = 0x1p-3;
 
@@ -149,7 +149,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) moments(
     const double largest = fmax(fabs(high - middle), fabs(middle - low)) * inner;
     // of point and a, b, and the sum, each rounded to float32; float64 is within the hundredth
     const double off = inner == 0 ? 0.0
-                                  : 1.01 * 0x1p-24 * (2 * reach + fabs(b) + largest) + 0x1p-100;
+                                  : 1.01 * FLOAT32_UNIT * (2 * reach + fabs(b) + largest) + 0x1p-100;
     const bool known = off < DOUBTFUL && largest < 0x1p50 && a < 0x1p120;
     affine[w] = known ? make_float2((float)a, (float)b) : make_float2(0.0f, 0.0f);
     error[w] = !whole ? -1.0f : known ? __double2float_ru(off) : __int_as_float(0x7f800000);

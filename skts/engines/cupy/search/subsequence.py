@@ -16,7 +16,7 @@ import cupy as cp
 import numpy as np
 
 from ...core.certify import Bound, Rescaling, dtw_bound
-from ...core.memory import PreparedStore
+from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...core.series import Series, _maps_file
 from ...families.elastic.warping import Warping

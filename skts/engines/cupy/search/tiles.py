@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...._config import get_config
-from ...core.memory import PreparedStore
+from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...families.search.subsequence import SubsequenceNeighbors, TileMatches
 

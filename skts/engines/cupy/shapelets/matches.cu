@@ -6,11 +6,10 @@
 // operations, without fused multiply-add, and keeps the least; `first` the first of equals. What `sift` cannot
 // judge, and windows that are not normalised, are measured one by one by `match`.
 
+#include "include/constants.cuh"
 #include "include/walk.cuh"
 
 constexpr int THREADS = 128;
-// Half a unit in the last place: what a rounding is off by.
-constexpr double HALF = 0x1p-53;
 // Series of a block of `sift`, at most, windows of a thread, and steps of time between two loads of points.
 constexpr int MOST_SERIES = 56, R = 9, STEPS = 252;
 // Points of a tile, or of two: one for each window, and for each series as many as there are steps.
@@ -231,7 +230,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) normalize(
         norm += __shfl_xor_sync(ALL, norm, other);
     }
     if (lane) return;
-    lean = fabs(lean) / length + length * HALF;
+    lean = fabs(lean) / length + length * FLOAT64_UNIT;
     const bool sound = fabs(norm / length - 1) < 1e-6 && lean < 1e-3;
     kinds[k] = finite ? constant : 2;
     leans[k] = constant ? 0.0f : sound ? (float)(1.01 * lean) : __int_as_float(0x7f800000);
@@ -255,16 +254,16 @@ __device__ __forceinline__ double weigh(
     const double s = (s1.x - s0.x) + (s1.y - s0.y), q = (q1.x - q0.x) + (q1.y - q0.y);
     // what is left of squares about the mean, and what that is wrong by
     const double rest = q - s * s * share;
-    const double wrong = 16 * HALF * q + 64 * HALF * HALF * ((double)width * width * width);
+    const double wrong = 16 * FLOAT64_UNIT * q + 64 * FLOAT64_UNIT * FLOAT64_UNIT * ((double)width * width * width);
     doubt = ANYTHING;
     if (!(wrong < 1e-3 * rest)) return 0;
     const double weight = rsqrt(rest * share);
     if (!(weight >= line.lightest && weight <= line.heaviest)) return 0;
     const float range = (float)(line.magnitude * weight);  // magnitude of raw points over the deviation
-    const float shift = (float)HALF * length * range;       // what the certified mean is off by
+    const float shift = (float)FLOAT64_UNIT * length * range;       // what the certified mean is off by
     if (!(range < 0x1p38f && shift < 1e-2f)) return 0;
     const float part = 1 / (float)rest, steep = sqrtf((float)q * part);
-    const float sum = (float)HALF * ((length + 4) * steep + 4.0f * length + 40) + (float)wrong * part +
+    const float sum = (float)FLOAT64_UNIT * ((length + 4) * steep + 4.0f * length + 40) + (float)wrong * part +
                       shift * shift / 2 + lean * (steep + shift);
     const float keys = 2.001f * sum * length * (float)scale;
     if (!(keys < 0x1p27f)) return 0;

@@ -1,5 +1,6 @@
 // Order lines: how cuts are judged, what scores and distances are worth, and what a line promises.
 #pragma once
+#include "include/constants.cuh"
 #include "include/walk.cuh"
 
 __device__ __forceinline__ float endless() { return __int_as_float(0x7f800000); }
@@ -60,9 +61,6 @@ __device__ __forceinline__ T scan_sum(T value, int lane) {
 
 // Units of a line for what heads leave out, the root, and the rounding of keys.
 constexpr float UNITS = 3.5f;
-
-// Distances that are closer than this share of the larger one, or of 1, are equal; see `TOLERANCE` of `families/shapelets/splits.py`.
-constexpr double TOLERANCE = 0x1p-36;
 
 // What distances of a line are off by: `root`, or error / d where that is less, and some units, of which the largest
 // distance has 2^22. What neighbours are apart where they are equal is counted with that: no unit is as small for

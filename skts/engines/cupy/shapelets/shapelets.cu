@@ -7,6 +7,7 @@
 // over the length. It is hardly negative, so that its leading 32 bits order as integers do; they are off by
 // less than 2^-20 of it. Windows of up to SHORT points are compared point by point, by `nearest`: the little that
 // they differ by in smooth series would drown in what a walk is wrong by.
+#include "include/constants.cuh"
 #include "include/walk.cuh"
 
 constexpr int CHUNK = 32, NOTHING = 0x7fffffff, SHORT = 6;
@@ -138,23 +139,23 @@ extern "C" __global__ void __launch_bounds__(128) doubts(
     const int* __restrict__ lengths, int* __restrict__ errors, float* __restrict__ floors
 ) {
     __shared__ int coarsest;
-    // what is next to 1; what products of a point are wrong by where they are next to nothing
-    constexpr double HALF = 0x1p-53, LEAST = 0x1p-1070;
+    // what products of a point are wrong by where they are next to nothing
+    constexpr double LEAST = 0x1p-1070;
     const int a = first + blockIdx.x, z = blockIdx.y, length = lengths[z];
     const long long line_of = (long long)z * gridDim.x + blockIdx.x;
     largest += 3LL * z * n;
     const double root = sqrt((double)length);
     const double norm = largest[3 * a], step = largest[3 * a + 1];
-    const double coarse = 2 * HALF * root * (size[a] + middle[a]);
+    const double coarse = 2 * FLOAT64_UNIT * root * (size[a] + middle[a]);
     if (threadIdx.x == 0) coarsest = 0;
     __syncthreads();
     for (int b = threadIdx.x; b < n; b += blockDim.x) {
         const double its_norm = largest[3 * b], its_step = largest[3 * b + 1], heavy = largest[3 * b + 2];
-        const double its_coarse = 2 * HALF * root * (size[b] + middle[b]);
-        double error = HALF * (n_windows + 4) * (3 * norm * its_norm + 6 * step * its_step);
-        error += 2 * HALF * (length + 8.0) * length * size[a] * size[b];
+        const double its_coarse = 2 * FLOAT64_UNIT * root * (size[b] + middle[b]);
+        double error = FLOAT64_UNIT * (n_windows + 4) * (3 * norm * its_norm + 6 * step * its_step);
+        error += 2 * FLOAT64_UNIT * (length + 8.0) * length * size[a] * size[b];
         // means that are rounded the same way at every step
-        error += 2 * HALF * n_windows * (its_step * size[a] + step * size[b]);
+        error += 2 * FLOAT64_UNIT * n_windows * (its_step * size[a] + step * size[b]);
         error += coarse * its_norm + norm * its_coarse + LEAST * (n_windows + length);
         error = (2 * error * heavy + 8 * coarse) * 1.000001;
         // rounded up; what is not a number is endless
@@ -165,7 +166,7 @@ extern "C" __global__ void __launch_bounds__(128) doubts(
     }
     __syncthreads();
     if (threadIdx.x == 0)
-        floors[line_of] = length <= SHORT ? (float)((40 + 4 * length) * HALF) : 8 * __int_as_float(coarsest) + (float)(24 * length * HALF + 1e-13);
+        floors[line_of] = length <= SHORT ? (float)((40 + 4 * length) * FLOAT64_UNIT) : 8 * __int_as_float(coarsest) + (float)(24 * length * FLOAT64_UNIT + 1e-13);
 }
 
 // out[z, a, b, j]: sums of products of lengths[z] points of window 0 of series first_a + a with window j of series

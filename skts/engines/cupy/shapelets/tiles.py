@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ...core.memory import PreparedStore
+from ...core.prepared import PreparedStore
 from ...core.reduction import Reduction, Tile
 from ...core.series import Series
 from ...families.shapelets.splits import (

@@ -13,8 +13,9 @@ from collections.abc import Iterable
 import numpy as np
 from scipy.fft import irfft, rfft
 
+from ...core.constants import UNCLEAR
 from ...core.reduction import Tile
-from .sbd import UNCLEAR, Assignment, SBDReduction, ShapeDistances
+from .sbd import Assignment, SBDReduction, ShapeDistances
 
 __all__ = ["certified_distances", "settle_assignment", "settle_pairs"]
 
@@ -38,10 +39,10 @@ def certified_distances(
     distances, shifts : ndarray of shape (n_pairs,)
         As `SBDMatrix` defines them.
     """
-    from ...numba.kshape import sbd
+    from ...host import shapes
 
     series, centers = work.series, work.centers
-    n = sbd.fft_length(series.n_timepoints)
+    n = shapes.fft_length(series.n_timepoints)
     found: list[tuple[float, int]] = []
     for row, col in pairs:
         if cancel is not None and cancel[0]:
@@ -52,7 +53,7 @@ def certified_distances(
             continue
         x, center = series.values[row], centers.values[col]
         product = (rfft(x, n) * rfft(center, n).conj()).sum(axis=0)
-        found.append(sbd.certify(irfft(product, n), x, center, scale, work.rounding))
+        found.append(shapes.certify(irfft(product, n), x, center, scale, work.rounding))
     distances, shifts = np.array(found, np.float64).reshape(-1, 2).T
     return distances, shifts.astype(np.int32)
 

@@ -27,11 +27,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ...core.constants import CONSTANT, TIE, UNCLEAR
 from ...core.reduction import Reduction, Tile
 from ...core.series import Series, zeros_beside
 
 __all__ = [
-    "UNCLEAR",
     "Assignment",
     "SBDAssign",
     "SBDCenters",
@@ -42,8 +42,6 @@ __all__ = [
     "leading_shape",
 ]
 
-#: NCC values and distances that are no further apart than this tie.
-TIE = 1e-9
 #: The largest eigenvalues count as one where they differ by less than this share of the first.
 DEGENERATE = 1e-8
 #: An eigenvector is accepted with this residual, relative to its eigenvalue.
@@ -64,12 +62,6 @@ LARGEST_OFFSET = 2.0**20
 LEVEL = 1e-9
 #: Series of fewer points are scaled to unit norm but not centred, nor are their centres.
 SHORT = 3
-#: A channel is constant where its range is at most this share of its largest value.
-CONSTANT = 2.0**-40
-#: Or at most this: no float64 holds the squares of such differences.
-LEAST_RANGE = 2.0**-500
-#: The shift of a pair, or of a series, whose choice the rounding of an engine leaves open.
-UNCLEAR = -(2**31)
 #: An NCC that comes from transforms is off by at most so many units for each pass of radix 2.
 UNITS = 16
 #: Centres are no further than this from the certified ones, or an engine leaves them to the CPU's.
@@ -133,12 +125,12 @@ class Shapes:
         width : int or None, default None
             Points to fill up to, with zeros; None is those of the longest.
         """
-        from ...numba.kshape import sbd
+        from ...host import shapes
 
         shape = len(series), series.n_channels, width or series.n_timepoints
         values = zeros_beside(series.values, shape)
         norms, exponents = np.empty(len(series)), np.zeros(len(series), np.int32)
-        scale = sbd.z_normalize if normalize and not short else sbd.scale_to_norm
+        scale = shapes.z_normalize if normalize and not short else shapes.scale_to_norm
         step = max(1, NORMALIZED_AT_ONCE // values[0].size)
         for start in range(0, len(series), step):
             rows = slice(start, start + step)

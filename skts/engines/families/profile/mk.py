@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ...core.certify import FLOAT32_UNIT, FLOAT64_UNIT
+from ...core.constants import FLOAT32_UNIT, FLOAT64_UNIT
 from ...core.reduction import Reduction, Tile
 from .windows import Kinds, Pool, WindowDistances, WindowKinds, name_lines
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ...core.certify import FLOAT64_UNIT
+from ...core.constants import CONSTANT, FLOAT64_UNIT, SMALLEST_RANGE
 from ...core.reduction import Reduction, Tile
 from ...core.series import read_only
 
@@ -40,9 +40,6 @@ __all__ = [
     "window_statistics",
 ]
 
-#: A window is constant when its range is at most this share of its largest magnitude, or at most
-#: so large: float64 does not hold the squares of smaller differences.
-CONSTANT, SMALLEST_RANGE = 2.0**-40, 2.0**-500
 #: A piece of a line spreads at most so many times the range of each of its windows.
 EVEN = 2.0**30
 #: Windows so many powers of two below the loudest of a line are too quiet for its search, where
@@ -191,7 +188,7 @@ def window_statistics(series: np.ndarray, length: int) -> WindowStatistics:
     WindowStatistics
         Arrays of n_timepoints - length + 1 entries.
     """
-    from ...numba.profile import windows
+    from ...host import windows
 
     filled, finite = fill_gaps(series)
     points = read_only(filled)
@@ -316,7 +313,7 @@ def line_of_pieces(filled: np.ndarray, ranges: np.ndarray, length: int) -> Searc
     SearchLine
         Of each window that is not hidden the range is at least 2^-31.
     """
-    from ...numba.profile import windows
+    from ...host import windows
 
     begins = windows.cut(read_only(filled), ranges, length, EVEN)
     first = np.flatnonzero(begins)

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
+from ...core.constants import CONSTANT, SMALLEST_RANGE
 from ...core.reduction import Reduction, Tile
 from ..elastic.warping import PLAIN, Warping
-from ..profile.windows import CONSTANT, SMALLEST_RANGE
 
 __all__ = [
     "LongSeries",

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ...core.constants import TOLERANCE
 from ...core.reduction import Reduction, Tile
 from ...core.series import Series
 
@@ -33,11 +34,6 @@ __all__ = [
     "are_normalized",
 ]
 
-#: Distances a < b on an order line are equal where b - a is at most this share of b; where one is
-#: of normalised windows, of 1 if that is more. Two windows of l points that are equal once they
-#: are normalised are at most 2^-53 (l (m + m') + 8) apart as certified, with m and m' what their
-#: largest magnitudes are in deviations: this covers l (m + m') up to 2^16.
-TOLERANCE = 2.0**-36
 #: Bits after the point of logarithms of whole numbers, at most.
 BITS = 46
 #: Series of a node up to which gains in those logarithms are convex where exact ones are.

@@ -24,7 +24,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ...core.certify import FLOAT32_UNIT, gamma
+from ...core.certify import gamma
+from ...core.constants import FLOAT32_UNIT
 from ...families.elastic.dtw import DTWNeighbors
 from .dtw import lanes_of, sweep
 

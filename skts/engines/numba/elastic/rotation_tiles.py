@@ -7,8 +7,9 @@ import math
 import numpy as np
 from scipy import fft
 
-from ...core.certify import FLOAT64_UNIT, Bound, Shortlist
-from ...core.memory import PreparedStore
+from ...core.certify import Bound, Shortlist
+from ...core.constants import FLOAT64_UNIT
+from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...core.series import Series
 from ...families.elastic.dtw import DTWNeighbors

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.certify import ENTRY_BYTES, Bound, Shortlist, shortlist, survivor_cap
-from ...core.memory import PreparedStore
+from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...core.series import Series
 from ...families.elastic.dtw import (

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg import eigh
 
-from ...core.memory import PreparedStore
+from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...families.kshape.certified import settle_assignment, settle_pairs
 from ...families.kshape.sbd import (
@@ -25,6 +25,7 @@ from ...families.kshape.sbd import (
     leading_shape,
     scaled_center,
 )
+from ...host import shapes
 from .._blas import one_blas_thread
 from . import sbd
 
@@ -44,7 +45,7 @@ class SBDTiles:
     def _sbd_bytes(self, reduction: SBDReduction, rows: int, cols: int) -> tuple[int, int]:
         """Bytes held for a tile of this shape: spectra are shared, a block is a thread's."""
         channels, length = reduction.series.n_channels, reduction.series.n_timepoints
-        n = sbd.fft_length(length)
+        n = shapes.fft_length(length)
         spectrum = 16 * channels * (n // 2 + 1)
         block = min(rows, reduction.cell_rows)
         at_once = min(cols, max(1, sbd.POINTS // (block * n))) * block
@@ -100,7 +101,7 @@ class SBDTiles:
             made = sbd.spectra(shapes.values[start:stop])
             return made, made.nbytes
 
-        frequencies = sbd.fft_length(shapes.n_timepoints) // 2 + 1
+        frequencies = shapes.fft_length(shapes.n_timepoints) // 2 + 1
         size = 16 * (stop - start) * shapes.n_channels * frequencies
         return self.prepared.get(shapes.values, ("spectra", start, stop), build, size)
 

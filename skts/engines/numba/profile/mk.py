@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .windows import pair_distances
+from ...host.windows import pair_distances
 
 __all__ = ["walk"]
 

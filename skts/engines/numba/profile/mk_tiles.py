@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...core.certify import FLOAT64_UNIT
-from ...core.memory import PreparedStore
+from ...core.constants import FLOAT64_UNIT
+from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...families.profile.mk import PairWalk, Walked
 from ...families.profile.windows import Pool

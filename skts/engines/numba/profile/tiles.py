@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.ndimage import maximum_filter1d
 
-from ...core.memory import PreparedStore
+from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...core.series import read_only
 from ...families.profile.join import Join, JoinPart, Nearest
@@ -25,7 +25,8 @@ from ...families.profile.windows import (
     settle_statistics,
     whole_windows,
 )
-from . import join, windows
+from ...host import windows
+from . import join
 
 __all__ = ["JoinTiles", "Searched", "Steps", "Windows", "make_steps"]
 

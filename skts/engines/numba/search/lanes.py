@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ...families.profile.windows import CONSTANT, SMALLEST_RANGE
+from ...core.constants import CONSTANT, SMALLEST_RANGE
 
 __all__ = ["LANES", "local_envelope", "normalize_window", "running_statistics", "search"]
 

@@ -13,10 +13,9 @@ import math
 import numpy as np
 from numba import njit
 
-from ...families.profile.windows import CONSTANT, SMALLEST_RANGE
-from ...families.shapelets.splits import TOLERANCE
+from ...core.constants import CONSTANT, SMALLEST_RANGE, TOLERANCE
+from ...host.windows import distances, statistics
 from ..profile.join import FINITE
-from ..profile.windows import distances, statistics
 from .walk import DIAGONALS, LANES, walk
 
 __all__ = ["joins", "match", "pack", "prepare", "raw", "scan"]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...core.memory import PreparedStore
+from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...core.series import Series, read_only
 from ...families.shapelets.splits import (

@@ -1,0 +1,66 @@
+"""How much memory there is, and what is said where it is too little."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from ...exceptions import MemoryBudgetError
+
+__all__ = ["check_size", "format_bytes", "out_of_memory", "physical_memory"]
+
+#: Where Linux says how much memory a container may have, in its newer and its older form.
+CONTAINER_LIMITS = (
+    "/sys/fs/cgroup/memory.max",
+    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+)
+#: Bytes of a result for which the memory of the machine is not asked, which takes a while.
+ALWAYS_THERE = 2**16
+
+
+def format_bytes(size: float) -> str:
+    """Write a number of bytes for people.
+
+    Examples
+    --------
+    >>> format_bytes(3 * 2**29)
+    '1.5 GiB'
+    """
+    units = ["bytes", "KiB", "MiB", "GiB", "TiB"]
+    while size >= 1024 and len(units) > 1:
+        size /= 1024
+        units.pop(0)
+    return f"{size:.4g} {units[0]}"
+
+
+def physical_memory() -> int:
+    """Bytes of memory that this process may have; what cannot be asked counts as no limit."""
+    limits = [2**62]
+    with suppress(AttributeError, ValueError, OSError):
+        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    for path in CONTAINER_LIMITS:
+        with suppress(ValueError, OSError):
+            limits.append(int(Path(path).read_text()))
+    return min(limits)
+
+
+def check_size(size: int, shape: tuple[int, int]) -> None:
+    """Raise if a result of so many bytes is larger than the memory of this machine."""
+    if size <= ALWAYS_THERE:
+        return
+    limit = physical_memory()
+    if size > limit:
+        raise MemoryBudgetError(
+            f"The result of shape {shape} needs {format_bytes(size)}; this machine has "
+            f"{format_bytes(limit)} of memory. Ask for part of it, or for nearest neighbours."
+        )
+
+
+def out_of_memory(footprint: tuple[int, int], budget: int) -> MemoryBudgetError:
+    """Say that memory ran out for the smallest part of the work."""
+    return MemoryBudgetError(
+        f"Memory ran out: the smallest part of this work was planned to take "
+        f"{format_bytes(sum(footprint))} of the {format_bytes(budget)} that it may use, and this "
+        "machine could not give them. Set less with skts.set_config(memory=...), or free some."
+    )

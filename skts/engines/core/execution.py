@@ -1,0 +1,158 @@
+"""Computing a plan in this process: threads take tiles from a queue, and hand over results.
+
+A worker is a plain thread: kernels release the interpreter's lock, so nothing here depends on
+Numba's own thread pool, whose default layer aborts the process when two threads enter it at once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..._config import config_context, get_config
+from ...exceptions import MemoryBudgetError
+from .budget import out_of_memory
+from .interrupts import heeding
+from .plan import Plan, halve, make_plan
+from .progress import describe, progress
+from .reduction import Reduction, Tile
+from .registry import get_engine
+
+__all__ = ["Results", "compute_area", "execute"]
+
+#: Tiles and their results.
+Results = list[tuple[Tile, Any]]
+#: Tiles with more steps than this run beside the main thread, which stays free for Ctrl-C.
+INLINE_WORK = 2**29
+
+
+def compute_area(reduction: Reduction, area: Tile, *, engine: str, n_jobs: int | None) -> Results:
+    """Compute a rectangle of grid cells in this process; return the results of its tiles."""
+    results: Results = []
+    total = reduction.start() if reduction.learns else None
+
+    def take(tile: Tile, result: Any) -> None:
+        results.append((tile, result))
+        if reduction.learns:
+            reduction.merge(total, tile, result)
+
+    plan = make_plan(reduction, get_engine(engine, reduction), n_jobs=n_jobs, area=area)
+    execute(plan, inform=partial(reduction.informed, total), take=take)
+    return results + list(reduction.collect(total, area))
+
+
+def execute(
+    plan: Plan,
+    *,
+    inform: Callable[[], Reduction],
+    take: Callable[[Tile, Any], None],
+    verbose: int = 0,
+) -> None:
+    """Compute all tiles of a plan.
+
+    Parameters
+    ----------
+    plan : Plan
+        What to compute, and how.
+    inform : callable
+        Returns the reduction with what is known so far; called before each tile.
+    take : callable
+        Gets each tile and its result. Neither is called by two threads at the same time.
+    verbose : int, default 0
+        See `run`.
+    """
+    if verbose >= 2 and plan.tiles:
+        print(describe(plan))
+    lock, scarce = threading.Lock(), threading.RLock()
+    with config_context(devices=plan.devices):
+        settings = get_config()
+
+        def compute(tile: Tile, cancel: np.ndarray) -> None:
+            with ExitStack() as inside:
+                inside.enter_context(config_context(**settings))
+                inside.enter_context(plan.engine.prepared.limited(plan.prepared))
+                inside.enter_context(heeding(cancel))
+                _compute(plan, tile, cancel, inform, take, lock, scarce)
+
+        with progress(plan.reduction, plan.tiles, verbose) as advance:
+            _work_through(plan, compute, advance)
+
+
+def _compute(
+    plan: Plan,
+    tile: Tile,
+    cancel: np.ndarray,
+    inform: Callable[[], Reduction],
+    take: Callable[[Tile, Any], None],
+    lock: threading.Lock,
+    scarce: threading.RLock,
+) -> None:
+    """Compute a tile and hand over its result.
+
+    Where memory runs out, what was prepared is dropped and the tile is halved, down to a cell of
+    the grid, while no other thread does so: the answer stays the same.
+    """
+    waiting = [tile]
+    with ExitStack() as alone:
+        # a loop and not a recursion: a function that refers to itself would keep the arrays of the
+        # work until the garbage collector comes
+        while waiting and not cancel[0]:
+            tile = waiting.pop()
+            try:
+                with lock:
+                    work = inform()
+                result = plan.engine.compute(work, tile, cancel)
+            except MemoryBudgetError:
+                raise
+            except MemoryError as error:
+                halves = halve(tile, plan.reduction.cell)
+                if not halves:
+                    raise out_of_memory(plan.footprint(*tile.shape), plan.budget) from error
+                plan.engine.prepared.clear()
+                alone.enter_context(scarce)
+                waiting += reversed(halves)
+                continue
+            if not cancel[0]:
+                with lock:
+                    take(tile, result)
+
+
+def _work_through(
+    plan: Plan, compute: Callable[[Tile, np.ndarray], None], advance: Callable[[], None]
+) -> None:
+    """Compute every tile, here or in threads; on an error or interrupt stop all of them."""
+    cancel = np.zeros(1, np.uint8)
+    workers = max(1, plan.workers)
+    if workers == 1 and all(plan.reduction.work(tile) <= INLINE_WORK for tile in plan.tiles[:1]):
+        for tile in plan.tiles:
+            compute(tile, cancel)
+            advance()
+        return
+    queue = iter(plan.tiles)
+    with ThreadPoolExecutor(workers, thread_name_prefix="skts") as pool:
+
+        def submit_next() -> set[Future]:
+            tile = next(queue, None)
+            return set() if tile is None else {pool.submit(compute, tile, cancel)}
+
+        try:
+            # two tiles a worker are under way, so that none waits for this thread
+            running: set[Future] = set()
+            for _ in range(2 * workers):
+                running |= submit_next()
+            while running:
+                done, running = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
+                for future in done:
+                    future.result()
+                    advance()
+                    running |= submit_next()
+        except BaseException:
+            cancel[0] = 1
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise

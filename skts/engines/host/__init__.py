@@ -1,0 +1,12 @@
+"""Compiled code of the host that every engine shares: what it computes has the same bits for all.
+
+Statistics and distances of windows in two passes, series scaled for k-Shape, certified distances.
+The families import it when they first need it, so that ``import skts`` compiles nothing.
+"""
+
+from . import shapes, windows
+from ._cache import prepare_kernels
+
+__all__ = ["prepare_kernels", "shapes", "windows"]
+
+prepare_kernels(__name__)
