@@ -55,7 +55,7 @@ def imported(path):
     [
         path
         for path in PACKAGE.rglob("*.py")
-        if not {"numba", "cupy"} & set(path.relative_to(PACKAGE).parts)
+        if not {"numba", "cupy", "host"} & set(path.relative_to(PACKAGE).parts)
     ],
     ids=lambda path: str(path.relative_to(PACKAGE)),
 )
@@ -123,13 +123,13 @@ def test_relative_imports_are_resolved():
     assert "numba.njit" in set(resolved("engines/numba/elastic/dtw.py"))
 
 
-def drawn_layers():
+def drawn_layers(table="IMPORTS"):
     """Imports between packages as the developer guide draws them (docs/_ext/layers.py)."""
     tree = ast.parse((PACKAGE.parent / "docs" / "_ext" / "layers.py").read_text())
     (value,) = (
         node.value
         for node in tree.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "IMPORTS"
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == table
     )
     return eval(compile(ast.Expression(value), "layers.py", "eval"))
 
@@ -148,6 +148,34 @@ def test_the_diagram_of_the_developer_guide_is_true():
             others = {package(name) for name in inside(resolved(source), ["skts"])}
             found[home] |= others - {home, None}
     assert found == drawn
+
+
+def test_imports_point_downwards():
+    rows = drawn_layers("ROWS")
+    row_of = {name: i for i, row in enumerate(rows) for name in row}
+    for name, imported in drawn_layers().items():
+        assert all(row_of[name] < row_of[other] for other in imported), name
+
+
+def test_no_import_runs_in_a_circle():
+    """Between modules, those inside functions included."""
+    names = {"skts." + s.removesuffix(".py").replace("/", "."): s for s in SOURCES}
+
+    def module(name):
+        while name and name not in names and f"{name}.__init__" not in names:
+            name = name.rpartition(".")[0]
+        return name if name in names else f"{name}.__init__"
+
+    imports = {
+        name: {module(n) for n in inside(resolved(s), ["skts"])} for name, s in names.items()
+    }
+    # a package's own file gathers what its modules offer, and they name it to reach each other
+    gathered = {name for name in names if name.endswith("__init__")}
+    waiting = {name: found - gathered - {name} for name, found in imports.items()}
+    while free := {name for name, found in waiting.items() if not found & set(waiting)}:
+        for name in free:
+            del waiting[name]
+    assert waiting == {}
 
 
 @pytest.mark.parametrize("source", [s for s in SOURCES if not s.startswith("engines/")])

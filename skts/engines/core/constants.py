@@ -29,9 +29,9 @@ TIE = 1e-9
 #: k-Shape: in place of the shift of a pair whose choice an engine's rounding leaves open.
 UNCLEAR = -(2**31)
 #: Shapelets: distances a < b on an order line are equal where b - a is at most this share of b; or,
-#: where one is of normalised windows, of 1 if that is more. Two windows of l points that are equal once
-#: they are normalised are at most 2^-53 (l (m + m') + 8) apart as certified, with m and m' what
-#: their largest magnitudes are in deviations: this covers l (m + m') up to 2^16.
+#: where one is of normalised windows, of 1 if that is more. Two windows of l points that are equal
+#: once they are normalised are at most 2^-53 (l (m + m') + 8) apart as certified, with m and m'
+#: what their largest magnitudes are in deviations: this covers l (m + m') up to 2^16.
 TOLERANCE = 2.0**-36
 
 

@@ -30,7 +30,7 @@ from ...families.search.subsequence import (
 from ..elastic import dtw
 from ..loading import load_kernel
 from .programs import WarpKernel, choose_warp
-from .tiles import Plan
+from .room import Room
 
 __all__ = ["search"]
 
@@ -281,7 +281,7 @@ class Kept:
 
 
 def _upload(
-    reduction: SubsequenceNeighbors, tile: Tile, n_points: int, plan: Plan, prepared: PreparedStore
+    reduction: SubsequenceNeighbors, tile: Tile, n_points: int, plan: Room, prepared: PreparedStore
 ) -> Iterator[Part]:
     """Copy parts of a tile to the device, by a stream of its own, while others are searched.
 
@@ -524,7 +524,7 @@ def row_distances(
     positions: cp.ndarray,
     query: Query,
     reduction: SubsequenceNeighbors,
-    plan: Plan,
+    plan: Room,
     *,
     certified: bool,
 ) -> Iterator[cp.ndarray]:
@@ -565,7 +565,7 @@ def estimate(
     listed: Listed,
     query: Query,
     reduction: SubsequenceNeighbors,
-    plan: Plan,
+    plan: Room,
 ) -> Listed:
     """Warp listed windows in float32."""
     warping, length = reduction.warping, windows.length
@@ -588,7 +588,7 @@ def search_part(
     query: Query,
     reduction: SubsequenceNeighbors,
     first: int,
-    plan: Plan,
+    plan: Room,
     cancel: np.ndarray,
 ) -> None:
     """Find the windows of a part that may match a query."""
@@ -645,7 +645,7 @@ def _seed(
     query: Query,
     reduction: SubsequenceNeighbors,
     first: int,
-    plan: Plan,
+    plan: Room,
 ) -> None:
     """Warp the windows of the least bounds, to have a limit for the others."""
     squared = reduction.warping.squared
@@ -665,7 +665,7 @@ def _seed(
 def search(
     reduction: SubsequenceNeighbors,
     tile: Tile,
-    plan: Plan,
+    plan: Room,
     prepared: PreparedStore,
     cancel: np.ndarray,
 ) -> list[TileMatches]:

@@ -7,18 +7,14 @@ from numba import njit
 from scipy.fft import irfft, rfft
 
 from ...core.constants import TIE, UNCLEAR
-from ...host.shapes import largest
+from ...host.shapes import fft_length, largest
 
 __all__ = [
     "aligned",
-    "certify",
     "correlate",
-    "fft_length",
     "gram_product",
     "member_sums",
-    "scale_to_norm",
     "spectra",
-    "z_normalize",
 ]
 
 #: Sums of a dot product run in as many lanes as the hardware has; infinities do not occur.

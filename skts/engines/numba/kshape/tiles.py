@@ -25,7 +25,7 @@ from ...families.kshape.sbd import (
     leading_shape,
     scaled_center,
 )
-from ...host import shapes
+from ...host.shapes import fft_length
 from .._blas import one_blas_thread
 from . import sbd
 
@@ -45,7 +45,7 @@ class SBDTiles:
     def _sbd_bytes(self, reduction: SBDReduction, rows: int, cols: int) -> tuple[int, int]:
         """Bytes held for a tile of this shape: spectra are shared, a block is a thread's."""
         channels, length = reduction.series.n_channels, reduction.series.n_timepoints
-        n = shapes.fft_length(length)
+        n = fft_length(length)
         spectrum = 16 * channels * (n // 2 + 1)
         block = min(rows, reduction.cell_rows)
         at_once = min(cols, max(1, sbd.POINTS // (block * n))) * block
@@ -101,7 +101,7 @@ class SBDTiles:
             made = sbd.spectra(shapes.values[start:stop])
             return made, made.nbytes
 
-        frequencies = shapes.fft_length(shapes.n_timepoints) // 2 + 1
+        frequencies = fft_length(shapes.n_timepoints) // 2 + 1
         size = 16 * (stop - start) * shapes.n_channels * frequencies
         return self.prepared.get(shapes.values, ("spectra", start, stop), build, size)
 
