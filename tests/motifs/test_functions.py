@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from tests.engines.test_join import KINDS, make_line
 
 from skts import MotifFinder, config_context
 from skts.engines import find_engine
 from skts.motifs import discords, matrix_profile, motifs
 from tests import reference_motifs as reference
+from tests.engines.profile.test_join import KINDS, make_line
 
 
 def close(found, expected, length):

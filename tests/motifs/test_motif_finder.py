@@ -12,7 +12,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from tests.engines.test_join import KINDS, make_line
 
 from skts import MotifFinder, config_context
 from skts.datasets import load_ecg
@@ -22,6 +21,7 @@ from skts.motifs import discords, matrix_profile, motifs
 from skts.motifs._motif_finder import _period
 from tests import reference_motifs as reference
 from tests.contract import check_described, check_with_scikit_learn
+from tests.engines.profile.test_join import KINDS, make_line
 from tests.motifs.test_functions import check_discords, check_motifs
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from tests.engines.test_mk import profile_pair
 
 from skts.datasets import load_arrow_head, load_ecg, load_gunpoint
 from skts.engines import MotifPair, Pool, WindowDistances, run
 from skts.motifs import matrix_profile
+from tests.engines.profile.test_mk import profile_pair
 
 
 def check(series, lengths, engine):

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from tests.engines.test_join import KINDS, make_line
 
 from skts.engines import Join, MotifPair, Pool, Tile, WindowKinds, find_engine, run
 from skts.engines.families.profile.mk import PairWalk
+from tests.engines.profile.test_join import KINDS, make_line
 
 
 def profile_pair(pool, length, exclusion, **options):

@@ -12,9 +12,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skts import config_context
 from skts.engines import LongSeries, SubsequenceNeighbors, Tile, Warping, find_engine, run
 from skts.engines.cupy.search.programs import choose_warp
-from skts.engines.cupy.search.tiles import (
+from skts.engines.cupy.search.room import (
     ROWS,
-    Plan,
+    Room,
     edge_bytes,
     least_bytes,
     row_bytes,
@@ -190,7 +190,7 @@ def test_lanes_of_the_gpu_hold_the_query():
 def test_parts_of_tiles_on_the_gpu_fit_the_budget(length, budget):
     work = search([np.ones(length)], [np.ones(9)], Warping())
     for cols in (100, 10**5, 10**9):
-        plan = Plan.of(work, cols, budget)
+        plan = Room.of(work, cols, budget)
         assert min(cols, work.cell[1]) <= plan.windows <= cols
         spent = least_bytes(length, plan.windows) + (plan.chunk - ROWS) * row_bytes(length)
         spent += plan.edges - edge_bytes(length) + plan.keep
@@ -219,7 +219,7 @@ def test_parts_of_tiles_do_not_matter(rng, monkeypatch):
     missing = find_engine("cupy").available()
     if missing is not None:
         pytest.skip(missing)
-    from skts.engines.cupy.search import tiles as subsequence_search_tiles
+    from skts.engines.cupy.search import room as subsequence_search_room
 
     many = [make_line("gaps", n, rng) for n in (9000, 2500, 30_001)]
     # a single series that nobody can change stays on the device
@@ -236,7 +236,7 @@ def test_parts_of_tiles_do_not_matter(rng, monkeypatch):
         work = search(queries, series, WARPINGS[name], n_neighbors=6)
         once = run(work, engine="numba")
         for windows in (4096, 9001):
-            monkeypatch.setattr(subsequence_search_tiles, "WINDOWS", windows)
+            monkeypatch.setattr(subsequence_search_room, "WINDOWS", windows)
             for found, expected in zip(run(work, engine="cupy"), once, strict=True):
                 assert_array_equal(found.positions, expected.positions)
                 assert_array_equal(found.distances, expected.distances)

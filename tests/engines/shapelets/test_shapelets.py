@@ -18,8 +18,8 @@ from skts.engines import (
     find_engine,
     run,
 )
-from skts.engines.numba.shapelets.shapelets import shapelets
-from skts.engines.numba.shapelets.shapelets import tiles as shapelet_tiles
+from skts.engines.numba.shapelets import shapelets
+from skts.engines.numba.shapelets import tiles as shapelet_tiles
 
 
 def make(n, width, n_channels=1, seed=0, lengths=None):
