@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from .constants import FLOAT32_UNIT, FLOAT64_UNIT
-from .reduction import Tile
+from .reduction import InBatches, Tile
 
 __all__ = [
     "Bound",
@@ -324,8 +324,8 @@ class Shortlists:
         return whole
 
 
-class NeighborsInBatches:
-    """What reductions have that keep the survivors of their queries in `Shortlists`.
+class NeighborsInBatches(InBatches):
+    """Reductions that keep the survivors of their queries in `Shortlists`.
 
     They have `queries`, `candidates`, `n_neighbors` and `part`. Queries whose survivors have no
     room together are searched one batch after the other.

@@ -35,13 +35,10 @@ class Engine(ABC):
     row_scale : int
         How much larger tiles may grow along the rows, where there is work enough for all workers:
         for engines whose kernels look at `cancel` while they run.
-    crossover : int
-        Elementary steps above which ``engine="auto"`` prefers this engine to numba, as measured.
     """
 
     name: ClassVar[str]
     tile_work: ClassVar[int] = 2**26
-    crossover: ClassVar[int] = 0
     row_scale: ClassVar[int] = 1
 
     def __init__(self) -> None:
@@ -60,6 +57,13 @@ class Engine(ABC):
         if hasattr(self, reduction.method):
             return None
         return f"engine={self.name!r} does not compute {type(reduction).__name__}."
+
+    def seconds(self, reduction: Reduction) -> float | None:
+        """Say roughly what the work would take here; ``engine="auto"`` asks all engines.
+
+        None, the default, leaves this engine to those who name it.
+        """
+        return None
 
     def owns(self, array: Any) -> bool:
         """Whether an array lies in memory that this engine computes in, and NumPy does not read."""

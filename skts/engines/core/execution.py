@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from .budget import out_of_memory
 from .interrupts import heeding
 from .plan import Plan, halve, make_plan
 from .progress import describe, progress
-from .reduction import Reduction, Tile
+from .reduction import Learning, Reduction, Tile
 from .registry import get_engine
 
 __all__ = ["Results", "compute_area", "execute"]
@@ -35,35 +34,30 @@ INLINE_WORK = 2**29
 def compute_area(reduction: Reduction, area: Tile, *, engine: str, n_jobs: int | None) -> Results:
     """Compute a rectangle of grid cells in this process; return the results of its tiles."""
     results: Results = []
-    total = reduction.start() if reduction.learns else None
+    learns = isinstance(reduction, Learning)
+    total = reduction.start() if learns else None
 
     def take(tile: Tile, result: Any) -> None:
         results.append((tile, result))
-        if reduction.learns:
+        if learns:
             reduction.merge(total, tile, result)
 
     plan = make_plan(reduction, get_engine(engine, reduction), n_jobs=n_jobs, area=area)
-    execute(plan, inform=partial(reduction.informed, total), take=take)
-    return results + list(reduction.collect(total, area))
+    execute(plan, total, take)
+    return results + (list(reduction.collect(total, area)) if learns else [])
 
 
-def execute(
-    plan: Plan,
-    *,
-    inform: Callable[[], Reduction],
-    take: Callable[[Tile, Any], None],
-    verbose: int = 0,
-) -> None:
+def execute(plan: Plan, total: Any, take: Callable[[Tile, Any], None], *, verbose: int = 0) -> None:
     """Compute all tiles of a plan.
 
     Parameters
     ----------
     plan : Plan
         What to compute, and how.
-    inform : callable
-        Returns the reduction with what is known so far; called before each tile.
+    total : object
+        What is known so far, for work that learns from it.
     take : callable
-        Gets each tile and its result. Neither is called by two threads at the same time.
+        Gets each tile and its result; not called by two threads at the same time.
     verbose : int, default 0
         See `run`.
     """
@@ -78,7 +72,7 @@ def execute(
                 inside.enter_context(config_context(**settings))
                 inside.enter_context(plan.engine.prepared.limited(plan.prepared))
                 inside.enter_context(heeding(cancel))
-                _compute(plan, tile, cancel, inform, take, lock, scarce)
+                _compute(plan, tile, cancel, total, take, lock, scarce)
 
         with progress(plan.reduction, plan.tiles, verbose) as advance:
             _work_through(plan, compute, advance)
@@ -88,7 +82,7 @@ def _compute(
     plan: Plan,
     tile: Tile,
     cancel: np.ndarray,
-    inform: Callable[[], Reduction],
+    total: Any,
     take: Callable[[Tile, Any], None],
     lock: threading.Lock,
     scarce: threading.RLock,
@@ -105,8 +99,10 @@ def _compute(
         while waiting and not cancel[0]:
             tile = waiting.pop()
             try:
-                with lock:
-                    work = inform()
+                work = plan.reduction
+                if isinstance(work, Learning):
+                    with lock:
+                        work = work.informed(total)
                 result = plan.engine.compute(work, tile, cancel)
             except MemoryBudgetError:
                 raise

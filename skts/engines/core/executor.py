@@ -17,7 +17,7 @@ from .engine import DEFAULT_MEMORY, Engine
 from .execution import execute
 from .plan import make_plan, plan_tiles
 from .progress import describe_shares, progress
-from .reduction import Reduction
+from .reduction import InBatches, Reduction
 from .registry import get_engine
 from .worker import find_backend
 
@@ -60,7 +60,7 @@ def run(
     if backend is None and not isinstance(engine, Engine):
         engine = get_engine(engine, reduction)
     again = partial(run, engine=engine, n_jobs=n_jobs)
-    batches = reduction.batches(host_budget())
+    batches = reduction.batches(host_budget()) if isinstance(reduction, InBatches) else []
     if len(batches) > 1:
         return reduction.gather(
             (batch, again(reduction.batch(batch), verbose=verbose)) for batch in batches
@@ -68,8 +68,7 @@ def run(
     total = reduction.start()
     if backend is None:
         plan = make_plan(reduction, engine, n_jobs=n_jobs)
-        inform, take = partial(reduction.informed, total), partial(reduction.merge, total)
-        execute(plan, inform=inform, take=take, verbose=verbose)
+        execute(plan, total, partial(reduction.merge, total), verbose=verbose)
     else:
         name = engine.name if isinstance(engine, Engine) else engine or get_config()["engine"]
         _send(reduction, total, backend, name, n_jobs, verbose)
@@ -94,7 +93,7 @@ def _send(
     elsewhere, workers = backend
     shares, _ = plan_tiles(
         reduction,
-        tile_work=reduction.total_work // (SHARES * workers * reduction.tile_scale),
+        tile_work=reduction.total_work // (SHARES * workers * reduction.tiling.scale),
         footprint=lambda rows, cols: (0, 0),
         budget=1,
         workers=1,

@@ -16,7 +16,7 @@ from ..._config import config_context, get_config
 from ...exceptions import MemoryBudgetError
 from .budget import format_bytes
 from .engine import Engine
-from .reduction import Reduction, Tile
+from .reduction import FollowedUp, Reduction, Tile
 
 __all__ = ["Plan", "balance", "check_smallest", "halve", "make_plan", "plan_tiles"]
 
@@ -98,7 +98,7 @@ def make_plan(
         stack.enter_context(config_context(devices=devices))
         budget = engine.budget()
         stack.enter_context(engine.prepared.limited(budget))
-        for later in reduction.later():
+        for later in reduction.later() if isinstance(reduction, FollowedUp) else ():
             check_smallest(later, partial(engine.footprint, later), budget)
         footprint = cache(partial(engine.footprint, reduction))
         tiles, workers = plan_tiles(
@@ -191,6 +191,7 @@ def plan_tiles(
     """
     area = area or Tile(0, reduction.shape[0], 0, reduction.shape[1])
     n_rows, n_cols = area.shape
+    tiling = reduction.tiling
     if n_rows == 0 or n_cols == 0:
         return [], 0
     rows, cols = (min(c, n) for c, n in zip(reduction.cell, area.shape, strict=True))
@@ -201,19 +202,19 @@ def plan_tiles(
         shared, each = footprint(r, c)
         return r * c * reduction.step_work <= tile_work and shared + workers * each <= budget
 
-    tile_work *= reduction.tile_scale
-    if reduction.square and workers > 1 and not reduction.divisible:
+    tile_work *= tiling.scale
+    if tiling.square and workers > 1 and not tiling.divisible:
         tile_work = min(tile_work, n_rows * n_cols * reduction.step_work // (8 * workers))
     if fits(n_rows, n_cols):
         rows, cols = n_rows, n_cols
-    if reduction.square:
+    if tiling.square:
         while max(rows / n_rows, cols / n_cols) < 1 and fits(
             min(2 * rows, n_rows), min(2 * cols, n_cols)
         ):
             rows, cols = min(2 * rows, n_rows), min(2 * cols, n_cols)
     while cols < n_cols and fits(rows, min(2 * cols, n_cols)):
         cols = min(2 * cols, n_cols)
-    if not reduction.square:
+    if not tiling.square:
         whole = n_rows * n_cols * reduction.step_work
         tile_work = max(tile_work, min(row_scale * tile_work, whole // (8 * workers)))
     while rows < n_rows and fits(min(2 * rows, n_rows), cols):
@@ -232,7 +233,7 @@ def balance(reduction: Reduction, tiles: list[Tile], workers: int) -> list[Tile]
     What is handed out holds at most the part of one worker of half the work that is left, down to a
     small share of all the work. For reductions that are divisible.
     """
-    if workers <= 1 or not reduction.divisible:
+    if workers <= 1 or not reduction.tiling.divisible:
         return tiles
     left = sum(map(reduction.work, tiles))
     least = left / (SMALLEST_SHARE * workers)

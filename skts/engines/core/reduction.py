@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, NamedTuple
 
-__all__ = ["Reduction", "Tile"]
+__all__ = ["FollowedUp", "InBatches", "Learning", "Reduction", "Tile", "Tiling"]
 
 
 class Tile(NamedTuple):
@@ -39,23 +39,34 @@ class Tile(NamedTuple):
         return self.row_stop - self.row, self.col_stop - self.col
 
 
+class Tiling(NamedTuple):
+    """How tiles of some work may grow.
+
+    Attributes
+    ----------
+    scale : int
+        How much more than usual a tile may hold, where the results of tiles are large.
+    square : bool
+        Whether tiles grow along both axes alike; else along the columns first.
+    divisible : bool
+        Whether nothing is prepared tile by tile, so that tiles may be cut in any way.
+    """
+
+    scale: int = 1
+    square: bool = False
+    divisible: bool = False
+
+
 class Reduction(ABC):
-    """What is to be computed: shapes, options, how it splits, how parts merge, what it costs."""
+    """What is to be computed: shapes, options, how it splits, how parts merge.
+
+    What only some work needs is a mixin: `Learning`, `InBatches`, `FollowedUp`.
+    """
 
     #: Name of the engine's method that computes a tile of it.
     method: ClassVar[str]
-    #: How much more than usual a tile may hold, where the results of tiles are large.
-    tile_scale: ClassVar[int] = 1
-    #: Whether tiles grow along both axes alike; else along the columns first.
-    square: ClassVar[bool] = False
-    #: Whether nothing is prepared tile by tile, so that tiles may be cut in any way.
-    divisible: ClassVar[bool] = False
-    #: Whether later tiles may profit from what earlier ones found: where there is an `informed`.
-    learns: ClassVar[bool] = False
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        cls.learns = cls.informed is not Reduction.informed
+    #: How its tiles may grow.
+    tiling: ClassVar[Tiling] = Tiling()
 
     @property
     @abstractmethod
@@ -89,12 +100,10 @@ class Reduction(ABC):
         """Size of the answer."""
         return 0
 
-    def batches(self, budget: int) -> list[slice]:
-        """Rows that are finished together: what their tiles leave fits in the budget.
-
-        Reductions that have more than one batch have `batch` and `gather`, as `NeighborsInBatches`.
-        """
-        return [slice(0, self.shape[0])]
+    @property
+    def whole(self) -> str:
+        """What every tile needs whole, in words, where that is most of what it takes."""
+        return ""
 
     @abstractmethod
     def part(self, tile: Tile) -> Reduction:
@@ -107,13 +116,21 @@ class Reduction(ABC):
     def start(self) -> Any:
         """Return what `merge` adds to."""
 
-    def informed(self, total: Any) -> Reduction:
-        """Return the work with what is known so far; that may spare work, and changes no answer."""
-        return self
-
     @abstractmethod
     def merge(self, total: Any, tile: Tile, result: Any) -> None:
         """Add the result of a tile; the order of tiles makes no difference to the answer."""
+
+    def finish(self, total: Any, run: Callable[[Reduction], Any]) -> Any:
+        """Turn the merged results into the answer; `run` computes what that still needs."""
+        return total
+
+
+class Learning(ABC):
+    """Work whose later tiles profit from what earlier ones found."""
+
+    @abstractmethod
+    def informed(self, total: Any) -> Reduction:
+        """Return the work with what is known so far; that may spare work, and changes no answer."""
 
     def collect(self, total: Any, area: Tile) -> Iterable[tuple[Tile, Any]]:
         """Return what engines have kept instead of handing out results of tiles, and let it go.
@@ -122,15 +139,26 @@ class Reduction(ABC):
         """
         return ()
 
-    @property
-    def whole(self) -> str:
-        """What every tile needs whole, in words, where that is most of what it takes."""
-        return ""
 
+class InBatches(ABC):
+    """Work whose tiles leave so much that its rows may have to be finished in batches."""
+
+    @abstractmethod
+    def batches(self, budget: int) -> list[slice]:
+        """Rows that are finished together: what their tiles leave fits in the budget."""
+
+    @abstractmethod
+    def batch(self, rows: slice) -> Reduction:
+        """Return the work of some rows."""
+
+    @abstractmethod
+    def gather(self, answers: Iterable[tuple[slice, Any]]) -> Any:
+        """Return the answer, from those of batches."""
+
+
+class FollowedUp(ABC):
+    """Work whose answer needs other large work, which must fit in memory before any is done."""
+
+    @abstractmethod
     def later(self) -> list[Reduction]:
-        """Return work as large as what `finish` will run, which must fit before any is done."""
-        return []
-
-    def finish(self, total: Any, run: Callable[[Reduction], Any]) -> Any:
-        """Turn the merged results into the answer; `run` computes what that still needs."""
-        return total
+        """Return work as large as what `finish` will run."""

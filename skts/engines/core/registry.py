@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import threading
 from importlib.metadata import EntryPoint, entry_points
 
@@ -14,6 +13,8 @@ from .reduction import Reduction
 __all__ = ["engine_names", "find_engine", "get_engine", "show_engines"]
 
 GROUP = "skts.engines"
+#: The engine that runs everywhere and computes everything.
+DEFAULT = "numba"
 _BUILT_IN = {
     "numba": EntryPoint("numba", "skts.engines.numba:NumbaEngine", GROUP),
     "cupy": EntryPoint("cupy", "skts.engines.cupy:CupyEngine", GROUP),
@@ -65,8 +66,8 @@ def get_engine(name: str | None = None, reduction: Reduction | None = None) -> E
     Parameters
     ----------
     name : str or None
-        An engine, or "auto": cupy where it runs, supports the work, and the work is above the
-        crossover that was measured; else numba. None takes the name from the configuration.
+        An engine, or "auto": of those that run here and support the work the one that says it
+        takes the least time. None takes the name from the configuration.
     reduction : Reduction or None
         The work; without it only the name is resolved.
 
@@ -99,14 +100,23 @@ def get_engine(name: str | None = None, reduction: Reduction | None = None) -> E
 
 
 def _choose(reduction: Reduction | None) -> Engine:
-    numba = find_engine("numba")
-    if reduction is None or importlib.util.find_spec("cupy") is None:
-        return numba
-    cupy = find_engine("cupy")
-    if reduction.total_work < cupy.crossover:
-        return numba
-    usable = cupy.available() is None and cupy.supports(reduction) is None
-    return cupy if usable else numba
+    """The engine that takes the least time, as they say themselves; without work, the default."""
+    if reduction is None:
+        return find_engine(DEFAULT)
+    offers = []
+    for name in engine_names():
+        engine = find_engine(name)
+        seconds = engine.seconds(reduction)
+        if seconds is not None:
+            offers.append((seconds, len(offers), engine))
+    reasons = []
+    for *_, engine in sorted(offers, key=lambda offer: offer[:2]):
+        # asked in this order, so that small work does not look for a GPU
+        reason = engine.available() or engine.supports(reduction)
+        if reason is None:
+            return engine
+        reasons.append(reason)
+    raise UnsupportedReductionError(" ".join(reasons))
 
 
 def show_engines() -> None:

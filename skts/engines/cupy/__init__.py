@@ -31,6 +31,9 @@ __all__ = ["CupyEngine"]
 
 _INSTALL = "pip install 'skts[cuda13]' (CUDA 13) or 'skts[cuda12]' (CUDA 12)"
 
+#: Seconds until a device has the data and the results are back, and elementary steps a second: with
+#: what the CPU engine says of itself, a GPU is chosen above 2^29 steps, as was measured.
+START, STEPS_A_SECOND = 0.2495, 2**40
 #: Steps for which a device more is used: some tenths of a second of a large one.
 WORTH_A_DEVICE = {"join": 2**39, "dtw_matrix": 2**37, "dtw_neighbors": 2**37}
 WORTH_OTHERWISE = 2**40
@@ -46,7 +49,6 @@ class CupyEngine(
     name = "cupy"
     #: A hundredth of a second of float32 cells on a large GPU, a second of float64 on a small one.
     tile_work = 2**36
-    crossover = 2**29
 
     def __init__(self) -> None:
         super().__init__()
@@ -82,6 +84,10 @@ class CupyEngine(
                 f"{capability / 10:.1f}."
             )
         return None
+
+    def seconds(self, reduction: Reduction) -> float:
+        """A start, and steps at the rate of a large device: the CPU is faster below 2^29 steps."""
+        return START + reduction.total_work / STEPS_A_SECOND
 
     def details(self) -> str:
         """Devices, and the versions of CUDA of driver and runtime."""
@@ -139,7 +145,7 @@ class CupyEngine(
         """Two where there is much work: results of a tile travel and merge while another runs."""
         if reduction.method not in OVERLAPPED:
             return 1
-        each = OVERLAPPED[reduction.method] * self.tile_work * reduction.tile_scale
+        each = OVERLAPPED[reduction.method] * self.tile_work * reduction.tiling.scale
         return 2 if reduction.total_work > each * self.workers(None) else 1
 
     def total_memory(self) -> int:

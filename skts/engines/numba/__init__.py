@@ -9,6 +9,7 @@ import numba
 from joblib.parallel import get_active_backend
 
 from ..core.engine import Engine
+from ..core.reduction import Reduction
 from ..core.worker import in_dask_worker
 from ..host import prepare_kernels
 from .elastic.rotation_tiles import RotationTiles
@@ -20,6 +21,9 @@ from .search.tiles import SubsequenceTiles
 from .shapelets.tiles import ShapeletTiles
 
 __all__ = ["NumbaEngine"]
+
+#: Elementary steps a second, to compare with other engines'.
+STEPS_A_SECOND = 2**31
 
 prepare_kernels(__name__)
 
@@ -35,6 +39,10 @@ class NumbaEngine(
     def available(self) -> str | None:
         """Return None: Numba is a dependency."""
         return None
+
+    def seconds(self, reduction: Reduction) -> float:
+        """Steps at the rate of some threads."""
+        return reduction.total_work / STEPS_A_SECOND
 
     def details(self) -> str:
         """Threads that Numba was given, and the processor as LLVM calls it."""

@@ -15,7 +15,6 @@ from skts import config_context
 from skts.engines import DTWMatrix, Tile, find_engine, run
 from skts.engines.core.execution import compute_area
 from skts.engines.core.plan import halve
-from skts.engines.core.reduction import Reduction
 from tests.examples_of_work import examples, leaves, reductions
 
 
@@ -114,11 +113,6 @@ def test_areas_merge_to_the_answer(table, expected, fast_engine, kind):
                 work.merge(total, tile, result)
         found = work.finish(total, lambda more: run(more, engine=fast_engine))
         assert leaves(one.answer(found)) == answer
-
-
-def test_who_takes_what_is_known_learns():
-    for kind in reductions():
-        assert kind.learns == (kind.informed is not Reduction.informed)
 
 
 def state(thing, seen=()):

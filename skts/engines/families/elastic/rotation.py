@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...core.certify import Neighbors, NeighborsInBatches, Rescaling, Shortlist, Shortlists, nearest
-from ...core.reduction import Reduction, Tile
+from ...core.reduction import Learning, Reduction, Tile
 from ...core.series import Series
 from .dtw import LANES
 from .warping import PLAIN, Warping
@@ -29,7 +29,7 @@ FILLED = 3
 
 
 @dataclass(frozen=True, eq=False)
-class RotationNeighbors(NeighborsInBatches, Reduction):
+class RotationNeighbors(NeighborsInBatches, Learning, Reduction):
     """The nearest candidates of each query under all circular shifts of the candidates.
 
     Parameters

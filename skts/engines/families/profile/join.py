@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from ...core.reduction import Reduction, Tile
+from ...core.reduction import Learning, Reduction, Tile, Tiling
 from .windows import Kinds, Pool, WindowDistances, WindowKinds, name_lines
 
 __all__ = ["Join", "JoinFound", "JoinPart", "JoinTotal", "Kept", "Nearest"]
@@ -121,7 +121,7 @@ class JoinFound(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Join(Reduction):
+class Join(Learning, Reduction):
     """The nearest windows of every window.
 
     Parameters
@@ -165,9 +165,7 @@ class Join(Reduction):
     hint: tuple[np.ndarray, np.ndarray] | None = None
     board: dict[Any, Kept] | None = None
     method: ClassVar[str] = "join"
-    tile_scale: ClassVar[int] = 16
-    square: ClassVar[bool] = True
-    divisible: ClassVar[bool] = True
+    tiling: ClassVar[Tiling] = Tiling(scale=16, square=True, divisible=True)
 
     @property
     def within(self) -> bool:

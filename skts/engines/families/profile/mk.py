@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ...core.constants import FLOAT32_UNIT, FLOAT64_UNIT
-from ...core.reduction import Reduction, Tile
+from ...core.reduction import FollowedUp, Learning, Reduction, Tile, Tiling
 from .windows import Kinds, Pool, WindowDistances, WindowKinds, name_lines
 
 __all__ = ["MotifPair", "NearestPair", "PairWalk", "Walked"]
@@ -64,7 +64,7 @@ class Walked(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class PairWalk(Reduction):
+class PairWalk(Learning, Reduction):
     """The nearest two windows among pairs in the order of a reference.
 
     Rows are positions p in the order, columns offsets: the pair of row p and column c is that of
@@ -103,8 +103,7 @@ class PairWalk(Reduction):
     first: int
     stop: int
     method: ClassVar[str] = "pair_walk"
-    tile_scale: ClassVar[int] = 4
-    square: ClassVar[bool] = True
+    tiling: ClassVar[Tiling] = Tiling(scale=4, square=True)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -161,7 +160,7 @@ class PairWalk(Reduction):
 
 
 @dataclass(frozen=True, eq=False)
-class MotifPair(Reduction):
+class MotifPair(FollowedUp, Reduction):
     """The nearest two windows of a line, by MK.
 
     Parameters

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
 from ...core.constants import CONSTANT, SMALLEST_RANGE
-from ...core.reduction import Reduction, Tile
+from ...core.reduction import Learning, Reduction, Tile
 from ..elastic.warping import PLAIN, Warping
 
 __all__ = [
@@ -171,7 +171,7 @@ class Gathered:
 
 
 @dataclass(frozen=True, eq=False)
-class SubsequenceNeighbors(Reduction):
+class SubsequenceNeighbors(Learning, Reduction):
     """The windows nearest to each query, or all within a radius.
 
     Windows have the length of the query. Windows and queries are z-normalised, each by its own

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ...core.constants import TOLERANCE
-from ...core.reduction import Reduction, Tile
+from ...core.reduction import Reduction, Tile, Tiling
 from ...core.series import Series
 
 __all__ = [
@@ -545,8 +545,7 @@ class ShapeletSearch(Reduction):
     least_gap: float = np.inf
     grid: tuple[int, int, int] | None = None
     method: ClassVar[str] = "shapelet_search"
-    square: ClassVar[bool] = True
-    tile_scale: ClassVar[int] = 2**14
+    tiling: ClassVar[Tiling] = Tiling(scale=2**14, square=True)
 
     @property
     def block(self) -> int:
