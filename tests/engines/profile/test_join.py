@@ -298,7 +298,7 @@ def out_of_bounds(name):
         x = rng.normal(size=80) * 1e12
         x[30:50] = 1 + 1e-8 * rng.normal(size=20)
         return [x], 4, 0, True
-    with np.load(Path(__file__).parents[1] / "data" / "defects" / "join_out_of_bounds.npz") as file:
+    with np.load(Path(__file__).parents[2] / "data" / "defects" / "join_out_of_bounds.npz") as file:
         return list(file["X"]), 5, 0, True
 
 
