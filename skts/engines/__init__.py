@@ -9,7 +9,7 @@ Three layers, and imports only point downwards::
                   |                              |                       (what is computed)
                   +-------------+----------------+
                                 v
-        run(reduction)   get_engine -> plan_tiles -> workers -> merge -> finish
+        run(reduction)   get_engine -> make_plan -> execute -> merge -> finish
                                 |
              +------------------+------------------+
              v                  v                  v
@@ -25,12 +25,13 @@ An *engine* computes tiles. It has one method per reduction, named by ``Reductio
 says whether it runs here (`Engine.available`), whether it can do the work (`Engine.supports`)
 and how much memory a tile takes (`Engine.footprint`).
 
-`run` joins the two, and is written once. It picks the engine, lets the planner choose the largest
-tiles within the memory budget, hands them to workers, merges, reports progress, and stops on
-Ctrl-C. Tiles are whole cells of a grid that follows from the shapes of the work alone, so
+`run` joins the two, and is written once. It picks the engine and makes a `Plan`: which devices,
+which tiles, how many workers, how much memory; the largest tiles that the budget allows. All that
+follows reads the plan and changes nothing in it: workers compute tiles, results are merged,
+progress is reported, Ctrl-C stops the work. Tiles are whole cells of a grid that follows from the shapes of the work alone, so
 neither engine, memory, nor number of threads can change an answer.
 
-*Same answer everywhere.* Engines search in float32 where that is fast. `_certify` keeps every
+*Same answer everywhere.* Engines search in float32 where that is fast. `core.certify` keeps every
 candidate that float32 could not rule out and has it recomputed as a certified float64 value
 (`DTWPairs`), which has the same bits on all engines. Ties go to the lower index.
 
@@ -38,6 +39,12 @@ candidate that float32 could not rule out and has it recomputed as a certified f
 `PreparedStore`, is found again by the next call with the same array, and is dropped when the
 array dies or the budget is short. Estimators keep private arrays, so repeated `predict` calls
 and iterations find their data in place. There is no other cache.
+
+*Families.* Work is sorted into ``elastic`` (warping), ``profile`` (joins of windows), ``shapelets``,
+``kshape`` and ``search``. ``families/NAME`` says what is computed and how parts merge,
+``numba/NAME`` and ``cupy/NAME`` compute it, and ``tests/engines/NAME`` tests it. ``core`` holds what
+all families share and knows none of them; ``host`` holds compiled code that decides answers, which
+all engines use.
 
 To add an engine, subclass `Engine`, and name the class in the entry-point group
 ``skts.engines`` of your package. To add a reduction, see ``docs/developer/architecture.rst``.

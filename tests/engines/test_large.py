@@ -127,7 +127,7 @@ def test_more_listed_pairs_than_2_to_30(cp):
 def test_more_threads_than_32_bits_count(cp, kind):
     """2^27 pairs in groups of 32 lanes would be 2^32 threads."""
     from skts.engines.cupy.elastic import dtw
-    from skts.engines.cupy.elastic.programs import BandKernel, all_dtw_kernels, choose_dtw
+    from skts.engines.cupy.elastic.programs import BandKernel, choose_dtw, kernels
 
     needs(cp, 8 * GB)
     warping = Warping() if kind == "dtw" else Warping(window=30)
@@ -135,7 +135,7 @@ def test_more_threads_than_32_bits_count(cp, kind):
     kernel, _ = choose_dtw("float", 1, 100, 100, warping, reach, 100)
     kernel = kernel._replace(group=32)
     assert isinstance(kernel, BandKernel) == (kind == "band")
-    assert kernel.name in all_dtw_kernels()[kernel.file]
+    assert kernel.name in kernels()[kernel.file]
     rows, cols = (
         drawn_series(cp, 2**14 + 1, 100, np.float32),
         drawn_series(cp, 2**14, 100, np.float32),

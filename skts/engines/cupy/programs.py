@@ -7,15 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from importlib.resources import files
+from pkgutil import walk_packages
 
 from ..core.constants import cuda_header
-from .elastic.programs import all_dtw_kernels
-from .elastic.rotation_programs import all_rotation_kernels
-from .kshape.programs import all_shape_kernels
-from .profile.programs import all_join_kernels
-from .search.programs import all_search_kernels
-from .shapelets.programs import all_shapelet_kernels
 
 __all__ = ["KERNELS", "OPTIONS", "all_kernels", "source"]
 
@@ -51,13 +47,14 @@ def source(name: str) -> str:
 
 
 def all_kernels() -> dict[str, list[str]]:
-    """List the kernels of each source file, for the compile check."""
-    return (
-        {"profile/mk.cu": ["bound", "measure"]}
-        | all_dtw_kernels()
-        | all_join_kernels()
-        | all_rotation_kernels()
-        | all_search_kernels()
-        | all_shape_kernels()
-        | all_shapelet_kernels()
-    )
+    """List the kernels of each source file, for the compile check.
+
+    Each module ``programs`` of a family lists its own in a function ``kernels``, and is found by its
+    name; so is one of a part of a family, such as ``rotation_programs``.
+    """
+    found: dict[str, list[str]] = {}
+    for module in walk_packages([str(KERNELS)], f"{__package__}."):
+        if module.name.rpartition(".")[2].endswith("programs") and module.name != __name__:
+            list_kernels = getattr(import_module(module.name), "kernels", None)
+            found |= {} if list_kernels is None else list_kernels()
+    return found

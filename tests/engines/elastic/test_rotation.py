@@ -22,7 +22,7 @@ from skts.engines import (
     get_engine,
     run,
 )
-from skts.engines.cupy.elastic.rotation_programs import all_rotation_kernels, choose_turns
+from skts.engines.cupy.elastic.rotation_programs import choose_turns, kernels
 from skts.engines.cupy.elastic.rotation_tiles import periods
 from skts.engines.families.elastic import rotation as rotation_module
 from skts.engines.numba.elastic.rotation import _period
@@ -178,7 +178,7 @@ def test_periods_are_those_of_the_cpu(rng):
 
 
 def test_kernels_of_the_gpu_hold_all_columns():
-    compiled = set(all_rotation_kernels()["elastic/turns.cu"])
+    compiled = set(kernels()["elastic/turns.cu"])
     for n, channels in itertools.product((1, 7, 60, 427, 1024, 3000), (1, 3, 100)):
         for count, n_items in itertools.product((1, -(-n // 4), n), (1, 300, 10**6)):
             kernel = choose_turns(channels, n, count, n_items, squared=True)

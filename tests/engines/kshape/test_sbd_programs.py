@@ -9,10 +9,10 @@ import pytest
 from skts.engines.cupy.kshape.programs import (
     HELD,
     RADICES,
-    all_shape_kernels,
     choose_gram,
     choose_transform,
     factorings,
+    kernels,
 )
 
 
@@ -59,7 +59,7 @@ def test_kernels_compile(arch):
     compile = pytest.importorskip(
         "skts.engines.cupy.compile", reason="NVRTC is not installed"
     ).compile_program
-    names = all_shape_kernels()
+    names = kernels()
     assert compile("kshape/shapes.cu", names["kshape/shapes.cu"], arch) > 1000
     few = [name for n in (8, 56, 600) for name in choose_transform(n).names]
     assert set(few) <= set(names["kshape/correlate.cu"])

@@ -18,7 +18,7 @@ __all__ = [
     "BandKernel",
     "DTWKernel",
     "NarrowKernel",
-    "all_dtw_kernels",
+    "kernels",
     "cheapest_shape",
     "choose_dtw",
     "choose_narrow",
@@ -322,7 +322,7 @@ def choose_dtw(
     return DTWKernel(type, columns, channels, strips, *options, band, sub, group), price
 
 
-def all_dtw_kernels() -> dict[str, list[str]]:
+def kernels() -> dict[str, list[str]]:
     """List the kernels of each source file, for the compile check.
 
     Of the many instances of ``dtw.cu``, which are compiled when they are first needed, all widths

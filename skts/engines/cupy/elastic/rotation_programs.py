@@ -6,7 +6,7 @@ from typing import ClassVar, NamedTuple
 
 from .programs import cheapest_shape, rows_in_flight
 
-__all__ = ["LIST_KERNELS", "TurnsKernel", "all_rotation_kernels", "choose_turns"]
+__all__ = ["LIST_KERNELS", "TurnsKernel", "kernels", "choose_turns"]
 
 #: Kernels of ``rotation.cu``.
 LIST_KERNELS = (
@@ -92,7 +92,7 @@ def choose_turns(channels: int, n: int, count: int, n_items: int, *, squared: bo
     return TurnsKernel(columns, channels, group * columns < m, squared, group)
 
 
-def all_rotation_kernels() -> dict[str, list[str]]:
+def kernels() -> dict[str, list[str]]:
     """List the kernels of each source file, for the compile check: of ``turns.cu`` some widths."""
     names = set()
     for channels, strips in ((1, False), (1, True), (3, False)):

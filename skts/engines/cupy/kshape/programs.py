@@ -13,7 +13,7 @@ __all__ = [
     "SHAPE_KERNELS",
     "GramKernel",
     "Transform",
-    "all_shape_kernels",
+    "kernels",
     "choose_gram",
     "choose_transform",
 ]
@@ -195,7 +195,7 @@ def choose_gram(size: int) -> GramKernel | None:
     return None
 
 
-def all_shape_kernels() -> dict[str, list[str]]:
+def kernels() -> dict[str, list[str]]:
     """List some of the instances of each source file, for the compile check."""
     lengths = (1, 2, 3, 8, 56, 100, 128, 600, 1024, 2709, 3053, 3750, 4000, 5000)
     transforms = [choose_transform(n) for n in lengths]

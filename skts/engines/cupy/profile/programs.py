@@ -8,7 +8,7 @@ import numpy as np
 
 from ...families.profile.join import Join
 
-__all__ = ["JoinKernel", "all_join_kernels", "choose_join", "seed_kernel"]
+__all__ = ["JoinKernel", "kernels", "choose_join", "seed_kernel"]
 
 _TYPES = {np.float32: "float", np.float64: "double"}
 #: Columns of a lane, and warps on a multiprocessor, which bound its registers: fastest on an H200.
@@ -74,15 +74,19 @@ def seed_kernel(kernel: JoinKernel) -> str:
     return f"seeds<{_TYPES[kernel.dtype]}, {str(kernel.normalize).lower()}>"
 
 
-def all_join_kernels() -> dict[str, list[str]]:
+def kernels() -> dict[str, list[str]]:
     """Names of all instances by file."""
-    kernels = [
+    instances = [
         JoinKernel(dtype, *SHAPES[dtype], 1, both, normalize)
         for dtype in _TYPES
         for both in (True, False)
         for normalize in (True, False)
     ]
-    names = [kernel.name for kernel in kernels]
-    names += sorted({seed_kernel(kernel) for kernel in kernels})
+    names = [kernel.name for kernel in instances]
+    names += sorted({seed_kernel(kernel) for kernel in instances})
     names += ["refine", "certify", "first_of_equals"]
-    return {"profile/join.cu": names, "profile/windows.cu": ["statistics", "distances"]}
+    return {
+        "profile/join.cu": names,
+        "profile/windows.cu": ["statistics", "distances"],
+        "profile/mk.cu": ["bound", "measure"],
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 from typing import NamedTuple
 
-__all__ = ["SUBSEQUENCE_KERNELS", "WarpKernel", "all_search_kernels", "choose_warp"]
+__all__ = ["SUBSEQUENCE_KERNELS", "WarpKernel", "kernels", "choose_warp"]
 
 #: Kernels of ``search.cu``.
 SUBSEQUENCE_KERNELS = (
@@ -82,7 +82,7 @@ def _instance(columns: int, squared: bool, largest: bool, group: int) -> WarpKer
     return WarpKernel(columns, blocks, squared, largest, group, rows=4 if columns <= 48 else 2)
 
 
-def all_search_kernels() -> dict[str, list[str]]:
+def kernels() -> dict[str, list[str]]:
     """Names of all instances by file; of the widths, compiled when first needed, some."""
     names = {
         _instance(columns, squared, largest, 32).name

@@ -12,11 +12,11 @@ __all__ = [
     "QUERY",
     "THREADS",
     "Part",
-    "all_match_kernels",
     "match_bytes",
     "plan",
     "runs",
     "split",
+    "kernels",
 ]
 
 #: Threads of a block of `sift`, windows of each, and series of a block at most, as the kernel has
@@ -156,7 +156,7 @@ def split(begin: np.ndarray, size: np.ndarray, most: int) -> np.ndarray:
     return units
 
 
-def all_match_kernels() -> list[str]:
-    """Names of all functions of ``matches.cu``."""
+def kernels() -> dict[str, list[str]]:
+    """List the functions of ``matches.cu``, for the compile check."""
     plain = ["survey", "normalize", "sift", "certify", "first"]
-    return [*plain, "match<1>", f"match<{MEASURED_TOGETHER}>"]
+    return {"shapelets/matches.cu": [*plain, "match<1>", f"match<{MEASURED_TOGETHER}>"]}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .match_programs import all_match_kernels
-
 __all__ = [
     "MOST_MEMBERS",
     "MOST_SHARED",
@@ -13,7 +11,7 @@ __all__ = [
     "SHORT",
     "WIDE_THREADS",
     "ScanKernel",
-    "all_shapelet_kernels",
+    "kernels",
     "columns_of_strips",
     "most_classes",
     "scan_kernel",
@@ -97,7 +95,7 @@ def _padded(n_members: int) -> int:
     return 1 << max(0, n_members - 1).bit_length()
 
 
-def all_shapelet_kernels() -> dict[str, list[str]]:
+def kernels() -> dict[str, list[str]]:
     """Names of all instances by file."""
     return {
         "shapelets/shapelets.cu": [
@@ -112,5 +110,4 @@ def all_shapelet_kernels() -> dict[str, list[str]]:
             *(f"scan<{keys}>" for keys in KEYS),
         ],
         "shapelets/wide_lines.cu": ["scan_wide"],
-        "shapelets/matches.cu": all_match_kernels(),
     }
