@@ -28,8 +28,8 @@ and how much memory a tile takes (`Engine.footprint`).
 `run` joins the two, and is written once. It picks the engine and makes a `Plan`: which devices,
 which tiles, how many workers, how much memory; the largest tiles that the budget allows. All that
 follows reads the plan and changes nothing in it: workers compute tiles, results are merged,
-progress is reported, Ctrl-C stops the work. Tiles are whole cells of a grid that follows from the shapes of the work alone, so
-neither engine, memory, nor number of threads can change an answer.
+progress is reported, Ctrl-C stops the work. Tiles are whole cells of a grid that follows from the
+shapes of the work alone, so neither engine, memory, nor number of threads can change an answer.
 
 *Same answer everywhere.* Engines search in float32 where that is fast. `core.certify` keeps every
 candidate that float32 could not rule out and has it recomputed as a certified float64 value
@@ -40,11 +40,11 @@ candidate that float32 could not rule out and has it recomputed as a certified f
 array dies or the budget is short. Estimators keep private arrays, so repeated `predict` calls
 and iterations find their data in place. There is no other cache.
 
-*Families.* Work is sorted into ``elastic`` (warping), ``profile`` (joins of windows), ``shapelets``,
-``kshape`` and ``search``. ``families/NAME`` says what is computed and how parts merge,
-``numba/NAME`` and ``cupy/NAME`` compute it, and ``tests/engines/NAME`` tests it. ``core`` holds what
-all families share and knows none of them; ``host`` holds compiled code that decides answers, which
-all engines use.
+*Families.* Work is sorted into ``elastic`` (warping), ``profile`` (joins of windows),
+``shapelets``, ``kshape`` and ``search``. ``families/NAME`` says what is computed and how parts
+merge, ``numba/NAME`` and ``cupy/NAME`` compute it, and ``tests/engines/NAME`` tests it. ``core``
+holds what all families share and knows none of them; ``host`` holds compiled code that decides
+answers, which all engines use.
 
 To add an engine, subclass `Engine`, and name the class in the entry-point group
 ``skts.engines`` of your package. To add a reduction, see ``docs/developer/architecture.rst``.

@@ -49,8 +49,8 @@ def source(name: str) -> str:
 def all_kernels() -> dict[str, list[str]]:
     """List the kernels of each source file, for the compile check.
 
-    Each module ``programs`` of a family lists its own in a function ``kernels``, and is found by its
-    name; so is one of a part of a family, such as ``rotation_programs``.
+    Each module ``programs`` of a family lists its own in a function ``kernels``, and is found by
+    its name; so is one of a part of a family, such as ``rotation_programs``.
     """
     found: dict[str, list[str]] = {}
     for module in walk_packages([str(KERNELS)], f"{__package__}."):
