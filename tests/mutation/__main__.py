@@ -3,17 +3,21 @@
 ::
 
     python -m tests.mutation --sample 300 --seed 1
-    python -m tests.mutation --modules skts/engines/core/plan.py skts/engines/numba/elastic/dtw.py
-    python -m tests.mutation --list skts/engines/core/plan.py
-    python -m tests.mutation --summary
+    python -m tests.mutation --sample 500 --jobs 64 --seconds 540 --output FOLDER --known FILE
+    python -m tests.mutation --modules skts/engines/_memory.py skts/engines/numba/dtw.py
+    python -m tests.mutation --again survived --again unreached
+    python -m tests.mutation --list skts/engines/_memory.py
+    python -m tests.mutation --summary --known FILE FILE
 
-Results go to ``build/mutation/results.jsonl``, one line a mutant: a run that was stopped goes on
-where it was, and a mutant whose result is known is run again with ``--again survived`` only.
+Every module has its share of a sample, large ones more. Results go to ``results.jsonl``, one line a
+mutant: a run that was stopped goes on where it was. The file ``concern.jsonl`` beside it says which
+test calls what; on another machine it spares the minutes that this takes.
 
-A mutant is killed by a test that fails, or by the time limit. Tests come in two modes. First Numba
-is switched off and kernels run as plain Python, on the small inputs that this is fast enough for;
-an index out of bounds then is an error. What lives through those is compiled and meets the other
-tests. CUDA sources and the engine around them run on a GPU or its emulator.
+A mutant is killed by a test that fails, and passes without it, or by the time limit. Tests come in
+three modes. First Numba is switched off and kernels run as plain Python, on the small inputs that
+this is fast enough for; an index out of bounds then is an error. What lives through those is
+compiled and meets the other tests. CUDA sources and the engine around them run on the emulator of a
+GPU, for which g++ is needed; a change that does not compile there is refused, and counts as none.
 """
 
 from __future__ import annotations
@@ -21,17 +25,17 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import signal
 import time
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from .concern import MODES, build_table, concerned, importers
-from .equivalent import reason_of
-from .mutants import Mutant, draw, mutants_of
+from .concern import MODES, Tables
+from .judge import Judge
+from .mutants import Mutant, draw_from_each, mutants_of
+from .parallel import work
+from .results import load, summarize
 from .sandbox import Sandbox
 
 ROOT = Path(__file__).parents[2]
@@ -44,132 +48,25 @@ LEFT_OUT = ("peers", "published", "real_series", "kernels_compile", "kernel_cach
 LEFT_OUT = (*LEFT_OUT, "test_large", "test_distribute", "test_executor")
 
 
-class Stopper:
-    """A plugin of pytest that runs chosen tests in the order given, up to the first failure."""
-
-    def __init__(self, tests: list[str]) -> None:
-        self.rank = {name: i for i, name in enumerate(tests)}
-        self.failed = ""
-
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items[:] = sorted(
-            (item for item in items if item.nodeid in self.rank),
-            key=lambda item: self.rank[item.nodeid],
-        )
-
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        if report.failed:
-            self.failed = self.failed or f"{report.nodeid} (import)"
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed:
-            self.failed = self.failed or report.nodeid
-
-
-def run_tests(root: Path, tests: list[str]) -> str:
-    """Run tests in this process; return the name of the first that fails, or nothing."""
-    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-    stopper = Stopper(tests)
-    files = list(dict.fromkeys(name.partition("::")[0] for name in tests))
-    options = ["-q", "-x", "-p", "no:cacheprovider", "--timeout=0", "--disable-warnings"]
-    code = pytest.main([*options, *files], plugins=[stopper])
-    return stopper.failed or ("import of the package" if code != 0 else "")
-
-
-def modes_of(module: str) -> list[str]:
-    """How the tests of a module run, fastest first."""
-    if module.endswith((".cu", ".cuh")):
-        return ["emulated"]
-    return ["interpreted", "compiled", "emulated"] if "/cupy/" in module else list(MODES[:2])
-
-
-def try_mutant(sandbox: Sandbox, mutant: Mutant, tables: dict[str, dict]) -> dict[str, Any]:
-    """Run the tests that concern a mutant; return what became of it."""
-    begin = time.perf_counter()
-    source = mutant.apply((sandbox.base / mutant.module).read_text())
-    stale = set()
-    if "/numba/" in mutant.module or not mutant.function:
-        stale = importers(sandbox.base, mutant.module)
-    copy = sandbox.mutate(mutant.module, source, stale)
-    count, fate, killer = 0, "unreached", ""
-    for mode in modes_of(mutant.module):
-        if mode not in tables:
-            continue
-        tests = concerned(tables[mode], ROOT, mutant.module, mutant.function, mode)
-        if not tests:
-            continue
-        count += len(tests)
-        compiling = 120 if mode == "emulated" or (mode == "compiled" and stale) else 0
-        limit = 15 + 4 * sum(seconds for _, seconds in tests) + compiling
-        failed = sandbox.call(run_tests, copy, mode, [name for name, _ in tests], limit=limit)
-        fate = "survived"
-        if failed is None:
-            fate, killer = "timeout", mode
-        elif failed:  # {}, where the process died
-            fate, killer = "killed", f"{mode}: {failed}"
-        elif failed == {}:
-            fate, killer = "killed", f"{mode}: the process died"
-        if fate != "survived":
-            break
-    return {
-        "key": mutant.key,
-        "module": mutant.module,
-        "function": mutant.function,
-        "line": mutant.line,
-        "text": mutant.text,
-        "before": mutant.before,
-        "after": mutant.after,
-        "fate": fate,
-        "by": killer,
-        "tests": count,
-        "seconds": round(time.perf_counter() - begin, 1),
-    }
-
-
-def check_unchanged(sandbox: Sandbox, table: dict[str, Any], mode: str) -> None:
-    """Raise if tests fail without a mutant: then a failure would say nothing about one."""
-    some = sorted(table, key=lambda name: table[name]["seconds"])[:100]
-    failed = sandbox.call(run_tests, sandbox.base, mode, some, limit=300)
-    if failed != "":
-        raise RuntimeError(f"{mode}: without a mutant this fails: {failed}; see log.txt.")
-
-
-def summarize(results: list[dict[str, Any]]) -> str:
-    """Return a table by module, and the survivors."""
-    rows: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for result in results:
-        for name in (result["module"], "all"):
-            rows[name][result["fate"]] += 1
-            rows[name]["drawn"] += 1
-    fates = ("drawn", "killed", "timeout", "equivalent", "survived", "unreached")
-    width = max(map(len, rows), default=6)
-    lines = [f"{'module':{width}}" + "".join(f"{fate:>12}" for fate in fates) + "       score"]
-    for name in sorted(rows, key=lambda n: (n == "all", n)):
-        row = rows[name]
-        counted = row["drawn"] - row["equivalent"]
-        score = f"{100 * (row['killed'] + row['timeout']) / counted:10.0f} %" if counted else ""
-        lines.append(f"{name:{width}}" + "".join(f"{row[fate]:12}" for fate in fates) + score)
-    left = [r for r in results if r["fate"] in ("survived", "unreached")]
-    for r in sorted(left, key=lambda r: (r["module"], r["line"])):
-        change = f"{r['before']}  ->  {r['after']}"
-        lines.append(f"{r['fate']}: {r['module']}:{r['line']} {r['function']}: {change}")
-        lines.append(f"    {r['text']}")
-    return "\n".join(lines)
-
-
 def parse() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--sample", type=int, default=300, help="mutants to draw, 0 for all")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--modules", nargs="*", default=[], help="files or folders; default all")
-    parser.add_argument("--modes", nargs="*", default=["interpreted", "compiled"], choices=MODES)
-    parser.add_argument("--tests", nargs="*", default=TESTS, help="files or folders of tests")
-    parser.add_argument("--again", nargs="*", default=[], help="fates to run again: survived ...")
-    parser.add_argument("--results", type=Path, default=FOLDER / "results.jsonl")
-    parser.add_argument("--list", nargs="*", help="only list the mutants of these files")
-    parser.add_argument("--summary", action="store_true", help="only show the results so far")
+    add = parser.add_argument
+    add("--sample", type=int, default=300, help="mutants to draw, 0 for all")
+    add("--seed", type=int, default=1)
+    add("--modules", nargs="*", default=[], help="files or folders; default all")
+    add("--modes", nargs="*", default=MODES, choices=MODES)
+    add("--tests", nargs="*", default=TESTS, help="files or folders of tests")
+    add("--again", nargs="*", action="extend", default=[], help="fates to judge again: survived")
+    add("--jobs", type=int, default=1, help="processes")
+    add("--seconds", type=float, default=float("inf"), help="stop after that time")
+    add("--patience", type=float, default=10, help="seconds on the clock for one of the processor")
+    add("--output", type=Path, default=FOLDER, help="folder of results.jsonl and concern.jsonl")
+    add("--known", nargs="*", type=Path, default=[], help="results of other runs")
+    add("--tables", nargs="*", type=Path, default=[], help="concern.jsonl of other runs")
+    add("--list", nargs="*", help="only list the mutants of these files")
+    add("--summary", action="store_true", help="only show all results so far")
     return parser.parse_args()
 
 
@@ -192,60 +89,80 @@ def test_files(names: list[str]) -> list[str]:
     return [f for f in files if not any(word in f for word in LEFT_OUT)]
 
 
-def load(path: Path) -> dict[str, dict[str, Any]]:
-    """Read results, the last of each mutant."""
-    if not path.exists():
-        return {}
-    return {r["key"]: r for r in map(json.loads, path.read_text().splitlines())}
+def make_tables(sandbox: Sandbox, options: argparse.Namespace) -> dict[str, dict] | None:
+    """Return which tests call what, by mode; None if the time was not enough."""
+    path = options.output / "concern.jsonl"
+    stored = FOLDER / "concern.jsonl"
+    tables = Tables(ROOT, test_files(options.tests), options.modes, [stored, path, *options.tables])
+    missing = tables.missing()
+    begin = time.monotonic()
+
+    def record(part: Any) -> tuple[dict[str, Any], float]:
+        start = time.monotonic()
+        return part.record(sandbox), time.monotonic() - start
+
+    done = work(record, missing, options.jobs, sandbox.deadline) if missing else ()
+    for i, (part, (tests, seconds)) in enumerate(done, 1):
+        tables.add(part, tests, stored)
+        where = f"{part.mode}: {part.file} {part.part + 1}/{part.parts}"
+        print(f"{i}/{len(missing)} {where}: {len(tests)} tests, {seconds:.0f} s", flush=True)
+    if options.output != FOLDER and stored.exists():
+        shutil.copyfile(stored, path)
+    if missing:
+        print(f"tables: {time.monotonic() - begin:.0f} s", flush=True)
+    return None if tables.missing() else tables.by_mode()
+
+
+def judge_all(
+    sandbox: Sandbox,
+    tables: dict[str, dict],
+    mutants: list[Mutant],
+    known: dict[str, dict[str, Any]],
+    options: argparse.Namespace,
+) -> None:
+    """Judge mutants; add the results to those that are known, and to the file."""
+    judge = Judge(sandbox, tables)
+    for mode in tables:
+        judge.check(mode)
+    done = work(judge.judge, mutants, options.jobs, sandbox.deadline)
+    with (options.output / "results.jsonl").open("a") as out:
+        for i, (mutant, result) in enumerate(done, 1):
+            known[mutant.key] = result
+            out.write(json.dumps(result) + "\n")
+            out.flush()
+            change = f"{mutant.function}: {mutant.before} -> {mutant.after}"
+            fate = f"{i}/{len(mutants)} {result['fate']} {result['seconds']} s"
+            print(f"{fate} {mutant.module}:{mutant.line} {change} {result['by']}", flush=True)
 
 
 def main() -> None:
     """Run."""
     options = parse()
-    known = load(options.results)
     if options.list is not None:
         for module in modules_of(options.list):
             for m in mutants_of(ROOT, module):
                 print(f"{m.key} {module}:{m.line} {m.function}: {m.before} -> {m.after} | {m.text}")
         return
-    modules = modules_of(options.modules)
-    drawn = draw([m for module in modules for m in mutants_of(ROOT, module)], options.seed)
-    drawn = drawn[: options.sample or None]
+    there = [mutants_of(ROOT, module) for module in modules_of(options.modules)]
+    everything = [m for mutants in there for m in mutants]
+    known = load([*options.known, options.output / "results.jsonl"], everything)
     if options.summary:
-        print(summarize([known[m.key] for m in drawn if m.key in known]))
+        print(summarize(list(known.values())))
         return
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    sandbox = Sandbox(ROOT, FOLDER)
-    files = test_files(options.tests)
-    tables = {
-        mode: build_table(sandbox, files, mode, FOLDER / f"concern-{mode}.json")
-        for mode in options.modes
-    }
-    for mode, table in tables.items():
-        check_unchanged(sandbox, table, mode)
-    for i, mutant in enumerate(drawn, 1):
-        result = known.get(mutant.key)
-        reason = reason_of(mutant)
-        if (
-            result is None
-            or result["fate"] in options.again
-            or (reason and result["fate"] != "equivalent")
-        ):
-            if reason:
-                result = {**vars(mutant), "key": mutant.key, "fate": "equivalent", "by": reason}
-            else:
-                result = try_mutant(sandbox, mutant, tables)
-            known[mutant.key] = result
-            with options.results.open("a") as out:
-                out.write(json.dumps(result) + "\n")
-            change = f"{mutant.function}: {mutant.before} -> {mutant.after}"
-            where = f"{mutant.module}:{mutant.line} {change}"
-            seconds = result.get("seconds", 0)
-            print(
-                f"{i}/{len(drawn)} {result['fate']} {seconds} s {where} {result['by']}", flush=True
-            )
+    drawn = draw_from_each(there, options.sample or len(everything), options.seed)
+    waiting = [m for m in drawn if m.key not in known or known[m.key]["fate"] in set(options.again)]
+    for folder in (FOLDER, options.output):
+        folder.mkdir(parents=True, exist_ok=True)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+    os.environ.pop("SKTS_EMULATE_GPU", None)
+    sandbox = Sandbox(ROOT, FOLDER, time.monotonic() + options.seconds, options.patience)
+    tables = make_tables(sandbox, options) if waiting else None
+    if tables is not None:
+        judge_all(sandbox, tables, waiting, known, options)
     print(summarize([known[m.key] for m in drawn if m.key in known]))
+    missing = sum(m.key not in known for m in drawn)
+    print(f"{len(drawn)} drawn, {missing} not judged yet")
 
 
 if __name__ == "__main__":

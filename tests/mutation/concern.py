@@ -1,47 +1,85 @@
-"""Which tests concern which function: each test file runs once, and what it calls is written down.
+"""Which tests concern which function: each test runs once, and what it calls is written down.
 
-There are two tables. With ``interpreted`` Numba's functions run as plain Python: a change needs no
-compilation, and calls inside of kernels are seen; tests that take longer than `LONGEST` then, or
-need compiled code, are left to the other table, in which kernels are compiled.
+There are three tables. With ``interpreted`` Numba's functions run as plain Python: a change needs
+no compilation, and calls inside of kernels are seen; tests that take longer than `LONGEST` then, or
+need compiled code, are left to the table ``compiled``. In ``emulated`` are those marked `gpu`, on
+the emulator of one.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
+import importlib.util
 import json
+import re
 import signal
 import sys
 import threading
 import time
+from collections import Counter
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 from .sandbox import Sandbox
 
-__all__ = ["MODES", "build_table", "concerned", "importers"]
+__all__ = ["MODES", "Part", "Plugin", "Tables", "concerned", "importers", "kind_of"]
 
-KERNELS = "skts/engines/cupy"
 MODES = ("interpreted", "compiled", "emulated")
+#: Which tests run in a mode.
+MARKS = {"interpreted": "not gpu and not slow", "compiled": "not gpu and not slow"}
+MARKS["emulated"] = "gpu and not slow"
 #: Seconds of processor time that a test may take to be of use.
-LONGEST = {"interpreted": 6, "compiled": 60, "emulated": 60}
-#: Seconds that all tests of one mutant may take together, as measured without it.
-BUDGET = {"interpreted": 25.0, "compiled": 90.0, "emulated": 90.0}
+LONGEST = {"interpreted": 6, "compiled": 30, "emulated": 30}
+#: Seconds that all tests of one mutant may take together, as measured without it, and how many.
+BUDGET = {"interpreted": 25.0, "compiled": 60.0, "emulated": 40.0}
+MOST = {"interpreted": 200, "compiled": 200, "emulated": 60}
+#: Seconds that g++ takes for a changed program of the emulator.
+COMPILING = 0.8
+#: Bytes of a file of tests that one process takes over.
+PART = 5000
 #: Tests of behaviour in time, which fail on a busy machine and say nothing about a mutant then.
 SHAKY = ("interrupt", "ctrl", "within_a_second", "kernel_cache", "peak", "loky", "dask")
 
 
-class Recorder:
-    """A plugin of pytest that writes down what each test calls, and how long it takes."""
+def kind_of(module: str) -> str:
+    """Return which part of the engines a source belongs to."""
+    if module.endswith((".cu", ".cuh")):
+        return "CUDA"
+    return next((kind for kind in ("cupy", "numba") if kind in module), "host")
 
-    def __init__(self, root: Path, longest: float) -> None:
+
+class Plugin:
+    """What every run of pytest here needs, whatever is installed."""
+
+    def pytest_addoption(self, parser: pytest.Parser) -> None:
+        if importlib.util.find_spec("pytest_timeout") is None:
+            parser.addini("timeout", "an option of pytest-timeout, which is not installed")
+
+
+class Recorder(Plugin):
+    """A plugin of pytest that writes down what each test calls, and how long it takes.
+
+    Parameters
+    ----------
+    root : Path
+        The repository.
+    part : Part
+        How kernels run, and which tests: every `parts`-th of those collected.
+    """
+
+    def __init__(self, root: Path, part: Part) -> None:
         self.prefix = str(root) + "/"
-        self.longest = longest
+        self.part, self.mode = part, part.mode
+        self.kernels = {name: module for module, name in _cuda_sources(root)}
         self.table: dict[str, dict[str, Any]] = {}
         self.called: set[tuple[str, str]] = set()
+        self.programs: set[str] = set()
 
     def _trace(self, frame: Any, event: str, arg: Any) -> None:
         code = frame.f_code
@@ -49,18 +87,28 @@ class Recorder:
             self.called.add((code.co_filename, code.co_qualname))
             if code.co_name == "load_kernel":
                 file, name = frame.f_locals["file"], frame.f_locals["name"]
-                self.called.add((f"{self.prefix}{KERNELS}/{file}", name.partition("<")[0]))
+                module = self.kernels[file]
+                self.called.add((self.prefix + module, name.partition("<")[0]))
+                self.programs.add(f"{module}:{name if '<' in name else ''}")
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = items[self.part.part :: self.part.parts]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
-        self.called = set()
-        self.passed = False
-        loading = sys.modules.get("skts.engines.cupy.loading")
-        if loading is not None:  # kernels that are there already would not be asked for
-            loading.load_kernel.cache_clear()
-        begin = time.process_time()
         signal.signal(signal.SIGVTALRM, _too_long)
-        signal.setitimer(signal.ITIMER_VIRTUAL, self.longest)
+        if self.mode == "compiled":  # what has to be compiled first is not counted
+            signal.setitimer(signal.ITIMER_VIRTUAL, 10 * LONGEST[self.mode])
+            runtestprotocol(item, nextitem=None, log=False)
+        self.called, self.programs = set(), set()
+        self.passed = False
+        for name, loading in list(sys.modules.items()):
+            # kernels that are there already would not be asked for
+            if name.startswith("skts.engines") and hasattr(loading, "load_kernel"):
+                loading.load_kernel.cache_clear()
+        begin = time.process_time()
+        signal.setitimer(signal.ITIMER_VIRTUAL, LONGEST[self.mode])
         sys.settrace(self._trace)
         threading.settrace(self._trace)
         try:
@@ -69,16 +117,18 @@ class Recorder:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
             sys.settrace(None)
             threading.settrace(None)
-            functions = sorted(
-                {
-                    f"{name.removeprefix(self.prefix)}:{plain_name(function)}"
-                    for name, function in self.called
-                    if "/skts/engines/" in name
-                }
-            )
             if self.passed:
-                seconds = round(time.process_time() - begin, 3)
-                self.table[item.nodeid] = {"seconds": seconds, "functions": functions}
+                self.table[item.nodeid] = {
+                    "seconds": round(time.process_time() - begin, 3),
+                    "functions": sorted(
+                        {
+                            f"{name.removeprefix(self.prefix)}:{plain_name(function)}"
+                            for name, function in self.called
+                            if "/skts/engines/" in name
+                        }
+                    ),
+                    "programs": sorted(self.programs),
+                }
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call":
@@ -93,35 +143,92 @@ def plain_name(qualified: str) -> str:
     return ".".join(parts)
 
 
-def build_table(sandbox: Sandbox, files: list[str], mode: str, path: Path) -> dict[str, Any]:
-    """Return, by test, its seconds and the functions that it calls; run files that are new."""
-    stored = json.loads(path.read_text()) if path.exists() else {}
-    table: dict[str, Any] = {}
-    for file in files:
-        digest = hashlib.sha256((sandbox.base / file).read_bytes()).hexdigest()[:16]
-        entry = stored.get(file)
-        if entry is None or entry["digest"] != digest:
-            begin = time.perf_counter()
-            options = ["-k", "cupy", file] if mode == "emulated" else [file]
-            tests = sandbox.call(_record, sandbox.base, mode, LONGEST[mode], options, limit=1500)
-            tests = tests or {}
-            entry = {"digest": digest, "tests": tests}
-            stored[file] = entry
-            path.write_text(json.dumps(stored, indent=1))
-            seconds = time.perf_counter() - begin
-            print(f"  {mode}: {file}: {len(tests)} tests, {seconds:.0f} s", flush=True)
-        table |= entry["tests"]
-    return table
+@dataclass(frozen=True)
+class Part:
+    """Tests of a file that one process takes over, in one mode."""
+
+    mode: str
+    file: str
+    part: int
+    parts: int
+    digest: str
+
+    def record(self, sandbox: Sandbox) -> dict[str, Any]:
+        """Run them; return, by test, its seconds and what it calls."""
+        tests = sandbox.call(_record, sandbox.base, self.mode, self, limit=1500)
+        if not isinstance(tests, dict) or "tests" not in tests:
+            log = (sandbox.own / "log.txt").read_text(errors="replace")[-2000:]
+            print(f"{self}: the process died or took too long\n{log}", flush=True)
+            return {}
+        return tests["tests"]
+
+
+class Tables:
+    """By mode and test: its seconds, the functions that it calls, and its CUDA programs.
+
+    Parameters
+    ----------
+    root : Path
+        The repository.
+    files : list of str
+        Files of tests.
+    modes : list of str
+        Tables to make.
+    paths : list of Path
+        Files of tables made before, for example on another machine: what is there of files that did
+        not change is taken over.
+    """
+
+    def __init__(self, root: Path, files: list[str], modes: list[str], paths: list[Path]) -> None:
+        # the names of functions are those of their modules: a table does not survive new ones
+        modules = sorted(f.relative_to(root).as_posix() for f in (root / "skts/engines").rglob("*"))
+        modules = [m for m in modules if m.endswith((".py", ".cu", ".cuh"))]
+        self.wanted = []
+        for mode in sorted(modes, key=("compiled", "emulated", "interpreted").index):
+            for file in files:
+                data = (root / file).read_bytes()
+                digest = hashlib.sha256(data + "\0".join(modules).encode()).hexdigest()[:16]
+                parts = 1 + len(data) // PART
+                self.wanted += [Part(mode, file, part, parts, digest) for part in range(parts)]
+        self.tests: dict[Part, dict[str, Any]] = {}
+        for path in paths:
+            for line in path.read_text().splitlines() if path.exists() else []:
+                entry = json.loads(line)
+                self.tests[Part(**entry["part"])] = entry["tests"]
+
+    def missing(self) -> list[Part]:
+        """Return what has not run yet."""
+        return [part for part in self.wanted if part not in self.tests]
+
+    def add(self, part: Part, tests: dict[str, Any], path: Path) -> None:
+        """Take over what was recorded, and append it to a file."""
+        self.tests[part] = tests
+        with path.open("a") as out:
+            out.write(json.dumps({"part": vars(part), "tests": tests}) + "\n")
+
+    def by_mode(self) -> dict[str, dict[str, Any]]:
+        """Return the table of each mode."""
+        tables: dict[str, dict[str, Any]] = {part.mode: {} for part in self.wanted}
+        for part in self.wanted:
+            tables[part.mode] |= self.tests.get(part, {})
+        return tables
 
 
 def _too_long(number: int, frame: Any) -> None:
     pytest.fail("takes too long to be of use here")
 
 
-def _record(root: Path, longest: float, options: list[str]) -> dict[str, Any]:
-    recorder = Recorder(root, longest)
-    pytest.main(["-q", "-p", "no:cacheprovider", "--timeout=0", *options], plugins=[recorder])
-    return recorder.table
+def _record(root: Path, part: Part) -> dict[str, Any]:
+    recorder = Recorder(root, part)
+    options = ["-q", "-p", "no:cacheprovider", "--disable-warnings", "-o", "timeout=0"]
+    pytest.main([*options, "-m", MARKS[part.mode], part.file], plugins=[recorder])
+    return {"tests": recorder.table}
+
+
+def _cuda_sources(root: Path) -> list[tuple[str, str]]:
+    """Return path and name of all CUDA sources."""
+    files = [f for f in (root / "skts/engines").rglob("*.cu*") if f.suffix in (".cu", ".cuh")]
+    return [(f.relative_to(root).as_posix(), f.name) for f in files]
 
 
 @cache
@@ -153,16 +260,15 @@ def importers(root: Path, module: str, direct: bool = False) -> set[str]:
 
 def includers(root: Path, module: str) -> set[str]:
     """Return the CUDA sources that include one, or include such."""
-    sources = {f: f.read_text() for f in (root / KERNELS).rglob("*.cu*")}
-    found, waiting = set(), [module.removeprefix(f"{KERNELS}/")]
+    sources = {name: (root / name).read_text() for name, _ in _cuda_sources(root)}
+    found, waiting = set(), [module]
     while waiting:
-        line = f'#include "{waiting.pop()}"'
-        for file, source in sources.items():
-            short = file.relative_to(root / KERNELS).as_posix()
-            name = f"{KERNELS}/{short}"
-            if line in source and name not in found:
+        # by any path to it
+        line = re.compile(rf'#include "(?:[\w./]*/)?{re.escape(Path(waiting.pop()).name)}"')
+        for name, source in sources.items():
+            if name not in found and line.search(source):
                 found.add(name)
-                waiting.append(short)
+                waiting.append(name)
     return found
 
 
@@ -173,27 +279,40 @@ def concerned(
 
     Where no test of the table calls the function itself (it is compiled, or at the level of the
     module), those count that call any function of the module or, for kernels, of its importers.
+    There may be more than there is time for: then each function of tests comes with its fastest
+    cases before any comes with more.
     """
     exact = f"{module}:{function}"
+    cuda = kind_of(module) == "CUDA"
     nearby = {module}
-    if mode != "interpreted" and "/numba/" in module:
+    if mode != "interpreted" and kind_of(module) == "numba":
         nearby |= importers(root, module, direct=True)
-    if module.endswith((".cu", ".cuh")):
+    if cuda:
         nearby |= includers(root, module)
-    chosen = {
-        name: entry for name, entry in table.items() if function and exact in entry["functions"]
-    }
-    if mode != "interpreted" or not function:
-        prefixes = tuple(f"{name}:" for name in nearby)
-        for name, entry in table.items():
-            if any(called.startswith(prefixes) for called in entry["functions"]):
-                chosen.setdefault(name, entry)
-    tests, total = [], 0.0
-    for name, entry in sorted(chosen.items(), key=lambda item: item[1]["seconds"]):
+    prefixes = tuple(f"{name}:" for name in nearby)
+    compiled: set[str] = set()
+    chosen = []
+    for name, entry in table.items():
         if any(word in name.lower() for word in SHAKY):
             continue
-        total += entry["seconds"]
-        if total > BUDGET[mode]:
-            break
-        tests.append((name, entry["seconds"]))
-    return tests
+        direct = bool(function) and exact in entry["functions"]
+        if direct or (
+            (mode != "interpreted" or not function)
+            and any(called.startswith(prefixes) for called in entry["functions"])
+        ):
+            changed = [p for p in entry["programs"] if cuda and p.startswith(prefixes)]
+            chosen.append((not direct, entry["seconds"] + COMPILING * len(changed), name, changed))
+    ranks: Counter[tuple[bool, str]] = Counter()
+    order = []
+    for indirect, cost, name, changed in sorted(chosen):
+        group = (indirect, name.partition("[")[0])
+        order.append((indirect, ranks[group], cost, name, changed))
+        ranks[group] += 1
+    tests, total = [], 0.0
+    for _, _, _, name, changed in sorted(order):
+        seconds = table[name]["seconds"] + COMPILING * len(set(changed) - compiled)
+        if total + seconds <= BUDGET[mode] and len(tests) < MOST[mode]:
+            total += seconds
+            compiled.update(changed)
+            tests.append((name, round(seconds, 3)))
+    return sorted(tests, key=lambda test: test[1])

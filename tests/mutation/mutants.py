@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Mutant", "draw", "mutants_of"]
+__all__ = ["Mutant", "draw", "draw_from_each", "mutants_of"]
 
 BINARY = {
     "+": ["-"],
@@ -107,6 +107,23 @@ class Mutant:
 def draw(mutants: list[Mutant], seed: int) -> list[Mutant]:
     """Order mutants by chance; the place of each among the others depends on its own text only."""
     return sorted(mutants, key=lambda m: hashlib.sha256(f"{seed} {m.key}".encode()).digest())
+
+
+def draw_from_each(modules: list[list[Mutant]], count: int, seed: int) -> list[Mutant]:
+    """Draw from every module, from large ones more: in proportion to the root of their mutants.
+
+    The order is that of `draw`, and the first mutants of each module are those that it draws first.
+    """
+    modules = [draw(mutants, seed) for mutants in modules if mutants]
+    taken = [0] * len(modules)
+    for _ in range(min(count, sum(map(len, modules)))):
+        # whose next mutant stands for the most (Sainte-Lague's method)
+        shares = [
+            len(mutants) ** 0.5 / (2 * n + 1) if n < len(mutants) else 0.0
+            for mutants, n in zip(modules, taken, strict=True)
+        ]
+        taken[shares.index(max(shares))] += 1
+    return draw([m for mutants, n in zip(modules, taken, strict=True) for m in mutants[:n]], seed)
 
 
 def mutants_of(root: Path, module: str) -> list[Mutant]:

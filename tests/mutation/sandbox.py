@@ -15,15 +15,33 @@ import shutil
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Sandbox"]
+__all__ = ["OutOfTime", "Sandbox", "end_running"]
 
 #: What a copy of the repository holds.
 PARTS = ("skts", "tests", "pyproject.toml", "README.md", "docs", "examples")
+#: Folder of a copy for the programs that the emulator compiles.
+KERNELS = ".kernels"
+#: Bytes of memory that a test may take: a mutant may ask for any number.
+MEMORY = 8 << 30
+#: The process that runs tests for this one, if there is one.
+_running: set[int] = set()
+
+
+class OutOfTime(Exception):
+    """The time of the whole run is over: nothing is known about what ran."""
+
+
+def end_running() -> None:
+    """Kill the process that runs tests, and all that it started."""
+    for child in list(_running):
+        with suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
 
 
 class Sandbox:
@@ -35,20 +53,36 @@ class Sandbox:
         The repository.
     folder : Path
         Where copies go.
+    deadline : float
+        Time of `time.monotonic` at which calls end.
+    patience : float
+        Seconds on the clock for each second of processor time that a call may take.
     """
 
-    def __init__(self, root: Path, folder: Path) -> None:
+    def __init__(
+        self, root: Path, folder: Path, deadline: float = float("inf"), patience: float = 10
+    ) -> None:
         self.root = root
         self.base = folder / "base"
-        # what one process writes, so that several may run at once
-        self.own = folder / f"run-{os.getpid()}"
-        self.own.mkdir(parents=True, exist_ok=True)
-        atexit.register(shutil.rmtree, self.own, ignore_errors=True)
+        self.kernels = folder / "kernels"
+        self.deadline, self.patience = deadline, patience
+        self._runs = folder / f"run-{os.getpid()}"
+        self.kernels.mkdir(parents=True, exist_ok=True)
+        atexit.register(shutil.rmtree, self._runs, ignore_errors=True)
+        _import_what_tests_need()
         self._refresh()
+
+    @property
+    def own(self) -> Path:
+        """Folder of what one process writes, so that several may work at once."""
+        folder = self._runs / str(os.getpid())
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
 
     def _refresh(self) -> None:
         """Bring the copy up to date; what did not change keeps its time, and its kernels."""
         wanted = set()
+        begins = not self.base.exists()
         for part in PARTS:
             source = self.root / part
             for file in source.rglob("*") if source.is_dir() else [source]:
@@ -60,7 +94,12 @@ class Sandbox:
                 if not target.exists() or target.read_bytes() != file.read_bytes():
                     target.parent.mkdir(parents=True, exist_ok=True)
                     target.unlink(missing_ok=True)
-                    shutil.copyfile(file, target)
+                    shutil.copy2(file, target)
+        if begins:  # with its time, a source finds the kernels that were compiled from it
+            for cached in (self.root / "skts").rglob("__pycache__/*.nb[ci]"):
+                target = self.base / cached.relative_to(self.root)
+                target.parent.mkdir(exist_ok=True)
+                shutil.copy2(cached, target)
         for file in [f for f in self.base.rglob("*") if f.is_file()]:
             name = file.relative_to(self.base)
             if "__pycache__" not in file.parts and name not in wanted:
@@ -80,6 +119,8 @@ class Sandbox:
                 cached.unlink()
         (copy / module).unlink()
         (copy / module).write_text(source)
+        # CUDA programs of the emulator, found by their text: the changed ones go to the copy only
+        shutil.copytree(self.kernels, copy / KERNELS, copy_function=os.link)
         return copy
 
     def call(
@@ -97,20 +138,29 @@ class Sandbox:
             How kernels run; see `concern.MODES`.
         limit : float
             Seconds of processor time after which the process is killed, so that a busy machine
-            kills nothing; and a tenth of the time on the clock after which it and all it started
-            are.
+            kills nothing; `patience` times as much on the clock.
+
+        Raises
+        ------
+        OutOfTime
+            At the deadline.
         """
-        _import_what_tests_need()
         answer = self.own / "answer.json"
         answer.unlink(missing_ok=True)
+        log = self.own / "log.txt"
+        kernels = self.kernels if root == self.base else root / KERNELS
         sys.stdout.flush()
         child = os.fork()
         if child == 0:
-            resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit) + 5))
-            _run_child(function, root, mode, args, answer, self.own / "log.txt")
-        stop = time.monotonic() + 10 * limit
+            _set_limits(limit)
+            os.environ["SKTS_EMULATOR_CACHE"] = str(kernels)
+            _run_child(function, root, mode, args, answer, log)
+        _running.add(child)
+        stop = time.monotonic() + self.patience * limit
         try:
             while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
+                if time.monotonic() > self.deadline:
+                    raise OutOfTime
                 if time.monotonic() > stop:
                     return None
                 time.sleep(0.02)
@@ -122,7 +172,16 @@ class Sandbox:
                 os.killpg(child, signal.SIGKILL)
             with suppress(ChildProcessError):
                 os.waitpid(child, 0)
+            _running.discard(child)
         return json.loads(answer.read_text()) if answer.exists() else {}
+
+
+def _set_limits(seconds: float) -> None:
+    """Limit what this process may take, and let it be the first that the system ends."""
+    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 5))
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def _run_child(
@@ -132,6 +191,8 @@ def _run_child(
     code = 1
     try:
         os.setpgid(0, 0)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.default_int_handler)
         os.chdir(root)
         output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         for stream in (1, 2):
@@ -139,7 +200,10 @@ def _run_child(
         paths = [str(root)]
         if mode == "emulated":
             os.environ["SKTS_EMULATE_GPU"] = "1"
+            os.environ["SKTS_EMULATOR_TIMEOUT"] = "30"
             paths.append(os.environ.get("SKTS_EMULATOR", str(root / "tests/emulator")))
+        else:
+            os.environ["CUDA_VISIBLE_DEVICES"] = ""  # a GPU, where there is one
         os.environ["PYTHONPATH"] = os.pathsep.join(paths)
         own = str(Path(__file__).parents[2])
         sys.path[:] = paths + [p for p in sys.path if p not in ("", own, str(root))]
@@ -158,13 +222,21 @@ def _run_child(
         partial.write_text(json.dumps(function(root, *args)))
         partial.replace(answer)
         code = 0
+    except BaseException:
+        traceback.print_exc()
+        raise
     finally:
-        sys.stdout.flush()
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
         os._exit(code)
 
 
 def _import_what_tests_need() -> None:
-    for name in ("hypothesis", "joblib", "numba", "numpy.testing", "pytest", "scipy.fft"):
+    # as many threads as cores that a process has: see `parallel`
+    os.environ.setdefault("NUMBA_NUM_THREADS", str(min(2, len(os.sched_getaffinity(0)))))
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    for name in ("joblib", "numba", "numpy.testing", "pytest", "scipy.fft", "scipy.linalg"):
         importlib.import_module(name)
-    for name in ("scipy.linalg", "sklearn.utils.estimator_checks"):
-        importlib.import_module(name)
+    for name in ("hypothesis", "sklearn.utils.estimator_checks"):
+        with suppress(ImportError):  # tests that need it are not in the tables then
+            importlib.import_module(name)

@@ -6,12 +6,17 @@ import ast
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from tests.mutation.concern import concerned
 from tests.mutation.equivalent import EQUIVALENT, names_of
-from tests.mutation.mutants import draw, mutants_of
+from tests.mutation.mutants import draw, draw_from_each, mutants_of
+from tests.mutation.parallel import work
+from tests.mutation.results import load
+from tests.mutation.sandbox import OutOfTime
 
 ROOT = Path(__file__).parents[2]
 
@@ -113,14 +118,89 @@ def test_excused_mutants_exist(module):
         assert set(changed or ()) <= there, f"{module}: {text!r} does not hold {changed}"
 
 
+def test_every_module_has_its_share():
+    modules = ("_memory.py", "_certify.py", "cupy/kernels/join.cu", "cupy/kernels/groups.cuh")
+    there = [mutants_of(ROOT, f"skts/engines/{name}") for name in modules]
+    drawn = draw_from_each(there, 40, 1)
+    shares = [sum(m.module.endswith(name) for m in drawn) for name in modules]
+    assert sum(shares) == len(drawn) == len(set(drawn)) == 40
+    assert min(shares) >= 1
+    assert sorted(shares) == [n for _, n in sorted(zip(map(len, there), shares, strict=True))]
+    for mutants, n in zip(there, shares, strict=True):  # the first ones, whatever the sample
+        assert draw(mutants, 1)[:n] == [m for m in drawn if m in set(mutants)]
+    everything = draw_from_each(there, 10**6, 1)
+    assert len(everything) == sum(map(len, there))
+
+
+def test_results_follow_a_module_that_gets_another_name(tmp_path):
+    for name in ("old.py", "new.py"):
+        (tmp_path / name).write_text(PYTHON)
+    old, new = (mutants_of(tmp_path, name) for name in ("old.py", "new.py"))
+    lines = [{"key": m.key, **vars(m), "fate": f"fate {i}"} for i, m in enumerate(old)]
+    paths = [tmp_path / "1.jsonl", tmp_path / "2.jsonl", tmp_path / "none.jsonl"]
+    paths[0].write_text("".join(json.dumps(line) + "\n" for line in lines))
+    paths[1].write_text(json.dumps(lines[3] | {"fate": "later"}) + "\n")
+    fates = [f"fate {i}" for i in range(len(old))]
+    fates[3] = "later"
+    assert [load(paths, old)[m.key]["fate"] for m in old] == fates
+    found = load(paths, new)
+    assert [found[m.key]["fate"] for m in new] == fates
+    assert {result["module"] for result in found.values()} == {"new.py"}
+    # which of two equal lines is it?
+    twice = [*new, *(m for m in mutants_of(tmp_path, "old.py"))]
+    assert set(load(paths, twice)) == {m.key for m in old}
+
+
+def test_a_table_says_which_tests_concern_a_function():
+    def entry(seconds, functions, programs=()):
+        return {"seconds": seconds, "functions": list(functions), "programs": list(programs)}
+
+    kernels = "skts/engines/cupy/kernels"
+    module = "skts/engines/_memory.py"
+    table = {
+        "a.py::test_slow[1]": entry(3.0, [f"{module}:f"]),
+        "a.py::test_fast[1]": entry(0.1, [f"{module}:f"]),
+        "a.py::test_fast[2]": entry(0.2, [f"{module}:f"]),
+        "a.py::test_other": entry(0.1, [f"{module}:g"]),
+        "a.py::test_forever": entry(1e3, [f"{module}:f"]),
+        "a.py::test_ctrl_c": entry(0.1, [f"{module}:f"]),
+    }
+    names = [name for name, _ in concerned(table, ROOT, module, "f", "interpreted")]
+    assert names == ["a.py::test_fast[1]", "a.py::test_fast[2]", "a.py::test_slow[1]"]
+    # a header concerns whoever includes it; programs that hold it are compiled, each once
+    join = [f"{kernels}/join.cu:join"]
+    table = {
+        "b.py::test_1": entry(0.1, join, [f"{join[0]}<1>", f"{kernels}/dtw.cu:dtw<1>"]),
+        "b.py::test_2": entry(0.2, join, [f"{join[0]}<1>", f"{join[0]}<2>"]),
+        "b.py::test_3": entry(0.2, [f"{module}:f"]),
+    }
+    tests = concerned(table, ROOT, f"{kernels}/join.cu", "raise", "emulated")
+    assert tests == [("b.py::test_1", 0.9), ("b.py::test_2", 1.0)]
+    included = concerned(table, ROOT, f"{kernels}/walk.cuh", "", "emulated")
+    assert [name for name, _ in included] == ["b.py::test_1", "b.py::test_2"]
+
+
+def double(number):
+    if number == 3:
+        raise OutOfTime
+    return 2 * number
+
+
+def test_tasks_end_with_the_time():
+    later = time.monotonic() + 60
+    assert sorted(work(double, range(5), 2, later)) == [(0, 0), (1, 2), (2, 4), (4, 8)]
+    assert list(work(double, range(5), 2, time.monotonic())) == []
+
+
 @pytest.mark.slow
 def test_a_run_kills_and_reports(tmp_path):
-    results = tmp_path / "results.jsonl"
     command = [sys.executable, "-m", "tests.mutation", "--sample", "5", "--seed", "1"]
-    command += ["--modules", "skts/engines/core/plan.py", "--modes", "interpreted"]
-    command += ["--tests", "tests/engines/core/test_memory.py", "--results", str(results)]
+    command += ["--modules", "skts/engines/_memory.py", "--modes", "interpreted"]
+    command += ["--tests", "tests/engines/test_memory.py", "--output", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    fates = [json.loads(line)["fate"] for line in results.read_text().splitlines()]
+    fates = [
+        json.loads(line)["fate"] for line in (tmp_path / "results.jsonl").read_text().splitlines()
+    ]
     assert len(fates) == 5
     assert "killed" in fates
     assert "skts/engines/core/plan.py" in done.stdout

@@ -1,0 +1,145 @@
+"""What becomes of a mutant: the tests that concern it run on a copy that holds it."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .concern import MODES, Plugin, concerned, importers, kind_of
+from .equivalent import reason_of
+from .mutants import Mutant
+from .sandbox import Sandbox
+
+__all__ = ["Judge"]
+
+#: Seconds that a process may take beside its tests, as many more where Numba compiles.
+STARTING, NUMBA = 20, 120
+#: What the emulator says of a program that g++ refuses.
+REFUSED = " does not compile:"
+
+
+class Stopper(Plugin):
+    """A plugin of pytest that runs chosen tests in the order given, up to the first failure."""
+
+    def __init__(self, tests: list[str]) -> None:
+        self.rank = {name: i for i, name in enumerate(tests)}
+        self.failed = ""
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = sorted(
+            (item for item in items if item.nodeid in self.rank),
+            key=lambda item: self.rank[item.nodeid],
+        )
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self._note(f"{report.nodeid} (import)", report)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._note(report.nodeid, report)
+
+    def _note(self, name: str, report: Any) -> None:
+        refused = REFUSED in report.longreprtext
+        self.failed = self.failed or f"{name}{REFUSED if refused else ''}"
+
+
+def run_tests(root: Path, tests: list[str]) -> str:
+    """Run tests in this process; return the name of the first that fails, or nothing."""
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    stopper = Stopper(tests)
+    files = list(dict.fromkeys(name.partition("::")[0] for name in tests))
+    options = ["-q", "-x", "-p", "no:cacheprovider", "-o", "timeout=0", "--disable-warnings"]
+    code = pytest.main([*options, *files], plugins=[stopper])
+    return stopper.failed or ("import of the package" if code != 0 else "")
+
+
+def modes_of(module: str) -> list[str]:
+    """How the tests of a module run, fastest first."""
+    kinds = {"CUDA": MODES[2:], "cupy": MODES[2:], "numba": MODES[:2]}
+    return list(kinds.get(kind_of(module), MODES))
+
+
+class Judge:
+    """Judges mutants, one at a time.
+
+    Parameters
+    ----------
+    sandbox : Sandbox
+        Where mutants and their tests run.
+    tables : dict
+        By mode, what each test calls.
+    """
+
+    def __init__(self, sandbox: Sandbox, tables: dict[str, dict]) -> None:
+        self.sandbox, self.tables = sandbox, tables
+        #: Whether tests that failed pass without a mutant.
+        self.sound: dict[tuple[str, str], bool] = {}
+
+    def check(self, mode: str) -> None:
+        """Raise if tests fail without a mutant: then a failure would say nothing about one."""
+        table = self.tables[mode]
+        some = sorted(table, key=lambda name: table[name]["seconds"])[:20]
+        failed = self.sandbox.call(run_tests, self.sandbox.base, mode, some, limit=300)
+        if failed != "":
+            log = (self.sandbox.own / "log.txt").read_text()[-4000:]
+            raise RuntimeError(f"{mode}: without a mutant this fails: {failed}\n{log}")
+
+    def judge(self, mutant: Mutant) -> dict[str, Any]:
+        """Run the tests that concern a mutant; return what became of it."""
+        begin = time.perf_counter()
+        reason = reason_of(mutant)
+        if reason:
+            fate, by, count = "equivalent", reason, 0
+        else:
+            fate, by, count = self._try(mutant)
+        seconds = round(time.perf_counter() - begin, 1)
+        result = {"key": mutant.key, **vars(mutant)}
+        return {**result, "fate": fate, "by": by, "tests": count, "seconds": seconds}
+
+    def _try(self, mutant: Mutant) -> tuple[str, str, int]:
+        """Return what became of a mutant, by which test, and how many there were."""
+        base = self.sandbox.base
+        source = mutant.apply((base / mutant.module).read_text())
+        compiled = kind_of(mutant.module) == "numba"
+        stale = set()
+        if mutant.module.endswith(".py") and (compiled or not mutant.function):
+            stale = importers(base, mutant.module)
+        compiled = compiled or bool(stale)
+        copy = self.sandbox.mutate(mutant.module, source, stale)
+        count, fate = 0, "unreached"
+        for mode in modes_of(mutant.module):
+            table = self.tables.get(mode, {})
+            tests = concerned(table, base, mutant.module, mutant.function, mode)
+            count += len(tests)
+            while tests:
+                limit = STARTING + 4 * sum(seconds for _, seconds in tests)
+                limit += NUMBA if compiled and mode != "interpreted" else 0
+                names = [name for name, _ in tests]
+                failed = self.sandbox.call(run_tests, copy, mode, names, limit=limit)
+                if failed is None:
+                    return "timeout", mode, count
+                if failed == {}:
+                    return "killed", f"{mode}: the process died", count
+                if not failed:
+                    fate = "survived"
+                    break
+                if failed.endswith(REFUSED):
+                    return "refused", failed, count
+                if self._is_sound(mode, failed, names):
+                    return "killed", f"{mode}: {failed}", count
+                tests = [test for test in tests if test[0] != failed]
+        return fate, "", count
+
+    def _is_sound(self, mode: str, test: str, tests: list[str]) -> bool:
+        """Whether a test passes without a mutant; one that is not in a table need not."""
+        if test not in tests:
+            return True
+        if (mode, test) not in self.sound:
+            failed = self.sandbox.call(run_tests, self.sandbox.base, mode, [test], limit=300)
+            self.sound[mode, test] = failed == ""
+        return self.sound[mode, test]
