@@ -35,14 +35,14 @@ MODES = ("interpreted", "compiled", "emulated")
 MARKS = {"interpreted": "not gpu and not slow", "compiled": "not gpu and not slow"}
 MARKS["emulated"] = "gpu and not slow"
 #: Seconds of processor time that a test may take to be of use.
-LONGEST = {"interpreted": 6, "compiled": 30, "emulated": 30}
+LONGEST = {"interpreted": 2.5, "compiled": 10, "emulated": 15}
 #: Seconds that all tests of one mutant may take together, as measured without it, and how many.
 BUDGET = {"interpreted": 25.0, "compiled": 60.0, "emulated": 40.0}
 MOST = {"interpreted": 200, "compiled": 200, "emulated": 60}
 #: Seconds that g++ takes for a changed program of the emulator.
 COMPILING = 0.8
 #: Bytes of a file of tests that one process takes over.
-PART = 5000
+PART = {"interpreted": 3000, "compiled": 5000, "emulated": 2500}
 #: Tests of behaviour in time, which fail on a busy machine and say nothing about a mutant then.
 SHAKY = ("interrupt", "ctrl", "within_a_second", "kernel_cache", "peak", "loky", "dask")
 
@@ -184,11 +184,12 @@ class Tables:
         modules = sorted(f.relative_to(root).as_posix() for f in (root / "skts/engines").rglob("*"))
         modules = [m for m in modules if m.endswith((".py", ".cu", ".cuh"))]
         self.wanted = []
+        contents = {file: (root / file).read_bytes() for file in files}
+        # what compiles for the others first, and large files
         for mode in sorted(modes, key=("compiled", "emulated", "interpreted").index):
-            for file in files:
-                data = (root / file).read_bytes()
+            for file, data in sorted(contents.items(), key=lambda item: -len(item[1])):
                 digest = hashlib.sha256(data + "\0".join(modules).encode()).hexdigest()[:16]
-                parts = 1 + len(data) // PART
+                parts = 1 + len(data) // PART[mode]
                 self.wanted += [Part(mode, file, part, parts, digest) for part in range(parts)]
         self.tests: dict[Part, dict[str, Any]] = {}
         for path in paths:
