@@ -16,6 +16,7 @@ EQUAL = "of equal values it does not matter which"
 LOOSER = "a looser bound: more is measured, and the same is found"
 
 _E, _N = "skts/engines/", "skts/engines/numba/"
+_K = "skts/engines/cupy/kernels/"
 #: By module: function, line, what is changed on it (an operator, that and what it
 #: becomes, or None: anything), and why no result differs.
 EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
@@ -141,6 +142,14 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "slope = (1 + sums) * (1 + 4 * FLOAT32_UNIT) / self.scale",
             ("1 -> 2", "4 -> 5"),
             LOOSER,
+        ),
+    ],
+    _K + "join.cu": [
+        (
+            "join",
+            "for (int other = 1; other < 32; other *= 2) {",
+            ("32 -> 31",),
+            "of the powers of two, 16 is the last",
         ),
     ],
 }

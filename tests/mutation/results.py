@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .concern import kind_of
+from .equivalent import reason_of
 from .mutants import Mutant
 
 __all__ = ["load", "summarize"]
@@ -20,7 +21,8 @@ UNCOUNTED = ("equivalent", "refused")
 def load(paths: list[Path], mutants: list[Mutant]) -> dict[str, dict[str, Any]]:
     """Return, by key of the mutants that there are, the last result of each.
 
-    A mutant keeps its result when its module gets another name, where no other mutant is like it.
+    A mutant keeps its result when its module gets another name, where no other mutant is like it;
+    it loses it when it is excused.
     """
     results: dict[str, dict[str, Any]] = {}
     for path in paths:
@@ -44,6 +46,8 @@ def load(paths: list[Path], mutants: list[Mutant]) -> dict[str, dict[str, Any]]:
             result = moved.get(change(vars(mutant)))
         if result is not None:
             found[mutant.key] = {**result, "key": mutant.key, **vars(mutant)}
+            if reason := reason_of(mutant):
+                found[mutant.key] |= {"fate": "equivalent", "by": reason}
     return found
 
 
