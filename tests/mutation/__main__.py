@@ -4,9 +4,9 @@
 
     python -m tests.mutation --sample 300 --seed 1
     python -m tests.mutation --sample 500 --jobs 64 --seconds 540 --output FOLDER --known FILE
-    python -m tests.mutation --modules skts/engines/_memory.py skts/engines/numba/dtw.py
+    python -m tests.mutation --modules skts/engines/core/plan.py skts/engines/numba/elastic/dtw.py
     python -m tests.mutation --again survived --again unreached
-    python -m tests.mutation --list skts/engines/_memory.py
+    python -m tests.mutation --list skts/engines/core/plan.py
     python -m tests.mutation --summary --known FILE FILE
 
 Every module has its share of a sample, large ones more. Results go to ``results.jsonl``, one line a

@@ -16,11 +16,11 @@ EQUAL = "of equal values it does not matter which"
 LOOSER = "a looser bound: more is measured, and the same is found"
 
 _E, _N = "skts/engines/", "skts/engines/numba/"
-_K = "skts/engines/cupy/kernels/"
+_K = "skts/engines/cupy/"
 #: By module: function, line, what is changed on it (an operator, that and what it
 #: becomes, or None: anything), and why no result differs.
 EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
-    _N + "dtw.py": [
+    _N + "elastic/dtw.py": [
         (
             "sweep",
             "best = best if best < left[k, lane] else left[k, lane]",
@@ -30,7 +30,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ("_scan", "break", ("break",), INTERRUPTED),
         ("_traceback", "return np.empty((0, 2), np.int64), 0.0", None, INTERRUPTED),
     ],
-    _N + "lower_bounds.py": [
+    _N + "elastic/lower_bounds.py": [
         ("backward", "d = d if d > zero else zero", ("> -> >=",), EQUAL),
         (
             "cascade",
@@ -39,7 +39,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "a group that nobody is left for ends the search",
         ),
     ],
-    _N + "window_search.py": [
+    _N + "elastic/window_search.py": [
         (
             "search",
             "slack = 1.0 + 2.0 * _UNIT * (n * n_channels + 2 * n + n_channels + 8)",
@@ -47,7 +47,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             LOOSER,
         ),
     ],
-    _N + "dtw_tiles.py": [
+    _N + "elastic/tiles.py": [
         (
             "DTWTiles._enveloped",
             "if reduction.warping.window is None or 2 * radius >= longest:",
@@ -62,7 +62,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
         ("DTWTiles._cascade", "if bound.shrink == 0 or deflation == 0:", None, SPARES),
     ],
-    _N + "sbd.py": [
+    _E + "host/shapes.py": [
         (
             "largest",
             "whole = start + (stop - start) // 8 * 8",
@@ -82,7 +82,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "a lane more holds minus infinity",
         ),
     ],
-    _N + "subsequence_search.py": [
+    _N + "search/lanes.py": [
         ("", "LANES = 32", None, "how many windows go side by side changes no sum"),
         (
             "search",
@@ -144,7 +144,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             LOOSER,
         ),
     ],
-    _K + "join.cu": [
+    _K + "profile/join.cu": [
         (
             "join",
             "for (int other = 1; other < 32; other *= 2) {",

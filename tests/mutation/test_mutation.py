@@ -101,7 +101,7 @@ def test_mutants_parse_and_differ_from_the_source(module):
 
 
 def test_the_order_is_that_of_the_seed_whatever_else_is_drawn():
-    memory, certify = (mutants_of(ROOT, f"skts/engines/_{n}.py") for n in ("memory", "certify"))
+    memory, certify = (mutants_of(ROOT, f"skts/engines/core/{n}.py") for n in ("plan", "certify"))
     assert draw(memory, 1) == draw(memory[::-1], 1) != draw(memory, 2)
     together = draw(memory + certify, 1)
     assert [m for m in together if m.module.endswith("core/plan.py")] == draw(memory, 1)
@@ -119,7 +119,7 @@ def test_excused_mutants_exist(module):
 
 
 def test_every_module_has_its_share():
-    modules = ("_memory.py", "_certify.py", "cupy/kernels/join.cu", "cupy/kernels/groups.cuh")
+    modules = ("core/plan.py", "core/certify.py", "cupy/profile/join.cu", "cupy/include/groups.cuh")
     there = [mutants_of(ROOT, f"skts/engines/{name}") for name in modules]
     drawn = draw_from_each(there, 40, 1)
     shares = [sum(m.module.endswith(name) for m in drawn) for name in modules]
@@ -155,8 +155,8 @@ def test_a_table_says_which_tests_concern_a_function():
     def entry(seconds, functions, programs=()):
         return {"seconds": seconds, "functions": list(functions), "programs": list(programs)}
 
-    kernels = "skts/engines/cupy/kernels"
-    module = "skts/engines/_memory.py"
+    folder = "skts/engines/cupy"
+    module = "skts/engines/core/plan.py"
     table = {
         "a.py::test_slow[1]": entry(3.0, [f"{module}:f"]),
         "a.py::test_fast[1]": entry(0.1, [f"{module}:f"]),
@@ -168,15 +168,15 @@ def test_a_table_says_which_tests_concern_a_function():
     names = [name for name, _ in concerned(table, ROOT, module, "f", "interpreted")]
     assert names == ["a.py::test_fast[1]", "a.py::test_fast[2]", "a.py::test_slow[1]"]
     # a header concerns whoever includes it; programs that hold it are compiled, each once
-    join = [f"{kernels}/join.cu:join"]
+    join = [f"{folder}/profile/join.cu:join"]
     table = {
-        "b.py::test_1": entry(0.1, join, [f"{join[0]}<1>", f"{kernels}/dtw.cu:dtw<1>"]),
+        "b.py::test_1": entry(0.1, join, [f"{join[0]}<1>", f"{folder}/elastic/dtw.cu:dtw<1>"]),
         "b.py::test_2": entry(0.2, join, [f"{join[0]}<1>", f"{join[0]}<2>"]),
         "b.py::test_3": entry(0.2, [f"{module}:f"]),
     }
-    tests = concerned(table, ROOT, f"{kernels}/join.cu", "raise", "emulated")
+    tests = concerned(table, ROOT, f"{folder}/profile/join.cu", "raise", "emulated")
     assert tests == [("b.py::test_1", 0.9), ("b.py::test_2", 1.0)]
-    included = concerned(table, ROOT, f"{kernels}/walk.cuh", "", "emulated")
+    included = concerned(table, ROOT, f"{folder}/include/walk.cuh", "", "emulated")
     assert [name for name, _ in included] == ["b.py::test_1", "b.py::test_2"]
 
 
@@ -195,8 +195,8 @@ def test_tasks_end_with_the_time():
 @pytest.mark.slow
 def test_a_run_kills_and_reports(tmp_path):
     command = [sys.executable, "-m", "tests.mutation", "--sample", "5", "--seed", "1"]
-    command += ["--modules", "skts/engines/_memory.py", "--modes", "interpreted"]
-    command += ["--tests", "tests/engines/test_memory.py", "--output", str(tmp_path)]
+    command += ["--modules", "skts/engines/core/plan.py", "--modes", "interpreted"]
+    command += ["--tests", "tests/engines/core/test_memory.py", "--output", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     fates = [
         json.loads(line)["fate"] for line in (tmp_path / "results.jsonl").read_text().splitlines()
