@@ -19,8 +19,9 @@ __all__ = ["KERNELS", "OPTIONS", "all_kernels", "source"]
 KERNELS = files(__package__)
 #: Header that is no file: it is made from the constants that Python reads.
 CONSTANTS = "include/constants.cuh"
-#: Compiler options of every program. No fast-math: infinities are used, denormals kept.
-OPTIONS = ("-std=c++17",)
+#: Compiler options of every program. No fast-math: infinities are used, denormals kept. NVRTC 13.0
+#: takes generic lambdas in templates for host code unless the device is the default.
+OPTIONS = ("-std=c++17", "-default-device")
 
 
 def source(name: str) -> str:
