@@ -374,6 +374,33 @@ def test_scores_of_the_gpu_are_within_their_bounds(kind, scale):
             assert np.all(np.abs(found - distances[others] ** 2) <= bound)
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("lengths", [(3, 6), (8, 17), (33, 40)])
+@pytest.mark.parametrize("stop", [3, 5])
+def test_the_gpu_writes_every_score_that_is_read(lengths, stop, monkeypatch):
+    """Of all windows of the longest series, also where a pair has fewer or is none."""
+    import cupy as cp
+
+    from skts.engines.cupy.shapelets.walk import Walk, lay
+
+    empty = cp.empty
+
+    def marked(shape, dtype=float):
+        made = empty(shape, dtype)
+        made.view(np.uint8)[...] = 0xEE
+        return made
+
+    monkeypatch.setattr(cp, "empty", marked)
+    series = make(5, 150, lengths=[150, 41, 80, 140, 47])
+    heads = Walk(lay(series, 0), 0, stop, lengths[0], 2)(lengths)
+    for z in range(2):
+        assert heads.windows(z) == 150 - lengths[z] + 1
+        read = heads.scores[z, :, :, : heads.windows(z)]
+        assert not (read.get() == np.frombuffer(b"\xee" * 4, np.int32)).any()
+        own = read.get()[np.arange(stop), np.arange(stop)]
+        assert (own == np.iinfo(np.int32).max).all()
+
+
 @pytest.mark.parametrize("ways", [("first",), ("and", "or")])
 def test_of_many_equal_candidates_the_first_is_chosen(fast_engine, ways, monkeypatch):
     """Series of few values, as of switches."""

@@ -204,6 +204,12 @@ extern "C" __global__ void __launch_bounds__(128) edges(
     }
 }
 
+// Scores that no pair has, of a series with itself and behind the last window of a shorter one: whoever judges
+// candidates reads those of all windows of the longest series.
+__device__ __forceinline__ void write_nothing(int* scores, int start, int stop, int lane) {
+    for (int i = start + lane; i < stop; i += 32) scores[i] = NOTHING;
+}
+
 // Least scores of windows of up to SHORT points: one warp, one pair (a, b) and length, strips of 32 COLUMNS columns
 // one after the other, rows in chunks of 32, of which each lane prepares one. Block (x, a, z) has 4 warps of one a
 // and length. What is written where is as in `segments`.
@@ -219,12 +225,16 @@ extern "C" __global__ void __launch_bounds__(128) nearest(
     const int own = blockIdx.y, a = first + own, b = blockIdx.x * 4 + which;
     const int there = b - first;
     const bool inside = there >= 0 && there < n_block;
-    if (b >= n_series || b == a || (inside && there < own)) return;
+    if (b >= n_series || (inside && there < own)) return;
     const int z = blockIdx.z, length = lengths[z];
     const int na = sizes[a] - length + 1, nb = sizes[b] - length + 1;
     const long long from_a = (long long)z * n_series + a, from_b = (long long)z * n_series + b;
     int* const of_rows = heads + (from_b * n_block + own) * stride;
     int* const of_columns = heads + (from_a * n_block + there) * stride;
+    const int n_windows = stride - (length - lengths[0]);
+    write_nothing(of_rows, b == a ? 0 : na, n_windows, lane);
+    if (b == a) return;
+    if (inside) write_nothing(of_columns, nb, n_windows, lane);
     // the points of window i, 0 behind its end, such that squares of differences add up to a score
     auto fetch = [&](double* to, int series, int i, long long from, int count) {
         const double* const line = points + (long long)series * width + i;
@@ -307,10 +317,9 @@ __global__ void __launch_bounds__(128, 3) segments(
     __shared__ int of_lanes[4][CHUNK * 33];
     const int lane = threadIdx.x & 31, which = threadIdx.x / 32;
     const int own = blockIdx.y, a = first + own, b = blockIdx.x * 4 + which;
-    if (b >= n_series || b == a) return;
     const int there = b - first;  // place of b in the block
     const bool inside = there >= 0 && there < n_block;
-    if (inside && there < own) return;
+    if (b >= n_series || (inside && there < own)) return;
     const int z = blockIdx.z, length = lengths[z];
     const int na = sizes[a] - length + 1, nb = sizes[b] - length + 1;
     const long long from_a = (long long)z * n_series + a, from_b = (long long)z * n_series + b;
@@ -327,6 +336,10 @@ __global__ void __launch_bounds__(128, 3) segments(
     int* const of_rows = heads + (from_b * n_block + own) * stride;
     int* const of_columns = heads + (from_a * n_block + there) * stride;
     int* const least_of_lanes = of_lanes[which];
+    const int n_windows = stride - (length - lengths[0]);
+    write_nothing(of_rows, b == a ? 0 : na, n_windows, lane);
+    if (b == a) return;
+    if (inside) write_nothing(of_columns, nb, n_windows, lane);
 
     for (int start = 0; start < nb; start += 32 * K) {
         const int from = start + lane * K, inner = nb - from;  // columns of this lane that there are
