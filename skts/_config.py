@@ -15,7 +15,13 @@ from typing import Any
 
 __all__ = ["config_context", "get_config", "parse_memory", "set_config"]
 
-_DEFAULTS: dict[str, Any] = {"engine": "auto", "memory": None, "devices": None, "progress": None}
+_DEFAULTS: dict[str, Any] = {
+    "engine": "auto",
+    "memory": None,
+    "devices": None,
+    "progress": None,
+    "verify": False,
+}
 _local = threading.local()
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
@@ -75,7 +81,7 @@ def get_config() -> dict[str, Any]:
     Returns
     -------
     dict
-        Keys ``engine``, ``memory``, ``devices``, ``progress``; see `set_config`.
+        Keys ``engine``, ``memory``, ``devices``, ``progress``, ``verify``; see `set_config`.
 
     Examples
     --------
@@ -95,6 +101,7 @@ def set_config(
     memory: int | float | str | None = _KEEP,
     devices: Sequence[int] | None = _KEEP,
     progress: Callable[[int, int], None] | None = _KEEP,
+    verify: bool = _KEEP,
 ) -> None:
     """Change the settings of this thread.
 
@@ -114,6 +121,10 @@ def set_config(
         is one of them.
     progress : callable or None, default None
         Called as ``progress(done, total)`` with the parts of the work that are done.
+    verify : bool, default False
+        Whether a sample of every answer is computed again by plain code, which shares nothing with
+        the engines; a difference raises `skts.exceptions.VerificationError`. Answers of
+        ``precision="float32"``, which are estimates, are not checked.
 
     Raises
     ------
@@ -128,6 +139,7 @@ def set_config(
     >>> skts.set_config(memory=None)
     """
     new = {"engine": engine, "memory": memory, "devices": devices, "progress": progress}
+    new["verify"] = verify
     new = {key: value for key, value in new.items() if value is not _KEEP}
     if not isinstance(new.get("engine", ""), str):
         raise ValueError(f"engine={engine!r} is not the name of an engine.")
@@ -140,6 +152,8 @@ def set_config(
             raise ValueError(f"devices={devices!r} is not a list of GPU numbers such as [0, 1].")
     if new.get("progress") is not None and not callable(new["progress"]):
         raise ValueError(f"progress={progress!r} cannot be called as progress(done, total).")
+    if not isinstance(new.get("verify", False), bool):
+        raise ValueError(f"verify={verify!r} is neither True nor False.")
     _settings().update(new)
 
 

@@ -7,6 +7,7 @@ __all__ = [
     "InconsistentVersionWarning",
     "MemoryBudgetError",
     "UnsupportedReductionError",
+    "VerificationError",
 ]
 
 
@@ -20,6 +21,10 @@ class UnsupportedReductionError(NotImplementedError):
 
 class MemoryBudgetError(MemoryError, ValueError):
     """The result, or the smallest part of the work, does not fit in memory."""
+
+
+class VerificationError(RuntimeError):
+    """Plain code contradicts an engine, where ``set_config(verify=True)`` asked for checks."""
 
 
 class InconsistentVersionWarning(UserWarning):

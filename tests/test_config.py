@@ -15,7 +15,7 @@ from skts.engines import DTWMatrix, find_engine, run
 @pytest.fixture(autouse=True)
 def defaults():
     yield
-    set_config(engine="auto", memory=None, devices=None, progress=None)
+    set_config(engine="auto", memory=None, devices=None, progress=None, verify=False)
 
 
 def test_set_and_get():

@@ -339,6 +339,10 @@ class NeighborsInBatches(InBatches):
         """Size of the answer."""
         return 16 * len(self.queries) * self.n_neighbors
 
+    def limit_of(self, query: int) -> float:
+        """Distance beyond which no neighbour of a query is looked for."""
+        return np.inf
+
     def survivor_bytes(self) -> int:
         """Bytes that the survivors of all queries may take at most."""
         n_queries = len(self.queries)

@@ -19,6 +19,7 @@ from .plan import make_plan, plan_tiles
 from .progress import describe_shares, progress
 from .reduction import InBatches, Reduction
 from .registry import get_engine
+from .verify import verify
 from .worker import find_backend
 
 __all__ = ["host_budget", "run"]
@@ -67,12 +68,16 @@ def run(
         )
     total = reduction.start()
     if backend is None:
+        name = engine.name
         plan = make_plan(reduction, engine, n_jobs=n_jobs)
         execute(plan, total, partial(reduction.merge, total), verbose=verbose)
     else:
         name = engine.name if isinstance(engine, Engine) else engine or get_config()["engine"]
         _send(reduction, total, backend, name, n_jobs, verbose)
-    return reduction.finish(total, again)
+    answer = reduction.finish(total, again)
+    if get_config()["verify"]:
+        verify(reduction, name, answer)
+    return answer
 
 
 def host_budget() -> int:

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+if TYPE_CHECKING:
+    from .verify import Check, Sample
 
 __all__ = ["FollowedUp", "InBatches", "Learning", "Reduction", "Tile", "Tiling"]
 
@@ -123,6 +126,10 @@ class Reduction(ABC):
     def finish(self, total: Any, run: Callable[[Reduction], Any]) -> Any:
         """Turn the merged results into the answer; `run` computes what that still needs."""
         return total
+
+    def verify(self, answer: Any, sample: Sample) -> Iterable[Check]:
+        """Compare a sample of the answer with plain code; see `skts.engines.core.verify`."""
+        return ()
 
 
 class Learning(ABC):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -22,6 +22,7 @@ from ...core.certify import (
 )
 from ...core.reduction import Reduction, Tile
 from ...core.series import Series
+from ...core.verify import Check, Sample, check_neighbors, check_value, plain_distance
 from .warping import PLAIN, Warping
 
 __all__ = [
@@ -114,6 +115,13 @@ class DTWMatrix(DTWReduction):
         if self.symmetric:
             total[tile.cols, tile.rows] = result.T
 
+    def verify(self, answer: np.ndarray, sample: Sample) -> Iterator[Check]:
+        """Compare some distances."""
+        for place in sample(answer.size):
+            i, j = divmod(place, len(self.cols))
+            expected = plain_distance(self.rows, i, self.cols, j, self.warping)
+            yield check_value(f"the distance of {i} and {j}", answer[i, j], expected)
+
 
 @dataclass(frozen=True, eq=False)
 class DTWPairs(DTWReduction):
@@ -165,6 +173,13 @@ class DTWPairs(DTWReduction):
     def merge(self, total: np.ndarray, tile: Tile, result: np.ndarray) -> None:
         """Write the distances of a run of pairs."""
         total[tile.rows] = result
+
+    def verify(self, answer: np.ndarray, sample: Sample) -> Iterator[Check]:
+        """Compare some distances."""
+        for place in sample(len(self.pairs)):
+            i, j = self.pairs[place].tolist()
+            expected = plain_distance(self.left, i, self.right, j, self.warping)
+            yield check_value(f"the distance of {i} and {j}", answer[place], expected)
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,6 +278,15 @@ class DTWNeighbors(NeighborsInBatches, DTWReduction):
             answer.indices[rest] = settled.indices
         return answer
 
+    def plain_distance(self, query: int, candidate: int) -> float:
+        """Distance of a query and a candidate, by plain code."""
+        return plain_distance(self.queries, query, self.candidates, candidate, self.warping)
+
+    def verify(self, answer: Neighbors, sample: Sample) -> Iterator[Check]:
+        """Compare some neighbours, and some of the other candidates."""
+        if self.precision != "float32":
+            yield from check_neighbors(self, answer, sample, 8)
+
 
 class WarpingPath(NamedTuple):
     """A best path and the distance along it."""
@@ -313,3 +337,26 @@ class DTWPath(DTWReduction):
     def finish(self, total: list[WarpingPath], run: Callable[[Reduction], Any]) -> WarpingPath:
         """Hand the path out."""
         return total[0]
+
+    def verify(self, answer: WarpingPath, sample: Sample) -> Iterator[Check]:
+        """Compare the distance, and follow the path."""
+        x, y = (side.values[0, :, : side.lengths[0]] for side in self.sides)
+        n, m = x.shape[1], y.shape[1]
+        expected = plain_distance(self.x, 0, self.y, 0, self.warping)
+        yield check_value("the distance", answer.distance, expected)
+        path, alignment = answer.path, self.warping.alignment
+        allowed = np.isin(np.diff(path, axis=0) @ [2, 1], [1, 2, 3]).all()
+        allowed &= np.abs(np.diff(path, axis=0)).max(initial=0) <= 1
+        allowed &= (np.abs(path[:, 0] - path[:, 1]) <= self.warping.radius(n, m)).all()
+        ends = [(path[0, 0], path[-1, 0]) == (0, n - 1), (path[0, 1], path[-1, 1]) == (0, m - 1)]
+        allowed &= ends[0] or alignment == "supersequence"
+        allowed &= ends[1] or alignment == "subsequence"
+        yield Check("the path", path.tolist(), "one that warping allows", bool(allowed))
+        if allowed:
+            differences = x[:, path[:, 0]] - y[:, path[:, 1]]
+            costs = np.abs(differences) if not self.warping.squared else differences * differences
+            # cumulative sums add in order
+            costs = np.cumsum(costs, axis=0)[-1]
+            total = costs.max() if self.warping.largest else np.cumsum(costs)[-1]
+            along = float(self.warping.distance(total))
+            yield check_value("the distance along the path", along, expected)

@@ -6,7 +6,7 @@ certified values of all shifts, with the same bits wherever it is computed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -16,6 +16,7 @@ import numpy as np
 from ...core.certify import Neighbors, NeighborsInBatches, Rescaling, Shortlist, Shortlists, nearest
 from ...core.reduction import Learning, Reduction, Tile
 from ...core.series import Series
+from ...core.verify import Check, Sample, check_neighbors, plain_distance
 from .dtw import LANES
 from .warping import PLAIN, Warping
 
@@ -147,3 +148,18 @@ class RotationNeighbors(NeighborsInBatches, Learning, Reduction):
         """Choose among the neighbours of all blocks."""
         query, candidate, distance, *_ = total.compact()
         return nearest(query, candidate, distance, len(self.queries), self.n_neighbors)
+
+    def limit_of(self, query: int) -> float:
+        """Distance beyond which no neighbour of a query is looked for."""
+        return np.inf if self.limits is None else float(self.limits[query])
+
+    def plain_distance(self, query: int, candidate: int) -> float:
+        """Least distance of a query and a candidate over all shifts, by plain code."""
+        values = self.candidates.values[candidate]
+        n = values.shape[1]
+        turned = Series(np.stack([np.roll(values, s, axis=1) for s in range(n)]), np.full(n, n))
+        return min(plain_distance(self.queries, query, turned, s, self.warping) for s in range(n))
+
+    def verify(self, answer: Neighbors, sample: Sample) -> Iterator[Check]:
+        """Compare some neighbours, and some of the other candidates."""
+        yield from check_neighbors(self, answer, sample, 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -9,6 +10,8 @@ import numpy as np
 
 from ...core.reduction import Reduction, Tile
 from ...core.series import Series
+from ...core.verify import Check, Sample, plain_distance
+from .warping import Warping
 
 __all__ = ["DTWWindowSearch"]
 
@@ -73,3 +76,21 @@ class DTWWindowSearch(Reduction):
     def merge(self, total: np.ndarray, tile: Tile, result: np.ndarray) -> None:
         """Write the neighbours of some queries."""
         total[tile.rows] = result
+
+    def verify(self, answer: np.ndarray, sample: Sample) -> Iterator[Check]:
+        """Look at some neighbours, and at some other candidates."""
+        for place in sample(answer.size, 8):
+            query, at = divmod(place, self.radii.size)
+            radius, found = int(self.radii[at]), int(answer[query, at])
+            warping = Warping(window=radius, cost="squared" if self.squared else "absolute")
+            item = f"the neighbour of query {query} at radius {radius}"
+            own = int(self.excluded[query])
+            nearest = np.inf, len(self.candidates)
+            if found >= 0:
+                distance = plain_distance(self.queries, query, self.candidates, found, warping)
+                nearest = distance, found
+                yield Check(item, found, "another candidate", found != own)
+            for other in sample(len(self.candidates), 8):
+                if other not in (found, own):
+                    distance = plain_distance(self.queries, query, self.candidates, other, warping)
+                    yield Check(item, nearest, (distance, other), nearest < (distance, other))

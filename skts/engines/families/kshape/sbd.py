@@ -20,7 +20,7 @@ iteration hands to the next, are the same on every engine.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, NamedTuple
@@ -30,6 +30,7 @@ import numpy as np
 from ...core.constants import CONSTANT, TIE, UNCLEAR
 from ...core.reduction import Reduction, Tile
 from ...core.series import Series, zeros_beside
+from ...core.verify import Check, Sample, check_value
 
 __all__ = [
     "Assignment",
@@ -66,6 +67,10 @@ SHORT = 3
 UNITS = 16
 #: Centres are no further than this from the certified ones, or an engine leaves them to the CPU's.
 LARGEST_ERROR = TIE / 8
+#: Eigenvalues of plain code are no further from those of an engine than this share.
+CLOSE = 1e-9
+#: Members, or points, up to which plain code computes eigenvalues.
+MOST_DENSE = 512
 #: Values that are normalised at a time.
 NORMALIZED_AT_ONCE = 2**20
 #: Points of a block of padded series, which decides the rows of a grid cell.
@@ -263,6 +268,20 @@ class SBDReduction(Reduction):
         doubts = np.full(len(self.centers), self.rounding)
         return doubts if self.centers.errors is None else doubts + self.centers.errors
 
+    def plain_distances(self, row: int, col: int) -> tuple[np.ndarray, float]:
+        """1 - NCC of a pair at all shifts, by dot products, and how far an engine's may be off.
+
+        Shift s is at place s + n_timepoints - 1.
+        """
+        scale = self.series.norms[row] * self.centers.norms[col]
+        series, center = self.series.values[row], self.centers.values[col]
+        sums = sum(
+            np.correlate(there, own, "full") for own, there in zip(series, center, strict=True)
+        )
+        # dot products have a rounding for each point
+        error = 2 * float(self.doubts[col]) + 2.0**-53 * (2 * series.size + 8)
+        return (1 - sums / scale if scale > 0 else np.ones(sums.size)), error
+
     @property
     def cell_rows(self) -> int:
         """Series of a grid cell, an even number."""
@@ -306,6 +325,13 @@ class SBDMatrix(SBDReduction):
         total.distances[tile.rows, tile.cols] = result.distances
         total.shifts[tile.rows, tile.cols] = result.shifts
 
+    def verify(self, answer: ShapeDistances, sample: Sample) -> Iterator[Check]:
+        """Compare some distances and shifts."""
+        for place in sample(answer.distances.size):
+            i, j = divmod(place, len(self.centers))
+            pair = answer.distances[i, j], answer.shifts[i, j]
+            yield from check_shape(self, i, j, *pair)
+
 
 @dataclass(frozen=True, eq=False)
 class SBDAssign(SBDReduction):
@@ -348,6 +374,33 @@ class SBDAssign(SBDReduction):
         if len(parts) == 1:
             return parts[0]
         return Assignment(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+    def verify(self, answer: Assignment, sample: Sample) -> Iterator[Check]:
+        """Compare some distances and shifts, and look at the other centres."""
+        for row in sample(len(self.series)):
+            label = int(answer.labels[row])
+            yield from check_shape(self, row, label, answer.distances[row], answer.shifts[row])
+            for other in sample(len(self.centers)):
+                distances, error = self.plain_distances(row, other)
+                least, found = max(0.0, float(distances.min())), float(answer.distances[row])
+                item = f"the centre of series {row}, which is not {other}"
+                # of centres within TIE of the nearest the first is chosen
+                nearer = least < found - TIE - 2 * error
+                yield Check(item, (found, label), (least, other), not nearer)
+
+
+def check_shape(
+    work: SBDReduction, row: int, col: int, distance: float, shift: int
+) -> Iterator[Check]:
+    """Compare distance and shift of a pair; one that is `UNCLEAR` says nothing."""
+    distances, error = work.plain_distances(row, col)
+    item, least = f"the distance of series {row} and centre {col}", float(distances.min())
+    yield check_value(item, distance, max(0.0, least), error)
+    if shift != UNCLEAR:
+        n = work.series.n_timepoints
+        ties = bool(distances[shift + n - 1] <= least + TIE + 2 * error)
+        expected = int(np.argmin(distances)) - n + 1
+        yield Check(f"the shift of series {row} and centre {col}", int(shift), expected, ties)
 
 
 @dataclass(frozen=True, eq=False)
@@ -489,6 +542,45 @@ class SBDCenters(Reduction):
             values[uncertain] = run(self._of_clusters(uncertain), engine="numba").values
             errors[uncertain] = 0.0
         return Shapes.of(values, errors if errors.any() else None)
+
+    def verify(self, answer: Shapes, sample: Sample) -> Iterator[Check]:
+        """See that some centres are leading eigenvectors, by dense algebra."""
+        for cluster in sample(self.n_clusters, 4):
+            rows = self._plain_members(cluster)
+            center, largest = answer.values[cluster].ravel(), 0.0
+            if min(rows.shape) <= MOST_DENSE and rows.any():
+                largest = float(np.linalg.norm(rows, 2)) ** 2
+            item, norm = f"the centre of cluster {cluster}", float(np.linalg.norm(center))
+            length = np.sqrt(center.size) if self.centered else 1.0
+            squares = float(self.squares[cluster])
+            level = CLOSE * largest + 2.0**-40 * squares
+            if largest <= level:
+                # nothing but rounding: zeros, or any direction
+                continue
+            yield check_value(f"the norm of {item}", norm, length, CLOSE * length)
+            along = rows @ (center / (norm or 1.0))
+            yield check_value(item, float(along @ along), largest, level)
+            sign = float(along.sum())
+            up = sign >= -2 * LEVEL * float(np.abs(along).sum())
+            yield Check(f"the sign of {item}", sign, "at least 0", up)
+
+    def _plain_members(self, cluster: int) -> np.ndarray:
+        """The aligned members of a cluster, centred."""
+        n, weights = self.series.n_timepoints, self.weights
+        flat, rows = self.series.flat.astype(bool), []
+        for member in np.flatnonzero(self.labels == cluster).tolist():
+            shift, row = int(self.shifts[member]), np.zeros(self.series.values.shape[1:])
+            if abs(shift) < n:
+                values = self.series.values[member]
+                row[:, max(0, shift) : n + min(0, shift)] = values[
+                    :, max(0, -shift) : n - max(0, shift)
+                ]
+            if shift == 0:
+                row[flat[member]] = 0.0
+            if self.centered:
+                row = row - row.mean(axis=1, keepdims=True)
+            rows.append((row * (1.0 if weights is None else weights[member])).ravel())
+        return np.array(rows).reshape(-1, self.series.values[0].size)
 
 
 def center_error(

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from ...core.reduction import Learning, Reduction, Tile, Tiling
-from .windows import Kinds, Pool, WindowDistances, WindowKinds, name_lines
+from ...core.verify import Check, Sample
+from .windows import Kinds, Pool, WindowDistances, WindowKinds, name_lines, plain_profile
 
 __all__ = ["Join", "JoinFound", "JoinPart", "JoinTotal", "Kept", "Nearest"]
 
@@ -278,6 +279,33 @@ class Join(Learning, Reduction):
         both = right.copy()
         both.add(slice(None), left)
         return JoinFound(*both, left=left, right=right)
+
+    def verify(self, answer: JoinFound, sample: Sample) -> Iterator[Check]:
+        """Compare the neighbours of some windows with those by their whole distance profile."""
+        if self.precision == "float32":
+            return
+        places = np.arange(self.shape[1])
+        for window in sample(self.shape[0], 8) if places.size else []:
+            values = plain_profile(self.a, window, self.other, self.length, self.normalize)
+            if self.within:
+                values[np.abs(places - window) <= self.exclusion] = np.inf
+                values[np.maximum(places, window) < self.since] = np.inf
+            if self.excluded is not None:
+                values[self.excluded if self.within else slice(0)] = np.inf
+                values[:] = np.inf if self.excluded[window] else values
+            sides = [("neighbours", answer[:2], values)]
+            for name, nearest, far in (
+                ("earlier neighbours", answer.left, places > window),
+                ("later neighbours", answer.right, places < window),
+            ):
+                if nearest is not None:
+                    sides.append((name, nearest, np.where(far, np.inf, values)))
+            for name, (distances, indices), profile in sides:
+                order = np.argsort(profile, kind="stable")[: self.n_neighbors]
+                nearest = [(profile[at], at) for at in order.tolist() if profile[at] < np.inf]
+                nearest += [(np.inf, -1)] * (self.n_neighbors - len(nearest))
+                found = list(zip(distances[window].tolist(), indices[window].tolist(), strict=True))
+                yield Check(f"the {name} of window {window}", found, nearest, found == nearest)
 
     def _kinds(self, run: Callable[[Reduction], Any]) -> tuple[Kinds, Kinds]:
         """What the windows along rows and columns are; none is constant if compared as it is."""

@@ -11,7 +11,7 @@ is strictly above the best distance, so that of equally near pairs the first is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
@@ -20,7 +20,8 @@ import numpy as np
 
 from ...core.constants import FLOAT32_UNIT, FLOAT64_UNIT
 from ...core.reduction import FollowedUp, Learning, Reduction, Tile, Tiling
-from .windows import Kinds, Pool, WindowDistances, WindowKinds, name_lines
+from ...core.verify import Check, Sample, check_value
+from .windows import Kinds, Pool, WindowDistances, WindowKinds, name_lines, plain_profile
 
 __all__ = ["MotifPair", "NearestPair", "PairWalk", "Walked"]
 
@@ -158,6 +159,22 @@ class PairWalk(Learning, Reduction):
         total[0] = better(total[0], result[:3])
         total[1] += result.measured
 
+    def verify(self, answer: list[Any], sample: Sample) -> Iterator[Check]:
+        """Compare the distance of the pair, and look at some others."""
+        best = answer[0]
+        yield Check("the nearest pair", best, self.best, best <= self.best)
+        if best != self.best:
+            yield check_pair(self, best)
+        positions, offsets = self.shape
+        for place in sample(positions * offsets, 256):
+            row, col = divmod(place, offsets)
+            other = row + self.first + col
+            if other < positions:
+                pair = sorted((int(self.order[row]), int(self.order[other])))
+                if pair[1] - pair[0] > self.exclusion:
+                    key = plain_pair(self, *pair), *pair
+                    yield Check("the nearest pair", best, key, best <= key)
+
 
 @dataclass(frozen=True, eq=False)
 class MotifPair(FollowedUp, Reduction):
@@ -265,6 +282,30 @@ class MotifPair(FollowedUp, Reduction):
         pairs = int(np.sum(len(places) - np.searchsorted(places, places + self.exclusion + 1)))
         return NearestPair(*best, pruned=max(0.0, 1.0 - measured / pairs))
 
+    def verify(self, answer: NearestPair, sample: Sample) -> Iterator[Check]:
+        """Compare the distance of the pair, and look at whole profiles of some windows."""
+        if answer.given_up:
+            return
+        best = answer[:3]
+        windows = set(sample(self.series.n_windows(self.length), 8))
+        if answer.first >= 0:
+            yield check_pair(self, best)
+            windows |= {answer.first, answer.second}
+        else:
+            best = np.inf, len(self.series.points), 0
+        places = np.arange(self.series.n_windows(self.length))
+        for window in sorted(windows):
+            if self.excluded is not None and self.excluded[window]:
+                continue
+            values = plain_profile(self.series, window, self.series, self.length, self.normalize)
+            values[np.abs(places - window) <= self.exclusion] = np.inf
+            if self.excluded is not None:
+                values[self.excluded] = np.inf
+            other = int(np.argmin(values))
+            if values[other] < np.inf:
+                key = float(values[other]), min(window, other), max(window, other)
+                yield Check("the nearest pair", best, key, best <= key)
+
     def _walks(
         self, usual: np.ndarray, run: Callable[[Reduction], Any], best: tuple[float, int, int]
     ) -> list[PairWalk]:
@@ -334,6 +375,20 @@ class MotifPair(FollowedUp, Reduction):
                 first = there[0]
                 best = better(best, (distance, int(firsts[first]), int(seconds[at[first]])))
         return best
+
+
+def plain_pair(work: PairWalk | MotifPair, i: int, j: int) -> float:
+    """Distance of two windows by plain code."""
+    line, there = work.series, np.array([j])
+    return float(plain_profile(line, i, line, work.length, work.normalize, there)[0])
+
+
+def check_pair(work: PairWalk | MotifPair, best: tuple[float, int, int]) -> Check:
+    """Compare the distance of the pair that was found."""
+    distance, first, second = best
+    return check_value(
+        f"the distance of windows {first} and {second}", distance, plain_pair(work, first, second)
+    )
 
 
 def better(one: tuple[float, int, int], other: tuple[float, int, int]) -> tuple[float, int, int]:

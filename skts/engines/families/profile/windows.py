@@ -11,7 +11,7 @@ A search sees a line of its own (`SearchLine`), centred and scaled, whose roundi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -20,6 +20,7 @@ import numpy as np
 from ...core.constants import CONSTANT, FLOAT64_UNIT, SMALLEST_RANGE
 from ...core.reduction import Reduction, Tile
 from ...core.series import read_only
+from ...core.verify import Check, Sample, check_value
 
 __all__ = [
     "Frame",
@@ -35,6 +36,7 @@ __all__ = [
     "line_as_it_is",
     "line_of_pieces",
     "name_lines",
+    "plain_profile",
     "settle_statistics",
     "whole_windows",
     "window_statistics",
@@ -484,6 +486,21 @@ class WindowKinds(Reduction):
         """Hand the answer out."""
         return total[0]
 
+    def verify(self, answer: Kinds, sample: Sample) -> Iterator[Check]:
+        """Look at the points of some windows."""
+        from ...host import plain
+
+        window = np.empty(self.length)
+        for place in sample(answer.finite.size, 256):
+            kind = plain.standardize(self.series.points, place, self.length, True, True, window)
+            finite = kind != plain.UNKNOWN
+            found, expected = bool(answer.finite[place]), finite
+            yield Check(f"whether window {place} is finite", found, expected, found == expected)
+            if finite and self.normalize:
+                found, expected = bool(answer.constant[place]), kind == plain.CONSTANT
+                item = f"whether window {place} is constant"
+                yield Check(item, found, expected, found == expected)
+
 
 @dataclass(frozen=True, eq=False)
 class WindowDistances(Reduction):
@@ -557,3 +574,29 @@ class WindowDistances(Reduction):
     def finish(self, total: Any, run: Callable[[Reduction], Any]) -> np.ndarray:
         """Hand the matrix out."""
         return total
+
+    def verify(self, answer: np.ndarray, sample: Sample) -> Iterator[Check]:
+        """Compare some distances."""
+        for place in sample(answer.size):
+            row, window = divmod(place, answer.shape[1])
+            start, there = int(self.positions[row]), np.array([window])
+            (expected,) = plain_profile(
+                self.queries, start, self.series, self.length, self.normalize, there
+            )
+            item = f"the distance of windows {start} and {window}"
+            yield check_value(item, answer[row, window], expected)
+
+
+def plain_profile(
+    a: Pool,
+    start: int,
+    b: Pool,
+    length: int,
+    normalize: bool,
+    windows: np.ndarray | None = None,
+) -> np.ndarray:
+    """Distances of a window of a line to all windows of a line, or to some, by plain code."""
+    from ...host import plain
+
+    windows = np.arange(b.n_windows(length)) if windows is None else windows
+    return plain.profile(a.points, start, b.points, windows, length, normalize, True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -11,6 +11,7 @@ from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
 from ...core.constants import CONSTANT, SMALLEST_RANGE
 from ...core.reduction import Learning, Reduction, Tile
+from ...core.verify import Check, Sample, check_value
 from ..elastic.warping import PLAIN, Warping
 
 __all__ = [
@@ -325,3 +326,57 @@ class SubsequenceNeighbors(Learning, Reduction):
                 order = greedy(positions, order, exclusion, self.n_neighbors)
             answer.append(WindowMatches(found.distances[order], positions[order]))
         return answer
+
+    def verify(self, answer: list[WindowMatches], sample: Sample) -> Iterator[Check]:
+        """Compare some matches, and look at some other windows."""
+        if self.precision == "float32":
+            return
+        for row in sample(len(self.queries), 8):
+            yield from self._verify_query(row, answer[row], sample)
+
+    def _verify_query(self, row: int, found: WindowMatches, sample: Sample) -> Iterator[Check]:
+        """Compare some matches of one query, and look at some other windows."""
+        length = self.queries[row].size
+        listed = [
+            (distance, *place)
+            for distance, place in zip(
+                found.distances.tolist(), found.positions.tolist(), strict=True
+            )
+        ]
+        for place in sample(len(listed)):
+            distance, series, start = listed[place]
+            item = f"the distance of query {row} and the window at {start} of series {series}"
+            yield check_value(item, distance, self._plain_distance(row, series, start))
+        limit, starts = self.limit_of(row), self.series.starts
+        exclusion = -1 if self.n_neighbors is None else self.exclusion_of(length)
+        for place in sample(self.series.n_points - length + 1, 64):
+            series = int(np.searchsorted(starts, place, side="right")) - 1
+            start = place - int(starts[series])
+            if start + length > self.series.parts[series].size:
+                continue
+            if self.n_windows is not None and place >= self.n_windows:
+                continue
+            key = self._plain_distance(row, series, start), series, start
+            if key[0] == np.inf or key[0] > limit or key in listed:
+                continue
+            near = any(
+                one < key and one[1] == series and abs(one[2] - start) <= exclusion
+                for one in listed
+            )
+            full = len(listed) == self.n_neighbors and listed[-1] < key
+            yield Check(f"the matches of query {row}", listed[-1:], key, near or full)
+
+    def _plain_distance(self, row: int, series: int, start: int) -> float:
+        """Distance of a query and a window, by plain code."""
+        from ...host import plain
+
+        length, warping = self.queries[row].size, self.warping
+        query, window = np.empty((1, length)), np.empty((1, length))
+        plain.standardize(self.queries[row], 0, length, self.normalize, True, query[0])
+        points = np.array(self.series.parts[series][start : start + length], np.float64)
+        kind = plain.standardize(points, 0, length, self.normalize, True, window[0])
+        if kind == plain.UNKNOWN:
+            return np.inf
+        radius = int(warping.radius(length, length))
+        options = warping.squared, warping.largest, False, False
+        return float(warping.distance(plain.warped(query, window, radius, *options)))

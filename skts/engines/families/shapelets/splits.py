@@ -9,7 +9,7 @@ module rests on certified distances alone, so every engine, split and budget fin
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -21,6 +21,7 @@ import numpy as np
 from ...core.constants import TOLERANCE
 from ...core.reduction import Reduction, Tile, Tiling
 from ...core.series import Series
+from ...core.verify import Check, Sample, check_value
 
 __all__ = [
     "Criterion",
@@ -50,6 +51,8 @@ BATCH_CELLS = 2**20
 BLOCK_BYTES = 2**27
 #: Series of a block are a multiple of this: engines take so many side by side.
 LANES = 4
+#: Gains and gaps of plain sums are no further from exact ones than this share.
+CLOSE = 1e-9
 #: Windows of fewer points are compared as they are: normalised they keep little but a sign.
 LEAST_NORMALIZED = 3
 
@@ -128,6 +131,19 @@ class SubsequenceMatches(Reduction):
         """Write a block."""
         total.distances[tile.rows, tile.cols] = result.distances
         total.starts[tile.rows, tile.cols] = result.starts
+
+    def verify(self, answer: Matches, sample: Sample) -> Iterator[Check]:
+        """Compare some matches."""
+        from ...host import plain
+
+        for place in sample(answer.distances.size):
+            row, col = divmod(place, len(self.series))
+            channel = 0 if self.channels is None else int(self.channels[row])
+            points = self.series.values[col, channel, : self.series.lengths[col]]
+            expected = plain.best_match(self.queries[row], points, self.normalize)
+            found = float(answer.distances[row, col]), int(answer.starts[row, col])
+            item = f"the best match of query {row} in series {col}"
+            yield Check(item, found, expected, found == expected)
 
 
 @cache
@@ -671,3 +687,87 @@ class ShapeletSearch(Reduction):
         if way == "first":
             return distances
         return (np.maximum if way == "and" else np.minimum)(self.before, distances)
+
+    def verify(self, answer: ShapeletSplit | None, sample: Sample) -> Iterator[Check]:
+        """Measure the shapelet and its cut again, and see what some other candidates gain."""
+        unit = self.criterion.unit
+        best = self.least / unit, self.least_gap
+        if answer is not None:
+            place = answer.length, answer.series, answer.start, answer.channel
+            distances, where = self._plain_distances(*place, answer.way), f"the shapelet {place}"
+            for member, expected in enumerate(distances.tolist()):
+                item = f"the distance of {where} and member {member}"
+                yield check_value(item, answer.distances[member], expected)
+            left = distances <= answer.cut.threshold
+            best = self._plain_gain(left), float(distances[~left].mean() - distances[left].mean())
+            yield check_value(f"the gain of {where}", answer.cut.gain / unit, best[0], CLOSE)
+            close = CLOSE * abs(best[1])
+            yield check_value(f"the gap of {where}", answer.cut.gap, best[1], close)
+        lengths = self.of_members.lengths
+        for row in sample(len(self.lengths) * len(self.members) * len(self.ways), 8):
+            row, way = divmod(row, len(self.ways))
+            at, member = divmod(row, len(self.members))
+            length, channel = self.lengths[at], row % self.series.n_channels
+            (start,) = sample(int(lengths[member]) - length + 1, 1) or [0]
+            distances = self._plain_distances(length, member, start, channel, self.ways[way])
+            normalized = length >= LEAST_NORMALIZED
+            normalized |= self.before_normalized and self.ways[way] != "first"
+            floor = TOLERANCE * normalized
+            for key in self._plain_cuts(distances, floor):
+                more = key[0] > best[0] + CLOSE
+                more |= abs(key[0] - best[0]) < CLOSE**2 and key[1] > best[1] * (1 + CLOSE)
+                item = f"the best split, beside points {start} to {start + length} of {member}"
+                yield Check(item, best, key, not more)
+
+    def _plain_distances(
+        self, length: int, member: int, start: int, channel: int, way: str
+    ) -> np.ndarray:
+        """Joined distances of a candidate to the members, by plain code."""
+        from ...host import plain
+
+        series = self.of_members
+        query = series.values[member, channel, start : start + length]
+        normalize = length >= LEAST_NORMALIZED
+        distances = np.array(
+            [
+                plain.best_match(query, values[channel, :size], normalize)[0]
+                for values, size in zip(series.values, series.lengths.tolist(), strict=True)
+            ]
+        ) / np.sqrt(length)
+        if way == "and":
+            return np.where(self.before > distances, self.before, distances)
+        return (
+            distances
+            if way == "first"
+            else np.where(self.before < distances, self.before, distances)
+        )
+
+    def _plain_cuts(self, distances: np.ndarray, floor: float) -> Iterator[tuple[float, float]]:
+        """Gain and gap of each cut of a line that is allowed for certain."""
+        rules = self.criterion
+        weights = rules.class_weight[rules.labels]
+        ordered = np.sort(distances)
+        for low, high in zip(ordered[:-1].tolist(), ordered[1:].tolist(), strict=True):
+            if not high - low > 2 * max(floor, TOLERANCE * high) or high == np.inf:
+                continue
+            left = distances <= low
+            smallest = min(np.count_nonzero(left), np.count_nonzero(~left))
+            lightest = min(weights[left].sum(), weights[~left].sum())
+            enough = lightest > rules.min_weight_leaf * (1 + CLOSE)
+            if smallest >= rules.min_samples_leaf and enough:
+                gap = distances[~left].mean() - distances[left].mean()
+                yield self._plain_gain(left), float(gap)
+
+    def _plain_gain(self, left: np.ndarray) -> float:
+        """Information gain of a cut, in nats."""
+        rules = self.criterion
+        weights = rules.class_weight / rules.class_weight.max()
+
+        def impurity(members: np.ndarray) -> float:
+            shares = np.bincount(rules.labels[members], minlength=len(weights)) * weights
+            whole = shares.sum()
+            return float(sum(-share * math.log(share / whole) for share in shares if share > 0))
+
+        everyone = np.ones(left.size, bool)
+        whole = float(weights[rules.labels].sum())
+        return (impurity(everyone) - impurity(left) - impurity(~left)) / whole

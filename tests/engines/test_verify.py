@@ -1,0 +1,297 @@
+"""`verify=True`: answers of right engines pass, and wrong ones are found, for every reduction."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+
+from skts import config_context, get_config
+from skts.engines import (
+    Criterion,
+    DTWMatrix,
+    DTWNeighbors,
+    DTWPath,
+    Join,
+    MotifPair,
+    NearestPair,
+    Pool,
+    Reduction,
+    SBDCenters,
+    Series,
+    ShapeletSearch,
+    SubsequenceNeighbors,
+    Warping,
+    WarpingPath,
+    find_engine,
+    run,
+)
+from skts.engines import _verify as module
+from skts.engines.core.verify import Sample
+from skts.engines.families.profile.join import JoinPart
+from skts.engines.families.shapelets.splits import Survivors
+from skts.engines.host import plain
+from skts.engines.numba import NumbaEngine
+from skts.engines.numba.elastic import certified
+from skts.exceptions import VerificationError
+from tests.examples_of_work import examples, reductions
+
+
+@pytest.fixture(scope="module")
+def table():
+    return examples()
+
+
+@pytest.mark.parametrize("kind", reductions())
+def test_every_reduction_is_checked(kind):
+    assert kind.verify is not Reduction.verify
+
+
+@pytest.mark.parametrize("kind", reductions())
+def test_right_answers_pass(table, fast_engine, monkeypatch, kind):
+    missing = find_engine(fast_engine).available()
+    if missing is not None:
+        pytest.skip(missing)
+    checks = []
+    original = kind.verify
+
+    def counted(self, answer, sample):
+        for check in original(self, answer, sample):
+            checks.append(check)
+            yield check
+
+    monkeypatch.setattr(kind, "verify", counted)
+    for one in table[kind]:
+        before = len(checks)
+        with config_context(verify=True):
+            run(one.work, engine=fast_engine)
+        assert len(checks) > before
+    assert all(check.holds for check in checks)
+
+
+def _spoiled(result, kind):
+    """The result of a tile with one number of it, or one kind of number, changed."""
+    name = kind.__name__
+    if name == "MotifPair":
+        # most windows count as not finite: the nearest pair is lost
+        finite = result.finite.copy()
+        finite[: finite.size * 9 // 10] = False
+        return result._replace(finite=finite)
+    if name == "PairWalk":
+        return result._replace(distance=np.nextafter(result.distance, 0))
+    if name == "ShapeletSearch":
+        # the best candidates are lost
+        keep = result.gain < np.median(result.gain)
+        return result.take(keep) if isinstance(result, Survivors) else result
+    if name == "WindowKinds":
+        return result._replace(finite=np.ones_like(result.finite))
+    if name == "SubsequenceNeighbors":
+        return [one._replace(distances=np.nextafter(one.distances, np.inf)) for one in result]
+    if isinstance(result, JoinPart):
+        result.rows.distances[:] = np.nextafter(result.rows.distances, 0)
+        return result
+    if name == "SBDMatrix":
+        result.distances[:] += 1e-7
+        return result
+    if name == "SBDAssign":
+        result.labels[:] = (result.labels + 1) % 5
+        return result
+    if name == "SBDCenters":
+        result.values[:] = np.roll(result.values, 1, axis=2)
+        return result
+    if name == "DTWWindowSearch":
+        return result + 1
+    if name == "DTWPath":
+        return result._replace(path=np.delete(result.path, 3, axis=0))
+    if name == "RotationNeighbors":
+        return result._replace(estimates=np.nextafter(result.estimates, np.inf))
+    if name == "DTWNeighbors":
+        # every second candidate is lost, and with it the best of some queries
+        keep = result.cols % 2 == 1
+        return result._replace(
+            rows=result.rows[keep], cols=result.cols[keep], estimates=result.estimates[keep]
+        )
+    if name == "SubsequenceMatches":
+        result.starts[:] += 1
+        return result
+    return np.nextafter(result, np.inf)
+
+
+class WrongEngine(NumbaEngine):
+    """The CPU engine with an error in one kind of work."""
+
+    name = "wrong"
+
+    def __init__(self, kind):
+        super().__init__()
+        self.kind = kind
+
+    def compute(self, reduction, tile, cancel):
+        result = super().compute(reduction, tile, cancel)
+        return _spoiled(result, self.kind) if type(reduction) is self.kind else result
+
+
+@pytest.mark.parametrize("kind", reductions())
+def test_wrong_answers_are_found(table, kind):
+    engine = WrongEngine(kind)
+    for one in table[kind]:
+        work = one.work
+        if isinstance(work, Join):
+            # not the accumulators, which would take no result of a tile
+            work = replace(work, n_neighbors=max(2, work.n_neighbors))
+        with config_context(verify=True), pytest.raises(VerificationError) as error:
+            run(work, engine=engine)
+        for part in (kind.__name__, "engine='wrong'", "plain code finds", "Please report"):
+            assert part in str(error.value)
+
+
+def test_off_by_default(table):
+    assert get_config()["verify"] is False
+    engine = WrongEngine(DTWMatrix)
+    run(table[DTWMatrix][0].work, engine=engine)
+
+
+@pytest.mark.parametrize("bad", [1, "yes", None])
+def test_other_values_are_refused(bad):
+    message = f"verify={bad!r} is neither True nor False"
+    with pytest.raises(ValueError, match=message), config_context(verify=bad):
+        pytest.fail("the block must not be entered")
+
+
+def test_one_wrong_number_of_a_few_is_found(make_series):
+    series = make_series(3, 20)  # written in both halves of the matrix, the second time turned
+
+    class Wrong(NumbaEngine):
+        name = "wrong"
+
+        def dtw_matrix(self, reduction, tile, cancel):
+            found = super().dtw_matrix(reduction, tile, cancel)
+            found[1, 2] = np.nextafter(found[1, 2], 0)
+            return found
+
+    with config_context(verify=True), pytest.raises(VerificationError, match="of 2 and 1 of DTWM"):
+        run(DTWMatrix(series, series), engine=Wrong())
+
+
+def test_answers_that_came_from_elsewhere_are_checked(table, monkeypatch):
+    monkeypatch.setattr("skts.engines.core.executor.WORTH_SENDING", 0)
+    seen = []
+    monkeypatch.setattr(
+        "skts.engines.core.executor.verify", lambda work, name, answer: seen.append(name)
+    )
+    with config_context(verify=True), parallel_config("loky", n_jobs=2):
+        run(table[DTWMatrix][0].work, engine="numba")
+    assert seen == ["numba"]
+
+
+def test_samples_are_the_same_each_time(table):
+    work = table[DTWMatrix][0].work
+    assert Sample(work)(10**9) == Sample(work)(10**9)
+    assert len(set(Sample(work)(10**9))) == module.SAMPLE
+    assert Sample(work)(5) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("squared", [True, False])
+@pytest.mark.parametrize("metric", ["dtw", "dog_keeper"])
+@pytest.mark.parametrize("alignment", ["global", "subsequence", "supersequence"])
+@pytest.mark.parametrize("window", [None, 0, 3])
+def test_plain_costs_have_the_bits_of_certified_ones(rng, squared, metric, alignment, window):
+    window = window if alignment == "global" else None
+    warping = Warping(metric, "squared" if squared else "absolute", window, alignment)
+    cancel = np.zeros(1, np.uint8)
+    options = warping.squared, warping.largest, alignment == "subsequence"
+    options = *options, alignment == "supersequence"
+    for _ in range(30):
+        n, m = rng.integers(1, 12, 2)
+        x, y = rng.normal(size=(2, n)), rng.normal(size=(2, m))
+        radius = int(warping.radius(n, m))
+        expected = certified.cost(x, y, radius, *options, cancel)
+        assert plain.warped(x, y, radius, *options) == expected
+
+
+@pytest.mark.parametrize("change", ["jump", "end", "band"])
+def test_paths_that_are_not_allowed_are_found(make_series, change):
+    work = DTWPath(make_series(1, 12), make_series(1, 12), Warping(window=4))
+    found = run(work, engine="numba")
+    path = found.path.copy()
+    if change == "jump":
+        path = np.delete(path, 1, axis=0)
+        path = np.delete(path, 1, axis=0)
+    elif change == "end":
+        path = path[:-1]
+    else:
+        path = np.array([(0, j) for j in range(12)] + [(i, 11) for i in range(1, 12)])
+    checks = list(work.verify(WarpingPath(path, found.distance), Sample(work)))
+    assert not all(check.holds for check in checks)
+
+
+def test_a_lost_best_match_is_found(rng):
+    from skts.engines import LongSeries
+
+    query, series = rng.normal(size=20), rng.normal(size=60)
+    work = SubsequenceNeighbors((query,), LongSeries((series,)), n_neighbors=2)
+    (found,) = run(work, engine="numba")
+    less = found._replace(distances=found.distances[1:], positions=found.positions[1:])
+    assert all(check.holds for check in work.verify([found], Sample(work)))
+    assert not all(check.holds for check in work.verify([less], Sample(work)))
+
+
+def test_a_lost_pair_is_found(rng):
+    work = MotifPair(Pool.of([rng.normal(size=120)]), 10, 2)
+    found = run(work, engine="numba")
+    assert all(check.holds for check in work.verify(found, Sample(work)))
+    none = NearestPair(np.inf, -1, -1)
+    assert not all(check.holds for check in work.verify(none, Sample(work)))
+
+
+def test_a_better_split_is_found(rng):
+    n = 12
+    labels = np.arange(n) % 2
+    values = rng.normal(size=(n, 1, 20))
+    values[:, 0, 5:12] += 5 * labels[:, None] * np.hanning(7)
+    series = Series(values, np.full(n, 20))
+    work = ShapeletSearch(series, np.arange(n), (7,), Criterion(labels, np.ones(2)))
+    found = run(work, engine="numba")
+    assert all(check.holds for check in work.verify(found, Sample(work)))
+    cut = found.cut
+    for wrong in (
+        None,
+        found._replace(cut=cut._replace(gain=cut.gain // 2)),
+        found._replace(cut=cut._replace(gap=cut.gap * 1.001)),
+        found._replace(distances=np.nextafter(found.distances, np.inf)),
+    ):
+        assert not all(check.holds for check in work.verify(wrong, Sample(work)))
+
+
+def test_a_centre_that_points_the_other_way_is_found(table):
+    work = table[SBDCenters][0].work
+    found = run(work, engine="numba")
+    for values in (-found.values, 2 * found.values):
+        wrong = replace(found, values=values)
+        assert not all(check.holds for check in work.verify(wrong, Sample(work)))
+
+
+def test_estimates_are_not_checked(make_series):
+    series = make_series(20, 30)
+    work = DTWNeighbors(series, series, 2, np.arange(20), "float32")
+    with config_context(verify=True):
+        run(work, engine="numba")
+    assert not list(work.verify(None, Sample(work)))
+
+
+def test_checks_take_little_time(make_series):
+    queries, candidates = make_series(300, 200), make_series(1500, 200)
+    work = DTWNeighbors(queries, candidates, 1)
+    run(work, engine="numba")
+    with config_context(verify=True):
+        run(work, engine="numba")
+    seconds = []
+    for verify in (False, True):
+        start = time.perf_counter()
+        with config_context(verify=verify):
+            run(work, engine="numba", n_jobs=1)
+        seconds.append(time.perf_counter() - start)
+    assert seconds[1] < 1.5 * seconds[0] + 0.5
