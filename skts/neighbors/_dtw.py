@@ -69,7 +69,8 @@ class DTWNearestNeighbor(
         outvote all others); or what the callable returns for an array of distances.
     precision : {"auto", "float32", "float64"}, default "auto"
         "auto" searches in float32 and certifies the answer in float64, "float32" leaves out the
-        certificate (near ties may be resolved wrongly, distances carry about 5 digits),
+        certificate (near ties may be resolved wrongly, distances carry about 5 digits; those
+        beyond the range of float32 around the training series are computed in float64),
         "float64" computes everything in float64.
     engine : str, default "auto"
         "auto", "numba", "cupy", or another registered engine. "auto" takes the GPU where there is

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import reference
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from skts import config_context
 from skts.engines import DTWNeighbors, RotationNeighbors, Series, Warping, run
@@ -169,3 +169,23 @@ def test_batches_of_queries_do_not_change_an_answer(fast_engine, rng, monkeypatc
             found = run(each, engine=fast_engine)
             assert_array_equal(found.indices, before.indices)
             assert_array_equal(found.distances, before.distances)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("n_candidates", [5, 200])
+@pytest.mark.parametrize("size", [1e15, 1e19, 1e25, 1e100])
+@pytest.mark.parametrize("cost", ["squared", "absolute"])
+@pytest.mark.parametrize("metric", ["dtw", "dog_keeper"])
+def test_estimates_beyond_float32_are_computed_in_float64(
+    fast_engine, rng, metric, cost, size, n_candidates
+):
+    queries, candidates = rng.normal(size=(3, 12)), rng.normal(size=(n_candidates, 12))
+    queries[1] *= size
+    warping = Warping(metric, cost)
+    work = DTWNeighbors(series_of(queries), series_of(candidates), 2, None, "float32", warping)
+    found = run(work, engine=fast_engine)
+    expected = run(replace(work, precision="float64"), engine="numba")
+    assert_allclose(found.distances, expected.distances, rtol=1e-5)
+    if size >= 1e25 and cost == "squared":
+        assert_array_equal(found.distances[1], expected.distances[1])
+        assert_array_equal(found.indices[1], expected.indices[1])

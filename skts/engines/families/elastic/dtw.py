@@ -195,8 +195,8 @@ class DTWNeighbors(NeighborsInBatches, DTWReduction):
     excluded : ndarray of shape (n_queries,), int64, or None
         One candidate that a query must not find, itself in leave-one-out; out of range is none.
     precision : {"auto", "float32", "float64"}
-        "auto" searches in float32 and certifies, "float32" leaves out the certificate,
-        "float64" searches in float64.
+        "auto" searches in float32 and certifies, "float32" leaves out the certificate, but for
+        distances that float32 does not hold, "float64" searches in float64.
     warping : Warping
         Options of the distance.
     """
@@ -262,9 +262,13 @@ class DTWNeighbors(NeighborsInBatches, DTWReduction):
         """Certify the survivors and choose among them; settle the rest in float64."""
         query, candidate, estimate, *_ = total.compact()
         value = estimate
-        if self.precision == "auto" and query.size:
-            pairs = np.column_stack([query, candidate])
-            value = run(DTWPairs(self.queries, self.candidates, pairs, self.warping))
+        # costs of queries far larger than the candidates leave the range of float32
+        settled = {"auto": False, "float32": np.isfinite(estimate), "float64": True}
+        rows = np.flatnonzero(~np.broadcast_to(settled[self.precision], query.shape))
+        if rows.size:
+            pairs = np.column_stack([query[rows], candidate[rows]])
+            value = estimate.copy()
+            value[rows] = run(DTWPairs(self.queries, self.candidates, pairs, self.warping))
         answer = nearest(query, candidate, value, len(self.queries), self.n_neighbors)
         rest = total.unsettled[0]
         if rest.size:
