@@ -330,3 +330,26 @@ def test_envelopes(rng, before, after):
     for i in range(count):
         part = points[first : first + count][max(0, i - before) : i + after + 1]
         assert low[row, i] == part.min() and high[row, i] == part.max()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("warping", WARPINGS)
+def test_no_search_of_the_gpu_certifies_itself(rng, monkeypatch, warping, normalize):
+    """Values that decide come from antidiagonals: an error of a search in float64 changes none."""
+    from skts.engines.cupy.elastic import dtw
+
+    original = dtw.distances
+
+    def wrong(*args, root=False, **options):
+        found = original(*args, root=root, **options)
+        return found * 2 if root else found
+
+    queries = [rng.normal(size=LENGTH), rng.normal(size=40).cumsum()]
+    work = search(queries, [make_line("walk", 900, rng)], WARPINGS[warping], n_neighbors=3,
+                  normalize=normalize)  # fmt: skip
+    expected = run(work, engine="numba")
+    monkeypatch.setattr(dtw, "distances", wrong)
+    for found, right in zip(run(work, engine="cupy"), expected, strict=True):
+        assert_array_equal(found.positions, right.positions)
+        assert_array_equal(found.distances, right.distances)

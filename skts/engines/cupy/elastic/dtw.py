@@ -261,9 +261,12 @@ def certify(
     n = rows.shape[2]
     n_items, span = len(items), n + 2
     out = cp.empty(n_items) if least is None else None
-    # an antidiagonal is no longer than either series; with several cells a thread, fewer wait for
-    # each other after each
-    threads = min(1024, -(-min(n, m) // 128) * 32)
+    # an antidiagonal is no longer than either series or the band; with several cells a thread,
+    # fewer wait for each other after each
+    cells = min(n, m)
+    if rows.length and cols.length:
+        cells = min(cells, int(warping.radius(rows.length, cols.length)) + 1)
+    threads = min(1024, -(-cells // 128) * 32)
     blocks = min(n_items, cp.cuda.Device().attributes["MultiProcessorCount"] * 4096 // threads)
     shared, room = 3 * 8 * span, 0
     if shared > SHARED:

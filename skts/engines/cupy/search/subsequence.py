@@ -549,15 +549,16 @@ def row_distances(
             load_kernel("search/search.cu", "rows_float")(
                 grid, (THREADS,), (*arguments, rows.values)
             )
-        found = dtw.distances(
-            rows,
-            query.series(certified),
-            reduction.warping,
-            reach=int(reduction.warping.radius(length, length)),
-            root=certified,
-            budget=plan.edges,
-        )
-        yield found.ravel()
+        other, warping = query.series(certified), reduction.warping
+        if certified and reduction.precision != "float64":
+            items = cp.zeros((n, 2), np.int32)
+            items[:, 0] = cp.arange(n, dtype=np.int32)
+            yield dtw.certify(rows, other, items, warping, root=True, budget=plan.edges)
+            continue
+        # all windows in float64 are a search themselves
+        reach = int(warping.radius(length, length))
+        options = {"reach": reach, "root": certified, "budget": plan.edges}
+        yield dtw.distances(rows, other, warping, **options).ravel()
 
 
 def estimate(
@@ -608,7 +609,9 @@ def search_part(
         listed = within(windows, listed, query, rough, query.limit)
         if query.radius < length - 1:
             listed = known(listed)
-            settled = not single and listed.n * warping.cells(length, length) <= FEW_CELLS
+            # an antidiagonal of a narrow band takes a warp as long as one of 64 cells
+            cells = max(warping.cells(length, length), 64 * length)
+            settled = not single and listed.n * cells <= FEW_CELLS
         if not settled:
             listed = estimate(windows, listed, query, reduction, plan)
     if not settled:
