@@ -28,7 +28,16 @@ from _pytest.runner import runtestprotocol
 
 from .sandbox import Sandbox
 
-__all__ = ["MODES", "Part", "Plugin", "Tables", "concerned", "importers", "kind_of"]
+__all__ = [
+    "MODES",
+    "Part",
+    "Plugin",
+    "Tables",
+    "concerned",
+    "holds_kernels",
+    "importers",
+    "kind_of",
+]
 
 MODES = ("interpreted", "compiled", "emulated")
 #: Which tests run in a mode.
@@ -76,7 +85,7 @@ class Recorder(Plugin):
     def __init__(self, root: Path, part: Part) -> None:
         self.prefix = str(root) + "/"
         self.part, self.mode = part, part.mode
-        self.kernels = {name: module for module, name in _cuda_sources(root)}
+        self.kernels = _cuda_sources(root)
         self.table: dict[str, dict[str, Any]] = {}
         self.called: set[tuple[str, str]] = set()
         self.programs: set[str] = set()
@@ -87,7 +96,7 @@ class Recorder(Plugin):
             self.called.add((code.co_filename, code.co_qualname))
             if code.co_name == "load_kernel":
                 file, name = frame.f_locals["file"], frame.f_locals["name"]
-                module = self.kernels[file]
+                module = next(m for m in self.kernels if m.endswith(f"/{file}"))
                 self.called.add((self.prefix + module, name.partition("<")[0]))
                 self.programs.add(f"{module}:{name if '<' in name else ''}")
 
@@ -226,10 +235,16 @@ def _record(root: Path, part: Part) -> dict[str, Any]:
     return {"tests": recorder.table}
 
 
-def _cuda_sources(root: Path) -> list[tuple[str, str]]:
-    """Return path and name of all CUDA sources."""
-    files = [f for f in (root / "skts/engines").rglob("*.cu*") if f.suffix in (".cu", ".cuh")]
-    return [(f.relative_to(root).as_posix(), f.name) for f in files]
+def _cuda_sources(root: Path) -> list[str]:
+    """Return all CUDA sources."""
+    files = sorted((root / "skts/engines").rglob("*.cu*"))
+    return [f.relative_to(root).as_posix() for f in files if f.suffix in (".cu", ".cuh")]
+
+
+@cache
+def holds_kernels(root: Path, module: str) -> bool:
+    """Whether Numba compiles functions of a module."""
+    return module.endswith(".py") and "njit" in (root / module).read_text()
 
 
 @cache
@@ -261,7 +276,7 @@ def importers(root: Path, module: str, direct: bool = False) -> set[str]:
 
 def includers(root: Path, module: str) -> set[str]:
     """Return the CUDA sources that include one, or include such."""
-    sources = {name: (root / name).read_text() for name, _ in _cuda_sources(root)}
+    sources = {name: (root / name).read_text() for name in _cuda_sources(root)}
     found, waiting = set(), [module]
     while waiting:
         # by any path to it
@@ -279,14 +294,14 @@ def concerned(
     """Return the tests that concern a function of a module, fastest first, and their seconds.
 
     Where no test of the table calls the function itself (it is compiled, or at the level of the
-    module), those count that call any function of the module or, for kernels, of its importers.
+    module), those count that call any function of the module or of those that import it.
     There may be more than there is time for: then each function of tests comes with its fastest
     cases before any comes with more.
     """
     exact = f"{module}:{function}"
     cuda = kind_of(module) == "CUDA"
     nearby = {module}
-    if mode != "interpreted" and kind_of(module) == "numba":
+    if not function or (mode != "interpreted" and holds_kernels(root, module)):
         nearby |= importers(root, module, direct=True)
     if cuda:
         nearby |= includers(root, module)

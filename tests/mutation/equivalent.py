@@ -16,7 +16,6 @@ EQUAL = "of equal values it does not matter which"
 LOOSER = "a looser bound: more is measured, and the same is found"
 
 _E, _N = "skts/engines/", "skts/engines/numba/"
-_K = "skts/engines/cupy/"
 #: By module: function, line, what is changed on it (an operator, that and what it
 #: becomes, or None: anything), and why no result differs.
 EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
@@ -144,7 +143,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             LOOSER,
         ),
     ],
-    _K + "profile/join.cu": [
+    _E + "cupy/profile/join.cu": [
         (
             "join",
             "for (int other = 1; other < 32; other *= 2) {",

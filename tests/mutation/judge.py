@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from .concern import MODES, Plugin, concerned, importers, kind_of
+from .concern import MODES, Plugin, concerned, holds_kernels, importers, kind_of
 from .equivalent import reason_of
 from .mutants import Mutant
 from .sandbox import Sandbox
@@ -105,11 +105,11 @@ class Judge:
         """Return what became of a mutant, by which test, and how many there were."""
         base = self.sandbox.base
         source = mutant.apply((base / mutant.module).read_text())
-        compiled = kind_of(mutant.module) == "numba"
+        compiled = holds_kernels(base, mutant.module)
         stale = set()
         if mutant.module.endswith(".py") and (compiled or not mutant.function):
             stale = importers(base, mutant.module)
-        compiled = compiled or bool(stale)
+            compiled = compiled or any(holds_kernels(base, name) for name in stale)
         copy = self.sandbox.mutate(mutant.module, source, stale)
         count, fate = 0, "unreached"
         for mode in modes_of(mutant.module):

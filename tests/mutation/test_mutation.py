@@ -155,7 +155,7 @@ def test_a_table_says_which_tests_concern_a_function():
     def entry(seconds, functions, programs=()):
         return {"seconds": seconds, "functions": list(functions), "programs": list(programs)}
 
-    folder = "skts/engines/cupy"
+    cuda = "skts/engines/cupy"
     module = "skts/engines/core/plan.py"
     table = {
         "a.py::test_slow[1]": entry(3.0, [f"{module}:f"]),
@@ -168,15 +168,15 @@ def test_a_table_says_which_tests_concern_a_function():
     names = [name for name, _ in concerned(table, ROOT, module, "f", "interpreted")]
     assert names == ["a.py::test_fast[1]", "a.py::test_fast[2]", "a.py::test_slow[1]"]
     # a header concerns whoever includes it; programs that hold it are compiled, each once
-    join = [f"{folder}/profile/join.cu:join"]
+    join = [f"{cuda}/profile/join.cu:join"]
     table = {
-        "b.py::test_1": entry(0.1, join, [f"{join[0]}<1>", f"{folder}/elastic/dtw.cu:dtw<1>"]),
+        "b.py::test_1": entry(0.1, join, [f"{join[0]}<1>", f"{cuda}/elastic/dtw.cu:dtw<1>"]),
         "b.py::test_2": entry(0.2, join, [f"{join[0]}<1>", f"{join[0]}<2>"]),
         "b.py::test_3": entry(0.2, [f"{module}:f"]),
     }
-    tests = concerned(table, ROOT, f"{folder}/profile/join.cu", "raise", "emulated")
+    tests = concerned(table, ROOT, f"{cuda}/profile/join.cu", "raise", "emulated")
     assert tests == [("b.py::test_1", 0.9), ("b.py::test_2", 1.0)]
-    included = concerned(table, ROOT, f"{folder}/include/walk.cuh", "", "emulated")
+    included = concerned(table, ROOT, f"{cuda}/include/walk.cuh", "", "emulated")
     assert [name for name, _ in included] == ["b.py::test_1", "b.py::test_2"]
 
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-if TYPE_CHECKING:
-    from .verify import Check, Sample
+from .verify import Check, Sample
 
 __all__ = ["FollowedUp", "InBatches", "Learning", "Reduction", "Tile", "Tiling"]
 

@@ -4,9 +4,9 @@ Statistics and distances of windows in two passes, series scaled for k-Shape, ce
 The families import it when they first need it, so that ``import skts`` compiles nothing.
 """
 
-from . import shapes, windows
+from . import plain, shapes, windows
 from ._cache import prepare_kernels
 
-__all__ = ["prepare_kernels", "shapes", "windows"]
+__all__ = ["plain", "prepare_kernels", "shapes", "windows"]
 
 prepare_kernels(__name__)

@@ -22,8 +22,8 @@ from ...core.certify import (
 )
 from ...core.reduction import Reduction, Tile
 from ...core.series import Series
-from ...core.verify import Check, Sample, check_neighbors, check_value, plain_distance
-from .warping import PLAIN, Warping
+from ...core.verify import Check, Sample, check_neighbors, check_value
+from .warping import PLAIN, Warping, plain_distance
 
 __all__ = [
     "DTWMatrix",

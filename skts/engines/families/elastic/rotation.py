@@ -16,9 +16,9 @@ import numpy as np
 from ...core.certify import Neighbors, NeighborsInBatches, Rescaling, Shortlist, Shortlists, nearest
 from ...core.reduction import Learning, Reduction, Tile
 from ...core.series import Series
-from ...core.verify import Check, Sample, check_neighbors, plain_distance
+from ...core.verify import Check, Sample, check_neighbors
 from .dtw import LANES
-from .warping import PLAIN, Warping
+from .warping import PLAIN, Warping, plain_distance
 
 __all__ = ["RotationNeighbors"]
 

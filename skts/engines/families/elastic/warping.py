@@ -7,7 +7,9 @@ from numbers import Integral, Real
 
 import numpy as np
 
-__all__ = ["PLAIN", "Warping"]
+from ...core.series import Series
+
+__all__ = ["PLAIN", "Warping", "plain_distance"]
 
 #: Points of a band that no series reaches across; wider ones are no wider.
 _WIDEST = 2**29
@@ -139,3 +141,20 @@ class Warping:
 
 #: Dynamic time warping of whole series without a window.
 PLAIN = Warping()
+
+
+def plain_distance(rows: Series, i: int, cols: Series, j: int, warping: Warping) -> float:
+    """Distance under warping of series i of one set and series j of another."""
+    from ...host import plain
+
+    n, m = int(rows.lengths[i]), int(cols.lengths[j])
+    cost = plain.warped(
+        np.ascontiguousarray(rows.values[i, :, :n]),
+        np.ascontiguousarray(cols.values[j, :, :m]),
+        int(warping.radius(n, m)),
+        warping.squared,
+        warping.largest,
+        warping.alignment == "subsequence",
+        warping.alignment == "supersequence",
+    )
+    return float(warping.distance(cost))

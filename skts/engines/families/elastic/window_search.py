@@ -10,8 +10,8 @@ import numpy as np
 
 from ...core.reduction import Reduction, Tile
 from ...core.series import Series
-from ...core.verify import Check, Sample, plain_distance
-from .warping import Warping
+from ...core.verify import Check, Sample
+from .warping import Warping, plain_distance
 
 __all__ = ["DTWWindowSearch"]
 

@@ -29,7 +29,7 @@ from skts.engines import (
     find_engine,
     run,
 )
-from skts.engines import _verify as module
+from skts.engines.core import verify as module
 from skts.engines.core.verify import Sample
 from skts.engines.families.profile.join import JoinPart
 from skts.engines.families.shapelets.splits import Survivors
