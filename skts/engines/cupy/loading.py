@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+from collections import defaultdict
 from functools import cache
 
 import cupy as cp
 
+from ..core.interrupts import aside
 from .programs import OPTIONS, source
 
 __all__ = ["blocks_for", "load_kernel"]
@@ -13,13 +16,16 @@ __all__ = ["blocks_for", "load_kernel"]
 #: Bytes of shared memory that a block may have without asking.
 SHARED = 48 * 1024
 
+_loaded: dict[tuple[str, str, int], cp.RawKernel] = {}
+#: For each program one: whoever needs it waits for the first, who may have been interrupted.
+_compiling: defaultdict[tuple[str, str | None], threading.Lock] = defaultdict(threading.Lock)
 
-@cache
+
 def load_kernel(file: str, name: str, shared: int = 0) -> cp.RawKernel:
     """Return a function of a source file, compiled for the device where it is launched.
 
     CuPy keeps programs on disk. An instance of a template is one, and so are all plain functions
-    of a file.
+    of a file. NVRTC takes seconds in which no signal is seen: it works aside.
 
     Parameters
     ----------
@@ -35,10 +41,23 @@ def load_kernel(file: str, name: str, shared: int = 0) -> cp.RawKernel:
     cupy.RawKernel
         The function.
     """
-    if "<" in name:
-        module = cp.RawModule(code=source(file), options=OPTIONS, name_expressions=(name,))
-    else:
-        module = _plain_functions(file)
+    found = _loaded.get((file, name, shared))
+    if found is not None:
+        return found
+    program = file, name if "<" in name else None
+    device = cp.cuda.Device()
+
+    def load() -> cp.RawKernel:
+        with _compiling[program], device:
+            if (file, name, shared) not in _loaded:
+                _loaded[file, name, shared] = _function(_module(*program), name, shared)
+            return _loaded[file, name, shared]
+
+    return aside(load)
+
+
+def _function(module: cp.RawModule, name: str, shared: int) -> cp.RawKernel:
+    """Take a function from its program, which is compiled at need."""
     kernel = module.get_function(name)
     # the function is the same for all who ask: it keeps the most that was asked for
     if shared > max(SHARED, kernel.max_dynamic_shared_size_bytes):
@@ -47,9 +66,10 @@ def load_kernel(file: str, name: str, shared: int = 0) -> cp.RawKernel:
 
 
 @cache
-def _plain_functions(file: str) -> cp.RawModule:
-    """The program of all functions of a file that are no templates."""
-    return cp.RawModule(code=source(file), options=OPTIONS)
+def _module(file: str, instance: str | None) -> cp.RawModule:
+    """An instance of a template, or all functions of a file that are no templates."""
+    names = {} if instance is None else {"name_expressions": (instance,)}
+    return cp.RawModule(code=source(file), options=OPTIONS, **names)
 
 
 def blocks_for(count: int, threads: int) -> int:

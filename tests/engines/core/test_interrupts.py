@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import subprocess
@@ -69,6 +70,38 @@ def test_a_worker_hears_that_its_run_has_been_stopped():
     thread.join(10)
     waiting.set()
     assert len(raised) == 1
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("inline", [True, False])
+def test_ctrl_c_is_heard_while_a_cuda_kernel_is_compiled(ctrl_c, monkeypatch, inline):
+    """Inline or in a worker; a compiler in which no signal is seen, as in NVRTC."""
+    from skts.engines.cupy import loading
+
+    values = np.random.default_rng(0).normal(size=(20, 1, 40))
+    series = Series(values, np.full(20, 40))
+    engine = find_engine("cupy")
+    expected = run(DTWMatrix(series, series), engine=engine)
+    source, compiled = loading.source, []
+
+    def compiling(file):
+        hashlib.pbkdf2_hmac("sha256", b"", b"", 8_000_000)
+        compiled.append(file)
+        return source(file)
+
+    monkeypatch.setattr(loading, "source", compiling)
+    monkeypatch.setattr(loading, "_loaded", {})
+    if not inline:
+        monkeypatch.setattr("skts.engines.core.executor.INLINE_WORK", 0)
+    loading._module.cache_clear()
+    ctrl_c(0.2)
+    start = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        run(DTWMatrix(series, series), engine=engine)
+    assert time.perf_counter() - start < 1.2
+    # the next call waits for the compiler, and starts no other for the same program
+    np.testing.assert_array_equal(run(DTWMatrix(series, series), engine=engine), expected)
+    assert len(compiled) == len(set(compiled))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
