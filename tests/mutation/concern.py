@@ -114,8 +114,8 @@ class Recorder(Plugin):
         self.passed = False
         for name, loading in list(sys.modules.items()):
             # kernels that are there already would not be asked for
-            if name.startswith("skts.engines") and hasattr(loading, "load_kernel"):
-                loading.load_kernel.cache_clear()
+            if name.startswith("skts.engines") and hasattr(loading, "_loaded"):
+                loading._loaded.clear()
         begin = time.process_time()
         signal.setitimer(signal.ITIMER_VIRTUAL, LONGEST[self.mode])
         sys.settrace(self._trace)

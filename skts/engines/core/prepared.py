@@ -28,6 +28,10 @@ class PreparedStore:
         self._run = threading.local()
         self._entries: OrderedDict[tuple[int, Hashable], tuple[Any, int]] = OrderedDict()
         self._owners: set[int] = set()
+        self.after_fork()
+
+    def after_fork(self) -> None:
+        """Make locks anew, in a process without the threads that may hold them."""
         self._lock = threading.RLock()
         self._gates: dict[tuple[int, Hashable], Any] = {}
 

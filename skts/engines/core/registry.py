@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from importlib.metadata import EntryPoint, entry_points
 
@@ -21,6 +22,18 @@ _BUILT_IN = {
 }
 _instances: dict[str, Engine] = {}
 _lock = threading.RLock()
+
+
+def _after_fork() -> None:
+    """Make locks anew: in a forked process nobody is left to release those of other threads."""
+    global _lock
+    _lock = threading.RLock()
+    for engine in _instances.values():
+        engine.prepared.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _sources() -> dict[str, EntryPoint]:

@@ -162,6 +162,10 @@ def _ask_owner(array: Any, name: str, ask: Callable[[Engine], T]) -> T:
         if engine.owns(array):
             try:
                 return ask(engine)
+            except EngineNotAvailableError as error:
+                raise EngineNotAvailableError(
+                    f"{name} lies in the memory of a GPU. {error}"
+                ) from None
             except ImportError as error:
                 raise EngineNotAvailableError(
                     f"{name} lies in the memory of a GPU, and reading it takes CuPy ({error}): pip "

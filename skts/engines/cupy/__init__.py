@@ -5,7 +5,6 @@ The methods that compute tiles stand beside their kernels, a mixin for each fami
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
@@ -15,10 +14,12 @@ from typing import Any
 import numpy as np
 
 from ..._config import get_config
+from ...exceptions import EngineNotAvailableError
 from ..core.engine import Engine
 from ..core.reduction import Reduction, Tile
 from ..core.series import Series, lies_on_gpu
 from ..core.worker import worker_number
+from ._process import claim, lost_by_fork
 from .elastic.rotation_tiles import RotationTiles
 from .elastic.tiles import DTWTiles
 from .kshape.tiles import SBDTiles
@@ -57,16 +58,12 @@ class CupyEngine(
         self._alone = 0
         self._freed = threading.Condition()
         self._streams: dict[int, Any] = {}
-        self._process: int | None = None
 
     def available(self) -> str | None:
         """Return None where CuPy is installed and finds a GPU of compute capability 7.5 or more."""
-        if self._process not in (None, os.getpid()):
-            return (
-                "engine='cupy' cannot be used here: this process was forked from one that used the "
-                "GPU, and CUDA does not survive that. Start processes with joblib's loky, or with "
-                "multiprocessing's spawn or forkserver."
-            )
+        lost = lost_by_fork()
+        if lost is not None:
+            return lost
         try:
             import cupy
         except ImportError as error:
@@ -74,9 +71,13 @@ class CupyEngine(
         try:
             count = cupy.cuda.runtime.getDeviceCount()
         except cupy.cuda.runtime.CUDARuntimeError as error:
+            lost = lost_by_fork(error.status)
+            if lost is not None:
+                return lost
             return f"engine='cupy' needs an NVIDIA GPU and its driver; CuPy found none ({error})."
         if count == 0:
             return "engine='cupy' needs an NVIDIA GPU; CuPy found none."
+        claim()
         capability = int(cupy.cuda.Device().compute_capability)
         if capability < 75:
             return (
@@ -112,12 +113,14 @@ class CupyEngine(
         """Return the `Series` of an array; their points stay on their device."""
         from .series import GpuSeries
 
+        _claim_arrays()
         return GpuSeries.of(array)
 
     def fetch(self, array: Any) -> np.ndarray:
         """Bring an array to host memory."""
         from . import series
 
+        _claim_arrays()
         return series.fetch(array)
 
     def workers(self, n_jobs: int | None) -> int:
@@ -173,7 +176,6 @@ class CupyEngine(
         """Compute a tile on a device that is free."""
         import cupy
 
-        self._process = os.getpid()
         with self._one_device(self.lanes(reduction)) as (device, lane), cupy.cuda.Device(device):
             if lane == 0:
                 return super().compute(reduction, tile, cancel)
@@ -228,3 +230,17 @@ def _wait() -> None:
     import cupy
 
     cupy.cuda.get_current_stream().synchronize()
+
+
+def _claim_arrays() -> None:
+    """Remember that CUDA has started, as whoever made an array on a device has started it.
+
+    Raises
+    ------
+    EngineNotAvailableError
+        If that was in another process, from which this one was forked.
+    """
+    lost = lost_by_fork()
+    if lost is not None:
+        raise EngineNotAvailableError(lost)
+    claim()

@@ -69,6 +69,7 @@ class RawKernel:
     def __call__(
         self, grid: tuple[int, ...], block: tuple[int, ...], args: tuple, *, shared_mem: int = 0
     ) -> None:
+        runtime.start()
         if shared_mem > self._most:
             raise KernelError(f"{self.name}: {shared_mem} bytes of shared memory not asked for")
         self.program.launch(self.name, self.function, grid, block, tuple(args), int(shared_mem))

@@ -452,9 +452,3 @@ def test_nothing_holds_the_arrays_of_finished_work(make_series, n_jobs):
         assert watch() is None
     finally:
         gc.enable()
-
-
-def test_what_a_fork_leaves_is_said_before_cuda_is_asked():
-    engine = CupyEngine()
-    engine._process = os.getpid() + 1
-    assert "forked from one that used the GPU" in engine.available()

@@ -20,7 +20,7 @@ class Device:
     def __init__(self, device: int | None = None) -> None:
         self.id = getattr(_here, "device", 0) if device is None else int(device)
         if not 0 <= self.id < SETTINGS.devices:
-            raise runtime.CUDARuntimeError("cudaErrorInvalidDevice: invalid device ordinal")
+            raise runtime.CUDARuntimeError(101, "cudaErrorInvalidDevice: invalid device ordinal")
 
     def __enter__(self) -> Device:
         stack = vars(_here).setdefault("devices", [])
@@ -119,6 +119,11 @@ def get_current_stream(device: int | None = None) -> Stream:
 def set_allocator(allocator: Any = None) -> None:
     """Let a function give the memory of arrays."""
     memory.allocator = allocator
+
+
+def get_allocator() -> Any:
+    """The function that gives the memory of arrays."""
+    return memory.allocator or memory.pool.malloc
 
 
 def alloc_pinned_memory(size: int) -> bytearray:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._machine import SETTINGS, Memory
+from . import runtime
 
 __all__ = ["Memory", "MemoryHook", "MemoryPool", "OutOfMemoryError", "pool", "take"]
 
@@ -14,6 +15,9 @@ allocator: Callable[[int], Any] | None = None
 
 class OutOfMemoryError(MemoryError):
     """The device has no more memory."""
+
+    def __init__(self, size: int, total: int, limit: int = 0) -> None:
+        super().__init__(f"Out of memory allocating {size:,} bytes (allocated so far: {total:,}).")
 
 
 class MemoryHook:
@@ -40,9 +44,7 @@ class MemoryPool:
 
     def malloc(self, size: int) -> Memory:
         if Memory.used + size > SETTINGS.memory:
-            raise OutOfMemoryError(
-                f"Out of memory allocating {size:,} bytes (allocated so far: {Memory.used:,})."
-            )
+            raise OutOfMemoryError(size, Memory.used)
         return Memory(size)
 
     def used_bytes(self) -> int:
@@ -63,4 +65,5 @@ pool = MemoryPool()
 
 def take(size: int) -> Any:
     """Memory of an array."""
+    runtime.start()
     return (allocator or pool.malloc)(size)

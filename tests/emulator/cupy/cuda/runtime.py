@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from .._machine import SETTINGS, Memory
 
 __all__ = ["CUDARuntimeError", "getDeviceCount", "getDeviceProperties", "memGetInfo"]
@@ -10,12 +12,30 @@ __all__ = ["CUDARuntimeError", "getDeviceCount", "getDeviceProperties", "memGetI
 class CUDARuntimeError(RuntimeError):
     """An error of the runtime."""
 
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+_process: int | None = None
+
+
+def start() -> None:
+    """Whatever is asked starts CUDA, for this process alone."""
+    global _process
+    if _process is None:
+        _process = os.getpid()
+    if _process != os.getpid():
+        raise CUDARuntimeError(3, "cudaErrorInitializationError: initialization error")
+
 
 def getDeviceCount() -> int:
+    start()
     return SETTINGS.devices
 
 
 def getDeviceProperties(device: int) -> dict:
+    start()
     return {
         "name": b"emulator",
         "multiProcessorCount": SETTINGS.multiprocessors,
@@ -32,6 +52,7 @@ def most_shared() -> int:
 
 
 def memGetInfo() -> tuple[int, int]:
+    start()
     return max(0, SETTINGS.memory - Memory.used), SETTINGS.memory
 
 
