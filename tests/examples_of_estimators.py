@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator
 
 import skts
@@ -19,7 +21,7 @@ from skts import (
     SubsequenceSearch,
 )
 
-__all__ = ["Example", "arguments", "estimators", "examples", "methods"]
+__all__ = ["Example", "arguments", "content", "estimators", "examples", "methods", "same"]
 
 
 class Example(NamedTuple):
@@ -37,8 +39,8 @@ def estimators() -> list[type]:
     return [one for one in found if inspect.isclass(one) and issubclass(one, BaseEstimator)]
 
 
-def examples() -> dict[type, Example]:
-    """Examples of all estimators, drawn with a fixed seed."""
+def examples(engine: str = "numba") -> dict[type, Example]:
+    """Examples of all estimators on an engine, drawn with a fixed seed."""
     rng = np.random.default_rng(7)
     X, other = rng.normal(size=(14, 30)).cumsum(axis=1), rng.normal(size=(11, 26)).cumsum(axis=1)
     X[::2, 8:20] += 9 * np.hanning(12)
@@ -46,21 +48,21 @@ def examples() -> dict[type, Example]:
     both = ((X, y), (other, labels), X[:5] + 0.1)
     alone = ((X,), (other,), X[:5] + 0.1)
     return {
-        DTWCondenser: Example(lambda: DTWCondenser(n_prototypes=4, engine="numba"), *both),
-        DTWNearestNeighbor: Example(lambda: DTWNearestNeighbor(2, engine="numba"), *both),
+        DTWCondenser: Example(lambda: DTWCondenser(n_prototypes=4, engine=engine), *both),
+        DTWNearestNeighbor: Example(lambda: DTWNearestNeighbor(2, engine=engine), *both),
         KShapeClusterer: Example(
-            lambda: KShapeClusterer(3, random_state=0, n_init=2, engine="numba"), *alone
+            lambda: KShapeClusterer(3, random_state=0, n_init=2, engine=engine), *alone
         ),
         MotifFinder: Example(
-            lambda: MotifFinder(8, n_discords=2, left_right=True, engine="numba"), *alone
+            lambda: MotifFinder(8, n_discords=2, left_right=True, engine=engine), *alone
         ),
         ShapeletTreeClassifier: Example(
             lambda: ShapeletTreeClassifier(
-                min_length=5, max_length=9, random_state=0, engine="numba"
+                min_length=5, max_length=9, random_state=0, engine=engine
             ),
             *both,
         ),
-        SubsequenceSearch: Example(lambda: SubsequenceSearch(window=0.1, engine="numba"), *alone),
+        SubsequenceSearch: Example(lambda: SubsequenceSearch(window=0.1, engine=engine), *alone),
     }
 
 
@@ -97,3 +99,34 @@ def arguments(model: Any, method: str, example: Example) -> dict[str, Any]:
                 parameter.VAR_POSITIONAL,
             ), f"{method} takes {name}: give it here"
     return given
+
+
+def content(model: Any) -> dict[str, bytes]:
+    """What an estimator holds, to the bit, however often parts of it are the same object."""
+
+    def travelled(value):
+        return pickle.loads(pickle.dumps(value))
+
+    return {name: pickle.dumps(travelled(travelled(value))) for name, value in vars(model).items()}
+
+
+def plain(result: Any) -> Any:
+    if isinstance(result, pd.DataFrame):
+        return result.to_numpy()
+    if hasattr(result, "toarray"):
+        return result.toarray()
+    return result
+
+
+def same(found: Any, expected: Any) -> None:
+    """Assert that two results are the same to the bit."""
+    if isinstance(expected, tuple | list):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            same(one, other)
+    elif isinstance(expected, dict):
+        same(list(found.values()), list(expected.values()))
+    elif isinstance(expected, np.ndarray) and expected.dtype == object:
+        same(list(found), list(expected))
+    else:
+        np.testing.assert_array_equal(plain(found), plain(expected))

@@ -15,22 +15,20 @@ import pytest
 import skts
 from skts.engines import find_engine
 from skts.exceptions import InconsistentVersionWarning
-from tests.examples_of_estimators import arguments, estimators, examples, methods
+from tests.examples_of_estimators import (
+    arguments,
+    content,
+    estimators,
+    examples,
+    methods,
+    same,
+)
 
 FOLDER = str(Path(skts.__file__).parent)
 
 
 def test_every_estimator_has_an_example():
     assert set(examples()) == set(estimators())
-
-
-def content(model):
-    """What an estimator holds, to the bit, however often parts of it are the same object."""
-
-    def travelled(value):
-        return pickle.loads(pickle.dumps(value))
-
-    return {name: pickle.dumps(travelled(travelled(value))) for name, value in vars(model).items()}
 
 
 def assert_untouched(model, before, bytes_before):
@@ -143,27 +141,6 @@ def test_a_refit_on_an_engine_that_fails_leaves_the_old_fit(kind, monkeypatch):
             failures += 1
     # keeping series, for a search to come, computes nothing
     assert failures > 0 or kind in (skts.DTWNearestNeighbor, skts.SubsequenceSearch)
-
-
-def plain(result):
-    if isinstance(result, pd.DataFrame):
-        return result.to_numpy()
-    if hasattr(result, "toarray"):
-        return result.toarray()
-    return result
-
-
-def same(found, expected):
-    if isinstance(expected, tuple | list):
-        assert len(found) == len(expected)
-        for one, other in zip(found, expected, strict=True):
-            same(one, other)
-    elif isinstance(expected, dict):
-        same(list(found.values()), list(expected.values()))
-    elif isinstance(expected, np.ndarray) and expected.dtype == object:
-        same(list(found), list(expected))
-    else:
-        np.testing.assert_array_equal(plain(found), plain(expected))
 
 
 @pytest.mark.parametrize("kind", estimators())

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
-from pathlib import Path
 
-import numpy as np
 import pytest
 from joblib import parallel_config
 from joblib.externals.loky import reusable_executor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-import skts
 from skts import config_context
 from skts.engines import find_engine, run
 from tests.examples_of_work import examples, leaves, reductions
 
-FOLDER = str(Path(skts.__file__).parent)
-#: Functions of NumPy that allocate.
-ALLOCATORS = ["empty", "zeros", "ones", "full", "arange", "concatenate", "where", "array", "stack"]
 TABLE = examples()
 
 
@@ -37,48 +30,6 @@ def expected():
         return known[kind]
 
     return find
-
-
-class Scarce:
-    """NumPy in which one allocation that this package asks for fails; counts them."""
-
-    def __init__(self, monkeypatch, at=-1):
-        self.at, self.count, self.lock = at, 0, threading.Lock()
-        for name in ALLOCATORS:
-            monkeypatch.setattr(np, name, self.wrap(getattr(np, name)))
-
-    def wrap(self, allocate):
-        def allocated(*args, **kwargs):
-            if sys._getframe(1).f_code.co_filename.startswith(FOLDER):
-                with self.lock:
-                    self.count += 1
-                    if self.count == self.at:
-                        raise MemoryError("no room")
-            return allocate(*args, **kwargs)
-
-        return allocated
-
-
-@pytest.mark.parametrize("kind", reductions())
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_memory_that_is_refused_once(kind, n_jobs, expected, monkeypatch):
-    """At one allocation after the other: tiles are halved, or the error is one of memory."""
-    for one, answer in zip(TABLE[kind], expected(kind), strict=True):
-        with monkeypatch.context() as patch:
-            counted = Scarce(patch)
-            run(one.work, engine="numba", n_jobs=n_jobs)
-        stops = np.unique(np.linspace(1, counted.count, 8).astype(int)).tolist()
-        for at in stops:
-            with monkeypatch.context() as patch:
-                Scarce(patch, at)
-                try:
-                    found = run(one.work, engine="numba", n_jobs=n_jobs)
-                except MemoryError:
-                    pass
-                else:
-                    assert leaves(one.answer(found)) == answer
-        assert leaves(one.answer(run(one.work, engine="numba", n_jobs=n_jobs))) == answer
-    assert not find_engine("numba").prepared._gates
 
 
 class Failing:
