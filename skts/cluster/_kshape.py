@@ -351,7 +351,11 @@ class KShapeClusterer(
         check_is_fitted(self)
         self._validate_params()  # set_params may have come after fit
         series = self._validate_series(X)
-        centers = self.cluster_centers_.reshape(len(self.cluster_centers_), self.n_channels_, -1)
+        # an attribute that everybody may change, or that a damaged pickle has brought
+        given = check_series(
+            self.cluster_centers_, input_name="cluster_centers_", equal_length=True
+        )
+        centers = given.values.reshape(len(given), self.n_channels_, -1)
         fitted = centers.shape[2]
         width = max(fitted, series.n_timepoints)
         centers = np.pad(centers, ((0, 0), (0, 0), (0, width - fitted)))

@@ -15,6 +15,11 @@ __all__ = ["read_series", "read_train_test"]
 Series = np.ndarray | list[np.ndarray]
 #: Characters of a label, beyond which a file is damaged.
 LONGEST_LABEL = 1000
+#: How many times longer than all of them on average a label may be where there are many: in an
+#: array all take as much as the longest.
+UNEVEN_LABELS, MANY_CHARACTERS = 32, 2**22
+#: Characters of a file that a message shows.
+SHOWN = 40
 
 
 def read_series(path: str | PathLike[str]) -> tuple[Series, np.ndarray | None]:
@@ -53,6 +58,8 @@ def read_series(path: str | PathLike[str]) -> tuple[Series, np.ndarray | None]:
     ValueError
         Where the file is not what its ending or its header says; the message names the file and
         the line. Files with time stamps are refused.
+    OSError
+        Where there is no such file, or it is a folder, a pipe or a device.
 
     See Also
     --------
@@ -77,6 +84,9 @@ def read_series(path: str | PathLike[str]) -> tuple[Series, np.ndarray | None]:
     read_lines = _READERS.get(path.suffix.lower())
     if read_lines is None:
         raise ValueError(f"{path}: the file name must end in .ts, .tsv or .txt, or have no ending.")
+    # an open pipe waits, and a device never ends
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise OSError(f"{path} is no regular file.")
     # Old files carry comments in other encodings: they are not worth an error.
     with path.open(encoding="utf-8-sig", errors="replace") as stream:
         lines = (
@@ -113,6 +123,8 @@ def read_train_test(
     ------
     FileNotFoundError
         Where one of the two is missing.
+    ValueError
+        Where the name is a path, or a file is not what its ending or its header says.
 
     See Also
     --------
@@ -130,6 +142,8 @@ def read_train_test(
     >>> X_train.shape, X_test.shape, y_test
     ((2, 2), (1, 2), array([2]))
     """
+    if not name or name == ".." or set(name) & set("/\\\0"):
+        raise ValueError(f"name={name!r}: give the name of a data set, and its place as folder.")
     parts = []
     for part in ("TRAIN", "TEST"):
         places = [
@@ -170,9 +184,14 @@ def _points(fields: list[str], line: _Line) -> np.ndarray:
     values = [_number(text.replace("?", "nan")) for text in fields]
     if None in values:
         position = values.index(None)
-        what = repr(fields[position].strip())
+        what = _shown(fields[position].strip())
         raise line.error(f"point {position + 1} is {what}, not a number.")
     return np.array(values, dtype=np.float64)
+
+
+def _shown(text: str) -> str:
+    """Some text of a file, for messages."""
+    return repr(text if len(text) <= SHOWN else text[:SHOWN] + "...")
 
 
 def _number(text: str) -> float | None:
@@ -189,13 +208,19 @@ def _label(text: str, line: _Line) -> str:
     return text
 
 
-def _labels(texts: list[str]) -> np.ndarray:
+def _labels(texts: list[str], path: Path) -> np.ndarray:
     """Whole numbers where all are, also if written like 1.0000000e+00; else the texts."""
     numbers = [_number(text) for text in texts]
     if all(
         number is not None and number.is_integer() and abs(number) < 2**53 for number in numbers
     ):
         return np.array([int(number) for number in numbers if number is not None], dtype=np.int64)
+    size, longest = sum(map(len, texts)), max(map(len, texts))
+    if longest * len(texts) > max(MANY_CHARACTERS, UNEVEN_LABELS * size):
+        raise ValueError(
+            f"{path}: one of {len(texts)} labels has {longest} characters, where all have "
+            f"{size / len(texts):.3g} on average."
+        )
     return np.array(texts)
 
 
@@ -225,7 +250,7 @@ def _read_delimited(
         series.append(_points(fields, line))
         labels.append(_label(label, line))
     _not_empty(series, path)
-    return np.stack(series), _labels(labels)
+    return np.stack(series), _labels(labels, path)
 
 
 def _read_tsv(path: Path, lines: _Lines) -> tuple[np.ndarray, np.ndarray]:
@@ -280,7 +305,8 @@ class _Header:
         """Raise where a series is not what the header promises."""
         lengths = [len(channel) for channel in channels]
         if len(set(lengths)) > 1:
-            raise line.error(f"the channels have different lengths, {lengths}.")
+            shown = str(lengths) if len(lengths) <= 8 else f"{lengths[:8]} and more"
+            raise line.error(f"the channels have different lengths, {shown}.")
         if self.univariate and len(channels) > 1:
             raise line.error(f"{len(channels)} channels, but the header says @univariate true.")
         if self.n_channels not in (None, len(channels)):
@@ -338,7 +364,7 @@ def _read_ts(path: Path, lines: _Lines) -> tuple[Series, np.ndarray | None]:
     X = np.stack(samples) if equal else samples
     if not header.has_target:
         return X, None
-    return X, np.array(labels, dtype=np.float64) if header.is_regression else _labels(labels)
+    return X, np.array(labels, dtype=np.float64) if header.is_regression else _labels(labels, path)
 
 
 def _read_header(path: Path, lines: _Lines) -> _Header:
@@ -358,9 +384,9 @@ def _read_header(path: Path, lines: _Lines) -> _Header:
 
 def _target(text: str, header: _Header, line: _Line) -> str:
     if header.is_regression and _number(text) is None:
-        raise line.error(f"the target is {text!r}, not a number.")
+        raise line.error(f"the target is {_shown(text)}, not a number.")
     if header.classes and not header.is_regression and text not in header.classes:
-        raise line.error(f"the label {text!r} is not among those of @classLabel.")
+        raise line.error(f"the label {_shown(text)} is not among those of @classLabel.")
     return text
 
 

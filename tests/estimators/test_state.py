@@ -65,8 +65,8 @@ class Stopper:
 
 @pytest.mark.parametrize("kind", estimators())
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, ValueError])
-def test_a_refit_that_stops_anywhere_leaves_the_old_fit(kind, error):
-    example = examples()[kind]
+def test_a_refit_that_stops_anywhere_leaves_the_old_fit(kind, error, fast_engine):
+    example = examples(fast_engine)[kind]
     model = example.make().fit(*example.first)
     _stop_everywhere(model, lambda one: one.fit(*example.second), error)
     assert set(vars(example.make().fit(*example.second))) == set(
@@ -75,8 +75,8 @@ def test_a_refit_that_stops_anywhere_leaves_the_old_fit(kind, error):
 
 
 @pytest.mark.parametrize("kind", [kind for kind in estimators() if hasattr(kind, "update")])
-def test_an_update_that_stops_anywhere_leaves_the_old_fit(kind):
-    example = examples()[kind]
+def test_an_update_that_stops_anywhere_leaves_the_old_fit(kind, fast_engine):
+    example = examples(fast_engine)[kind]
     model = example.make().fit(*example.first)
     points = example.asked[0]
     _stop_everywhere(model, lambda one: one.update(points), KeyboardInterrupt)
@@ -113,11 +113,11 @@ def _stop_everywhere(model, work, error):
 
 
 @pytest.mark.parametrize("kind", estimators())
-def test_a_refit_on_an_engine_that_fails_leaves_the_old_fit(kind, monkeypatch):
-    example = examples()[kind]
+def test_a_refit_on_an_engine_that_fails_leaves_the_old_fit(kind, monkeypatch, fast_engine):
+    example = examples(fast_engine)[kind]
     model = example.make().fit(*example.first)
     before, bytes_before = dict(vars(model)), content(model)
-    engine = find_engine("numba")
+    engine = find_engine(fast_engine)
     compute, left = engine.compute, 0
 
     def failing(reduction, tile, cancel):
@@ -144,8 +144,8 @@ def test_a_refit_on_an_engine_that_fails_leaves_the_old_fit(kind, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", estimators())
-def test_set_output_changes_nothing_but_what_transform_returns(kind):
-    example = examples()[kind]
+def test_set_output_changes_nothing_but_what_transform_returns(kind, fast_engine):
+    example = examples(fast_engine)[kind]
     if not hasattr(kind, "set_output"):
         assert not hasattr(kind, "transform")
         return

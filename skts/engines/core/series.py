@@ -48,6 +48,10 @@ class Series:
             if array.dtype != dtype:
                 raise TypeError(f"{name} of Series are {np.dtype(dtype)}, not {array.dtype}.")
 
+    def __reduce__(self) -> tuple[Any, tuple[np.ndarray, np.ndarray]]:
+        """Travel as two arrays, which are looked at where they arrive."""
+        return _arrived, (self.values, self.lengths)
+
     @staticmethod
     def on_gpu(array: Any, name: str) -> Series:
         """Take series of one length from the memory of a GPU, where they stay.
@@ -117,6 +121,23 @@ class Series:
             values = values.copy()
             values.flags.writeable = False
         return Series(values, read_only(self.lengths.copy()))
+
+
+def _arrived(values: np.ndarray, lengths: np.ndarray) -> Series:
+    """Series from a pickle: kernels would read beside arrays where that is damaged."""
+    series = Series(values, lengths)
+    if values.ndim != 3 or lengths.shape != values.shape[:1]:
+        raise ValueError(
+            f"The pickle is damaged: values of shape {values.shape} and lengths of shape "
+            f"{lengths.shape} are no series."
+        )
+    wrong = np.flatnonzero((lengths < 1) | (lengths > values.shape[2]))
+    if wrong.size:
+        raise ValueError(
+            f"The pickle is damaged: series {wrong[0]} has {lengths[wrong[0]]} of "
+            f"{values.shape[2]} time points."
+        )
+    return series
 
 
 def _any_below(points: Any, limit: float) -> bool:

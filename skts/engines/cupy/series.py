@@ -42,10 +42,6 @@ class GpuSeries(Series):
             points = points[:, np.newaxis, :]
         return cls(points, np.full(len(points), points.shape[2], np.int64))
 
-    def __reduce__(self) -> tuple[type[Series], tuple[np.ndarray, np.ndarray]]:
-        """Travel as NumPy: where they arrive may be no GPU."""
-        return Series, (self.values, self.lengths)
-
     @cached_property
     def values(self) -> np.ndarray:
         """The points in host memory, fetched once."""

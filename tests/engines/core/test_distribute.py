@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -86,8 +87,14 @@ def test_a_cluster_finds_the_same(works, eager, cluster, work):
 
 def test_arrays_reach_a_cluster_once(works, eager, cluster):
     def held():
-        keys = cluster.run(lambda dask_worker: sorted(map(str, dask_worker.data)))
-        return [[key for key in some if "_compute_share" not in key] for some in keys.values()]
+        """Arrays that the workers hold, once all hold the same: they hear of them one by one."""
+        for _ in range(100):
+            keys = cluster.run(lambda dask_worker: sorted(map(str, dask_worker.data))).values()
+            arrays = [[key for key in some if "_compute_share" not in key] for some in keys]
+            if arrays[0] and arrays[0] == arrays[1]:
+                break
+            time.sleep(0.1)
+        return arrays
 
     work = replace(works["matrix"])
     with parallel_config("dask"):
