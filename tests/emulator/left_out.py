@@ -21,7 +21,7 @@ LARGE = [
     # 630,000 pairs of series, and a line of 60,000 points
     r"test_two_(lanes|devices)_?\w*_find_what_one_finds|test_a_forked_process_says_why",
     r"test_memory_refused.py::test_\w+\[cupy.*(Condenser|Tree|Neighbors|Matrix|Window|Join)",
-    r"lost_in_the_midst\w*\[.*cupy.*(Neighbors|Matrix|Join)|test_state.py.*cupy.*(Conden|Tree)",
+    r"test_ctrl_c.py.*cupy|lost_in_the_midst\w*\[.*cupy.*(Neighbors|Matrix|Join)|test_state.py.*cupy.*(Conden|Tree)",
     r"neighbors/test_dtw.py::test_budgets|test_neighbors_at_every_window|test_scikit_learns_checks",
     r"test_the_gpu_takes_thousands_of_series_and_hundreds_of_classes",
 ]
