@@ -163,29 +163,38 @@ def _settle(group, x, doubled, limit, squared, count, best, runs, room, cancel):
         of_lane[used:], first[used:] = of_lane[0], first[0]
         _bound(x, doubled, of_lane, first, piece, squared, least, bound_room, cancel)
         begin = size
+        if piece == 1:
+            # the cheapest first: most of the others are too far then
+            for lane in np.argsort(least[:used]):
+                if least[lane] > within or _distance(least[lane], squared) > limit:
+                    break
+                known = np.inf
+                for place in range(count):
+                    if indices[place] == of_lane[lane]:
+                        known = distances[place]
+                if known <= _distance(least[lane], squared):
+                    # another shift of this candidate is no farther
+                    continue
+                y = doubled[of_lane[lane], :, first[lane] : first[lane] + n]
+                shift_cost = certified.cost(x, y, 2 * n, squared, False, False, False, cancel)
+                distance = _distance(shift_cost, squared)
+                if distance <= limit and shift_cost < np.inf:
+                    count = _improve(distances, indices, count, distance, of_lane[lane])
+                    if count == distances.size:
+                        limit = min(limit, distances[count - 1])
+            continue
         for lane in range(used):
             if least[lane] > within:
                 continue
-            if piece > 1:
-                # the cheapest on top
-                place = size
-                while place > begin and costs[place - 1] < least[lane]:
-                    candidates[place], firsts[place] = candidates[place - 1], firsts[place - 1]
-                    widths[place], costs[place] = piece, costs[place - 1]
-                    place -= 1
-                candidates[place], firsts[place] = of_lane[lane], first[lane]
-                widths[place], costs[place] = piece, least[lane]
-                size += 1
-                continue
-            if _distance(least[lane], squared) > limit:
-                continue
-            y = doubled[of_lane[lane], :, first[lane] : first[lane] + n]
-            shift_cost = certified.cost(x, y, 2 * n, squared, False, False, False, cancel)
-            distance = _distance(shift_cost, squared)
-            if distance <= limit and shift_cost < np.inf:
-                count = _improve(distances, indices, count, distance, of_lane[lane])
-                if count == distances.size:
-                    limit = min(limit, distances[count - 1])
+            # the cheapest on top
+            place = size
+            while place > begin and costs[place - 1] < least[lane]:
+                candidates[place], firsts[place] = candidates[place - 1], firsts[place - 1]
+                widths[place], costs[place] = piece, costs[place - 1]
+                place -= 1
+            candidates[place], firsts[place] = of_lane[lane], first[lane]
+            widths[place], costs[place] = piece, least[lane]
+            size += 1
     return count
 
 

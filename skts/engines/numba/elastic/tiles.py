@@ -43,7 +43,7 @@ class DTWTiles:
         if isinstance(reduction, DTWPairs) or rows * cols == 1:
             pairs = min(rows, _certified_at_a_time(reduction))
             series = 8 * pairs * (channels * (n + m) + 4)
-            return 0, 24 * rows + series + certified.pairs_bytes(channels, n, m)
+            return 0, 48 * rows + series + certified.pairs_bytes(channels, n, m, pairs)
         shared, each = map(
             max,
             *(
@@ -217,8 +217,10 @@ class DTWTiles:
         (left, right), warping = reduction.sides, reduction.warping
         costs = np.empty(len(pairs))
         step = _certified_at_a_time(reduction)
+        # those of the same lengths one after the other
+        order = np.lexsort((right.lengths[pairs[:, 1]], left.lengths[pairs[:, 0]]))
         for start in range(0, len(pairs), step):
-            part = slice(start, start + step)
+            part = order[start : start + step]
             i, j = pairs[part].T
             costs[part] = certified.pairs(
                 left.values[i], left.lengths[i], right.values[j], right.lengths[j], warping, cancel
