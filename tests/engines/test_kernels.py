@@ -24,6 +24,8 @@ from skts.engines import (
     Shapes,
     SubsequenceNeighbors,
     Tile,
+    Warping,
+    WindowDistances,
     run,
 )
 from skts.engines.core.constants import UNCLEAR
@@ -33,6 +35,7 @@ from skts.engines.families.kshape.certified import (
     settle_pairs,
 )
 from skts.engines.families.kshape.sbd import _orthonormal, krylov
+from skts.engines.families.profile.join import FEW, _least
 from skts.engines.families.profile.windows import even_line, fill_gaps, line_of_pieces
 from skts.engines.host import shapes
 from skts.engines.numba.elastic import certified, dtw, lower_bounds, rotation
@@ -315,8 +318,6 @@ def test_certificates(rng, shape, radius):
     """Antidiagonals against the recurrence, for every option."""
     import reference
 
-    from skts.engines import Warping
-
     n, m = shape
     x, y = rng.integers(0, 4, (3, 2, n)).astype(float), rng.integers(0, 4, (3, 2, m)).astype(float)
     for metric, cost in itertools.product(("dtw", "dog_keeper"), ("squared", "absolute")):
@@ -328,6 +329,62 @@ def test_certificates(rng, shape, radius):
             found = certified.pairs(x, np.full(3, n), y, np.full(3, m), warping, GO_ON)
             expected = [reference.dtw(a, b, **options) for a, b in zip(x, y, strict=True)]
             assert_array_equal(warping.distance(found), expected)
+
+
+@pytest.mark.parametrize("window", [None, 3, 0.1])
+@pytest.mark.parametrize("channels", [1, 2])
+def test_certificates_side_by_side_are_those_alone(rng, window, channels):
+    """More pairs of some lengths than lie side by side, and pairs of lengths of their own."""
+    lengths = np.array([[40, 40]] * 70 + [[1, 9], [9, 1], [30, 41]] + [[41, 30]] * 3)
+    x, y = (rng.normal(size=(len(lengths), channels, 41)) for _ in range(2))
+    n, m = lengths.T
+    for metric, cost in itertools.product(("dtw", "dog_keeper"), ("squared", "absolute")):
+        for alignment in ("global",) if window is not None else ("global", "subsequence"):
+            warping = Warping(metric, cost, window, alignment)
+            found = certified.pairs(x, n, y, m, warping, GO_ON)
+            options = (
+                warping.squared,
+                warping.largest,
+                warping.alignment == "subsequence",
+                warping.alignment == "supersequence",
+            )
+            alone = [
+                certified.cost(a[:, :i], b[:, :j], int(warping.radius(i, j)), *options, GO_ON)
+                for a, b, i, j in zip(x, y, n, m, strict=True)
+            ]
+            assert_array_equal(found, alone)
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("length", [1, 3, 20])
+@pytest.mark.parametrize("n", [24, 200])
+def test_distances_of_windows_do_not_depend_on_their_company(
+    fast_engine, rng, normalize, length, n
+):
+    series = Pool.of([rng.normal(size=n)])
+
+    def measure(positions):
+        work = WindowDistances(series, np.array(positions), series, length, normalize)
+        return run(work, engine=fast_engine)
+
+    positions = [4, 0, 2, 2, 1, 3, 4]
+    alone = np.concatenate([measure([one]) for one in positions])
+    for count in range(2, 8):
+        assert_array_equal(measure(positions[:count]), alone[:count])
+    # both windows of a pair are alike
+    assert_array_equal(alone[:2, [4, 0]], alone[:2, [4, 0]].T)
+
+
+@pytest.mark.parametrize("k", [1, 3, FEW, FEW + 1])
+def test_the_least_of_a_row_are_the_first_of_equal_ones(rng, k):
+    values = np.append(rng.integers(0, 4, (30, 12)).astype(float), np.full((1, 12), np.inf), axis=0)
+    values[::3, ::2] = np.inf
+    order = np.argsort(values, axis=1, kind="stable")[:, :k]
+    wanted = np.take_along_axis(values, order, axis=1)
+    least, places = _least(values.copy(), k)
+    assert_array_equal(least, wanted)
+    known = np.isfinite(wanted)
+    assert_array_equal(places[known], order[known])
 
 
 def test_a_matrix_of_one_pair_is_its_certificate(fast_engine, rng):

@@ -103,47 +103,82 @@ def statistics(points, raw, length, anchored=None):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def distances(
-    a, i, mean, inverse, b, start, means, inverses, length, out, cancel, anchored=None
+def _rows_of_distances(
+    a, rows, means_a, inverses_a, b, start, means, inverses, length, out, cancel, anchored, four
 ):  # fmt: skip
-    """Certified distances of the window at `i` of `a` to the windows of `b` from `start` on.
+    """Fill one row of distances or, with `four` (True, else None), four: columns are read once."""
+    total, second = np.empty(_LANES), np.empty(_LANES)
+    third, fourth = np.empty(_LANES), np.empty(_LANES)
+    anchor, center, scale = np.zeros(_LANES), np.empty(_LANES), np.empty(_LANES)
+    window = np.empty((4, length))
+    for row in range(rows.size):
+        own = a[rows[row]] if anchored is not None else 0.0
+        mean, inverse = means_a[rows[row]], inverses_a[rows[row]]
+        for t in range(length):
+            window[row, t] = (a[rows[row] + t] - own - mean) * inverse
+    n_columns = out.shape[1]
+    lanes = min(_LANES, n_columns)
+    for first in range(0, n_columns, _LANES):
+        if cancel[0]:
+            return
+        # the last lanes move back over columns done already, so that all lanes are always full
+        column = min(first, n_columns - lanes)
+        at = start + column
+        total[:] = 0.0
+        if four is not None:
+            second[:] = 0.0
+            third[:] = 0.0
+            fourth[:] = 0.0
+        for lane in range(lanes):
+            if anchored is not None:
+                anchor[lane] = b[at + lane]
+            center[lane] = means[at + lane]
+            scale[lane] = inverses[at + lane]
+        for t in range(length):
+            point = window[0, t]
+            if four is not None:
+                point_2, point_3, point_4 = window[1, t], window[2, t], window[3, t]
+            for lane in range(lanes):
+                other = b[at + lane + t]
+                other = other - anchor[lane] if anchored is not None else other
+                other = (other - center[lane]) * scale[lane]
+                d = point - other
+                total[lane] += d * d
+                if four is not None:
+                    d = point_2 - other
+                    second[lane] += d * d
+                    d = point_3 - other
+                    third[lane] += d * d
+                    d = point_4 - other
+                    fourth[lane] += d * d
+        for lane in range(lanes):
+            out[0, column + lane] = np.sqrt(total[lane])
+            if four is not None:
+                out[1, column + lane] = np.sqrt(second[lane])
+                out[2, column + lane] = np.sqrt(third[lane])
+                out[3, column + lane] = np.sqrt(fourth[lane])
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def distances(
+    a, rows, means_a, inverses_a, b, start, means, inverses, length, out, cancel, anchored=None
+):  # fmt: skip
+    """Certified distances of the windows at `rows` of `a` to those of `b` from `start` on.
 
     The norm of the difference of the two normalised windows, summed in the order of time.
     """
-    total = np.empty(_LANES)
-    anchor, center, scale = np.empty(_LANES), np.empty(_LANES), np.empty(_LANES)
-    own = a[i] if anchored is not None else 0.0
-    for first in range(0, out.size, _LANES):
-        if cancel[0]:
-            return
-        lanes = min(_LANES, out.size - first)
-        at = start + first
-        total[:] = 0.0
-        anchor[:] = 0.0
-        center[:] = 0.0
-        scale[:] = 0.0
-        for lane in range(lanes):
-            anchor[lane] = b[at + lane]
-            center[lane] = means[at + lane]
-            scale[lane] = inverses[at + lane]
-        if at + _LANES + length - 1 <= b.size:
-            for t in range(length):
-                point = (a[i + t] - own - mean) * inverse
-                for lane in range(_LANES):
-                    other = b[at + lane + t]
-                    other = other - anchor[lane] if anchored is not None else other
-                    d = point - (other - center[lane]) * scale[lane]
-                    total[lane] += d * d
-        else:
-            for t in range(length):
-                point = (a[i + t] - own - mean) * inverse
-                for lane in range(lanes):
-                    other = b[at + lane + t]
-                    other = other - anchor[lane] if anchored is not None else other
-                    d = point - (other - center[lane]) * scale[lane]
-                    total[lane] += d * d
-        for lane in range(lanes):
-            out[first + lane] = np.sqrt(total[lane])
+    done = 0
+    while rows.size - done >= 4:
+        _rows_of_distances(
+            a, rows[done : done + 4], means_a, inverses_a, b, start, means, inverses, length,
+            out[done : done + 4], cancel, anchored, True,
+        )  # fmt: skip
+        done += 4
+    for row in range(done, rows.size):
+        _rows_of_distances(
+            a, rows[row : row + 1], means_a, inverses_a, b, start, means, inverses, length,
+            out[row : row + 1], cancel, anchored, None,
+        )  # fmt: skip
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

@@ -16,6 +16,8 @@ __all__ = ["Join", "JoinFound", "JoinPart", "JoinTotal", "Kept", "Nearest"]
 
 #: No pair is this far below the diagonal: the exclusion of a join of two lines.
 NO_EXCLUSION = -(2**62)
+#: Neighbours that are found one after the other; to sort whole rows is faster for more.
+FEW = 8
 
 
 class Nearest(NamedTuple):
@@ -382,18 +384,37 @@ class Join(Learning, Reduction):
         for start in range(0, len(hidden), batch):
             some = hidden[start : start + batch]
             work = WindowDistances(self.other, some, self.a, self.length, self.normalize)
-            distances = np.ascontiguousarray(run(work)[:, lookers].T)
-            k = min(self.n_neighbors, len(some))
+            found = run(work)
+            distances = np.ascontiguousarray(found[:, lookers].T)
             for nearest, direction in zip(total.lists, directions, strict=True):
-                ranges = self._ranges(lookers, direction)
-                admissible = np.zeros(distances.shape, bool)
-                for first, stop in ranges:
-                    admissible |= (some >= first[:, np.newaxis]) & (some < stop[:, np.newaxis])
+                admissible = self._admissible(lookers, some, direction)
                 values = np.where(admissible, distances, np.inf)
-                order = np.argsort(values, axis=1, kind="stable")[:, :k]
-                values = np.take_along_axis(values, order, axis=1)
-                found = Nearest(values, np.where(np.isinf(values), -1, some[order]))
-                nearest.add(lookers, found)
+                values, at = _least(values, min(self.n_neighbors, len(some)))
+                nearest.add(lookers, Nearest(values, np.where(np.isinf(values), -1, some[at])))
+            if self.within:
+                # the same distances are those of the hidden windows to all others
+                for nearest, floor, direction in zip(*total[:2], directions, strict=True):
+                    self._settle(nearest, some, found.copy(), direction, b)
+                    floor[some] = np.inf
+
+    def _admissible(self, windows: np.ndarray, places: np.ndarray, direction: str) -> np.ndarray:
+        """Which of some places are admissible neighbours of some windows."""
+        admissible = np.zeros((len(windows), len(places)), bool)
+        for first, stop in self._ranges(windows, direction):
+            admissible |= (places >= first[:, np.newaxis]) & (places < stop[:, np.newaxis])
+        return admissible
+
+    def _settle(
+        self, nearest: Nearest, windows: np.ndarray, distances: np.ndarray, direction: str, b: Kinds
+    ) -> None:
+        """Write the neighbours of windows whose distances to all others are given; overwrites."""
+        n_windows = self.shape[1]
+        admissible = self._admissible(windows, np.arange(n_windows), direction)
+        distances[~(admissible & b.finite)] = np.inf
+        k = min(self.n_neighbors, n_windows)
+        values, places = _least(distances, k)
+        nearest.distances[windows, :k] = values
+        nearest.indices[windows, :k] = np.where(np.isinf(values), -1, places)
 
     def _measure_again(
         self,
@@ -412,16 +433,21 @@ class Join(Learning, Reduction):
         )
         windows = windows[enough > 0]
         batch = max(1, 2**23 // max(1, n_windows))
-        places = np.arange(n_windows)
         for start in range(0, len(windows), batch):
             some = windows[start : start + batch]
             distances = run(WindowDistances(self.a, some, self.other, self.length, self.normalize))
-            admissible = np.zeros(distances.shape, bool)
-            for first, stop in self._ranges(some, direction):
-                admissible |= (places >= first[:, np.newaxis]) & (places < stop[:, np.newaxis])
-            distances[~(admissible & b.finite)] = np.inf
-            k = min(self.n_neighbors, n_windows)
-            order = np.argsort(distances, axis=1, kind="stable")[:, :k]
-            value = np.take_along_axis(distances, order, axis=1)
-            nearest.distances[some, :k] = value
-            nearest.indices[some, :k] = np.where(np.isinf(value), -1, order)
+            self._settle(nearest, some, distances, direction, b)
+
+
+def _least(values: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The k least of each row, the first of equal ones first, and their places; overwrites."""
+    rows = np.arange(len(values))[:, np.newaxis]
+    if k > FEW:
+        places = np.argsort(values, axis=1, kind="stable")[:, :k]
+        return values[rows, places], places
+    least, places = np.empty((len(values), k)), np.empty((len(values), k), np.int64)
+    for turn in range(k):
+        at = values.argmin(axis=1)[:, np.newaxis]
+        places[:, turn], least[:, turn] = at[:, 0], values[rows, at][:, 0]
+        values[rows, at] = np.inf
+    return least, places

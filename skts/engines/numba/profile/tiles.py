@@ -128,12 +128,13 @@ class JoinTiles:
         a = self._windows(reduction.queries, length, reduction.normalize)
         b = self._windows(reduction.series, length, reduction.normalize)
         found = np.empty(tile.shape)
-        for row, i in enumerate(reduction.positions[tile.rows]):
-            windows.distances(
-                *(a.points, i, a.mean[i], a.inverse[i]),
-                *(b.points, tile.col, b.mean, b.inverse),
-                *(length, found[row], cancel, reduction.normalize or None),
-            )
+        positions = np.ascontiguousarray(reduction.positions[tile.rows], np.int64)
+        windows.distances(
+            *(a.points, positions, a.mean, a.inverse),
+            *(b.points, tile.col, b.mean, b.inverse),
+            *(length, found, cancel, reduction.normalize or None),
+        )
+        for row, i in enumerate(positions):
             settle_constant(
                 found[row], a.constant[i], a.finite[i], b.constant[tile.cols], b.finite[tile.cols],
                 length,
