@@ -233,6 +233,7 @@ def certify(
     *,
     root: bool = False,
     least: cp.ndarray | None = None,
+    reach: int | None = None,
     budget: int,
 ) -> cp.ndarray | None:
     """Compute certified costs of some pairs, by code that no search shares.
@@ -249,6 +250,9 @@ def certify(
         Whether to return distances or accumulated costs.
     least : cupy.ndarray of shape (n_rows, n_cols) or None, default None
         Accumulated costs to be lowered to those found; then nothing is returned.
+    reach : int or None, default None
+        Half width of the widest band among the pairs, where that is known: fewer threads then wait
+        for each other. It changes no result.
     budget : int
         Bytes for antidiagonals of long series.
 
@@ -261,11 +265,9 @@ def certify(
     n = rows.shape[2]
     n_items, span = len(items), n + 2
     out = cp.empty(n_items) if least is None else None
-    # an antidiagonal is no longer than either series or the band; with several cells a thread,
-    # fewer wait for each other after each
-    cells = min(n, m)
-    if rows.length and cols.length:
-        cells = min(cells, int(warping.radius(rows.length, cols.length)) + 1)
+    # an antidiagonal is no longer than either series, nor than the half of the band; with several
+    # cells a thread, fewer wait for each other after each
+    cells = min(n, m) if reach is None else min(n, m, reach + 1)
     threads = min(1024, -(-cells // 128) * 32)
     blocks = min(n_items, cp.cuda.Device().attributes["MultiProcessorCount"] * 4096 // threads)
     shared, room = 3 * 8 * span, 0

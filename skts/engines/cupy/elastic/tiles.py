@@ -121,8 +121,10 @@ class DTWTiles:
             part, rows = reduction.part(tile), slice(None)
         pairs = cupy.asarray(np.ascontiguousarray(part.pairs[rows], np.int32))
         left, right = (self._on_device(side, 0, len(side)) for side in part.sides)
+        reach = part.warping.largest_radius(*(side.lengths for side in part.sides))
         budget = self.prepared.capacity // 4
-        return dtw.certify(left, right, pairs, part.warping, root=True, budget=budget).get()
+        found = dtw.certify(left, right, pairs, part.warping, root=True, reach=reach, budget=budget)
+        return found.get()
 
     def dtw_path(self, reduction: DTWPath, tile: Tile, cancel: np.ndarray) -> WarpingPath:
         """A best path."""

@@ -550,14 +550,14 @@ def row_distances(
                 grid, (THREADS,), (*arguments, rows.values)
             )
         other, warping = query.series(certified), reduction.warping
+        reach = int(warping.radius(length, length))
+        options = {"reach": reach, "root": certified, "budget": plan.edges}
         if certified and reduction.precision != "float64":
             items = cp.zeros((n, 2), np.int32)
             items[:, 0] = cp.arange(n, dtype=np.int32)
-            yield dtw.certify(rows, other, items, warping, root=True, budget=plan.edges)
+            yield dtw.certify(rows, other, items, warping, **options)
             continue
         # all windows in float64 are a search themselves
-        reach = int(warping.radius(length, length))
-        options = {"reach": reach, "root": certified, "budget": plan.edges}
         yield dtw.distances(rows, other, warping, **options).ravel()
 
 
