@@ -118,7 +118,8 @@ class JoinTiles:
     ) -> tuple[int, int]:
         """Bytes held for a tile: both lines prepared, and its distances."""
         lines = {id(pool.points): pool for pool in (reduction.queries, reduction.series)}
-        return sum(58 * pool.points.size for pool in lines.values()), 8 * rows * cols
+        shared = sum(58 * pool.points.size for pool in lines.values())
+        return shared, 8 * rows * cols + 32 * reduction.length
 
     def window_distances(
         self, reduction: WindowDistances, tile: Tile, cancel: np.ndarray
