@@ -242,12 +242,19 @@ class JoinTiles:
     ) -> tuple[Searched, Searched]:
         """Two lines, or the same twice, for the search; kept while they live."""
         lines = [self._windows(pool, length, normalize) for pool in pools]
+        alone = pools[0].points is pools[1].points
+
+        def choose() -> tuple[Frame, int]:
+            some = lines[: 1 if alone else 2]
+            extents = [lambda one=line: one.moments[2:] for line in some]
+            return common_frame([line.points for line in some], extents), 64
+
         frame = None
-        if not normalize:
-            some = lines[: 1 if pools[0].points is pools[1].points else 2]
-            frame = common_frame(
-                [line.points for line in some], [lambda one=line: one.moments[2:] for line in some]
-            )
+        if not normalize and alone:
+            # once for all tiles
+            frame = self.prepared.get(pools[0].points, ("frame", length), choose)
+        elif not normalize:
+            frame, _ = choose()
         first, second = (
             self._searched_line(*one, length, frame) for one in zip(pools, lines, strict=True)
         )
