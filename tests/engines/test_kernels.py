@@ -28,22 +28,35 @@ from skts.engines import (
     WindowDistances,
     run,
 )
-from skts.engines.core.constants import UNCLEAR
+from skts.engines.core.constants import FLOAT32_UNIT, UNCLEAR
 from skts.engines.families.kshape.certified import (
     certified_distances,
     settle_assignment,
     settle_pairs,
 )
-from skts.engines.families.kshape.sbd import _orthonormal, krylov
+from skts.engines.families.kshape.sbd import UNITS, _orthonormal, center_error, krylov
 from skts.engines.families.profile.join import FEW, _least
-from skts.engines.families.profile.windows import even_line, fill_gaps, line_of_pieces
 from skts.engines.host import shapes
+from skts.engines.families.profile.windows import (
+    common_frame,
+    even_line,
+    fill_gaps,
+    line_as_it_is,
+    line_of_pieces,
+    window_statistics,
+)
 from skts.engines.numba.elastic import certified, dtw, lower_bounds, rotation
 from skts.engines.numba.kshape import sbd
 from skts.engines.numba.search.lanes import (
+    LANES,
+    TOLERANCE,
+    bound_by_windows,
     far_apart,
+    gather,
     local_envelope,
     normalize_window,
+    promising,
+    running_statistics,
     window_moments,
 )
 
@@ -110,6 +123,54 @@ def test_unclear_assignments_are_chosen_again(rng):
             assert_allclose(found.distances[i], distances[3 + i], atol=1e-12)
         else:
             assert (found.labels[i], found.shifts[i], found.distances[i]) == (9, 5, 7.0)
+
+
+def test_of_shifts_that_tie_the_shortest_then_the_one_to_the_left():
+    """However many may tie by their correlations from transforms."""
+    n, at = 5, np.zeros((1, 5))
+    at[0, 2] = 1.0
+    for points, shift in (
+        ([1.0, 0.0, 0.5, 0.0, 1.0], -2),
+        ([1.0, 0.0, 0.5, 1.0, 0.0], -1),
+        ([1.0, 0.0, 1.0, 0.0, 1.0], 0),
+        ([1.0, 0.0, 0.5, 0.0, 0.5], 2),
+    ):
+        x, correlations = np.array([points]), np.zeros(9)
+        for s in range(-4, 5):
+            correlations[-s % 9] = x[0, 2 - s] if abs(s) <= 2 else 0.0
+        scale = np.linalg.norm(x)
+        for doubt in (0.0, 0.1, 0.5):
+            distance, found = sbd.certify(correlations, x, at, scale, doubt)
+            assert found == shift
+            assert distance == pytest.approx(1 - x.max() / scale, abs=1e-15)
+        assert sbd.fft_length(n) == 9
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_rounding_counts_the_passes_of_a_transform(channels):
+    for n in range(1, 200):
+        shapes = Shapes(np.empty((1, channels, n)), np.ones(1))
+        passes = np.log2(sbd.fft_length(n)) + np.log2(channels)
+        assert UNITS * 2.0**-53 * passes <= SBDMatrix(shapes, shapes).rounding
+        assert SBDMatrix(shapes, shapes).rounding <= UNITS * 2.0**-53 * (passes + 2.5)
+
+
+def test_centers_are_no_farther_off_than_stated(rng):
+    """An approximate eigenvector, by its residual and the gap; and hardly nearer."""
+    for residual in (1e-9, 1e-12, 0.0):
+        members = rng.normal(size=(30, 12)) + 3 * rng.normal(size=12)
+        matrix = members.T @ members
+        values, vectors = np.linalg.eigh(matrix)
+        off = vectors[:, -1] + residual * rng.normal(size=12)
+        off /= np.linalg.norm(off)
+        squares, value = np.sum(members**2), off @ matrix @ off
+        wrong = float(np.linalg.norm(matrix @ off - value * off))
+        bound = center_error((value, values[-2]), (wrong, 0.0), squares)
+        far = np.linalg.norm(off - vectors[:, -1])
+        assert far <= bound <= 1e-10 + 3 * wrong / (values[-1] - values[-2])
+    assert center_error((1.0, 1.0), (0.0, 0.0), 5.0) == np.inf
+    assert center_error((1.0, 0.5), (0.0, 0.5), 5.0) == np.inf
+    assert center_error((1.0, 0.5), (0.0, 0.0), 2.0**21) == np.inf
 
 
 @pytest.mark.parametrize("n", [1, 7, 50, 100, 1000, 10**5])
@@ -200,6 +261,20 @@ def test_bounds_of_queries_and_candidates(rng, radius, channels, squared, larges
         assert whole == join(inner)
 
 
+@pytest.mark.parametrize("metric", ["dtw", "dog_keeper"])
+@pytest.mark.parametrize(("channels", "n"), [(1, 1), (1, 40), (3, 25), (2, 1000)])
+def test_bounds_are_deflated_by_their_roundings(metric, channels, n):
+    """One of each difference and square, one of each sum; and twice that is little."""
+    from skts.engines import DTWNeighbors, Warping
+
+    side = Series(np.broadcast_to(0.0, (1, channels, n)), np.array([n]))
+    deflation = lower_bounds.deflation(
+        channels, DTWNeighbors(side, side, 1, warping=Warping(metric=metric))
+    )
+    terms = channels * (n if metric == "dtw" else 1)
+    assert 1 - 8 * (terms + 20) * FLOAT32_UNIT <= deflation <= (1 - FLOAT32_UNIT) ** (terms + 3)
+
+
 # --- rotation without warping ------------------------------------------------------------------
 
 
@@ -271,6 +346,110 @@ def test_distance_of_the_last_of_windows_far_from_each_other(rng):
                 taken.append(entry)
         expected = distances[taken[need - 1]] if len(taken) >= need else np.inf
         assert far_apart(positions, distances, 12, need, exclusion) == expected
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_ranges_that_are_just_constant(sign):
+    """To the last bit: a range of at most 2^-40 of the largest magnitude."""
+    unit, steps = 2.0**-52, 4097
+    for low in (steps * 2**40 - steps - 1, steps * 2**40 - 1, steps * 2**40):
+        window = sign * np.array([low, low + steps, low]) * unit
+        largest = (low + steps) * unit
+        constant = steps * unit * 2.0**40 <= largest
+        assert constant == (low + steps >= steps * 2**40)
+        assert (window_moments(window, 0, 3) == (0.0, 0.0)) == constant
+        assert bool(window_statistics(window, 3).constant[0]) == constant
+
+
+def test_a_spike_leaves_later_windows_known_and_right(rng):
+    line, length = rng.normal(size=300), 4
+    line[10] = 3e5
+    mean, inverse = np.zeros(297), np.ones(297)
+    running_statistics(line, length, 297, mean, inverse)
+    windows = np.lib.stride_tricks.sliding_window_view(line, length)
+    assert_allclose(inverse * windows.std(axis=1), 1, rtol=TOLERANCE)
+    assert np.all(np.abs(mean - windows.mean(axis=1)) * inverse <= TOLERANCE)
+    # windows that are far less than what their line is rounded to are not known
+    far = 1e10 + rng.normal(size=300)
+    running_statistics(far, length, 297, mean, inverse)
+    assert np.isnan(inverse).all()
+
+
+@pytest.mark.parametrize(("squared", "largest"), [(True, False), (False, False), (True, True)])
+@pytest.mark.parametrize("radius", [0, 2, 5])
+def test_windows_bound_the_query(rng, radius, squared, largest):
+    """By the points around each of its own, of a group of windows and of no others."""
+    length, p, radius = 9, 5, radius
+    last = p + LANES + length - 1
+    points, query = rng.normal(size=last + 20), rng.normal(size=length)
+    points[:p], points[last:] = 1e6 * rng.choice([-1, 1], p), 1e6 * rng.choice([-1, 1], 20)
+    mean, inverse = rng.normal(size=100), rng.uniform(0.5, 2, 100)
+    room = np.empty((2, LANES + 2 * length)), np.empty((2, LANES + 2 * length))
+    out = np.zeros(LANES)
+    order = rng.permutation(length)
+    bound_by_windows(
+        query, points, p, radius, mean, inverse, *room, order, np.inf, out, squared, largest
+    )
+    for lane in range(LANES):
+        start = p + lane
+        costs = np.empty(length)
+        for i in range(length):
+            near = points[max(p, start + i - radius) : min(last, start + i + radius + 1)]
+            if 2 * radius + 1 >= length:
+                near = points[start : start + length]
+            z = (near - mean[start]) * inverse[start]
+            d = max(query[i] - z.max(), z.min() - query[i], 0.0)
+            costs[i] = d * d if squared else d
+        assert_allclose(out[lane], costs.max() if largest else costs.sum(), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("squared", "largest"), [(True, False), (False, False), (True, True)])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_gathered_windows_and_what_their_ends_cost(rng, normalize, squared, largest):
+    length, strip = 37, 16
+    points = rng.normal(size=120).cumsum()
+    members, count = rng.integers(0, 120 - length, 2 * LANES), 20
+    low = rng.normal(size=length)
+    high = low + rng.random(length)
+    windows, rest = np.full((length, LANES), np.nan), np.full((4, LANES), np.nan)
+    gather(points, members, count, length, normalize, low, high, windows, rest, squared, largest)
+    for lane in range(LANES):
+        # lanes that nobody is in repeat the first
+        place = members[lane if lane < count else 0]
+        window = points[place : place + length]
+        if normalize:
+            window = (window - window.mean()) / window.std()
+        assert_allclose(windows[:, lane], window, atol=1e-12)
+        costs = np.maximum(np.maximum(window - high, low - window), 0)
+        costs = costs**2 if squared else costs
+        for k in range(4):
+            behind = costs[k * strip :]
+            expected = behind.max(initial=0) if largest else behind.sum()
+            assert_allclose(rest[k, lane], expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_finite", [5, 33, 70])
+def test_promising_windows_fill_lanes(rng, n_finite):
+    """The window of the least bound of each group of lanes; groups without one are left out."""
+    n_groups, length = 70, 2
+    n_windows = n_groups * LANES - 5
+    points, query = rng.normal(size=n_windows + length + LANES), rng.normal(size=length)
+    whole = np.zeros(n_windows, bool)
+    for group in rng.permutation(n_groups)[:n_finite]:
+        whole[group * LANES : (group + 1) * LANES] = (
+            rng.random(len(whole[group * LANES :][:LANES])) < 0.5
+        )
+        whole[group * LANES] = True
+    mean, inverse = np.zeros(n_windows + LANES), np.ones(n_windows + LANES)
+    found = promising(
+        points, whole, mean, inverse, query, query, np.arange(length), 3 * LANES, True, False
+    )
+    costs = (points[:n_windows] - query[0]) ** 2 + (points[1 : n_windows + 1] - query[1]) ** 2
+    costs[~whole] = np.inf
+    groups = [range(g * LANES, min((g + 1) * LANES, n_windows)) for g in range(n_groups)]
+    best = sorted((costs[one].min(), one[int(np.argmin(costs[one]))]) for one in groups)
+    best = [place for cost, place in best if cost < np.inf]
+    assert_array_equal(found, best[: min(3 * LANES, n_finite) // LANES * LANES])
 
 
 @pytest.mark.parametrize(("before", "width"), [(0, 1), (0, 4), (2, 5), (3, 7), (5, 11), (0, 8)])
@@ -482,6 +661,16 @@ def test_members_of_many_clusters(rng):
             assert_array_equal(work.members(cluster), np.flatnonzero(labels == cluster))
 
 
+@pytest.mark.parametrize("n", [7, 100])
+def test_work_of_a_tile_of_shapes_is_that_of_a_cell_by_all_its_centers(n):
+    shapes = Shapes(np.empty((1000, 1, n)), np.ones(1000))
+    work = SBDMatrix(shapes, shapes)
+    rows, _ = work.cell
+    one = work.work(Tile(0, 1, 0, 1))
+    for n_rows, n_cols in ((1, 5), (rows, 1), (rows, 300), (3 * rows, 4)):
+        assert work.work(Tile(0, n_rows, 10, 10 + n_cols)) == min(n_rows, rows) * n_cols * one
+
+
 # --- blocks of warping matrices ----------------------------------------------------------------
 
 
@@ -596,6 +785,38 @@ def test_a_line_for_the_search_holds_its_windows(rng, loud):
         assert size[i] >= np.abs(own).max() * (1 - 1e-12)
 
 
+@pytest.mark.parametrize("offset", [0.0, 1000.0])
+def test_an_offset_is_taken_off_where_it_dwarfs_the_spread(rng, offset):
+    length, spread = 6, 2.0**-10
+    filled = offset + spread * rng.uniform(-1, 1, 50)
+    filled[:2] = offset - spread, offset + spread
+    windows = np.lib.stride_tricks.sliding_window_view(filled, length)
+    line = even_line(filled, np.ptp(windows, axis=1))
+    assert line.frame == (offset, 2.0**9) and np.abs(line.points).max() == 0.5
+    assert_array_equal(line.points, (filled - offset) * 2.0**9)
+    given = windows.mean(axis=1) - windows[:, 0], windows.std(axis=1)
+    _, _, size, error = line.moments((*given, windows.min(axis=1), windows.max(axis=1)), None)
+    own = np.lib.stride_tricks.sliding_window_view(line.points, length)
+    assert_array_equal(size, np.abs(own).max(axis=1))
+    assert np.all(error < 1e-14)
+    # windows that are compared as they are have their frame in common
+    frame = common_frame([filled], [lambda: (windows.min(axis=1), windows.max(axis=1))])
+    line = line_as_it_is(filled, frame, length)
+    assert abs(frame.offset - offset) < spread
+    assert line.frame == (frame.offset, line.unit) and not line.hidden.any()
+    assert 0.5 <= np.abs(line.points).max() <= 1
+    assert_array_equal(line.points, (filled - frame.offset) * line.unit)
+
+
+def test_few_loud_points_are_left_out_of_the_frame_of_small_ones(rng):
+    filled, length = 1e-3 * rng.normal(size=200), 5
+    filled[[40, 90]] = 1e12
+    windows = np.lib.stride_tricks.sliding_window_view(filled, length)
+    frame = common_frame([filled], [lambda: (windows.min(axis=1), windows.max(axis=1))])
+    quiet = np.delete(filled, [40, 90])
+    assert np.abs(quiet - frame.offset).max() <= frame.largest <= 0.01
+
+
 # --- tiles in the middle -----------------------------------------------------------------------
 
 
@@ -703,15 +924,18 @@ def test_best_part_of_candidates_of_unequal_lengths(rng):
 
     from skts.engines import Warping
 
-    warping, lengths = Warping(alignment="subsequence"), np.array([9, 4, 1, 7])
-    x, y = rng.integers(0, 5, (2, 1, 4)).astype(float), rng.integers(0, 5, (4, 1, 9)).astype(float)
-    y[np.arange(9) >= lengths[:, None, None]] = 0
-    packed, packed_lengths = dtw.pack(y, lengths, dtw.LANES[np.float64])
-    found = dtw.block(x, np.array([4, 3]), packed, packed_lengths, warping, GO_ON)[:, :4]
-    for i, n in enumerate((4, 3)):
-        for j, m in enumerate(lengths):
-            expected = reference.dtw(x[i, :, :n], y[j, :, :m], alignment="subsequence") ** 2
-            assert found[i, j] == pytest.approx(expected, rel=1e-12)
+    warping, x = Warping(alignment="subsequence"), rng.integers(0, 5, (2, 1, 4)).astype(float)
+    # in one strip of columns, and in several
+    for lengths in (np.array([9, 4, 1, 7]), np.array([70, 66, 64, 5])):
+        longest = lengths[0]
+        y = rng.integers(0, 5, (4, 1, longest)).astype(float) + 1
+        y[np.arange(longest) >= lengths[:, None, None]] = 0
+        packed, packed_lengths = dtw.pack(y, lengths, dtw.LANES[np.float64])
+        found = dtw.block(x, np.array([4, 3]), packed, packed_lengths, warping, GO_ON)[:, :4]
+        for i, n in enumerate((4, 3)):
+            for j, m in enumerate(lengths):
+                expected = reference.dtw(x[i, :, :n], y[j, :, :m], alignment="subsequence") ** 2
+                assert found[i, j] == pytest.approx(expected, rel=1e-12)
 
 
 def test_nearly_constant_channels_and_large_offsets(rng):

@@ -13,7 +13,19 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skts import config_context
 from skts.engines import DTWNeighbors, RotationNeighbors, Series, Warping, run
 from skts.engines.core import certify, executor
-from skts.engines.core.certify import Bound, Rescaling, Shortlists, dtw_bound, nearest, shortlist
+from skts.engines.core.certify import (
+    COMPACT_AFTER,
+    ENTRY_BYTES,
+    SURVIVORS_SHARE,
+    Bound,
+    Rescaling,
+    Shortlist,
+    Shortlists,
+    dtw_bound,
+    nearest,
+    shortlist,
+    survivors_held,
+)
 from skts.engines.numba.elastic import certified, dtw
 
 
@@ -108,6 +120,60 @@ def test_rows_with_too_many_survivors_become_unsettled(monkeypatch):
     assert_array_equal(lists.unsettled[0], [0])
     assert_array_equal(query, [1])
     assert_array_equal(candidate, [3])
+
+
+def test_the_queries_with_most_survivors_become_unsettled():
+    """As few as leave the others room: half of what is held for each on average."""
+    counts = np.array([30, 60, 10, 45, 1])
+    for n_queries, closed in ((5, []), (4, [1]), (3, [1])):
+        lists = Shortlists(n_queries, 1)
+        lists.compact_at = 0
+        rows = np.repeat(np.arange(n_queries), counts[:n_queries])
+        cols = np.concatenate([np.arange(count) for count in counts[:n_queries]])
+        found = Shortlist(rows, cols, np.ones(rows.size), Bound(0.5, 2.0), np.empty(0, np.int64))
+        lists.add((0, 0), found)
+        query, candidate, *_ = lists.compact()
+        room = n_queries * survivors_held(1) // 2
+        assert (counts[:n_queries].sum() > room) == bool(closed)
+        assert_array_equal(np.concatenate(lists.unsettled), closed)
+        assert_array_equal(query, rows[~np.isin(rows, closed)])
+        assert_array_equal(candidate, cols[~np.isin(rows, closed)])
+
+
+def test_survivors_are_compacted_column_by_column():
+    """So that each is there twice only for a moment."""
+    n_queries, n_neighbors = 500, 200
+    lists = Shortlists(n_queries, n_neighbors)
+    n = n_queries * n_neighbors
+    tracemalloc.start()
+    found = Shortlist(
+        *(np.arange(n) // n_neighbors, np.arange(n) % n_neighbors),
+        *(np.ones(n), Bound(0.5, 2.0), np.empty(0, np.int64)),
+    )
+    lists.add((0, 0), found)
+    del found
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.reset_peak()
+    assert lists.compact()[0].size == n
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # queries, candidates, three values, twice over; their order, ranks and what is kept
+    assert held == pytest.approx(40 * n, rel=0.1)
+    assert peak < 120 * n
+
+
+@pytest.mark.parametrize("budget", [0, 2**24, 2**27, 2**30])
+def test_batches_of_queries_fit_their_share_of_the_budget(budget):
+    candidates = Series(np.broadcast_to(0.0, (640, 1, 50)), np.broadcast_to(50, 640))
+    queries = Series(np.broadcast_to(0.0, (5000, 1, 50)), np.broadcast_to(50, 5000))
+    for k in (1, 30):
+        batches = DTWNeighbors(queries, candidates, k).batches(budget)
+        assert [b.start for b in batches] == [0, *(b.stop for b in batches[:-1])]
+        assert batches[-1].stop == 5000
+        room = max(budget * SURVIVORS_SHARE, ENTRY_BYTES * COMPACT_AFTER)
+        each, size = ENTRY_BYTES * survivors_held(k), batches[0].stop
+        assert size == 1 or size * each <= room
+        assert size == 5000 or (size + 1) * each > room
 
 
 def test_bounds_that_say_nothing_drop_no_equal_series():

@@ -183,9 +183,9 @@ LINE, LENGTH = 5000, 40
 def families():
     """Work, and for rows and columns of a tile the arrays that it cannot do without."""
     left, right = hollow(700, N, C), hollow(900, M, C)
-    same = hollow(900, N, C)
+    same, wide = hollow(900, N, C), hollow(1, N, 50)
     pairs = np.zeros((5000, 2), np.int64)
-    shapes = Shapes(np.zeros((700, C, N)), np.ones(700))
+    shapes, short = (Shapes(np.zeros((700, C, n)), np.ones(700)) for n in (N, 30))
     labels = np.zeros(700, np.int32)
     line = hollow_line(LINE)
     queries = tuple(np.zeros(LENGTH) for _ in range(50))
@@ -202,17 +202,35 @@ def families():
         ),
         "every window": (
             DTWWindowSearch(same, same, np.zeros(900, int), np.arange(N)[::-1]),
-            lambda r, c: 8 * r * N + 16 * 900,
+            lambda r, c: 8 * r * N + 24 * 900,
         ),
-        "rotation": (RotationNeighbors(hollow(700, N, C), same, 3), lambda r, c: 16 * c * C * N),
+        # with the envelope of a query
+        "every window of many channels": (
+            DTWWindowSearch(wide, wide, np.zeros(1, int), np.arange(N)[::-1]),
+            lambda r, c: 8 * r * N + 16 * 50 * N + 24 * N,
+        ),
+        # candidates twice over, bounds and the costs that they come from, queries
+        "rotation": (
+            RotationNeighbors(hollow(700, N, C), same, 3),
+            lambda r, c: 16 * c * C * N + 12 * r * c + 8 * r * C * N,
+        ),
         "straight rotation": (
             RotationNeighbors(hollow(700, N, C), same, 3, warping=Warping(window=0)),
             lambda r, c: 16 * c * C * N,
+        ),
+        "straight rotation of long series": (
+            RotationNeighbors(hollow(700, 1000), hollow(3, 1000), 3, warping=Warping(window=0)),
+            lambda r, c: 24 * c * 1000 + 8 * r * 1000,
         ),
         "shapes": (SBDMatrix(shapes, shapes), lambda r, c: 12 * r * c + 16 * C * N * (r + c)),
         "centers": (
             SBDCenters(shapes, labels, labels, 40),
             lambda r, c: 8 * C * N * r + 16 * 128 * C * N,
+        ),
+        # the matrix of a cluster, and a block of its members
+        "centers of short series": (
+            SBDCenters(short, labels, labels, 40),
+            lambda r, c: 8 * 60 * r + 8 * 60 * 60 + 8 * 512 * 60,
         ),
         "join": (Join(line, None, LENGTH, 3, 2), lambda r, c: 24 * LINE + 16 * 2 * (r + c)),
         "window distances": (

@@ -8,7 +8,16 @@ import reference
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skts import config_context
-from skts.engines import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, Series, get_engine, run
+from skts.engines import (
+    DTWMatrix,
+    DTWNeighbors,
+    DTWPairs,
+    DTWPath,
+    Series,
+    Tile,
+    get_engine,
+    run,
+)
 from skts.engines.core.certify import survivor_cap
 
 
@@ -236,3 +245,29 @@ def test_path_prefers_the_diagonal(engine):
     flat = as_series(np.zeros((1, 5)))
     path, _ = run(DTWPath(flat, flat), engine=engine)
     assert_array_equal(path, np.column_stack([np.arange(5)] * 2))
+
+
+def test_channels_of_single_points_are_all_compared(engine, rng):
+    """Queries of one point each, candidates long and many enough for bounds."""
+    queries, candidates = rng.normal(size=(3, 2, 1)), rng.normal(size=(140, 2, 40))
+    sides = Series(queries, np.ones(3, int)), Series(candidates, np.full(140, 40))
+    expected, indices = reference.nearest(reference.pairwise_dtw(queries, candidates), 2)
+    found = run(DTWNeighbors(*sides, 2), engine=engine)
+    assert_array_equal(found.indices, indices)
+    assert_array_equal(found.distances, expected)
+
+
+def test_survivors_of_a_tile_may_be_among_the_nearest(rng):
+    """All of them, and few others: no query of ordinary data is left unsettled."""
+    query, candidates = as_series(rng.normal(size=(1, 20))), as_series(rng.normal(size=(140, 20)))
+    (distances,) = reference.pairwise_dtw(listed(query), listed(candidates))
+    for k in (1, 5):
+        found = get_engine("numba").compute(
+            DTWNeighbors(query, candidates, k), Tile(0, 1, 0, 140), np.zeros(1, np.uint8)
+        )
+        assert found.unsettled.size == 0
+        lower, upper = (side(found.estimates) for side in (found.bound.lower, found.bound.upper))
+        assert np.all(lower <= distances[found.cols])
+        assert np.all(distances[found.cols] <= upper)
+        assert set(np.argsort(distances)[:k]) <= set(found.cols)
+        assert np.all(lower <= np.sort(upper)[k - 1])

@@ -25,6 +25,8 @@ from skts.engines import (
 from skts.engines.cupy.elastic.rotation_programs import choose_turns, kernels
 from skts.engines.cupy.elastic.rotation_tiles import periods
 from skts.engines.families.elastic import rotation as rotation_module
+from skts.engines.core.certify import Bound, Shortlist
+from skts.engines.numba.elastic import rotation
 from skts.engines.numba.elastic.rotation import _period
 from skts.exceptions import MemoryBudgetError
 
@@ -165,6 +167,51 @@ def test_correlations_bound_all_shifts_from_below(rng, n, offset, scale):
             # no more than what is stated, and so tight that few shifts are left
             assert exact - floor <= 4e-13 * slack[candidate] + 1e-307
         assert lower[candidate] <= np.sqrt(max(0.0, floors[candidate].min()))
+
+
+@pytest.mark.parametrize(("channels", "squared"), [(1, True), (1, False), (2, True)])
+def test_bounds_of_runs_of_shifts(rng, channels, squared):
+    """The cheapest path of a run, from any of its first columns to any of its last."""
+    lanes, width = rotation.LANES, rotation._WIDTH
+    for n, count in ((70, 1), (33, 33), (6, 2)):
+        x, y = rng.normal(size=(2, 4, channels, n))
+        doubled = np.concatenate([y, y], axis=2)
+        candidate, first = np.zeros(lanes, np.int64), np.zeros(lanes, np.int64)
+        runs = [(lane % 4, lane * (n - 1) // 7) for lane in range(8)]
+        for lane in range(lanes):
+            candidate[lane], first[lane] = runs[lane % 8]
+        room = tuple(
+            np.full(shape, 3.0)
+            for shape in (
+                *((n + 1, lanes), (width + 1, lanes), (channels, width, lanes)),
+                *((2, lanes), (2, lanes), (lanes,)),
+            )
+        )
+        least = np.empty(lanes)
+        rotation._bound(
+            x[0], doubled, candidate, first, count, squared, least, room, np.zeros(1, np.uint8)
+        )
+        for lane, (which, shift) in enumerate(runs):
+            turned = y[which][:, (shift + np.arange(n + count - 1)) % n]
+            d = x[0][:, :, np.newaxis] - turned[:, np.newaxis]
+            costs = (d * d if squared else np.abs(d)).sum(axis=0).tolist()
+            row = [0.0] * count + [np.inf] * n
+            for here in costs:
+                above, row = row, [np.inf]
+                for j, cost in enumerate(here):
+                    row.append(cost + min(above[j], above[j + 1], row[j]))
+            assert_array_equal(least[lane::8], min(row[n:]))
+
+
+def test_limits_of_further_blocks_are_the_farthest_of_full_lists(rng, monkeypatch):
+    monkeypatch.setattr(rotation_module, "BLOCK", 4)
+    series = as_series(rng.normal(size=(9, 5)))
+    work = RotationNeighbors(series.take(slice(0, 4)), series, 2)
+    total = work.start()
+    rows, cols = np.array([0, 1, 1, 3, 3, 3]), np.array([2, 0, 3, 0, 1, 2])
+    distances = np.array([9.0, 4.0, 2.0, 8.0, 5.0, 7.0])
+    total.add((0, 0), Shortlist(rows, cols, distances, Bound(), np.empty(0, np.int64)))
+    assert_array_equal(work.informed(total).limits, [np.inf, 4, np.inf, 7])
 
 
 def test_periods_are_those_of_the_cpu(rng):

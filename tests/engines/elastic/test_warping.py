@@ -86,6 +86,22 @@ def test_path(make_series, engine, warping, n, m):
     assert_array_equal(path, expected)
 
 
+@pytest.mark.parametrize("alignment", ["global", "subsequence", "supersequence"])
+def test_of_paths_whose_costs_overflow_the_first_is_taken(engine, alignment):
+    """All ends are equal: the first; all steps back are: the diagonal."""
+    shapes = {"global": (3, 5), "subsequence": (3, 5), "supersequence": (5, 3)}
+    n, m = shapes[alignment]
+    sides = [Series(np.full((1, 1, k), z), np.array([k])) for k, z in ((n, 1e200), (m, -1e200))]
+    found = run(DTWPath(*sides, Warping(alignment=alignment)), engine=engine)
+    assert found.distance == np.inf
+    expected = {
+        "global": [[0, 0], [0, 1], [0, 2], [1, 3], [2, 4]],
+        "subsequence": [[0, 0], [1, 0], [2, 0]],
+        "supersequence": [[0, 0], [0, 1], [0, 2]],
+    }
+    assert_array_equal(found.path, expected[alignment])
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("warping", OPTIONS, ids=str)
 @pytest.mark.parametrize(

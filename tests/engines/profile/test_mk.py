@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose
 from skts.engines import Join, MotifPair, Pool, Tile, WindowKinds, find_engine, run
 from skts.engines.families.profile.mk import PairWalk
 from tests.engines.profile.test_join import KINDS, make_line
+from skts.engines.numba.profile import mk
 
 
 def profile_pair(pool, length, exclusion, **options):
@@ -169,3 +170,69 @@ def test_a_hurried_search_gives_up_where_a_profile_is_faster(rng, fast_engine):
     assert not run(MotifPair(noise, 64, 16), engine=fast_engine).given_up
     # not long enough to find out
     assert not run(replace(work, series=Pool.of([x[:110]])), engine=fast_engine).given_up
+
+
+# --- what a walk is made of ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("length", [1, 31, 32, 33, 64, 70])
+def test_squares_of_windows_are_abandoned_above_a_limit(rng, length):
+    points = rng.normal(size=150)
+    for i, j in ((0, 80), (5, 80 - 5)):
+        x, y = points[i : i + length], points[j : j + length]
+        square = np.sum(((x - 0.5) * 2.0 - (y + 0.25) * 3.0) ** 2)
+        for cutoff in (np.inf, square * 1.001, square * 0.999, square / 2):
+            found = mk._square(points, i, 0.5, 2.0, j, -0.25, 3.0, length, cutoff)
+            if square <= cutoff:
+                assert_allclose(found, square, rtol=1e-13)
+            else:
+                assert cutoff < found <= square * (1 + 1e-13)
+
+
+@pytest.mark.parametrize("lanes", [1, 40, 64])
+def test_bounds_of_positions_beside_each_other(rng, lanes):
+    gaps = rng.integers(0, 9, (3, 100)).astype(np.float32)
+    worst, largest = np.zeros(64, np.float32), np.zeros(lanes)
+    for reference in range(3):
+        left = mk._bound(gaps, reference, 7, 11, lanes, np.float32(4), worst)
+        here, there = gaps[reference, 7 : 7 + lanes], gaps[reference, 18 : 18 + lanes]
+        largest = np.maximum(largest, np.abs(there - here))
+        assert np.array_equal(worst[:lanes], largest)
+        assert left == np.count_nonzero(largest <= 4)
+
+
+def test_a_block_that_is_done_ends_no_other(rng, fast_engine):
+    """Far pairs in the first positions, near ones in later positions, at a larger offset."""
+    points = np.concatenate([np.arange(64.0), 64 + np.sort(6 * rng.random(64))])
+    gaps = np.abs(points - points[0])[np.newaxis]
+    pairs = [
+        (abs(points[i] - points[j]), i, j)
+        for i, j in itertools.combinations(range(128), 2)
+        if j - i > 1
+    ]
+    known = next(pair for pair in pairs if pair[0] < 0.9)
+    assert known > min(pairs)
+    walk = PairWalk(
+        Pool.of([points]), 1, 1, False, np.arange(128), (gaps / 128).astype(np.float32), 128.0,
+        known, 1, 128,
+    )  # fmt: skip
+    engine = find_engine(fast_engine)
+    found = engine.pair_walk(walk, Tile(0, 128, 0, 127), np.zeros(1, np.uint8))
+    assert found[:3] == min(pairs)
+
+
+def test_a_profile_is_faster_where_many_pairs_are_left():
+    line = Pool.of([np.zeros(109)])
+    work = MotifPair(line, 10, 3)
+
+    def is_faster(n, second):
+        gaps = np.array([np.arange(n), second(np.arange(n))], np.float32)
+        walk = PairWalk(line, 10, 3, True, np.arange(n), gaps, 1.0, (1.5, 0, 9), 65, n)
+        return work._profile_is_faster(walk, walk.best)
+
+    # the order leaves each window the next; the other reference leaves all of them, or none
+    assert is_faster(100, lambda p: 0 * p)
+    assert not is_faster(100, lambda p: 10 * (p % 2))
+    assert not is_faster(400, lambda p: 0 * p)
+    # nothing is left
+    assert not is_faster(1, lambda p: p)
