@@ -45,6 +45,7 @@ from skts.engines.families.profile.windows import (
     line_of_pieces,
     window_statistics,
 )
+from skts.engines.families.search.subsequence import TileMatches
 from skts.engines.numba.elastic import certified, dtw, lower_bounds, rotation
 from skts.engines.numba.kshape import sbd
 from skts.engines.numba.search.lanes import (
@@ -144,6 +145,13 @@ def test_of_shifts_that_tie_the_shortest_then_the_one_to_the_left():
             assert found == shift
             assert distance == pytest.approx(1 - x.max() / scale, abs=1e-15)
         assert sbd.fft_length(n) == 9
+
+
+def test_series_of_one_point_have_one_shift():
+    x, center = np.array([[3.0], [4.0]]), np.array([[0.0], [2.0]])
+    for doubt in (0.0, 0.5):
+        found = sbd.certify(np.array([8.0]), x, center, 10.0, doubt)
+        assert found == (pytest.approx(0.2, abs=1e-15), 0)
 
 
 @pytest.mark.parametrize("channels", [1, 3])
@@ -379,10 +387,12 @@ def test_a_spike_leaves_later_windows_known_and_right(rng):
 @pytest.mark.parametrize("radius", [0, 2, 5])
 def test_windows_bound_the_query(rng, radius, squared, largest):
     """By the points around each of its own, of a group of windows and of no others."""
-    length, p, radius = 9, 5, radius
+    length, p = 9, 5
     last = p + LANES + length - 1
-    points, query = rng.normal(size=last + 20), rng.normal(size=length)
-    points[:p], points[last:] = 1e6 * rng.choice([-1, 1], p), 1e6 * rng.choice([-1, 1], 20)
+    points = rng.normal(size=last + 20)
+    query = 50 * rng.choice([-1, 1], length) + rng.normal(size=length)
+    # what lies around them would let any query through
+    points[:p], points[last:] = np.resize([-1e6, 1e6], p), np.resize([1e6, -1e6], 20)
     mean, inverse = rng.normal(size=100), rng.uniform(0.5, 2, 100)
     room = np.empty((2, LANES + 2 * length)), np.empty((2, LANES + 2 * length))
     out = np.zeros(LANES)
@@ -489,6 +499,15 @@ def test_certificates_take_their_rows_columns_and_antidiagonals():
     for channels, n, m in ((1, 5, 9), (3, 200, 100)):
         least = 8 * (channels * (n + m) + 4 * n)
         assert least <= certified.pairs_bytes(channels, n, m) <= 2 * least
+
+
+def test_paths_take_the_rows_that_are_kept_those_between_and_themselves():
+    for n, m in ((1, 1), (90, 110), (1000, 3), (26, 400)):
+        every = max(1, math.isqrt(n))
+        kept, between, here = -(-n // every), every + 1, 1
+        # the longest path, from the end to the start and the other way round
+        needed = 8 * (m + 1) * (kept + between + here) + 2 * 16 * (n + m - 1)
+        assert needed <= dtw.path_bytes(n, m) <= needed + 32
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 6), (6, 1), (5, 5), (4, 9)])
@@ -723,6 +742,16 @@ def test_lanes_give_up_together(rng, limit):
     assert np.all(np.isinf(found[~within]) | np.isclose(found[~within], expected[~within]))
 
 
+def test_a_query_by_the_envelope_of_any_number_of_positions(rng):
+    x = rng.integers(0, 30, (2, 5)).astype(np.float32)
+    for n in (1, 2, 3, 5):
+        low = rng.integers(0, 30, (2, n)).astype(np.float32)
+        for squared, largest in itertools.product((True, None), repeat=2):
+            found = lower_bounds.backward(x[:, :n], low, low + 3, 0, n, squared, largest)
+            costs = beyond(x[:, :n], low, low + 3, squared).sum(axis=0)
+            assert found == (costs.max() if largest else costs.sum())
+
+
 def test_bounds_of_the_shortest_series(rng):
     """Where first and last point are the same, their cost counts once."""
     for n, m in ((1, 1), (1, 3), (3, 1), (2, 2)):
@@ -893,6 +922,23 @@ def test_searches_merge_from_tiles_in_any_order(fast_engine, rng, neighbors):
         for one, other in zip(work.finish(total, None), expected, strict=True):
             assert_array_equal(one.positions, other.positions)
             assert_array_equal(one.distances, other.distances)
+
+
+def test_few_matches_rule_nothing_out():
+    """As long as fewer are known than bound the last match, any other may still be one."""
+    work = SubsequenceNeighbors(
+        (np.zeros(4),), LongSeries((np.zeros(60),)), n_neighbors=2, exclusion=3
+    )
+    total = work.start()
+    for col, position, distance in ((0, 5, 1.0), (10, 10, 5.0), (30, 2, 7.0), (40, 0, 4.0)):
+        found = TileMatches(np.array([position]), np.array([distance]))
+        work.merge(total, Tile(0, 1, col, col + 10), [found])
+    # 1 at 5, 4 at 40, 5 at 20, 7 at 32: any three that are far from each other bound the second
+    assert total[0].limit == 5.0
+    assert sorted(total[0].distances) == [1.0, 4.0, 5.0]
+    (answer,) = work.finish(total, None)
+    assert_array_equal(answer.distances, [1.0, 4.0])
+    assert_array_equal(answer.positions, [[0, 5], [0, 40]])
 
 
 def test_rotations_merge_from_blocks(fast_engine, monkeypatch, rng):

@@ -14,6 +14,8 @@ LOOKS = "only how often it is looked whether the iteration has settled"
 SPARES = "bounds and seeds only spare work: without them all is computed, with the same answer"
 EQUAL = "of equal values it does not matter which"
 LOOSER = "a looser bound: more is measured, and the same is found"
+UNREAD = "an entry more, that nobody reads"
+AT_THE_LIMIT = "what is just at a limit may be on either side of it"
 
 _E, _N = "skts/engines/", "skts/engines/numba/"
 #: By module: function, line, what is changed on it (an operator, that and what it
@@ -28,6 +30,30 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
         ("_scan", "break", ("break",), INTERRUPTED),
         ("_traceback", "return np.empty((0, 2), np.int64), 0.0", None, INTERRUPTED),
+        (
+            "sweep",
+            "edge = np.empty((n + 1 if strips else 2, lanes), y.dtype)",
+            ("2 -> 3",),
+            UNREAD,
+        ),
+        (
+            "sweep",
+            "inner_stop = min(j_stop, i + least_reach + 1 - start) if height == 2 else 0",
+            ("2 -> 3",),
+            "cells inside of all bands are filled as those at the edge of one, by the same sums",
+        ),
+        (
+            "sweep",
+            "if limit < inf and start + w < m and not (free_columns or free_rows):",
+            ("< -> >",),
+            SPARES,
+        ),
+        (
+            "_block_kernel",
+            "out[i, group * lanes : (group + 1) * lanes],",
+            ("1 -> 2",),
+            "what a group writes beyond its own place the next one writes over",
+        ),
     ],
     _N + "elastic/lower_bounds.py": [
         ("backward", "d = d if d > zero else zero", ("> -> >=",), EQUAL),
@@ -44,6 +70,13 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "slack = 1.0 + 2.0 * _UNIT * (n * n_channels + 2 * n + n_channels + 8)",
             ("1.0", "2.0", "8 -> 9", "2 -> 3"),
             LOOSER,
+        ),
+        ("_bounded", "d = above if above > below else below", ("> -> >=",), EQUAL),
+        (
+            "search",
+            "costs[candidate] = straight if candidate != excluded[q] else np.inf",
+            ("candidate -> candidate - 1",),
+            "only the order in which candidates are looked at; the least cost stays the least",
         ),
     ],
     _N + "elastic/tiles.py": [
@@ -80,6 +113,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("8 -> 9",),
             "a lane more holds minus infinity",
         ),
+        (
+            "",
+            "AT_ONCE = 256",
+            ("256 -> 257",),
+            "a transform that is left alone has the bits of one beside others",
+        ),
     ],
     _N + "search/lanes.py": [
         ("", "LANES = 32", None, "how many windows go side by side changes no sum"),
@@ -92,6 +131,24 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ("search", "if need > 0 and distance == np.inf:", None, SPARES),
         ("search", "if better and need > 0:", ("> -> >=", "and -> or"), SPARES),
         ("", "_LOOK = 8", None, "how often it is looked whether a bound is beyond the limit"),
+        (
+            "running_statistics",
+            "exact = 8 * _UNIT * size * scale <= 0.5 * TOLERANCE",
+            ("<= -> <",),
+            AT_THE_LIMIT,
+        ),
+        (
+            "bound_by_query",
+            "hopeless = hopeless and total[lane] > limit",
+            ("> -> >=",),
+            "a sum that is at the limit rules nothing out, be it whole or not",
+        ),
+        (
+            "far_apart",
+            "if not near[entry] and distances[entry] < last:",
+            ("< -> <=",),
+            "any windows far from each other bound the last match",
+        ),
     ],
     _E + "families/search/subsequence.py": [
         (
@@ -120,6 +177,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("** -> *", "> -> >="),
             "the type that labels are sorted in, as long as it holds them",
         ),
+        (
+            "center_error",
+            "rounding = PRODUCT_UNITS * 2.0**-53 * np.sqrt(values[0] * squares)",
+            ("53 -> 52",),
+            "a looser bound: more centres are computed again, and the same are found",
+        ),
     ],
     _E + "families/profile/windows.py": [
         (
@@ -127,6 +190,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "return points[np.where(last < 0, int(np.argmax(wanted)), last)]",
             ("0 -> 1", "< -> <="),
             "where the last wanted point is the first of the line, it is also the first wanted",
+        ),
+        (
+            "_center",
+            "offset = np.where(np.abs(middle) > high / 2 - low / 2, middle, 0.0)",
+            ("> -> >=",),
+            "where offset and spread are equal, points are as exact with either",
         ),
     ],
     _E + "families/profile/mk.py": [
@@ -141,6 +210,69 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "slope = (1 + sums) * (1 + 4 * FLOAT32_UNIT) / self.scale",
             ("1 -> 2", "4 -> 5"),
             LOOSER,
+        ),
+        (
+            "PairWalk.limit",
+            "slope = (1 + sums) * (1 + 4 * FLOAT32_UNIT) / self.scale",
+            ("+ -> - #1",),
+            "the offset of the limit alone is more than all roundings to float32",
+        ),
+        (
+            "",
+            "_BOUND_COST, _MEASURE_COST, _MARGIN, _LOOKS = 25, 70, 1.5, 4096",
+            ("4096 -> 4097",),
+            "what takes less time is guessed from a look more",
+        ),
+    ],
+    _N + "mk.py": [
+        ("", "_POINTS = 32", None, "how often it is looked whether a sum is beyond the limit"),
+        (
+            "walk",
+            "i_pair, j_pair = np.empty(1, np.int64), np.empty(1, np.int64)",
+            ("1 -> 2",),
+            UNREAD,
+        ),
+        (
+            "walk",
+            "done[block] = 1",
+            ("done[block] = 1 -> pass",),
+            "gaps in the order grow and the limit falls: nothing of such a block is left later",
+        ),
+        (
+            "walk",
+            "cutoff = (best[0] + slip) * (best[0] + slip) * (1.0 + 1e-9) + 2.0**-900",
+            ("2.0 -> 4.0",),
+            "where squares lose bits, the certified distance is the root of the same squares",
+        ),
+    ],
+    _N + "rotation.py": [
+        (
+            "_settle",
+            "while place > begin and costs[place - 1] < least[lane]:",
+            ("> -> <",),
+            "the order in which runs of shifts are cut spares work, and changes no distance",
+        ),
+    ],
+    _N + "rotation_tiles.py": [
+        (
+            "RotationTiles._correlate",
+            "return np.zeros(n_candidates), np.zeros((n_candidates, 1))",
+            ("1 -> 2",),
+            "zeros for another shift bound it as little",
+        ),
+    ],
+    _N + "sbd_tiles.py": [
+        ("_eigenvectors", "break", ("break",), INTERRUPTED),
+    ],
+    _E + "families/kshape/certified.py": [
+        ("certified_distances", "break", ("break",), INTERRUPTED),
+    ],
+    _E + "core/series.py": [
+        (
+            "_any_below",
+            "if (np.abs(points[:, 0, points.shape[2] // 2]) >= limit).all():",
+            (">= -> >",),
+            "what is at the limit is not below it: a look at all points finds the same",
         ),
     ],
     _E + "cupy/profile/join.cu": [

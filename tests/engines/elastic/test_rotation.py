@@ -322,6 +322,17 @@ def test_limits_leave_out_what_is_farther(fast_engine, rng):
         assert_array_equal(found.indices[:, 2], -1)
 
 
+def test_workers_share_candidates_twice_over_and_in_lanes():
+    n, channels = 200, 2
+    series = Series(np.broadcast_to(0.0, (2000, channels, n)), np.broadcast_to(n, 2000))
+    work = RotationNeighbors(series.take(slice(0, 10)), series, 3)
+    for rows, cols in ((1, 64), (10, 640), (1, 1000)):
+        shared, _ = get_engine("numba").footprint(work, rows, cols)
+        lanes = -(-cols // 64) * 64
+        twice = 2 * channels * n * (8 * cols + 4 * lanes)
+        assert twice <= shared - work.survivor_bytes() <= 1.01 * twice
+
+
 def test_memory_is_planned(fast_engine):
     series = as_series(np.random.default_rng(0).normal(size=(300, 64)))
     with config_context(memory="20kB"), pytest.raises(MemoryBudgetError):
