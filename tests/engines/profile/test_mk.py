@@ -204,21 +204,40 @@ def test_bounds_of_positions_beside_each_other(rng, lanes):
 def test_a_block_that_is_done_ends_no_other(rng, fast_engine):
     """Far pairs in the first positions, near ones in later positions, at a larger offset."""
     points = np.concatenate([np.arange(64.0), 64 + np.sort(6 * rng.random(64))])
-    gaps = np.abs(points - points[0])[np.newaxis]
-    pairs = [
-        (abs(points[i] - points[j]), i, j)
-        for i, j in itertools.combinations(range(128), 2)
-        if j - i > 1
-    ]
+    pairs = pairs_of_points(points)
     known = next(pair for pair in pairs if pair[0] < 0.9)
     assert known > min(pairs)
-    walk = PairWalk(
-        Pool.of([points]), 1, 1, False, np.arange(128), (gaps / 128).astype(np.float32), 128.0,
-        known, 1, 128,
-    )  # fmt: skip
-    engine = find_engine(fast_engine)
-    found = engine.pair_walk(walk, Tile(0, 128, 0, 127), np.zeros(1, np.uint8))
-    assert found[:3] == min(pairs)
+    assert walk_over_points(fast_engine, points, known) == min(pairs)
+
+
+@pytest.mark.parametrize("least", [0, 3])
+def test_of_equally_near_pairs_the_first_is_found_in_any_order(fast_engine, least):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        points = rng.integers(0, 40, 90) if least == 0 else least * rng.permutation(90)
+        points[0] = 500  # that it orders by, far from all others
+        pairs = pairs_of_points(points.astype(float))
+        for known in ((np.inf, -1, -1), pairs[-1]):
+            found = walk_over_points(fast_engine, points.astype(float), known)
+            assert found == min(pairs) and found[0] == least
+
+
+def pairs_of_points(points):
+    """Distance and places of all windows of one point that are no neighbours."""
+    places = itertools.combinations(range(len(points)), 2)
+    return [(abs(points[i] - points[j]), i, j) for i, j in places if j - i > 1]
+
+
+def walk_over_points(engine, points, known):
+    """The nearest pair by a walk in the order of the distances to the first point."""
+    n, distances = len(points), np.abs(points - points[0])
+    order = np.argsort(distances, kind="stable")
+    gaps = (distances[order] / 1024).astype(np.float32)[np.newaxis]
+    work = PairWalk(Pool.of([points]), 1, 1, False, order, gaps, 1024.0, known, 1, n)
+    tile, cancel = Tile(0, n, 0, n - 1), np.zeros(1, np.uint8)
+    total = work.start()
+    work.merge(total, tile, find_engine(engine).pair_walk(work, tile, cancel))
+    return total[0]
 
 
 def test_a_profile_is_faster_where_many_pairs_are_left():
