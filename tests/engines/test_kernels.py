@@ -36,7 +36,6 @@ from skts.engines.families.kshape.certified import (
 )
 from skts.engines.families.kshape.sbd import UNITS, _orthonormal, center_error, krylov
 from skts.engines.families.profile.join import FEW, _least
-from skts.engines.host import shapes
 from skts.engines.families.profile.windows import (
     common_frame,
     even_line,
@@ -46,6 +45,7 @@ from skts.engines.families.profile.windows import (
     window_statistics,
 )
 from skts.engines.families.search.subsequence import TileMatches
+from skts.engines.host import shapes
 from skts.engines.numba.elastic import certified, dtw, lower_bounds, rotation
 from skts.engines.numba.kshape import sbd
 from skts.engines.numba.search.lanes import (
@@ -141,16 +141,16 @@ def test_of_shifts_that_tie_the_shortest_then_the_one_to_the_left():
             correlations[-s % 9] = x[0, 2 - s] if abs(s) <= 2 else 0.0
         scale = np.linalg.norm(x)
         for doubt in (0.0, 0.1, 0.5):
-            distance, found = sbd.certify(correlations, x, at, scale, doubt)
+            distance, found = shapes.certify(correlations, x, at, scale, doubt)
             assert found == shift
             assert distance == pytest.approx(1 - x.max() / scale, abs=1e-15)
-        assert sbd.fft_length(n) == 9
+        assert shapes.fft_length(n) == 9
 
 
 def test_series_of_one_point_have_one_shift():
     x, center = np.array([[3.0], [4.0]]), np.array([[0.0], [2.0]])
     for doubt in (0.0, 0.5):
-        found = sbd.certify(np.array([8.0]), x, center, 10.0, doubt)
+        found = shapes.certify(np.array([8.0]), x, center, 10.0, doubt)
         assert found == (pytest.approx(0.2, abs=1e-15), 0)
 
 
@@ -158,7 +158,7 @@ def test_series_of_one_point_have_one_shift():
 def test_rounding_counts_the_passes_of_a_transform(channels):
     for n in range(1, 200):
         shapes = Shapes(np.empty((1, channels, n)), np.ones(1))
-        passes = np.log2(sbd.fft_length(n)) + np.log2(channels)
+        passes = np.log2(shapes.fft_length(n)) + np.log2(channels)
         assert UNITS * 2.0**-53 * passes <= SBDMatrix(shapes, shapes).rounding
         assert SBDMatrix(shapes, shapes).rounding <= UNITS * 2.0**-53 * (passes + 2.5)
 

@@ -19,6 +19,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from .sums import add_up, write
 from .worker import LOST, STATUS, work
 
 
@@ -44,6 +45,14 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--bounds", action="store_true", help="check bounds in compiled loops")
     parser.add_argument("--branches", action="store_true", help="measure branches of host code")
+    parser.add_argument(
+        "--devices", type=int, help="GPUs that workers are spread over (default: all there are)"
+    )
+    parser.add_argument(
+        "--compile", action="store_true", help="compile all CUDA kernels first, each worker some"
+    )
+    parser.add_argument("--json", type=Path, help="write counts to this file")
+    parser.add_argument("--sum", type=Path, nargs="+", help="only add up files of --json")
     parser.add_argument("--quiet", action="store_true", help="leave out what was not reached")
     parser.add_argument("--order", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
@@ -57,7 +66,9 @@ class Run:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
-        self.until = time.time() + options.seconds
+        self.began = time.time()
+        self.until = self.began + options.seconds
+        self.devices = visible_devices(options)
         self.folder = Path(tempfile.mkdtemp(prefix="skts-fuzz-"))
         self.kinds: Counter[str] = Counter()
         self.small: list[dict[str, Any]] = []
@@ -120,6 +131,7 @@ class Run:
             "events": writer,
             "shrinking": options.shrinking,
             "found": str(options.found),
+            "compile": [place, options.jobs] if options.compile and life == 0 else None,
         }
         command = [sys.executable, "-m", "tests.fuzz", "--order", json.dumps(order)]
         if options.branches:
@@ -135,7 +147,7 @@ class Run:
         process = subprocess.Popen(
             command,
             pass_fds=(writer,),
-            env=_environment(options),
+            env=_environment(options) | _devices_of(place, self.devices),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
@@ -247,9 +259,31 @@ class Run:
             f"{sum(self.kinds.values())} failures of {len(self.kinds)} kinds, seed "
             f"{self.options.seed}, engine {self.options.engine}"
         )
+        if self.options.json:
+            write(self.options, total.computed, self.kinds, time.time() - self.began)
         for kind, count in self.kinds.most_common():
             say(f"  {count:6,} {kind}")
         return sum(self.kinds.values())
+
+
+def visible_devices(options: argparse.Namespace) -> list[str]:
+    """GPUs that workers are spread over, by the names that CUDA_VISIBLE_DEVICES takes."""
+    if options.engine != "cupy":
+        return []
+    import cupy
+
+    count = cupy.cuda.runtime.getDeviceCount()
+    given = os.environ.get("CUDA_VISIBLE_DEVICES")
+    names = given.split(",")[:count] if given else [str(number) for number in range(count)]
+    return names[: options.devices]
+
+
+def _devices_of(place: int, devices: list[str]) -> dict[str, str]:
+    """What a worker sees: a GPU of its own first, and the next one for work on two."""
+    if not devices:
+        return {}
+    seen = dict.fromkeys(devices[(place + step) % len(devices)] for step in range(2))
+    return {"CUDA_VISIBLE_DEVICES": ",".join(seen)}
 
 
 def say(text: str) -> None:
@@ -268,6 +302,8 @@ def _as_test(event: dict[str, Any], options: argparse.Namespace) -> str:
 def _environment(options: argparse.Namespace) -> dict[str, str]:
     """Threads more than cores, memory that is not zero by chance, bounds checked if asked for."""
     more = {"NUMBA_NUM_THREADS": "4", "MALLOC_PERTURB_": "165", "PYTHONFAULTHANDLER": "1"}
+    # a worker on a machine of many cores must not start as many threads of BLAS
+    more |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "2")
     if options.bounds:
         more |= {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": ".numba-bounds"}
     return more | dict(os.environ) | {"PYTHONHASHSEED": "0"}
@@ -338,6 +374,8 @@ def main(arguments: list[str] | None = None) -> int:
             cut_crash(order)
             return 0
         return work(order)
+    if options.sum:
+        return add_up(options.sum)
     if options.seed is None:
         options.seed = secrets.randbelow(2**31)
     for name, value in _environment(options).items():

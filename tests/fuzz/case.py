@@ -93,8 +93,10 @@ class Sample:
         if self.n_channels == 1 and self.form != "array3d":
             values = values[:, 0]
         if self.form == "frame":
-            import pandas
-
+            try:
+                import pandas
+            except ImportError:  # the same numbers as an array
+                return _lay(values, self.dtype, "C")
             return pandas.DataFrame(values.astype(self.dtype))
         return _lay(values, self.dtype, self.layout)
 
@@ -167,7 +169,7 @@ class Case:
         NumPy types of options that are handed over as such.
     setting : dict of str to object
         What must not change the answer of a second run: "memory", "n_jobs", "tile_work", "inline",
-        "backend".
+        "backend", "devices".
     relation : str or None
         What must hold between this call and another one.
     """

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba import njit
 
-__all__ = ["Failure", "check", "close", "nearest", "same", "sole"]
+__all__ = ["Failure", "check", "close", "nearest", "nearest_rows", "same", "sole"]
 
 #: Distances are promised to so many digits.
 RELATIVE = 1e-9
@@ -120,6 +121,56 @@ def nearest(
                 f"{name}: not the nearest",
                 f"{one} at {row[one]!r} is number {rank}, where {best} is at {row[best]!r}",
             )
+
+
+@njit(cache=True, nogil=True)
+def _doubtful(rows, slack, indices, values, relative):
+    """Mark the rows whose choice may break a rule of `nearest`; all others keep every one."""
+    found = np.zeros(rows.shape[0], np.bool_)
+    n, k = rows.shape[1], indices.shape[1]
+    for i in range(rows.shape[0]):
+        finite = 0
+        for j in range(n):
+            finite += np.isfinite(rows[i, j])
+        there = min(k, finite)
+        chosen = np.zeros(n, np.bool_)
+        lowest = -np.inf  # what an earlier choice is at least
+        for rank in range(k):
+            at, value = indices[i, rank], values[i, rank]
+            if rank >= there:
+                found[i] |= at >= 0 or value != np.inf
+                continue
+            if at < 0 or at >= n or chosen[at] or not np.isfinite(rows[i, at]):
+                found[i] = True
+                break
+            chosen[at] = True
+            allowed = slack[i, at] + relative * rows[i, at]
+            found[i] |= not abs(value - rows[i, at]) <= allowed
+            found[i] |= not rows[i, at] + allowed >= lowest
+            lowest = max(lowest, rows[i, at] - allowed)
+            if rank > 0:
+                before = values[i, rank - 1]
+                found[i] |= not value >= before or (value == before and at < indices[i, rank - 1])
+        for j in range(n):
+            if not chosen[j]:
+                found[i] |= rows[i, j] + slack[i, j] + relative * rows[i, j] < lowest
+    return found
+
+
+def nearest_rows(
+    name: str,
+    rows: np.ndarray,
+    slack: np.ndarray | float,
+    indices: np.ndarray,
+    values: np.ndarray,
+    *,
+    relative: float = RELATIVE,
+) -> None:
+    """`nearest` for every row of a matrix, but for those that a compiled loop finds in order."""
+    slack = np.ascontiguousarray(np.broadcast_to(slack, rows.shape), np.float64)
+    given = (np.ascontiguousarray(one) for one in (rows, slack, indices, values))
+    for i in np.flatnonzero(_doubtful(*given, relative)):
+        nearest(name, rows[i], slack[i], indices[i], values[i], relative=relative)
 
 
 def sole(row: np.ndarray, slack: np.ndarray | float) -> int | None:

@@ -18,7 +18,7 @@ from skts.engines import Engine, Reduction
 from . import machine
 from .draw import domains
 
-__all__ = ["Coverage", "watch_engines"]
+__all__ = ["Coverage", "compile_kernels", "watch_engines"]
 
 #: First cases of a function, in which most of its loops are compiled.
 COMPILING = 30
@@ -40,9 +40,7 @@ def watch_engines(engine: str) -> None:
     Engine.compute = compute
     if engine != "cupy":
         return
-    cupy = importlib.import_module("skts.engines.cupy")
-    for info in pkgutil.iter_modules(cupy.__path__, f"{cupy.__name__}."):
-        module = importlib.import_module(info.name)
+    for module in _modules("skts.engines.cupy"):
         load = getattr(module, "load_kernel", None)
         if load is not None:
 
@@ -53,17 +51,39 @@ def watch_engines(engine: str) -> None:
             module.load_kernel = noted
 
 
+def _modules(package: str) -> Iterator[Any]:
+    """All modules of a package."""
+    path = importlib.import_module(package).__path__
+    for info in pkgutil.walk_packages(path, f"{package}."):
+        yield importlib.import_module(info.name)
+
+
+def compile_kernels(place: int, count: int) -> None:
+    """Compile each `count`-th CUDA kernel: CuPy keeps them on disk, where other workers find them.
+
+    Where every worker compiled what it comes upon, all would compile the same at the same time.
+    """
+    from skts.engines.cupy.programs import all_kernels
+
+    load = next(m.load_kernel for m in _modules("skts.engines.cupy") if hasattr(m, "load_kernel"))
+    every = []
+    for file, names in all_kernels().items():
+        # plain functions of a file are one program
+        plain = [name for name in names if "<" not in name][:1]
+        every += [(file, name) for name in (*plain, *(name for name in names if "<" in name))]
+    for file, name in every[place::count]:
+        load(file, name)
+
+
 def _numba_kernels() -> dict[str, bool]:
     """Compiled loops that Python calls, and whether each was called."""
     from numba.core.registry import CPUDispatcher
 
     found = {}
-    package = importlib.import_module("skts.engines.numba")
-    for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-        module = importlib.import_module(info.name)
+    for module in _modules("skts.engines.numba"):
         for name, value in vars(module).items():
-            if isinstance(value, CPUDispatcher) and value.py_func.__module__ == info.name:
-                found[f"{info.name.rpartition('.')[2]}.{name}"] = value
+            if isinstance(value, CPUDispatcher) and value.py_func.__module__ == module.__name__:
+                found[f"{module.__name__.rpartition('.')[2]}.{name}"] = value
     inner = {name for each in found.values() for name in each.py_func.__code__.co_names}
     return {
         name: bool(each.signatures)
@@ -86,6 +106,7 @@ class Coverage:
     kernels: set[str] = field(default_factory=set)
     loops: dict[str, bool] = field(default_factory=dict)
     ways: Counter[str] = field(default_factory=Counter)
+    computed: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def note(self, name: str, labels: dict[str, str], seconds: float) -> None:
         """Add a case; those that compile do not count for the speed."""
@@ -101,13 +122,14 @@ class Coverage:
         """Write it, with what the engines have done, in one piece."""
         self.domains, self.methods, self.kernels = domains, _methods, _kernels
         self.loops, self.ways = _numba_kernels(), machine.reached
+        self.computed = machine.computed
         scratch = path.with_suffix(".new")
         scratch.write_bytes(pickle.dumps(self))
         scratch.replace(path)
 
     def add(self, other: Coverage) -> None:
         """Add that of another worker."""
-        for name in ("cases", "seconds", "warm", "warm_seconds", "methods", "ways"):
+        for name in ("cases", "seconds", "warm", "warm_seconds", "methods", "ways", "computed"):
             getattr(self, name).update(getattr(other, name))
         for name, pairs in other.pairs.items():
             self.pairs.setdefault(name, set()).update(pairs)
@@ -121,13 +143,22 @@ class Coverage:
     def lines(self, engine: str, *, unreached: bool = True) -> Iterator[str]:
         """The report."""
         total, seconds = sum(self.cases.values()), sum(self.seconds.values())
-        yield f"{total:,} cases in {seconds:,.0f} s, {total / max(seconds, 1e-9):,.0f} a second"
+        yield (
+            f"{total:,} cases in {seconds:,.0f} s of workers, "
+            f"{total / max(seconds, 1e-9):,.0f} a second and worker"
+        )
         left: list[str] = []
+        engines = sorted({engine for _, engine in self.computed})
+        width = max(10, *map(len, engines)) if engines else 10
+        yield (
+            f"  {'':38}" + "".join(f" {one:>{width}}" for one in engines) + "  cases on each engine"
+        )
         for name in sorted(self.cases):
             rate = self.warm[name] / max(self.warm_seconds[name], 1e-9)
             missing, possible = self._missing(name)
             share = f"{possible - len(missing):,} of {possible:,} pairs of options"
-            yield f"  {name:38} {self.cases[name]:9,} cases {rate:7,.0f}/s  {share}"
+            counts = "".join(f" {self.computed[name, one]:{width},}" for one in engines)
+            yield f"  {name:38}{counts} {rate:7,.0f}/s  {share}"
             if self.cases[name] >= MANY:
                 left += [f"  {name}: {one}" for one in missing[:SHOWN]]
                 left += [f"  {name}: and {len(missing) - SHOWN} more"] * (len(missing) > SHOWN)

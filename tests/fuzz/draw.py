@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -47,8 +49,12 @@ class Draw:
         known = domains.setdefault(self.name, {}).setdefault(option, {})
         for value in values:
             known.setdefault(repr(value))
-        p = np.array(weights, float) / sum(weights) if weights else None
-        value = values[int(self.rng.choice(len(values), p=p))]
+        if weights:
+            sums = list(itertools.accumulate(weights))
+            place = bisect.bisect(sums, self.rng.random() * sums[-1], hi=len(sums) - 1)
+        else:
+            place = int(self.rng.integers(len(values)))
+        value = values[place]
         self.labels[option] = repr(value)
         return value
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import importlib.util
 import inspect
 import io
 import pkgutil
@@ -30,21 +31,33 @@ from skts.exceptions import MemoryBudgetError
 from .case import Case
 from .compare import Failure, check, same
 from .draw import Draw
-from .recipe import EXEMPT, EXEMPT_METHODS, EXEMPT_PARTS, RECIPES, How, Recipe
+from .recipe import (
+    EXEMPT,
+    EXEMPT_METHODS,
+    EXEMPT_PARTS,
+    RECIPES,
+    How,
+    Recipe,
+    parameters_of,
+)
+from .schedule import pick_recipe
 
 __all__ = ["draw_case", "examine", "find_failure", "pick_recipe", "public_callables"]
 
 #: Elementary steps of a tile that make many tiles of little work.
 TILE_WORK = (1, 2**8, 2**12, 2**16)
-#: Memory budgets; many are too small for the least part of the work, which is said.
-MEMORY = tuple(2**power for power in range(13, 25))
-#: One case in so many is sent to other processes.
-SENT = 3000
+#: Memory budgets; the first ones are mostly too small for the least part of the work.
+MEMORY, SCARCE = tuple(2**power for power in range(13, 25)), 5
+#: One second run in so many is sent to other processes, which takes seconds.
+SENT = 2000
 
 #: Parameters of methods that are data of the case.
 DATA = {"X", "Q", "y", "points", "fit_params", "input_features", "transform"}
 
+#: Ways in which cases were judged.
 reached: Counter[str] = Counter()
+#: Cases that were computed, by function and engine.
+computed: Counter[tuple[str, str]] = Counter()
 
 
 # -- what there is
@@ -109,39 +122,29 @@ def parameters(recipe: Recipe) -> Iterator[str]:
 # -- drawing
 
 
-def pick_recipe(seed: int, number: int) -> str:
-    """The name of what a case calls, where none is asked for."""
-    names = sorted(RECIPES)
-    shares = np.array([RECIPES[name].share for name in names])
-    rng = np.random.default_rng([seed, number])
-    return names[int(rng.choice(len(names), p=shares / shares.sum()))]
-
-
 def draw_case(seed: int, number: int, name: str | None = None) -> tuple[Case, dict[str, str]]:
     """Make a case; return it and the discrete choices in it."""
     name = name or pick_recipe(seed, number)
     d = Draw(seed, number, name)
     case = RECIPES[name].draw(d)
     setting: dict[str, Any] = {}
-    if d.pick("second run", (False, True), (1, 1)):
-        known = inspect.signature(RECIPES[name].target).parameters
-        for option, values in (
-            ("tile_work", (None, *TILE_WORK)),
-            ("memory", (None, *MEMORY)),
-            ("n_jobs", (None, 1, 2, 3, -1) if "n_jobs" in known else (None,)),
-            ("inline", (True, False)),
-            ("verbose", (0, 1, 2) if "verbose" in known else (0,)),
+    if d.pick("second run", (False, True), (3, 1)):
+        known = parameters_of(RECIPES[name].target)
+        for option, values, weights in (
+            ("tile_work", (None, *TILE_WORK), (2, 0.3, *[1] * (len(TILE_WORK) - 1))),
+            ("memory", (None, *MEMORY), (6, *[0.3] * SCARCE, *[1] * (len(MEMORY) - SCARCE))),
+            ("n_jobs", (None, 1, 2, 3, -1) if "n_jobs" in known else (None,), ()),
+            ("inline", (True, False), (3, 1)),
+            ("verbose", (0, 1, 2) if "verbose" in known else (0,), ()),
+            ("devices", (None, [0, 1], [1, 0]) if "engine" in known else (None,), ()),
         ):
-            weights = (
-                (2, *[1] * (len(values) - 1))
-                if option != "verbose"
-                else (20, *[1] * (len(values) - 1))
-            )
+            if option in ("verbose", "devices") and len(values) > 1:
+                weights = (20, *[1] * (len(values) - 1))
             value = d.pick(option, values, weights)
             if value not in (None, 0) or value is False:
                 setting[option] = value
         if "n_jobs" in known and d.rng.integers(SENT) == 0:
-            setting["backend"] = d.pick("backend", ("loky",))
+            setting["backend"] = d.pick("backend", ("loky", "dask"), (1, 4))
     return replace(case, setting=setting), d.labels
 
 
@@ -156,6 +159,13 @@ budget.physical_memory = functools.cache(budget.physical_memory)
 def applied(setting: dict[str, Any], engine: str) -> Iterator[None]:
     """Run with a setting that must not change anything."""
     with contextlib.ExitStack() as stack:
+        if setting.get("devices") and engine == "cupy" and device_count() > 1:
+            stack.enter_context(skts.config_context(devices=setting["devices"]))
+            # however little the work is worth
+            module = importlib.import_module("skts.engines.cupy")
+            stack.enter_context(mock.patch.object(module, "WORTH_A_DEVICE", {}))
+            stack.enter_context(mock.patch.object(module, "WORTH_OTHERWISE", 1))
+            reached["several devices"] += 1
         if setting.get("memory"):
             stack.enter_context(skts.config_context(memory=setting["memory"]))
         if setting.get("tile_work"):
@@ -166,11 +176,40 @@ def applied(setting: dict[str, Any], engine: str) -> Iterator[None]:
             stack.enter_context(mock.patch.object(execution, "INLINE_WORK", -1))
         if setting.get("backend"):
             stack.enter_context(mock.patch.object(executor, "WORTH_SENDING", 0))
-            stack.enter_context(joblib.parallel_config(setting["backend"], n_jobs=2))
+            stack.enter_context(_elsewhere(setting["backend"]))
         if setting.get("verbose"):
             stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
             stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
         yield
+
+
+@contextlib.contextmanager
+def _elsewhere(backend: str) -> Iterator[None]:
+    """Two workers of a back end, which end with the block: idle ones hold memory of the device."""
+    if backend == "loky":
+        with joblib.parallel_config("loky", n_jobs=2):
+            yield
+        joblib.externals.loky.get_reusable_executor().shutdown(wait=True)
+    elif importlib.util.find_spec("distributed"):
+        from distributed import Client, LocalCluster
+
+        workers = {"n_workers": 2, "threads_per_worker": 1, "processes": False}
+        with (
+            LocalCluster(**workers, dashboard_address=None) as cluster,
+            Client(cluster),
+            joblib.parallel_config("dask"),
+        ):
+            yield
+    else:
+        yield
+        return
+    reached[f"back end {backend}"] += 1
+
+
+@functools.cache
+def device_count() -> int:
+    """Devices that this process sees."""
+    return importlib.import_module("cupy").cuda.runtime.getDeviceCount()
 
 
 def _call(case: Case, engine: str, **more: Any) -> dict[str, np.ndarray]:
@@ -215,16 +254,25 @@ def examine(case: Case, engine: str = "numba", against: str | None = None) -> No
         Another engine, whose bits must be the same.
     """
     recipe = RECIPES[case.name]
+    on_host = "engine" not in parameters_of(recipe.target) and case.name != "skts.tree.export_text"
+    if on_host:
+        against = None
     found = _call(case, engine)
     refused = recipe.refuses(case)
     check(("refused" in found) == refused, "not refused", str(case.options))
+    computed[case.name, "host" if on_host else engine] += 1
     if refused:
         return
     recipe.check(case, found)
-    # without the certificate every engine has roundings of its own
-    if against and case.options.get("precision") != "float32":
-        recipe.agree(f"{engine} and {against}", found, _call(case, against))
-        reached["engine against engine"] += 1
+    if against:
+        other = _call(case, against)
+        # without the certificate every engine has roundings of its own
+        if case.options.get("precision") == "float32":
+            recipe.check(case, other)
+        else:
+            recipe.agree(f"{engine} and {against}", found, other)
+            reached["engine against engine"] += 1
+        computed[case.name, against] += 1
     if case.setting:
         more = {name: case.setting[name] for name in ("n_jobs", "verbose") if name in case.setting}
         with applied(case.setting, engine):
@@ -233,9 +281,12 @@ def examine(case: Case, engine: str = "numba", against: str | None = None) -> No
             except MemoryBudgetError:
                 reached["no room in the budget"] += 1
             else:
-                same("another setting", again, found)
+                if recipe.settles(case):
+                    same("another setting", again, found)
+                else:
+                    recipe.check(case, again)
                 reached["another setting"] += 1
-    if case.relation:
+    if case.relation and recipe.settles(case):
         recipe.relate(case, found, lambda one: _call(one, engine))
         reached[f"relation {case.relation.partition(':')[0]}"] += 1
 

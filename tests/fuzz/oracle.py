@@ -1,13 +1,15 @@
 """What is right: the definitions of the methods, written down once more and sharing no code.
 
-Plain loops (compiled, some of them, by Numba) over float64 or, where a rounding would decide,
-over NumPy's longdouble. Nothing of `skts` is imported. Values come with a bound of how far the
+Plain loops (compiled, most of them, by Numba: without it they are slower and find the same) over
+float64 or, where a rounding would decide, over pairs of float64 that hold what a sum or a
+difference loses. Nothing of `skts` is imported. Values come with a bound of how far the
 package's may be off: `slack` of windows grows with their conditioning, largest magnitude over
 deviation, as that of any two-pass formula in float64 does.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any, NamedTuple
 
@@ -29,7 +31,7 @@ __all__ = [
     "shape_of",
 ]
 
-EPS = 2.0**-52
+EPS, SINGLE = 2.0**-52, 2.0**-24
 CONSTANT, SMALLEST = 2.0**-40, 2.0**-500
 #: Shifts and centres within this of the best tie.
 TIE = 1e-9
@@ -75,9 +77,7 @@ def _table(x, y, radius, squared, largest, free_x, free_y):
     if free_x:
         D[:, 0] = 0.0
     for i in range(1, n + 1):
-        for j in range(1, m + 1):
-            if abs(i - j) > radius:
-                continue
+        for j in range(max(1, i - radius), min(m, i + radius) + 1):
             cost = 0.0
             for c in range(x.shape[0]):
                 difference = x[c, i - 1] - y[c, j - 1]
@@ -132,26 +132,49 @@ def _matrix(X, n, Y, m, radii, squared, largest, free_x, free_y):
     return found
 
 
-def _pack(X: Any, power: int) -> tuple[np.ndarray, np.ndarray]:
-    """Series of any lengths in one array, and their lengths."""
-    lengths = np.array([x.shape[1] for x in X])
-    packed = np.zeros((len(X), X[0].shape[0], lengths.max()))
+def _pack(X: Any, power: int) -> np.ndarray:
+    """Series of any lengths in one array."""
+    packed = np.zeros((len(X), X[0].shape[0], max(x.shape[1] for x in X)))
     for row, x in enumerate(X):
-        packed[row, :, : x.shape[1]] = np.ldexp(x, -power)
-    return packed, lengths
+        packed[row, :, : x.shape[1]] = x
+    return np.ldexp(packed, -power)
 
 
 def dtw_matrix(X: Any, Y: Any, warp: Warp) -> np.ndarray:
     """Distances of all series of one set to all of another."""
     power = plane(X, Y)
-    (A, n), (B, m) = _pack(X, power), _pack(Y, power)
-    radii = np.array([[band(warp.window, int(i), int(j)) for j in m] for i in n])
+    A, B = _pack(X, power), _pack(Y, power)
+    n, m = ([x.shape[1] for x in each] for each in (X, Y))
+    # only so many different lengths, though many pairs
+    known = {pair: band(warp.window, *pair) for pair in itertools.product(set(n), set(m))}
+    radii = np.array([[known[i, j] for j in m] for i in n])
     squared = warp.cost == "squared"
     found = _matrix(
-        *(A, n, B, m, radii, squared, warp.metric == "dog_keeper"),
+        *(A, np.array(n), B, np.array(m), radii, squared, warp.metric == "dog_keeper"),
         *(warp.alignment == "supersequence", warp.alignment == "subsequence"),
     )
     return np.ldexp(np.sqrt(found) if squared else found, power)
+
+
+def single_slack(D: np.ndarray, X: Any, Y: Any, warp: Warp) -> np.ndarray | None:
+    """How far distances without a certificate may be off: found in float32, around the data of Y.
+
+    Each of the L c differences along a path (n + m points, c channels) is off by the rounding of
+    two numbers no larger than the range of all data, and their sum by L c roundings of its own. An
+    offset that all data have is taken off where the series of Y have one length, else it counts.
+    None where a query lies so far from the data that float32 has no numbers for it.
+    """
+    (low, high), (least, most) = (
+        (min(float(x.min()) for x in side), max(float(x.max()) for x in side)) for side in (X, Y)
+    )
+    if len({y.shape[1] for y in Y}) > 1:
+        least, most = min(least, 0.0), max(most, 0.0)
+    spread = max(high, most) - min(low, least)
+    if spread > 2.0**40 * (most - least):
+        return None
+    steps = np.add.outer([x.shape[1] for x in X], [y.shape[1] for y in Y]) * len(X[0])
+    each = np.sqrt(steps) if warp.cost == "squared" else steps
+    return SINGLE * ((steps + 4) * np.where(np.isfinite(D), D, 0.0) + 4 * each * spread)
 
 
 def dtw_path(x: np.ndarray, y: np.ndarray, warp: Warp) -> list[tuple[int, int]]:
@@ -198,6 +221,54 @@ def keogh(x: np.ndarray, y: np.ndarray, warp: Warp) -> float:
 # -- windows
 
 
+@njit(cache=True, nogil=True)
+def _add(total, lost, value):
+    """Add to a sum and to what its roundings lose."""
+    new = total + value
+    part = new - total
+    return new, lost + ((total - (new - part)) + (value - part))
+
+
+@njit(cache=True, nogil=True)
+def _cut(points, finite, length, power):
+    """The fields of `Windows`; each window on a scale of its own, so that squares stay in range."""
+    count = max(0, points.size - length + 1)
+    raw, z = np.zeros((count, length)), np.zeros((count, length))
+    whole, constant = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+    slack, high, low = np.zeros(count), np.zeros(length), np.zeros(length)
+    for k in range(count):
+        window = points[k : k + length]
+        for t in range(length):
+            raw[k, t] = math.ldexp(window[t], -power)
+        whole[k] = finite[k : k + length].all()
+        size, span = np.abs(window).max(), window.max() - window.min()
+        constant[k] = whole[k] and span <= max(CONSTANT * size, SMALLEST)
+        if constant[k] or not whole[k]:
+            continue
+        own = -math.frexp(span)[1]
+        total = lost = 0.0
+        first = math.ldexp(window[0], own)
+        for t in range(length):
+            # the difference from the first point, exactly: in two parts
+            high[t], low[t] = _add(math.ldexp(window[t], own), 0.0, -first)
+            total, lost = _add(total, lost + low[t], high[t])
+        mean = (total + lost) / length
+        # what the quotient loses: the remainder, of which few digits matter
+        rest = lost
+        for _ in range(length):
+            total, rest = _add(total, rest, -mean)
+        rest = (total + rest) / length
+        total = lost = 0.0
+        for t in range(length):
+            part, left = _add(high[t], low[t] - rest, -mean)
+            z[k, t] = part + left
+            total, lost = _add(total, lost, z[k, t] * z[k, t])
+        deviation = math.sqrt((total + lost) / length)
+        z[k] /= deviation
+        slack[k] = EPS * (8 + 4 * (math.ldexp(size, own) / deviation))
+    return raw, z, whole, constant, slack
+
+
 class Windows(NamedTuple):
     """All windows of one length of a series, normalised each by its own mean and deviation.
 
@@ -226,28 +297,7 @@ class Windows(NamedTuple):
         finite = np.isfinite(points)
         if power is None:
             power = plane([points[finite]])
-        count = max(0, len(points) - length + 1)
-        if count == 0:
-            empty, none = np.zeros((0, length)), np.zeros(0, bool)
-            return cls(empty, empty, none, none, np.zeros(0), power)
-        cut = np.lib.stride_tricks.sliding_window_view
-        whole = cut(finite, length).all(axis=1)
-        given = cut(np.where(finite, points, 0.0), length)
-        low, high = given.min(axis=1), given.max(axis=1)
-        size = np.abs(given).max(axis=1)
-        constant = whole & (high - low <= np.maximum(CONSTANT * size, SMALLEST))
-        usual = whole & ~constant
-        # each window on a scale of its own: squares stay in range
-        own = np.where(usual, -np.frexp(np.where(usual, high - low, 1.0))[1], 0)
-        long = np.ldexp(given.astype(np.longdouble), own[:, None])
-        # relative to the first point, which is exact but for the last bits of longdouble
-        long = np.where(usual[:, None], long - long[:, :1], 0)
-        long -= long.mean(axis=1, keepdims=True)
-        deviation = np.sqrt(np.mean(long * long, axis=1))
-        z = np.where(usual[:, None], long / np.where(usual, deviation, 1)[:, None], 0)
-        condition = np.ldexp(size, own) / np.where(usual, deviation, 1)
-        slack = np.where(usual, EPS * (8 + 4 * condition.astype(float)), 0.0)
-        return cls(np.ldexp(given, -power), z.astype(float), whole, constant, slack, power)
+        return cls(*_cut(np.where(finite, points, 0.0), finite, length, power), power)
 
     def values(self, normalize: bool) -> np.ndarray:
         """What is compared."""
@@ -255,32 +305,35 @@ class Windows(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _norms(a, b):
-    found = np.empty((a.shape[0], b.shape[0]))
+def _pairs(a, b, normalize, power, finite, constant, slack):
+    """Distances of all pairs of windows, and their slack; each of the last three is of a and b."""
+    length = a.shape[1]
+    root, rounding = math.sqrt(length), 4 * length * EPS
+    D, off = np.full((a.shape[0], b.shape[0]), np.inf), np.zeros((a.shape[0], b.shape[0]))
     for i in range(a.shape[0]):
         for j in range(b.shape[0]):
-            total = 0.0
-            for t in range(a.shape[1]):
-                d = a[i, t] - b[j, t]
-                total += d * d
-            found[i, j] = np.sqrt(total)
-    return found
+            if normalize:
+                off[i, j] = root * (slack[0][i] + slack[1][j])
+            if not (finite[0][i] and finite[1][j]):
+                continue
+            if normalize and (constant[0][i] or constant[1][j]):
+                D[i, j] = 0.0 if constant[0][i] and constant[1][j] else root
+                off[i, j] = 0.0
+            else:
+                total = 0.0
+                for t in range(length):
+                    d = a[i, t] - b[j, t]
+                    total += d * d
+                D[i, j] = math.sqrt(total) if normalize else math.ldexp(math.sqrt(total), power)
+            off[i, j] += rounding * D[i, j]
+    return D, off
 
 
 def pair_distances(a: Windows, b: Windows, normalize: bool) -> tuple[np.ndarray, np.ndarray]:
     """Distances of all windows of a line to all of another, and how far they may be off."""
-    length = a.raw.shape[1]
-    D = _norms(np.ascontiguousarray(a.values(normalize)), np.ascontiguousarray(b.values(normalize)))
-    root = math.sqrt(length)
-    if normalize:
-        flat = a.constant[:, None].astype(int) + b.constant[None]
-        D = np.where(flat == 2, 0.0, np.where(flat == 1, root, D))
-        slack = root * np.where(flat > 0, 0.0, a.slack[:, None] + b.slack[None])
-    else:
-        D = np.ldexp(D, a.power)
-        slack = np.zeros(D.shape)
-    D = np.where(a.finite[:, None] & b.finite[None], D, np.inf)
-    return D, slack + 4 * length * EPS * np.where(np.isfinite(D), D, 0.0)
+    values = (np.ascontiguousarray(one.values(normalize)) for one in (a, b))
+    sides = ((a.finite, b.finite), (a.constant, b.constant), (a.slack, b.slack))
+    return _pairs(*values, bool(normalize), a.power, *sides)
 
 
 @njit(cache=True, nogil=True)
@@ -294,10 +347,12 @@ def _match(query, windows, radius, squared, largest):
 
 
 def match_rows(
-    query: np.ndarray, line: np.ndarray, warp: Warp, normalize: bool
+    query: np.ndarray, line: np.ndarray, warp: Warp, normalize: bool, *, single: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """Distances of a query to all windows of a series under warping, and how far they may be off.
 
+    With `single` as far as those found in float32 may be: the bounds of float64 with its unit, and
+    the rounding of the points themselves.
     Infinite where a window is not finite; constant ones normalise to zeros.
     """
     length = len(query)
@@ -313,10 +368,15 @@ def match_rows(
     )
     found = np.sqrt(found) if squared else found
     slack = 8 * length * EPS * found
+    steps = 1 if warp.metric == "dog_keeper" else 2 * length - 1
+    each = math.sqrt(steps) if squared else steps
     if normalize:
-        steps = 1 if warp.metric == "dog_keeper" else 2 * length - 1
-        slack = slack + (math.sqrt(steps) if squared else steps) * (other.slack + one.slack[0])
-    else:
+        slack = slack + each * (other.slack + one.slack[0])
+    elif single:
+        slack = slack + each * EPS * (np.abs(other.raw).max(axis=1) + np.abs(one.raw).max())
+    if single:
+        slack = slack * (2 * SINGLE / EPS)
+    if not normalize:
         found, slack = np.ldexp(found, power), np.ldexp(slack, power)
     return np.where(other.finite, found, np.inf), slack
 
@@ -349,30 +409,42 @@ def shape_of(x: np.ndarray, *, normalize: bool, short: bool, width: int) -> Shap
     return Shape(out, slack)
 
 
-def correlations(x: np.ndarray, c: np.ndarray) -> np.ndarray:
+@njit(cache=True, nogil=True)
+def correlations(x, c):
     """Normalised cross-correlation for x moved by 1 - n, ..., n - 1 points to the right."""
-    norms = [math.sqrt(math.fsum((one * one).ravel().tolist())) for one in (x, c)]
-    n = x.shape[1]
-    if 0 in norms:
-        return np.zeros(2 * n - 1)
-    total = sum(np.correlate(c[k] / norms[1], x[k] / norms[0], "full") for k in range(len(x)))
-    return np.asarray(total)
+    n, found = x.shape[1], np.zeros(2 * x.shape[1] - 1)
+    norm_x, norm_c = math.sqrt((x * x).sum()), math.sqrt((c * c).sum())
+    if norm_x == 0 or norm_c == 0:
+        return found
+    one, other = x / norm_x, c / norm_c
+    for k in range(found.size):
+        shift = k - n + 1
+        for row in range(x.shape[0]):
+            for t in range(max(0, -shift), min(n, n - shift)):
+                found[k] += one[row, t] * other[row, t + shift]
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _first(values, tie):
+    """The shift within `tie` of the best that moves least; of two the one to the left."""
+    best, n = values.max(), (values.size + 1) // 2
+    found = values.size
+    for k in range(values.size):
+        shift = k - n + 1
+        if values[k] >= best - tie and (
+            abs(shift) < abs(found) or (abs(shift) == abs(found) and shift < found)
+        ):
+            found = shift
+    return found
 
 
 def sbd(x: np.ndarray, c: np.ndarray) -> tuple[float, set[int], np.ndarray]:
     """Distance; the shifts that a tolerance of 1e-9 allows for; and all correlations."""
-    n = x.shape[1]
     values = correlations(x, c)
     best = float(values.max())
-    shifts = np.arange(1 - n, n)
-
-    def chosen(tie: float) -> int:
-        tied = shifts[values >= best - tie]
-        return int(min(tied, key=lambda s: (abs(s), s)))
-
     # correlations at the border of the tolerance may lie on either side of it
-    unsure = np.abs(best - TIE - values) <= 1e-3 * TIE
-    allowed = {chosen(TIE)}
-    if unsure.any():
-        allowed |= {chosen(TIE * (1 + 2e-3)), chosen(TIE * (1 - 2e-3))}
+    allowed = {_first(values, TIE)}
+    if (np.abs(best - TIE - values) <= 1e-3 * TIE).any():
+        allowed |= {_first(values, TIE * (1 + 2e-3)), _first(values, TIE * (1 - 2e-3))}
     return max(0.0, 1 - best), allowed, values

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -25,6 +27,8 @@ __all__ = [
     "warp_of",
 ]
 
+#: What is optional may be missing on a machine with a GPU.
+HAS_PANDAS = importlib.util.find_spec("pandas") is not None
 #: Recipes by the name of what they call.
 RECIPES: dict[str, Recipe] = {}
 
@@ -66,6 +70,12 @@ EXEMPT_METHODS = {
 }
 
 
+@functools.cache
+def parameters_of(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """Parameters of a callable, looked up once: that takes longer than many a case."""
+    return inspect.signature(function).parameters
+
+
 class How(NamedTuple):
     """What must not change an answer: handed to every call.
 
@@ -83,7 +93,7 @@ class How(NamedTuple):
 
     def options(self, function: Callable[..., Any]) -> dict[str, Any]:
         """Those of these options that a callable takes."""
-        known = inspect.signature(function).parameters
+        known = parameters_of(function)
         return {name: value for name, value in self._asdict().items() if name in known}
 
 
@@ -96,8 +106,6 @@ class Recipe:
     """
 
     name: ClassVar[str] = ""
-    #: How often it is drawn.
-    share: ClassVar[float] = 1.0
     #: Parts of the outcome that engines, or batches on a GPU, may round differently, and how far
     #: apart they may be.
     loose: ClassVar[dict[str, float]] = {}
@@ -121,7 +129,7 @@ class Recipe:
     @property
     def defaults(self) -> dict[str, Any]:
         """Default values of options, to which a case shrinks."""
-        known = inspect.signature(self.target).parameters
+        known = parameters_of(self.target)
         return {
             name: each.default for name, each in known.items() if each.default is not each.empty
         }
@@ -152,6 +160,10 @@ class Recipe:
         """Whether a ValueError is the right answer."""
         return False
 
+    def settles(self, case: Case) -> bool:
+        """Whether bits must be the same on one engine alone, in a batch, and with any setting."""
+        return True
+
     def possible(self, case: Case) -> bool:
         """Whether a case that was cut is one that could be drawn."""
         samples = [one for one in case.data.values() if isinstance(one, Sample)]
@@ -165,8 +177,8 @@ class Recipe:
         """Check the relation that the case names; "scale:7" calls ``scale(..., 7)``."""
         name, _, value = case.relation.partition(":")
         more = (int(value),) if value else ()
-        if name in ("scale", "alone", "order") and case.options.get("precision") == "float32":
-            return  # what has no certificate has the range of float32, and a kernel's own roundings
+        if name == "scale" and case.options.get("precision") == "float32":
+            return  # what has no certificate has the range of float32
         getattr(self, f"relate_{name}")(case, found, call, *more)
 
     def relate_output(self, case: Case, found: dict, call: Callable) -> None:
@@ -174,7 +186,8 @@ class Recipe:
 
     def draw_relation(self, d: Draw) -> str | None:
         """A relation, or none."""
-        name = d.pick("relation", (None, *self.relations))
+        count = len(self.relations)
+        name = d.pick("relation", (None, *self.relations), (max(1, count), *[1] * count))
         return f"scale:{d.whole(-400, 400)}" if name == "scale" else name
 
 
@@ -278,6 +291,8 @@ def plain(case: Case) -> Case:
 
 def check_output(model: Any, X: Any, y: Any, Q: Any, wanted: Any, labels: Any) -> None:
     """`set_output` wraps what `transform` returns, and changes nothing else."""
+    if not HAS_PANDAS:
+        return
     model.set_output(transform="pandas")
     frame = model.transform(Q)
     check(list(frame.columns) == list(model.get_feature_names_out()), "set_output: columns")

@@ -395,7 +395,6 @@ class CheckSeries(Recipe):
     """Whatever form: the same numbers."""
 
     name = "skts.base.check_series"
-    share = 0.5
 
     def draw(self, d: Draw) -> Case:
         sizes = shapes(d, d.size(1, 9), 70)
@@ -426,7 +425,6 @@ class CheckUnivariate(Recipe):
     """Series of one channel, holes and all."""
 
     name = "skts.base.check_univariate"
-    share = 0.3
 
     def draw(self, d: Draw) -> Case:
         sizes = shapes(d, d.size(1, 9), 70, channels=(1,))

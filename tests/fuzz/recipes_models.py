@@ -19,7 +19,6 @@ TIE = oracle.TIE
 
 class KShape(Recipe):
     name = "skts.KShapeClusterer"
-    share = 1.0
     methods = (
         "fit",
         "fit_predict",
@@ -47,7 +46,7 @@ class KShape(Recipe):
             "normalize": d.pick("normalize", (True, False), (3, 1)),
             "random_state": d.whole(0, 99),
             "precision": d.pick("precision", ("auto", "float64")),
-            "call.also": d.pick("methods", ("queries", "again")),
+            "call.also": d.pick("methods", ("queries", "score", "transform", "again")),
         }
         data = {"X": X, "Q": Q}
         if init == "centers":
@@ -87,10 +86,13 @@ class KShape(Recipe):
             "n_iter": np.int64(model.n_iter_),
         }
         same("fit_predict", labels, model.labels_)
-        found["transform X"] = model.transform(X)
-        if case.options["call.also"] == "queries":
+        also = case.options["call.also"]
+        if also == "queries":
             found["predict"], found["transform"] = model.predict(Q), model.transform(Q)
+        elif also == "score":
             found["score"] = np.float64(model.score(Q))
+        elif also == "transform":
+            found["transform X"] = model.transform(X)
         else:
             found["again"] = model.predict(X)
             found["names"] = np.array(model.get_feature_names_out(), str)
@@ -119,10 +121,11 @@ class KShape(Recipe):
         for row, x in enumerate(X.series):
             shape = oracle.shape_of(x, width=fitted, **options_of)
             total += self._check_one(
-                shape, centers, labels[row], found["shifts"][row], found["transform X"][row]
+                *(shape, centers, labels[row], found["shifts"][row]),
+                found["transform X"][row] if "transform X" in found else None,
             )
         close("inertia", found["inertia"], total, 1e-9 * len(X) + self._slack(X, options_of))
-        if "predict" in found:
+        if "predict" in found or "score" in found:
             self._check_queries(Q, centers, found, options_of)
         if "init" in case.data:
             try:
@@ -138,9 +141,11 @@ class KShape(Recipe):
         for row, x in enumerate(Q.series):
             shape = oracle.shape_of(x, width=width, **options_of)
             score += self._check_one(
-                shape, wide, found["predict"][row], None, found["transform"][row]
+                *(shape, wide, found["predict"][row] if "predict" in found else None, None),
+                found["transform"][row] if "transform" in found else None,
             )
-        close("score", found["score"], -score, 1e-9 * len(Q) + self._slack(Q, options_of))
+        if "score" in found:
+            close("score", found["score"], -score, 1e-9 * len(Q) + self._slack(Q, options_of))
 
     def _slack(self, sample: Sample, options: dict) -> float:
         width = int(sample.lengths.max())
@@ -153,7 +158,10 @@ class KShape(Recipe):
             distance, allowed, values = oracle.sbd(shape.values, center)
             wanted.append((distance, allowed, values))
         row = np.array([one[0] for one in wanted])
-        close("transform", distances, row, slack, 0.0)
+        if distances is not None:
+            close("transform", distances, row, slack, 0.0)
+        if label is None:
+            return float(row.min())
         check(
             row[label] <= row.min() + TIE + 2 * slack, "label: not the nearest", f"{label}: {row}"
         )
@@ -398,6 +406,10 @@ def all_cuts(D, slack, labels, weights, leaf, leaf_weight) -> Cuts:
     return Cuts(gain, gap, ordered[:, :-1], ordered[:, 1:], certain)
 
 
+#: Methods that walk the tree.
+WALKS = ("apply", "predict", "predict_proba", "decision_path")
+
+
 def draw_tree(d: Draw, n: int, most: int) -> tuple[list, dict[str, Any]]:
     """Shapes of series and options of a tree."""
     sizes = shapes(d, n, most, equal=0.7)
@@ -428,7 +440,8 @@ def draw_tree(d: Draw, n: int, most: int) -> tuple[list, dict[str, Any]]:
         "max_candidates": d.pick("max_candidates", (None, 1, 20), (6, 1, 1)),
         "random_state": d.pick("random_state", (0, 1)),
         "score.sample_weight": d.pick("sample_weight", (False, True)),
-        "call.also": d.pick("methods", ("queries", "path"), (3, 1)),
+        # each method walks the tree anew: one of them, beside those that the oracle starts from
+        "call.also": d.pick("methods", (*WALKS, "score", "pruning", "all")),
     }
     return sizes, options
 
@@ -443,7 +456,6 @@ def class_weights(kind: str | None, y: list) -> Any:
 
 class Tree(Recipe):
     name = "skts.ShapeletTreeClassifier"
-    share = 1.0
     methods = (
         "apply",
         "cost_complexity_pruning_path",
@@ -506,22 +518,23 @@ class Tree(Recipe):
             for key, value in shapelet._asdict().items():
                 found[f"shapelet {k} {key}"] = np.asarray(value)
         found["classes"] = model.classes_
+        also = case.options["call.also"]
         for part, data in (("X", X), ("Q", Q)):
-            for method in ("transform", "locate", "apply", "predict"):
-                found[f"{part} {method}"] = getattr(model, method)(data)
-            found[f"{part} proba"] = model.predict_proba(data)
-            found[f"{part} path"] = model.decision_path(data).toarray()
+            for method in ("transform", "locate", *(WALKS if also == "all" else {also} & {*WALKS})):
+                value = getattr(model, method)(data)
+                found[f"{part} {method}"] = value.toarray() if "path" in method else value
         found["depth"] = np.int64(model.get_depth())
         found["leaves"] = np.int64(model.get_n_leaves())
-        sample_weight = np.arange(1, len(y) + 1) if case.options["score.sample_weight"] else None
-        found["score"] = np.float64(model.score(X, y, sample_weight=sample_weight))
-        if case.options["call.also"] == "path":
+        if also in ("score", "all"):
+            weights = np.arange(1, len(y) + 1) if case.options["score.sample_weight"] else None
+            found["score"] = np.float64(model.score(X, y, sample_weight=weights))
+        if also in ("pruning", "all"):
             path = model.cost_complexity_pruning_path(X, y)
             found["alphas"], found["impurities"] = path.ccp_alphas, path.impurities
         found["names"] = np.array(model.get_feature_names_out(), str)
         check(len(found["names"]) == len(model.shapelets_), "get_feature_names_out: number")
         if case.relation == "output" and len(found["names"]):
-            check_output(model, X, y, Q, found["Q transform"], found["Q predict"])
+            check_output(model, X, y, Q, found["Q transform"], model.predict(Q))
         return found
 
     def weights(self, case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -595,8 +608,10 @@ class Tree(Recipe):
         first, count = found["tree first_literal"], found["tree n_literals"]
         threshold, value = found["tree threshold"], found["tree value"]
         logic = [str(one["logic"]) for one in self._shapelets(found)]
+        reached = {}
         for part in ("X", "Q"):
-            nodes, passed = [], np.zeros(found[f"{part} path"].shape, np.int64)
+            nodes = []
+            passed = np.zeros((len(found[f"{part} transform"]), len(left)), np.int64)
             for row, distances in enumerate(found[f"{part} transform"]):
                 node = 0
                 passed[row, 0] = 1
@@ -608,13 +623,16 @@ class Tree(Recipe):
                     node = left[node] if joined <= threshold[node] else right[node]
                     passed[row, node] = 1
                 nodes.append(node)
-            same("apply", found[f"{part} apply"], np.array(nodes))
-            same("decision_path", found[f"{part} path"], passed)
-            close("predict_proba", found[f"{part} proba"], value[nodes], 1e-15)
-            same("predict", found[f"{part} predict"], classes[value[nodes].argmax(axis=1)])
-        right = (found["X predict"] == classes[y]).astype(float)
-        sample_weight = np.arange(1, len(y) + 1) if weighted else None
-        close("score", found["score"], np.average(right, weights=sample_weight), 1e-12)
+            reached[part] = classes[value[nodes].argmax(axis=1)]
+            wanted = {"apply": np.array(nodes), "decision_path": passed, "predict": reached[part]}
+            for method in wanted.keys() & {key.removeprefix(f"{part} ") for key in found}:
+                same(method, found[f"{part} {method}"], wanted[method])
+            if f"{part} predict_proba" in found:
+                close("predict_proba", found[f"{part} predict_proba"], value[nodes], 1e-15)
+        if "score" in found:
+            hits = (reached["X"] == classes[y]).astype(float)
+            weights = np.arange(1, len(y) + 1) if weighted else None
+            close("score", found["score"], np.average(hits, weights=weights), 1e-12)
         leaves = left < 0
         same("get_n_leaves", found["leaves"], np.int64(leaves.sum()))
         if "alphas" in found:
@@ -789,7 +807,10 @@ class Tree(Recipe):
         Q = case.data["Q"]
         for row in range(len(Q)):
             again = call(plain(case.but(Q=Q.take([row]))))
-            for key in ("Q transform", "Q locate", "Q apply", "Q predict", "Q proba"):
+            for key in ("transform", "locate", "apply", "predict", "predict_proba"):
+                key = f"Q {key}"
+                if key not in found:
+                    continue
                 same(f"a query alone {key}", again[key], found[key][[row]])
 
     def relate_weights(self, case, found, call):
@@ -808,7 +829,6 @@ class Tree(Recipe):
 
 class ExportText(Recipe):
     name = "skts.tree.export_text"
-    share = 0.2
     handed = ("decision_tree",)
 
     def draw(self, d: Draw) -> Case:

@@ -26,6 +26,10 @@ from .recipe import (
 )
 
 PRECISIONS = ("auto", "float64", "float32")
+#: Candidates of which a list of survivors holds all.
+SHORT = 60
+#: The largest number over the range of a window, up to which float32 alone is judged.
+TAME = 256
 
 
 class Ambiguous(Exception):
@@ -72,7 +76,6 @@ def votes_of(distances: np.ndarray, labels: np.ndarray, n: int, weights: str) ->
 
 class NearestNeighbor(Recipe):
     name = "skts.DTWNearestNeighbor"
-    share = 2.5
     methods = (
         "fit",
         "fit_transform",
@@ -94,7 +97,7 @@ class NearestNeighbor(Recipe):
     def draw(self, d: Draw) -> Case:
         metric = d.pick("metric", ("dtw", "dog_keeper", "precomputed"), (5, 2, 1))
         # engines bound distances from some hundred candidates and some points on
-        many = metric != "precomputed" and d.chance(0.08)
+        many = metric != "precomputed" and d.chance(0.03)
         n_train = d.whole(60, 270) if many else d.whole(1, 12)
         n_query, types = d.whole(1, 4), {}
         options: dict[str, Any] = {"metric": metric}
@@ -208,22 +211,33 @@ class NearestNeighbor(Recipe):
             return oracle.rotation_matrix(rows.series, X.series, warp)
         return oracle.dtw_matrix(rows.series, X.series, warp)
 
+    def settles(self, case: Case) -> bool:
+        # a row with more near candidates than a list of survivors holds is found in float64
+        return case.options["precision"] != "float32" or len(case.data["X"]) <= SHORT
+
+    def slack(self, case: Case, D: np.ndarray, rows: Sample) -> np.ndarray | None:
+        """How far distances may be off beyond the promise: without a certificate, more."""
+        options = case.options
+        sure = options["metric"] == "precomputed" or options.get("rotation_invariant")
+        if sure or options["precision"] != "float32":
+            return np.zeros(D.shape)
+        return oracle.single_slack(D, rows.series, case.data["X"].series, warp_of(case))
+
     def check(self, case: Case, found: dict) -> None:
         X, Q, options = case.data["X"], case.data["Q"], case.options
         classes, y = np.unique(case.data["y"], return_inverse=True)
         same("classes_", found["classes"], classes)
-        if (
-            options["precision"] == "float32"
-            and options["metric"] != "precomputed"
-            and not (options.get("rotation_invariant"))
-        ):
-            return
         # of whole numbers nothing is rounded, and ties are ties
         exact = options["metric"] == "precomputed" or (
-            ints_only(X, Q) and not options.get("rotation_invariant")
+            ints_only(X, Q)
+            and not options.get("rotation_invariant")
+            and options["precision"] != "float32"
         )
         within = options["kneighbors.X"] == "none"
         D = self.matrix(case, X if within else Q)
+        slack = self.slack(case, D, X if within else Q)
+        if slack is None:
+            return
         if within:
             D = D.copy()
             np.fill_diagonal(D, np.inf)
@@ -231,7 +245,7 @@ class NearestNeighbor(Recipe):
         check(found["indices"].shape == (len(D), k), "kneighbors: shape")
         for i, row in enumerate(D):
             values = found["distances"][i] if "distances" in found else None
-            nearest("kneighbors", row, 0.0, found["indices"][i], values, exact=exact)
+            nearest("kneighbors", row, slack[i], found["indices"][i], values, exact=exact)
         ones = options["kneighbors_graph.mode"] == "connectivity"
         if "graph" in found and (ones or "distances" in found):
             graph = np.zeros((len(D), len(X)))
@@ -243,13 +257,18 @@ class NearestNeighbor(Recipe):
 
     def _check_queries(self, case: Case, found: dict, classes, y, exact: bool) -> None:
         D, options = self.matrix(case, case.data["Q"]), case.options
+        slack = self.slack(case, D, case.data["Q"])
+        if slack is None:
+            return
         if "transform" in found:
             columns = [D[:, y == label].min(axis=1) for label in range(len(classes))]
-            close("transform", found["transform"], np.column_stack(columns))
+            off = [slack[:, y == label].max(axis=1) for label in range(len(classes))]
+            close("transform", found["transform"], np.column_stack(columns), np.column_stack(off))
             return
         near = found["predict indices"]
         for i, row in enumerate(D):
-            nearest("kneighbors", row, 0.0, near[i], found["predict distances"][i], exact=exact)
+            values = found["predict distances"][i]
+            nearest("kneighbors", row, slack[i], near[i], values, exact=exact)
         votes = votes_of(found["predict distances"], y[near], len(classes), options["weights"])
         close("predict_proba", found["proba"], votes / votes.sum(axis=1, keepdims=True), 1e-12)
         top = np.sort(votes, axis=1)
@@ -295,7 +314,6 @@ class NearestNeighbor(Recipe):
 
 class WindowSearch(Recipe):
     name = "skts.neighbors.dtw_window_search"
-    share = 0.7
     relations = ("scale", "forms")
 
     def draw(self, d: Draw) -> Case:
@@ -378,7 +396,6 @@ class WindowSearch(Recipe):
 
 class Search(Recipe):
     name = "skts.SubsequenceSearch"
-    share = 2.0
     methods = ("fit", "kneighbors", "radius_neighbors")
     relations = ("scale", "forms", "alone", "greedy")
 
@@ -466,6 +483,22 @@ class Search(Recipe):
                 found[f"radius {row} distances"] = np.asarray(got[0][row])
         return found
 
+    def settles(self, case: Case) -> bool:
+        """Without a certificate no window may be much quieter or louder than the rest."""
+        if case.options["precision"] != "float32":
+            return True
+        sides = [x[np.isfinite(x)] for one in (case.data["X"], case.data["Q"]) for x in one.lines]
+        points = np.concatenate(sides)
+        spreads = []
+        for length in {int(n) for n in case.data["Q"].lengths}:
+            for line in (*self.lines(case), *case.data["Q"].lines):
+                if len(line) >= length:
+                    windows = np.lib.stride_tricks.sliding_window_view(line, length)
+                    windows = windows[np.isfinite(windows).all(axis=1)]
+                    spreads.append((windows.max(axis=1) - windows.min(axis=1)).min(initial=np.inf))
+        largest = max(points.max() - points.min(), np.abs(points).max())
+        return bool(largest <= TAME * min(spreads))
+
     def lines(self, case: Case) -> list[np.ndarray]:
         X = case.data["X"]
         if X.form != "padded":
@@ -480,13 +513,13 @@ class Search(Recipe):
 
     def check(self, case: Case, found: dict) -> None:
         options = case.options
-        if options["precision"] == "float32":
+        if not self.settles(case):
             return
-        lines = self.lines(case)
+        lines, single = self.lines(case), options["precision"] == "float32"
         for row, query in enumerate(case.data["Q"].lines):
             length = len(query)
             parts = [
-                oracle.match_rows(query, line, self.warp(case), options["normalize"])
+                oracle.match_rows(query, line, self.warp(case), options["normalize"], single=single)
                 for line in lines
                 if len(line) >= length
             ]
@@ -609,7 +642,6 @@ class Search(Recipe):
 
 class Condenser(Recipe):
     name = "skts.DTWCondenser"
-    share = 0.7
     methods = ("fit", "fit_resample")
     relations = ("scale", "forms")
 

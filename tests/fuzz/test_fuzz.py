@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from unittest import mock
 
@@ -14,9 +17,11 @@ import pytest
 
 from skts.engines import find_engine
 from tests.fuzz import Case, Sample, assert_right, recipes
-from tests.fuzz.compare import Failure, close, nearest, same
+from tests.fuzz.__main__ import main
+from tests.fuzz.compare import Failure, close, nearest, nearest_rows, same
 from tests.fuzz.machine import draw_case, find_failure, missing_methods, missing_recipes, parameters
 from tests.fuzz.recipe import RECIPES
+from tests.fuzz.schedule import COSTS, pick_recipe
 from tests.fuzz.shrink import shrink
 
 ROOT = Path(__file__).parents[2]
@@ -196,6 +201,7 @@ def test_crashes_and_hangs_name_their_case(tmp_path):
 def test_a_minute_finds_nothing(tmp_path, fast_engine):
     """A fresh seed each time; a failure prints the command that repeats it."""
     seed = os.environ["SKTS_FUZZ_SEED"]
+    counts = tmp_path / "counts.json"
     done = fuzz(
         "--seconds",
         os.environ.get("SKTS_FUZZ_SECONDS", 30),
@@ -204,8 +210,62 @@ def test_a_minute_finds_nothing(tmp_path, fast_engine):
         "--engine",
         fast_engine,
         "--quiet",
+        "--json",
+        counts,
         "--found",
         tmp_path,
     )
     print(done.stdout)
     assert done.returncode == 0, f"seed {seed}\n{done.stdout[-8000:]}\n{done.stderr[-2000:]}"
+    assert set(json.loads(counts.read_text())["cases"]) == set(RECIPES)
+
+
+def test_the_function_of_a_case_follows_from_seed_and_number():
+    for seed in (1, 2):
+        first = [pick_recipe(seed, number) for number in range(len(RECIPES))]
+        assert sorted(first) == sorted(RECIPES)
+    assert [pick_recipe(1, number) for number in range(50)] != [
+        pick_recipe(2, number) for number in range(50)
+    ]
+    drawn = Counter(pick_recipe(1, number) for number in range(20_000))
+    # the dearest and the host's code keep a share, too
+    assert min(drawn[name] for name in RECIPES) > 20
+    assert set(COSTS) <= set(RECIPES)
+
+
+def test_rows_are_judged_as_one_by_one():
+    """The compiled loop lets no row pass that `nearest` would not."""
+    rng = np.random.default_rng(0)
+    for _ in range(400):
+        rows = rng.integers(0, 4, (3, 5)).astype(float)
+        rows[rng.random(rows.shape) < 0.2] = np.inf
+        k = int(rng.integers(1, 6))
+        indices = np.argsort(rows, axis=1, kind="stable")[:, :k]
+        values = np.take_along_axis(rows, indices, 1)
+        indices[np.isinf(values)] = -1
+        if rng.random() < 0.7:
+            row, rank = rng.integers(0, 3), rng.integers(0, k)
+            indices[row, rank] = rng.integers(-1, 6)
+            if rng.random() < 0.5:
+                values[row, rank] = rng.integers(0, 4)
+        found = []
+        for one in range(3):
+            with contextlib.suppress(Failure):
+                nearest("", rows[one], 0.0, indices[one], values[one])
+                found.append(one)
+        wrong = len(found) < 3
+        with pytest.raises(Failure) if wrong else contextlib.nullcontext():
+            nearest_rows("", rows, 0.0, indices, values)
+
+
+def test_runs_add_up(tmp_path, capsys):
+    run = {"seed": 1, "engine": "cupy", "against": "numba", "seconds": 1.0, "device": "one"}
+    run |= {"date": "", "cases": {"skts.metrics.dtw": {"cupy": 3, "numba": 2}}, "failures": {}}
+    paths = [tmp_path / "a.json", tmp_path / "b.json"]
+    for path in paths:
+        path.write_text(json.dumps(run))
+    assert main(["--sum", *map(str, paths)]) == 0
+    assert re.search(r"skts.metrics.dtw +6 +4\n", capsys.readouterr().out)
+    paths[0].write_text(json.dumps(run | {"failures": {"skts.metrics.dtw values": 1}}))
+    assert main(["--sum", *map(str, paths)]) == 1
+    assert "1 failures of 1 kinds" in capsys.readouterr().out

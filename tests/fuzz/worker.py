@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import mmap
 import os
@@ -18,6 +19,8 @@ STATUS = struct.Struct("qdd")
 PATIENCE, COMPILING = 60.0, 600.0
 #: Failures of one kind that are cut down and reported in full.
 REPORTED = 2
+#: Seconds between two notes of what was reached, which a crash may lose.
+SAVED = 20.0
 #: Exit code of a worker whose GPU is of no use any more.
 LOST = 77
 
@@ -29,15 +32,20 @@ def work(order: dict[str, Any]) -> int:
     ----------
     order : dict
         "seed", "engine", "against", "function", "first", "step", "last", "until", "known",
-        "status", "coverage", "events": see `__main__`.
+        "status", "coverage", "events", "compile": see `__main__`.
     """
     from . import recipes  # noqa: F401
-    from .coverage import Coverage, watch_engines
+    from .coverage import Coverage, compile_kernels, watch_engines
     from .machine import draw_case, find_failure, pick_recipe
+    from .recipe import RECIPES
     from .shrink import shrink
 
+    if order["compile"]:
+        compile_kernels(*order["compile"])
     watch_engines(order["engine"])
     coverage = Coverage()
+    gc.collect()
+    gc.freeze()  # modules stay: what a collection need not look at again makes it quick
     known: dict[str, int] = order["known"]
     seen: dict[str, int] = {}
     keep = Path(order["coverage"])
@@ -50,7 +58,9 @@ def work(order: dict[str, Any]) -> int:
 
         number, saved = order["first"], time.monotonic()
         parent = os.getppid()
-        while number <= order["last"] and time.time() < order["until"]:
+        # every function once, however long it compiles
+        least = 0 if order["function"] else len(RECIPES)
+        while number <= order["last"] and (number < least or time.time() < order["until"]):
             if os.getppid() != parent:  # nobody listens any more
                 return 1
             name = order["function"] or pick_recipe(order["seed"], number)
@@ -64,6 +74,8 @@ def work(order: dict[str, Any]) -> int:
                 tell(number=number, name=name, kind="fuzzer: cannot draw", text=repr(error))
                 number += order["step"]
                 continue
+            if "backend" in case.setting:  # processes that start, and compile
+                STATUS.pack_into(status, 0, number, time.time(), COMPILING)
             failure = find_failure(case, order["engine"], order["against"])
             coverage.note(name, labels, time.monotonic() - start)
             if failure is not None:
@@ -92,7 +104,7 @@ def work(order: dict[str, Any]) -> int:
                         text=str(failure),
                         path=str(path),
                     )
-            if time.monotonic() - saved > 5:
+            if time.monotonic() - saved > SAVED:
                 coverage.save(keep)
                 saved = time.monotonic()
             number += order["step"]

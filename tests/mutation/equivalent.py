@@ -113,6 +113,8 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("8 -> 9",),
             "a lane more holds minus infinity",
         ),
+    ],
+    _N + "kshape/sbd.py": [
         (
             "",
             "AT_ONCE = 256",
@@ -224,7 +226,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "what takes less time is guessed from a look more",
         ),
     ],
-    _N + "mk.py": [
+    _N + "profile/mk.py": [
         ("", "_POINTS = 32", None, "how often it is looked whether a sum is beyond the limit"),
         (
             "walk",
@@ -245,7 +247,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "where squares lose bits, the certified distance is the root of the same squares",
         ),
     ],
-    _N + "rotation.py": [
+    _N + "elastic/rotation.py": [
         (
             "_settle",
             "while place > begin and costs[place - 1] < least[lane]:",
@@ -253,7 +255,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "the order in which runs of shifts are cut spares work, and changes no distance",
         ),
     ],
-    _N + "rotation_tiles.py": [
+    _N + "elastic/rotation_tiles.py": [
         (
             "RotationTiles._correlate",
             "return np.zeros(n_candidates), np.zeros((n_candidates, 1))",
@@ -261,7 +263,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "zeros for another shift bound it as little",
         ),
     ],
-    _N + "sbd_tiles.py": [
+    _N + "kshape/tiles.py": [
         ("_eigenvectors", "break", ("break",), INTERRUPTED),
     ],
     _E + "families/kshape/certified.py": [

@@ -22,10 +22,10 @@ from skts.engines import (
     get_engine,
     run,
 )
+from skts.engines.core.certify import Bound, Shortlist
 from skts.engines.cupy.elastic.rotation_programs import choose_turns, kernels
 from skts.engines.cupy.elastic.rotation_tiles import periods
 from skts.engines.families.elastic import rotation as rotation_module
-from skts.engines.core.certify import Bound, Shortlist
 from skts.engines.numba.elastic import rotation
 from skts.engines.numba.elastic.rotation import _period
 from skts.exceptions import MemoryBudgetError

@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose
 
 from skts.engines import Join, MotifPair, Pool, Tile, WindowKinds, find_engine, run
 from skts.engines.families.profile.mk import PairWalk
-from tests.engines.profile.test_join import KINDS, make_line
 from skts.engines.numba.profile import mk
+from tests.engines.profile.test_join import KINDS, make_line
 
 
 def profile_pair(pool, length, exclusion, **options):

@@ -1,0 +1,71 @@
+"""Which function a case calls: it follows from the seed and the number, never from a clock.
+
+Functions share the time, not the number of cases: one whose cases cost four times as much gets
+half as many cases, and so twice the time. What a case costs is a table, measured once; it is no
+measurement of the run, which would make the function of a number depend on the machine.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+
+from .recipe import RECIPES
+
+__all__ = ["COSTS", "pick_recipe"]
+
+#: Milliseconds of one core that a case takes on the numba engine, oracle and relations included, as
+#: measured with Python 3.11 after compilation; rounded, as only their ratios matter.
+COSTS = {
+    "skts.DTWCondenser": 16.0,
+    "skts.DTWNearestNeighbor": 16.0,
+    "skts.KShapeClusterer": 25.0,
+    "skts.MotifFinder": 12.0,
+    "skts.ShapeletTreeClassifier": 25.0,
+    "skts.SubsequenceSearch": 5.0,
+    "skts.metrics.dog_keeper": 1.5,
+    "skts.metrics.dtw": 1.5,
+    "skts.metrics.dtw_path": 1.5,
+    "skts.metrics.lb_keogh": 1.0,
+    "skts.metrics.pairwise_dtw": 2.5,
+    "skts.metrics.pairwise_sbd": 3.5,
+    "skts.metrics.sbd": 2.0,
+    "skts.metrics.subsequence_distance": 1.5,
+    "skts.motifs.discords": 3.0,
+    "skts.motifs.matrix_profile": 4.0,
+    "skts.motifs.motifs": 4.0,
+    "skts.neighbors.dtw_window_search": 5.0,
+    "skts.tree.export_text": 12.0,
+}
+#: Of a function that nobody has measured.
+USUAL = 5.0
+#: Code of the host that no engine computes: a tenth of the cases that its cost would give it.
+ON_THE_HOST = (
+    "skts.base.check_series",
+    "skts.base.check_univariate",
+    "skts.metrics.lb_keogh",
+    "skts.tree.export_text",
+)
+
+
+@functools.cache
+def _weights() -> tuple[tuple[str, ...], np.ndarray]:
+    """Names, and the running sum of their weights: integers, so that no rounding decides."""
+    names = tuple(sorted(RECIPES))
+    weights = [
+        round(1000 / math.sqrt(COSTS.get(name, USUAL)) / (10 if name in ON_THE_HOST else 1))
+        for name in names
+    ]
+    return names, np.cumsum(weights)
+
+
+def pick_recipe(seed: int, number: int) -> str:
+    """The name of what a case calls, where none is asked for: first every function once."""
+    names, sums = _weights()
+    if number < len(names):
+        order = np.random.default_rng([seed, 0]).permutation(len(names))
+        return names[int(order[number])]
+    drawn = np.random.default_rng([seed, number]).integers(sums[-1])
+    return names[int(np.searchsorted(sums, drawn, "right"))]
