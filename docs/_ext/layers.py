@@ -50,7 +50,7 @@ IMPORTS = {
     "datasets": set(),
     "engines": {"engines.core", "engines.families"},
     "engines.numba": {"engines.core", "engines.families", "engines.host"},
-    "engines.cupy": {"engines.core", "engines.families", "_config"},
+    "engines.cupy": {"engines.core", "engines.families", "_config", "exceptions"},
     "engines.families": {"engines.core", "engines.host"},
     "engines.host": {"engines.core"},
     "engines.core": {"_config", "exceptions"},
