@@ -78,6 +78,7 @@ def _scaled_distance(a, b, j):
 @njit(nogil=True, cache=True, error_model="numpy")
 def match(queries, ends, channels, values, lengths, found, starts, cancel, normalize):
     """Best match of each query, in `queries` up to its end, in each series; the first of equals."""
+    row = np.zeros(1, np.int64)  # the one window of a query
     for b in range(values.shape[0]):
         n = lengths[b]
         before, channel_before = 0, -1
@@ -99,12 +100,14 @@ def match(queries, ends, channels, values, lengths, found, starts, cancel, norma
             a, mean_a, inverse_a, constant_a, finite_a = _describe(own, length, normalize)
             if not finite_a[0]:
                 continue
-            out = np.empty(mean.size)
-            distances(a, 0, mean_a[0], inverse_a[0], points, 0, mean, inverse, length, out, cancel)
-            for j in range(out.size):
+            out = np.empty((1, mean.size))
+            distances(
+                a, row, mean_a, inverse_a, points, 0, mean, inverse, length, out, cancel
+            )  # fmt: skip
+            for j in range(mean.size):
                 if not finite[j]:
                     continue
-                distance = out[j]
+                distance = out[0, j]
                 if normalize is None and not (_SMALL < distance < _LARGE):
                     distance = _scaled_distance(own, points, j)
                 if constant[j] != constant_a[0]:
