@@ -157,10 +157,10 @@ def test_series_of_one_point_have_one_shift():
 @pytest.mark.parametrize("channels", [1, 3])
 def test_rounding_counts_the_passes_of_a_transform(channels):
     for n in range(1, 200):
-        shapes = Shapes(np.empty((1, channels, n)), np.ones(1))
+        one = Shapes(np.empty((1, channels, n)), np.ones(1))
         passes = np.log2(shapes.fft_length(n)) + np.log2(channels)
-        assert UNITS * 2.0**-53 * passes <= SBDMatrix(shapes, shapes).rounding
-        assert SBDMatrix(shapes, shapes).rounding <= UNITS * 2.0**-53 * (passes + 2.5)
+        assert UNITS * 2.0**-53 * passes <= SBDMatrix(one, one).rounding
+        assert SBDMatrix(one, one).rounding <= UNITS * 2.0**-53 * (passes + 2.5)
 
 
 def test_centers_are_no_farther_off_than_stated(rng):
