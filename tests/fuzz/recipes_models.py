@@ -206,7 +206,7 @@ class KShape(Recipe):
         centers = np.array([one.values for one in starts])
         labels, shifts, distances = self._assign(series, centers)
         history: list[float] = []
-        iterates = []
+        iterates, seen = [], [labels]
         for _ in range(options["max_iter"]):
             centers = np.array(
                 [
@@ -228,8 +228,9 @@ class KShape(Recipe):
                 if change < options["tol"] * history[-1]:
                     best = len(history) - 1
                     break
-            if any(np.array_equal(labels, other) for other, _ in iterates[:-1]):
+            if any(np.array_equal(labels, other) for other in seen):
                 raise Ambiguous  # cycles: the start counts, too
+            seen.append(labels)
         else:
             best = int(np.argmin(history))
             if np.sum(np.array(history) <= history[best] + 1e-7) > 1:
