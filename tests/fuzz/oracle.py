@@ -373,7 +373,9 @@ def match_rows(
     if normalize:
         slack = slack + each * (other.slack + one.slack[0])
     elif single:
-        slack = slack + each * EPS * (np.abs(other.raw).max(axis=1) + np.abs(one.raw).max())
+        # points are rounded where the series is as loud as anywhere
+        loudest = np.abs(other.raw[other.finite]).max(initial=0.0)
+        slack = slack + each * EPS * (loudest + np.abs(one.raw).max())
     if single:
         slack = slack * (2 * SINGLE / EPS)
     if not normalize:

@@ -255,6 +255,15 @@ def test_no_gpu_no_change(data):
     assert vars(model) == before
 
 
+@pytest.mark.parametrize("size", [1.0, 1e-20, 1e-60, 1e-100])
+def test_float32_sees_queries_beside_constant_series(fast_engine, size):
+    # of series without spread the size says what queries are like
+    model = DTWNearestNeighbor(1, engine=fast_engine, precision="float32")
+    model.fit([[0.0], [-size]], [0, 1])
+    assert_allclose(model.transform([[0.0]]), [[0.0, size]], rtol=1e-6)
+    assert_allclose(model.fit([[-size]], [0]).kneighbors([[0.0]])[0], [[size]], rtol=1e-6)
+
+
 def test_float32_finds_neighbors_that_are_as_near(fast_engine, rng):
     X, Q = rng.normal(size=(60, 30)), rng.normal(size=(8, 30))
     model = DTWNearestNeighbor(3, engine=fast_engine, precision="float32")

@@ -82,7 +82,8 @@ class Rescaling(NamedTuple):
         """Choose for values of which these are the least and the largest."""
         middle = low / 2 + high / 2
         offset = middle if abs(middle) > high / 2 - low / 2 else 0.0
-        largest = max(abs(low - offset), abs(high - offset))
+        # of candidates that are all constant, the size is what their queries are likely to have
+        largest = max(abs(low - offset), abs(high - offset)) or abs(low)
         exponent = np.frexp(largest)[1] if largest > 0 else 0
         return cls(offset, float(2.0**-exponent))
 
