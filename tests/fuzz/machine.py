@@ -137,9 +137,10 @@ def draw_case(seed: int, number: int, name: str | None = None) -> tuple[Case, di
             ("inline", (True, False), (3, 1)),
             ("verbose", (0, 1, 2) if "verbose" in known else (0,), ()),
             ("devices", (None, [0, 1], [1, 0]) if "engine" in known else (None,), ()),
+            ("verify", (None, True) if "engine" in known else (None,), ()),
         ):
-            if option in ("verbose", "devices") and len(values) > 1:
-                weights = (20, *[1] * (len(values) - 1))
+            if option in ("verbose", "devices", "verify") and len(values) > 1:
+                weights = (3 if option == "verify" else 20, *[1] * (len(values) - 1))
             value = d.pick(option, values, weights)
             if value not in (None, 0) or value is False:
                 setting[option] = value
@@ -166,6 +167,9 @@ def applied(setting: dict[str, Any], engine: str) -> Iterator[None]:
             stack.enter_context(mock.patch.object(module, "WORTH_A_DEVICE", {}))
             stack.enter_context(mock.patch.object(module, "WORTH_OTHERWISE", 1))
             reached["several devices"] += 1
+        if setting.get("verify"):
+            stack.enter_context(skts.config_context(verify=True))
+            reached["checks by plain code"] += 1
         if setting.get("memory"):
             stack.enter_context(skts.config_context(memory=setting["memory"]))
         if setting.get("tile_work"):
