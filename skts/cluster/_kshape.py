@@ -526,6 +526,7 @@ class KShapeClusterer(
             nearest[drawn[-1]] = 0.0
             share = random_state.random_sample()
             total = np.sum(nearest**2)
+            # see "sums of shapes" in docs/developer/numerics.rst
             error = 4 * work.rounding * np.sqrt(n * total) + n * 2.0**-50 * total
             first, last = (_draw(nearest, share, by) for by in (-error, error))
             if first != last:
@@ -562,6 +563,7 @@ def _farthest(work: SBDAssign, assigned: Assignment) -> int | None:
 
 def _inertia_error(shapes: Shapes, iterate: _Iterate) -> float:
     """How far an inertia is at most from the certified one."""
+    # see "sums of shapes" in docs/developer/numerics.rst
     doubts = SBDAssign(shapes, iterate.centers).doubts
     return 4 * len(shapes) * float(doubts.max())
 
