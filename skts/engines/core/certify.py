@@ -184,7 +184,7 @@ class Neighbors(NamedTuple):
 
 
 class Shortlist(NamedTuple):
-    """What a tile leaves of the search: rows and columns count from the corner of the tile.
+    """Survivors of a tile: rows and columns count from the corner of the tile.
 
     `unsettled` names rows with more survivors than may be kept; they have none in the list.
     """
@@ -199,7 +199,7 @@ class Shortlist(NamedTuple):
 def shortlist(
     estimates: np.ndarray, n_neighbors: int, bound: Bound, excluded: np.ndarray | None
 ) -> Shortlist:
-    """Keep of each row of a block of estimates what may be among its nearest.
+    """Keep of each row of a block of estimates the candidates that may be among its nearest.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ def shortlist(
 
 @dataclass
 class Shortlists:
-    """Survivors of all tiles so far, with what they leave open.
+    """Survivors of all tiles so far, and queries that have too many.
 
     It holds about `survivors_held` entries for each query, however many candidates tie: where there
     are more, the queries with most of them become unsettled.
@@ -281,7 +281,7 @@ class Shortlists:
             self._compact_later()
 
     def compact(self) -> tuple[np.ndarray, ...]:
-        """Drop what is ruled out by now; rows with too many survivors become unsettled.
+        """Drop candidates that are ruled out by now; rows with too many survivors become unsettled.
 
         Returns
         -------
