@@ -1,7 +1,7 @@
 """Settings that hold for a thread: engine, memory, devices, progress.
 
-An argument given to an estimator or function beats the setting; a setting beats the default.
-Worker threads of skts run with the settings of the thread that started the work.
+An argument given to an estimator or function takes precedence over the setting, the setting over
+the default. Worker threads of skts run with the settings of the thread that started the work.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class _Iterate(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """What one start led to."""
+    """The result of one start."""
 
     found: _Iterate
     history: list[float]
@@ -68,9 +68,9 @@ class KShapeClusterer(
     """Cluster time series by shape: k-Shape.
 
     Series are compared by the shape-based distance (SBD), 1 minus their largest normalised
-    cross-correlation over all shifts. Centres and members take turns: the members of a cluster are
-    shifted to match its centre, the centre becomes the shape that correlates best with them all,
-    and each series goes to its nearest centre.
+    cross-correlation over all shifts. Two steps alternate: the members of a cluster are shifted to
+    match its centre, and the centre becomes the shape that correlates best with all of them; then
+    each series goes to its nearest centre.
 
     Parameters
     ----------
@@ -87,7 +87,8 @@ class KShapeClusterer(
     max_iter : int, default 100
         Iterations of a run at most.
     tol : float, default 0.0
-        Stop when inertia changes by less than this share of itself; 0 leaves it to the labels.
+        Stop when inertia changes by less than this share of itself; with 0 a run stops only when no
+        label changes.
     normalize : bool, default True
         Whether each channel of each series is z-normalised. A constant one becomes zeros. Series
         of 1 or 2 points are scaled to norm 1 instead.
@@ -107,8 +108,8 @@ class KShapeClusterer(
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_timepoints)
-        Centres, z-normalised, ordered as `labels_` counts them; of shape (n_clusters, n_channels,
-        n_timepoints) for 3-D input or several channels.
+        Centres, z-normalised, in the order of the numbers in `labels_`; of shape (n_clusters,
+        n_channels, n_timepoints) for 3-D input or several channels.
     labels_ : ndarray of shape (n_samples,), int32
         Cluster of each series, the same as `predict` of the training series.
     shifts_ : ndarray of shape (n_samples,), int32
@@ -131,8 +132,8 @@ class KShapeClusterer(
     Warns
     -----
     ConvergenceWarning
-        When labels come back that were left before, when `max_iter` is reached (the best iterate
-        is returned in both cases), and when there are fewer different series than clusters.
+        When a labelling repeats that of an earlier iteration, when `max_iter` is reached (the best
+        iterate is returned in both cases), and when there are fewer different series than clusters.
 
     See Also
     --------
@@ -436,9 +437,9 @@ class KShapeClusterer(
             fingerprint = _fingerprint(assigned.labels)
             if aligned and fingerprint in seen:
                 problem = (
-                    f"The labels of iteration {iteration + 1} were there before: k-Shape goes in "
-                    f"circles. The best of {iteration + 1} iterations is returned; another "
-                    "random_state or n_init may lead elsewhere."
+                    f"The labelling of iteration {iteration + 1} occurred before: k-Shape cycles. "
+                    f"The best of {iteration + 1} iterations is returned; another random_state or "
+                    "n_init may lead to another result."
                 )
                 break
             seen.add(fingerprint)
@@ -526,6 +527,7 @@ class KShapeClusterer(
             nearest[drawn[-1]] = 0.0
             share = random_state.random_sample()
             total = np.sum(nearest**2)
+            # see "sums of shapes" in docs/developer/numerics.rst
             error = 4 * work.rounding * np.sqrt(n * total) + n * 2.0**-50 * total
             first, last = (_draw(nearest, share, by) for by in (-error, error))
             if first != last:
@@ -562,6 +564,7 @@ def _farthest(work: SBDAssign, assigned: Assignment) -> int | None:
 
 def _inertia_error(shapes: Shapes, iterate: _Iterate) -> float:
     """How far an inertia is at most from the certified one."""
+    # see "sums of shapes" in docs/developer/numerics.rst
     doubts = SBDAssign(shapes, iterate.centers).doubts
     return 4 * len(shapes) * float(doubts.max())
 

@@ -244,7 +244,7 @@ def make_two_patterns(
     and the class is the pair (first, second): 0 (down, down), 1 (up, down), 2 (down, up),
     3 (up, up). The lengths are integers drawn from [n/8, n/4], where n is `n_timepoints` (for
     n = 128 that is [16, 32]); the place of the pair is drawn uniformly among those where both fit
-    without overlap. Values at one place say nothing of the class: order does.
+    without overlap. The class shows in the order of the patterns, not in the values at one place.
 
     Parameters
     ----------

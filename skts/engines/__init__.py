@@ -47,7 +47,7 @@ holds what all families share and knows none of them; ``host`` holds compiled co
 answers, which all engines use.
 
 To add an engine, subclass `Engine`, and name the class in the entry-point group
-``skts.engines`` of your package. To add a reduction, see ``docs/developer/architecture.rst``.
+``skts.engines`` of your package. To add a reduction, see ``docs/developer/extending.rst``.
 """
 
 from .core.budget import check_size

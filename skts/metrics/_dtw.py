@@ -23,7 +23,7 @@ def dtw(
     alignment: str = "global",
     engine: str | None = None,
 ) -> float:
-    """Dynamic time warping distance of two series.
+    """Compute the dynamic time warping distance of two series.
 
     The least sum of costs over all warping paths, which match first with first point, last with
     last, and never step back. For squared costs the distance is the square root of that sum, for
@@ -90,7 +90,7 @@ def dog_keeper(
     alignment: str = "global",
     engine: str | None = None,
 ) -> float:
-    """Dog-keeper (discrete Frechet) distance of two series.
+    """Compute the dog-keeper (discrete Frechet) distance of two series.
 
     The least, over all warping paths, of the largest cost along the path: the shortest leash that
     lets a keeper and a dog walk their paths. For squared costs the distance is the square root.
@@ -151,10 +151,10 @@ def dtw_path(
     alignment: str = "global",
     engine: str | None = None,
 ) -> tuple[np.ndarray, float]:
-    """Best warping path of two series, and the distance along it.
+    """Find the best warping path of two series, and the distance along it.
 
-    Of equally good paths the one is returned that ends first and, from the end backwards, prefers
-    the diagonal step, then a step back in `x`.
+    Of several best paths it returns the one that ends first and, followed backwards from its end,
+    takes the diagonal step where it can, then a step back in `x`.
 
     Parameters
     ----------
@@ -188,7 +188,8 @@ def dtw_path(
 
     Notes
     -----
-    Memory grows with n_y sqrt(n_x), not with n_x n_y: rows between kept ones are filled in twice.
+    Memory grows with n_y sqrt(n_x), not with n_x n_y: some rows of the matrix are kept, and those
+    between them are computed twice.
 
     Examples
     --------
@@ -218,7 +219,7 @@ def pairwise_dtw(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> np.ndarray:
-    """Distances under warping between all series of two sets, or within one.
+    """Compute distances under warping between all series of two sets, or within one.
 
     Parameters
     ----------
@@ -281,7 +282,7 @@ def lb_keogh(
     window: float | None = None,
     cost: str = "squared",
 ) -> float:
-    """Lower bound of the distance of two series: how far `x` leaves the envelope of `y`.
+    """Bound the distance of two series from below: by how far `x` leaves the envelope of `y`.
 
     Point i of `x` can only be matched with points of `y` in the band, so it costs at least its
     distance from the range of those. Call it both ways and take the larger value.
@@ -301,7 +302,7 @@ def lb_keogh(
     Returns
     -------
     float
-        At most the distance, but for rounding.
+        At most the distance, up to rounding.
 
     Raises
     ------

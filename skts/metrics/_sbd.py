@@ -16,7 +16,7 @@ __all__ = ["ShapeDistance", "pairwise_sbd", "sbd"]
 
 
 class ShapeDistance(NamedTuple):
-    """What `sbd` returns.
+    """Distance and shift, as `sbd` returns them.
 
     Attributes
     ----------
@@ -40,10 +40,10 @@ class ShapeDistance(NamedTuple):
 def sbd(
     x: ArrayLike, y: ArrayLike, *, normalize: bool = True, engine: str | None = None
 ) -> ShapeDistance:
-    """Shape-based distance of two series, and the shift that brings them together.
+    """Compute the shape-based distance of two series, and the shift that brings them together.
 
     1 minus the largest cross-correlation over all shifts, divided by the norms of both series. A
-    series is not wrapped around: zeros come in where it leaves.
+    shifted series is not wrapped around: zeros fill the places that it leaves.
 
     Parameters
     ----------
@@ -61,8 +61,9 @@ def sbd(
     distance : float
         Between 0 (one is a shifted multiple of the other) and 2; 1 where a norm is 0.
     shift : int
-        How many time points `x` moves to the right to match `y`. Of shifts whose correlation is
-        within 1e-9 of the largest the shortest, then the one to the left.
+        How many time points `x` moves to the right to match `y`. Where several correlations are
+        within 1e-9 of the largest, it is the shortest of their shifts, and of two as short the one
+        to the left.
 
     Raises
     ------
@@ -101,7 +102,7 @@ def pairwise_sbd(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-    """Shape-based distances between all series of two sets, or within one.
+    """Compute shape-based distances between all series of two sets, or within one.
 
     Parameters
     ----------
@@ -125,7 +126,7 @@ def pairwise_sbd(
     distances : ndarray of shape (n_samples_X, n_samples_Y)
         Distances as `sbd` returns them.
     shifts : ndarray of shape (n_samples_X, n_samples_Y), int32
-        How far series of `X` move to the right; only if asked for.
+        How far series of `X` move to the right; only with `return_shifts`.
 
     Raises
     ------

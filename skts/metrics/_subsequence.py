@@ -47,8 +47,9 @@ def subsequence_distance(
     """Find where a subsequence matches best in a series.
 
     The distance of two windows is the root of the mean squared difference of their points, both
-    z-normalised: ``sqrt(2 (1 - corr))``, at most 2. Two constant windows are at 0, a constant and
-    another at 1. Windows of fewer than 3 points are compared as they are.
+    z-normalised: ``sqrt(2 (1 - corr))``, at most 2. Two constant windows are at distance 0, a
+    constant window and another one at distance 1. Windows of fewer than 3 points are compared as
+    they are.
 
     Parameters
     ----------
@@ -59,7 +60,7 @@ def subsequence_distance(
     normalize : bool, default True
         Whether windows are z-normalised.
     engine : str or None, default None
-        "auto", "numba" or another registered engine; None takes the configured one.
+        "auto", "numba", "cupy" or another registered engine; None takes the configured one.
     n_jobs : int or None, default None
         Threads on the CPU.
 

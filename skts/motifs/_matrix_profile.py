@@ -69,28 +69,28 @@ def matrix_profile(
     Parameters
     ----------
     a : array-like of shape (n_timepoints,)
-        The series whose windows look for neighbours. Windows with NaN or infinity take part in
-        nothing. A memory map is read where it is.
+        The series for whose windows neighbours are searched. A window that holds NaN or infinity
+        has no neighbour, and is no neighbour of others. A memory map is read where it is.
     b : array-like of shape (n_timepoints_b,) or None, default None
-        The series where they look; None is `a` itself.
+        The series in which neighbours are searched; None is `a` itself.
     window : int
         Points of a window.
     exclusion : int or None, default None
-        Within `a` itself, windows that start at most so far apart are no neighbours; None is a
-        quarter of the window, rounded up. With `b` all pairs count.
+        Within `a` itself, windows that start at most so many points apart are no neighbours; None
+        is a quarter of the window, rounded up. With `b` all pairs count.
     k : int, default 1
         Neighbours of each window.
     sides : bool, default False
-        Whether to find the neighbours among earlier and among later windows, too; not with `b`.
+        Whether to find the nearest among earlier and among later windows as well; not with `b`.
     normalize : bool, default True
         Whether windows are z-normalised. Otherwise distances are plain Euclidean ones.
     precision : {"auto", "float32", "float64"}, default "auto"
         "auto" is exact: the search may run in float32 where its error is known, and every answer is
-        certified in float64. "float32" leaves out the certificate, "float64" the float32.
+        certified in float64. "float32" leaves out the certificate, "float64" searches in float64.
     engine : str or None, default None
         "auto", "numba", "cupy", or another registered engine; None takes the configuration's.
     n_jobs : int or None, default None
-        Threads on the CPU, as everywhere in this package.
+        Threads on the CPU; None is all that Numba was given.
     verbose : int, default 0
         1 shows a progress bar.
 
@@ -194,7 +194,7 @@ def motifs(
     Parameters
     ----------
     a : array-like of shape (n_timepoints,)
-        The series. Windows with NaN or infinity take part in nothing.
+        The series. Windows that hold NaN or infinity are left out.
     window : int
         Points of a window.
     n_motifs : int, default 3
@@ -213,17 +213,17 @@ def motifs(
         Whether windows are z-normalised.
     algorithm : {"auto", "profile", "mk"}, default "auto"
         "profile" computes the distance of every window to its nearest neighbour, "mk" measures
-        distances to reference windows and what they leave of the pairs. "auto" begins with MK where
-        there are 131,072 windows or more, and turns to the profile when that is likely to take less
-        time, judged by the pairs that are left. All give the same motifs.
+        distances to reference windows, and the pairs that these cannot rule out. "auto" begins with
+        MK where there are 131,072 windows or more, and turns to the profile when that is likely to
+        take less time, judged by the pairs that are left. All give the same motifs.
     n_references : int, default 10
         Reference windows of MK.
     random_state : int, RandomState or None, default None
-        Draws them; the motifs do not depend on it.
+        Random numbers by which these are drawn; the motifs do not depend on them.
     engine : str or None, default None
         "auto", "numba", "cupy", or another registered engine; None takes the configuration's.
     n_jobs : int or None, default None
-        Threads on the CPU, as everywhere in this package.
+        Threads on the CPU; None is all that Numba was given.
     verbose : int, default 0
         1 shows a progress bar.
 
@@ -287,7 +287,7 @@ def discords(
     Parameters
     ----------
     a : array-like of shape (n_timepoints,)
-        The series. Windows with NaN or infinity take part in nothing.
+        The series. Windows that hold NaN or infinity are left out.
     window : int
         Points of a window.
     n_discords : int, default 3
@@ -300,14 +300,15 @@ def discords(
     engine : str or None, default None
         "auto", "numba", "cupy", or another registered engine; None takes the configuration's.
     n_jobs : int or None, default None
-        Threads on the CPU, as everywhere in this package.
+        Threads on the CPU; None is all that Numba was given.
     verbose : int, default 0
         1 shows a progress bar.
 
     Returns
     -------
     list of Discord
-        The one whose nearest neighbour is farthest first. A window without any neighbour is none.
+        Discords, the one whose nearest neighbour is farthest first. A window without any neighbour
+        is no discord.
 
     Raises
     ------

@@ -47,13 +47,13 @@ SHORTEST = 3
 
 
 class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Find what repeats in time series, and what does not: motifs and discords.
+    """Find motifs and discords: patterns that repeat, and windows that are unlike all others.
 
     A motif is the pair of windows that are nearest to each other, with its further occurrences; a
     discord is a window whose nearest neighbour is far away. Windows are compared by the Euclidean
     distance after z-normalisation of each. The answer is exact, and the same on every engine.
 
-    Several series are one pool: a window and its neighbour may lie in different ones.
+    Several series are searched together: a window and its neighbour may lie in different series.
 
     Parameters
     ----------
@@ -83,14 +83,15 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     algorithm : {"auto", "profile", "mk"}, default "auto"
         "profile" computes the distance of every window to its nearest neighbour. "mk" finds the
         best pairs alone, by distances to reference windows, and has no profile and no discords.
-        "auto" is "profile": in what was measured it is the faster one by far, see the user guide.
+        "auto" is "profile", which was far faster in all measurements; see the user guide.
     n_references : int, default 10
         Reference windows of MK.
     random_state : int, RandomState or None, default None
-        Draws the reference windows; what is found does not depend on it.
+        Random numbers by which the reference windows are drawn; the answer does not depend on them.
     precision : {"auto", "float32", "float64"}, default "auto"
         "auto" is exact: the profile may be searched in float32 where its error is known, and every
-        answer is certified in float64. "float32" leaves out the certificate, "float64" the float32.
+        answer is certified in float64. "float32" leaves out the certificate, "float64" searches in
+        float64.
     engine : str, default "auto"
         "auto", "numba", "cupy", or another registered engine. "auto" takes the GPU where there is
         one and the work is worth the transfer; "cupy" never falls back to the CPU.
@@ -106,7 +107,8 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Motifs, best first: `window`, `positions`, `distances`, `values` and `series` of the
         occurrences, `radius`, `n_matches`. Fewer than `n_motifs` where no pair is left.
     discords_ : list of Discord
-        Discords, the one farthest from its neighbour first; windows without any neighbour are none.
+        Discords, the one farthest from its neighbour first; windows without any neighbour are no
+        discords.
     window_ : int or ndarray of int
         Points of a window; an array where several lengths were given.
     profile_ : ndarray of shape (n_samples, n_windows)
@@ -138,20 +140,21 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     Notes
     -----
-    NaN and infinities may be anywhere: a window that holds one takes part in nothing. A window is
-    constant when its range is at most 2^-40 of its largest magnitude, or at most 2^-500; two
-    constant windows are at distance 0, a constant and another one at ``sqrt(window)``. Equally near
-    windows are ordered by their place, and series by their row. The distance of two windows depends
-    on their points alone, whatever else is in the series.
+    NaN and infinities may be anywhere: a window that holds one is left out. A window is constant
+    when its range is at most 2^-40 of its largest magnitude, or at most 2^-500; two constant
+    windows are at distance 0, a constant and another one at ``sqrt(window)``. Equally near windows
+    are ordered by their place, and series by their row. The distance of two windows depends on
+    their points alone, whatever else is in the series.
 
     ``window="auto"`` is the lag, from 3 points to a third of the shortest series, at which the
-    series repeat most clearly. As in windows, which are z-normalised, drift plays no part: for
-    every octave of lags, what is much slower is taken off before the series are correlated with
-    themselves: a moving mean of a moving mean, each over twice the shortest of these lags (a
-    straight line where that would leave less than half of a series). A peak of the mean
-    correlation scores height times prominence over the root of its lag; where height times
-    prominence is below 0.01 it is none. Of the peaks within a tenth of the best score, the shortest
-    lag is taken. The first 100 series are looked at, and 262,144 points of them.
+    series repeat most clearly. Windows are z-normalised, so that drift plays no part in them, and
+    it is removed here, too: for every octave of lags a trend is subtracted before the series are
+    correlated with themselves. The trend is a moving mean of a moving mean, each over twice the
+    shortest of these lags, or a straight line where that would leave less than half of a series. A
+    peak of the mean correlation scores its height times its prominence over the root of its lag; a
+    peak whose height times prominence is below 0.01 does not count. Of the peaks within a tenth of
+    the best score the one with the shortest lag is taken. At most the first 100 series and 262,144
+    of their points are used.
 
     A single series is one row: ``fit(x.reshape(1, -1))``. A row that is a `numpy.memmap` of float64
     is used where it is; several rows are copied.
@@ -285,15 +288,15 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     @takes_plain
     def update(self, points: ArrayLike, series: int = -1) -> Self:
-        """Append points to a series; profile, motifs and discords become those of all points.
+        """Append points to a series, and find profile, motifs and discords of all its points.
 
-        What is there already is not computed again, unless another series than the last one grows.
-        Window lengths stay as they are.
+        The profile of earlier points is not computed again, unless a series other than the last one
+        grows. Window lengths stay as they are.
 
         Parameters
         ----------
         points : array-like of shape (n_points,)
-            What follows after the end of the series.
+            Points to append at the end of the series.
         series : int, default -1
             Which series grows (row of `X`); the last by default.
 

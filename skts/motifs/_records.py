@@ -1,4 +1,4 @@
-"""What is found in series: motifs, discords, profiles."""
+"""Results of searches in series: motifs, discords, profiles."""
 
 from __future__ import annotations
 

@@ -23,6 +23,7 @@ __all__ = [
 ]
 
 #: Occurrences of a pair of equal windows may differ from it by rounding: times the norm.
+#: see "equal occurrences" in docs/developer/numerics.rst
 SAME = 1e-7
 #: Distances that are looked at together, so that a batch of rows fits into memory.
 BATCH = 2**22

@@ -32,11 +32,11 @@ _WINDOWS = 6
 class DTWCondenser(SeriesMixin, BaseEstimator):
     """Condense a training set to the series that nearest-neighbour classification under DTW needs.
 
-    The method is AWARD [1]_. A series is worth what it does as a nearest neighbour: its rank is the
-    sum, over the training series whose nearest other kept series it is, of 1 where the classes
-    agree and ``-2 / (n_classes - 1)`` where they differ. The series of lowest rank is removed, and
-    so on. The fewer series are left, the wider the best warping window tends to be: after each
-    removal the windows 1 % narrower and 1 % wider are tested too.
+    The method is AWARD [1]_. Each series has a rank by its use as a nearest neighbour: the sum,
+    over the training series whose nearest other kept series it is, of 1 where the classes agree and
+    ``-2 / (n_classes - 1)`` where they differ. The series of lowest rank is removed, and so on. The
+    fewer series are left, the wider the best warping window tends to be: after each removal the
+    windows 1 % narrower and 1 % wider are tested too.
 
     Parameters
     ----------
@@ -44,14 +44,14 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
         Series to keep: a number, or a fraction of the training set, rounded up.
     min_accuracy : float or None, default None
         Removing stops before the leave-one-out accuracy falls below this, even if more than
-        `n_prototypes` series are left. For the fewest series of some accuracy give
-        ``n_prototypes=1`` with it.
+        `n_prototypes` series are left. To keep as few series as reach an accuracy, combine it with
+        ``n_prototypes=1``.
     window : int, float or None, default None
         Sakoe-Chiba band to start with, in time points or as a fraction of the longer series. None
         is the window of least leave-one-out error among 0, 1, ... 100 %, the smallest of equals;
         with ``adapt_window=False`` it is no limit.
     adapt_window : bool, default True
-        Whether the window follows the shrinking set.
+        Whether the window is adapted as the set shrinks.
     precision : {"auto", "float32", "float64"}, default "auto"
         "auto" searches in float32 and certifies the answer in float64, "float32" leaves out the
         certificate, "float64" computes everything in float64.
@@ -98,11 +98,11 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
     Notes
     -----
     Where ranks are equal, the series with the smaller sum of inverse squared distances to those
-    whose neighbour it is goes first, then the one with the higher index. All training series vote,
-    also those that were removed: they stand for what the kept ones will have to classify. A window
-    is tested by the leave-one-out accuracy of all training series against those that are kept, and
-    changes only for a higher one, to the smaller of two equals. The last series left has no other,
-    and counts as misclassified.
+    whose neighbour it is goes first, then the one with the higher index. All training series count
+    in the ranks, also those that were removed: they stand for the series that the kept ones will
+    have to classify. A window is tested by the leave-one-out accuracy of all training series
+    against those that are kept, and changes only for a higher one, to the smaller of two equals.
+    The last series left has no other, and counts as misclassified.
 
     `fit_resample` is the convention of imbalanced-learn: in its pipelines the set is condensed when
     a pipeline is fitted, and left alone when it predicts.

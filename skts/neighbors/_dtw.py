@@ -60,13 +60,13 @@ class DTWNearestNeighbor(
         Whether series are matched in full; or the query to a contiguous part of the training
         series; or the training series to a contiguous part of the query. No window goes with these.
     rotation_invariant : bool, default False
-        Whether training series may be turned round: the distance is the least over all circular
-        shifts of the training series. For series of one length, with ``metric="dtw"`` without a
-        window, or with ``window=0`` for the Euclidean distance. Answers are certified in float64
-        whatever `precision` says.
+        Whether training series may be rotated: the distance is the least over all circular shifts
+        of the training series. For series of one length, with ``metric="dtw"`` without a window, or
+        with ``window=0`` for the Euclidean distance. Answers are certified in float64 whatever
+        `precision` says.
     weights : {"uniform", "distance"} or callable, default "uniform"
-        What a neighbour's vote weighs: 1; the inverse of its distance (series at distance 0 then
-        outvote all others); or what the callable returns for an array of distances.
+        Weight of a neighbour's vote: 1; the inverse of its distance (series at distance 0 then
+        outvote all others); or the values that a callable returns for an array of distances.
     precision : {"auto", "float32", "float64"}, default "auto"
         "auto" searches in float32 and certifies the answer in float64, "float32" leaves out the
         certificate (near ties may be resolved wrongly, distances carry about 5 digits; those
@@ -107,8 +107,8 @@ class DTWNearestNeighbor(
 
     Notes
     -----
-    `transform` of the training series themselves gives 0 for their own class: a model trained on
-    that has seen its answers. Transform each fold with a model of the others::
+    `transform` gives each training series distance 0 to its own class. Features of the training
+    series overfit for that reason: make those of each fold with a model of the other folds::
 
         for train, test in StratifiedKFold(5).split(X, y):
             Z[test] = clone(model).fit(X[train], y[train]).transform(X[test])
@@ -233,7 +233,7 @@ class DTWNearestNeighbor(
         Returns
         -------
         distances : ndarray of shape (n_queries, n_neighbors)
-            Ascending; only if asked for.
+            Ascending; only with `return_distance`.
         indices : ndarray of shape (n_queries, n_neighbors), int64
             Rows of the training series; of equal distances the lower index first.
 
@@ -281,7 +281,7 @@ class DTWNearestNeighbor(
         n_neighbors : int or None, default None
             How many; None takes the parameter.
         mode : {"connectivity", "distance"}, default "connectivity"
-            Ones, or distances.
+            Whether entries are ones or distances.
 
         Returns
         -------
@@ -291,7 +291,7 @@ class DTWNearestNeighbor(
         Raises
         ------
         ValueError
-            If `mode` is another word; else as `kneighbors`.
+            If `mode` is unknown, and as for `kneighbors`.
         """
         if mode not in ("connectivity", "distance"):
             raise ValueError(

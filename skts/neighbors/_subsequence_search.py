@@ -78,8 +78,8 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
 
     See Also
     --------
-    MotifFinder : What occurs in a series more than once, without a query.
-    skts.metrics.subsequence_distance : Distance of a query to the best window of each series.
+    MotifFinder : Find patterns that occur more than once, without a query.
+    skts.metrics.subsequence_distance : Find the best window of a single series.
 
     Notes
     -----
@@ -206,7 +206,7 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
         Returns
         -------
         distances : ndarray of shape (n_queries, n_neighbors)
-            Ascending, infinite where there are fewer matches; only if asked for.
+            Ascending, infinite where there are fewer matches; only with `return_distance`.
         positions : ndarray of shape (n_queries, n_neighbors, 2), int64
             Series (row of `X`) and start in it, -1 where there are fewer matches.
 
@@ -237,7 +237,7 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
     def radius_neighbors(
         self, Q: ArrayLike | list[ArrayLike], radius: float, return_distance: bool = True
     ) -> tuple[np.ndarray, np.ndarray] | np.ndarray:
-        """Find all windows within a distance of each query, however near to each other.
+        """Find all windows within a distance of each query, also those that overlap.
 
         Parameters
         ----------
@@ -251,7 +251,7 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
         Returns
         -------
         distances : ndarray of shape (n_queries,) of ndarray of shape (n_matches,)
-            Ascending; only if asked for.
+            Ascending; only with `return_distance`.
         positions : ndarray of shape (n_queries,) of ndarray of shape (n_matches, 2), int64
             Series (row of `X`) and start in it; of equal distances the first.
 

@@ -50,7 +50,7 @@ def dtw_window_search(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> WindowSearch:
-    """Leave-one-out error of 1-NN classification for every warping window, in one pass.
+    """Compute the leave-one-out error of 1-NN classification for every warping window at once.
 
     The errors are those that ``DTWNearestNeighbor(window=w).fit(X, y).kneighbors()`` leads to for
     each window, exactly; but distances that are the same for several windows are computed once,

@@ -77,7 +77,7 @@ class MotifDisplay(PanelsMixin):
         series: int = 0,
         axes: list[Any] | None = None,
     ) -> Self:
-        """Plot what an estimator found in one of its series.
+        """Plot motifs and discords of one of the series of an estimator.
 
         Parameters
         ----------

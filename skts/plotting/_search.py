@@ -1,4 +1,4 @@
-"""Plots of what a search finds."""
+"""Plots of the matches of a search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all displays share: panels, and a palette that colour-blind readers can tell apart."""
+"""Parts that all displays share: panels, and a palette that colour-blind readers can tell apart."""
 
 from __future__ import annotations
 

@@ -110,15 +110,15 @@ class ShapeletTreeClassifier(
 ):
     """Classify time series by an exact decision tree over shapelets.
 
-    Each node looks for the subsequence of its training series that tells the classes apart best:
-    all of them are tried. The distance of a shapelet to a series is the least root mean square
-    difference to the windows of the series, both z-normalised; windows of fewer than 3 points are
-    compared as they are. Of cuts with equal information gain the one with the larger separation
-    gap wins, then the shorter shapelet, the lower series, the earlier start, the lower channel.
-    Gains that are equal numbers tie, and a split that gains nothing is none. No threshold lies
-    between distances that differ by up to 2^-36 of the larger one, or for normalised windows by
-    up to 2^-36: so much may be rounding. Splits rest on certified float64 distances: every engine
-    and memory budget grows the same tree.
+    Each node takes, of all subsequences of its training series, the one that separates the classes
+    best. The distance of a shapelet to a series is the least root mean square difference to the
+    windows of the series, both z-normalised; windows of fewer than 3 points are compared as they
+    are. Of cuts with equal information gain the one with the larger separation gap wins, then the
+    shorter shapelet, the lower series, the earlier start, the lower channel. Gains tie only where
+    they are equal numbers, and a node is not split where nothing is gained. No threshold lies
+    between distances that differ by up to 2^-36 of the larger one, or for normalised windows by up
+    to 2^-36: such differences may be rounding errors. Splits rest on certified float64 distances:
+    every engine and memory budget grows the same tree.
 
     Parameters
     ----------
@@ -151,9 +151,9 @@ class ShapeletTreeClassifier(
     max_candidates : int or None, default None
         Candidates tried at each node, drawn at random; None tries all.
     random_state : int, RandomState instance or None, default None
-        Draws the candidates.
+        Random numbers by which candidates are drawn.
     engine : str, default "auto"
-        "auto", "numba" or another registered engine.
+        "auto", "numba", "cupy" or another registered engine.
     n_jobs : int or None, default None
         Threads on the CPU; None is all that Numba was given, or the number of an enclosing
         ``joblib.parallel_config(n_jobs=...)``; -1 is all.
@@ -191,8 +191,8 @@ class ShapeletTreeClassifier(
     -----
     Where a series is shorter than a shapelet its distance is infinite.
 
-    `transform` of the training series has seen their labels: a model trained on that is too sure
-    of itself. Transform each fold with a tree of the others (`sklearn.model_selection` shows how).
+    Features of the training series overfit, since the tree was grown from their labels: make those
+    of each fold with a tree of the other folds (`sklearn.model_selection` shows how).
 
     References
     ----------
@@ -437,7 +437,7 @@ class ShapeletTreeClassifier(
         return int((self.tree_.children_left < 0).sum())
 
     def cost_complexity_pruning_path(self, X: ArrayLike | list[ArrayLike], y: ArrayLike) -> Bunch:
-        """Return what `ccp_alpha` can be chosen from: the steps of pruning the full tree.
+        """Return the steps of pruning the full tree, from which `ccp_alpha` can be chosen.
 
         Parameters
         ----------

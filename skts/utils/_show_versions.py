@@ -1,4 +1,4 @@
-"""What to paste into a bug report."""
+"""Versions and the state of the engines, for bug reports."""
 
 from __future__ import annotations
 

@@ -164,10 +164,10 @@ def test_a_circle_is_noticed_and_the_best_iterate_returned(fast_engine):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             model.fit(X)
-        if any("circles" in str(warning.message) for warning in caught):
+        if any("cycles" in str(warning.message) for warning in caught):
             break
     else:
-        pytest.fail("no circle among 400 starts")
+        pytest.fail("no cycle among 400 starts")
     assert model.inertia_ == model.history_.min()
     assert_array_equal(model.labels_, model.predict(X))
     assert model.n_iter_ < 100

@@ -1,1 +1,1 @@
-"""What all work shares: reductions, plans, executor. Knows no family and no engine."""
+"""Parts that all work shares: reductions, plans, executor. Knows no family and no engine."""

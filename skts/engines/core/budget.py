@@ -1,4 +1,4 @@
-"""How much memory there is, and what is said where it is too little."""
+"""How much memory there is, and the error where it is too little."""
 
 from __future__ import annotations
 

@@ -60,6 +60,7 @@ def survivors_held(n_neighbors: int) -> int:
 
 def gamma(n: float, unit: float) -> float:
     """Relative error of n roundings, n u / (1 - n u); infinite where that says nothing."""
+    # see "gamma" in docs/developer/numerics.rst
     return n * unit / (1 - n * unit) if n * unit < 1 else np.inf
 
 
@@ -89,6 +90,7 @@ class Rescaling(NamedTuple):
 
     def apply(self, values: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the values in float32 and the largest rounding error made, in scaled units."""
+        # see "rescaling" in docs/developer/numerics.rst
         scaled = (values - self.offset) * self.scale if self.offset else values * self.scale
         with np.errstate(over="ignore"):
             single = scaled.astype(np.float32)
@@ -162,6 +164,7 @@ def dtw_bound(
     underflow add at most P C 2^-126 to D. The certified value itself is a float64 sum, and carries
     gamma(P + C + 2) of that type.
     """
+    # see "dtw float32" in docs/developer/numerics.rst
     roundings = n_steps + n_channels + 2
     single, double = gamma(roundings, FLOAT32_UNIT), gamma(roundings + 4, FLOAT64_UNIT)
     if not single < 1:
@@ -182,7 +185,7 @@ class Neighbors(NamedTuple):
 
 
 class Shortlist(NamedTuple):
-    """What a tile leaves of the search: rows and columns count from the corner of the tile.
+    """Survivors of a tile: rows and columns count from the corner of the tile.
 
     `unsettled` names rows with more survivors than may be kept; they have none in the list.
     """
@@ -197,7 +200,7 @@ class Shortlist(NamedTuple):
 def shortlist(
     estimates: np.ndarray, n_neighbors: int, bound: Bound, excluded: np.ndarray | None
 ) -> Shortlist:
-    """Keep of each row of a block of estimates what may be among its nearest.
+    """Keep of each row of a block of estimates the candidates that may be among its nearest.
 
     Parameters
     ----------
@@ -231,6 +234,7 @@ def shortlist(
         upper = np.where(allowed, bound.upper(estimates), np.inf)
         k = min(n_neighbors, n_cols) - 1
         threshold = np.partition(upper, k, axis=1)[:, k, None] if n_neighbors <= n_cols else np.inf
+        # see "shortlist" in docs/developer/numerics.rst
         keep = allowed & (bound.lower(estimates) <= threshold)
     unsettled = np.flatnonzero(np.count_nonzero(keep, axis=1) > survivor_cap(n_neighbors))
     keep[unsettled] = False
@@ -240,7 +244,7 @@ def shortlist(
 
 @dataclass
 class Shortlists:
-    """Survivors of all tiles so far, with what they leave open.
+    """Survivors of all tiles so far, and queries that have too many.
 
     It holds about `survivors_held` entries for each query, however many candidates tie: where there
     are more, the queries with most of them become unsettled.
@@ -278,7 +282,7 @@ class Shortlists:
             self._compact_later()
 
     def compact(self) -> tuple[np.ndarray, ...]:
-        """Drop what is ruled out by now; rows with too many survivors become unsettled.
+        """Drop candidates that are ruled out by now; rows with too many survivors become unsettled.
 
         Returns
         -------

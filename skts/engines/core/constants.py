@@ -21,17 +21,20 @@ FLOAT32_UNIT = 2.0**-24
 FLOAT64_UNIT = 2.0**-53
 #: A window, or a channel of a series, is constant when its range is at most this share of its
 #: largest magnitude,
+#: see "constant windows" in docs/developer/numerics.rst
 CONSTANT = 2.0**-40
 #: or at most this large: float64 does not hold the squares of smaller differences.
 SMALLEST_RANGE = 2.0**-500
 #: k-Shape: cross-correlations and distances that are no further apart than this tie.
+#: see "shape ties" in docs/developer/numerics.rst
 TIE = 1e-9
 #: k-Shape: in place of the shift of a pair whose choice an engine's rounding leaves open.
 UNCLEAR = -(2**31)
 #: Shapelets: distances a < b on an order line are equal where b - a is at most this share of b; or,
 #: where one is of normalised windows, of 1 if that is more. Two windows of l points that are equal
-#: once they are normalised are at most 2^-53 (l (m + m') + 8) apart as certified, with m and m'
-#: what their largest magnitudes are in deviations: this covers l (m + m') up to 2^16.
+#: once they are normalised are at most 2^-53 (l (m + m') + l + 8) apart as certified, with m, m'
+#: their largest magnitudes in deviations: this covers l (m + m') up to 2^16.
+#: see "equal distances" in docs/developer/numerics.rst
 TOLERANCE = 2.0**-36
 
 

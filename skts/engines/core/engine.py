@@ -30,8 +30,8 @@ class Engine(ABC):
     name : str
         The name by which users choose it.
     tile_work : int
-        Elementary steps of a tile that keep this engine busy without making it deaf to Ctrl-C:
-        by default some hundredths of a second on one thread.
+        Elementary steps of a tile that keep this engine busy, few enough to check for Ctrl-C
+        between tiles: by default some hundredths of a second on one thread.
     row_scale : int
         How much larger tiles may grow along the rows, where there is work enough for all workers:
         for engines whose kernels look at `cancel` while they run.

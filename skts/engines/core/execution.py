@@ -53,9 +53,9 @@ def execute(plan: Plan, total: Any, take: Callable[[Tile, Any], None], *, verbos
     Parameters
     ----------
     plan : Plan
-        What to compute, and how.
+        The work, and how it is computed.
     total : object
-        What is known so far, for work that learns from it.
+        The results so far, for work that uses them.
     take : callable
         Gets each tile and its result; not called by two threads at the same time.
     verbose : int, default 0

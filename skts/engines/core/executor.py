@@ -24,7 +24,7 @@ from .worker import find_backend
 
 __all__ = ["host_budget", "run"]
 
-#: Work with more steps than this, about a second on a thread, is worth the way to other processes.
+#: Work with more steps than this, about a second on a thread, is worth sending to other processes.
 WORTH_SENDING = 2**31
 #: Shares for each worker elsewhere, so that the slower ones take fewer.
 SHARES = 4

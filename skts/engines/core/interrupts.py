@@ -1,7 +1,7 @@
-"""Work that cannot look up, such as a compiler's, leaves Ctrl-C and the executor an ear.
+"""Calls that do not return to the interpreter, such as a compiler's, can be interrupted.
 
-It is done by a thread of its own while the one that needs it waits, and hears of an interrupt
-within a tenth of a second. The thread goes on: what it makes is there for the next call.
+A thread of its own makes the call, while the thread that needs the result waits and sees an
+interrupt within a tenth of a second. The call is completed: its result is there for the next one.
 """
 
 from __future__ import annotations

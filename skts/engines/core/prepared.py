@@ -1,4 +1,4 @@
-"""The one store of prepared data: what engines make of arrays, and keep for the next call."""
+"""The one store of data that engines prepare from arrays, and keep for the next call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run says while it works: a bar, the plan, and the user's callback."""
+"""Reports of a run while it works: a bar, the plan, and the user's callback."""
 
 from __future__ import annotations
 

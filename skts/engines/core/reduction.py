@@ -60,9 +60,9 @@ class Tiling(NamedTuple):
 
 
 class Reduction(ABC):
-    """What is to be computed: shapes, options, how it splits, how parts merge.
+    """A piece of work: shapes, options, how it splits, how parts merge.
 
-    What only some work needs is a mixin: `Learning`, `InBatches`, `FollowedUp`.
+    Abilities that only some work needs are mixins: `Learning`, `InBatches`, `FollowedUp`.
     """
 
     #: Name of the engine's method that computes a tile of it.

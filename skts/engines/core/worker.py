@@ -1,4 +1,4 @@
-"""Where this process stands: in a block of joblib's with workers elsewhere, or as such a worker."""
+"""Whether this process sends work to workers of joblib elsewhere, or is such a worker."""
 
 from __future__ import annotations
 

@@ -42,6 +42,7 @@ def two_fold_dot(x, y, total, rest):
 
     Ogita, Rump, Oishi, "Accurate sum and dot product", SIAM J. Sci. Comput. 26 (2005), Dot2.
     """
+    # see "two-fold dot" in docs/developer/numerics.rst
     for t in range(x.size):
         a, b = x[t], y[t]
         product = a * b

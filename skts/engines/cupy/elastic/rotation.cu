@@ -73,6 +73,7 @@ extern "C" __global__ void probe(
 // What squared Euclidean distances may be off that come from a correlation: roundings times the
 // square of the sum of the norms.
 __device__ __forceinline__ double allowance(double row_norm, double col_norm, double roundings) {
+    // see "spectra" in docs/developer/numerics.rst
     const double norms = sqrt(row_norm) + sqrt(col_norm);
     return roundings * norms * norms + 0x1p-1022;
 }

@@ -286,6 +286,7 @@ class Turning:
             most = np.full(len(limits), np.inf)
             if self.bound.shrink > 0:
                 most = (limits + self.bound.slack) / self.bound.shrink * self.scale
+            # see "cost limits" in docs/developer/numerics.rst
             most = (most * most if self.squared else most) * (1 + 1e-9)
             self.limits = cp.asarray(np.nextafter(most.astype(np.float32), np.float32(np.inf)))
 
@@ -327,6 +328,7 @@ class Straight:
         # costs beyond which every distance is larger
         self.limits = limits
         if squared:
+            # see "cost limits" in docs/developer/numerics.rst
             self.limits = limits * limits * (1 + 8 * FLOAT64_UNIT) + np.finfo(np.float64).tiny
         self.squared, self.cancel = squared, cancel
         self.costs = cp.full(self.shape, np.inf)
@@ -408,6 +410,7 @@ class Straight:
         """What the kernels that read correlations take."""
         n_rows, n_cols, n = correlations.shape
         # of the transforms, and of the sum in order, which is the certified one
+        # see "spectra" in docs/developer/numerics.rst
         roundings = FFT_ERROR * (np.log2(n) + 2) + n + self.rows.shape[1]
         sizes = np.int64(n_rows * n_cols), np.int32(n_cols), np.int32(n)
         return correlations, *sizes, *norms, np.float64(roundings * FLOAT64_UNIT)

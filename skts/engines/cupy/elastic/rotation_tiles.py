@@ -69,6 +69,7 @@ class RotationTiles:
             n, channels = reduction.queries.n_timepoints, reduction.queries.n_channels
             error = sum(side.error for side in single)
             # in the run of all shifts a path is as long as n rows and 2 n - 1 columns let it be
+            # see "rotation runs" in docs/developer/numerics.rst
             bound = dtw_bound(3 * n - 2, channels, error, rescaling.scale, squared=squared)
             costs = Turning(
                 *zip(single, exact, strict=True),

@@ -15,6 +15,7 @@ extern "C" __global__ void rescale(
         const double scaled = (values[i] - offset) * scale;
         const float single = (float)scaled;
         out[i] = single;
+        // see "rescaling" in docs/developer/numerics.rst
         double rounding = fabs((double)single - scaled);
         if (offset != 0) rounding += FLOAT64_UNIT * (fabs(scaled) + fabs(offset) * scale);
         largest = fmaxf(largest, __double2float_ru(rounding));

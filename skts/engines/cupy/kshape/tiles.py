@@ -35,6 +35,7 @@ __all__ = ["SBDTiles"]
 #: Clusters of a launch at most: the second extent of its grid.
 LARGEST_GRID = 65_535
 #: Residual of eigenvectors from S itself, relative to the eigenvalue.
+#: see "centres" in docs/developer/numerics.rst
 DENSE_RESIDUAL = 64 * 2.0**-53
 
 

@@ -10,6 +10,7 @@
 
 // Relative allowances: below a score for its rounding and that of certified values, above it for what
 // its leading bits leave out, too.
+// see "leading bits" in docs/developer/numerics.rst
 template <typename T>
 constexpr double BELOW = sizeof(T) == 4 ? 1.0 / (1 << 22) : 1.0 / (1 << 26);
 template <typename T>
@@ -264,6 +265,7 @@ __global__ void __launch_bounds__(32, B) join(
     {
         const Extent a(groups_a, top, bottom - 1), b(groups_b, max(0, left - height), right - 1);
         const double half = 1.0 / (1LL << 53), unit = sizeof(T) == 4 ? 1.0 / (1 << 24) : half;
+        // see "covariance walk" in docs/developer/numerics.rst
         double error = unit * (height + 4) * (2 * a.norm * b.norm + 8 * a.step * b.step) + 1e-38;
         error += half * (length + 8) * a.norm * b.norm;
         // the same for scores: of a row among its columns, of a column among its rows
@@ -274,10 +276,12 @@ __global__ void __launch_bounds__(32, B) join(
             error += length * slip * (2 * drift + slip) + 2 * height * slip * (a.step + b.step);
             const double shift = length * fmax(a.slip * a.weight, b.slip * b.weight);
             // each point of the line is rounded once
+            // see "normalised windows" in docs/developer/numerics.rst
             const double blur = half * 4 * sqrt((double)length) * fmax(a.size * a.weight, b.size * b.weight);
             slack_row = error * b.weight + (8 * shift * shift / length + blur) * a.norm;
             slack_col = error * a.weight + (8 * shift * shift / length + blur) * b.norm;
         } else {
+            // see "raw windows" in docs/developer/numerics.rst
             const double share = half * length * (8 + 4 * sqrt((double)length));
             slack_row = slack_col = error + share * (a.norm * a.norm + b.norm * b.norm);
         }
@@ -541,6 +545,7 @@ extern "C" __global__ void refine(
     for (int t = 0; t < length; ++t) sum = fma(__ldg(x + t) - center, __ldg(y + t), sum);
     // the mean of the other is not taken off
     const double away = normalize ? root * other_mean : 0.0;
+    // see "refined scores" in docs/developer/numerics.rst
     double error = half * (2 * length + 16) * norm * (theirs + away);
     if (normalize) {
         // of the means, and of points and certified distances, as in the walk

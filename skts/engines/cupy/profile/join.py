@@ -365,6 +365,7 @@ class Known:
             alpha, beta = (values[windows] for values in self.linear[at])
             scores = cp.zeros(alpha.size)
             if join.hint is not None and (at == 0 or join.within):
+                # see "join limits" in docs/developer/numerics.rst
                 limit = (cp.asarray(join.hint[at][windows]) * self.unit) ** 2 * (1 + 1e-12)
                 scores = (alpha - limit) / beta
                 scores = cp.where(cp.isfinite(scores), scores * (1 - 1e-12), 0.0)
@@ -424,6 +425,7 @@ class Known:
         if self.join.normalize:
             # so unlike that the leading bits of a score cannot hold the rounding of the distance
             length = self.join.length
+            # see "leading bits" in docs/developer/numerics.rst
             floor = cp.minimum(floor, 2.0 * length * (1 - min(0.5, 1e-6 * length)))
         floor = cp.sqrt(cp.maximum(floor, 0.0)) / self.unit
         return cp.where(self.usual[at][windows], floor, np.inf)

@@ -69,6 +69,7 @@ extern "C" __global__ void __launch_bounds__(128) measure(
         const double known = __longlong_as_double(*(volatile long long*)best);
         // squares lose less than this by rounding, so that what is left out is farther apart; those below
         // 2^-900 may have lost bits
+        // see "mk squares" in docs/developer/numerics.rst
         if (total > known * known * (1 + 1e-12) + 0x1p-900) {
             out[pair] = __longlong_as_double(0x7ff0000000000000LL);
             return;

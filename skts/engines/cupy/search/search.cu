@@ -49,6 +49,7 @@ struct Interval {
 
     // a cost whose lower value exceeds the limit, and that of every larger one
     __device__ __forceinline__ float beyond(double limit, float error) const {
+        // see "cost limits" in docs/developer/numerics.rst
         const double v = (limit + slack * (base + (double)error)) / shrink * (1 + 1e-9);
         return v >= 0 ? __double2float_ru(squared ? v * v : v) : __int_as_float(0x7f800000);
     }
@@ -148,6 +149,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) moments(
     const double middle = normalize ? anchor + mean : offset;
     const double largest = fmax(fabs(high - middle), fabs(middle - low)) * inner;
     // of point and a, b, and the sum, each rounded to float32; float64 is within the hundredth
+    // see "search float32" in docs/developer/numerics.rst
     const double off = inner == 0 ? 0.0
                                   : 1.01 * FLOAT32_UNIT * (2 * reach + fabs(b) + largest) + 0x1p-100;
     const bool known = off < DOUBTFUL && largest < 0x1p50 && a < 0x1p120;

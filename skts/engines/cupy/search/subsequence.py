@@ -243,6 +243,7 @@ def prepare_query(reduction: SubsequenceNeighbors, row: int) -> Query:
     low, high = query_envelope(single.astype(np.float64), radius)
     exact = reduction.precision == "float32"
     steps = warping.steps(length, length)
+    # see "search float32" in docs/developer/numerics.rst
     rough = dtw_bound(steps + 4, 1, 0.0, 1.0, squared=warping.squared)
     return Query(
         given=given,

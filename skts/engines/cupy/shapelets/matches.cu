@@ -262,6 +262,7 @@ __device__ __forceinline__ double weigh(
     const float range = (float)(line.magnitude * weight);  // magnitude of raw points over the deviation
     const float shift = (float)FLOAT64_UNIT * length * range;       // what the certified mean is off by
     if (!(range < 0x1p38f && shift < 1e-2f)) return 0;
+    // see "match keys" in docs/developer/numerics.rst
     const float part = 1 / (float)rest, steep = sqrtf((float)q * part);
     const float sum = (float)FLOAT64_UNIT * ((length + 4) * steep + 4.0f * length + 40) + (float)wrong * part +
                       shift * shift / 2 + lean * (steep + shift);

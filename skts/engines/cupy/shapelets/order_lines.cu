@@ -416,6 +416,7 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
             found.gain = best + judge.margin;
         } else if (most < LARGEST) {
             // sums of so many, over the smaller side
+            // see "order line sums" in docs/developer/numerics.rst
             const float slack = 2 * doubt.root + (1e-5f + 1.2e-7f * (E + 8) * n / max(1LL, judge.leaf)) * most;
             found.high = gap + slack, found.low = sure_gap - slack;
         }

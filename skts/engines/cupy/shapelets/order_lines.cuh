@@ -60,6 +60,7 @@ __device__ __forceinline__ T scan_sum(T value, int lane) {
 }
 
 // Units of a line for what heads leave out, the root, and the rounding of keys.
+// see "order line keys" in docs/developer/numerics.rst
 constexpr float UNITS = 3.5f;
 
 // What distances of a line are off by: `root`, or error / d where that is less, and some units, of which the largest
@@ -114,6 +115,7 @@ __device__ __forceinline__ float distance_of(int score) {
 
 // What a cut may gain beyond the best one where up to `pairs` + 1 series could change sides, in nats.
 __device__ __forceinline__ float gain_of_changes(const Judge& judge, int pairs) {
+    // see "open runs" in docs/developer/numerics.rst
     const float share = fminf(0.5f, fmaxf(1e-9f, (pairs + 1) * (float)judge.share) * 1.0001f);
     return (float)judge.total * 1.0001f * (-share * logf(share) - (1 - share) * logf(1 - share));
 }

@@ -55,6 +55,7 @@ class DeviceRules:
         # sums of a few of each class and each key of a lane
         largest = float(np.abs(terms).max(axis=1).sum() + np.abs(base).max(initial=0))
         largest /= tables.unit
+        # see "rough gains" in docs/developer/numerics.rst
         slack = 2.0**-23 * (100 + len(counts)) * largest
         self.arrays = send(labels, terms, base, tables.weights, counts, *rough)
         self.exact, self.slack = base.size > 0, tables.slack

@@ -152,6 +152,7 @@ extern "C" __global__ void __launch_bounds__(128) doubts(
     for (int b = threadIdx.x; b < n; b += blockDim.x) {
         const double its_norm = largest[3 * b], its_step = largest[3 * b + 1], heavy = largest[3 * b + 2];
         const double its_coarse = 2 * FLOAT64_UNIT * root * (size[b] + middle[b]);
+        // see "shapelet walk" in docs/developer/numerics.rst
         double error = FLOAT64_UNIT * (n_windows + 4) * (3 * norm * its_norm + 6 * step * its_step);
         error += 2 * FLOAT64_UNIT * (length + 8.0) * length * size[a] * size[b];
         // means that are rounded the same way at every step
@@ -166,6 +167,7 @@ extern "C" __global__ void __launch_bounds__(128) doubts(
     }
     __syncthreads();
     if (threadIdx.x == 0)
+        // see "short windows" in docs/developer/numerics.rst
         floors[line_of] = length <= SHORT ? (float)((40 + 4 * length) * FLOAT64_UNIT) : 8 * __int_as_float(coarsest) + (float)(24 * length * FLOAT64_UNIT + 1e-13);
 }
 

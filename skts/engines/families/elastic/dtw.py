@@ -238,6 +238,7 @@ class DTWNeighbors(NeighborsInBatches, DTWReduction):
         scale = self.rescaling.scale
         warping = self.warping
         steps, channels = warping.steps(n, m), self.queries.n_channels
+        # see "dtw float32" in docs/developer/numerics.rst
         return scale, dtw_bound(steps, channels, error, scale, squared=warping.squared)
 
     def part(self, tile: Tile) -> DTWNeighbors:

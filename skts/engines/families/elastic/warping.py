@@ -104,6 +104,7 @@ class Warping:
             return np.full_like(longest, _WIDEST)
         if isinstance(self.window, int):
             return np.full_like(longest, min(self.window, _WIDEST))
+        # see "shares" in docs/developer/numerics.rst
         return np.ceil(self.window * longest - 1e-9).astype(np.int64)
 
     def radius(self, n: np.ndarray | int, m: np.ndarray | int) -> np.ndarray:

@@ -44,30 +44,38 @@ __all__ = [
 ]
 
 #: The largest eigenvalues count as one where they differ by less than this share of the first.
+#: see "shape ties" in docs/developer/numerics.rst
 DEGENERATE = 1e-8
 #: An eigenvector is accepted with this residual, relative to its eigenvalue.
 RESIDUAL = 1e-12
 #: A certified one with this residual, relative to the distance of the next eigenvalue, too: it is
 #: off by no more.
+#: see "centres" in docs/developer/numerics.rst
 CERTIFIED_ERROR = 1e-11
 #: But no residual needs to be less than this, relative to the eigenvalue: products are no better.
 LEAST_RESIDUAL = 4e-15
 #: A product of S with a unit vector is off by so many units of sqrt(eigenvalue x squares), where
 #: squares are those of all points of the members.
+#: see "centres" in docs/developer/numerics.rst
 PRODUCT_UNITS = 16
 #: Members that are smaller than the largest of their cluster by more powers of two count nothing.
+#: see "shape ties" in docs/developer/numerics.rst
 LARGEST_POWER = 200
 #: Squares of members that are this much larger than the eigenvalue are not centred exactly enough.
+#: see "centres" in docs/developer/numerics.rst
 LARGEST_OFFSET = 2.0**20
 #: A sum of projections is at rounding level below this share of what it could be.
+#: see "shape ties" in docs/developer/numerics.rst
 LEVEL = 1e-9
 #: Series of fewer points are scaled to unit norm but not centred, nor are their centres.
 SHORT = 3
 #: An NCC that comes from transforms is off by at most so many units for each pass of radix 2.
+#: see "transforms" in docs/developer/numerics.rst
 UNITS = 16
 #: Centres are no further than this from the certified ones, or an engine leaves them to the CPU's.
 LARGEST_ERROR = TIE / 8
 #: Eigenvalues of plain code are no further from those of an engine than this share.
+#: see "self-check" in docs/developer/numerics.rst
 CLOSE = 1e-9
 #: Members, or points, up to which plain code computes eigenvalues.
 MOST_DENSE = 512
@@ -604,6 +612,7 @@ def center_error(
     float
         Infinite where the eigenvalues may be as good as equal, or the members as good as constant.
     """
+    # see "centres" in docs/developer/numerics.rst
     gap = values[0] - values[1] - residuals[1]
     if not gap > 0 or squares > LARGEST_OFFSET * values[0]:
         return np.inf

@@ -133,6 +133,7 @@ class PairWalk(Learning, Reduction):
         (length + 5) / 2 roundings; both terms of a gap are at most 1 and rounded once more to
         float32, as is their difference, and the limit itself.
         """
+        # see "mk gaps" in docs/developer/numerics.rst
         sums = 2 * (self.length + 8) * FLOAT64_UNIT
         slope = (1 + sums) * (1 + 4 * FLOAT32_UNIT) / self.scale
         return slope, 2 * sums + 8 * FLOAT32_UNIT

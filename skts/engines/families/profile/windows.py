@@ -43,6 +43,7 @@ __all__ = [
 ]
 
 #: A piece of a line spreads at most so many times the range of each of its windows.
+#: see "search line" in docs/developer/numerics.rst
 EVEN = 2.0**30
 #: Windows so many powers of two below the loudest of a line are too quiet for its search, where
 #: they are compared as they are; points whose middle and size are looked at.
@@ -268,6 +269,7 @@ class SearchLine(NamedTuple):
         mean, deviation, low, high = compute(points) if self.frame is None else given
         size = np.maximum(np.abs(low - offset), np.abs(high - offset)) * scale
         length = points.size - mean.size + 1
+        # see "search line" in docs/developer/numerics.rst
         error = FLOAT64_UNIT * ((length + 2) * scale * (high - low) + 4 * size)
         return points[: mean.size] + mean * scale, deviation * scale, size, error
 

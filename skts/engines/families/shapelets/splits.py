@@ -38,6 +38,7 @@ __all__ = [
 #: Bits after the point of logarithms of whole numbers, at most.
 BITS = 46
 #: Series of a node up to which gains in those logarithms are convex where exact ones are.
+#: see "logarithms" in docs/developer/numerics.rst
 CONVEX = 4096
 #: Gains are rounded to this part of a nat where classes weigh differently.
 ROUNDED = 2.0**38
@@ -52,6 +53,7 @@ BLOCK_BYTES = 2**27
 #: Series of a block are a multiple of this: engines take so many side by side.
 LANES = 4
 #: Gains and gaps of plain sums are no further from exact ones than this share.
+#: see "self-check" in docs/developer/numerics.rst
 CLOSE = 1e-9
 #: Windows of fewer points are compared as they are: normalised they keep little but a sign.
 LEAST_NORMALIZED = 3
@@ -336,6 +338,7 @@ class Criterion:
         if not self.equal or weight <= 0:
             return self.min_samples_leaf
         # a share of a sum may be rounded up
+        # see "shares" in docs/developer/numerics.rst
         return max(self.min_samples_leaf, math.ceil(self.min_weight_leaf / weight - 1e-9))
 
     @property
@@ -367,6 +370,7 @@ class Criterion:
             changes = np.diff(table, axis=1, append=table[:, -1:])
             judged = weights / total, self.counts, 0
             # half a unit for each term of a class, and for both sides, and for the gain itself
+            # see "weighted gains" in docs/developer/numerics.rst
             rest, sides = (1.0, ROUNDED, 2 * n_classes + 8), np.empty(0, np.int64)
         return Tables(self.labels, changes, sides, *judged, self._leaf, self._least, *rest)
 
@@ -421,6 +425,7 @@ class Criterion:
         gain = np.where(allowed, np.rint(rough), -1).astype(np.int64)
         # what the sum is wrong by: an ulp of each term, five of each logarithm
         log = 2 + math.log(2 * len(weights))
+        # see "weighted gains" in docs/developer/numerics.rst
         wrong = 2.0**-53 * ROUNDED * (4 * len(weights) + 40) * log
         close = np.abs(rough - np.floor(rough) - 0.5) <= wrong
         close &= allowed & (gain >= gain.max(axis=1, keepdims=True) - 1)

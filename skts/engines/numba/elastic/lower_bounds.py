@@ -36,6 +36,7 @@ def deflation(n_channels: int, reduction: DTWNeighbors) -> np.float32:
     """By what a bound in float32 is multiplied to be one despite its rounding."""
     points = max(side.n_timepoints for side in reduction.sides)
     terms = n_channels * (1 if reduction.warping.largest else points)
+    # see "deflation" in docs/developer/numerics.rst
     error = gamma(terms + n_channels + 8, FLOAT32_UNIT)
     return np.float32(max(0.0, 1 - 2 * error) if error < 1 else 0.0)
 
@@ -240,6 +241,7 @@ def _limit(cost, scale, shrink, grow, slack, squared):
     # with this cost; a little more for the rounding here
     distance = (np.sqrt(cost) if squared is not None else cost) / scale
     beyond = (distance * grow + slack + slack) / shrink * scale
+    # see "cost limits" in docs/developer/numerics.rst
     return np.float32((beyond * beyond if squared is not None else beyond) * (1 + 1e-6))
 
 

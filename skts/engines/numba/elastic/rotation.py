@@ -232,6 +232,7 @@ def _insert(distances, indices, count, distance, index):
 @njit(nogil=True, cache=True, error_model="numpy")
 def _cost_within(distance, squared):
     """A cost beyond which every distance is larger than this one."""
+    # see "cost limits" in docs/developer/numerics.rst
     return distance * distance * (1.0 + 8.0 * _UNIT) + _TINY if squared else distance
 
 

@@ -83,6 +83,7 @@ class RotationTiles:
         doubled = self._doubled(reduction, tile)
         work = self._relaxed(reduction, doubled)
         costs, error = self._costs(work, Tile(*tile[:2], 0, len(doubled)), cancel)
+        # see "rotation runs" in docs/developer/numerics.rst
         scale, bound = work.scale_and_bound(error)
         return np.ascontiguousarray(bound.lower(work.warping.distance(costs) / scale))
 
@@ -109,6 +110,7 @@ class RotationTiles:
         norm = np.sum(x * x)
         product = np.sum(np.conj(fft.rfft(x)) * spectra, axis=1)
         # of the transforms, and of the sum in order, which is the certified one
+        # see "spectra" in docs/developer/numerics.rst
         roundings = _FFT_ERROR * (math.log2(n) + 2) + n + len(x)
         error = roundings * FLOAT64_UNIT * (np.sqrt(norm) + np.sqrt(norms)) ** 2 + _TINY
         floors = (norm + norms - error)[:, None] - 2.0 * fft.irfft(product, n)

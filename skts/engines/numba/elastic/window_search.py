@@ -174,6 +174,7 @@ def search(queries, candidates, excluded, radii, squared, found, cancel):
     # what is known of each candidate: the cost is exact where the reach is in the window
     costs, reach = np.empty(n_candidates), np.empty(n_candidates, np.int64)
     # of a bound and of a distance, relative: one for each sum and product, and once more for both
+    # see "window search" in docs/developer/numerics.rst
     slack = 1.0 + 2.0 * _UNIT * (n * n_channels + 2 * n + n_channels + 8)
     for q in range(queries.shape[0]):
         query = queries[q]

@@ -46,6 +46,7 @@ LISTED = 2**17
 PAIRS = 8
 #: What a window needs that takes part in nothing, and the weight of what is no window: beyond
 #: every score, see above.
+#: see "search line" in docs/developer/numerics.rst
 NOTHING = 2.0**100
 
 #: Scores are finite numbers: no window that is not finite, and no infinity, ever enters.
@@ -348,6 +349,7 @@ def _needed(alpha, beta, limit, unit, usual):
     """The score from which on a squared distance may be within a limit."""
     if not usual:
         return NOTHING
+    # see "join limits" in docs/developer/numerics.rst
     score = (alpha - limit) / beta
     return score - 4 * unit * abs(score) if score > -NOTHING else -NOTHING
 
@@ -360,6 +362,7 @@ def _doubt(blur, shift, length):
     Each point of the line is rounded once, and the means are, of the line and of certified
     distances.
     """
+    # see "normalised windows" in docs/developer/numerics.rst
     rounded = 8 * 2.0**-53 * length * np.sqrt(length) * blur
     return 1e-14 * length * length + rounded + 8 * (length * shift) ** 2
 
@@ -516,6 +519,7 @@ def search(
     first_row, fresh = np.empty(WIDTH), np.empty(HEIGHTS[0])
     half = 2.0**-53
     # the share of alpha that windows as they are leave open: of the line, energies and the sum
+    # see "raw windows" in docs/developer/numerics.rst
     share = half * length * (16 + 8 * np.sqrt(length))
     top = row
     while top < row_stop:
@@ -544,6 +548,7 @@ def search(
                 continue
             middle = mean_b[start + width // 2] if normalize is not None else 0.0
             # the error of every covariance of a column, times the weights, bounds that of scores
+            # see "covariance walk" in docs/developer/numerics.rst
             worst, blur_strip, shift_strip = 0.0, 0.0, 0.0
             for j in range(width):
                 at = start + j

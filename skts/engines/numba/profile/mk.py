@@ -114,6 +114,7 @@ def walk(
                     continue  # none is nearer, and of equally near ones the first counts
                 measured += 1
                 # squares below 2^-900 may have lost bits
+                # see "mk squares" in docs/developer/numerics.rst
                 cutoff = (best[0] + slip) * (best[0] + slip) * (1.0 + 1e-9) + 2.0**-900
                 found = _square(
                     points, i, center[i], inverse[i], j, center[j], inverse[j], length, cutoff

@@ -62,6 +62,7 @@ class MKTiles:
                 return (line.mean, 0.0), 0
             center = line.points[: line.mean.size] + line.mean
             # each center is rounded once more than certified distances are, and so is each point
+            # see "mk squares" in docs/developer/numerics.rst
             off = 4 * np.sqrt(length) * np.max(np.abs(center) * line.inverse) + 16 * length
             return (center, FLOAT64_UNIT * float(off)), center.nbytes
 

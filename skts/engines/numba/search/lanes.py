@@ -23,6 +23,7 @@ _LOOK = 8
 #: Windows after which running sums start anew.
 _RUN = 1024
 #: Largest error of a normalised point by running statistics, per unit and per deviation.
+#: see "running statistics" in docs/developer/numerics.rst
 TOLERANCE = 1e-7
 _UNIT = 2.0**-53
 #: Groups of lanes of windows that look good, which are warped first.
@@ -353,6 +354,7 @@ def far_apart(positions, distances, count, need, exclusion):
 @njit(nogil=True, cache=True, error_model="numpy")
 def cost_limit(distance, slack, squared):
     """Accumulated cost above which a window is farther than that; `slack` for its statistics."""
+    # see "running statistics" in docs/developer/numerics.rst
     beyond = (distance + slack) * (1 + 1e-9)
     return beyond * beyond if squared else beyond
 

@@ -29,6 +29,7 @@ TOGETHER = 8
 _BELOW_ONE = 1 - 2.0**-53
 #: Squares a < b with b - a above this share of a, or of 1 if that is more, are those of distances
 #: that are farther apart than `TOLERANCE` allows for equal ones, and twice that.
+#: see "equal distances" in docs/developer/numerics.rst
 _APART = 8 * TOLERANCE
 #: Gain of an order line without a cut: below all that roundings make of 0.
 _NONE = -(2**62)
@@ -535,6 +536,7 @@ def _promise(line, sure, error, errors, judge, needed, scratch):
             n_best += 1
     if not bounded:
         # all that the classes can be told apart; entropies of the tables are rounded
+        # see "open runs" in docs/developer/numerics.rst
         most = unit * total_weight * np.log(counts.size) * (1 + 2.0**-20)
         return np.int64(most) + slack + 2**12, np.inf, -np.inf
     if best == _NONE:
@@ -558,6 +560,7 @@ def _promise(line, sure, error, errors, judge, needed, scratch):
         k = places[way]
         top = max(top, (total - low[k]) / (n - 1 - k) - low[k] / (k + 1))
     # sums are rounded, here and where distances are certified
+    # see "order line sums" in docs/developer/numerics.rst
     blur = 2 * (blur + spread) + 2.0**-50 * (n + 64) * (1.0 + np.sqrt(ordered[n - 1]))
     return best, top + blur, top - blur if certain else -np.inf
 

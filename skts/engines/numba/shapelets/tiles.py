@@ -28,6 +28,7 @@ _WAYS = {"first": 0, "and": 1, "or": 2}
 LISTED = 2**12
 HALF = 2.0**-53
 #: What squares of distances of windows as they are, of which the largest is near 1, are off by.
+#: see "short windows" in docs/developer/numerics.rst
 RAW_ERROR = 2.0**-46
 #: Squares below this are next to nothing, or nothing.
 SMALLEST_SQUARE = 2.0**-950
@@ -337,6 +338,7 @@ def _errors(
     For each pair of series, by the weight of the candidate; and what is to be added.
     """
     norm, step, heavy, size, middle = largest.T
+    # see "shapelet walk" in docs/developer/numerics.rst
     error = HALF * (n_windows + 4) * (3 * np.outer(norm[own], norm) + 6 * np.outer(step[own], step))
     error += 2 * HALF * (length + 8) * length * np.outer(size[own], size)
     # means that are rounded the same way at every step
