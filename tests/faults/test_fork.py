@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import skts
-from skts.engines import _registry as registry
 from skts.engines import find_engine
+from skts.engines.core import registry
 from skts.engines.cupy import CupyEngine, _process
 from skts.exceptions import EngineNotAvailableError
 from skts.metrics import dtw, pairwise_dtw

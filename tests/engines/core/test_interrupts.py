@@ -92,7 +92,7 @@ def test_ctrl_c_is_heard_while_a_cuda_kernel_is_compiled(ctrl_c, monkeypatch, in
     monkeypatch.setattr(loading, "source", compiling)
     monkeypatch.setattr(loading, "_loaded", {})
     if not inline:
-        monkeypatch.setattr("skts.engines.core.executor.INLINE_WORK", 0)
+        monkeypatch.setattr("skts.engines.core.execution.INLINE_WORK", 0)
     loading._module.cache_clear()
     ctrl_c(0.2)
     start = time.perf_counter()
