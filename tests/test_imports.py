@@ -123,59 +123,100 @@ def test_relative_imports_are_resolved():
     assert "numba.njit" in set(resolved("engines/numba/elastic/dtw.py"))
 
 
-def drawn_layers(table="IMPORTS"):
-    """Imports between packages as the developer guide draws them (docs/_ext/layers.py)."""
-    tree = ast.parse((PACKAGE.parent / "docs" / "_ext" / "layers.py").read_text())
-    (value,) = (
-        node.value
-        for node in tree.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == table
-    )
-    return eval(compile(ast.Expression(value), "layers.py", "eval"))
-
-
-def test_the_diagram_of_the_developer_guide_is_true():
-    drawn = drawn_layers()
-
-    def package(name):
-        inner = name.split(".")[1:3]
-        return next((p for p in (".".join(inner), *inner[:1]) if p in drawn), None)
-
-    found = {name: set() for name in drawn}
-    for source in SOURCES:
-        home = package("skts." + source.removesuffix(".py").replace("/", "."))
-        if home is not None:  # skts/__init__.py gathers what users see
-            others = {package(name) for name in inside(resolved(source), ["skts"])}
-            found[home] |= others - {home, None}
-    assert found == drawn
-
-
-def test_imports_point_downwards():
-    rows = drawn_layers("ROWS")
-    row_of = {name: i for i, row in enumerate(rows) for name in row}
-    for name, imported in drawn_layers().items():
-        assert all(row_of[name] < row_of[other] for other in imported), name
-
-
-def test_no_import_runs_in_a_circle():
-    """Between modules, those inside functions included."""
+def modules():
+    """Names of all modules, each with the modules that it imports, those inside functions too."""
     names = {"skts." + s.removesuffix(".py").replace("/", "."): s for s in SOURCES}
 
-    def module(name):
+    def home(name):
         while name and name not in names and f"{name}.__init__" not in names:
             name = name.rpartition(".")[0]
         return name if name in names else f"{name}.__init__"
 
-    imports = {
-        name: {module(n) for n in inside(resolved(s), ["skts"])} for name, s in names.items()
+    return {
+        name: {home(n) for n in inside(resolved(source), ["skts"])} - {name}
+        for name, source in names.items()
     }
-    # a package's own file gathers what its modules offer, and they name it to reach each other
-    gathered = {name for name in names if name.endswith("__init__")}
-    waiting = {name: found - gathered - {name} for name, found in imports.items()}
+
+
+def box(module):
+    """The box of a module in the picture of the developer guide; "" for ``skts`` itself."""
+    parts = module.split(".")[1:]
+    if parts[0] == "engines" and len(parts) > 2:
+        # the file of the package of all families is empty
+        parts = parts[1:3] if parts[1] == "families" else parts[:2]
+        return ".".join(parts)
+    return "" if parts[0] == "__init__" else parts[0]
+
+
+def drawn_layers():
+    """The table of who imports whom, and the rows, as drawn (docs/_ext/layers.py)."""
+    path = PACKAGE.parent / "docs" / "_ext" / "layers.py"
+    wanted, found = {"ROWS", "FAMILIES", "IMPORTS"}, {}
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in wanted:
+            exec(compile(ast.Module([node], []), path.name, "exec"), found)
+    return found["IMPORTS"], found["ROWS"]
+
+
+def test_the_diagram_of_the_developer_guide_is_true():
+    drawn, rows = drawn_layers()
+    found = {box(name): set() for name in modules()}
+    for name, imported in modules().items():
+        found[box(name)] |= {box(other) for other in imported} - {box(name)}
+    del found[""]  # skts/__init__.py gathers what users see
+    assert found.pop("families.__init__") == set()
+    assert found == drawn
+    assert sorted(name for row in rows for name in row) == sorted(drawn)
+
+
+def test_imports_point_downwards():
+    """Between modules: every one lies in a row of the picture, and imports from rows below."""
+    _, rows = drawn_layers()
+    row_of = {name: i for i, row in enumerate(rows) for name in row}
+    row_of |= {"": -1, "families.__init__": len(rows)}
+    upward = [
+        (name, other)
+        for name, imported in modules().items()
+        for other in imported
+        if box(other) != box(name) and row_of[box(other)] <= row_of[box(name)]
+    ]
+    assert upward == []
+
+
+def test_no_import_runs_in_a_circle():
+    """Between modules, those inside functions included."""
+    waiting = modules()
     while free := {name for name, found in waiting.items() if not found & set(waiting)}:
         for name in free:
             del waiting[name]
     assert waiting == {}
+
+
+BELOW = ("skts._config", "skts.exceptions")
+#: Folders of engines, and the packages that modules there may import beside their own folder's.
+ALLOWED = {
+    "core": BELOW,
+    "host": ("skts.engines.core",),
+    "families": ("skts.engines.core", "skts.engines.host"),
+    "numba": (*BELOW, "skts.engines.core", "skts.engines.host", "skts.engines.families"),
+    "cupy": (*BELOW, "skts.engines.core", "skts.engines.host", "skts.engines.families"),
+}
+#: Families that build on another one.
+FAMILIES_ABOVE = {"search": ("skts.engines.families.elastic",)}
+
+
+def test_every_layer_of_engines_imports_from_those_below_it_alone():
+    """No family in `core`, no engine in a family, no engine in the other, nothing by chance."""
+    folders = {path.parent.name for path in (PACKAGE / "engines").glob("*/__init__.py")}
+    assert folders == set(ALLOWED)
+    for name, imported in modules().items():
+        parts = name.split(".")
+        if parts[1] == "engines" and len(parts) > 3:
+            folder, inner = parts[2:4]
+            own = ("skts", "engines", folder, *([inner] if folder == "families" else []))
+            above = FAMILIES_ABOVE.get(inner, ()) if folder == "families" else ()
+            allowed = (".".join(own), *ALLOWED[folder], *above)
+            assert imported == set(inside(imported, allowed)), name
 
 
 @pytest.mark.parametrize("source", [s for s in SOURCES if not s.startswith("engines/")])
