@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 import skts
+from skts.engines.numba import NumbaEngine
+from tests.examples_of_work import reductions
 
 PACKAGE = Path(skts.__file__).parent
 PUBLIC = [
@@ -240,6 +242,40 @@ def test_kernels_do_not_know_the_other_engine(folder, other):
     assert len(sources) > 1
     for source in sources:
         assert inside(resolved(source), [other, f"skts.engines.{other}"]) == [], source
+
+
+# --- what the oracle shares with production ---------------------------------------------------
+
+
+def results_of_engines():
+    """Names of classes that an engine's methods return, and of those that their fields hold."""
+    engine, found = NumbaEngine, {}
+
+    def take(hint):
+        for part in typing.get_args(hint):
+            take(part)
+        if inspect.isclass(hint) and hint.__module__.startswith("skts.") and hint not in found:
+            found[hint] = hint.__name__
+            for field in typing.get_type_hints(hint).values():
+                take(field)
+
+    for kind in reductions():
+        take(typing.get_type_hints(getattr(engine, kind.method))["return"])
+    return set(found.values())
+
+
+def test_the_oracle_shares_no_code_with_the_package():
+    """Engines subclass `Engine` and return certain classes; references import nothing else."""
+    tests = Path(__file__).parent
+    allowed = {"Engine", *results_of_engines()}
+    references = sorted(tests.glob("reference*.py"))
+    assert len(references) >= 7
+    for path in [*references, tests / "fuzz" / "oracle.py"]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                assert not inside([alias.name for alias in node.names], ["skts"]), path.name
+            elif isinstance(node, ast.ImportFrom) and inside([node.module or ""], ["skts"]):
+                assert {alias.name for alias in node.names} <= allowed, path.name
 
 
 # --- what is public, in detail -----------------------------------------------------------------

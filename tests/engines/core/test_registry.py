@@ -8,6 +8,7 @@ from importlib.metadata import EntryPoint
 
 import numpy as np
 import pytest
+
 from skts import config_context, show_engines
 from skts.engines import DTWMatrix, DTWPath, Warping, engine_names, find_engine, get_engine, run
 from skts.engines.core import registry
