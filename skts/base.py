@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from . import _version
 from ._scalars import plain
 from .engines import Series, fetch, lies_on_gpu
 from .exceptions import InconsistentVersionWarning
@@ -394,12 +395,6 @@ def _raise_unequal(lengths: np.ndarray, input_name: str) -> None:
     )
 
 
-def _version() -> str:
-    from . import __version__
-
-    return __version__
-
-
 def _whole(method: Callable[..., Any]) -> Callable[..., Any]:
     """Have a method that fits replace the fitted state in one step, at its end.
 
@@ -440,16 +435,16 @@ class SeriesMixin:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a pickle holds: all attributes, and which version of skts made them."""
-        return {**super().__getstate__(), "_skts_version": _version()}
+        return {**super().__getstate__(), "_skts_version": _version.__version__}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take the attributes from a pickle; one of another version may not mean the same."""
         state = dict(state)
         made_by = state.pop("_skts_version", "before 0.1.0")
-        if made_by != _version():
+        if made_by != _version.__version__:
             warnings.warn(
                 f"This {type(self).__name__} was pickled by skts {made_by} and is read by skts "
-                f"{_version()}, which may not understand it: fit it anew.",
+                f"{_version.__version__}, which may not understand it: fit it anew.",
                 InconsistentVersionWarning,
                 stacklevel=2,
             )

@@ -64,6 +64,19 @@ def fast_engine(request):
     return request.param
 
 
+@pytest.fixture(scope="module")
+def dask_cluster():
+    """A client of two processes of Dask, which joblib's back end of that name finds."""
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
 @pytest.fixture
 def rng():
     """Seeded random numbers."""

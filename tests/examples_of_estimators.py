@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-import skts
 from skts import (
     DTWCondenser,
     DTWNearestNeighbor,
@@ -20,6 +19,7 @@ from skts import (
     ShapeletTreeClassifier,
     SubsequenceSearch,
 )
+from tests.discovery import Examples, estimators
 
 __all__ = ["Example", "arguments", "content", "estimators", "examples", "methods", "same"]
 
@@ -33,22 +33,23 @@ class Example(NamedTuple):
     asked: np.ndarray
 
 
-def estimators() -> list[type]:
-    """Every estimator of the package."""
-    found = (getattr(skts, name) for name in skts.__all__)
-    return [one for one in found if inspect.isclass(one) and issubclass(one, BaseEstimator)]
-
-
-def examples(engine: str = "numba") -> dict[type, Example]:
-    """Examples of all estimators on an engine, drawn with a fixed seed."""
+def examples(engine: str = "numba", *, small: bool = False) -> dict[type, Example]:
+    """Examples of all estimators on an engine, drawn with a fixed seed; small ones for oracles."""
     rng = np.random.default_rng(7)
     X, other = rng.normal(size=(14, 30)).cumsum(axis=1), rng.normal(size=(11, 26)).cumsum(axis=1)
     X[::2, 8:20] += 9 * np.hanning(12)
-    y, labels = np.arange(14) % 2, np.array(["a", "b", "c"])[np.arange(11) % 3]
+    if small:
+        X, other = X[:8, 4:22], other[:6, :18]
+    y, labels = np.arange(len(X)) % 2, np.array(["a", "b", "c"])[np.arange(len(other)) % 3]
     both = ((X, y), (other, labels), X[:5] + 0.1)
     alone = ((X,), (other,), X[:5] + 0.1)
-    return {
-        DTWCondenser: Example(lambda: DTWCondenser(n_prototypes=4, engine=engine), *both),
+    table = {
+        DTWCondenser: Example(
+            lambda: DTWCondenser(
+                n_prototypes=len(X) - 2 if small else 4, adapt_window=not small, engine=engine
+            ),
+            *both,
+        ),
         DTWNearestNeighbor: Example(lambda: DTWNearestNeighbor(2, engine=engine), *both),
         KShapeClusterer: Example(
             lambda: KShapeClusterer(3, random_state=0, n_init=2, engine=engine), *alone
@@ -64,6 +65,7 @@ def examples(engine: str = "numba") -> dict[type, Example]:
         ),
         SubsequenceSearch: Example(lambda: SubsequenceSearch(window=0.1, engine=engine), *alone),
     }
+    return Examples(table, "`examples` of tests/examples_of_estimators.py")
 
 
 def methods(kind: type) -> list[str]:

@@ -5,14 +5,12 @@ Each is larger than a cell of its grid where it has several, so that it can be c
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-import skts.engines as engines
 from skts.engines import (
     Criterion,
     DTWMatrix,
@@ -39,8 +37,9 @@ from skts.engines import (
     WindowKinds,
 )
 from skts.engines.families.profile.mk import PairWalk
+from tests.discovery import Examples, reductions
 
-__all__ = ["Example", "examples", "leaves", "reductions"]
+__all__ = ["Example", "examples", "leaves", "reductions", "small_examples"]
 
 
 class Example(NamedTuple):
@@ -48,22 +47,6 @@ class Example(NamedTuple):
 
     work: Reduction
     answer: Callable[[Any], Any] = lambda result: result
-
-
-def reductions() -> list[type[Reduction]]:
-    """Every reduction of the package that can be run."""
-
-    def below(kind: type) -> Iterator[type]:
-        for sub in kind.__subclasses__():
-            yield sub
-            yield from below(sub)
-
-    found = {
-        kind
-        for kind in below(Reduction)
-        if not inspect.isabstract(kind) and kind.__module__.startswith(engines.__name__)
-    }
-    return sorted(found, key=lambda kind: kind.__name__)
 
 
 def leaves(answer: Any) -> list[Any]:
@@ -105,7 +88,8 @@ def examples() -> dict[type[Reduction], list[Example]]:
     labels, shifts = (rng.integers(*ends, 300).astype(np.int32) for ends in ((0, 5), (-4, 5)))
     classes = rng.integers(0, 3, 24)
     criterion = Criterion(classes, np.ones(3))
-    walked = _walk(line, rng)
+    # windows before the first gap
+    walked = _walk(line, rng, 40, 10, rng.choice(950, 600, replace=False))
     found = [
         Example(DTWMatrix(queries, candidates)),
         Example(DTWMatrix(ragged, ragged, Warping(window=7, cost="absolute"))),
@@ -136,17 +120,60 @@ def examples() -> dict[type[Reduction], list[Example]]:
     table: dict[type[Reduction], list[Example]] = {}
     for example in found:
         table.setdefault(type(example.work), []).append(example)
-    return table
+    return Examples(table, "`examples` of tests/examples_of_work.py")
 
 
-def _walk(line: Pool, rng: np.random.Generator) -> PairWalk:
-    """A walk in the order of distances to two windows."""
-    length, exclusion = 40, 10
-    # windows before the first gap
-    places = np.sort(rng.choice(950, 600, replace=False)).astype(np.int64)
+def small_examples() -> dict[type[Reduction], list[Example]]:
+    """Examples that plain loops get through, too."""
+    rng = np.random.default_rng(5)
+
+    def series(n: int, width: int, n_channels: int = 1) -> Series:
+        return Series(rng.normal(size=(n, n_channels, width)).cumsum(axis=2), np.full(n, width))
+
+    queries, candidates = series(3, 9), series(5, 9)
+    one, other = queries.take(slice(0, 1)), candidates.take(slice(0, 1))
+    points = rng.normal(size=60).cumsum()
+    points[20] = np.nan
+    line = Pool.of([points])
+    wanted = tuple(rng.normal(size=n).cumsum() for n in (4, 6))
+    shapes, centers = Shapes.normalized(series(6, 9)), Shapes.normalized(series(2, 9))
+    labels, shifts = np.arange(6, dtype=np.int32) % 2, np.zeros(6, np.int32)
+    criterion = Criterion(np.arange(6) % 2, np.ones(2))
+    pairs = np.array([[0, 4], [2, 1], [1, 1]])
+    found = [
+        Example(DTWMatrix(queries, candidates, Warping("dog_keeper", "absolute"))),
+        Example(DTWMatrix(queries, candidates, Warping(window=2))),
+        Example(DTWPairs(queries, candidates, pairs)),
+        Example(DTWNeighbors(queries, candidates, 2, np.array([1, -1, 9]))),
+        Example(DTWPath(one, other, Warping(alignment="subsequence"))),
+        Example(DTWWindowSearch(queries, candidates, np.full(3, -1), np.array([4, 1, 0]))),
+        Example(Join(line, None, 8, 2, n_neighbors=2, sides=True)),
+        Example(MotifPair(line, 8, 2), lambda result: result._replace(pruned=0.0)),
+        Example(_walk(line, rng, 8, 2, np.arange(21, 50)), lambda result: result[0]),
+        Example(RotationNeighbors(queries, candidates, 2)),
+        Example(SBDAssign(shapes, centers)),
+        Example(SBDCenters(shapes, labels, shifts, 2)),
+        Example(SBDMatrix(shapes, centers)),
+        Example(ShapeletSearch(series(6, 12), np.arange(6), (3, 5), criterion)),
+        Example(SubsequenceMatches(wanted, candidates)),
+        Example(SubsequenceNeighbors(wanted, LongSeries((points,)), n_neighbors=3)),
+        Example(WindowDistances(line, np.arange(0, 50, 7), line, 8)),
+        Example(WindowKinds(line, 8)),
+    ]
+    table: dict[type[Reduction], list[Example]] = {}
+    for example in found:
+        table.setdefault(type(example.work), []).append(example)
+    return Examples(table, "`small_examples` of tests/examples_of_work.py")
+
+
+def _walk(
+    line: Pool, rng: np.random.Generator, length: int, exclusion: int, windows: np.ndarray
+) -> PairWalk:
+    """A walk through windows without gaps in the order of distances to two of them."""
+    places = np.sort(rng.permutation(windows)).astype(np.int64)
     points = np.array([line.points[place : place + length] for place in places])
     points = (points - points.mean(axis=1, keepdims=True)) / points.std(axis=1, keepdims=True)
-    distances = np.linalg.norm(points[[3, 300]][:, None] - points, axis=2)
+    distances = np.linalg.norm(points[[3, len(points) // 2]][:, None] - points, axis=2)
     order = np.argsort(distances[0], kind="stable")
     scale = float(2.0 ** np.ceil(np.log2(distances.max())))
     gaps = np.ascontiguousarray((distances[:, order] / scale).astype(np.float32))

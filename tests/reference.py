@@ -18,7 +18,7 @@ from reference_shapelets import ShapeletOracle
 from reference_subsequence_search import SubsequenceOracle
 
 from skts.engines import Engine, WarpingPath
-from skts.engines.core.certify import Bound, shortlist
+from skts.engines.core.certify import Bound, Shortlist
 
 
 def accumulate(x, y, *, metric="dtw", cost="squared", radius=None, alignment="global"):
@@ -95,6 +95,17 @@ def nearest(distances, n_neighbors, excluded=None):
     return np.array(best_distances), np.array(best_indices)
 
 
+def survivors(distances, n_neighbors, excluded=None):
+    """The nearest of each row, with nothing in doubt, as an engine hands them out."""
+    found = []
+    for i, row in enumerate(distances):
+        order = [j for j in range(len(row)) if excluded is None or j != excluded[i]]
+        order.sort(key=lambda j: (row[j], j))
+        found += [(i, j, row[j]) for j in sorted(order[:n_neighbors])]
+    rows, cols = (np.array([place[axis] for place in found], np.int64) for axis in (0, 1))
+    return Shortlist(rows, cols, np.array([value for *_, value in found]), Bound())
+
+
 def unpadded(series, index):
     """One series of a `skts.engines.Series`."""
     return series.values[index, :, : series.lengths[index]]
@@ -124,8 +135,8 @@ class OracleEngine(
 
     def dtw_neighbors(self, reduction, tile, cancel):
         excluded = None if reduction.excluded is None else reduction.excluded[tile.rows] - tile.col
-        estimates = self.dtw_matrix(reduction, tile, cancel)
-        return shortlist(estimates, reduction.n_neighbors, Bound(), excluded)
+        distances = self.dtw_matrix(reduction, tile, cancel)
+        return survivors(distances, reduction.n_neighbors, excluded)
 
     def dtw_pairs(self, reduction, tile, cancel):
         left, right = reduction.sides

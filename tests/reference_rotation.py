@@ -7,8 +7,6 @@ from dataclasses import asdict
 import numpy as np
 import reference
 
-from skts.engines.core.certify import Bound, shortlist
-
 
 def rotation_distance(x, y, **options):
     """Least distance over all circular shifts of the second series."""
@@ -31,4 +29,4 @@ class RotationOracle:
             ]
             for x in reduction.queries.values[tile.rows]
         ]
-        return shortlist(np.array(distances), reduction.n_neighbors, Bound(), excluded)
+        return reference.survivors(distances, reduction.n_neighbors, excluded)

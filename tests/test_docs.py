@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import runpy
 import textwrap
 from pathlib import Path
 
@@ -44,12 +43,6 @@ def test_the_page_runs(page, tmp_path, monkeypatch, capsys):
         assert len(namespace["X"]) == 2
         assert namespace["model"].score(namespace["X_test"], namespace["y_test"]) > 0.9
         assert "accuracy 0.9" in capsys.readouterr().out
-
-
-def test_the_smallest_reduction_runs(capsys):
-    found = runpy.run_path(str(DOCS / "developer" / "reduction_example.py"))
-    np.testing.assert_array_equal(found["counts"], (found["X"] > 1).sum(axis=1))
-    assert "16 parts" in capsys.readouterr().out
 
 
 def test_the_citation_names_this_version():

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 import skts
+from skts.engines.numba import NumbaEngine
+from tests.discovery import displays, estimators, reductions
 
 PACKAGE = Path(skts.__file__).parent
 PUBLIC = [
@@ -123,59 +125,100 @@ def test_relative_imports_are_resolved():
     assert "numba.njit" in set(resolved("engines/numba/elastic/dtw.py"))
 
 
-def drawn_layers(table="IMPORTS"):
-    """Imports between packages as the developer guide draws them (docs/_ext/layers.py)."""
-    tree = ast.parse((PACKAGE.parent / "docs" / "_ext" / "layers.py").read_text())
-    (value,) = (
-        node.value
-        for node in tree.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == table
-    )
-    return eval(compile(ast.Expression(value), "layers.py", "eval"))
-
-
-def test_the_diagram_of_the_developer_guide_is_true():
-    drawn = drawn_layers()
-
-    def package(name):
-        inner = name.split(".")[1:3]
-        return next((p for p in (".".join(inner), *inner[:1]) if p in drawn), None)
-
-    found = {name: set() for name in drawn}
-    for source in SOURCES:
-        home = package("skts." + source.removesuffix(".py").replace("/", "."))
-        if home is not None:  # skts/__init__.py gathers what users see
-            others = {package(name) for name in inside(resolved(source), ["skts"])}
-            found[home] |= others - {home, None}
-    assert found == drawn
-
-
-def test_imports_point_downwards():
-    rows = drawn_layers("ROWS")
-    row_of = {name: i for i, row in enumerate(rows) for name in row}
-    for name, imported in drawn_layers().items():
-        assert all(row_of[name] < row_of[other] for other in imported), name
-
-
-def test_no_import_runs_in_a_circle():
-    """Between modules, those inside functions included."""
+def modules():
+    """Names of all modules, each with the modules that it imports, those inside functions too."""
     names = {"skts." + s.removesuffix(".py").replace("/", "."): s for s in SOURCES}
 
-    def module(name):
+    def home(name):
         while name and name not in names and f"{name}.__init__" not in names:
             name = name.rpartition(".")[0]
         return name if name in names else f"{name}.__init__"
 
-    imports = {
-        name: {module(n) for n in inside(resolved(s), ["skts"])} for name, s in names.items()
+    return {
+        name: {home(n) for n in inside(resolved(source), ["skts"])} - {name}
+        for name, source in names.items()
     }
-    # a package's own file gathers what its modules offer, and they name it to reach each other
-    gathered = {name for name in names if name.endswith("__init__")}
-    waiting = {name: found - gathered - {name} for name, found in imports.items()}
+
+
+def box(module):
+    """The box of a module in the picture of the developer guide; "" for ``skts`` itself."""
+    parts = module.split(".")[1:]
+    if parts[0] == "engines" and len(parts) > 2:
+        # the file of the package of all families is empty
+        parts = parts[1:3] if parts[1] == "families" else parts[:2]
+        return ".".join(parts)
+    return "" if parts[0] == "__init__" else parts[0]
+
+
+def drawn_layers():
+    """The table of who imports whom, and the rows, as drawn (docs/_ext/layers.py)."""
+    path = PACKAGE.parent / "docs" / "_ext" / "layers.py"
+    wanted, found = {"ROWS", "FAMILIES", "IMPORTS"}, {}
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in wanted:
+            exec(compile(ast.Module([node], []), path.name, "exec"), found)
+    return found["IMPORTS"], found["ROWS"]
+
+
+def test_the_diagram_of_the_developer_guide_is_true():
+    drawn, rows = drawn_layers()
+    found = {box(name): set() for name in modules()}
+    for name, imported in modules().items():
+        found[box(name)] |= {box(other) for other in imported} - {box(name)}
+    del found[""]  # skts/__init__.py gathers what users see
+    assert found.pop("families.__init__") == set()
+    assert found == drawn
+    assert sorted(name for row in rows for name in row) == sorted(drawn)
+
+
+def test_imports_point_downwards():
+    """Between modules: every one lies in a row of the picture, and imports from rows below."""
+    _, rows = drawn_layers()
+    row_of = {name: i for i, row in enumerate(rows) for name in row}
+    row_of |= {"": -1, "families.__init__": len(rows)}
+    upward = [
+        (name, other)
+        for name, imported in modules().items()
+        for other in imported
+        if box(other) != box(name) and row_of[box(other)] <= row_of[box(name)]
+    ]
+    assert upward == []
+
+
+def test_no_import_runs_in_a_circle():
+    """Between modules, those inside functions included."""
+    waiting = modules()
     while free := {name for name, found in waiting.items() if not found & set(waiting)}:
         for name in free:
             del waiting[name]
     assert waiting == {}
+
+
+BELOW = ("skts._config", "skts.exceptions")
+#: Folders of engines, and the packages that modules there may import beside their own folder's.
+ALLOWED = {
+    "core": BELOW,
+    "host": ("skts.engines.core",),
+    "families": ("skts.engines.core", "skts.engines.host"),
+    "numba": (*BELOW, "skts.engines.core", "skts.engines.host", "skts.engines.families"),
+    "cupy": (*BELOW, "skts.engines.core", "skts.engines.host", "skts.engines.families"),
+}
+#: Families that build on another one.
+FAMILIES_ABOVE = {"search": ("skts.engines.families.elastic",)}
+
+
+def test_every_layer_of_engines_imports_from_those_below_it_alone():
+    """No family in `core`, no engine in a family, no engine in the other, nothing by chance."""
+    folders = {path.parent.name for path in (PACKAGE / "engines").glob("*/__init__.py")}
+    assert folders == set(ALLOWED)
+    for name, imported in modules().items():
+        parts = name.split(".")
+        if parts[1] == "engines" and len(parts) > 3:
+            folder, inner = parts[2:4]
+            own = ("skts", "engines", folder, *([inner] if folder == "families" else []))
+            above = FAMILIES_ABOVE.get(inner, ()) if folder == "families" else ()
+            allowed = (".".join(own), *ALLOWED[folder], *above)
+            assert imported == set(inside(imported, allowed)), name
 
 
 @pytest.mark.parametrize("source", [s for s in SOURCES if not s.startswith("engines/")])
@@ -199,6 +242,40 @@ def test_kernels_do_not_know_the_other_engine(folder, other):
     assert len(sources) > 1
     for source in sources:
         assert inside(resolved(source), [other, f"skts.engines.{other}"]) == [], source
+
+
+# --- what the oracle shares with production ---------------------------------------------------
+
+
+def results_of_engines():
+    """Names of classes that an engine's methods return, and of those that their fields hold."""
+    engine, found = NumbaEngine, {}
+
+    def take(hint):
+        for part in typing.get_args(hint):
+            take(part)
+        if inspect.isclass(hint) and hint.__module__.startswith("skts.") and hint not in found:
+            found[hint] = hint.__name__
+            for field in typing.get_type_hints(hint).values():
+                take(field)
+
+    for kind in reductions():
+        take(typing.get_type_hints(getattr(engine, kind.method))["return"])
+    return set(found.values())
+
+
+def test_the_oracle_shares_no_code_with_the_package():
+    """Engines subclass `Engine` and return certain classes; references import nothing else."""
+    tests = Path(__file__).parent
+    allowed = {"Engine", *results_of_engines()}
+    references = sorted(tests.glob("reference*.py"))
+    assert len(references) >= 7
+    for path in [*references, tests / "fuzz" / "oracle.py"]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                assert not inside([alias.name for alias in node.names], ["skts"]), path.name
+            elif isinstance(node, ast.ImportFrom) and inside([node.module or ""], ["skts"]):
+                assert {alias.name for alias in node.names} <= allowed, path.name
 
 
 # --- what is public, in detail -----------------------------------------------------------------
@@ -238,8 +315,12 @@ def functions():
             if inspect.isfunction(thing):
                 yield f"{module.__name__}.{name}", thing
             elif inspect.isclass(thing):
-                for method, function in vars(thing).items():
-                    if not method.startswith("_") and inspect.isfunction(function):
+                for method in dir(thing):
+                    # class methods by their functions, and those of bases inside of the package
+                    function = inspect.getattr_static(thing, method)
+                    function = getattr(function, "__func__", function)
+                    ours = str(getattr(function, "__module__", "")).startswith("skts.")
+                    if method[0] != "_" and inspect.isfunction(function) and ours:
                         yield f"{module.__name__}.{name}.{method}", function
 
 
@@ -249,13 +330,14 @@ FUNCTIONS = dict(functions())
 def test_the_list_of_public_functions_is_complete():
     assert {"skts.metrics.dtw_path", "skts.DTWNearestNeighbor.kneighbors"} <= set(FUNCTIONS)
     assert {"skts.set_config", "skts.base.check_series"} <= set(FUNCTIONS)
+    assert "skts.plotting.AlignmentDisplay.from_series" in FUNCTIONS
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_docstrings_describe_each_parameter_and_the_result(name):
     signature = inspect.signature(FUNCTIONS[name])
     found = sections(FUNCTIONS[name])
-    parameters = set(signature.parameters) - {"self"}
+    parameters = set(signature.parameters) - {"self", "cls"}
     assert described(found.get("Parameters", "")) == parameters
     if signature.return_annotation not in (None, "None"):
         assert {"Returns", "Yields"} & set(found)
@@ -264,7 +346,7 @@ def test_docstrings_describe_each_parameter_and_the_result(name):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_type_hints_are_complete_and_resolve(name):
     hints = typing.get_type_hints(FUNCTIONS[name])
-    parameters = set(inspect.signature(FUNCTIONS[name]).parameters) - {"self"}
+    parameters = set(inspect.signature(FUNCTIONS[name]).parameters) - {"self", "cls"}
     assert set(hints) == parameters | {"return"}
 
 
@@ -275,15 +357,9 @@ def test_what_users_meet_first_has_examples(module):
         assert ">>>" in sections(getattr(module, name))["Examples"], name
 
 
-def test_the_estimator_describes_parameters_and_fitted_attributes():
-    estimator = skts.DTWNearestNeighbor
-    parameters = set(inspect.signature(estimator).parameters)
-    found = sections(estimator)
-    assert parameters == described(found["Parameters"]) == set(estimator._parameter_constraints)
-    assert parameters | {"return"} == set(typing.get_type_hints(estimator.__init__))
-    fitted = vars(estimator().fit([[0, 1], [1, 0]], [0, 1]))
-    fitted = {name for name in fitted if name.endswith("_")}
-    assert fitted <= described(found["Attributes"])
+@pytest.mark.parametrize("kind", [*displays(), *estimators()])
+def test_classes_describe_the_parameters_of_their_constructor(kind):
+    assert described(sections(kind)["Parameters"]) == set(inspect.signature(kind).parameters)
 
 
 def test_the_package_is_typed_and_has_a_version():

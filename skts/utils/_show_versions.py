@@ -24,7 +24,7 @@ _PACKAGES = (
 
 def _versions() -> dict[str, str | None]:
     """Return the versions of Python and the packages that matter here, None where absent."""
-    from .. import __version__
+    from .._version import __version__
 
     found: dict[str, str | None] = {"python": platform.python_version(), "skts": __version__}
     for package in _PACKAGES:

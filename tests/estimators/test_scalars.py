@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from sklearn.utils._param_validation import Interval
 
+import skts
 import skts.datasets
-import skts.metrics
-import skts.motifs
-import skts.neighbors
 from skts._scalars import plain
+from tests.discovery import functions
 from tests.estimators.test_state import content
 from tests.examples_of_estimators import arguments, estimators, examples, methods
+from tests.examples_of_functions import FUNCTIONS, X
 
 INTEGERS = [np.int8, np.uint8, np.int16, np.int64, np.uint64, np.array]
 REALS = [np.float16, np.float32, np.float64, np.longdouble, np.array]
@@ -103,49 +103,9 @@ def test_huge_integers_mean_all_or_are_refused(kind, name, value, forms, huge):
         assert {**fitted, name: None} == {**content(many), name: None}
 
 
-X = np.random.default_rng(3).normal(size=(6, 24)).cumsum(axis=1)
-#: Functions, arguments to start from, and values of those parameters that take numbers.
-FUNCTIONS = {
-    skts.metrics.dtw: ((X[0], X[1]), {"window": [3, 0.25]}),
-    skts.metrics.dog_keeper: ((X[0], X[1]), {"window": [3, 0.25]}),
-    skts.metrics.dtw_path: ((X[0], X[1]), {"window": [3, 0.25]}),
-    skts.metrics.lb_keogh: ((X[0], X[1]), {"window": [3, 0.25]}),
-    skts.metrics.pairwise_dtw: ((X,), {"window": [3, 0.25], "n_jobs": [2], "verbose": [0]}),
-    skts.metrics.sbd: ((X[0], X[1]), {"normalize": [True]}),
-    skts.metrics.pairwise_sbd: ((X,), {"n_jobs": [2], "verbose": [0], "normalize": [True],
-                                     "return_shifts": [True]}),
-    skts.metrics.subsequence_distance: ((X[0, :9], X[1]), {"normalize": [True], "n_jobs": [2]}),
-    skts.motifs.matrix_profile: (
-        (X.ravel(),),
-        {
-            "window": [8], "exclusion": [3], "k": [2], "n_jobs": [2], "verbose": [0],
-            "sides": [True], "normalize": [True],
-        },
-    ),
-    skts.motifs.motifs: (
-        (X.ravel(),),
-        {
-            "window": [8], "n_motifs": [2], "max_matches": [2], "radius": [1.5], "exclusion": [3],
-            "n_references": [4], "random_state": [2], "n_jobs": [2], "verbose": [0],
-            "normalize": [True],
-        },
-    ),
-    skts.motifs.discords: (
-        (X.ravel(),),
-        {
-            "window": [8], "n_discords": [2], "exclusion": [3], "n_jobs": [2], "verbose": [0],
-            "normalize": [True],
-        },
-    ),
-    skts.neighbors.dtw_window_search: ((X, [0, 1] * 3), {"n_jobs": [2], "verbose": [0]}),
-}  # fmt: skip
-
-
-def test_every_function_is_here():
-    for module in (skts.metrics, skts.motifs, skts.neighbors):
-        found = {getattr(module, name) for name in module.__all__}
-        assert {one for one in found if inspect.isfunction(one)} <= set(FUNCTIONS)
-    for function, (_, values) in FUNCTIONS.items():
+def test_every_parameter_that_takes_numbers_is_here():
+    for function in functions():
+        _, values = FUNCTIONS[function]
         for name, parameter in inspect.signature(function).parameters.items():
             words = re.sub(r"Literal\[.*?\]", "", str(parameter.annotation))
             if any(word in words for word in ("int", "float", "bool")):
@@ -160,7 +120,7 @@ def result_of(function, given, options):
     return pickle.dumps(function(*given, **options))
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", functions())
 def test_functions_take_scalars_of_numpy(function):
     given, values = FUNCTIONS[function]
     for name, some in values.items():
@@ -171,7 +131,7 @@ def test_functions_take_scalars_of_numpy(function):
                 assert result_of(function, given, {name: form(value)}) == expected, (name, form)
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", functions())
 @pytest.mark.parametrize("huge", [2**63, 10**30, -(2**70)])
 def test_functions_refuse_huge_integers_or_take_them_for_all(function, huge):
     given, values = FUNCTIONS[function]

@@ -178,7 +178,7 @@ def test_pickles_name_their_version(kind, monkeypatch):
         assert content(again) == content(copied) == content(model)
         assert not hasattr(again, "_skts_version")
         with monkeypatch.context() as patch:
-            patch.setattr(skts, "__version__", "9.9")
+            patch.setattr("skts._version.__version__", "9.9")
             with pytest.warns(InconsistentVersionWarning, match=r"skts 0.* read by skts 9\.9,"):
                 pickle.loads(made)
         state = model.__getstate__()

@@ -7,8 +7,10 @@ import warnings
 import numpy as np
 import pytest
 
-from tests.estimators.test_scalars import FUNCTIONS, result_of
+from tests.discovery import functions
+from tests.estimators.test_scalars import result_of
 from tests.examples_of_estimators import arguments, estimators, examples, methods
+from tests.examples_of_functions import FUNCTIONS
 
 
 def scaled(factor):
@@ -82,7 +84,7 @@ def test_estimators_do_not_warn(kind, data):
 
 
 @pytest.mark.parametrize("data", DATA)
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", functions())
 def test_functions_do_not_warn(function, data):
     given, values = FUNCTIONS[function]
     given = changed(DATA[data], given)

@@ -25,6 +25,9 @@ class Engine(ABC):
     reduction's `merge` takes. `cancel` is an array of one byte that turns 1 when the user
     interrupts: long kernels look at it and return early with anything.
 
+    Beside a method ``x`` an engine has ``x_bytes``, the memory that a tile takes (`footprint`).
+    Where it lacks a metric, an option or a size, it says so in ``x_lacks`` (`supports`).
+
     Attributes
     ----------
     name : str
@@ -53,10 +56,15 @@ class Engine(ABC):
         return ""
 
     def supports(self, reduction: Reduction) -> str | None:
-        """Return None if this engine computes such work, else the reason why not."""
-        if hasattr(self, reduction.method):
-            return None
-        return f"engine={self.name!r} does not compute {type(reduction).__name__}."
+        """Return None if this engine computes such work, else the reason why not.
+
+        An engine without the method ``x`` lacks all such work. One whose method does not know every
+        metric, option or size has a method ``x_lacks(reduction)`` that returns None or the reason.
+        """
+        if not hasattr(self, reduction.method):
+            return f"engine={self.name!r} does not compute {type(reduction).__name__}."
+        lacks = getattr(self, f"{reduction.method}_lacks", None)
+        return None if lacks is None else lacks(reduction)
 
     def seconds(self, reduction: Reduction) -> float | None:
         """Say roughly what the work would take here; ``engine="auto"`` asks all engines.
@@ -109,7 +117,7 @@ class Engine(ABC):
 
         A method ``x`` of an engine states its own in a method ``x_bytes``.
         """
-        return getattr(self, reduction.method + "_bytes")(reduction, rows, cols)
+        return getattr(self, f"{reduction.method}_bytes")(reduction, rows, cols)
 
     def compute(self, reduction: Reduction, tile: Tile, cancel: np.ndarray) -> Any:
         """Compute a tile with the method that the reduction names."""

@@ -58,7 +58,7 @@ def run(
     """
     check_size(reduction.result_bytes(), reduction.shape)
     backend = find_backend(n_jobs) if reduction.total_work > WORTH_SENDING else None
-    if backend is None and not isinstance(engine, Engine):
+    if backend is None:
         engine = get_engine(engine, reduction)
     again = partial(run, engine=engine, n_jobs=n_jobs)
     batches = reduction.batches(host_budget()) if isinstance(reduction, InBatches) else []

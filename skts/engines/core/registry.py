@@ -73,14 +73,14 @@ def find_engine(name: str) -> Engine:
         return _instances[name]
 
 
-def get_engine(name: str | None = None, reduction: Reduction | None = None) -> Engine:
+def get_engine(name: str | Engine | None = None, reduction: Reduction | None = None) -> Engine:
     """Choose the engine for a piece of work.
 
     Parameters
     ----------
-    name : str or None
-        An engine, or "auto": of those that run here and support the work the one that says it
-        takes the least time. None takes the name from the configuration.
+    name : str, Engine or None
+        An engine or its name, or "auto": of those that run here and support the work the one
+        that says it takes the least time. None takes the name from the configuration.
     reduction : Reduction or None
         The work; without it only the name is resolved.
 
@@ -98,14 +98,18 @@ def get_engine(name: str | None = None, reduction: Reduction | None = None) -> E
     UnsupportedReductionError
         If the named engine does not compute this work.
     """
-    settings = get_config()["engine"]
-    name = settings if name is None or (name == "auto" and settings != "auto") else name
-    if name == "auto":
-        return _choose(reduction)
-    engine = find_engine(name)
-    missing = engine.available()
-    if missing is not None:
-        raise EngineNotAvailableError(missing)
+    if isinstance(name, Engine):
+        # whoever made or chose it knows that it runs here, but not what work is to come
+        engine = name
+    else:
+        settings = get_config()["engine"]
+        name = settings if name is None or (name == "auto" and settings != "auto") else name
+        if name == "auto":
+            return _choose(reduction)
+        engine = find_engine(name)
+        missing = engine.available()
+        if missing is not None:
+            raise EngineNotAvailableError(missing)
     reason = None if reduction is None else engine.supports(reduction)
     if reason is not None:
         raise UnsupportedReductionError(reason)

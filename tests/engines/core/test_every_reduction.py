@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import pickle
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields, is_dataclass
 
 import numpy as np
 import pytest
 from joblib import parallel_config
 
 from skts import config_context
-from skts.engines import DTWMatrix, Tile, find_engine, run
+from skts.engines import DTWMatrix, Reduction, Tile, find_engine, run
 from skts.engines.core.execution import compute_area
 from skts.engines.core.plan import halve
-from tests.examples_of_work import examples, leaves, reductions
+from tests.examples_of_work import examples, leaves, reductions, small_examples
 
 
 @pytest.fixture(scope="module")
@@ -41,20 +44,73 @@ def expected(table):
     return find
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    from distributed import Client, LocalCluster
-
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
+@pytest.mark.parametrize("kind", reductions())
+def test_every_reduction_has_examples(table, kind):
+    for one in [*table[kind], *small_examples()[kind]]:
+        assert type(one.work) is kind
+    assert len(reductions()) >= 17
 
 
-def test_every_reduction_has_an_example(table):
-    assert set(table) == set(reductions())
-    assert len(table) >= 17
+def test_a_reduction_without_an_example_says_where_to_add_one(table):
+    class Toy(Reduction):
+        pass
+
+    for examples_of, name in ((table, "examples"), (small_examples(), "small_examples")):
+        where = f"add one in `{name}` of tests/examples_of_work.py."
+        with pytest.raises(LookupError, match=f"Toy has no example for the tests: {where}"):
+            examples_of[Toy]
+
+
+@pytest.mark.parametrize("kind", reductions())
+def test_every_engine_finds_the_answer_of_the_oracle(kind, engine):
+    """To rounding, as correlations and centres of k-Shape are not certified."""
+    for one in small_examples()[kind]:
+        found, expected = (one.answer(run(one.work, engine=e)) for e in (engine, "oracle"))
+        for value, right in zip(numbers(found), numbers(expected), strict=True):
+            if np.asarray(right).dtype.kind == "f":
+                np.testing.assert_allclose(value, right, rtol=1e-9, atol=1e-9)
+            else:
+                np.testing.assert_array_equal(value, right)
+
+
+def numbers(answer):
+    """Arrays and numbers of an answer, in order."""
+    if is_dataclass(answer):
+        answer = tuple(getattr(answer, field.name) for field in fields(answer))
+    if isinstance(answer, tuple | list):
+        return [leaf for part in answer for leaf in numbers(part)]
+    return [] if answer is None else [answer]
+
+
+@pytest.mark.parametrize("kind", reductions())
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_interrupt_is_heard_and_harms_nothing(
+    table, expected, fast_engine, monkeypatch, kind, n_jobs
+):
+    answer, one = expected(kind, fast_engine)[0], table[kind][0]
+    engine = find_engine(fast_engine)
+    compute, stopped = engine.compute, threading.Event()
+
+    def interrupted(*arguments):
+        result = compute(*arguments)
+        if not stopped.is_set():
+            stopped.set()
+            raise KeyboardInterrupt
+        return result
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "compute", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run(one.work, engine=engine, n_jobs=n_jobs)
+    assert not engine.prepared._gates
+    assert leaves(one.answer(run(one.work, engine=engine, n_jobs=n_jobs))) == answer
+
+
+@pytest.mark.parametrize("kind", reductions())
+def test_docstrings_name_every_field(kind):
+    described = set(re.findall(r"^([\w, ]+) : ", inspect.getdoc(kind), re.MULTILINE))
+    described = {name for names in described for name in names.split(", ")}
+    assert set(inspect.signature(kind).parameters) == described
 
 
 @pytest.mark.parametrize("kind", reductions())
@@ -65,7 +121,7 @@ def test_every_back_end_finds_the_same(
     answers = expected(kind, fast_engine)
     monkeypatch.setattr("skts.engines.core.executor.WORTH_SENDING", 0)
     if backend == "dask":
-        request.getfixturevalue("cluster")
+        request.getfixturevalue("dask_cluster")
     shares = []
     for one, answer in zip(table[kind], answers, strict=True):
         with config_context(progress=lambda done, total: shares.append(total)):

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from importlib.metadata import EntryPoint
 
 import numpy as np
 import pytest
 
 from skts import config_context, show_engines
-from skts.engines import DTWMatrix, DTWPath, engine_names, find_engine, get_engine, run
+from skts.engines import DTWMatrix, DTWPath, Warping, engine_names, find_engine, get_engine, run
+from skts.engines.core import registry
+from skts.engines.numba import NumbaEngine
 from skts.exceptions import EngineNotAvailableError, UnsupportedReductionError
+from skts.metrics import pairwise_dtw
 
 
 def test_the_oracle_is_found_through_the_entry_point():
@@ -54,6 +58,56 @@ def test_an_engine_without_the_method_says_so(make_series, monkeypatch):
     monkeypatch.delattr(type(oracle), "dtw_path")
     with pytest.raises(UnsupportedReductionError, match="'oracle' does not compute DTWPath"):
         run(DTWPath(make_series(1, 3), make_series(1, 3)), engine="oracle")
+
+
+class WithoutDogKeeper(NumbaEngine):
+    """An engine whose matrices know sums of costs only; a cheaper one than any other."""
+
+    name = "sums"
+
+    def seconds(self, reduction):
+        return 0.0
+
+    def dtw_matrix_lacks(self, reduction):
+        if reduction.warping.metric == "dog_keeper":
+            return "engine='sums' has no dog-keeper distance."
+        return None
+
+    def dtw_matrix(self, reduction, tile, cancel):
+        # as a kernel that does not look at the metric
+        assert reduction.warping.metric == "dtw"
+        return np.full(tile.shape, 7.0)
+
+
+@pytest.fixture
+def sums(monkeypatch):
+    """This engine, registered beside the others."""
+    point = EntryPoint("sums", f"{__name__}:WithoutDogKeeper", registry.GROUP)
+    sources = {**registry._sources(), "sums": point}
+    monkeypatch.setattr(registry, "_sources", lambda: sources)
+    monkeypatch.setattr(registry, "_instances", {"sums": WithoutDogKeeper()})
+    return registry._instances["sums"]
+
+
+def test_an_engine_that_lacks_a_metric_says_so_instead_of_computing_another(sums, make_series):
+    sides, work = [make_series(3, 9), make_series(4, 9)], {}
+    for metric in ("dtw", "dog_keeper"):
+        work[metric] = DTWMatrix(*sides, Warping(metric=metric))
+    assert sums.supports(work["dtw"]) is None
+    np.testing.assert_array_equal(run(work["dtw"], engine="sums"), np.full((3, 4), 7.0))
+    # by name and as an object, as estimators hand the engine on that they have chosen
+    for engine in ("sums", sums):
+        with pytest.raises(UnsupportedReductionError, match="'sums' has no dog-keeper distance"):
+            run(work["dog_keeper"], engine=engine)
+    # what an engine lacks, "auto" gives to the next one
+    assert get_engine("auto", work["dtw"]) is sums
+    assert get_engine("auto", work["dog_keeper"]).name == "numba"
+    X = np.arange(12.0).reshape(3, 4)
+    assert (pairwise_dtw(X, X + 1) == 7).all()
+    np.testing.assert_array_equal(
+        pairwise_dtw(X, X + 1, metric="dog_keeper"),
+        pairwise_dtw(X, X + 1, metric="dog_keeper", engine="numba"),
+    )
 
 
 def test_show_engines_prints_every_engine(capsys):

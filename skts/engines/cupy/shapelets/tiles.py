@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ...core.prepared import PreparedStore
-from ...core.reduction import Reduction, Tile
+from ...core.reduction import Tile
 from ...core.series import Series
 from ...families.shapelets.splits import (
     LANES,
@@ -67,27 +67,26 @@ class ShapeletTiles:
 
     prepared: PreparedStore
 
-    def supports(self, reduction: Reduction) -> str | None:
-        """Return None if this engine computes such work, else the reason why not."""
-        if isinstance(reduction, ShapeletSearch):
-            n, classes = len(reduction.members), len(reduction.criterion.class_weight)
-            most = MOST_SHARED
-            if self.available() is None:  # type: ignore[attr-defined]
-                from .order_lines import most_shared
+    def shapelet_search_lacks(self, reduction: ShapeletSearch) -> str | None:
+        """Return None if shared memory holds so many series and classes, else the reason."""
+        n, classes = len(reduction.members), len(reduction.criterion.class_weight)
+        most = MOST_SHARED
+        if self.available() is None:  # type: ignore[attr-defined]
+            from .order_lines import most_shared
 
-                most = most_shared()
-            if n > MOST_MEMBERS:
-                return (
-                    f"engine='cupy' searches shapelets among {MOST_MEMBERS} series at most; here "
-                    f"are {n}."
-                )
-            if scan_kernel(n, classes, most) is None:
-                fewer = most_classes(n, most)
-                return (
-                    f"engine='cupy' searches shapelets of {fewer} classes at most among {n} "
-                    f"series; here are {classes}."
-                )
-        return super().supports(reduction)  # type: ignore[misc]
+            most = most_shared()
+        if n > MOST_MEMBERS:
+            return (
+                f"engine='cupy' searches shapelets among {MOST_MEMBERS} series at most; here "
+                f"are {n}."
+            )
+        if scan_kernel(n, classes, most) is None:
+            fewer = most_classes(n, most)
+            return (
+                f"engine='cupy' searches shapelets of {fewer} classes at most among {n} "
+                f"series; here are {classes}."
+            )
+        return None
 
     def subsequence_matches_bytes(
         self, reduction: SubsequenceMatches, rows: int, cols: int

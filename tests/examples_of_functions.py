@@ -1,0 +1,49 @@
+"""An example of every function, for tests of what holds for all of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import skts.metrics
+import skts.motifs
+import skts.neighbors
+from tests.discovery import Examples
+
+__all__ = ["FUNCTIONS", "X"]
+
+X = np.random.default_rng(3).normal(size=(6, 24)).cumsum(axis=1)
+#: Functions, arguments to start from, and values of those parameters that take numbers.
+FUNCTIONS: Examples = Examples({
+    skts.metrics.dtw: ((X[0], X[1]), {"window": [3, 0.25]}),
+    skts.metrics.dog_keeper: ((X[0], X[1]), {"window": [3, 0.25]}),
+    skts.metrics.dtw_path: ((X[0], X[1]), {"window": [3, 0.25]}),
+    skts.metrics.lb_keogh: ((X[0], X[1]), {"window": [3, 0.25]}),
+    skts.metrics.pairwise_dtw: ((X,), {"window": [3, 0.25], "n_jobs": [2], "verbose": [0]}),
+    skts.metrics.sbd: ((X[0], X[1]), {"normalize": [True]}),
+    skts.metrics.pairwise_sbd: ((X,), {"n_jobs": [2], "verbose": [0], "normalize": [True],
+                                     "return_shifts": [True]}),
+    skts.metrics.subsequence_distance: ((X[0, :9], X[1]), {"normalize": [True], "n_jobs": [2]}),
+    skts.motifs.matrix_profile: (
+        (X.ravel(),),
+        {
+            "window": [8], "exclusion": [3], "k": [2], "n_jobs": [2], "verbose": [0],
+            "sides": [True], "normalize": [True],
+        },
+    ),
+    skts.motifs.motifs: (
+        (X.ravel(),),
+        {
+            "window": [8], "n_motifs": [2], "max_matches": [2], "radius": [1.5], "exclusion": [3],
+            "n_references": [4], "random_state": [2], "n_jobs": [2], "verbose": [0],
+            "normalize": [True],
+        },
+    ),
+    skts.motifs.discords: (
+        (X.ravel(),),
+        {
+            "window": [8], "n_discords": [2], "exclusion": [3], "n_jobs": [2], "verbose": [0],
+            "normalize": [True],
+        },
+    ),
+    skts.neighbors.dtw_window_search: ((X, [0, 1] * 3), {"n_jobs": [2], "verbose": [0]}),
+}, "`FUNCTIONS` of tests/examples_of_functions.py")  # fmt: skip
