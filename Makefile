@@ -39,9 +39,10 @@ mutants: $(VENV)/.test ## change the engines in one place at a time, see what te
 fuzz: $(VENV)/.test ## attack an engine with random calls (SECONDS=600 ENGINE=numba SEED=1 ARGS="--jobs 4")
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --engine $(ENGINE) --jobs $(WORKERS) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
-lint: $(VENV)/.dev ## ruff, formatting and docstrings
+lint: $(VENV)/.dev ## ruff, formatting, types and docstrings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 	$(BIN)/numpydoc lint $$(find skts -name '*.py')
 
 format: $(VENV)/.dev ## let ruff format the code and mend what it can
@@ -57,7 +58,7 @@ bench: $(VENV)/.dev ## run the asv benchmarks once in this environment (ARGS="--
 
 clean: ## remove the environment and everything that was built
 	rm -rf $(VENV) build dist demo.png docs/_build docs/auto_examples docs/api/generated
-	rm -rf .pytest_cache .ruff_cache .hypothesis .asv .coverage fuzz-found .numba-bounds
+	rm -rf .pytest_cache .ruff_cache .mypy_cache .hypothesis .asv .coverage fuzz-found .numba-bounds
 	find skts tests benchmarks docs examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp for each extra: installed once, and again when pyproject.toml has changed.

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 __all__ = ["config_context", "get_config", "parse_memory", "set_config"]
 
@@ -69,10 +69,21 @@ def parse_memory(memory: int | float | str, total: int = 2**62) -> int:
     return size
 
 
+class Settings(TypedDict, total=False):
+    """What can be set; see `set_config`."""
+
+    engine: str
+    memory: int | float | str | None
+    devices: Sequence[int] | None
+    progress: Callable[[int, int], None] | None
+    verify: bool
+
+
 def _settings() -> dict[str, Any]:
     if not hasattr(_local, "settings"):
         _local.settings = dict(_DEFAULTS)
-    return _local.settings
+    settings: dict[str, Any] = _local.settings
+    return settings
 
 
 def get_config() -> dict[str, Any]:
@@ -138,7 +149,12 @@ def set_config(
     >>> skts.set_config(memory=0.25)
     >>> skts.set_config(memory=None)
     """
-    new = {"engine": engine, "memory": memory, "devices": devices, "progress": progress}
+    new: dict[str, Any] = {
+        "engine": engine,
+        "memory": memory,
+        "devices": devices,
+        "progress": progress,
+    }
     new["verify"] = verify
     new = {key: value for key, value in new.items() if value is not _KEEP}
     if not isinstance(new.get("engine", ""), str):
@@ -158,7 +174,7 @@ def set_config(
 
 
 @contextmanager
-def config_context(**settings: Any) -> Iterator[None]:
+def config_context(**settings: Unpack[Settings]) -> Iterator[None]:
     """Change settings inside a ``with`` block and restore them afterwards.
 
     Parameters

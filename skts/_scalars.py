@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 __all__ = ["plain", "takes_plain"]
+
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
 
 
 def plain(value: Any) -> Any:
@@ -42,7 +45,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def takes_plain(function: Callable[..., Any]) -> Callable[..., Any]:
+def takes_plain(function: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
     """Decorate a function so that scalars of NumPy reach it as Python's.
 
     Parameters
@@ -57,7 +60,9 @@ def takes_plain(function: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @wraps(function)
-    def _call(*args: Any, **kwargs: Any) -> Any:
-        return function(*map(plain, args), **{name: plain(v) for name, v in kwargs.items()})
+    def _call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
+        # the same names, so the same signature
+        given: Any = {name: plain(value) for name, value in kwargs.items()}
+        return function(*map(plain, args), **given)
 
     return _call

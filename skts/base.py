@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from datetime import date, timedelta
 from functools import wraps
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeGuard, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,6 +30,8 @@ __all__ = ["SeriesMixin", "as_host", "check_series", "check_univariate"]
 #: Squares and their sums leave the range of float64 where a value is above the one, or all those of
 #: a series below the other. Rescaling by a power of two between them changes no bit of an answer.
 LARGEST, LEAST = 2.0**480, 2.0**-480
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
 #: Points that are looked at together, where a series may be a memory map.
 _PIECE = 2**20
 
@@ -109,7 +111,7 @@ def _numbers(X: Any, input_name: str, **options: Any) -> np.ndarray:
     NumPy would turn these into numbers, of a unit that depends on where they come from.
     """
     if isinstance(X, np.ma.MaskedArray) and X.dtype.kind not in "mMc":
-        X = X.astype(np.float64).filled(np.nan)
+        X = np.ma.filled(X.astype(np.float64), np.nan)
     first = X
     while isinstance(first, list | tuple) and first:
         first = first[0]
@@ -305,7 +307,7 @@ def _raise_scale(value: float, row: int, point: int, channel: str, input_name: s
     )
 
 
-def _is_list_of_series(X: Any) -> bool:
+def _is_list_of_series(X: Any) -> TypeGuard[list[ArrayLike]]:
     """Whether `X` is a list (or tuple) of arrays rather than a nested list of numbers."""
     if not isinstance(X, list | tuple) or len(X) == 0:
         return False
@@ -323,7 +325,7 @@ def _is_3d(X: Any) -> bool:
 
 def _listed(X: list[ArrayLike], input_name: str) -> list[np.ndarray]:
     """Check each series of a list: arrays of shape (n_channels, n_timepoints)."""
-    arrays = []
+    arrays: list[np.ndarray] = []
     for row, x in enumerate(X):
         name = f"series {row} of {input_name}"
         array = _numbers(
@@ -395,7 +397,9 @@ def _raise_unequal(lengths: np.ndarray, input_name: str) -> None:
     )
 
 
-def _whole(method: Callable[..., Any]) -> Callable[..., Any]:
+def _whole(
+    method: Callable[Concatenate[Any, Arguments], Answer],
+) -> Callable[Concatenate[Any, Arguments], Answer]:
     """Have a method that fits replace the fitted state in one step, at its end.
 
     It works on a stand-in with the same parameters and nothing of an earlier `fit` to be seen; if
@@ -403,7 +407,7 @@ def _whole(method: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @wraps(method)
-    def replace_at_once(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def replace_at_once(self: Any, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
         stand_in = object.__new__(type(self))
         keep = method.__name__ != "fit"
         vars(stand_in).update(
@@ -412,7 +416,7 @@ def _whole(method: Callable[..., Any]) -> Callable[..., Any]:
         result = method(stand_in, *args, **kwargs)
         # one assignment, which no interrupt divides
         self.__dict__ = vars(stand_in)
-        return self if result is stand_in else result
+        return cast(Answer, self) if result is stand_in else result
 
     return replace_at_once
 
@@ -435,7 +439,8 @@ class SeriesMixin:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a pickle holds: all attributes, and which version of skts made them."""
-        return {**super().__getstate__(), "_skts_version": _version.__version__}
+        state: Any = super().__getstate__()
+        return {**state, "_skts_version": _version.__version__}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take the attributes from a pickle; one of another version may not mean the same."""
@@ -448,11 +453,11 @@ class SeriesMixin:
                 InconsistentVersionWarning,
                 stacklevel=2,
             )
-        super().__setstate__(state)
+        super().__setstate__(state)  # type: ignore[misc]  # scikit-learn's
 
     def __sklearn_tags__(self) -> Tags:
         """Return scikit-learn's tags: 2-D and 3-D input, no NaN but as padding."""
-        tags = super().__sklearn_tags__()
+        tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]  # scikit-learn's
         tags.input_tags.three_d_array = True
         return tags
 

@@ -14,13 +14,13 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
     TransformerMixin,
-    _fit_context,
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from .._parameters import checks_parameters
 from ..base import SeriesMixin, _is_3d, check_series
 from ..engines import (
     Assignment,
@@ -175,7 +175,7 @@ class KShapeClusterer(
     2
     """
 
-    _parameter_constraints: ClassVar[dict] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions({"random", "series", "plusplus"}), "array-like"],
         "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
@@ -216,7 +216,7 @@ class KShapeClusterer(
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @checks_parameters
     def fit(self, X: ArrayLike | list[ArrayLike], y: Any = None) -> Self:
         """Cluster series.
 
@@ -250,10 +250,10 @@ class KShapeClusterer(
         random_state = check_random_state(self.random_state)
         runs = 10 if isinstance(self.init, str) and self.init != "plusplus" else 1
         runs = self.n_init if self.n_init != "auto" else runs
-        best: _Run | None = None
-        for _ in range(runs if starts is None else 1):
+        best = self._run_once(engine, shapes, starts, random_state)
+        for _ in range(1, runs if starts is None else 1):
             one = self._run_once(engine, shapes, starts, random_state)
-            if best is None or self._beats(shapes, one.found, best.found):
+            if self._beats(shapes, one.found, best.found):
                 best = one
         if best.problem is not None:
             warnings.warn(best.problem, ConvergenceWarning, stacklevel=2)
@@ -279,7 +279,7 @@ class KShapeClusterer(
         }
         # nothing of an earlier fit is replaced before all is there
         self._remember_form(X, series)
-        vars(self).update(fitted)
+        self.__dict__.update(fitted)
         return self
 
     def predict(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
@@ -406,7 +406,7 @@ class KShapeClusterer(
             centers, assigned = self._assign(engine, shapes, centers)
         history: list[float] = []
         seen = {_fingerprint(assigned.labels)}
-        best: _Iterate | None = None
+        best: Any = None  # an _Iterate after the first iteration, and there is one
         latest: _Iterate | None = None
         problem = None
         for iteration in range(self.max_iter):
@@ -487,8 +487,8 @@ class KShapeClusterer(
         margin = old.inertia - new.inertia - TIE * len(shapes)
         if abs(margin) > _inertia_error(shapes, new) + _inertia_error(shapes, old):
             return margin > 0
-        new, old = (self._certified_inertia(shapes, one) for one in (new, old))
-        return old - new > TIE * len(shapes)
+        after, before = (self._certified_inertia(shapes, one) for one in (new, old))
+        return before - after > TIE * len(shapes)
 
     def _hardly_changes(self, shapes: Shapes, old: _Iterate, new: _Iterate) -> bool:
         """Whether `tol` ends the iteration."""
@@ -498,8 +498,8 @@ class KShapeClusterer(
         errors = [_inertia_error(shapes, one) for one in (old, new)]
         if abs(margin) > sum(errors) + self.tol * errors[1]:
             return margin > 0
-        old, new = (self._certified_inertia(shapes, one) for one in (old, new))
-        return abs(old - new) < self.tol * new
+        before, after = (self._certified_inertia(shapes, one) for one in (old, new))
+        return abs(before - after) < self.tol * after
 
     def _certified_inertia(self, shapes: Shapes, iterate: _Iterate) -> float:
         """The inertia from certified centres and distances, correctly rounded."""
@@ -522,7 +522,7 @@ class KShapeClusterer(
             latest = SBDMatrix(shapes, shapes.take(np.array(drawn[-1:])))
             distances = self._run(engine, latest).distances[:, 0]
             near = np.flatnonzero(np.abs(distances - TIE) <= 2 * work.rounding)
-            distances[near], _ = certified_distances(latest, ((row, 0) for row in near))
+            distances[near], _ = certified_distances(latest, ((int(row), 0) for row in near))
             nearest = np.minimum(nearest, np.where(distances > TIE, distances, 0.0))
             nearest[drawn[-1]] = 0.0
             share = random_state.random_sample()

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from typing import Literal, overload
 
 import numpy as np
 from sklearn.utils import Bunch
-from sklearn.utils._param_validation import StrOptions, validate_params
+from sklearn.utils._param_validation import StrOptions
+
+from .._parameters import checks_arguments
 
 __all__ = ["load_arrow_head", "load_ecg", "load_gunpoint"]
 
@@ -54,7 +57,19 @@ _split_constraints = {
 }
 
 
-@validate_params(_split_constraints, prefer_skip_nested_validation=True)
+@overload
+def load_gunpoint(  # numpydoc ignore=GL08
+    *, split: str | None = ..., return_X_y: Literal[False] = ...
+) -> Bunch: ...
+@overload
+def load_gunpoint(  # numpydoc ignore=GL08
+    *, split: str | None = ..., return_X_y: Literal[True]
+) -> tuple[np.ndarray, np.ndarray]: ...
+@overload
+def load_gunpoint(  # numpydoc ignore=GL08
+    *, split: str | None = ..., return_X_y: bool
+) -> Bunch | tuple[np.ndarray, np.ndarray]: ...
+@checks_arguments(_split_constraints)
 def load_gunpoint(
     *, split: str | None = None, return_X_y: bool = False
 ) -> Bunch | tuple[np.ndarray, np.ndarray]:
@@ -132,7 +147,19 @@ def load_gunpoint(
     return _load_split("GunPoint", "gunpoint.npz", ["gun", "point"], split, return_X_y)
 
 
-@validate_params(_split_constraints, prefer_skip_nested_validation=True)
+@overload
+def load_arrow_head(  # numpydoc ignore=GL08
+    *, split: str | None = ..., return_X_y: Literal[False] = ...
+) -> Bunch: ...
+@overload
+def load_arrow_head(  # numpydoc ignore=GL08
+    *, split: str | None = ..., return_X_y: Literal[True]
+) -> tuple[np.ndarray, np.ndarray]: ...
+@overload
+def load_arrow_head(  # numpydoc ignore=GL08
+    *, split: str | None = ..., return_X_y: bool
+) -> Bunch | tuple[np.ndarray, np.ndarray]: ...
+@checks_arguments(_split_constraints)
 def load_arrow_head(
     *, split: str | None = None, return_X_y: bool = False
 ) -> Bunch | tuple[np.ndarray, np.ndarray]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Literal, overload
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions, validate_params
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+
+from .._parameters import checks_arguments
 
 __all__ = [
     "make_cylinder_bell_funnel",
@@ -74,7 +77,7 @@ class _Shapes:
 # The generators ------------------------------------------------------------------------------
 
 
-@validate_params(
+@checks_arguments(
     {
         "n_samples": _at_least(1),
         "n_timepoints": _at_least(1),
@@ -83,7 +86,6 @@ class _Shapes:
         "scale": _non_negative,
         "random_state": ["random_state"],
     },
-    prefer_skip_nested_validation=True,
 )
 def make_random_walk(
     n_samples: int = 100,
@@ -138,7 +140,7 @@ def make_random_walk(
     return np.cumsum(steps, axis=-1)
 
 
-@validate_params(
+@checks_arguments(
     {
         "n_samples": _at_least(1),
         "n_timepoints": _at_least(8),
@@ -146,7 +148,6 @@ def make_random_walk(
         "shuffle": ["boolean"],
         "random_state": ["random_state"],
     },
-    prefer_skip_nested_validation=True,
 )
 def make_cylinder_bell_funnel(
     n_samples: int = 90,
@@ -215,7 +216,7 @@ def make_cylinder_bell_funnel(
     return X + noise * rng.standard_normal((n_samples, n)), y
 
 
-@validate_params(
+@checks_arguments(
     {
         "n_samples": _at_least(1),
         "n_timepoints": _at_least(16),
@@ -223,7 +224,6 @@ def make_cylinder_bell_funnel(
         "shuffle": ["boolean"],
         "random_state": ["random_state"],
     },
-    prefer_skip_nested_validation=True,
 )
 def make_two_patterns(
     n_samples: int = 120,
@@ -300,7 +300,7 @@ def _starts_without_overlap(
     return np.sort(rng.randint(0, free + 1, size=len(lengths))) + before
 
 
-@validate_params(
+@checks_arguments(
     {
         "n_timepoints": _at_least(4),
         "window": _at_least(4),
@@ -309,7 +309,6 @@ def _starts_without_overlap(
         "noise": _non_negative,
         "random_state": ["random_state"],
     },
-    prefer_skip_nested_validation=True,
 )
 def make_planted_motifs(
     n_timepoints: int = 2000,
@@ -392,7 +391,49 @@ def make_planted_motifs(
     return x[np.newaxis], positions, patterns
 
 
-@validate_params(
+@overload
+def make_shifted_shapes(  # numpydoc ignore=GL08
+    n_samples: int = ...,
+    n_timepoints: int = ...,
+    *,
+    n_shapes: int = ...,
+    max_shift: int | float = ...,
+    boundary: str = ...,
+    noise: float = ...,
+    shuffle: bool = ...,
+    return_shapes: Literal[False] = ...,
+    random_state: RandomState = ...,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
+@overload
+def make_shifted_shapes(  # numpydoc ignore=GL08
+    n_samples: int = ...,
+    n_timepoints: int = ...,
+    *,
+    n_shapes: int = ...,
+    max_shift: int | float = ...,
+    boundary: str = ...,
+    noise: float = ...,
+    shuffle: bool = ...,
+    return_shapes: Literal[True],
+    random_state: RandomState = ...,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]: ...
+@overload
+def make_shifted_shapes(  # numpydoc ignore=GL08
+    n_samples: int = ...,
+    n_timepoints: int = ...,
+    *,
+    n_shapes: int = ...,
+    max_shift: int | float = ...,
+    boundary: str = ...,
+    noise: float = ...,
+    shuffle: bool = ...,
+    return_shapes: bool,
+    random_state: RandomState = ...,
+) -> (
+    tuple[np.ndarray, np.ndarray, np.ndarray]
+    | tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+): ...
+@checks_arguments(
     {
         "n_samples": _at_least(1),
         "n_timepoints": _at_least(4),
@@ -407,7 +448,6 @@ def make_planted_motifs(
         "return_shapes": ["boolean"],
         "random_state": ["random_state"],
     },
-    prefer_skip_nested_validation=True,
 )
 def make_shifted_shapes(
     n_samples: int = 90,
@@ -420,7 +460,10 @@ def make_shifted_shapes(
     shuffle: bool = True,
     return_shapes: bool = False,
     random_state: RandomState = None,
-) -> tuple[np.ndarray, ...]:
+) -> (
+    tuple[np.ndarray, np.ndarray, np.ndarray]
+    | tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+):
     """Make copies of a few shapes, each moved in time: clusters for a shift-invariant distance.
 
     ``X[i, t] = s(t - shifts[i]) + noise * e(t)``, where s is ``shapes[y[i]]``, a random smooth
@@ -492,7 +535,43 @@ def make_shifted_shapes(
     return (X, y, shifts, shapes) if return_shapes else (X, y, shifts)
 
 
-@validate_params(
+@overload
+def make_warped_shapes(  # numpydoc ignore=GL08
+    n_samples: int = ...,
+    n_timepoints: int = ...,
+    *,
+    n_shapes: int = ...,
+    warp: float = ...,
+    noise: float = ...,
+    shuffle: bool = ...,
+    return_warps: Literal[False] = ...,
+    random_state: RandomState = ...,
+) -> tuple[np.ndarray, np.ndarray]: ...
+@overload
+def make_warped_shapes(  # numpydoc ignore=GL08
+    n_samples: int = ...,
+    n_timepoints: int = ...,
+    *,
+    n_shapes: int = ...,
+    warp: float = ...,
+    noise: float = ...,
+    shuffle: bool = ...,
+    return_warps: Literal[True],
+    random_state: RandomState = ...,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]: ...
+@overload
+def make_warped_shapes(  # numpydoc ignore=GL08
+    n_samples: int = ...,
+    n_timepoints: int = ...,
+    *,
+    n_shapes: int = ...,
+    warp: float = ...,
+    noise: float = ...,
+    shuffle: bool = ...,
+    return_warps: bool,
+    random_state: RandomState = ...,
+) -> tuple[np.ndarray, np.ndarray] | tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]: ...
+@checks_arguments(
     {
         "n_samples": _at_least(1),
         "n_timepoints": _at_least(4),
@@ -503,7 +582,6 @@ def make_shifted_shapes(
         "return_warps": ["boolean"],
         "random_state": ["random_state"],
     },
-    prefer_skip_nested_validation=True,
 )
 def make_warped_shapes(
     n_samples: int = 90,
@@ -515,7 +593,7 @@ def make_warped_shapes(
     shuffle: bool = True,
     return_warps: bool = False,
     random_state: RandomState = None,
-) -> tuple[np.ndarray, ...]:
+) -> tuple[np.ndarray, np.ndarray] | tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Make copies of a few shapes, each with its own smooth warp of time: classes for DTW.
 
     ``X[i, t] = s(w(t)) + noise * e(t)``, where s is a random smooth curve on [0, 1] of standard

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
@@ -208,8 +210,8 @@ def dtw_path(
 
 @takes_plain
 def pairwise_dtw(
-    X: ArrayLike,
-    Y: ArrayLike | None = None,
+    X: ArrayLike | list[ArrayLike],
+    Y: ArrayLike | list[ArrayLike] | None = None,
     *,
     metric: str = "dtw",
     window: float | None = None,
@@ -324,7 +326,7 @@ def lb_keogh(
     left, right = _check_two([x], [y], ("x", "y"))
     warping = Warping(metric, cost, window)
     n, m = left.n_timepoints, right.n_timepoints
-    radius = int(min(warping.radius(n, m), n + m))
+    radius = min(int(warping.radius(n, m)), n + m)
     low, high = (
         _slide(right.values[0], n, radius, best, missing)
         for best, missing in ((minimum_filter1d, np.inf), (maximum_filter1d, -np.inf))
@@ -335,7 +337,9 @@ def lb_keogh(
     return float(warping.distance(costs.max() if warping.largest else costs.sum()))
 
 
-def _slide(points: np.ndarray, n: int, radius: int, best: object, missing: float) -> np.ndarray:
+def _slide(
+    points: np.ndarray, n: int, radius: int, best: Callable[..., np.ndarray], missing: float
+) -> np.ndarray:
     """Least or largest of the points within `radius` of each of n positions."""
     padded = np.full((len(points), max(n, points.shape[1])), missing)
     padded[:, : points.shape[1]] = points
@@ -348,7 +352,9 @@ def _distance(x: ArrayLike, y: ArrayLike, warping: Warping, engine: str | None) 
     return float(run(DTWMatrix(left, right, warping), engine=engine, n_jobs=1)[0, 0])
 
 
-def _check_two(a: ArrayLike, b: ArrayLike, names: tuple[str, str]) -> tuple[Series, Series]:
+def _check_two(
+    a: ArrayLike | list[ArrayLike], b: ArrayLike | list[ArrayLike], names: tuple[str, str]
+) -> tuple[Series, Series]:
     left, right = check_series(a, input_name=names[0]), check_series(b, input_name=names[1])
     if left.n_channels != right.n_channels:
         raise ValueError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -91,10 +91,43 @@ def sbd(
     return ShapeDistance(float(found.distances[0, 0]), int(found.shifts[0, 0]))
 
 
+@overload
+def pairwise_sbd(  # numpydoc ignore=GL08
+    X: ArrayLike | list[ArrayLike],
+    Y: ArrayLike | list[ArrayLike] | None = ...,
+    *,
+    normalize: bool = ...,
+    return_shifts: Literal[False] = ...,
+    engine: str | None = ...,
+    n_jobs: int | None = ...,
+    verbose: int = ...,
+) -> np.ndarray: ...
+@overload
+def pairwise_sbd(  # numpydoc ignore=GL08
+    X: ArrayLike | list[ArrayLike],
+    Y: ArrayLike | list[ArrayLike] | None = ...,
+    *,
+    normalize: bool = ...,
+    return_shifts: Literal[True],
+    engine: str | None = ...,
+    n_jobs: int | None = ...,
+    verbose: int = ...,
+) -> tuple[np.ndarray, np.ndarray]: ...
+@overload
+def pairwise_sbd(  # numpydoc ignore=GL08
+    X: ArrayLike | list[ArrayLike],
+    Y: ArrayLike | list[ArrayLike] | None = ...,
+    *,
+    normalize: bool = ...,
+    return_shifts: bool,
+    engine: str | None = ...,
+    n_jobs: int | None = ...,
+    verbose: int = ...,
+) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
 @takes_plain
 def pairwise_sbd(
-    X: ArrayLike,
-    Y: ArrayLike | None = None,
+    X: ArrayLike | list[ArrayLike],
+    Y: ArrayLike | list[ArrayLike] | None = None,
     *,
     normalize: bool = True,
     return_shifts: bool = False,
@@ -160,6 +193,6 @@ def pairwise_sbd(
 def _work(left: Series, right: Series, normalize: bool) -> SBDMatrix:
     """Normalise both sides, and fill them to one width."""
     width = max(left.n_timepoints, right.n_timepoints)
-    options = {"normalize": normalize, "short": width < 3, "width": width}
+    options: dict[str, Any] = {"normalize": normalize, "short": width < 3, "width": width}
     series = Shapes.normalized(left, **options)
     return SBDMatrix(series, series if left is right else Shapes.normalized(right, **options))

@@ -9,8 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions, validate_params
+from sklearn.utils._param_validation import Interval, StrOptions
 
+from .._parameters import checks_arguments
 from .._scalars import takes_plain
 from ..base import check_univariate
 from ..engines import Join, MotifPair, Pool, get_engine, run
@@ -43,9 +44,8 @@ _PRECISION = {"precision": [StrOptions({"auto", "float32", "float64"})]}
 
 
 @takes_plain
-@validate_params(
+@checks_arguments(
     _COMMON | _PRECISION | {"b": ["array-like", None], "k": [_POSITIVE], "sides": ["boolean"]},
-    prefer_skip_nested_validation=True,
 )
 def matrix_profile(
     a: ArrayLike,
@@ -161,7 +161,7 @@ def matrix_profile(
 
 
 @takes_plain
-@validate_params(
+@checks_arguments(
     _COMMON
     | {
         "n_motifs": [_POSITIVE],
@@ -171,7 +171,6 @@ def matrix_profile(
         "n_references": [_POSITIVE],
         "random_state": ["random_state"],
     },
-    prefer_skip_nested_validation=True,
 )
 def motifs(
     a: ArrayLike,
@@ -255,14 +254,14 @@ def motifs(
     pool = _line(a, window, "a")
     exclusion = exclusion_of(exclusion, window, pool.points.size)
     windows = Windows(pool, int(window), exclusion, bool(normalize))
-    work = windows.join()
+    work: Join | MotifPair = windows.join()
     if algorithm == "mk":
         work = MotifPair(pool, windows.length, windows.exclusion, windows.normalize)
     compute = partial(run, engine=get_engine(engine, work), n_jobs=n_jobs, verbose=verbose)
     if algorithm == "auto" and windows.number < MANY:
         algorithm = "profile"
     if algorithm == "profile":
-        search = ProfileSearch(windows, compute, compute(work))
+        search: PairSearch = ProfileSearch(windows, compute, compute(work))
     else:
         kind = PairSearch if algorithm == "mk" else EitherSearch
         search = kind(windows, compute, n_references, check_random_state(random_state))
@@ -270,7 +269,7 @@ def motifs(
 
 
 @takes_plain
-@validate_params(_COMMON | {"n_discords": [_POSITIVE]}, prefer_skip_nested_validation=True)
+@checks_arguments(_COMMON | {"n_discords": [_POSITIVE]})
 def discords(
     a: ArrayLike,
     *,
@@ -335,13 +334,13 @@ def discords(
 
 def _line(a: ArrayLike, window: int, name: str) -> Pool:
     """One series as a line."""
-    if not hasattr(a, "shape"):
-        a = np.asarray(a)
-    if a.ndim != 1:
+    line: Any = a if hasattr(a, "shape") else np.asarray(a)
+    if line.ndim != 1:
         raise ValueError(
-            f"{name} has {a.ndim} dimensions; one series of shape (n_timepoints,) is needed here."
+            f"{name} has {line.ndim} dimensions; one series of shape (n_timepoints,) is needed "
+            "here."
         )
-    (points,) = check_univariate([a], input_name=name)
+    (points,) = check_univariate([line], input_name=name)
     if points.size < window:
         raise ValueError(
             f"{name} has {points.size} time points; that is less than one window of {window}."

@@ -15,16 +15,16 @@ from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
-    _fit_context,
 )
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from .._parameters import checks_parameters
 from .._scalars import takes_plain
 from ..base import SeriesMixin, as_host, check_univariate
 from ..engines import JoinFound, Pool, Reduction, Series, WindowDistances, get_engine, run
-from ._records import SeriesProfile
+from ._records import Discord, Motif, SeriesProfile
 from ._search import (
     SAME,
     PairSearch,
@@ -179,7 +179,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     array([ 0, -1])
     """
 
-    _parameter_constraints: ClassVar[dict] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "window": [
             Interval(Integral, 1, None, closed="left"),
             Interval(RealNotInt, 0, 1, closed="right"),
@@ -237,7 +237,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @checks_parameters
     def fit(self, X: ArrayLike | list[ArrayLike], y: Any = None) -> Self:
         """Find motifs and discords.
 
@@ -326,22 +326,20 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """
         check_is_fitted(self)
         self._validate_params()  # set_params may have come after fit
-        points = as_host(points, "points")
-        points = points if hasattr(points, "shape") else np.asarray(points)
-        if points.ndim != 1:
-            raise ValueError(
-                f"points has {points.ndim} dimensions; what follows one series is 1-D."
-            )
+        more = as_host(points, "points")
+        more = more if hasattr(more, "shape") else np.asarray(more)
+        if more.ndim != 1:
+            raise ValueError(f"points has {more.ndim} dimensions; what follows one series is 1-D.")
         pool = self._pool
         n_samples = len(pool.lengths)
         if not isinstance(series, Integral) or not -n_samples <= series < n_samples:
             raise ValueError(f"series={series!r}: there are {n_samples} series.")
-        if points.size == 0:
+        if more.size == 0:
             return self
-        (points,) = check_univariate([points], input_name="points", estimator=self)
+        (more,) = check_univariate([more], input_name="points", estimator=self)
         series = int(series) % n_samples
         parts = self._series()
-        parts[series] = np.concatenate([parts[series], points])
+        parts[series] = np.concatenate([parts[series], more])
         lengths = np.atleast_1d(self.window_).tolist()
         longest = max(part.size for part in parts)
         grown = Pool.of(parts, _gap(self.exclusion, lengths, longest))
@@ -475,7 +473,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         windows: list[Windows],
         profiles: list[JoinFound] | None,
         compute: Callable[[Reduction], Any],
-    ) -> tuple[list, list, np.ndarray | None]:
+    ) -> tuple[list[Motif], list[Discord], np.ndarray | None]:
         """Motifs, discords and pruning rates."""
         if profiles is None:
             random_state = check_random_state(self.random_state)
@@ -508,7 +506,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         for mine, theirs in zip(
             (new, new.left, new.right), (old, old.left, old.right), strict=True
         ):
-            if mine is None:
+            if mine is None or theirs is None:
                 continue
             known = slice(since)
             distance, index = mine.distances[known], mine.indices[known]
@@ -521,14 +519,14 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def _set_found(
         self,
-        motifs: list,
-        discords: list,
+        motifs: list[Motif],
+        discords: list[Discord],
         rates: np.ndarray | None,
         profiles: list[JoinFound] | None,
     ) -> None:
         """Set what was found; profiles of before go."""
         for name in _FOUND:
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
         self.motifs_ = motifs
         self.discords_ = discords
         if profiles is None:
@@ -560,12 +558,14 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             found = getattr(self, name, None)
             return found if several and found is not None else [found] * len(windows)
 
-        both = (self.profile_, self.profile_index_, self.profile_series_)
-        both = zip(*both, strict=True) if several else [both]
+        columns = (self.profile_, self.profile_index_, self.profile_series_)
+        both = list(zip(*columns, strict=True)) if several else [columns]
         kept = zip(windows, both, records("left_profile_"), records("right_profile_"), strict=True)
         lines = []
         for each, profile, left, right in kept:
-            sides = [None if side is None else _on_line(each, side) for side in (left, right)]
+            sides: list[Any] = [
+                None if side is None else _on_line(each, side) for side in (left, right)
+            ]
             lines.append(
                 _on_line(each, SeriesProfile(*profile))._replace(left=sides[0], right=sides[1])
             )
@@ -591,10 +591,12 @@ def _window_lengths(window: Any, series: list[np.ndarray]) -> list[int]:
     lengths = []
     if not isinstance(window, Real):
         window = list(window) if isinstance(window, list | tuple) else np.ravel(window).tolist()
+    each: Any
     for each in [window] if isinstance(window, Real) else window:
-        if isinstance(each, Integral) and each >= 1:
+        whole, number = isinstance(each, Integral), isinstance(each, Real)
+        if whole and each >= 1:
             length = int(each)
-        elif isinstance(each, Real) and not isinstance(each, Integral) and 0 < each <= 1:
+        elif number and not whole and 0 < each <= 1:
             length = max(1, math.ceil(each * shortest - 1e-9))
         else:
             raise ValueError(
@@ -616,7 +618,8 @@ def _period(series: list[np.ndarray], shortest: int) -> int:
     """The lag of the clearest peak of autocorrelation; see `window`."""
     from scipy.signal import find_peaks  # takes a tenth of a second, and few need it
 
-    looked_at, room = [], AUTO_POINTS
+    looked_at: list[np.ndarray] = []
+    room = AUTO_POINTS
     for points in series[:AUTO_SERIES]:
         if points.size > room and looked_at:
             break

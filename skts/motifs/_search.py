@@ -92,7 +92,7 @@ class Windows(NamedTuple):
         positions = np.asarray(positions, np.int64)
         return WindowDistances(self.pool, positions, self.pool, self.length, self.normalize)
 
-    def near(self, position: int) -> slice:
+    def near(self, position: int | np.integer) -> slice:
         """Windows that start so near that they are no pair with this one."""
         return slice(max(0, position - self.exclusion), position + self.exclusion + 1)
 
@@ -102,7 +102,7 @@ class Windows(NamedTuple):
             return math.sqrt(self.length)
         return norm_of(self.pool.points[position : position + self.length])
 
-    def values(self, positions: np.ndarray) -> np.ndarray:
+    def values(self, positions: Sequence[int] | np.ndarray) -> np.ndarray:
         """Points of windows, shape (n_positions, length)."""
         points = self.pool.points
         return np.array([points[p : p + self.length] for p in positions]).reshape(-1, self.length)
@@ -142,15 +142,15 @@ class PairSearch:
         self,
         windows: Windows,
         compute: Callable[[Reduction], Any],
-        n_references: int,
-        random_state: np.random.RandomState,
+        n_references: int = 0,
+        random_state: np.random.RandomState | None = None,
     ) -> None:
         self.windows = windows
         self.masked = np.zeros(windows.number, bool)
         self.pruned: list[float] = []
         self._compute = compute
         self._n_references = n_references
-        self._random_state = random_state
+        self._random_state: Any = random_state
         self._latest: _Pair | None = None
 
     def best_pair(self) -> _Pair | None:
@@ -220,7 +220,7 @@ class ProfileSearch(PairSearch):
     def __init__(
         self, windows: Windows, compute: Callable[[Reduction], Any], profile: JoinFound
     ) -> None:
-        super().__init__(windows, compute, 0, None)
+        super().__init__(windows, compute)
         self._take(profile)
 
     def _take(self, profile: JoinFound) -> None:
@@ -287,16 +287,17 @@ class EitherSearch(ProfileSearch):
         random_state: np.random.RandomState,
     ) -> None:
         PairSearch.__init__(self, windows, compute, n_references, random_state)
-        self._bound = None
+        self._profiled = False
 
     def best_pair(self) -> _Pair | None:
         """The nearest admissible pair; None where there is none."""
-        if self._bound is None:
+        if not self._profiled:
             try:
                 return PairSearch.best_pair(self)
             except _GivenUp:
                 try:
                     self._take(self._compute(self.windows.join(excluded=self.masked.copy())))
+                    self._profiled = True
                 except MemoryError:
                     # a profile needs more of a line than MK does
                     self.hurried = False

@@ -5,20 +5,24 @@ from __future__ import annotations
 import math
 import warnings
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
+from .._parameters import checks_parameters
 from ..base import SeriesMixin, as_host, check_series
 from ..engines import DTWNeighbors, Series, Warping, get_engine, run
 from ._window_search import dtw_window_search
 
 __all__ = ["DTWCondenser"]
+
+Given = TypeVar("Given", bound=ArrayLike | list[ArrayLike])
+Labels = TypeVar("Labels", bound=ArrayLike)
 
 #: Neighbours of each series that are kept at least; more where memory allows, up to the most. With
 #: still more each search is dearer, and TwoPatterns, down to a tenth, takes no search less.
@@ -126,7 +130,7 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
     (6, 64)
     """
 
-    _parameter_constraints: ClassVar[dict] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_prototypes": [
             Interval(Integral, 1, None, closed="left"),
             Interval(RealNotInt, 0, 1, closed="right"),
@@ -165,7 +169,7 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @checks_parameters
     def fit(self, X: ArrayLike | list[ArrayLike], y: ArrayLike) -> Self:
         """Choose the series to keep.
 
@@ -220,7 +224,7 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
         self.accuracies_ = np.array(award.counts) / len(series)
         return self
 
-    def fit_resample(self, X: ArrayLike | list[ArrayLike], y: ArrayLike) -> tuple[Any, Any]:
+    def fit_resample(self, X: Given, y: Labels) -> tuple[Given, Labels]:
         """Choose the series to keep, and return them.
 
         Parameters
@@ -239,8 +243,11 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
             Their labels.
         """
         self.fit(X, y)
-        X, y = as_host(X, "X"), as_host(y, "y")
-        return _safe_indexing(X, self.sample_indices_), _safe_indexing(y, self.sample_indices_)
+        kept, labels = (
+            _safe_indexing(as_host(given, name), self.sample_indices_)
+            for given, name in ((X, "X"), (y, "y"))
+        )
+        return kept, labels
 
     def __sklearn_tags__(self) -> Tags:
         """Return scikit-learn's tags: class labels are needed."""
@@ -272,7 +279,11 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
             return window
         if not self.adapt_window:
             return math.inf
-        options = {"engine": self.engine_, "n_jobs": self.n_jobs, "verbose": self.verbose}
+        options: dict[str, Any] = {
+            "engine": self.engine_,
+            "n_jobs": self.n_jobs,
+            "verbose": self.verbose,
+        }
         if series.equal_length:
             return dtw_window_search(series.values, labels, **options).best
         errors = []
@@ -460,7 +471,7 @@ class _Award:
     def _correct(self, window: float) -> int:
         """Series whose nearest other kept series is of their class."""
         indices = self.nearest.find(window).nearest
-        return np.count_nonzero((self.labels[indices] == self.labels) & (indices >= 0))
+        return int(np.count_nonzero((self.labels[indices] == self.labels) & (indices >= 0)))
 
     def _lowest(self) -> int:
         """The series of lowest rank."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,13 +14,13 @@ from sklearn.base import (
     ClassifierMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
-    _fit_context,
 )
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from .._parameters import checks_parameters
 from .._scalars import takes_plain
 from ..base import SeriesMixin, check_series
 from ..engines import DTWNeighbors, RotationNeighbors, Series, Warping, get_engine, run
@@ -135,7 +135,7 @@ class DTWNearestNeighbor(
     (array([[1.]]), array([[0]]))
     """
 
-    _parameter_constraints: ClassVar[dict] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "metric": [StrOptions({"dtw", "dog_keeper", "precomputed"})],
         "cost": [StrOptions({"squared", "absolute"})],
@@ -180,7 +180,7 @@ class DTWNearestNeighbor(
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @checks_parameters
     def fit(self, X: ArrayLike | list[ArrayLike], y: ArrayLike) -> Self:
         """Keep the training series; O(n) in time and memory.
 
@@ -212,6 +212,35 @@ class DTWNearestNeighbor(
         self.n_samples_fit_ = len(series)
         return self
 
+    @overload
+    def kneighbors(  # numpydoc ignore=GL08
+        self,
+        X: ArrayLike | list[ArrayLike] | None = ...,
+        n_neighbors: int | None = ...,
+        return_distance: Literal[True] = ...,
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+    @overload
+    def kneighbors(  # numpydoc ignore=GL08
+        self,
+        X: ArrayLike | list[ArrayLike] | None = ...,
+        n_neighbors: int | None = ...,
+        *,
+        return_distance: Literal[False],
+    ) -> np.ndarray: ...
+    @overload
+    def kneighbors(  # numpydoc ignore=GL08
+        self,
+        X: ArrayLike | list[ArrayLike] | None,
+        n_neighbors: int | None,
+        return_distance: Literal[False],
+    ) -> np.ndarray: ...
+    @overload
+    def kneighbors(  # numpydoc ignore=GL08
+        self,
+        X: ArrayLike | list[ArrayLike] | None = ...,
+        n_neighbors: int | None = ...,
+        return_distance: bool = ...,
+    ) -> tuple[np.ndarray, np.ndarray] | np.ndarray: ...
     @takes_plain
     def kneighbors(
         self,

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from .._parameters import checks_parameters
 from .._scalars import takes_plain
 from ..base import SeriesMixin, check_series, check_univariate
 from ..engines import (
@@ -113,7 +114,7 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
            [  0,  49]])
     """
 
-    _parameter_constraints: ClassVar[dict] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "metric": [StrOptions({"dtw", "dog_keeper", "euclidean"})],
         "cost": [StrOptions({"squared", "absolute"})],
         "window": [
@@ -152,7 +153,7 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @checks_parameters
     def fit(self, X: ArrayLike | list[ArrayLike], y: Any = None) -> Self:
         """Keep the series.
 
@@ -185,6 +186,29 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
         self.engine_ = engine.name
         return self
 
+    @overload
+    def kneighbors(  # numpydoc ignore=GL08
+        self,
+        Q: ArrayLike | list[ArrayLike],
+        n_neighbors: int = ...,
+        return_distance: Literal[True] = ...,
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+    @overload
+    def kneighbors(  # numpydoc ignore=GL08
+        self,
+        Q: ArrayLike | list[ArrayLike],
+        n_neighbors: int = ...,
+        *,
+        return_distance: Literal[False],
+    ) -> np.ndarray: ...
+    @overload
+    def kneighbors(  # numpydoc ignore=GL08
+        self, Q: ArrayLike | list[ArrayLike], n_neighbors: int, return_distance: Literal[False]
+    ) -> np.ndarray: ...
+    @overload
+    def kneighbors(  # numpydoc ignore=GL08
+        self, Q: ArrayLike | list[ArrayLike], n_neighbors: int = ..., return_distance: bool = ...
+    ) -> tuple[np.ndarray, np.ndarray] | np.ndarray: ...
     @takes_plain
     def kneighbors(
         self, Q: ArrayLike | list[ArrayLike], n_neighbors: int = 1, return_distance: bool = True
@@ -233,6 +257,22 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
             positions[row, : match.distances.size] = match.positions
         return (distances, positions) if return_distance else positions
 
+    @overload
+    def radius_neighbors(  # numpydoc ignore=GL08
+        self, Q: ArrayLike | list[ArrayLike], radius: float, return_distance: Literal[True] = ...
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+    @overload
+    def radius_neighbors(  # numpydoc ignore=GL08
+        self, Q: ArrayLike | list[ArrayLike], radius: float, *, return_distance: Literal[False]
+    ) -> np.ndarray: ...
+    @overload
+    def radius_neighbors(  # numpydoc ignore=GL08
+        self, Q: ArrayLike | list[ArrayLike], radius: float, return_distance: Literal[False]
+    ) -> np.ndarray: ...
+    @overload
+    def radius_neighbors(  # numpydoc ignore=GL08
+        self, Q: ArrayLike | list[ArrayLike], radius: float, return_distance: bool = ...
+    ) -> tuple[np.ndarray, np.ndarray] | np.ndarray: ...
     @takes_plain
     def radius_neighbors(
         self, Q: ArrayLike | list[ArrayLike], radius: float, return_distance: bool = True

@@ -113,10 +113,10 @@ def dtw_window_search(
     >>> search.best
     1
     """
-    y = column_or_1d(y, warn=True)
-    assert_all_finite(y, input_name="y")
-    check_consistent_length(X, y)
-    check_classification_targets(y)
+    labels: np.ndarray = column_or_1d(y, warn=True)
+    assert_all_finite(labels, input_name="y")
+    check_consistent_length(X, labels)
+    check_classification_targets(labels)
     series = check_series(X, equal_length=True)
     if len(series) < 2:
         raise ValueError(f"Found array with {len(series)} sample(s) while 2 or more are required.")
@@ -134,7 +134,7 @@ def dtw_window_search(
         warpings[0].squared,
     )
     nearest = run(reduction, engine=engine, n_jobs=n_jobs, verbose=verbose)[:, ::-1]
-    errors = np.mean(y[nearest] != y[:, None], axis=0)[position.ravel()]
+    errors = np.mean(labels[nearest] != labels[:, None], axis=0)[position.ravel()]
     best = given[errors == errors.min()].min().item()
     return WindowSearch(points, errors, best, given if given.dtype.kind == "f" else None)
 

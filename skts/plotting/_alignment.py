@@ -132,7 +132,7 @@ class AlignmentDisplay(PanelsMixin):
             If `dtw_path` refuses the series or options, or `axes` are not as many as there are
             panels.
         """
-        options = {"metric": metric, "window": window, "cost": cost, "alignment": alignment}
+        options: Any = {"metric": metric, "window": window, "cost": cost, "alignment": alignment}
         path, distance = dtw_path(x, y, **options)
         first, second = (_points(one) for one in (x, y))
         radius = None
@@ -230,7 +230,7 @@ class AlignmentDisplay(PanelsMixin):
         # by the square root of the cost: the valleys would all be one colour otherwise
         norm = PowerNorm(0.5) if self.cost == "squared" else None
         # pixels stand on the points that they show
-        extent = (-0.5 * steps[1], (costs.shape[1] - 0.5) * steps[1])
+        extent: tuple[float, ...] = (-0.5 * steps[1], (costs.shape[1] - 0.5) * steps[1])
         extent += (-0.5 * steps[0], (costs.shape[0] - 0.5) * steps[0])
         self.image_ = matrix.imshow(
             costs, origin="lower", aspect="auto", cmap=COSTS, norm=norm, extent=extent

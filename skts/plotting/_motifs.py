@@ -157,7 +157,7 @@ class MotifDisplay(PanelsMixin):
             if discord.series == self.series:
                 place = discord.position, discord.position + discord.window - 1
                 top.axvspan(*place, facecolor="none", edgecolor="k", hatch="///", alpha=0.5)
-        self.profile_lines_ = []
+        self.profile_lines_: list[Any] = []
         for ax in bottom:
             self._plot_profile(ax)
         return self

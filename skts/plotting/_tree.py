@@ -106,8 +106,8 @@ class ShapeletTreeDisplay(PanelsMixin):
         """
         check_is_fitted(estimator)
         series = estimator._validate_series(X)
-        y = column_or_1d(y)
-        check_consistent_length(series.values, y)
+        target: np.ndarray = column_or_1d(y)
+        check_consistent_length(series.values, target)
         for literal in estimator.shapelets_:
             window = slice(literal.start, literal.start + literal.length)
             known = literal.series < len(series)
@@ -132,7 +132,7 @@ class ShapeletTreeDisplay(PanelsMixin):
                 series.values[literal.series, literal.channel, : series.lengths[literal.series]]
                 for literal in literals
             ]
-            labels = np.searchsorted(estimator.classes_, y[members])
+            labels = np.searchsorted(estimator.classes_, target[members])
             threshold = float(tree.threshold[number])
             nodes.append(_Node(number, literals, sources, joined, labels, threshold))
         return cls(tree, estimator.classes_, nodes).plot(axes=axes)
@@ -215,12 +215,13 @@ class ShapeletTreeDisplay(PanelsMixin):
                         fontsize="small",
                         bbox={"boxstyle": "round,pad=0.1", "facecolor": "w", "edgecolor": "none"},
                     )
-                text, color = f"node {node}", "0.92"
+                text = f"node {node}"
+                color: Any = "0.92"
             else:
                 best = int(tree.value[node].argmax())
                 # half way to white rather than transparent: branches end behind the box
-                text = self.classes[best]
-                text = text if isinstance(text, str) else f"class {text}"
+                label = self.classes[best]
+                text = label if isinstance(label, str) else f"class {label}"
                 color = [(1 + part) / 2 for part in to_rgb(color_of(best))]
             text += f"\n{tree.n_node_samples[node]} series"
             box = {"boxstyle": "round", "facecolor": color}

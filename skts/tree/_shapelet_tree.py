@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,6 @@ from sklearn.base import (
     ClassifierMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
-    _fit_context,
 )
 from sklearn.utils import Bunch, check_random_state, compute_class_weight
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
@@ -21,6 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted
 
+from .._parameters import checks_parameters
 from ..base import LARGEST, SeriesMixin, check_series
 from ..engines import (
     LEAST_NORMALIZED,
@@ -213,7 +213,7 @@ class ShapeletTreeClassifier(
     [2.0, 1.0, 2.0]
     """
 
-    _parameter_constraints: ClassVar[dict] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "min_length": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "max_length": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "length_step": [Interval(Integral, 1, None, closed="left")],
@@ -242,8 +242,8 @@ class ShapeletTreeClassifier(
     def __init__(
         self,
         *,
-        min_length: int | str = "auto",
-        max_length: int | str = "auto",
+        min_length: int | Literal["auto"] = "auto",
+        max_length: int | Literal["auto"] = "auto",
         length_step: int = 1,
         logic: tuple[str, ...] | list[str] = ("and", "or"),
         max_literals: int = 2,
@@ -253,7 +253,7 @@ class ShapeletTreeClassifier(
         min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
         ccp_alpha: float = 0.0,
-        class_weight: dict | str | None = None,
+        class_weight: dict[Any, float] | str | None = None,
         max_candidates: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         engine: str = "auto",
@@ -278,7 +278,7 @@ class ShapeletTreeClassifier(
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @checks_parameters
     def fit(self, X: ArrayLike | list[ArrayLike], y: ArrayLike) -> Self:
         """Grow the tree.
 
@@ -304,7 +304,7 @@ class ShapeletTreeClassifier(
         tree, shapelets = _keep(tree, shapelets, _prune(tree, self.ccp_alpha)[2])
         self._remember_form(X, series)
         # all at once: a fit that fails or is interrupted leaves the tree before as it was
-        vars(self).update(
+        self.__dict__.update(
             engine_=engine.name,
             classes_=growth.classes,
             tree_=growth.with_weights(tree),
@@ -465,11 +465,12 @@ class ShapeletTreeClassifier(
     def _lengths(self, series: Series) -> tuple[int, ...]:
         """Lengths of candidates."""
         shortest = int(series.lengths.min())
-        least, most = self.min_length, self.max_length
-        if least == "auto":
+        least: int | str = self.min_length
+        most: int | str = self.max_length
+        if isinstance(least, str):
             least = shortest if shortest < 3 else max(3, shortest // 4)
-            least = least if most == "auto" else min(least, most)
-        if most == "auto":
+            least = least if isinstance(most, str) else min(least, most)
+        if isinstance(most, str):
             most = max(least, 2 * shortest // 3)
         if least > most:
             raise ValueError(f"min_length={least} is above max_length={most}.")
@@ -555,7 +556,7 @@ class _Growth:
 
     def grow(self) -> tuple[ShapeletTree, list[Shapelet]]:
         """Grow depth first, the left side first; weights are without their scale."""
-        nodes: list[list] = []
+        nodes: list[list[Any]] = []
         shapelets: list[Shapelet] = []
         open_nodes = [(np.arange(len(self.series)), 0, -1, 0)]
         while open_nodes:
@@ -666,7 +667,7 @@ def _share_of(n: int, share: float) -> int:
 
 
 def _weights(
-    class_weight: dict | str | None, classes: np.ndarray, y: np.ndarray
+    class_weight: dict[Any, float] | str | None, classes: np.ndarray, y: np.ndarray
 ) -> tuple[np.ndarray, float]:
     """Weights of the classes, and what they are to be multiplied by.
 
@@ -691,7 +692,8 @@ def _prune(tree: ShapeletTree, alpha: float) -> tuple[list[float], list[float], 
     """Cut the weakest links up to `alpha`; return alphas, impurities and which nodes are leaves."""
     risk = tree.impurity * tree.weighted_n_node_samples / tree.weighted_n_node_samples[0]
     leaf = tree.children_left < 0
-    alphas, impurities = [0.0], []
+    alphas: list[float] = [0.0]
+    impurities: list[float] = []
     while True:
         leaves, below = np.zeros(len(leaf), np.int64), np.zeros(len(leaf))
         for node in range(len(leaf) - 1, -1, -1):
@@ -731,7 +733,7 @@ def _keep(
     number[order] = np.arange(len(order))
     kept = ShapeletTree(*(array[order] for array in tree))
     ends = leaf[order]
-    kept_shapelets = []
+    kept_shapelets: list[Shapelet] = []
     for place, node in enumerate(order):
         if leaf[node]:
             continue

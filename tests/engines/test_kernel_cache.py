@@ -81,3 +81,71 @@ def test_what_one_process_compiles_another_finds(tmp_path):
     (hits, compiled), (found, missed) = ([int(n) for n in one] for one in seen)
     # what a kernel calls is within it, once that is on disk
     assert hits == missed == 0 < found <= compiled
+
+
+CALLER = """
+import numba
+from . import other
+from .callee import FACTOR, triple
+
+@numba.njit(cache=True)
+def through(x):
+    return triple(x)
+
+@numba.njit(cache=True)
+def caller(x):
+    return FACTOR * through(x) + other.shift(x)
+"""
+CALLEE = """
+import numba
+FACTOR = {factor}
+
+@numba.njit(cache=True, fastmath={fastmath})
+def triple(x):
+    return {triple} * x
+"""
+OTHER = """
+import numba
+
+@numba.njit(cache=True)
+def shift(x):
+    return x + {shift}
+"""
+USE = """
+from pair.caller import caller
+from skts.engines.host import prepare_kernels
+prepare_kernels("pair")
+print(caller(1.0), sum(caller.stats.cache_hits.values()))
+"""
+
+
+def test_a_kernel_is_compiled_anew_when_another_file_changes(tmp_path):
+    """The file of a function that it calls, through a third or a module, or a constant's value."""
+    package = tmp_path / "pair"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "caller.py").write_text(CALLER)
+    (package / "unrelated.py").touch()
+    paths = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": paths}
+
+    def use(*, triple=3, factor=10, shift=100, fastmath=False):
+        text = CALLEE.format(triple=triple, factor=factor, fastmath=fastmath)
+        for path, content in (("callee.py", text), ("other.py", OTHER.format(shift=shift))):
+            if not (package / path).exists() or (package / path).read_text() != content:
+                (package / path).write_text(content)
+        command = [sys.executable, "-B", "-c", USE]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment)
+        assert done.returncode == 0, done.stderr
+        value, hits = done.stdout.split()
+        return float(value), int(hits)
+
+    assert use() == (131.0, 0)
+    assert use() == (131.0, 1)
+    assert use(triple=4) == (141.0, 0)
+    assert use(triple=4) == (141.0, 1)
+    assert use(triple=4, factor=1000) == (4101.0, 0)
+    assert use(triple=4, factor=1000, shift=5000) == (9001.0, 0)
+    assert use(triple=4, factor=1000, shift=5000, fastmath=True) == (9001.0, 0)
+    (package / "unrelated.py").write_text("FACTOR = 7\n")
+    assert use(triple=4, factor=1000, shift=5000, fastmath=True) == (9001.0, 1)

@@ -12,14 +12,15 @@ bit by bit, and then the lower index wins.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .constants import FLOAT32_UNIT, FLOAT64_UNIT
-from .reduction import InBatches, Tile
+from .reduction import InBatches, Reduction, Tile
 
 __all__ = [
     "Bound",
@@ -362,10 +363,16 @@ class NeighborsInBatches(InBatches):
         n_queries, step = len(self.queries), max(1, fitting)
         return [slice(i, min(i + step, n_queries)) for i in range(0, n_queries, step)]
 
-    def batch(self, rows: slice) -> Self:
+    @abstractmethod
+    def part(self, tile: Tile) -> Reduction:
+        """As `Reduction` has it."""
+
+    def batch(self, rows: slice) -> Reduction:
         """Return the search of some queries, among the same object of candidates."""
         tile = Tile(rows.start, rows.stop, 0, len(self.candidates))
-        return replace(self.part(tile), candidates=self.candidates)
+        part: Any = self.part(tile)
+        batch: Reduction = replace(part, candidates=self.candidates)
+        return batch
 
     def gather(self, answers: Iterable[tuple[slice, Neighbors]]) -> Neighbors:
         """Write the answers of batches into one."""

@@ -44,7 +44,7 @@ MAPPED = 64
 TRIES = 4
 
 _sent = PreparedStore(capacity=2**62)
-_mapped: OrderedDict[tuple, np.ndarray] = OrderedDict()
+_mapped: OrderedDict[tuple[Any, ...], np.ndarray] = OrderedDict()
 _lock = threading.Lock()
 
 
@@ -119,7 +119,8 @@ def _pack(reduction: Reduction) -> tuple[bytes, list[np.ndarray]]:
 
 def _unpack(work: bytes, arrays: list[np.ndarray]) -> Reduction:
     """Put a reduction together."""
-    return _Unpickler(io.BytesIO(work), arrays).load()
+    reduction: Reduction = _Unpickler(io.BytesIO(work), arrays).load()
+    return reduction
 
 
 class _Place(NamedTuple):
@@ -146,7 +147,8 @@ class _Place(NamedTuple):
 
 def _place(array: np.ndarray) -> _Place:
     """Find or make the file that holds an array."""
-    return _sent.get(array, "place", lambda: (_file_of(array) or _write(array), 0))
+    place: _Place = _sent.get(array, "place", lambda: (_file_of(array) or _write(array), 0))
+    return place
 
 
 def _file_of(array: np.ndarray) -> _Place | None:

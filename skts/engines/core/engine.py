@@ -117,7 +117,8 @@ class Engine(ABC):
 
         A method ``x`` of an engine states its own in a method ``x_bytes``.
         """
-        return getattr(self, f"{reduction.method}_bytes")(reduction, rows, cols)
+        size: tuple[int, int] = getattr(self, f"{reduction.method}_bytes")(reduction, rows, cols)
+        return size
 
     def compute(self, reduction: Reduction, tile: Tile, cancel: np.ndarray) -> Any:
         """Compute a tile with the method that the reduction names."""

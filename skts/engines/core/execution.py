@@ -34,17 +34,17 @@ INLINE_WORK = 2**29
 def compute_area(reduction: Reduction, area: Tile, *, engine: str, n_jobs: int | None) -> Results:
     """Compute a rectangle of grid cells in this process; return the results of its tiles."""
     results: Results = []
-    learns = isinstance(reduction, Learning)
-    total = reduction.start() if learns else None
+    learner = reduction if isinstance(reduction, Learning) else None
+    total = None if learner is None else reduction.start()
 
     def take(tile: Tile, result: Any) -> None:
         results.append((tile, result))
-        if learns:
+        if learner is not None:
             reduction.merge(total, tile, result)
 
     plan = make_plan(reduction, get_engine(engine, reduction), n_jobs=n_jobs, area=area)
     execute(plan, total, take)
-    return results + (list(reduction.collect(total, area)) if learns else [])
+    return results if learner is None else [*results, *learner.collect(total, area)]
 
 
 def execute(plan: Plan, total: Any, take: Callable[[Tile, Any], None], *, verbose: int = 0) -> None:
@@ -133,13 +133,13 @@ def _work_through(
     queue = iter(plan.tiles)
     with ThreadPoolExecutor(workers, thread_name_prefix="skts") as pool:
 
-        def submit_next() -> set[Future]:
+        def submit_next() -> set[Future[None]]:
             tile = next(queue, None)
             return set() if tile is None else {pool.submit(compute, tile, cancel)}
 
         try:
             # two tiles a worker are under way, so that none waits for this thread
-            running: set[Future] = set()
+            running: set[Future[None]] = set()
             for _ in range(2 * workers):
                 running |= submit_next()
             while running:

@@ -61,19 +61,20 @@ def run(
     if backend is None:
         engine = get_engine(engine, reduction)
     again = partial(run, engine=engine, n_jobs=n_jobs)
-    batches = reduction.batches(host_budget()) if isinstance(reduction, InBatches) else []
-    if len(batches) > 1:
-        return reduction.gather(
-            (batch, again(reduction.batch(batch), verbose=verbose)) for batch in batches
-        )
+    if isinstance(reduction, InBatches):
+        batches = reduction.batches(host_budget())
+        if len(batches) > 1:
+            return reduction.gather(
+                (batch, again(reduction.batch(batch), verbose=verbose)) for batch in batches
+            )
+    name = engine.name if isinstance(engine, Engine) else engine or get_config()["engine"]
     total = reduction.start()
-    if backend is None:
-        name = engine.name
+    if backend is not None:
+        _send(reduction, total, backend, name, n_jobs, verbose)
+    else:
+        assert isinstance(engine, Engine)
         plan = make_plan(reduction, engine, n_jobs=n_jobs)
         execute(plan, total, partial(reduction.merge, total), verbose=verbose)
-    else:
-        name = engine.name if isinstance(engine, Engine) else engine or get_config()["engine"]
-        _send(reduction, total, backend, name, n_jobs, verbose)
     answer = reduction.finish(total, again)
     if get_config()["verify"]:
         verify(reduction, name, answer)

@@ -120,7 +120,7 @@ def _choose(reduction: Reduction | None) -> Engine:
     """The engine that takes the least time, as they say themselves; without work, the default."""
     if reduction is None:
         return find_engine(DEFAULT)
-    offers = []
+    offers: list[tuple[float, int, Engine]] = []
     for name in engine_names():
         engine = find_engine(name)
         seconds = engine.seconds(reduction)

@@ -68,7 +68,8 @@ class Series:
         Series
             Its `values` are fetched when they are first asked for.
         """
-        return _ask_owner(array, name, lambda engine: engine.series_of(array))
+        series: Series = _ask_owner(array, name, lambda engine: engine.series_of(array))
+        return series
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -225,8 +226,9 @@ def _remove(path: str) -> None:
 
 def _maps_file(array: np.ndarray) -> bool:
     """Whether `array` is a memory map or a view of one; copies of maps are of that class, too."""
-    while isinstance(array, np.ndarray):
-        if getattr(array, "_mmap", None) is not None:
+    owner: Any = array
+    while isinstance(owner, np.ndarray):
+        if getattr(owner, "_mmap", None) is not None:
             return True
-        array = array.base
+        owner = owner.base
     return False

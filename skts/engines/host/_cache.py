@@ -8,23 +8,34 @@ signatures to numbers. Two processes that compile different instances at the sam
 next number: one overwrites the file of the other, and from then on the index names a kernel for
 other types, which ends in a ``TypingError`` in a process that did nothing wrong. Here the name of
 a file follows from the signature, so that no two instances share one.
+
+Numba compiles what a function calls into it, but looks only at the function's own file to see
+whether an instance on disk is still valid. Here it is compiled anew, too, when a file changes that
+holds a compiled function that it calls, directly or through others, or when a constant that it
+reads has another value.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
 from functools import partial
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
 from numba.core.caching import IndexDataCacheFile
 from numba.core.dispatcher import Dispatcher
 
 from ..core.interrupts import aside
 
 __all__ = ["KeyedCacheFile", "prepare_kernels"]
+
+#: Types of constants that a compiled function holds as values.
+_VALUES = (bool, int, float, complex, str, bytes, np.generic)
 
 
 class KeyedCacheFile(IndexDataCacheFile):
@@ -73,7 +84,83 @@ def prepare_kernels(package: str) -> None:
             file = getattr(value._cache, "_cache_file", None)
             if type(file) is IndexDataCacheFile:
                 file.__class__ = KeyedCacheFile
+                # Numba compares this with what the index on disk was written with
+                file._source_stamp = (file._source_stamp, _stamp_of_dependencies(value))
 
 
 def _compile_aside(compile_for: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return aside(partial(compile_for, *args, **kwargs))
+
+
+def _stamp_of_dependencies(kernel: Dispatcher) -> tuple[Hashable, ...]:
+    """Say which files and values of its package go into a compiled function, in their states."""
+    package = _package_of(kernel)
+    parts: dict[str, Hashable] = {}
+    seen = {id(kernel)}
+    waiting = [kernel]
+    while waiting:
+        used = waiting.pop()
+        if isinstance(used, Dispatcher):
+            parts[f"{used.__module__}.{used.__qualname__}"] = _options_of(used)
+            used = used.py_func
+        for name, value in _globals_of(used, package):
+            if isinstance(value, _VALUES):
+                parts[f"{used.__module__}: {name}"] = repr(value)
+            elif isinstance(value, np.ndarray):
+                parts[f"{used.__module__}: {name}"] = hashlib.sha256(value.tobytes()).hexdigest()
+            elif id(value) not in seen and _package_of(value) == package:
+                seen.add(id(value))
+                parts[value.__module__] = _state_of_source(value.__module__)
+                if isinstance(value, Dispatcher | FunctionType):
+                    waiting.append(value)
+    return tuple(sorted(parts.items()))
+
+
+def _globals_of(function: FunctionType, package: str) -> Iterator[tuple[str, Any]]:
+    """Yield the globals that a function reads, also from modules of its package, by name."""
+    names: set[str] = set()
+    codes = [function.__code__]
+    for code in codes:  # grows: functions inside of it have a code of their own
+        names.update(code.co_names)
+        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    modules: list[ModuleType] = []
+    found = _entries(function.__globals__, names)
+    for name, value in found:  # grows: a module's entries, which the function may name, too
+        if not isinstance(value, ModuleType):
+            yield name, value
+        elif value.__name__.partition(".")[0] == package and value not in modules:
+            modules.append(value)
+            found += _entries(vars(value), names)
+
+
+def _entries(namespace: dict[str, Any], names: set[str]) -> list[tuple[str, Any]]:
+    """Entries of a namespace with these names; those of a tuple one by one."""
+    entries = [(name, namespace[name]) for name in names & namespace.keys()]
+    for name, value in entries:  # grows
+        if isinstance(value, tuple):
+            entries += [(f"{name}[{place}]", item) for place, item in enumerate(value)]
+    return [(name, value) for name, value in entries if not isinstance(value, tuple)]
+
+
+def _package_of(value: Any) -> str:
+    module = getattr(value, "__module__", None)
+    return module.partition(".")[0] if isinstance(module, str) else ""
+
+
+def _options_of(kernel: Dispatcher) -> Hashable:
+    """Options that a function is compiled with, which may be constants of other files."""
+    options = kernel.targetoptions.items()
+    # the order of a set of names changes from process to process
+    return tuple(
+        (name, repr(sorted(value) if isinstance(value, set | frozenset) else value))
+        for name, value in sorted(options)
+    )
+
+
+def _state_of_source(module: str) -> tuple[float, int] | None:
+    """Time and size of a module's source, as Numba looks at those of the function itself."""
+    try:
+        status = os.stat(sys.modules[module].__file__)
+    except (KeyError, AttributeError, TypeError, OSError):  # no file, as inside of an archive
+        return None
+    return status.st_mtime, status.st_size

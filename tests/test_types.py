@@ -1,0 +1,237 @@
+"""Types as a user's editor sees them: what each public function and method returns.
+
+mypy reads a program that calls all of them. That the package itself is sound is checked by
+``make lint``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sklearn.base import BaseEstimator
+
+import skts
+from tests.test_imports import PUBLIC
+
+ROOT = Path(skts.__file__).parents[1]
+#: `skts.engines` is for those who write engines.
+MODULES = [name for name in PUBLIC if name != "skts.engines"]
+
+PREAMBLE = """
+import numpy as np
+import skts.utils
+from skts.cluster import *
+from skts.datasets import *
+from skts.metrics import *
+from skts.motifs import *
+from skts.neighbors import *
+from skts.plotting import *
+from skts.tree import *
+from skts import *
+
+x = np.zeros(8)
+X = np.zeros((4, 8))
+y = np.zeros(4)
+on = bool(x[0])
+condenser, nearest = DTWCondenser(), DTWNearestNeighbor(window=0.1)
+clusterer, finder = KShapeClusterer(2), MotifFinder(window=4)
+tree, search = ShapeletTreeClassifier(), SubsequenceSearch()
+"""
+PAIR = "tuple[ndarray, ndarray]"
+TRIPLE = "tuple[ndarray, ndarray, ndarray]"
+FOUR = "tuple[ndarray, ndarray, ndarray, ndarray]"
+#: Calls, and what they return. "Any" stands only where scikit-learn or SciPy, which state no types,
+#: have made the class.
+CALLS = {
+    # settings
+    "get_config()": "dict[str, Any]",
+    "set_config(memory='1GiB')": "None",
+    "config_context(engine='numba', verify=True)": "_GeneratorContextManager[None, None, None]",
+    "show_engines()": "None",
+    "show_versions()": "None",
+    # functions
+    "dtw(x, x, window=3)": "float",
+    "dog_keeper(x, [1, 2, 3])": "float",
+    "dtw_path(x, x)": "tuple[ndarray, float]",
+    "pairwise_dtw(X)": "ndarray",
+    "pairwise_dtw([x, x[:5]], X, metric='dog_keeper')": "ndarray",
+    "lb_keogh(x, x)": "float",
+    "sbd(x, x)": "ShapeDistance",
+    "sbd(x, x).shift": "int",
+    "pairwise_sbd(X)": "ndarray",
+    "pairwise_sbd(X, X, return_shifts=True)": PAIR,
+    "pairwise_sbd(X, return_shifts=False)": "ndarray",
+    "pairwise_sbd(X, return_shifts=on)": f"ndarray | {PAIR}",
+    "subsequence_distance(x, x).start": "int",
+    "matrix_profile(x, window=4).distances": "ndarray",
+    "matrix_profile(x, window=4, sides=True).left": "MatrixProfile | None",
+    "motifs(x, window=4)": "list[Motif]",
+    "discords(x, window=4)": "list[Discord]",
+    "dtw_window_search(X, y).best": "float",
+    "export_text(tree)": "str",
+    # data
+    "load_arrow_head()": "Any",
+    "load_arrow_head(split='test', return_X_y=True)": PAIR,
+    "load_ecg()": "Any",
+    "load_gunpoint()": "Any",
+    "load_gunpoint(return_X_y=True)": PAIR,
+    "load_gunpoint(return_X_y=on)": f"Any | {PAIR}",
+    "make_cylinder_bell_funnel()": PAIR,
+    "make_planted_motifs()": TRIPLE,
+    "make_random_walk()": "ndarray",
+    "make_shifted_shapes(30)": TRIPLE,
+    "make_shifted_shapes(30, return_shapes=True)": FOUR,
+    "make_shifted_shapes(30, return_shapes=on)": f"{TRIPLE} | {FOUR}",
+    "make_two_patterns()": PAIR,
+    "make_warped_shapes()": PAIR,
+    "make_warped_shapes(return_warps=True)": FOUR,
+    "make_warped_shapes(return_warps=on)": f"{PAIR} | {FOUR}",
+    "read_series('file')": "tuple[ndarray | list[ndarray], ndarray | None]",
+    "read_train_test('train', 'test')[0]": "ndarray | list[ndarray]",
+    "read_train_test('train', 'test')[3]": "ndarray | None",
+    # estimators
+    "condenser.fit(X, y)": "DTWCondenser",
+    "condenser.fit_resample(X, y)": PAIR,
+    "condenser.fit_resample([x, x], [1, 2])": "tuple[list[ndarray], list[int]]",
+    "nearest.fit(X, y)": "DTWNearestNeighbor",
+    "nearest.fit([x, x], y).predict([x])": "ndarray",
+    "nearest.kneighbors()": PAIR,
+    "nearest.kneighbors(X, 2)": PAIR,
+    "nearest.kneighbors(X, return_distance=False)": "ndarray",
+    "nearest.kneighbors(X, 2, False)": "ndarray",
+    "nearest.kneighbors(X, return_distance=on)": f"{PAIR} | ndarray",
+    "nearest.kneighbors_graph(X, mode='distance')": "Any",
+    "nearest.predict(X)": "ndarray",
+    "nearest.predict_proba(X)": "ndarray",
+    "nearest.transform(X)": "ndarray",
+    "clusterer.fit(X)": "KShapeClusterer",
+    "clusterer.predict(X)": "ndarray",
+    "clusterer.score(X)": "float",
+    "clusterer.transform(X)": "ndarray",
+    "finder.fit(X)": "MotifFinder",
+    "finder.update(x)": "MotifFinder",
+    "finder.predict(X)": "ndarray",
+    "finder.transform(X)": "ndarray",
+    "tree.fit(X, y)": "ShapeletTreeClassifier",
+    "tree.apply(X)": "ndarray",
+    "tree.cost_complexity_pruning_path(X, y)": "Any",
+    "tree.decision_path(X)": "Any",
+    "tree.get_depth()": "int",
+    "tree.get_n_leaves()": "int",
+    "tree.locate(X)": "ndarray",
+    "tree.predict(X)": "ndarray",
+    "tree.predict_proba(X)": "ndarray",
+    "tree.transform(X)": "ndarray",
+    "search.fit(X)": "SubsequenceSearch",
+    "search.kneighbors(X)": PAIR,
+    "search.kneighbors(X, 2, return_distance=False)": "ndarray",
+    "search.kneighbors(X, 2, False)": "ndarray",
+    "search.kneighbors(X, return_distance=on)": f"{PAIR} | ndarray",
+    "search.radius_neighbors(X, 1.5)": PAIR,
+    "search.radius_neighbors(X, 1.5, return_distance=False)": "ndarray",
+    "search.radius_neighbors(X, 1.5, False)": "ndarray",
+    "search.radius_neighbors(X, 1.5, return_distance=on)": f"{PAIR} | ndarray",
+    # displays
+    "AlignmentDisplay.from_estimator(nearest, x)": "AlignmentDisplay",
+    "AlignmentDisplay.from_series(x, x)": "AlignmentDisplay",
+    "AlignmentDisplay.from_series(x, x).plot()": "AlignmentDisplay",
+    "ClusterDisplay.from_estimator(clusterer, X).plot()": "ClusterDisplay",
+    "MotifDisplay.from_estimator(finder).plot()": "MotifDisplay",
+    "SearchDisplay.from_estimator(search, x).plot()": "SearchDisplay",
+    "ShapeletTreeDisplay.from_estimator(tree, X, y).plot()": "ShapeletTreeDisplay",
+    "ShapeletMatchDisplay.from_estimator(tree, x).plot()": "ShapeletMatchDisplay",
+}
+NAMES = {
+    "DTWCondenser": "condenser",
+    "DTWNearestNeighbor": "nearest",
+    "KShapeClusterer": "clusterer",
+    "MotifFinder": "finder",
+    "ShapeletTreeClassifier": "tree",
+    "SubsequenceSearch": "search",
+}
+
+
+def public_callables():
+    """Functions, and methods that estimators have of their own, as the program calls them."""
+    for module in map(importlib.import_module, MODULES):
+        for name in module.__all__:
+            value = getattr(module, name)
+            if not inspect.isclass(value):
+                yield name
+            elif issubclass(value, BaseEstimator):
+                for method, function in inspect.getmembers(value, inspect.isfunction):
+                    if not method.startswith("_") and function.__module__.startswith("skts."):
+                        yield f"{NAMES[name]}.{method}"
+
+
+FOUND = sorted(set(public_callables()))
+
+
+def check(folder, lines):
+    """What mypy says about each line of a program."""
+    program = folder / "program.py"
+    program.write_text(PREAMBLE + "\n".join(lines) + "\n")
+    config = folder / "mypy.ini"
+    config.write_text(
+        "[mypy]\nstrict = True\nignore_missing_imports = True\n"
+        "[mypy-skts.*]\nfollow_imports = silent\n"
+        "[mypy-sklearn.*,scipy.*]\nfollow_imports = skip\n"
+    )
+    command = [sys.executable, "-m", "mypy", "--config-file", str(config), str(program)]
+    command += ["--cache-dir", str(folder / "cache"), "--no-error-summary"]
+    environment = {**os.environ, "MYPYPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment)
+    assert not done.stderr, done.stderr
+    first = PREAMBLE.count("\n") + 1
+    said = {}
+    for line in done.stdout.splitlines():
+        match = re.match(r".*program\.py:(\d+): (\w+): (.*)", line)
+        assert match, line
+        said.setdefault(int(match[1]) - first, []).append((match[2], match[3]))
+    return said
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    if importlib.util.find_spec("mypy") is None:
+        pytest.skip("mypy is not installed")
+    lines = [f"reveal_type({call})" for call in CALLS]
+    lines += [f"{name}(no_such_argument=1)" for name in FOUND]
+    return check(tmp_path_factory.mktemp("types"), lines)
+
+
+def plainly(text):
+    """A type without modules, type arguments of arrays, and fields of named tuples."""
+    text = re.sub(r"\b(?:\w+\.)+(?=\w)", "", text)
+    text = re.sub(r"ndarray\[(?:[^\[\]]|\[[^\[\]]*\])*\]", "ndarray", text)
+    return re.sub(r"tuple\[[^\[\]]*, fallback=(\w+)\]", r"\1", text)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_type_of_what_a_call_returns(report, call):
+    ((kind, text),) = report[list(CALLS).index(call)]
+    assert kind == "note", text
+    assert plainly(re.fullmatch(r'Revealed type is "(.*)"', text)[1]) == CALLS[call]
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_signature_is_known(report, name):
+    """An argument that is none is an error: decorators have not hidden the signature."""
+    assert any(name in call for call in CALLS), f"a call of {name} is missing in CALLS"
+    said = report.get(len(CALLS) + FOUND.index(name), [])
+    assert any(
+        kind == "error" and re.match("Unexpected keyword argument|No overload variant", text)
+        for kind, text in said
+    ), said
+
+
+def test_package_says_that_it_has_types():
+    assert (Path(skts.__file__).parent / "py.typed").exists()
