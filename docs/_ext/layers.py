@@ -18,7 +18,7 @@ ROWS = (
     {"families.elastic": 1, "families.profile": 1, "families.shapelets": 1, "families.kshape": 1},
     {"engines.host": 1},
     {"engines.core": 1},
-    {"_config": 2, "exceptions": 2, "_scalars": 1, "_version": 1},
+    {"_config": 2, "exceptions": 2, "_parameters": 1, "_scalars": 1, "_version": 1},
 )
 WORDS = {
     "plotting": "displays",
@@ -42,6 +42,7 @@ WORDS = {
     "engines.cupy": "kernels for the GPU",
     "_config": "settings",
     "exceptions": "",
+    "_parameters": "",
     "_scalars": "",
     "_version": "",
 }
@@ -55,14 +56,14 @@ FAMILIES = {
 }
 IMPORTS = {
     "plotting": {"neighbors", "cluster", "tree", "motifs", "metrics", "engines"},
-    "neighbors": {"base", "engines", "_scalars"},
-    "cluster": {"base", "engines"},
-    "tree": {"base", "engines"},
+    "neighbors": {"_parameters", "base", "engines", "_scalars"},
+    "cluster": {"_parameters", "base", "engines"},
+    "tree": {"_parameters", "base", "engines"},
     "motifs": {"base", "engines", "_scalars"},
     "metrics": {"base", "engines", "_scalars"},
     "base": {"engines", "exceptions", "_scalars", "_version"},
     "utils": {"engines", "_version"},
-    "datasets": set(),
+    "datasets": {"_parameters"},
     "engines": {"engines.core", *FAMILIES},
     "engines.numba": {"engines.core", "engines.host", *FAMILIES},
     "engines.cupy": {"engines.core", "_config", "exceptions", *FAMILIES},
@@ -76,6 +77,7 @@ IMPORTS = {
     "engines.core": {"_config", "exceptions"},
     "_config": set(),
     "exceptions": set(),
+    "_parameters": set(),
     "_scalars": set(),
     "_version": set(),
 }
