@@ -59,7 +59,7 @@ IMPORTS = {
     "neighbors": {"_parameters", "base", "engines", "_scalars"},
     "cluster": {"_parameters", "base", "engines"},
     "tree": {"_parameters", "base", "engines"},
-    "motifs": {"base", "engines", "_scalars"},
+    "motifs": {"_parameters", "base", "engines", "_scalars"},
     "metrics": {"base", "engines", "_scalars"},
     "base": {"engines", "exceptions", "_scalars", "_version"},
     "utils": {"engines", "_version"},
