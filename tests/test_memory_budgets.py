@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from skts.engines import find_engine
+from tests.discovery import estimators
 
 if not os.path.exists("/proc/self/clear_refs"):
     pytest.skip("the peak of memory is reset through /proc", allow_module_level=True)
@@ -201,6 +202,12 @@ def _peak(child: str, work: str, budget: int, folder: Path | None = None) -> lis
         pytest.skip(process.stderr.splitlines()[-1])
     assert process.returncode == 0, process.stderr
     return [int(number) for number in process.stdout.split()]
+
+
+@pytest.mark.parametrize("kind", estimators())
+def test_every_estimator_has_work(kind):
+    name = kind.__name__
+    assert name in WORKS, f"{name} has no work: add one to WORKS in tests/test_memory_budgets.py."
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ LARGE = [
     r"test_memory_refused.py::test_\w+\[cupy.*(Condenser|Tree|Neighbors|Matrix|Window|Join)",
     r"test_ctrl_c.py.*cupy|lost_in_the_midst\w*\[.*cupy.*(Neighbors|Matrix|Join)|test_state.py.*cupy.*(Conden|Tree)",
     r"neighbors/test_dtw.py::test_budgets|test_neighbors_at_every_window|test_scikit_learns_checks",
+    r"test_contract.py.*cupy.*Condenser",
     r"test_the_gpu_takes_thousands_of_series_and_hundreds_of_classes",
 ]
 

@@ -15,6 +15,10 @@ from tests.examples_of_work import small_examples
 METHODS = engine_methods()
 NAMES = {kind.method for kind in reductions()}
 every_method = pytest.mark.parametrize(("engine", "method"), METHODS)
+every_method_that_runs = pytest.mark.parametrize(
+    ("engine", "method"),
+    [pytest.param(*pair, marks=[pytest.mark.gpu] if pair[0] == "cupy" else []) for pair in METHODS],
+)
 
 
 def examples_of(method):
@@ -58,12 +62,10 @@ def test_no_companion_is_left_alone(engine):
             assert (engine, method) in METHODS, f"{name} of {engine} counts for no method"
 
 
-@every_method
+@every_method_that_runs
 def test_memory_is_arithmetic_and_grows_with_the_tile(engine, method):
     """It allocates nothing, so it answers for tiles of any size, at once."""
     engine = find_engine(engine)
-    if engine.available() is not None:
-        pytest.skip(engine.available())
     for work in examples_of(method):
         small = sum(engine.footprint(work, *work.cell))
         start = time.perf_counter()
@@ -73,14 +75,12 @@ def test_memory_is_arithmetic_and_grows_with_the_tile(engine, method):
         assert 0 <= small <= sum(large)
 
 
-@every_method
+@every_method_that_runs
 def test_a_tile_that_is_cancelled_ends_at_once(engine, method):
     """With anything, and without an error; the next tile is computed as ever."""
     if engine == "oracle":
         pytest.skip("plain loops look at nothing")
     engine = find_engine(engine)
-    if engine.available() is not None:
-        pytest.skip(engine.available())
     for work in examples_of(method):
         tile = Tile(0, work.shape[0], 0, work.shape[1])
         engine.compute(work, tile, np.zeros(1, np.uint8))  # compiles
