@@ -124,14 +124,14 @@ def test_the_gpu_finds_the_bits_of_the_cpu(kind, n):
 def test_splits_do_not_depend_on_the_budget(fast_engine, monkeypatch):
     series, labels = make(20, 60, seed=5), np.arange(20) % 3
     expected = search("numba", series, labels, range(8, 30))
-    monkeypatch.setattr("skts.engines.families.shapelets.splits.BLOCK_BYTES", 8 * 20 * 60 * 7)
+    monkeypatch.setattr("skts.engines.families.shapelets.search.BLOCK_BYTES", 8 * 20 * 60 * 7)
     with config_context(memory="3MB" if fast_engine == "numba" else "12MB"):
         same(search(fast_engine, series, labels, range(8, 30)), expected)
 
 
 def test_parts_merge_to_the_answer_of_the_whole(fast_engine, monkeypatch):
     series, labels = make(21, 40, seed=7), np.arange(21) % 2
-    monkeypatch.setattr("skts.engines.families.shapelets.splits.BLOCK_BYTES", 8 * 21 * 34 * 8)
+    monkeypatch.setattr("skts.engines.families.shapelets.search.BLOCK_BYTES", 8 * 21 * 34 * 8)
     work = ShapeletSearch(
         series, np.arange(21), (7, 12, 19), Criterion(labels, np.ones(2)), ways=("first",)
     )

@@ -12,13 +12,8 @@ import numpy as np
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...core.series import Series, read_only
-from ...families.shapelets.splits import (
-    LEAST_NORMALIZED,
-    Matches,
-    ShapeletSearch,
-    SubsequenceMatches,
-    Survivors,
-)
+from ...families.shapelets.matches import LEAST_NORMALIZED, Matches, SubsequenceMatches
+from ...families.shapelets.search import ShapeletSearch, Survivors
 from . import shapelets
 
 __all__ = ["ShapeletTiles"]
