@@ -18,7 +18,6 @@ from skts.engines import (
     find_engine,
     run,
 )
-from skts.engines.numba.shapelets import shapelets
 from skts.engines.numba.shapelets import tiles as shapelet_tiles
 
 
@@ -149,13 +148,13 @@ def test_distances_that_are_kept_are_not_computed_again(monkeypatch):
     """By nodes and literals that come later; without room for them the answers are the same."""
     series, labels = make(18, 50, 2, seed=4).freeze(), np.arange(18) % 3
     computed = []
-    joins = shapelets.joins
+    joins = shapelet_tiles.joins
 
-    def count(centered, lengths, first, stop, lengths_of_windows, *rest):
-        computed.append((len(lengths), *lengths_of_windows.tolist()))
-        return joins(centered, lengths, first, stop, lengths_of_windows, *rest)
+    def count(block, *rest):
+        computed.append((len(block.lengths), *block.run.tolist()))
+        return joins(block, *rest)
 
-    monkeypatch.setattr(shapelets, "joins", count)
+    monkeypatch.setattr(shapelet_tiles, "joins", count)
     node = np.array([1, 2, 5, 8, 9, 10, 16])
 
     def found():
