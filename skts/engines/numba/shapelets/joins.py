@@ -3,7 +3,7 @@
 The covariances of the windows of a series with those of several others are walked down along
 their diagonals (`walk`, beside this module): each serves the best match of its row in one series
 and that of its column in the other. First rows and columns are sums of raw products that grow from
-one length to the next (`_seed`).
+one length to the next.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numba import njit
 from ...host.windows import statistics
 from ..profile.join import FINITE
 from .matches import describe
-from .walk import DIAGONALS, LANES, Columns, Rows, walk
+from .walk import DIAGONALS, LANES, walk
 
 __all__ = ["Block", "Prepared", "joins", "pack", "prepare", "raw"]
 
@@ -200,85 +200,6 @@ def _square(correlation):
     return min(square, 4.0) if square >= 0 else 0.0
 
 
-class _Seeds(NamedTuple):
-    """What a walk of one series and LANES others begins with, one lane a row.
-
-    Attributes
-    ----------
-    products_row, products_column : ndarray of shape (LANES, n_windows)
-        Sums of products of raw points: of the first window of the series with all of the others,
-        and of all its windows with their first ones. They grow from one length to the next.
-    row, column : ndarray of shape (LANES, n_windows)
-        Covariances: these less the products of means.
-    """
-
-    products_row: np.ndarray
-    products_column: np.ndarray
-    row: np.ndarray
-    column: np.ndarray
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def _seed(seeds, block, prepared, k, a, begin, before):
-    """Covariances that the walk of series `a` with the group from `begin` on starts from.
-
-    `k` is the place of the length in the run, `before` the length that sums of products have had.
-    """
-    centered, lengths, length = block.centered, block.lengths, block.run[k]
-    count = min(LANES, lengths.size - begin)
-    mean, n_a = prepared.mean, lengths[a] - length + 1
-    n_b = lengths[begin : begin + count].max() - length + 1
-    first_row, first_column = seeds.row, seeds.column
-    for lane in range(count):
-        b = begin + lane
-        own = lengths[b] - length + 1
-        row, column = seeds.products_row[lane], seeds.products_column[lane]
-        _add_products(row[:own], centered[b], centered[a], before, length)
-        _add_products(column[:n_a], centered[a], centered[b], before, length)
-        for j in range(own):
-            first_row[lane, j] = row[j] - length * (mean[k, a, 0] * mean[k, b, j])
-        for i in range(n_a):
-            first_column[lane, i] = column[i] - length * (mean[k, a, i] * mean[k, b, 0])
-        first_row[lane, own:n_b] = 0.0
-    for lane in range(count, LANES):
-        first_row[lane, :n_b] = 0.0
-        first_column[lane, :n_a] = 0.0
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def _write_rows(out, best, block, prepared, k, a, begin):
-    """Squared distances of the windows of series `a` to the series of a group."""
-    centered, lengths, length = block.centered, block.lengths, block.run[k]
-    count = min(LANES, lengths.size - begin)
-    weight, row = prepared.weight[k], a - block.first
-    longest = lengths[begin : begin + count].max()
-    for i in range(lengths[a] - length + 1):
-        for lane in range(count):
-            score = best[i * LANES + lane]
-            if score <= 0 and lengths[begin + lane] < longest:
-                # the place of a window that is not there has the score 0
-                b = begin + lane
-                score = _best_of(centered[a, i:], centered[b, : lengths[b]], length, weight[b])
-            out[row, i, begin + lane] = _square(score * weight[a, i])
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def _write_columns(out, bests, block, prepared, k, a, begin):
-    """Squared distances of the windows of a group to the series up to `a`, one for each of `bests`.
-
-    Columns of several series at once: they are neighbours in memory.
-    """
-    lengths, length, group = block.lengths, block.run[k], begin // LANES
-    slot, weights, first = len(bests) - 1, prepared.w[k, group], block.first
-    for lane in range(min(LANES, lengths.size - begin)):
-        b = begin + lane
-        for j in range(lengths[b] - length + 1):
-            place = j * LANES + lane
-            for x in range(slot + 1):
-                best = bests[x, place] * weights[place]
-                out[b - first, j, a - slot + x] = _square(best)
-
-
 @njit(nogil=True, cache=True, error_model="numpy")
 def joins(block, prepared, squares, cancel):
     """Squared distances, over the length, of all windows of a block of series to all series.
@@ -286,6 +207,9 @@ def joins(block, prepared, squares, cancel):
     Group by group of LANES series: each series of the block is walked with the group, for one
     length after the other. Where the group belongs to the block, and comes behind the series, the
     columns of the walk serve the windows of the group.
+
+    One function of some 90 lines: with its parts apart, and arrays handed on in tuples, a pair of
+    short series took a tenth more; `walk` takes its arrays one by one for the same reason.
 
     Parameters
     ----------
@@ -301,12 +225,12 @@ def joins(block, prepared, squares, cancel):
     centered, lengths, first, stop, run = block
     n, width = centered.shape
     most = width - run[0] + 1
-    seeds = _Seeds(
-        np.empty((LANES, most)), np.empty((LANES, most)),
-        np.empty((LANES, most)), np.empty((LANES, most)),
-    )  # fmt: skip
-    best_a, cov = np.empty(most * LANES), np.empty(DIAGONALS * LANES)
+    first_row, first_column = np.empty((LANES, most)), np.empty((LANES, most))
+    seed_row, seed_column = np.empty((LANES, most)), np.empty((LANES, most))
+    best_a = np.empty(most * LANES)
     best_bs = np.empty((run.size, TOGETHER, (most + DIAGONALS + 1) * LANES))
+    cov = np.empty(DIAGONALS * LANES)
+    mean, lead, trail, weight, q, s, w, constant, _ = prepared
     for group in range((n + LANES - 1) // LANES):
         begin, count = group * LANES, min(LANES, n - group * LANES)
         inside = first <= begin < stop
@@ -315,36 +239,68 @@ def joins(block, prepared, squares, cancel):
             if cancel[0]:
                 return
             both = inside and a < begin
-            seeds.products_row[:] = 0.0
-            seeds.products_column[:] = 0.0
+            first_row[:] = 0.0
+            first_column[:] = 0.0
             before = end = 0
             for k in range(run.size):
                 length = run[k]
                 out, end = _next(squares, end, stop - first, width - length + 1, n)
                 n_a, n_b = lengths[a] - length + 1, longest - length + 1
-                _seed(seeds, block, prepared, k, a, begin, before)
+                for lane in range(count):
+                    b = begin + lane
+                    own = lengths[b] - length + 1
+                    _add_products(first_row[lane, :own], centered[b], centered[a], before, length)
+                    _add_products(
+                        first_column[lane, :n_a], centered[a], centered[b], before, length
+                    )
+                    for j in range(own):
+                        at = first_row[lane, j]
+                        seed_row[lane, j] = at - length * (mean[k, a, 0] * mean[k, b, j])
+                    for i in range(n_a):
+                        at = first_column[lane, i]
+                        seed_column[lane, i] = at - length * (mean[k, a, i] * mean[k, b, 0])
+                    seed_row[lane, own:n_b] = 0.0
+                for lane in range(count, LANES):
+                    seed_row[lane, :n_b] = 0.0
+                    seed_column[lane, :n_a] = 0.0
                 before = length
                 best_a[: n_a * LANES] = _LOWEST
                 slot = (a - first) % TOGETHER
                 best_b = best_bs[k, slot]
-                rows = Rows(
-                    prepared.lead[k, a], prepared.trail[k, a], prepared.weight[k, a], best_a, n_a
-                )
-                columns = Columns(
-                    prepared.q[k, group], prepared.s[k, group], prepared.w[k, group], best_b, n_b
-                )
                 if both:
                     best_b[: (n_b + DIAGONALS + 1) * LANES] = _LOWEST
-                    walk(seeds.row, seeds.column, rows, columns, cov, True)
+                    walk(
+                        seed_row, seed_column, q[k, group], s[k, group], w[k, group], best_b,
+                        lead[k, a], trail[k, a], weight[k, a], best_a, n_a, n_b, cov, True,
+                    )  # fmt: skip
                 else:
-                    walk(seeds.row, seeds.column, rows, columns, cov, None)
-                _write_rows(out, best_a, block, prepared, k, a, begin)
+                    walk(
+                        seed_row, seed_column, q[k, group], s[k, group], w[k, group], best_b,
+                        lead[k, a], trail[k, a], weight[k, a], best_a, n_a, n_b, cov, None,
+                    )  # fmt: skip
+                for i in range(n_a):
+                    for lane in range(count):
+                        best = best_a[i * LANES + lane]
+                        if best <= 0 and lengths[begin + lane] < longest:
+                            # the place of a window that is not there has the score 0
+                            b = begin + lane
+                            best = _best_of(
+                                centered[a, i:], centered[b, : lengths[b]], length, weight[k, b]
+                            )
+                        out[a - first, i, begin + lane] = _square(best * weight[k, a, i])
                 if both and (slot == TOGETHER - 1 or a == begin - 1):
-                    _write_columns(out, best_bs[k, : slot + 1], block, prepared, k, a, begin)
+                    # columns of several series at once: neighbours in memory
+                    for lane in range(count):
+                        b = begin + lane
+                        for j in range(lengths[b] - length + 1):
+                            place = j * LANES + lane
+                            for x in range(slot + 1):
+                                best = best_bs[k, x, place] * w[k, group, place]
+                                out[b - first, j, a - slot + x] = _square(best)
     end = 0
     for k in range(run.size):
         out, end = _next(squares, end, stop - first, width - run[k] + 1, n)
-        _mend(out, first, lengths, run[k], prepared.constant[k])
+        _mend(out, first, lengths, run[k], constant[k])
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

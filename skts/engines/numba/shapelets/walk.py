@@ -19,15 +19,12 @@ version, and what it misses costs a factor of four.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["DIAGONALS", "LANES", "Columns", "Rows", "walk"]
+__all__ = ["DIAGONALS", "LANES", "walk"]
 
 LANES = 4
 DIAGONALS = 4
@@ -52,12 +49,13 @@ def _function(builder, name, n_arguments):
 def _make(diagonals, columns):
     """Build the loop for a number of diagonals, with or without the best of columns.
 
-    The loop is one function of some 90 lines, since its blocks, phis and values belong together,
-    and takes its arrays one by one: LLVM's language has no tuples.
+    One function, since blocks and values of the loop refer to each other; it takes its arrays one
+    by one, as LLVM's language has no tuples.
     """
 
     @intrinsic
     def go(typing_context, cov, q, s, w, best_b, p, r, weight, best_a, j, i, steps):
+        """Walk down; one function, see `_make`."""
         signature = types.void(
             cov, q, s, w, best_b, p, r, weight, best_a, types.intp, types.intp, types.intp
         )
@@ -151,89 +149,42 @@ _one_both, _four_both = _make(1, True), _make(DIAGONALS, True)
 _one_row, _four_row = _make(1, False), _make(DIAGONALS, False)
 
 
-class Rows(NamedTuple):
-    """The windows of a series, which are the rows of a walk.
-
-    Attributes
-    ----------
-    p, r, weight : ndarray of shape (n,)
-        Factors of the steps that lead to them, 0 at the first window, and their weights.
-    best : ndarray of shape (n * LANES,)
-        Best of the rows, of scores with the weights of the columns; raised.
-    n : int
-        Windows.
-    """
-
-    p: np.ndarray
-    r: np.ndarray
-    weight: np.ndarray
-    best: np.ndarray
-    n: int
-
-
-class Columns(NamedTuple):
-    """The windows of LANES series side by side, which are the columns of a walk.
-
-    Attributes
-    ----------
-    q, s, w : ndarray of shape (n_columns * LANES,)
-        As those of `Rows`.
-    best : ndarray of shape ((n + DIAGONALS + 1) * LANES,)
-        Best of the columns, of scores with the weights of the rows; raised where they are wanted.
-    n : int
-        Windows of the longest.
-    """
-
-    q: np.ndarray
-    s: np.ndarray
-    w: np.ndarray
-    best: np.ndarray
-    n: int
-
-
 @njit(nogil=True, cache=True, error_model="numpy")
-def _diagonal(cov, rows, columns, j, i, steps, both):
+def _diagonal(cov, q, s, w, best_b, p, r, weight, best_a, j, i, steps, columns):
     """Walk one diagonal down."""
-    q, s, w, best_b = columns.q, columns.s, columns.w, columns.best
-    p, r, weight, best_a = rows.p, rows.r, rows.weight, rows.best
     if steps > 0:
-        if both is not None:
+        if columns is not None:
             _one_both(cov, q, s, w, best_b, p, r, weight, best_a, j, i, steps)
         else:
             _one_row(cov, q, s, w, best_b, p, r, weight, best_a, j, i, steps)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _four_diagonals(cov, rows, columns, j, i, steps, both):
-    """Walk DIAGONALS diagonals down."""
-    q, s, w, best_b = columns.q, columns.s, columns.w, columns.best
-    p, r, weight, best_a = rows.p, rows.r, rows.weight, rows.best
-    if both is not None:
-        _four_both(cov, q, s, w, best_b, p, r, weight, best_a, j, i, steps)
-    else:
-        _four_row(cov, q, s, w, best_b, p, r, weight, best_a, j, i, steps)
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def walk(first_row, first_column, rows, columns, cov, both):
+def walk(first_row, first_column, q, s, w, best_b, p, r, weight, best_a, n, n_b, cov, columns):
     """Best scores of all pairs of windows of a series with those of LANES others.
 
     Parameters
     ----------
-    first_row : ndarray of shape (LANES, >= columns.n)
+    first_row : ndarray of shape (LANES, >= n_b)
         Covariances of the first window of the series with all windows of the others.
-    first_column : ndarray of shape (LANES, >= rows.n)
+    first_column : ndarray of shape (LANES, >= n)
         Those of all windows of the series with the first windows of the others.
-    rows : Rows
-        The series.
-    columns : Columns
-        The others.
+    q, s, w : ndarray of shape (n_columns * LANES,)
+        Factors of the steps that lead to the windows of the others, and their weights; 0 at the
+        first window, as `p` and `r` are.
+    best_b : ndarray of shape ((n_b + DIAGONALS + 1) * LANES,)
+        Best of the columns, of scores with the weights of the rows; raised with `columns`.
+    p, r, weight : ndarray of shape (n,)
+        Factors and weights of the series.
+    best_a : ndarray of shape (n * LANES,)
+        Best of the rows, of scores with the weights of the columns; raised.
+    n, n_b : int
+        Windows of the series and of the others.
     cov : ndarray of shape (DIAGONALS * LANES,)
         Scratch.
-    both : True or None
-        Whether the best of columns are wanted, too.
+    columns : True or None
+        Whether the best of columns are wanted.
     """
-    n, n_b = rows.n, columns.n
     diagonal, last = 1 - n, n_b - 1
     while diagonal <= last:
         count = min(DIAGONALS, last - diagonal + 1)
@@ -250,12 +201,19 @@ def walk(first_row, first_column, rows, columns, cov, both):
             d = diagonal + k
             i = max(0, -d)
             stop = row if together else min(n, n_b - d)
-            _diagonal(cov[k * LANES :], rows, columns, i + d, i, stop - i, both)
+            _diagonal(
+                cov[k * LANES :], q, s, w, best_b, p, r, weight, best_a, i + d, i, stop - i, columns
+            )
         if together:
-            _four_diagonals(cov, rows, columns, row + diagonal, row, steps, both)
+            if columns is not None:
+                _four_both(cov, q, s, w, best_b, p, r, weight, best_a, row + diagonal, row, steps)
+            else:
+                _four_row(cov, q, s, w, best_b, p, r, weight, best_a, row + diagonal, row, steps)
             row += steps
             for k in range(count):
                 d = diagonal + k
-                rest = min(n - row, n_b - (row + d))
-                _diagonal(cov[k * LANES :], rows, columns, row + d, row, rest, both)
+                _diagonal(
+                    cov[k * LANES :], q, s, w, best_b, p, r, weight, best_a, row + d, row,
+                    min(n - row, n_b - (row + d)), columns,
+                )  # fmt: skip
         diagonal += count
