@@ -107,6 +107,8 @@ def residual(work, center, cluster):
     vector = center / np.linalg.norm(center)
     sbd.gram_product(
         work.series.values,
+        work.series.flat,
+        np.ones(len(work.series)),
         work.members(cluster),
         work.shifts,
         vector.reshape(out.shape),
