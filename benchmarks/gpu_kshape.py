@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks._gpu import keep_rows, make_parser
 from skts.engines import SBDAssign, SBDCenters, Shapes, find_engine, run
-from skts.engines.families.kshape.sbd import center_space
+from skts.engines.families.kshape.centers import center_space
 
 #: Copy bandwidth of an H200, bytes per second, read and written: what shares are of.
 COPY = 4.28e12
@@ -107,6 +107,8 @@ def residual(work, center, cluster):
     vector = center / np.linalg.norm(center)
     sbd.gram_product(
         work.series.values,
+        work.series.flat,
+        np.ones(len(work.series)),
         work.members(cluster),
         work.shifts,
         vector.reshape(out.shape),

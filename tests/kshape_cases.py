@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from skts import KShapeClusterer
-from skts.engines.families.kshape.sbd import LARGEST_ERROR, Centers
+from skts.engines.families.kshape.centers import LARGEST_ERROR, Centers
 from skts.engines.numba import NumbaEngine
 
 KINDS = (

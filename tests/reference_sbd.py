@@ -7,7 +7,7 @@ from math import fsum
 import numpy as np
 
 from skts.engines import Assignment, ShapeDistances
-from skts.engines.families.kshape.sbd import Centers
+from skts.engines.families.kshape.centers import Centers
 
 TIE = 1e-9
 

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from skts.engines import Matches
-from skts.engines.families.shapelets.splits import Survivors
+from skts.engines.families.shapelets.search import Survivors
 
 
 @cache

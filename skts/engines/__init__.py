@@ -60,27 +60,17 @@ from .families.elastic.dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, Wa
 from .families.elastic.rotation import RotationNeighbors
 from .families.elastic.warping import Warping
 from .families.elastic.window_search import DTWWindowSearch
+from .families.kshape.centers import SBDCenters
 from .families.kshape.certified import certified_distances
-from .families.kshape.sbd import (
-    Assignment,
-    SBDAssign,
-    SBDCenters,
-    SBDMatrix,
-    ShapeDistances,
-    Shapes,
-)
+from .families.kshape.distances import Assignment, SBDAssign, SBDMatrix, ShapeDistances
+from .families.kshape.shapes import Shapes
 from .families.profile.join import Join, JoinFound
 from .families.profile.mk import MotifPair, NearestPair
 from .families.profile.windows import Pool, WindowDistances, WindowKinds
 from .families.search.subsequence import LongSeries, SubsequenceNeighbors, WindowMatches
-from .families.shapelets.splits import (
-    LEAST_NORMALIZED,
-    Criterion,
-    Matches,
-    ShapeletSearch,
-    ShapeletSplit,
-    SubsequenceMatches,
-)
+from .families.shapelets.criterion import Criterion
+from .families.shapelets.matches import LEAST_NORMALIZED, Matches, SubsequenceMatches
+from .families.shapelets.search import ShapeletSearch, ShapeletSplit
 
 __all__ = [
     "LEAST_NORMALIZED",

@@ -29,12 +29,14 @@ from skts.engines import (
     run,
 )
 from skts.engines.core.constants import FLOAT32_UNIT, UNCLEAR
+from skts.engines.families.kshape.centers import center_error
 from skts.engines.families.kshape.certified import (
     certified_distances,
     settle_assignment,
     settle_pairs,
 )
-from skts.engines.families.kshape.sbd import UNITS, _orthonormal, center_error, krylov
+from skts.engines.families.kshape.distances import UNITS
+from skts.engines.families.kshape.eigenvectors import _orthonormal, krylov
 from skts.engines.families.profile.join import FEW, _least
 from skts.engines.families.profile.windows import (
     common_frame,

@@ -160,13 +160,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "what is filled with NaN is written over where there is one series",
         ),
     ],
-    _E + "families/kshape/sbd.py": [
-        (
-            "krylov",
-            "if exhausted or full or steps % (2 if steps < 16 else 4) == 0:",
-            ("2", "<", "16", "4", "=="),
-            LOOKS,
-        ),
+    _E + "families/kshape/centers.py": [
         (
             "SBDCenters.groups",
             "kind = np.uint8 if self.n_clusters <= 2**8 else np.uint16",
@@ -184,6 +178,14 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "rounding = PRODUCT_UNITS * 2.0**-53 * np.sqrt(values[0] * squares)",
             ("53 -> 52",),
             "a looser bound: more centres are computed again, and the same are found",
+        ),
+    ],
+    _E + "families/kshape/eigenvectors.py": [
+        (
+            "krylov",
+            "if exhausted or full or steps % (2 if steps < 16 else 4) == 0:",
+            ("2", "<", "16", "4", "=="),
+            LOOKS,
         ),
     ],
     _E + "families/profile/windows.py": [

@@ -32,7 +32,7 @@ from skts.engines import (
 from skts.engines.core import verify as module
 from skts.engines.core.verify import Sample
 from skts.engines.families.profile.join import JoinPart
-from skts.engines.families.shapelets.splits import Survivors
+from skts.engines.families.shapelets.search import Survivors
 from skts.engines.host import plain
 from skts.engines.numba import NumbaEngine
 from skts.engines.numba.elastic import certified

@@ -17,7 +17,8 @@ from skts.engines import (
     find_engine,
     run,
 )
-from skts.engines.families.kshape.sbd import Centers, krylov
+from skts.engines.families.kshape.centers import Centers
+from skts.engines.families.kshape.eigenvectors import krylov
 from tests import reference_sbd as reference
 
 

@@ -18,7 +18,6 @@ from skts.engines import (
     find_engine,
     run,
 )
-from skts.engines.numba.shapelets import shapelets
 from skts.engines.numba.shapelets import tiles as shapelet_tiles
 
 
@@ -124,14 +123,14 @@ def test_the_gpu_finds_the_bits_of_the_cpu(kind, n):
 def test_splits_do_not_depend_on_the_budget(fast_engine, monkeypatch):
     series, labels = make(20, 60, seed=5), np.arange(20) % 3
     expected = search("numba", series, labels, range(8, 30))
-    monkeypatch.setattr("skts.engines.families.shapelets.splits.BLOCK_BYTES", 8 * 20 * 60 * 7)
+    monkeypatch.setattr("skts.engines.families.shapelets.search.BLOCK_BYTES", 8 * 20 * 60 * 7)
     with config_context(memory="3MB" if fast_engine == "numba" else "12MB"):
         same(search(fast_engine, series, labels, range(8, 30)), expected)
 
 
 def test_parts_merge_to_the_answer_of_the_whole(fast_engine, monkeypatch):
     series, labels = make(21, 40, seed=7), np.arange(21) % 2
-    monkeypatch.setattr("skts.engines.families.shapelets.splits.BLOCK_BYTES", 8 * 21 * 34 * 8)
+    monkeypatch.setattr("skts.engines.families.shapelets.search.BLOCK_BYTES", 8 * 21 * 34 * 8)
     work = ShapeletSearch(
         series, np.arange(21), (7, 12, 19), Criterion(labels, np.ones(2)), ways=("first",)
     )
@@ -149,13 +148,13 @@ def test_distances_that_are_kept_are_not_computed_again(monkeypatch):
     """By nodes and literals that come later; without room for them the answers are the same."""
     series, labels = make(18, 50, 2, seed=4).freeze(), np.arange(18) % 3
     computed = []
-    joins = shapelets.joins
+    joins = shapelet_tiles.joins
 
-    def count(centered, lengths, first, stop, lengths_of_windows, *rest):
-        computed.append((len(lengths), *lengths_of_windows.tolist()))
-        return joins(centered, lengths, first, stop, lengths_of_windows, *rest)
+    def count(block, *rest):
+        computed.append((len(block.lengths), *block.run.tolist()))
+        return joins(block, *rest)
 
-    monkeypatch.setattr(shapelets, "joins", count)
+    monkeypatch.setattr(shapelet_tiles, "joins", count)
     node = np.array([1, 2, 5, 8, 9, 10, 16])
 
     def found():

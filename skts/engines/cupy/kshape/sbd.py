@@ -8,14 +8,9 @@ from typing import NamedTuple
 import cupy as cp
 import numpy as np
 
-from ...families.kshape.sbd import (
-    LARGEST_ERROR,
-    RESIDUAL,
-    Shapes,
-    center_error,
-    center_space,
-    generic_vector,
-)
+from ...families.kshape.centers import LARGEST_ERROR, center_error, center_space, generic_vector
+from ...families.kshape.eigenvectors import RESIDUAL
+from ...families.kshape.shapes import Shapes
 from ..loading import load_kernel
 from .programs import Transform, choose_gram, choose_transform
 

@@ -12,20 +12,17 @@ import numpy as np
 
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
+from ...families.kshape.centers import Centers, SBDCenters, center_error, scaled_center
 from ...families.kshape.certified import settle_assignment, settle_pairs
-from ...families.kshape.sbd import (
-    LEVEL,
+from ...families.kshape.distances import (
     Assignment,
-    Centers,
     SBDAssign,
-    SBDCenters,
     SBDMatrix,
     SBDReduction,
     ShapeDistances,
-    Shapes,
-    center_error,
-    scaled_center,
 )
+from ...families.kshape.eigenvectors import LEVEL
+from ...families.kshape.shapes import Shapes
 
 if TYPE_CHECKING:
     from .sbd import DeviceShapes, Spectra

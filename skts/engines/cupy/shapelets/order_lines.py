@@ -5,13 +5,9 @@ from __future__ import annotations
 import cupy as cp
 import numpy as np
 
-from ...families.shapelets.splits import (
-    LEAST_NORMALIZED,
-    Criterion,
-    Survivors,
-    Tables,
-    are_normalized,
-)
+from ...families.shapelets.criterion import Criterion, Tables
+from ...families.shapelets.matches import LEAST_NORMALIZED
+from ...families.shapelets.search import Survivors, are_normalized
 from ..loading import blocks_for, load_kernel
 from ..transfers import bring, send
 from .matches import best_matches

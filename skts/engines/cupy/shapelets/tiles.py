@@ -11,14 +11,8 @@ import numpy as np
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...core.series import Series
-from ...families.shapelets.splits import (
-    LANES,
-    LEAST_NORMALIZED,
-    Matches,
-    ShapeletSearch,
-    SubsequenceMatches,
-    Survivors,
-)
+from ...families.shapelets.matches import LEAST_NORMALIZED, Matches, SubsequenceMatches
+from ...families.shapelets.search import LANES, ShapeletSearch, Survivors
 from .match_programs import match_bytes
 from .programs import MOST_MEMBERS, MOST_SHARED, SHORT, most_classes, scan_kernel
 

@@ -15,7 +15,7 @@ from scipy.fft import irfft, rfft
 
 from ...core.constants import UNCLEAR
 from ...core.reduction import Tile
-from .sbd import Assignment, SBDReduction, ShapeDistances
+from .distances import Assignment, SBDReduction, ShapeDistances
 
 __all__ = ["certified_distances", "settle_assignment", "settle_pairs"]
 

@@ -9,22 +9,23 @@ from scipy.linalg import eigh
 
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
-from ...families.kshape.certified import settle_assignment, settle_pairs
-from ...families.kshape.sbd import (
-    Assignment,
+from ...families.kshape.centers import (
     Centers,
-    SBDAssign,
     SBDCenters,
+    center_space,
+    generic_vector,
+    scaled_center,
+)
+from ...families.kshape.certified import settle_assignment, settle_pairs
+from ...families.kshape.distances import (
+    Assignment,
+    SBDAssign,
     SBDMatrix,
     SBDReduction,
     ShapeDistances,
-    Shapes,
-    center_space,
-    choose_shape,
-    generic_vector,
-    leading_shape,
-    scaled_center,
 )
+from ...families.kshape.eigenvectors import choose_shape, leading_shape
+from ...families.kshape.shapes import Shapes
 from ...host.shapes import fft_length
 from .._blas import one_blas_thread
 from . import sbd

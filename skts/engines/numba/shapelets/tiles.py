@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...core.series import Series, read_only
-from ...families.shapelets.splits import (
-    LEAST_NORMALIZED,
-    Matches,
-    ShapeletSearch,
-    SubsequenceMatches,
-    Survivors,
-)
-from . import shapelets
+from ...families.shapelets.criterion import Tables
+from ...families.shapelets.matches import LEAST_NORMALIZED, Matches, SubsequenceMatches
+from ...families.shapelets.search import ShapeletSearch, Survivors
+from .joins import Block, joins, pack, prepare, raw
+from .matches import Queries, match
+from .scan import Candidates, Distances, Found, Literals, scan
 
 __all__ = ["ShapeletTiles"]
 
@@ -32,19 +29,6 @@ HALF = 2.0**-53
 RAW_ERROR = 2.0**-46
 #: Squares below this are next to nothing, or nothing.
 SMALLEST_SQUARE = 2.0**-950
-
-
-class Block(NamedTuple):
-    """Distances of the candidates of some series to all, for one length and channel."""
-
-    squares: np.ndarray
-    weights: np.ndarray
-    errors: np.ndarray
-    floor: float
-    exact: np.ndarray
-    flat: np.ndarray
-    #: What distances are divided by before they are squared: 1 for those of normalised windows.
-    unit: float
 
 
 class ShapeletTiles:
@@ -68,10 +52,13 @@ class ShapeletTiles:
         channels = np.zeros(len(queries), np.int64) if channels is None else channels[tile.rows]
         found = Matches(np.empty(tile.shape), np.empty(tile.shape, np.int64))
         series = reduction.series.take(tile.cols)
-        shapelets.match(
+        given = Queries(
             np.concatenate(queries),
             np.cumsum([query.size for query in queries]),
             read_only(np.asarray(channels, np.int64)),
+        )
+        match(
+            given,
             read_only(series.values),
             read_only(series.lengths),
             *found,
@@ -91,19 +78,19 @@ class ShapeletTiles:
     ) -> Survivors:
         """Candidates of some lengths and blocks that could be the best."""
         held = Held(reduction.least, reduction.least_gap)
-        judge = tuple(reduction.criterion.tables())
+        tables = reduction.criterion.tables()
         for channel in range(reduction.series.n_channels):
             for block in range(tile.col, tile.col_stop):
                 first = (reduction.blocks[0] + block) * reduction.block
                 chosen = np.arange(first, min(first + reduction.block, len(reduction.members)))
-                for length, found, rows, members, owns in self._found(
+                for length, distances, rows, members, owns in self._found(
                     reduction, channel, chosen, reduction.lengths[tile.rows], cancel
                 ):
                     if cancel[0]:
                         return held.survivors()
                     counts = reduction.series.lengths[reduction.members[owns]] - length + 1
-                    own = rows, counts, members, owns
-                    _scan(reduction, found, own, judge, held, (length, channel), cancel)
+                    own = Candidates(rows, counts, members, owns)
+                    _scan(reduction, distances, own, tables, held, (length, channel), cancel)
         return held.survivors()
 
     def _found(
@@ -113,7 +100,7 @@ class ShapeletTiles:
         chosen: np.ndarray,
         lengths: tuple[int, ...],
         cancel: np.ndarray,
-    ) -> Iterator[tuple[int, Block, np.ndarray, np.ndarray, np.ndarray]]:
+    ) -> Iterator[tuple[int, Distances, np.ndarray, np.ndarray, np.ndarray]]:
         """Distances of the candidates of chosen members: those that are kept, and computed ones.
 
         Yields the length, distances, which of their rows and columns to take, and the places
@@ -153,7 +140,7 @@ class ShapeletTiles:
             if buffer is not None:
                 scratch.append(buffer)
 
-    def _stored(self, owner: np.ndarray, key: tuple[int, ...]) -> Block | None:
+    def _stored(self, owner: np.ndarray, key: tuple[int, ...]) -> Distances | None:
         """Distances that are kept, if they are."""
         try:
             return self.prepared.get(owner, ("shapelets", *key), _nothing)
@@ -182,11 +169,11 @@ def _take(scratch: list[Buffer]) -> Buffer:
         return Buffer()
 
 
-def _nothing() -> tuple[Block, int]:
+def _nothing() -> tuple[Distances, int]:
     raise LookupError
 
 
-def _sized(block: Block) -> tuple[Block, int]:
+def _sized(block: Distances) -> tuple[Distances, int]:
     """A block and its bytes."""
     return block, sum(np.asarray(part).nbytes for part in block)
 
@@ -226,7 +213,9 @@ class Held:
         self.parts: list[Survivors] = []
         self.size = 0
         #: What a kernel writes: gains, gaps, places.
-        self.list = np.empty(LISTED, np.int64), np.empty(LISTED), np.empty((LISTED, 3), np.int64)
+        self.list = Found(
+            np.empty(LISTED, np.int64), np.empty(LISTED), np.empty((LISTED, 3), np.int64)
+        )
 
     def add(self, found: Survivors, best: tuple[int, float]) -> None:
         """Take some candidates."""
@@ -244,34 +233,31 @@ class Held:
 
 def _scan(
     reduction: ShapeletSearch,
-    found: Block,
-    own: tuple[np.ndarray, ...],
-    judge: tuple,
+    distances: Distances,
+    own: Candidates,
+    tables: Tables,
     held: Held,
     place: tuple[int, int],
     cancel: np.ndarray,
 ) -> None:
-    """Judge the candidates of some rows of a block: those rows, their windows, all members, and
-    where the series of the rows are among these.
-    """
+    """Judge candidates of a block, of one (length, channel)."""
     length, channel = place
-    *parts, unit = found
     before = np.zeros(len(reduction.members))
     if reduction.before is not None:
-        before = _squares(reduction.before / unit)
-    ways = np.array([_WAYS[way] for way in reduction.ways])
+        before = _squares(reduction.before / distances.unit)
+    literals = Literals(before, np.array([_WAYS[way] for way in reduction.ways]))
     gains, gaps, where = held.list
     offset = (0, 0)
-    while offset[0] < own[0].size and not cancel[0]:
-        reached = held.best[0], held.best[1] / unit
-        *offset, count, best = shapelets.scan(
-            *parts, *own, judge, before, ways, reached, gains, gaps, where, tuple(offset), cancel
+    while offset[0] < own.rows.size and not cancel[0]:
+        reached = held.best[0], held.best[1] / distances.unit
+        *offset, count, best = scan(
+            distances, own, tables, literals, reached, held.list, tuple(offset), cancel
         )
         full = np.empty((count, 5), np.int64)
         full[:, 0], full[:, 3] = length, channel
-        full[:, 1], full[:, 2], full[:, 4] = own[3][where[:count, 0]], *where[:count, 1:].T
-        best = best[0], best[1] * unit
-        held.add(Survivors(gains[:count].copy(), gaps[:count] * unit, full), best)
+        full[:, 1], full[:, 2], full[:, 4] = own.owns[where[:count, 0]], *where[:count, 1:].T
+        best = best[0], best[1] * distances.unit
+        held.add(Survivors(gains[:count].copy(), gaps[:count] * distances.unit, full), best)
 
 
 def _squares(distances: np.ndarray) -> np.ndarray:
@@ -291,7 +277,7 @@ def _blocks(
     lengths: tuple[int, ...],
     buffer: Buffer | None,
     cancel: np.ndarray,
-) -> Iterator[tuple[int, Block]]:
+) -> Iterator[tuple[int, Distances]]:
     """Distances of the candidates of a block of series, for each length."""
     if not lengths:
         return
@@ -304,11 +290,11 @@ def _blocks(
     scaled = read_only(values / unit) if short else values
     for length in short:
         squares = np.zeros((stop - first, width - length + 1, n))
-        shapelets.raw(scaled, counts, first, length, squares, cancel)
+        raw(scaled, counts, first, length, squares, cancel)
         nothing = np.zeros(squares.shape[:2])
         yield (
             length,
-            Block(
+            Distances(
                 *(squares, nothing, np.zeros((stop - first, n)), RAW_ERROR),
                 *(nothing.astype(bool), np.zeros(n, bool), unit),
             ),
@@ -316,18 +302,19 @@ def _blocks(
     run = np.array(lengths[len(short) :], np.int64)
     if not run.size:
         return
-    middles, centered = shapelets.pack(values, counts)
-    prepared = shapelets.prepare(values, counts, middles, centered, run)
+    middles, centered = pack(values, counts)
+    prepared = prepare(values, counts, middles, centered, run)
     sizes = (stop - first) * (width - run + 1) * n
     squares = np.empty(sizes.sum()) if buffer is None else buffer.get(int(sizes.sum()))
-    shapelets.joins(centered, counts, first, stop, run, prepared, squares, cancel)
+    joins(Block(centered, counts, first, stop, run), prepared, squares, cancel)
     ends = np.cumsum(sizes)
     for k, length in enumerate(run.tolist()):
         block = squares[ends[k] - sizes[k] : ends[k]].reshape(stop - first, -1, n)
-        weight, constant = (prepared[part][k][:, : width - length + 1] for part in (3, 7))
-        errors = _errors(prepared[8][k], length, width - length + 1, slice(first, stop))
+        windows = width - length + 1
+        weight, constant = prepared.weight[k][:, :windows], prepared.constant[k][:, :windows]
+        errors = _errors(prepared.largest[k], length, windows, slice(first, stop))
         own = weight[first:stop].copy(), *errors, constant[first:stop].copy()
-        yield length, Block(block, *own, constant.any(axis=1), 1.0)
+        yield length, Distances(block, *own, constant.any(axis=1), 1.0)
 
 
 def _errors(

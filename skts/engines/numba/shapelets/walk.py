@@ -47,10 +47,15 @@ def _function(builder, name, n_arguments):
 
 
 def _make(diagonals, columns):
-    """Build the loop for a number of diagonals, with or without the best of columns."""
+    """Build the loop for a number of diagonals, with or without the best of columns.
+
+    One function, since blocks and values of the loop refer to each other; it takes its arrays one
+    by one, as LLVM's language has no tuples.
+    """
 
     @intrinsic
     def go(typing_context, cov, q, s, w, best_b, p, r, weight, best_a, j, i, steps):
+        """Walk down; one function, see `_make`."""
         signature = types.void(
             cov, q, s, w, best_b, p, r, weight, best_a, types.intp, types.intp, types.intp
         )

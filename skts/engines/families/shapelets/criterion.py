@@ -1,0 +1,328 @@
+"""How cuts of an order line are judged: logarithms, gains, gaps, and tables for engines."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import cache, cached_property, lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from ...core.constants import TOLERANCE
+
+__all__ = ["Criterion", "Cut", "Cuts", "Tables"]
+
+#: Bits after the point of logarithms of whole numbers, at most.
+BITS = 46
+#: Series of a node up to which gains in those logarithms are convex where exact ones are.
+#: see "logarithms" in docs/developer/numerics.rst
+CONVEX = 4096
+#: Gains are rounded to this part of a nat where classes weigh differently.
+ROUNDED = 2.0**38
+#: Denominators that weights of classes are taken to have, at most; whole numbers that are exact.
+DENOMINATOR, EXACT = 2**16, 2**52
+
+
+@cache
+def _logarithms(size: int) -> tuple[np.ndarray, int]:
+    """Logarithms of 0 to `size` as integers, 0 of 0; and the bits that these have after the point.
+
+    Those of primes are rounded, and log(a b) is log(a) + log(b) to the bit. A gain is a sum of
+    terms n log(n) with whole n, thus of e log(p) over primes p with whole e. By unique
+    factorisation two gains are equal only if all e are: then their integers are equal, too,
+    whatever the rounding of the primes. A gain of nothing is 0.
+
+    log(n) is off by 0.6 log2(n) units at most, sums of n log(n) stay below 2^60. Gains that are not
+    equal are in order unless they are closer than 2.4 n log2(n) units, for n series.
+    """
+    bits = min(BITS, 60 - math.ceil(math.log2(size * math.log(size))))
+    logs = np.zeros(size + 1, np.int64)
+    for prime in range(2, size + 1):
+        if logs[prime] == 0:
+            own, power = round(math.ldexp(math.log(prime), bits)), prime
+            while power <= size:
+                logs[power::power] += own
+                power *= prime
+    return logs, bits
+
+
+@lru_cache(2**14)
+def _exact_entropy(number: int) -> Decimal:
+    """X ln x of a whole number to some 50 digits, 0 of 0."""
+    with localcontext(prec=64):
+        return number * Decimal(max(1, number)).ln()
+
+
+def _entropies(shares: np.ndarray) -> np.ndarray:
+    """X ln x, 0 at 0."""
+    return shares * np.log(np.where(shares > 0, shares, 1.0))
+
+
+def _whole_weights(weights: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Weights of classes in the ratio of whole numbers, whose sum over all series is exact.
+
+    Weights that are ratios of small numbers but for their last bits, as 1 / 3 or "balanced" ones,
+    become these, so that sums which should be equal are.
+    """
+    ratios = [Fraction(float(weight)) / Fraction(float(weights.max())) for weight in weights]
+    small = [ratio.limit_denominator(DENOMINATOR) for ratio in ratios]
+    if all(abs(a - b) <= b / 2**50 for a, b in zip(small, ratios, strict=True)):
+        common = math.lcm(*(ratio.denominator for ratio in small))
+        whole = [int(ratio * common) for ratio in small]
+        if sum(a * b for a, b in zip(whole, counts.tolist(), strict=True)) <= EXACT:
+            return np.array(whole, np.int64)
+    most = EXACT >> int(counts.sum()).bit_length()
+    return np.array([round(ratio * most) for ratio in ratios], np.int64)
+
+
+class Cut(NamedTuple):
+    """A cut of an order line.
+
+    Attributes
+    ----------
+    gain : int
+        Information gain, in units of `Criterion.unit` to a nat.
+    gap : float
+        Mean distance on the right less that on the left.
+    threshold : float
+        Distances up to this go left.
+    """
+
+    gain: int
+    gap: float
+    threshold: float
+
+
+class Cuts(NamedTuple):
+    """The best cut of each of several order lines: gains, gaps and thresholds as in `Cut`."""
+
+    gain: np.ndarray
+    gap: np.ndarray
+    threshold: np.ndarray
+
+
+class Tables(NamedTuple):
+    """What engines need to judge cuts by sums of integers.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_members,), int64
+        Class of each series of the node.
+    changes : ndarray of shape (n_classes, n_members + 1), int64
+        What the entropy of a class grows by with one more of it.
+    sides : ndarray of shape (n_members + 1,), int64
+        Entropies of both sides of a cut, by the size of one; empty where classes weigh differently.
+    weights : ndarray of shape (n_classes,), float64
+        Weight of a series of each class: 1, or its share of all where classes weigh differently.
+    counts : ndarray of shape (n_classes,), int64
+        Series of each class.
+    whole : int
+        Entropy of the node, with the terms of its classes on the right of a cut.
+    leaf : int
+        Series that must lie on either side.
+    least, total : float
+        Weight that must lie on either side, and the weight of all.
+    unit : float
+        What a nat times a weight of 1 is in integers.
+    slack : int
+        What sums of these integers may differ from the gains of `Criterion` by; where classes weigh
+        the same, what gains may lack of convexity.
+    """
+
+    labels: np.ndarray
+    changes: np.ndarray
+    sides: np.ndarray
+    weights: np.ndarray
+    counts: np.ndarray
+    whole: int
+    leaf: int
+    least: float
+    total: float
+    unit: float
+    slack: int
+
+
+@dataclass(frozen=True, eq=False)
+class Criterion:
+    """How cuts of an order line are judged.
+
+    Gains are integers, and depend on the numbers of classes on either side alone: equal gains of
+    different numbers are equal integers, and one of nothing is 0. Where all classes weigh the same
+    they are sums of `_logarithms`; else the exact gain, rounded.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_members,), int64
+        Class of each series of the node.
+    class_weight : ndarray of shape (n_classes,), float64
+        Weight of a series of each class, 0 or above.
+    min_samples_leaf : int, default 1
+        Series that must lie on either side.
+    min_weight_leaf : float, default 0.0
+        Weight that must lie on either side.
+    """
+
+    labels: np.ndarray
+    class_weight: np.ndarray
+    min_samples_leaf: int = 1
+    min_weight_leaf: float = 0.0
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """Series of each class."""
+        return np.bincount(self.labels, minlength=len(self.class_weight))
+
+    @cached_property
+    def equal(self) -> bool:
+        """Whether all classes weigh the same."""
+        return bool(np.all(self.class_weight == self.class_weight[0]))
+
+    @cached_property
+    def unit(self) -> float:
+        """What an information gain of a nat is."""
+        n = len(self.labels)
+        return math.ldexp(n, self._logs[1]) if self.equal else ROUNDED
+
+    @cached_property
+    def _logs(self) -> tuple[np.ndarray, int]:
+        return _logarithms(1 << max(1, (len(self.labels) - 1).bit_length()))
+
+    @cached_property
+    def _of_number(self) -> np.ndarray:
+        """N ln n of whole numbers up to that of the series."""
+        n = len(self.labels)
+        return np.arange(n + 1) * self._logs[0][: n + 1]
+
+    @cached_property
+    def _whole(self) -> tuple[np.ndarray, int]:
+        """Weights as whole numbers, and the weight of the node."""
+        weights = _whole_weights(self.class_weight, self.counts)
+        return weights, max(1, int(weights @ self.counts))
+
+    @cached_property
+    def _of_class(self) -> np.ndarray:
+        """X ln x of the share that so many of a class have of the weight of all, class by class."""
+        weights, total = self._whole
+        numbers = np.minimum(np.arange(len(self.labels) + 1), self.counts[:, np.newaxis])
+        return _entropies(numbers * weights[:, np.newaxis] / total)
+
+    @property
+    def _leaf(self) -> int:
+        """Series that must lie on either side, by their weight as well if all weigh the same."""
+        weight = float(self.class_weight[0])
+        if not self.equal or weight <= 0:
+            return self.min_samples_leaf
+        # a share of a sum may be rounded up
+        # see "shares" in docs/developer/numerics.rst
+        return max(self.min_samples_leaf, math.ceil(self.min_weight_leaf / weight - 1e-9))
+
+    @property
+    def _least(self) -> float:
+        """Share of the weight that must lie on either side, where classes weigh differently."""
+        total = float(self.counts @ self.class_weight)
+        if self.equal or total <= 0:
+            return 0.0
+        return self.min_weight_leaf / total * (1 - 1e-12)
+
+    def terms(self, counts: np.ndarray) -> np.ndarray:
+        """Entropy of sets of series times their number, where all classes weigh the same."""
+        return self._of_number[counts.sum(axis=-1)] - self._of_number[counts].sum(axis=-1)
+
+    def tables(self) -> Tables:
+        """Entropies by the numbers of each class."""
+        n, n_classes = len(self.labels), len(self.class_weight)
+        if self.equal:
+            sizes = self._of_number
+            changes = np.tile(np.append(np.diff(sizes), 0), (n_classes, 1))
+            bits = math.log2(max(2, n))
+            slack = 0 if n <= CONVEX else math.ceil(2.5 * n * bits)
+            judged = np.ones(n_classes), self.counts, int(sizes[n])
+            rest = float(n), math.ldexp(1.0, self._logs[1]), slack
+            sides = sizes + sizes[::-1]
+        else:
+            weights, total = self._whole
+            table = np.rint(ROUNDED * self._of_class).astype(np.int64)
+            changes = np.diff(table, axis=1, append=table[:, -1:])
+            judged = weights / total, self.counts, 0
+            # half a unit for each term of a class, and for both sides, and for the gain itself
+            # see "weighted gains" in docs/developer/numerics.rst
+            rest, sides = (1.0, ROUNDED, 2 * n_classes + 8), np.empty(0, np.int64)
+        return Tables(self.labels, changes, sides, *judged, self._leaf, self._least, *rest)
+
+    def best_cuts(self, distances: np.ndarray, normalized: np.ndarray | bool = True) -> Cuts:
+        """Choose for each row of certified distances the cut with the largest (gain, gap).
+
+        Of cuts with the same gain and gap the one with the lowest threshold. Where there is no
+        cut at all the gain is -1. `normalized` tells which rows have distances of normalised
+        windows; see `TOLERANCE`.
+        """
+        m, n = distances.shape
+        if n < 2:
+            return Cuts(np.full(m, -1), np.full(m, -np.inf), np.full(m, np.nan))
+        order = np.argsort(distances, axis=1, kind="stable")
+        ordered = np.take_along_axis(distances, order, axis=1)
+        left = np.zeros((m, n, len(self.class_weight)), np.int64)
+        np.put_along_axis(left, self.labels[order][..., np.newaxis], 1, axis=2)
+        left = np.cumsum(left, axis=1)[:, :-1]
+        size = np.arange(1, n)
+        floor = np.broadcast_to(np.asarray(normalized, np.float64), m)[:, np.newaxis]
+        behind = ordered[:, 1:]
+        with np.errstate(invalid="ignore"):  # behind an infinite distance there is no cut
+            allowed = behind - ordered[:, :-1] > TOLERANCE * np.maximum(floor, behind)
+        allowed &= np.minimum(size, n - size) >= self._leaf
+        gain = self._gains(left, allowed)
+        best = gain.max(axis=1)
+        sums = np.cumsum(ordered, axis=1)
+        gaps = (sums[:, -1:] - sums[:, :-1]) / (n - size) - sums[:, :-1] / size
+        gaps = np.where(allowed & (gain == best[:, np.newaxis]), gaps, -np.inf)
+        at, rows = np.argmax(gaps, axis=1), np.arange(m)
+        a, b = ordered[rows, at], ordered[rows, at + 1]
+        threshold = a + (b - a) / 2
+        return Cuts(best, gaps[rows, at], np.where(threshold >= b, a, threshold))
+
+    def _gains(self, left: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+        """Gains of cuts by the numbers of classes on the left; -1 where a cut is not allowed.
+
+        Where classes weigh differently, gains that cannot be the best of their row may be off by 1;
+        cuts that leave a side too light become not allowed.
+        """
+        if self.equal:
+            gain = self.terms(self.counts) - self.terms(left) - self.terms(self.counts - left)
+            return np.where(allowed, gain, -1)
+        weights, total = self._whole
+        # sums of whole numbers in float64, exact in any order
+        share = left.astype(np.float64) @ weights.astype(np.float64) / total
+        allowed &= np.minimum(share, 1 - share) >= self._least
+        classes = np.arange(len(weights))
+        both = self._of_class[classes, left] + self._of_class[classes, self.counts - left]
+        both = (both - self._of_class[classes, self.counts]).sum(axis=-1)
+        rough = ROUNDED * (both - _entropies(share) - _entropies(1 - share))
+        gain = np.where(allowed, np.rint(rough), -1).astype(np.int64)
+        # what the sum is wrong by: an ulp of each term, five of each logarithm
+        log = 2 + math.log(2 * len(weights))
+        # see "weighted gains" in docs/developer/numerics.rst
+        wrong = 2.0**-53 * ROUNDED * (4 * len(weights) + 40) * log
+        close = np.abs(rough - np.floor(rough) - 0.5) <= wrong
+        close &= allowed & (gain >= gain.max(axis=1, keepdims=True) - 1)
+        for place in zip(*np.nonzero(close), strict=True):
+            gain[place] = self._exact_gain(left[place].tolist())
+        return gain
+
+    def _exact_gain(self, left: list[int]) -> int:
+        """The rounded gain of one cut.
+
+        A sum of whole multiples of logarithms of whole numbers is 0 or irrational, so that 64
+        digits tell on which side of a rounding edge it is.
+        """
+        weights, total = self._whole[0].tolist(), self._whole[1]
+        on_left = sum(a * b for a, b in zip(weights, left, strict=True))
+        with localcontext(prec=64):
+            terms = _exact_entropy(total) - _exact_entropy(on_left)
+            terms -= _exact_entropy(total - on_left)
+            for weight, here, count in zip(weights, left, self.counts.tolist(), strict=True):
+                terms += _exact_entropy(weight * here) + _exact_entropy(weight * (count - here))
+                terms -= _exact_entropy(weight * count)
+            return int((terms * int(ROUNDED) / total).to_integral_value())

@@ -1,0 +1,137 @@
+"""Windows of series on the CPU, described, and certified best matches of queries among them."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ...core.constants import CONSTANT, SMALLEST_RANGE
+from ...host.windows import distances, statistics
+
+__all__ = ["Queries", "describe", "match"]
+
+#: Roots of sums of squares beyond these may have lost squares that are too small or too large.
+_SMALL, _LARGE = 2.0**-450, 2.0**450
+
+
+class Queries(NamedTuple):
+    """Queries of any lengths.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_points,), float64
+        All queries, one after the other.
+    ends : ndarray of shape (n_queries,), int64
+        Where each ends in these.
+    channels : ndarray of shape (n_queries,), int64
+        The channel in which each is looked for.
+    """
+
+    points: np.ndarray
+    ends: np.ndarray
+    channels: np.ndarray
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def describe(points, length, normalize):
+    """Mean and inverse deviation of all windows, which are constant, which are finite."""
+    n = points.size - length + 1
+    finite = np.ones(n, np.bool_)
+    filled = points.copy()
+    for t in range(points.size):
+        if not np.isfinite(points[t]):
+            filled[t] = 0.0
+            finite[max(0, t - length + 1) : t + 1] = False
+    mean, deviation, low, high = statistics(filled, filled, length)
+    inverse, constant = np.zeros(n), np.zeros(n, np.bool_)
+    for i in range(n):
+        if normalize is None:
+            mean[i], inverse[i] = 0.0, 1.0
+        else:
+            largest = max(abs(low[i]), abs(high[i]))
+            constant[i] = high[i] - low[i] <= max(CONSTANT * largest, SMALLEST_RANGE)
+            inverse[i] = 0.0 if constant[i] else 1.0 / deviation[i]
+    return filled, mean, inverse, constant, finite
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _scaled_distance(a, b, j):
+    """The norm of the difference of `a` and the points of `b` from `j` on, whatever its size."""
+    largest = 0.0
+    for t in range(a.size):
+        largest = max(largest, abs(a[t] - b[j + t]))
+    if largest == 0:
+        return 0.0
+    # a power of two: the bits are those of the plain sum, where that holds all squares
+    unit = 2.0 ** (math.frexp(largest)[1] - 1)
+    total = 0.0
+    for t in range(a.size):
+        d = (a[t] - b[j + t]) / unit
+        total += d * d
+    return np.sqrt(total) * unit
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def match(queries, values, lengths, found, starts, cancel, normalize):
+    """Best match of each query in each series, the first of equals.
+
+    One series after the other, and queries of one length and channel after each other, which find
+    its windows described.
+
+    Parameters
+    ----------
+    queries : Queries
+        Queries.
+    values : ndarray of shape (n_series, n_channels, n_timepoints)
+        Series.
+    lengths : ndarray of shape (n_series,)
+        Their points.
+    found, starts : ndarray of shape (n_queries, n_series)
+        Written: distances, and where the matches begin.
+    cancel : ndarray of shape (1,), uint8
+        Turns 1 to stop early.
+    normalize : True or None
+        Whether windows are z-normalised.
+    """
+    ends, channels = queries.ends, queries.channels
+    row = np.zeros(1, np.int64)  # the one window of a query
+    for b in range(values.shape[0]):
+        n = lengths[b]
+        before, channel_before = 0, -1
+        points, mean, inverse, constant, finite = describe(np.zeros(1), 1, normalize)
+        for query in range(ends.size):
+            if cancel[0]:
+                return
+            first = ends[query - 1] if query else 0
+            own = queries.points[first : ends[query]]
+            length = own.size
+            found[query, b], starts[query, b] = np.inf, -1
+            if length > n:
+                continue
+            if length != before or channels[query] != channel_before:
+                before, channel_before = length, channels[query]
+                points, mean, inverse, constant, finite = describe(
+                    values[b, channels[query], :n], length, normalize
+                )
+            a, mean_a, inverse_a, constant_a, finite_a = describe(own, length, normalize)
+            if not finite_a[0]:
+                continue
+            out = np.empty((1, mean.size))
+            distances(
+                a, row, mean_a, inverse_a, points, 0, mean, inverse, length, out, cancel
+            )  # fmt: skip
+            for j in range(mean.size):
+                if not finite[j]:
+                    continue
+                distance = out[0, j]
+                if normalize is None and not (_SMALL < distance < _LARGE):
+                    distance = _scaled_distance(own, points, j)
+                if constant[j] != constant_a[0]:
+                    distance = np.sqrt(float(length))
+                elif constant[j]:
+                    distance = 0.0
+                if distance < found[query, b]:
+                    found[query, b], starts[query, b] = distance, j

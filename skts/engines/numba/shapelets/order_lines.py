@@ -1,0 +1,291 @@
+"""Order lines on the CPU: what a cut of the distances of a candidate gains at most.
+
+`promise` bounds gain and gap of one order line: it puts the distances in order, goes through the
+cuts between neighbours, and where errors leave the order of several open, tries what their best
+order gains (`_open_gain`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ...core.constants import TOLERANCE
+
+__all__ = ["Line", "Scratch", "make_scratch", "promise"]
+
+#: Classes of an open run whose subsets are all tried.
+MANY = 6
+#: Squares a < b with b - a above this share of a, or of 1 if that is more, are those of distances
+#: that are farther apart than `TOLERANCE` allows for equal ones, and twice that.
+#: see "equal distances" in docs/developer/numerics.rst
+_APART = 8 * TOLERANCE
+#: Gain of an order line without a cut: below all that roundings make of 0.
+_NONE = -(2**62)
+
+
+class Scratch(NamedTuple):
+    """Memory that every line uses again.
+
+    Attributes
+    ----------
+    order, ordered : ndarray of shape (n_members,)
+        Members in the order of their distances, and these.
+    heads, buckets : ndarray of shape (4 * n_members + 1,) and (n_members,)
+        Where buckets of the sort begin, and the bucket of each distance.
+    left, run : ndarray of shape (n_classes,)
+        Numbers of classes on the left of a cut, and in a run of distances of unknown order.
+    places : ndarray of shape (n_places,)
+        Cuts that gain most.
+    low : ndarray of shape (n_members + 1,)
+        The least that a distance from each place on may be; then sums of roots.
+    """
+
+    order: np.ndarray
+    ordered: np.ndarray
+    heads: np.ndarray
+    buckets: np.ndarray
+    left: np.ndarray
+    run: np.ndarray
+    places: np.ndarray
+    low: np.ndarray
+
+
+class Line(NamedTuple):
+    """Squared distances of a candidate to the members.
+
+    Attributes
+    ----------
+    squares : ndarray of shape (n_members,)
+        These.
+    sure : ndarray of shape (n_members,), bool
+        Which are exact.
+    errors : ndarray of shape (n_members,)
+        What others are off by at most.
+    error : float
+        The largest of these errors, or more.
+    """
+
+    squares: np.ndarray
+    sure: np.ndarray
+    errors: np.ndarray
+    error: float
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _order(line, order, ordered, heads, buckets):
+    """Put a line in order: into more buckets than there are values, then by insertion."""
+    n, n_buckets = line.size, heads.size - 1
+    low, high = line[0], line[0]
+    for k in range(n):
+        low, high = min(low, line[k]), max(high, line[k])
+    scale = (n_buckets - 1) / (high - low) if high > low else 0.0
+    if not scale < 1e300:
+        scale = 0.0
+    heads[:] = 0
+    for k in range(n):
+        buckets[k] = int((line[k] - low) * scale)
+    for k in range(n):
+        heads[buckets[k] + 1] += 1
+    for k in range(n_buckets):
+        heads[k + 1] += heads[k]
+    for k in range(n):
+        at = heads[buckets[k]]
+        heads[buckets[k]] = at + 1
+        ordered[at], order[at] = line[k], k
+    for k in range(1, n):
+        value, index = ordered[k], order[k]
+        at = k
+        while at > 0 and ordered[at - 1] > value:
+            ordered[at], order[at] = ordered[at - 1], order[at - 1]
+            at -= 1
+        ordered[at], order[at] = value, index
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _sides(left, tables):
+    """Entropy of both sides of a cut times their weight, without the terms of single classes."""
+    sides, weights, counts, unit = tables.sides, tables.weights, tables.counts, tables.unit
+    size, on_left, on_right = 0, 0.0, 0.0
+    for c in range(counts.size):
+        size += left[c]
+        on_left += left[c] * weights[c]
+        on_right += (counts[c] - left[c]) * weights[c]
+    if sides.size > 0:
+        return sides[size], True
+    both = np.int64(np.rint(unit * on_left * np.log(max(on_left, 1e-300))))
+    both += np.int64(np.rint(unit * on_right * np.log(max(on_right, 1e-300))))
+    return both, min(on_left, on_right) >= tables.least * (1 - 1e-12)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _open_gain(tables, scratch, best, n_best, each):
+    """What a cut among distances of unknown order may gain: the best of all subsets on the left.
+
+    `best` and `n_best` are those of the cuts before, `each` is what single classes add to the gain
+    at the end of the run. `scratch.left` holds the numbers of classes up to there, `run` those
+    within. The gain is convex in the numbers on the left, so each class lies on one side as a whole
+    at its largest. Returns the best, how many cuts have it, and False where classes are too many.
+    """
+    left, run, places = scratch.left, scratch.run, scratch.places
+    changes, counts = tables.changes, tables.counts
+    n_open, subset = 0, np.empty(MANY, np.int64)
+    for c in range(run.size):
+        if run[c] > 0:
+            if n_open < MANY:
+                subset[n_open] = c
+            n_open += 1
+    # cuts before and behind the run count by themselves, unless they leave a side too small
+    limited = tables.leaf > 1 or tables.least > 0
+    if n_open < 2 and not limited:
+        return best, n_best, True
+    if n_open > MANY:
+        return best, n_best, False
+    tried = left.copy()
+    n_ways = 1 << n_open
+    for chosen in range(0 if limited else 1, n_ways if limited else n_ways - 1):
+        total, size = each, 0
+        for k in range(n_open):
+            c = subset[k]
+            tried[c] = left[c] - (run[c] if chosen >> k & 1 else 0)
+            # these go to the right
+            for m in range(tried[c], left[c]):
+                total -= changes[c, m] - changes[c, counts[c] - m - 1]
+        for c in range(counts.size):
+            size += tried[c]
+        if size == 0 or size == tables.labels.size:
+            continue
+        gain = tables.whole - _sides(tried, tables)[0] + total
+        if gain > best:
+            best, n_best = gain, 0
+        if gain == best and n_best < places.size:
+            places[n_best] = size - 1
+            n_best += 1
+    return best, n_best, True
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _largest_gap(squares, sure, errors, n_best, spread, scratch):
+    """The largest gap of the cuts that gain most, and what it may be off by."""
+    order, ordered, _, _, _, _, places, low = scratch
+    n = order.size
+    top, total, blur = -np.inf, 0.0, 0.0
+    for k in range(n):
+        total += np.sqrt(ordered[k])
+        own = 0.0 if sure[order[k]] else errors[order[k]]
+        blur = max(blur, np.sqrt(ordered[k] + own) - np.sqrt(max(0.0, ordered[k] - own)))
+    # places of several runs may come in any order
+    for k in range(n):
+        low[k] = np.sqrt(ordered[k]) + (low[k - 1] if k > 0 else 0.0)
+    for way in range(n_best):
+        k = places[way]
+        top = max(top, (total - low[k]) / (n - 1 - k) - low[k] / (k + 1))
+    # sums are rounded, here and where distances are certified
+    # see "order line sums" in docs/developer/numerics.rst
+    blur = 2 * (blur + spread) + 2.0**-50 * (n + 64) * (1.0 + np.sqrt(ordered[n - 1]))
+    return top, blur
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def promise(line, tables, needed, scratch):
+    """What (gain, gap) of an order line do not exceed, and the gap that is reached for certain.
+
+    Returns gain `_NONE` without a cut; a gap of -inf where nothing is certain. A gain below
+    `needed` comes without a gap. One function: apart from each other the sort, the bounds of
+    neighbours and the cuts took a third more, and every candidate goes through them.
+
+    Parameters
+    ----------
+    line : Line
+        The distances.
+    tables : Tables
+        How cuts are judged.
+    needed : int
+        A gain that is reached for certain.
+    scratch : Scratch
+        Memory.
+    """
+    squares, sure, errors, error = line
+    labels, changes, sides, _, counts, whole, leaf, _, total_weight, unit, slack = tables
+    order, ordered, heads, buckets, left, run, places, low = scratch
+    n = labels.size
+    _order(squares, order, ordered, heads, buckets)
+    near = False
+    closest = 2 * error + _APART * max(1.0, ordered[n - 1] + error)
+    for k in range(n - 1):
+        near = near or ordered[k + 1] - ordered[k] <= closest
+    if near:
+        # the least that a distance from here on may be
+        low[n] = np.inf
+        for k in range(n - 1, -1, -1):
+            own = 0.0 if sure[order[k]] else errors[order[k]]
+            low[k] = min(low[k + 1], ordered[k] - own)
+    left[:] = 0
+    run[:] = 0
+    equal = sides.size > 0
+    best, n_best, each, begin = np.int64(_NONE), 0, np.int64(0), 0
+    certain, bounded, high, spread = True, True, -np.inf, 0.0
+    all_sure, opened = True, False
+    for k in range(n):
+        label = labels[order[k]]
+        each += changes[label, left[label]] - changes[label, counts[label] - left[label] - 1]
+        left[label] += 1
+        if near:
+            run[label] += 1
+            own = 0.0 if sure[order[k]] else errors[order[k]]
+            all_sure = all_sure and sure[order[k]]
+            high = max(high, ordered[k] + own)
+            if k < n - 1 and not high + _APART * max(1.0, high) < low[k + 1]:
+                continue
+            # what is exact may still be too close for a cut: only what is equal has none for sure
+            if k > begin and not (all_sure and ordered[k] == ordered[begin]):
+                opened = True
+                before = best, n_best
+                best, n_best, small = _open_gain(tables, scratch, best, n_best, each)
+                bounded = bounded and small
+                certain = certain and small and before == (best, n_best)
+                spread = max(spread, np.sqrt(ordered[k]) - np.sqrt(ordered[begin]))
+            run[:] = 0
+            begin, all_sure = k + 1, True
+        if k + 1 < leaf or n - 1 - k < max(leaf, 1):
+            continue
+        if equal:
+            both = sides[k + 1]
+        else:
+            both, enough = _sides(left, tables)
+            if not enough:
+                continue
+        gain = whole - both + each
+        if gain > best:
+            best, n_best = gain, 0
+        if gain == best and n_best < places.size:
+            places[n_best] = k
+            n_best += 1
+    if not bounded:
+        # all that the classes can be told apart; entropies of the tables are rounded
+        # see "open runs" in docs/developer/numerics.rst
+        most = unit * total_weight * np.log(counts.size) * (1 + 2.0**-20)
+        return np.int64(most) + slack + 2**12, np.inf, -np.inf
+    if best == _NONE:
+        return best, -np.inf, -np.inf
+    loose = slack > 0 and (opened or not equal)
+    if loose:
+        best += slack
+    if best < needed:
+        return best, -np.inf, -np.inf
+    if loose:
+        return best, np.inf, -np.inf
+    top, blur = _largest_gap(squares, sure, errors, n_best, spread, scratch)
+    return best, top + blur, top - blur if certain else -np.inf
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def make_scratch(n, n_classes):
+    """Memory for lines of so many members."""
+    return Scratch(
+        np.empty(n, np.int64), np.empty(n), np.empty(4 * n + 1, np.int64), np.empty(n, np.int64),
+        np.empty(n_classes, np.int64), np.empty(n_classes, np.int64),
+        np.empty(4 * n + 64, np.int64), np.empty(n + 1),
+    )  # fmt: skip

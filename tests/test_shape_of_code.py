@@ -1,0 +1,94 @@
+"""Functions that a person can read: no more than 80 lines, or a reason at their head.
+
+Those that are longer and say nothing are named below as debts: take one apart, or say why not, and
+take it off the list. Nothing is put on it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import skts
+
+PACKAGE = Path(skts.__file__).parent
+LINES = 80
+#: Words of a docstring or head comment that give the reason.
+REASON = re.compile(r"\bone function\b", re.IGNORECASE)
+#: Functions that are too long and do not say why.
+DEBTS = {
+    "engines/cupy/elastic/shortlist.cu:shortlist",
+    "engines/cupy/kshape/shapes.cu:gram",
+    "engines/cupy/profile/join.cu:join",
+    "engines/cupy/search/search_warp.cu:warp_windows",
+    "engines/cupy/shapelets/matches.cu:match",
+    "engines/cupy/shapelets/matches.cu:sift",
+    "engines/cupy/shapelets/matches.py:best_matches",
+    "engines/cupy/shapelets/order_lines.cu:scan",
+    "engines/cupy/shapelets/shapelets.cu:nearest",
+    "engines/cupy/shapelets/shapelets.cu:segments",
+    "engines/cupy/shapelets/wide_lines.cu:scan_wide",
+    "engines/numba/elastic/dtw.py:sweep",
+    "engines/numba/elastic/lower_bounds.py:cascade",
+    "engines/numba/profile/join.py:codegen",
+    "engines/numba/profile/join.py:descend",
+    "engines/numba/profile/join.py:search",
+    "engines/numba/search/lanes.py:search",
+    "engines/numba/search/lanes.py:warp",
+}
+#: A function or kernel of CUDA: what stands before its name, its arguments, what it does.
+CUDA = re.compile(
+    r"^(?:extern|template|static|__global__|__device__)[^;{}]*?"
+    r"\b(?!__launch_bounds__)(\w+)\([^;{}]*\)\s*(?:const\s*)?\{\n(?:.*?\n)??\}$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def functions_of_python(text):
+    """Name, lines without the docstring, and docstring of each function."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            head = ast.get_docstring(node, clean=False) or ""
+            yield node.name, node.end_lineno - node.lineno + 1 - head.count("\n"), head
+
+
+def functions_of_cuda(text):
+    """Name, lines, and the comment above each function that is no member of a struct."""
+    for found in CUDA.finditer(text):
+        above = text[: found.start()].splitlines()
+        head = []
+        while above and above[-1].startswith("//"):
+            head.append(above.pop()[2:].strip())
+        yield found[1], found[0].count("\n") + 1, " ".join(reversed(head))
+
+
+def long_functions():
+    for path in sorted(PACKAGE.rglob("*")):
+        read = {".py": functions_of_python, ".cu": functions_of_cuda, ".cuh": functions_of_cuda}
+        if path.suffix in read:
+            for name, lines, head in read[path.suffix](path.read_text("utf-8")):
+                if lines > LINES and not REASON.search(head):
+                    yield f"{path.relative_to(PACKAGE).as_posix()}:{name}"
+
+
+def test_long_functions_say_why():
+    found = set(long_functions())
+    assert found - DEBTS == set(), "take it apart, or write in its head why it is one function"
+    assert DEBTS - found == set(), "no debt any more: take it off the list"
+
+
+def test_functions_are_found():
+    """Neither the declaration of a kernel nor a word in its head hides it."""
+    body = "    x += 1;\n" * LINES
+    for start in (
+        'extern "C" __global__ void __launch_bounds__(32) walk(\n    int x, int y\n) {\n',
+        "template <int K>\n__global__ void __launch_bounds__(T) walk(int x) {\n",
+        "__device__ __forceinline__ int walk(int x) {\n",
+    ):
+        text = f"// Some head:\n// one function, since.\n{start}{body}}}\n"
+        ((name, lines, head),) = functions_of_cuda(text)
+        assert (name, head) == ("walk", "Some head: one function, since.")
+        assert lines > LINES
+    text = 'def walk(x):\n    """Head."""\n' + "    x += 1\n" * LINES
+    assert list(functions_of_python(text)) == [("walk", LINES + 2, "Head.")]
