@@ -71,7 +71,8 @@ from .families.kshape.sbd import (
 )
 from .families.profile.join import Join, JoinFound
 from .families.profile.mk import MotifPair, NearestPair
-from .families.profile.windows import Pool, WindowDistances, WindowKinds
+from .families.profile.pool import Pool
+from .families.profile.windows import WindowDistances, WindowKinds
 from .families.search.subsequence import LongSeries, SubsequenceNeighbors, WindowMatches
 from .families.shapelets.splits import (
     LEAST_NORMALIZED,

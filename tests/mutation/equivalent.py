@@ -186,13 +186,15 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "a looser bound: more centres are computed again, and the same are found",
         ),
     ],
-    _E + "families/profile/windows.py": [
+    _E + "families/profile/pool.py": [
         (
-            "_repeat_last",
+            "repeat_last",
             "return points[np.where(last < 0, int(np.argmax(wanted)), last)]",
             ("0 -> 1", "< -> <="),
             "where the last wanted point is the first of the line, it is also the first wanted",
         ),
+    ],
+    _E + "families/profile/lines.py": [
         (
             "_center",
             "offset = np.where(np.abs(middle) > high / 2 - low / 2, middle, 0.0)",

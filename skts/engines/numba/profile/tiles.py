@@ -10,21 +10,12 @@ from scipy.ndimage import maximum_filter1d
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...core.series import read_only
-from ...families.profile.join import Join, JoinPart, Nearest
-from ...families.profile.windows import (
-    Frame,
-    Kinds,
-    Pool,
-    WindowDistances,
-    WindowKinds,
-    common_frame,
-    even_line,
-    fill_gaps,
-    line_as_it_is,
-    line_of_pieces,
-    settle_statistics,
-    whole_windows,
-)
+from ...families.profile.join import Join, JoinPart
+from ...families.profile.lines import Frame, common_frame, even_line, line_as_it_is, line_of_pieces
+from ...families.profile.nearest import Nearest
+from ...families.profile.pool import Pool, fill_gaps, whole_windows
+from ...families.profile.statistics import settle_statistics
+from ...families.profile.windows import Kinds, WindowDistances, WindowKinds
 from ...host import windows
 from . import join
 
