@@ -15,7 +15,7 @@ from numba import njit
 
 from ...core.constants import CONSTANT, SMALLEST_RANGE, TOLERANCE
 from ...host.windows import distances, statistics
-from ..profile.join import FINITE
+from ..profile.walk import FINITE
 from .walk import DIAGONALS, LANES, walk
 
 __all__ = ["joins", "match", "pack", "prepare", "raw", "scan"]
