@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from skts.engines.families.profile.join import JoinPart, Nearest
+from skts.engines.families.profile.join import JoinPart
+from skts.engines.families.profile.nearest import Nearest
 from skts.engines.families.profile.windows import Kinds
 
 

@@ -66,7 +66,8 @@ from .families.kshape.distances import Assignment, SBDAssign, SBDMatrix, ShapeDi
 from .families.kshape.shapes import Shapes
 from .families.profile.join import Join, JoinFound
 from .families.profile.mk import MotifPair, NearestPair
-from .families.profile.windows import Pool, WindowDistances, WindowKinds
+from .families.profile.pool import Pool
+from .families.profile.windows import WindowDistances, WindowKinds
 from .families.search.subsequence import LongSeries, SubsequenceNeighbors, WindowMatches
 from .families.shapelets.criterion import Criterion
 from .families.shapelets.matches import LEAST_NORMALIZED, Matches, SubsequenceMatches

@@ -37,15 +37,15 @@ from skts.engines.families.kshape.certified import (
 )
 from skts.engines.families.kshape.distances import UNITS
 from skts.engines.families.kshape.eigenvectors import _orthonormal, krylov
-from skts.engines.families.profile.join import FEW, _least
-from skts.engines.families.profile.windows import (
+from skts.engines.families.profile.lines import (
     common_frame,
     even_line,
-    fill_gaps,
     line_as_it_is,
     line_of_pieces,
-    window_statistics,
 )
+from skts.engines.families.profile.nearest import FEW, least_of_rows
+from skts.engines.families.profile.pool import fill_gaps
+from skts.engines.families.profile.statistics import window_statistics
 from skts.engines.families.search.subsequence import TileMatches
 from skts.engines.host import shapes
 from skts.engines.numba.elastic import certified, dtw, lower_bounds, rotation
@@ -581,7 +581,7 @@ def test_the_least_of_a_row_are_the_first_of_equal_ones(rng, k):
     values[::3, ::2] = np.inf
     order = np.argsort(values, axis=1, kind="stable")[:, :k]
     wanted = np.take_along_axis(values, order, axis=1)
-    least, places = _least(values.copy(), k)
+    least, places = least_of_rows(values.copy(), k)
     assert_array_equal(least, wanted)
     known = np.isfinite(wanted)
     assert_array_equal(places[known], order[known])

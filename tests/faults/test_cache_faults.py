@@ -20,7 +20,7 @@ import numpy as np
 from skts.motifs import matrix_profile
 from skts.engines.host import windows
 x = np.random.default_rng(0).normal(size=80).cumsum()
-from skts.engines.families.profile.windows import window_statistics
+from skts.engines.families.profile.statistics import window_statistics
 print(window_statistics(x, 8).mean.tobytes().hex())
 print(sum(windows.statistics.stats.cache_hits.values()))
 """
@@ -43,7 +43,7 @@ def answer(process):
 
 @pytest.fixture(scope="module")
 def expected():
-    from skts.engines.families.profile.windows import window_statistics
+    from skts.engines.families.profile.statistics import window_statistics
 
     x = np.random.default_rng(0).normal(size=80).cumsum()
     return window_statistics(x, 8).mean.tobytes().hex()

@@ -188,13 +188,15 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             LOOKS,
         ),
     ],
-    _E + "families/profile/windows.py": [
+    _E + "families/profile/pool.py": [
         (
-            "_repeat_last",
+            "repeat_last",
             "return points[np.where(last < 0, int(np.argmax(wanted)), last)]",
             ("0 -> 1", "< -> <="),
             "where the last wanted point is the first of the line, it is also the first wanted",
         ),
+    ],
+    _E + "families/profile/lines.py": [
         (
             "_center",
             "offset = np.where(np.abs(middle) > high / 2 - low / 2, middle, 0.0)",
@@ -281,7 +283,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/profile/join.cu": [
         (
-            "join",
+            "look_at_columns",
             "for (int other = 1; other < 32; other *= 2) {",
             ("32 -> 31",),
             "of the powers of two, 16 is the last",

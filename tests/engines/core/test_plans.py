@@ -33,7 +33,7 @@ from skts.engines.core.budget import format_bytes
 from skts.engines.core.certify import Bound, Rescaling, gamma, survivor_cap
 from skts.engines.core.plan import balance, plan_tiles
 from skts.engines.core.prepared import PreparedStore
-from skts.engines.families.profile.windows import WindowStatistics, window_statistics
+from skts.engines.families.profile.statistics import WindowStatistics, window_statistics
 
 
 def hollow(n_series, length, channels=1):

@@ -13,15 +13,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skts import config_context
 from skts.engines import Join, Pool, Tile, WindowDistances, WindowKinds, find_engine, run
-from skts.engines.families.profile.join import JoinPart, Nearest
-from skts.engines.families.profile.windows import (
+from skts.engines.families.profile.join import JoinPart
+from skts.engines.families.profile.lines import (
     Frame,
     common_frame,
     even_line,
-    fill_gaps,
     line_as_it_is,
     line_of_pieces,
 )
+from skts.engines.families.profile.nearest import Nearest
+from skts.engines.families.profile.pool import fill_gaps
 
 
 def make_line(kind, n, rng):

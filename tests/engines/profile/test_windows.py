@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skts.engines.families.profile.windows import window_statistics
+from skts.engines.families.profile.statistics import window_statistics
 
 
 @pytest.mark.parametrize(("n", "length"), [(1, 1), (5, 5), (31, 2), (100, 1), (200, 37), (33, 2)])

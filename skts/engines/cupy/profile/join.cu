@@ -16,6 +16,8 @@ constexpr double BELOW = sizeof(T) == 4 ? 1.0 / (1 << 22) : 1.0 / (1 << 26);
 template <typename T>
 constexpr double ABOVE = sizeof(T) == 4 ? 1.0 / (1 << 22) : 1.0 / (1 << 20) + 1.0 / (1 << 25);
 constexpr int CHUNK = 32;
+// What a window knows that takes part in nothing: beyond all leading bits.
+constexpr int TAKES_NO_PART = 0x7fffffff;
 
 // A run of possible neighbours: of a row in lanes of a strip, or of a column in rows of a chunk.
 struct Run {
@@ -193,9 +195,40 @@ struct Extent {
 // Leading bits of the least score that must be looked at by one who knows of `known`.
 template <typename T>
 __device__ __forceinline__ int least_to_look_at(int known, double slack) {
-    if (known == 0x7fffffff) return known;
+    if (known == TAKES_NO_PART) return known;
     const double least = (least_of<T>(known) - slack) * (1 - ABOVE<T>);
     return max(max(bits_below<T>(least) - 1, bits_below<T>(slack / 2) - 1), 1);
+}
+
+// What scores of a row among its columns, and of a column among its rows, leave open.
+struct Slack {
+    double row, col;
+};
+
+// The error of covariances of a band and a panel (rounding on the way, of the seed, and of the means), and that
+// of their scores.
+template <typename T, bool NORMALIZE>
+__device__ __forceinline__ Slack bound_errors(const Extent& a, const Extent& b, int height, int length) {
+    const double half = 1.0 / (1LL << 53), unit = sizeof(T) == 4 ? 1.0 / (1 << 24) : half;
+    // see "covariance walk" in docs/developer/numerics.rst
+    double error = unit * (height + 4) * (2 * a.norm * b.norm + 8 * a.step * b.step) + 1e-38;
+    error += half * (length + 8) * a.norm * b.norm;
+    if (!NORMALIZE) {
+        // see "raw windows" in docs/developer/numerics.rst
+        const double share = half * length * (8 + 4 * sqrt((double)length));
+        const double both = error + share * (a.norm * a.norm + b.norm * b.norm);
+        return Slack{both, both};
+    }
+    const double drift = a.high - a.low + b.high - b.low;
+    const double slip = a.slip + b.slip;
+    error += half * (length + 8) * sqrt((double)length) * (a.norm + b.norm) * drift;
+    error += length * slip * (2 * drift + slip) + 2 * height * slip * (a.step + b.step);
+    const double shift = length * fmax(a.slip * a.weight, b.slip * b.weight);
+    // each point of the line is rounded once
+    // see "normalised windows" in docs/developer/numerics.rst
+    const double blur = half * 4 * sqrt((double)length) * fmax(a.size * a.weight, b.size * b.weight);
+    const double rest = 8 * shift * shift / length + blur;
+    return Slack{error * b.weight + rest * a.norm, error * a.weight + rest * b.norm};
 }
 
 // What a warp has on its desk, in shared memory.
@@ -218,6 +251,85 @@ struct Desk {
     int bests[CHUNK * 33];                 // best score of every lane in every row
 };
 
+// Take the best scores of a chunk as what columns of this lane need, where they go beyond it; bits of those columns.
+template <typename T, int K>
+__device__ __forceinline__ unsigned raise_needs(Desk<T, K, true>& desk, const int (&best)[K], int lane) {
+    int* const needed = &desk.needed[lane * Desk<T, K, true>::PITCH_NEEDED];
+    unsigned hits = 0;
+#pragma unroll
+    for (int k = 0; k < K; ++k)
+        if (best[k] >= needed[k]) {
+            needed[k] = best[k];
+            hits |= 1u << k;
+        }
+    return hits;
+}
+
+// After a chunk lane l looks at row l of it, row i of the line, if that is `inside` of the band: what may be near to
+// it goes on the list.
+template <typename T, int K, bool COLUMNS>
+__device__ __forceinline__ void look_at_row(
+    const Desk<T, K, COLUMNS>& desk, const Side* sides, bool inside, int i, int start, double slack, int n_neighbors
+) {
+    const int lane = threadIdx.x;
+    int largest = 0;
+#pragma unroll
+    for (int other = 0; other < 32; ++other)
+        largest = max(largest, desk.bests[lane * 33 + other]);
+    const bool there = inside && largest >= desk.places[lane].needed;
+    if (!__any_sync(ALL, there)) return;
+    const int known = there ? __ldcg(&sides[0].tops[i]) : TAKES_NO_PART;
+    const double score = least_of<T>(largest);
+    const int upper = bits_below<T>(score * (1 + ABOVE<T>) + slack) + 1;
+    const bool list = there && upper >= known;
+    // lanes that may hold one of the nearest: with one neighbour, those near the best
+    const int lower = bits_below<T>(score * (1 - BELOW<T>) - slack);
+    const int bound = n_neighbors == 1 ? max(lower, known) : known;
+    const int near = bits_below<T>((least_of<T>(bound) - slack) * (1 - ABOVE<T>)) - 1;
+    unsigned lanes = 0;
+    for (int other = 0; other < 32 && list; ++other)
+        lanes |= (unsigned)(desk.bests[lane * 33 + other] >= max(near, 1)) << other;
+    if (__any_sync(ALL, list)) enlist(sides, list, Run{i, start, lanes, upper}, lower, known, n_neighbors);
+}
+
+// After a chunk the columns of all lanes that have gone beyond what they need (`hits`) are laid side by side, and
+// each lane looks at one of them.
+template <typename T, int K, bool COLUMNS>
+__device__ __forceinline__ void look_at_columns(
+    Desk<T, K, COLUMNS>& desk, const Side* sides, unsigned hits, int start, int base, int count, double slack,
+    int n_neighbors
+) {
+    constexpr int PITCH_NEEDED = Desk<T, K, COLUMNS>::PITCH_NEEDED;
+    const int lane = threadIdx.x;
+    int place = __popc(hits);
+    for (int other = 1; other < 32; other *= 2) {
+        const int before = __shfl_up_sync(ALL, place, other);
+        if (lane >= other) place += before;
+    }
+    const int n_hits = __shfl_sync(ALL, place, 31);
+    place -= __popc(hits);
+    __syncwarp();
+    for (unsigned rest = hits; rest != 0; rest &= rest - 1)
+        desk.bests[place++] = lane * 32 + __ffs(rest) - 1;
+    __syncwarp();
+    for (int first = 0; first < n_hits; first += 32) {
+        const bool there = first + lane < n_hits;
+        const int hit = there ? desk.bests[first + lane] : 0;
+        const int j = start + hit / 32 * K + hit % 32;
+        int* const needed = &desk.needed[hit / 32 * PITCH_NEEDED + hit % 32];
+        const int best = there ? *needed : 0;
+        const int known = there ? __ldcg(&sides[1].tops[j]) : TAKES_NO_PART;
+        const double score = least_of<T>(best);
+        const int upper = bits_below<T>(score * (1 + ABOVE<T>) + slack) + 1;
+        const int lower = bits_below<T>(score * (1 - BELOW<T>) - slack);
+        const bool list = there && upper >= known;
+        if (__any_sync(ALL, list))
+            enlist(sides + 1, list, Run{j, base, ALL >> (CHUNK - count), upper}, lower, known, n_neighbors);
+        if (there) *needed = least_to_look_at<T>(n_neighbors == 1 ? max(known, lower) : known, slack);
+    }
+    __syncwarp();
+}
+
 // One warp walks a panel of `n_strips` strips of 32 K columns down one band of rows, strip after strip: what
 // leaves one on the right enters the next. A block is one warp, so that the compiler knows what its threads
 // share. Blocks go over panels so many bands and panels at a time that few warps of a time share
@@ -226,6 +338,9 @@ struct Desk {
 // Rows come in chunks of 32. When one is done, lane l looks at row l, and those columns that may be near to a
 // row are laid side by side, one for each lane, so that nothing waits for global memory inside of a
 // chunk. Shared memory: the desk of the warp.
+//
+// Longer than others, and its arguments stand alone: taken apart, the walk of a chunk gets other registers, and
+// `__restrict__` holds for parameters, not for fields of a structure.
 template <typename T, int K, int B, bool COLUMNS, bool NORMALIZE>
 __global__ void __launch_bounds__(32, B) join(
     const Row<T>* __restrict__ rows, const T* __restrict__ q, const T* __restrict__ s,
@@ -235,7 +350,7 @@ __global__ void __launch_bounds__(32, B) join(
     int n_strips, int n_panels, long long least_apart, int length, int n_neighbors, int exact,
     const Side* __restrict__ sides
 ) {
-    constexpr int PITCH = Desk<T, K, COLUMNS>::PITCH, NONE = 0x7fffffff;
+    constexpr int PITCH = Desk<T, K, COLUMNS>::PITCH;
     constexpr int PITCH_NEEDED = Desk<T, K, COLUMNS>::PITCH_NEEDED;
     __shared__ Desk<T, K, COLUMNS> desk;
     const int lane = threadIdx.x;
@@ -260,36 +375,12 @@ __global__ void __launch_bounds__(32, B) join(
             copy_16(&desk.entering[lane * EACH], entering + chunk + lane * EACH);
     };
 
-    // the error of a covariance: rounding on the way, of the seed, and of the means
-    double slack_row, slack_col;
-    {
-        const Extent a(groups_a, top, bottom - 1), b(groups_b, max(0, left - height), right - 1);
-        const double half = 1.0 / (1LL << 53), unit = sizeof(T) == 4 ? 1.0 / (1 << 24) : half;
-        // see "covariance walk" in docs/developer/numerics.rst
-        double error = unit * (height + 4) * (2 * a.norm * b.norm + 8 * a.step * b.step) + 1e-38;
-        error += half * (length + 8) * a.norm * b.norm;
-        // the same for scores: of a row among its columns, of a column among its rows
-        if (NORMALIZE) {
-            const double drift = a.high - a.low + b.high - b.low;
-            const double slip = a.slip + b.slip;
-            error += half * (length + 8) * sqrt((double)length) * (a.norm + b.norm) * drift;
-            error += length * slip * (2 * drift + slip) + 2 * height * slip * (a.step + b.step);
-            const double shift = length * fmax(a.slip * a.weight, b.slip * b.weight);
-            // each point of the line is rounded once
-            // see "normalised windows" in docs/developer/numerics.rst
-            const double blur = half * 4 * sqrt((double)length) * fmax(a.size * a.weight, b.size * b.weight);
-            slack_row = error * b.weight + (8 * shift * shift / length + blur) * a.norm;
-            slack_col = error * a.weight + (8 * shift * shift / length + blur) * b.norm;
-        } else {
-            // see "raw windows" in docs/developer/numerics.rst
-            const double share = half * length * (8 + 4 * sqrt((double)length));
-            slack_row = slack_col = error + share * (a.norm * a.norm + b.norm * b.norm);
-        }
-    }
-    if (!exact) slack_row = slack_col = 0;
+    const Extent a(groups_a, top, bottom - 1), b(groups_b, max(0, left - height), right - 1);
+    Slack slack = bound_errors<T, NORMALIZE>(a, b, height, length);
+    if (!exact) slack.row = slack.col = 0;
     // pairs that are not looked at though their windows know of nothing score less than this
-    const int skipped_row = bits_below<T>(2 * slack_row) + 2;
-    const int skipped_col = bits_below<T>(2 * slack_col) + 2;
+    const int skipped_row = bits_below<T>(2 * slack.row) + 2;
+    const int skipped_col = bits_below<T>(2 * slack.col) + 2;
 
     for (int start = left; start < right; start += 32 * K) {
         const int end = min(right, start + 32 * K), mine = start + lane * K;
@@ -298,9 +389,9 @@ __global__ void __launch_bounds__(32, B) join(
         auto look_up = [&] {
             for (int c = lane; c < 32 * K; c += 32) {
                 const int j = start + c, place = c / K * PITCH_NEEDED + c % K;
-                const int known = j < end ? __ldcg(&sides[1].tops[j]) : NONE;
+                const int known = j < end ? __ldcg(&sides[1].tops[j]) : TAKES_NO_PART;
                 if (known <= skipped_col) atomicMax(&sides[1].skipped[j], skipped_col);
-                desk.needed[place] = least_to_look_at<T>(known, slack_col);
+                desk.needed[place] = least_to_look_at<T>(known, slack.col);
             }
         };
         for (int c = lane; c < 32 * K; c += 32)
@@ -320,7 +411,7 @@ __global__ void __launch_bounds__(32, B) join(
             cov[k] = mine + k + 1 < end ? first_rows[band * row_stride + (mine + k + 1 - col)] : T(0);
         }
         T from_left = __shfl_up_sync(ALL, cov[K - 1], 1);
-        int known = top + lane < bottom ? __ldcg(&sides[0].tops[top + lane]) : NONE;
+        int known = top + lane < bottom ? __ldcg(&sides[0].tops[top + lane]) : TAKES_NO_PART;
         wait_for_copies();
         __syncwarp();
         fetch(top);
@@ -334,7 +425,7 @@ __global__ void __launch_bounds__(32, B) join(
             {
                 const Row<T> mine = desk.stage[lane];
                 auto& place = desk.places[lane];
-                place.needed = least_to_look_at<T>(known, slack_row);
+                place.needed = least_to_look_at<T>(known, slack.row);
                 place.p = mine.p, place.r = mine.r, place.weight = mine.weight;
                 place.enters = desk.entering[lane];
                 if (base == top && lane == 0) {
@@ -345,7 +436,7 @@ __global__ void __launch_bounds__(32, B) join(
                 if (lane >= count) place.weight = NORMALIZE ? T(0) : T(-1e30);
             }
             __syncwarp();
-            known = i + CHUNK < bottom ? __ldcg(&sides[0].tops[i + CHUNK]) : NONE;
+            known = i + CHUNK < bottom ? __ldcg(&sides[0].tops[i + CHUNK]) : TAKES_NO_PART;
             if (base + CHUNK < bottom) fetch(base + CHUNK);
             // at the diagonal, pairs that are too close are left out
             const bool whole = start - (base + count - 1) > least_apart;
@@ -401,77 +492,16 @@ __global__ void __launch_bounds__(32, B) join(
                     desk.bests[t * 33 + lane] = most;
                 }
             }
-            // columns of this lane that have gone beyond what they need
             unsigned hits = 0;
-            if (COLUMNS) {
-#pragma unroll
-                for (int k = 0; k < K; ++k)
-                    if (best[k] >= desk.needed[lane * PITCH_NEEDED + k]) {
-                        desk.needed[lane * PITCH_NEEDED + k] = best[k];
-                        hits |= 1u << k;
-                    }
-            }
+            if constexpr (COLUMNS) hits = raise_needs(desk, best, lane);
             // what a row leaves enters the next strip in the row below; the copy ahead has been made
             wait_for_copies();
             __syncwarp();
             if (i + 1 < bottom) __stcg(entering + i + 1, desk.places[lane].leaves);
 
-            // rows: lane l looks at row base + l
-            {
-                int largest = 0;
-#pragma unroll
-                for (int other = 0; other < 32; ++other)
-                    largest = max(largest, desk.bests[lane * 33 + other]);
-                const bool there = lane < count && largest >= desk.places[lane].needed;
-                if (__any_sync(ALL, there)) {
-                    const int known = there ? __ldcg(&sides[0].tops[i]) : NONE;
-                    const double score = least_of<T>(largest);
-                    const int upper = bits_below<T>(score * (1 + ABOVE<T>) + slack_row) + 1;
-                    const bool list = there && upper >= known;
-                    // lanes that may hold one of the nearest: with one neighbour, those near the best
-                    const int lower = bits_below<T>(score * (1 - BELOW<T>) - slack_row);
-                    const int bound = n_neighbors == 1 ? max(lower, known) : known;
-                    const int near = bits_below<T>((least_of<T>(bound) - slack_row) * (1 - ABOVE<T>)) - 1;
-                    unsigned lanes = 0;
-                    for (int other = 0; other < 32 && list; ++other)
-                        lanes |= (unsigned)(desk.bests[lane * 33 + other] >= max(near, 1)) << other;
-                    if (__any_sync(ALL, list))
-                        enlist(sides, list, Run{i, start, lanes, upper}, lower, known, n_neighbors);
-                }
-            }
-            // columns: those beyond are laid side by side, and each lane looks at one
-            if (COLUMNS && __any_sync(ALL, hits != 0)) {
-                int place = __popc(hits);
-                for (int other = 1; other < 32; other *= 2) {
-                    const int before = __shfl_up_sync(ALL, place, other);
-                    if (lane >= other) place += before;
-                }
-                const int n_hits = __shfl_sync(ALL, place, 31);
-                place -= __popc(hits);
-                __syncwarp();
-                for (unsigned rest = hits; rest != 0; rest &= rest - 1)
-                    desk.bests[place++] = lane * 32 + __ffs(rest) - 1;
-                __syncwarp();
-                for (int first = 0; first < n_hits; first += 32) {
-                    const bool there = first + lane < n_hits;
-                    const int hit = there ? desk.bests[first + lane] : 0;
-                    const int j = start + hit / 32 * K + hit % 32;
-                    int* const needed = &desk.needed[hit / 32 * PITCH_NEEDED + hit % 32];
-                    const int best = there ? *needed : 0;
-                    const int known = there ? __ldcg(&sides[1].tops[j]) : NONE;
-                    const double score = least_of<T>(best);
-                    const int upper = bits_below<T>(score * (1 + ABOVE<T>) + slack_col) + 1;
-                    const int lower = bits_below<T>(score * (1 - BELOW<T>) - slack_col);
-                    const bool list = there && upper >= known;
-                    if (__any_sync(ALL, list))
-                        enlist(sides + 1, list, Run{j, base, ALL >> (CHUNK - count), upper}, lower, known,
-                               n_neighbors);
-                    if (there)
-                        *needed = least_to_look_at<T>(n_neighbors == 1 ? max(known, lower) : known,
-                                                      slack_col);
-                }
-                __syncwarp();
-            }
+            look_at_row<T>(desk, sides, lane < count, i, start, slack.row, n_neighbors);
+            if (COLUMNS && __any_sync(ALL, hits != 0))
+                look_at_columns<T>(desk, sides, hits, start, base, count, slack.col, n_neighbors);
             __syncwarp();
         }
         __syncwarp();

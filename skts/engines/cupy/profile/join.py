@@ -10,17 +10,11 @@ import cupy as cp
 import numpy as np
 
 from ...core.reduction import Tile
-from ...families.profile.join import Join, JoinPart, Nearest
-from ...families.profile.windows import (
-    Frame,
-    Pool,
-    even_line,
-    fill_gaps,
-    line_as_it_is,
-    line_of_pieces,
-    settle_statistics,
-    whole_windows,
-)
+from ...families.profile.join import Join, JoinPart
+from ...families.profile.lines import Frame, even_line, line_as_it_is, line_of_pieces
+from ...families.profile.nearest import Nearest
+from ...families.profile.pool import Pool, fill_gaps, whole_windows
+from ...families.profile.statistics import settle_statistics
 from ..loading import load_kernel
 from ..transfers import read_number, to_host
 from .programs import RUNS_PER_WINDOW, JoinKernel, choose_join, seed_kernel

@@ -10,7 +10,7 @@ import numpy as np
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...families.profile.mk import PairWalk, Walked
-from ...families.profile.windows import Pool
+from ...families.profile.pool import Pool
 from .tiles import LINE_BYTES
 
 if TYPE_CHECKING:

@@ -9,15 +9,9 @@ import numpy as np
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...families.profile.join import Join, JoinPart
-from ...families.profile.windows import (
-    Frame,
-    Kinds,
-    Pool,
-    WindowDistances,
-    WindowKinds,
-    common_frame,
-    fill_gaps,
-)
+from ...families.profile.lines import Frame, common_frame
+from ...families.profile.pool import Pool, fill_gaps
+from ...families.profile.windows import Kinds, WindowDistances, WindowKinds
 
 if TYPE_CHECKING:
     from .join import DeviceLine, Known, Searched, Steps

@@ -10,58 +10,14 @@ import numpy as np
 
 from ...core.reduction import Learning, Reduction, Tile, Tiling
 from ...core.verify import Check, Sample
-from .windows import Kinds, Pool, WindowDistances, WindowKinds, name_lines, plain_profile
+from .nearest import Nearest, least_of_rows
+from .pool import Pool, name_lines
+from .windows import Kinds, WindowDistances, WindowKinds, plain_profile
 
-__all__ = ["Join", "JoinFound", "JoinPart", "JoinTotal", "Kept", "Nearest"]
+__all__ = ["Join", "JoinFound", "JoinPart", "JoinTotal", "Kept"]
 
 #: No pair is this far below the diagonal: the exclusion of a join of two lines.
 NO_EXCLUSION = -(2**62)
-#: Neighbours that are found one after the other; to sort whole rows is faster for more.
-FEW = 8
-
-
-class Nearest(NamedTuple):
-    """Neighbours of windows, nearest first, equal ones by their place.
-
-    Attributes
-    ----------
-    distances : ndarray of shape (n_windows, n_neighbors), float64
-        Certified distances, infinite where there is none.
-    indices : ndarray of shape (n_windows, n_neighbors), int64
-        Places on the line, -1 where there is none.
-    """
-
-    distances: np.ndarray
-    indices: np.ndarray
-
-    @classmethod
-    def none(cls, n_windows: int, n_neighbors: int) -> Nearest:
-        """Return neighbours not yet found."""
-        shape = n_windows, n_neighbors
-        return cls(np.full(shape, np.inf), np.full(shape, -1, np.int64))
-
-    def add(self, windows: slice | np.ndarray, other: Nearest) -> None:
-        """Take other neighbours of some windows where they are nearer; none may be there twice."""
-        if self.distances.shape[1] == 1:
-            mine, place = self.distances[windows], self.indices[windows]
-            nearer = (other.distances < mine) | (
-                (other.distances == mine) & (other.indices < place) & (other.indices >= 0)
-            )
-            np.copyto(mine, other.distances, where=nearer)
-            np.copyto(place, other.indices, where=nearer)
-            if not isinstance(windows, slice):  # else these are views
-                self.distances[windows], self.indices[windows] = mine, place
-            return
-        k = self.distances.shape[1]
-        distances = np.hstack([self.distances[windows], other.distances])
-        indices = np.hstack([self.indices[windows], other.indices])
-        order = np.lexsort((indices, distances), axis=1)[:, :k]
-        self.distances[windows] = np.take_along_axis(distances, order, axis=1)
-        self.indices[windows] = np.take_along_axis(indices, order, axis=1)
-
-    def copy(self) -> Nearest:
-        """Return a copy."""
-        return Nearest(self.distances.copy(), self.indices.copy())
 
 
 class JoinPart(NamedTuple):
@@ -389,7 +345,7 @@ class Join(Learning, Reduction):
             for nearest, direction in zip(total.lists, directions, strict=True):
                 admissible = self._admissible(lookers, some, direction)
                 values = np.where(admissible, distances, np.inf)
-                values, at = _least(values, min(self.n_neighbors, len(some)))
+                values, at = least_of_rows(values, min(self.n_neighbors, len(some)))
                 nearest.add(lookers, Nearest(values, np.where(np.isinf(values), -1, some[at])))
             if self.within:
                 # the same distances are those of the hidden windows to all others
@@ -412,7 +368,7 @@ class Join(Learning, Reduction):
         admissible = self._admissible(windows, np.arange(n_windows), direction)
         distances[~(admissible & b.finite)] = np.inf
         k = min(self.n_neighbors, n_windows)
-        values, places = _least(distances, k)
+        values, places = least_of_rows(distances, k)
         nearest.distances[windows, :k] = values
         nearest.indices[windows, :k] = np.where(np.isinf(values), -1, places)
 
@@ -437,17 +393,3 @@ class Join(Learning, Reduction):
             some = windows[start : start + batch]
             distances = run(WindowDistances(self.a, some, self.other, self.length, self.normalize))
             self._settle(nearest, some, distances, direction, b)
-
-
-def _least(values: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """The k least of each row, the first of equal ones first, and their places; overwrites."""
-    rows = np.arange(len(values))[:, np.newaxis]
-    if k > FEW:
-        places = np.argsort(values, axis=1, kind="stable")[:, :k]
-        return values[rows, places], places
-    least, places = np.empty((len(values), k)), np.empty((len(values), k), np.int64)
-    for turn in range(k):
-        at = values.argmin(axis=1)[:, np.newaxis]
-        places[:, turn], least[:, turn] = at[:, 0], values[rows, at][:, 0]
-        values[rows, at] = np.inf
-    return least, places

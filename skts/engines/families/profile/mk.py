@@ -21,7 +21,8 @@ import numpy as np
 from ...core.constants import FLOAT32_UNIT, FLOAT64_UNIT
 from ...core.reduction import FollowedUp, Learning, Reduction, Tile, Tiling
 from ...core.verify import Check, Sample, check_value
-from .windows import Kinds, Pool, WindowDistances, WindowKinds, name_lines, plain_profile
+from .pool import Pool, name_lines
+from .windows import Kinds, WindowDistances, WindowKinds, plain_profile
 
 __all__ = ["MotifPair", "NearestPair", "PairWalk", "Walked"]
 

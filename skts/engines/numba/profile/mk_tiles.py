@@ -10,9 +10,9 @@ from ...core.constants import FLOAT64_UNIT
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...families.profile.mk import PairWalk, Walked
-from ...families.profile.windows import Pool
+from ...families.profile.pool import Pool
 from . import mk
-from .tiles import Windows
+from .lines import Windows
 
 __all__ = ["MKTiles"]
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...core.reduction import Tile
-from ...families.profile.windows import fill_gaps, whole_windows
+from ...families.profile.pool import fill_gaps, whole_windows
 from ...families.search.subsequence import (
     SubsequenceNeighbors,
     TileMatches,

@@ -1,0 +1,70 @@
+"""Lists of nearest windows, and how they merge: by distance, equal ones by their place."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = ["Nearest", "least_of_rows"]
+
+#: Neighbours that are found one after the other; to sort whole rows is faster for more.
+FEW = 8
+
+
+class Nearest(NamedTuple):
+    """Neighbours of windows, nearest first, equal ones by their place.
+
+    Attributes
+    ----------
+    distances : ndarray of shape (n_windows, n_neighbors), float64
+        Certified distances, infinite where there is none.
+    indices : ndarray of shape (n_windows, n_neighbors), int64
+        Places on the line, -1 where there is none.
+    """
+
+    distances: np.ndarray
+    indices: np.ndarray
+
+    @classmethod
+    def none(cls, n_windows: int, n_neighbors: int) -> Nearest:
+        """Return neighbours not yet found."""
+        shape = n_windows, n_neighbors
+        return cls(np.full(shape, np.inf), np.full(shape, -1, np.int64))
+
+    def add(self, windows: slice | np.ndarray, other: Nearest) -> None:
+        """Take other neighbours of some windows where they are nearer; none may be there twice."""
+        if self.distances.shape[1] == 1:
+            mine, place = self.distances[windows], self.indices[windows]
+            nearer = (other.distances < mine) | (
+                (other.distances == mine) & (other.indices < place) & (other.indices >= 0)
+            )
+            np.copyto(mine, other.distances, where=nearer)
+            np.copyto(place, other.indices, where=nearer)
+            if not isinstance(windows, slice):  # else these are views
+                self.distances[windows], self.indices[windows] = mine, place
+            return
+        k = self.distances.shape[1]
+        distances = np.hstack([self.distances[windows], other.distances])
+        indices = np.hstack([self.indices[windows], other.indices])
+        order = np.lexsort((indices, distances), axis=1)[:, :k]
+        self.distances[windows] = np.take_along_axis(distances, order, axis=1)
+        self.indices[windows] = np.take_along_axis(indices, order, axis=1)
+
+    def copy(self) -> Nearest:
+        """Return a copy."""
+        return Nearest(self.distances.copy(), self.indices.copy())
+
+
+def least_of_rows(values: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The k least of each row, the first of equal ones first, and their places; overwrites."""
+    rows = np.arange(len(values))[:, np.newaxis]
+    if k > FEW:
+        places = np.argsort(values, axis=1, kind="stable")[:, :k]
+        return values[rows, places], places
+    least, places = np.empty((len(values), k)), np.empty((len(values), k), np.int64)
+    for turn in range(k):
+        at = values.argmin(axis=1)[:, np.newaxis]
+        places[:, turn], least[:, turn] = at[:, 0], values[rows, at][:, 0]
+        values[rows, at] = np.inf
+    return least, places
