@@ -46,7 +46,7 @@ def examples(engine: str = "numba", *, small: bool = False) -> dict[type, Exampl
     table = {
         DTWCondenser: Example(
             lambda: DTWCondenser(
-                n_prototypes=len(X) - 2 if small else 4, adapt_window=not small, engine=engine
+                n_prototypes=len(X) - 1 if small else 4, adapt_window=not small, engine=engine
             ),
             *both,
         ),
