@@ -42,7 +42,7 @@ def cell_of(warping: Costs) -> str:
 def cell_object(cell: str) -> np.ndarray:
     """Return the argument `cell` of a kernel: the parameters of a policy. These have none."""
     # C++ gives an object without members one byte
-    return np.zeros(1, np.uint8)
+    return np.zeros(1, [("nothing", np.uint8)])
 
 
 def any_cell(warping: Costs) -> np.ndarray:

@@ -3,8 +3,8 @@
 //     D(i,j) = least of  D(i-1,j-1), by the diagonal,  D(i-1,j), by the step down (up is above it),
 //                        D(i,j-1), by the step right,  each joined with the cost of that step.
 //
-// Kernels take a policy as one template parameter, Cell, and as their last argument `cell` an object
-// of that class, which holds the parameters of the distance (none: an empty class). A policy has
+// Kernels take a policy as one template parameter, Cell, and as their argument `cell` an object of
+// that class, which holds the parameters of the distance (none: an empty class). A policy has
 //
 //   join(at, before)   the value of a cell, from those before.
 //   UNIFORM            whether all three steps into a cell cost the same. If so, `before` is the
