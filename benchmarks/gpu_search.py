@@ -56,6 +56,7 @@ def kernel_row(rng, n_points, length, must, reach):
     """Every window warped, on the device: normalised on the fly, no window left out."""
     import cupy
 
+    from skts.engines.cupy.elastic.cells import cell_of
     from skts.engines.cupy.search import subsequence as gpu
     from skts.engines.cupy.search.programs import choose_warp
     from skts.engines.numba.search import lanes
@@ -67,7 +68,7 @@ def kernel_row(rng, n_points, length, must, reach):
     part = gpu.Part(0, cupy.asarray(line), cupy.cuda.Event(), cupy.cuda.Event())
     windows = gpu.prepare_windows(part, length, tile.shape[1], work, query.rescaling)
     listed = gpu.Listed(cupy.arange(tile.shape[1], dtype=np.int32), tile.shape[1])
-    kernel = choose_warp(length, squared=True, largest=False)
+    kernel = choose_warp(length, cell_of(work.warping))
     interval = query.interval(query.rough, squared=True)
     elapsed = []
     for _ in range(6):

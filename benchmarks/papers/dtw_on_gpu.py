@@ -205,6 +205,7 @@ class Bench:
 
     def figure_7(self):
         """Columns of a lane and lanes of a pair, in the place of the length of a buffer."""
+        from skts.engines.cupy.elastic.cells import cell_of
         from skts.engines.cupy.elastic.programs import DTWKernel
 
         query, candidate, n = BUFFER
@@ -214,7 +215,7 @@ class Bench:
                 strips = -(-lengths[1] // (lanes * columns))
                 if strips > 1 and lanes < 32:
                     continue  # only whole warps go in strips
-                shape = ("float", columns, 1, strips > 1, True, False, False, False, lanes)
+                shape = ("float", columns, 1, strips > 1, cell_of(DTW), False, False, lanes)
                 name = f"DTW, {lanes} lanes x {columns} columns, {strips} strip(s)"
                 self.kernel("7", "lanes and columns", name, DTW, work, DTWKernel(*shape))
 

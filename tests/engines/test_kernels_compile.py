@@ -31,18 +31,18 @@ compile = pytest.importorskip("skts.engines.cupy.compile", reason="NVRTC is not 
 )
 def test_kernels_compile(arch):
     names = [
-        DTWKernel("float", 32, 1, False, True, False, False, False, 8).name,
-        DTWKernel("float", 8, 3, True, False, True, True, False, 32).name,
-        DTWKernel("double", 8, 1, True, True, False, False, True, 32).name,
+        DTWKernel("float", 32, 1, False, "Dtw<Squared>", False, False, 8).name,
+        DTWKernel("float", 8, 3, True, "DogKeeper<Absolute>", True, False, 32).name,
+        DTWKernel("double", 8, 1, True, "Dtw<Squared>", False, True, 32).name,
     ]
     assert compile.compile_program("elastic/dtw.cu", names, arch) > 1000
-    names = [BandKernel("float", 8, 1, True, False, 8).name]
+    names = [BandKernel("float", 8, 1, "Dtw<Squared>", 8).name]
     assert compile.compile_program("elastic/band.cu", names, arch) > 1000
     assert compile.compile_program("elastic/shortlist.cu", list(SEARCH_KERNELS), arch) > 1000
     names = [choose_join(kind, shape).name for kind, shape in JOINS]
     assert compile.compile_program("profile/join.cu", [*names, "refine", "certify"], arch) > 1000
     assert compile.compile_program("elastic/path.cu", list(PATH_KERNELS), arch) > 1000
-    names = [NarrowKernel("float", 5, 1, True, False).name]
+    names = [NarrowKernel("float", 5, 1, "Dtw<Squared>").name]
     assert compile.compile_program("elastic/narrow.cu", names, arch) > 1000
 
 
@@ -61,7 +61,7 @@ def test_programs_hold_their_headers_once():
 def test_errors_of_the_compiler_are_shown():
     with pytest.raises(RuntimeError, match="dtw.cu for sm_90"):
         compile.compile_program(
-            "elastic/dtw.cu", ["dtw<no_such_type, 8, 1, 1, false, true, false, false, false>"], 90
+            "elastic/dtw.cu", ["dtw<no_such_type, 8, 1, 1, false, Dtw<Squared>, false, false>"], 90
         )
 
 

@@ -9,6 +9,7 @@ from functools import cache
 import cupy as cp
 
 from ..core.interrupts import aside
+from .launch import Kernel
 from .programs import OPTIONS, source
 
 __all__ = ["blocks_for", "load_kernel"]
@@ -16,12 +17,12 @@ __all__ = ["blocks_for", "load_kernel"]
 #: Bytes of shared memory that a block may have without asking.
 SHARED = 48 * 1024
 
-_loaded: dict[tuple[str, str, int], cp.RawKernel] = {}
+_loaded: dict[tuple[str, str, int], Kernel] = {}
 #: For each program one: whoever needs it waits for the first, who may have been interrupted.
 _compiling: defaultdict[tuple[str, str | None], threading.Lock] = defaultdict(threading.Lock)
 
 
-def load_kernel(file: str, name: str, shared: int = 0) -> cp.RawKernel:
+def load_kernel(file: str, name: str, shared: int = 0) -> Kernel:
     """Return a function of a source file, compiled for the device where it is launched.
 
     CuPy keeps programs on disk. An instance of a template is one, and so are all plain functions
@@ -38,8 +39,8 @@ def load_kernel(file: str, name: str, shared: int = 0) -> cp.RawKernel:
 
     Returns
     -------
-    cupy.RawKernel
-        The function.
+    Kernel
+        The function, which checks its arguments.
     """
     found = _loaded.get((file, name, shared))
     if found is not None:
@@ -47,10 +48,11 @@ def load_kernel(file: str, name: str, shared: int = 0) -> cp.RawKernel:
     program = file, name if "<" in name else None
     device = cp.cuda.Device()
 
-    def load() -> cp.RawKernel:
+    def load() -> Kernel:
         with _compiling[program], device:
             if (file, name, shared) not in _loaded:
-                _loaded[file, name, shared] = _function(_module(*program), name, shared)
+                function = _function(_module(*program), name, shared)
+                _loaded[file, name, shared] = Kernel(function, file, name)
             return _loaded[file, name, shared]
 
     return aside(load)

@@ -228,7 +228,7 @@ def test_kernels_of_the_gpu_hold_all_columns():
     compiled = set(kernels()["elastic/turns.cu"])
     for n, channels in itertools.product((1, 7, 60, 427, 1024, 3000), (1, 3, 100)):
         for count, n_items in itertools.product((1, -(-n // 4), n), (1, 300, 10**6)):
-            kernel = choose_turns(channels, n, count, n_items, squared=True)
+            kernel = choose_turns(channels, n, count, n_items, "Dtw<Squared>")
             assert kernel.group in (1, 2, 4, 8, 16, 32)
             wide = kernel.group * kernel.columns >= n + count - 1
             assert wide != kernel.strips

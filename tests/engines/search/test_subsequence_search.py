@@ -178,11 +178,11 @@ def test_precision(rng, fast_engine, precision, name):
 
 def test_lanes_of_the_gpu_hold_the_query():
     for length in [*range(1, 300), 1281, 2047, 2048]:
-        kernel = choose_warp(length, squared=True, largest=False)
+        kernel = choose_warp(length, "Dtw<Squared>")
         assert 0 <= kernel.width - length < max(2, kernel.group)
         # a window takes longer than it takes to pass from the first lane to the last
         assert kernel.group == 1 or kernel.group <= length // 2
-    assert choose_warp(2049, squared=True, largest=False) is None
+    assert choose_warp(2049, "Dtw<Squared>") is None
 
 
 @pytest.mark.parametrize("length", [5, 128, 3000])

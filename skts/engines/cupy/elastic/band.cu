@@ -23,21 +23,24 @@
 //
 // One thread: a lane. One warp: 32 / G groups, each with two pairs at a time. Shared memory: none.
 // out[p] is written by the lane that owns the offset of the last cell of pair p.
-#include "include/arithmetic.cuh"
+#include "include/cells.cuh"
 #include "include/groups.cuh"
 
 constexpr int THREADS = 128;
 
-template <typename T, int K, int C, bool SQUARED, bool LARGEST>
+template <typename T, int K, int C, typename Cell>
 struct Side {
+    static_assert(!Cell::BORDERS && !Cell::LOOKS_BACK, "not in registers yet");
     T D[K];
     T y[C][K];          // point of logical offset k in row step u of a block: y[c][(k + u) % K]
     T x[C];             // point of the row series in the row to come
     T wall[K];          // 0, infinity for offsets beyond the band
+    Cell cell;
     T result;
     const T* row;       // the row series
     const T* top;       // the point of the column series that enters at the last offset in row 0
     int i, n;           // the row to come; rows
+    int low;            // j - i of the first offset of the lane
     int begin;          // offset of the corner above and left of the matrix, within the lane
     int end;            // offset of the last cell, within the lane
     int entering;       // index of *top in its series
@@ -67,8 +70,9 @@ struct Side {
 #pragma unroll
         for (int k = 0; k < K; ++k) {
             const T above = k + 1 < K ? D[k + 1] : above_last;
-            const T best = Arithmetic<T>::min3(D[k], above, left);
-            left = Cost<T, C, SQUARED, LARGEST>::join(x, &y[0][(k + U) % K], K, best + wall[k]);
+            const auto best = cells_before<Cell>(D[k], above, left);
+            const CellPoints<T, C> at(x, &y[0][(k + U) % K], K, low + k);
+            left = cell.join(at, best + wall[k]);
             D[k] = left;
         }
         out_first = D[0];
@@ -88,9 +92,9 @@ struct Side {
 };
 
 // K row steps of both sides, unrolled by recursion so that every register index is a constant.
-template <int U, typename T, int K, int C, bool SQUARED, bool LARGEST>
+template <int U, typename T, int K, int C, typename Cell>
 __device__ __forceinline__ void block_of_rows(
-    Side<T, K, C, SQUARED, LARGEST> (&side)[2], int lane, int G, int row_stride, int col_stride,
+    Side<T, K, C, Cell> (&side)[2], int lane, int G, int row_stride, int col_stride,
     T& first, T& last) {
     if constexpr (U < K) {
 #pragma unroll
@@ -107,21 +111,21 @@ __device__ __forceinline__ void block_of_rows(
 }
 
 // Parameters as those of `dtw` in dtw.cu; 2 reach + 1 <= G K for every pair.
-template <typename T, int K, int C, bool SQUARED, bool LARGEST>
+template <typename T, int K, int C, typename Cell>
 __global__ void __launch_bounds__(THREADS, 2) band(
     const T* __restrict__ row_values, const int* __restrict__ row_lengths, int row_stride,
     const T* __restrict__ col_values, const int* __restrict__ col_lengths, int col_stride,
     int n_pairs, int n_cols, int G,
-    const int* __restrict__ points_by_length, int root, T* __restrict__ out) {
+    const int* __restrict__ points_by_length, int root, T* __restrict__ out, Cell cell) {
     const T inf = Arithmetic<T>::infinity();
     const Groups groups(G);
     const int lane = groups.lane;
     for (long long base = 0; 2 * (base + groups.first) < n_pairs; base += groups.count) {
-        Side<T, K, C, SQUARED, LARGEST> side[2];
+        Side<T, K, C, Cell> side[2];
         int pair[2], steps = 0;
 #pragma unroll
         for (int s = 0; s < 2; ++s) {
-            Side<T, K, C, SQUARED, LARGEST>& me = side[s];
+            Side<T, K, C, Cell>& me = side[s];
             const int second = s ^ (lane & 1);
             const int p = pair[s] = min(2 * (base + groups.own) + second, n_pairs - 1LL);
             const int r = p / n_cols;
@@ -129,11 +133,13 @@ __global__ void __launch_bounds__(THREADS, 2) band(
             const int n = row_lengths[r], m = col_lengths[c];
             const int reach = band_reach(points_by_length, n, m);
             const int first = lane * K;  // first offset of the lane
+            me.cell = cell;
             me.n = n;
             me.i = -((lane + second - s) / 2);
             me.row = row_values + (long long)r * C * row_stride;
             me.entering = first + K - 1 - reach;
             me.top = col_values + (long long)c * C * col_stride + me.entering;
+            me.low = first - reach;
             me.begin = reach - first;
             me.end = m - n + reach - first;
             me.result = inf;

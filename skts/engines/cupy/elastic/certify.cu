@@ -12,7 +12,7 @@
 //
 // One block: a pair, with a grid stride; its threads share the cells of an antidiagonal. Shared
 // memory: three antidiagonals, unless `room` is given. Thread 0 writes the result.
-#include "include/arithmetic.cuh"
+#include "include/cells.cuh"
 
 // Channel c, point i of series s of a set is values[(s * C + c) * stride + i].
 //
@@ -22,15 +22,16 @@
 // of the column series, or of the row series. out[p] (where given) receives the accumulated cost, or
 // with `root` the root of it; least[row * n_cols + column] (where given) is lowered to the cost.
 // `room`: memory for three antidiagonals of `span` values in every block; nullptr is shared memory.
-extern "C" __global__ void __launch_bounds__(1024) certify(
+template <typename Cell>
+__global__ void __launch_bounds__(1024) certify(
     const double* __restrict__ row_values, const int* __restrict__ row_lengths, int row_stride,
     const double* __restrict__ col_values, const int* __restrict__ col_lengths, int col_stride,
     int n_channels, int n_cols, const int* __restrict__ items, long long n_items, int width,
-    const int* __restrict__ points, int squared, int largest, int free_columns, int free_rows,
-    int root, double* room, int span, double* __restrict__ out, long long* least) {
-    using A = Arithmetic<double>;
+    const int* __restrict__ points, Cell cell, int free_columns, int free_rows, int root,
+    double* room, int span, double* __restrict__ out, long long* least) {
+    static_assert(!Cell::BORDERS && !Cell::LOOKS_BACK, "plain borders only");
     extern __shared__ double shared[];
-    const double inf = A::infinity();
+    const double inf = Arithmetic<double>::infinity();
     const double above = free_columns ? 0.0 : inf, before = free_rows ? 0.0 : inf;
     double* const memory = room ? room + 3LL * span * blockIdx.x : shared;
     for (long long p = blockIdx.x; p < n_items; p += gridDim.x) {
@@ -54,14 +55,9 @@ extern "C" __global__ void __launch_bounds__(1024) certify(
             for (int i = first + threadIdx.x; i < stop; i += blockDim.x) {
                 int j = d - i + shift;
                 if (j >= m) j -= m;
-                double cost = squared ? A::square(x[i], y[j]) : A::difference(x[i], y[j]);
-                for (int c = 1; c < n_channels; ++c) {
-                    const double a = x[(long long)c * row_stride + i];
-                    const double b = y[(long long)c * col_stride + j];
-                    cost = A::add(cost, squared ? A::square(a, b) : A::difference(a, b));
-                }
-                const double best = A::min3(one[i], one[i + 1], two[i]);
-                now[i + 1] = largest ? A::larger(cost, best) : A::add(cost, best);
+                const SeriesPoints<double> at{
+                    x[i], y[j], x + i, y + j, n_channels, row_stride, col_stride, d - 2 * i};
+                now[i + 1] = cell.join(at, cells_before<Cell>(two[i], one[i], one[i + 1]));
             }
             // whatever the next two antidiagonals read beyond the ends of this one
             if (threadIdx.x == 0) {

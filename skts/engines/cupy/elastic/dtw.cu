@@ -18,16 +18,17 @@ __host__ __device__ constexpr int blocks_per_sm(int K, int C) {
 // their squares. SUB: the row series is matched
 // to a contiguous part of the column series.
 template <
-    typename T, int K, int C, int ROWS, bool STRIPS, bool SQUARED, bool LARGEST, bool BAND, bool SUB>
+    typename T, int K, int C, int ROWS, bool STRIPS, typename Cell, bool BAND, bool SUB>
 __global__ void __launch_bounds__(THREADS, blocks_per_sm<T>(K, C)) dtw(
     const T* __restrict__ row_values, const int* __restrict__ row_lengths, int row_stride,
     const T* __restrict__ col_values, const int* __restrict__ col_lengths, int col_stride,
     int n_pairs, int n_cols, int G, T* edges, int edge_stride,
-    const int* __restrict__ points_by_length, int root, T* __restrict__ out) {
+    const int* __restrict__ points_by_length, int root, T* __restrict__ out, Cell cell) {
     const T inf = Arithmetic<T>::infinity();
     const Groups groups(G);
     const int lane = groups.lane;
-    Wavefront<T, K, C, ROWS, STRIPS, SQUARED, LARGEST, BAND> wave;
+    Wavefront<T, K, C, ROWS, STRIPS, Cell, BAND> wave;
+    wave.columns.cell = cell;
     wave.lane = lane;
     wave.G = G;
     wave.edge = STRIPS ? edges + (long long)groups.own * edge_stride : nullptr;

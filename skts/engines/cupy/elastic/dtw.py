@@ -14,7 +14,9 @@ from ...families.elastic.warping import Warping
 from ..loading import SHARED, load_kernel
 from ..series import GpuSeries
 from ..transfers import read_number
+from .cells import any_cell, cell_object
 from .programs import (
+    CERTIFY,
     BandKernel,
     DTWKernel,
     NarrowKernel,
@@ -100,16 +102,14 @@ def rescale(series: DeviceSeries, rescaling: Rescaling) -> DeviceSeries:
     single = buffer[PAD : PAD + size]
     blocks = min(-(-size // 256), 1024)
     load_kernel("elastic/shortlist.cu", "rescale")(
-        (blocks,),
-        (256,),
-        (
-            series.values,
-            np.int64(size),
-            np.float64(rescaling.offset),
-            np.float64(rescaling.scale),
-            single,
-            error,
-        ),
+        blocks,
+        256,
+        values=series.values,
+        size=size,
+        offset=rescaling.offset,
+        scale=rescaling.scale,
+        out=single,
+        error=error,
     )
     largest = float(error.get().view(np.float32)[0])
     return series._replace(buffer=buffer, error=largest)
@@ -199,28 +199,27 @@ def distances(
         return cp.ascontiguousarray(found.T)
     out = cp.empty((n_rows, n_cols), dtype)
     groups = groups_in_flight(kernel, out.size, n, budget)
-    edges = ()
+    edges = {}
     if isinstance(kernel, DTWKernel):
         buffer = cp.zeros(groups * edge_length(n) if kernel.strips else 1, dtype)
-        edges = buffer, np.int32(edge_length(n))
+        edges = {"edges": buffer, "edge_stride": edge_length(n)}
     load_kernel(kernel.file, kernel.name)(
-        (groups * kernel.group // THREADS,),
-        (THREADS,),
-        (
-            rows.values,
-            rows.lengths,
-            np.int32(n),
-            cols.values,
-            cols.lengths,
-            np.int32(m),
-            np.int32(out.size),
-            np.int32(n_cols),
-            np.int32(kernel.group),
-            *edges,
-            _points_by_length(warping, max(n, m)),
-            np.int32(root and warping.squared),
-            out,
-        ),
+        groups * kernel.group // THREADS,
+        THREADS,
+        row_values=rows.values,
+        row_lengths=rows.lengths,
+        row_stride=n,
+        col_values=cols.values,
+        col_lengths=cols.lengths,
+        col_stride=m,
+        n_pairs=out.size,
+        n_cols=n_cols,
+        G=kernel.group,
+        **edges,
+        points_by_length=_points_by_length(warping, max(n, m)),
+        root=root and warping.squared,
+        out=out,
+        cell=cell_object(kernel.cell),
     )
     return out
 
@@ -270,44 +269,43 @@ def certify(
     cells = min(n, m) if reach is None else min(n, m, reach + 1)
     threads = min(1024, -(-cells // 128) * 32)
     blocks = min(n_items, cp.cuda.Device().attributes["MultiProcessorCount"] * 4096 // threads)
-    shared, room = 3 * 8 * span, 0
+    shared, room = 3 * 8 * span, None
     if shared > SHARED:
         blocks = max(1, min(blocks, budget // shared))
         room, shared = cp.empty(3 * span * blocks), 0
-    load_kernel("elastic/certify.cu", "certify")(
-        (blocks,),
-        (threads,),
-        (
-            rows.values,
-            rows.lengths,
-            np.int32(n),
-            cols.values,
-            cols.lengths,
-            np.int32(m),
-            np.int32(n_channels),
-            np.int32(n_cols),
-            items,
-            np.int64(n_items),
-            np.int32(items.shape[1]),
-            _points_by_length(warping, max(n, m)),
-            *map(np.int32, (warping.squared, warping.largest)),
-            np.int32(warping.alignment == "subsequence"),
-            np.int32(warping.alignment == "supersequence"),
-            np.int32(root and warping.squared),
-            room,
-            np.int32(span),
-            0 if out is None else out,
-            0 if least is None else least,
-        ),
+    load_kernel("elastic/certify.cu", CERTIFY)(
+        blocks,
+        threads,
+        row_values=rows.values,
+        row_lengths=rows.lengths,
+        row_stride=n,
+        col_values=cols.values,
+        col_lengths=cols.lengths,
+        col_stride=m,
+        n_channels=n_channels,
+        n_cols=n_cols,
+        items=items,
+        n_items=n_items,
+        width=items.shape[1],
+        points=_points_by_length(warping, max(n, m)),
+        cell=any_cell(warping),
+        free_columns=warping.alignment == "subsequence",
+        free_rows=warping.alignment == "supersequence",
+        root=root and warping.squared,
+        room=room,
+        span=span,
+        out=out,
+        # bits of costs, which order as integers do
+        least=None if least is None else least.view(np.int64),
         shared_mem=shared,
     )
     return out
 
 
-def _points_by_length(warping: Warping, longest: int) -> cp.ndarray | int:
-    """Half widths of bands by the length of the longer series, on the device; 0 without a band."""
+def _points_by_length(warping: Warping, longest: int) -> cp.ndarray | None:
+    """Half widths of bands by the length of the longer series, on the device; None without."""
     if warping.window is None:
-        return 0
+        return None
     return cp.asarray(warping.points(np.arange(longest + 1)).astype(np.int32))
 
 
@@ -331,23 +329,22 @@ def _in_bands(
     bands[:, reach : reach + m, :n_cols] = points[:, : height - reach]
     load_kernel(kernel.file, kernel.name)(
         (pitch // THREADS, min(n_rows, 65535)),
-        (THREADS,),
-        (
-            rows.values,
-            np.int32(n_rows),
-            np.int32(n),
-            np.int32(width),
-            bands,
-            np.int32(n_cols),
-            np.int32(height),
-            np.int32(pitch),
-            np.int32(reach),
-            np.int32(m - n + reach),
-            np.int32(root and warping.squared),
-            np.int64(strides[0]),
-            np.int64(strides[1]),
-            out,
-        ),
+        THREADS,
+        rows=rows.values,
+        n_rows=n_rows,
+        n=n,
+        row_stride=width,
+        cols=bands,
+        n_cols=n_cols,
+        height=height,
+        pitch=pitch,
+        reach=reach,
+        end=m - n + reach,
+        root=root and warping.squared,
+        out_row=strides[0],
+        out_col=strides[1],
+        out=out,
+        cell=cell_object(kernel.cell),
     )
     return out
 
@@ -392,25 +389,23 @@ def shortlist(
     found_values = cp.empty(capacity, estimates.dtype)
     unsettled = cp.zeros(n_rows, np.uint8)
     load_kernel("elastic/shortlist.cu", name)(
-        (n_rows,),
-        (256,),
-        (
-            estimates,
-            np.int32(n_cols),
-            np.int32(n_neighbors),
-            0 if excluded is None else cp.asarray(excluded),
-            np.float64(scale),
-            np.int32(squared),
-            np.float64(bound.shrink),
-            np.float64(bound.grow),
-            np.float64(bound.slack),
-            np.int32(cap),
-            n_found,
-            found_rows,
-            found_cols,
-            found_values,
-            unsettled,
-        ),
+        n_rows,
+        256,
+        estimates=estimates,
+        n_cols=n_cols,
+        k=n_neighbors,
+        excluded=None if excluded is None else cp.asarray(excluded),
+        scale=scale,
+        squared=squared,
+        shrink=bound.shrink,
+        grow=bound.grow,
+        slack=bound.slack,
+        cap=cap,
+        n_found=n_found,
+        found_row=found_rows,
+        found_col=found_cols,
+        found_value=found_values,
+        unsettled=unsettled,
     )
     count = read_number(n_found)
     values = found_values[:count].get()

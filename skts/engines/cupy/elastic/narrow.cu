@@ -27,7 +27,7 @@
 // One thread: a pair. One warp: 32 neighbouring column series against one row series. One block:
 // THREADS column series against row series blockIdx.y, blockIdx.y + gridDim.y, ... Shared memory:
 // none. Each thread writes the result of its pair.
-#include "include/arithmetic.cuh"
+#include "include/cells.cuh"
 
 constexpr int THREADS = 128;
 constexpr int ROWS = 4;
@@ -42,11 +42,14 @@ __host__ __device__ constexpr int blocks_per_sm(int K, int C) {
     return registers <= 128 ? 4 : registers <= 170 ? 3 : 2;
 }
 
-template <typename T, int K, int C, bool SQUARED, bool LARGEST>
+template <typename T, int K, int C, typename Cell>
 struct Band {
+    static_assert(!Cell::BORDERS && !Cell::LOOKS_BACK, "not in registers yet");
     T D[K];
     T y[C][K + ROWS - 1];   // point o + u serves offset o in row u of those in flight
     T wall[WALLS];          // wall[w]: infinity where the band ends with offset K - 2 w - 3, else 0
+    Cell cell;
+    int reach;
 
     // the next R rows, x[u] the points of row u
     template <int R>
@@ -65,8 +68,9 @@ struct Band {
 #pragma unroll
                 for (int w = 0; w < WALLS; ++w)
                     if (o == K - 2 * w - 3) above = Arithmetic<T>::add(above, wall[w]);
-                const T best = Arithmetic<T>::min3(D[o], above, left[u]);
-                left[u] = Cost<T, C, SQUARED, LARGEST>::join(x[u], &y[0][o + u], K + ROWS - 1, best);
+                const auto best = cells_before<Cell>(D[o], above, left[u]);
+                const CellPoints<T, C> at(x[u], &y[0][o + u], K + ROWS - 1, o - reach);
+                left[u] = cell.join(at, best);
                 D[o] = left[u];
             }
         }
@@ -91,15 +95,17 @@ struct Band {
 // column series s is cols[(c * height + j + reach) * pitch + s]; height >= n + K + 2 ROWS, pitch >=
 // gridDim.x * THREADS. `end`: offset of the last cell, m - n + reach. The result of r and s goes to
 // out[r * out_row + s * out_col]. `root`: whether to write distances or accumulated costs.
-template <typename T, int K, int C, bool SQUARED, bool LARGEST>
+template <typename T, int K, int C, typename Cell>
 __global__ void __launch_bounds__(THREADS, blocks_per_sm<T>(K, C)) narrow(
     const T* __restrict__ rows, int n_rows, int n, int row_stride, const T* __restrict__ cols,
     int n_cols, int height, int pitch, int reach, int end, int root, long long out_row,
-    long long out_col, T* __restrict__ out) {
+    long long out_col, T* __restrict__ out, Cell cell) {
     const T inf = Arithmetic<T>::infinity();
     const int s = blockIdx.x * THREADS + threadIdx.x;
     for (int r = blockIdx.y; r < n_rows; r += gridDim.y) {
-        Band<T, K, C, SQUARED, LARGEST> band;
+        Band<T, K, C, Cell> band;
+        band.cell = cell;
+        band.reach = reach;
         const T* series = rows + (long long)r * C * row_stride;
         const T* entering = cols + s;
 #pragma unroll

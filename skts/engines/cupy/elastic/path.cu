@@ -3,7 +3,7 @@
 // The warping matrix goes in strips of up to STRIP rows. On the way down only the last row of each
 // strip is kept (`marks`); on the way back every strip that the path crosses is filled in once more,
 // with the step that leads into each cell, and `walk` follows these to the strip above.
-#include "include/arithmetic.cuh"
+#include "include/cells.cuh"
 
 // Rows of a strip.
 constexpr int STRIP = 1024;
@@ -19,14 +19,16 @@ constexpr unsigned char BEGIN = 0, DIAGONAL = 1, ABOVE = 2, LEFT = 3;
 // The last thread writes `below`, its row in the same layout. Each thread writes its value in the
 // last column to right[row] (where `right` is given) and its steps to steps[d * blockDim.x + t] (where
 // `steps` is given). Channels are x_stride and y_stride apart.
-extern "C" __global__ void __launch_bounds__(STRIP) strip(
+template <typename Cell>
+__global__ void __launch_bounds__(STRIP) strip(
     const double* __restrict__ x, const double* __restrict__ y, int n_channels, int x_stride,
-    int y_stride, int first_row, int n_rows, int begin, int stop, int m, int radius, int squared,
-    int largest, int free_columns, int free_rows, const double* __restrict__ above,
+    int y_stride, int first_row, int n_rows, int begin, int stop, int m, int radius, Cell cell,
+    int free_columns, int free_rows, const double* __restrict__ above,
     double* __restrict__ below, double* __restrict__ right, unsigned char* __restrict__ steps) {
-    using A = Arithmetic<double>;
+    static_assert(
+        Cell::UNIFORM && !Cell::BORDERS && !Cell::LOOKS_BACK, "the step is that of the least cell");
     __shared__ double shared[2][STRIP];
-    const double inf = A::infinity();
+    const double inf = Arithmetic<double>::infinity();
     const int t = threadIdx.x, row = first_row + t;
     const bool mine = t < n_rows;
     // left border of this row, and of the row before
@@ -47,12 +49,6 @@ extern "C" __global__ void __launch_bounds__(STRIP) strip(
         }
         if (inside(column)) {
             const double up = t == 0 ? here_above : shared[(d + 1) & 1][t - 1];
-            double cost = squared ? A::square(point, here_y) : A::difference(point, here_y);
-            for (int c = 1; c < n_channels; ++c) {
-                const double p = x[(long long)c * x_stride + row];
-                const double q = y[(long long)c * y_stride + column];
-                cost = A::add(cost, squared ? A::square(p, q) : A::difference(p, q));
-            }
             if (steps) {
                 unsigned char step = LEFT;
                 if ((row == 0 && (column == 0 || free_columns)) || (column == 0 && free_rows))
@@ -63,8 +59,9 @@ extern "C" __global__ void __launch_bounds__(STRIP) strip(
                     step = ABOVE;
                 steps[(long long)d * blockDim.x + t] = step;
             }
-            const double best = A::min3(diagonal, up, left);
-            double value = largest ? A::larger(cost, best) : A::add(cost, best);
+            const SeriesPoints<double> at{
+                point, here_y, x + row, y + column, n_channels, x_stride, y_stride, column - row};
+            double value = cell.join(at, cells_before<Cell>(diagonal, up, left));
             if (abs(row - column) > radius) value = inf;
             diagonal = up;
             left = value;

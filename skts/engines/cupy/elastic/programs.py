@@ -10,8 +10,10 @@ from itertools import product
 from typing import ClassVar, NamedTuple
 
 from ...families.elastic.warping import Warping
+from .cells import ANY_CELL, cell_of
 
 __all__ = [
+    "CERTIFY",
     "PATH_KERNELS",
     "SEARCH_KERNELS",
     "STRIP",
@@ -30,8 +32,10 @@ LANES_IN_FLIGHT = 2**15
 #: Kernels of ``shortlist.cu``.
 SEARCH_KERNELS = ("rescale", "shortlist<float>", "shortlist<double>")
 #: Kernels of ``path.cu``, and the rows of a strip there.
-PATH_KERNELS = ("strip", "walk")
+PATH_KERNELS = (f"strip<{ANY_CELL}>", "walk")
 STRIP = 1024
+#: Kernel of ``certify.cu``.
+CERTIFY = f"certify<{ANY_CELL}>"
 
 
 class DTWKernel(NamedTuple):
@@ -47,8 +51,8 @@ class DTWKernel(NamedTuple):
         Channels, C.
     strips : bool
         Whether the column series goes in strips.
-    squared, largest : bool
-        Cost and how costs join, as `Warping` has them.
+    cell : str
+        What steps cost, see `cell_of`.
     band : bool
         Whether cells outside a band are masked.
     sub : bool
@@ -61,8 +65,7 @@ class DTWKernel(NamedTuple):
     columns: int
     channels: int
     strips: bool
-    squared: bool
-    largest: bool
+    cell: str
     band: bool
     sub: bool
     group: int
@@ -73,10 +76,9 @@ class DTWKernel(NamedTuple):
     @property
     def name(self) -> str:
         """The C++ name of the instance."""
-        flags = (self.strips, self.squared, self.largest, self.band, self.sub)
-        flags = ", ".join(str(flag).lower() for flag in flags)
-        rows = rows_in_flight(self.columns)
-        return f"dtw<{self.type}, {self.columns}, {self.channels}, {rows}, {flags}>"
+        strips, band, sub = (str(flag).lower() for flag in (self.strips, self.band, self.sub))
+        shape = f"{self.columns}, {self.channels}, {rows_in_flight(self.columns)}, {strips}"
+        return f"dtw<{self.type}, {shape}, {self.cell}, {band}, {sub}>"
 
     @property
     def width(self) -> int:
@@ -95,8 +97,8 @@ class BandKernel(NamedTuple):
         Offsets of a lane, K.
     channels : int
         Channels, C.
-    squared, largest : bool
-        Cost and how costs join, as `Warping` has them.
+    cell : str
+        What steps cost, see `cell_of`.
     group : int
         Lanes of two interleaved pairs, G; chosen at the launch.
     """
@@ -104,8 +106,7 @@ class BandKernel(NamedTuple):
     type: str
     columns: int
     channels: int
-    squared: bool
-    largest: bool
+    cell: str
     group: int
 
     file: ClassVar[str] = "elastic/band.cu"
@@ -115,8 +116,7 @@ class BandKernel(NamedTuple):
     @property
     def name(self) -> str:
         """The C++ name of the instance."""
-        flags = f"{self.squared}, {self.largest}".lower()
-        return f"band<{self.type}, {self.columns}, {self.channels}, {flags}>"
+        return f"band<{self.type}, {self.columns}, {self.channels}, {self.cell}>"
 
 
 class NarrowKernel(NamedTuple):
@@ -130,23 +130,21 @@ class NarrowKernel(NamedTuple):
         Offsets of a thread, K.
     channels : int
         Channels, C.
-    squared, largest : bool
-        Cost and how costs join, as `Warping` has them.
+    cell : str
+        What steps cost, see `cell_of`.
     """
 
     type: str
     offsets: int
     channels: int
-    squared: bool
-    largest: bool
+    cell: str
 
     file: ClassVar[str] = "elastic/narrow.cu"
 
     @property
     def name(self) -> str:
         """The C++ name of the instance."""
-        flags = f"{self.squared}, {self.largest}".lower()
-        return f"narrow<{self.type}, {self.offsets}, {self.channels}, {flags}>"
+        return f"narrow<{self.type}, {self.offsets}, {self.channels}, {self.cell}>"
 
 
 def column_counts(type: str, channels: int) -> list[int]:
@@ -197,7 +195,7 @@ def choose_narrow(
     fitting = [k for k in narrow_counts(type, channels) if k >= offsets]
     if warping.window is None or not fitting or offsets > 1.5 * max(n, m):
         return None
-    return NarrowKernel(type, fitting[0], channels, warping.squared, warping.largest)
+    return NarrowKernel(type, fitting[0], channels, cell_of(warping))
 
 
 def rows_in_flight(columns: int) -> int:
@@ -294,7 +292,7 @@ def choose_dtw(
     # not by `reach`: a pair of a long and a short series has a band wider than any matrix, beside
     # which those of equal lengths are narrow
     band = warping.binds(max(n, m))
-    options = warping.squared, warping.largest
+    cell = cell_of(warping)
 
     def steps(group: int, columns: int) -> int:
         rows = min(n, group * columns + 2 * reach) if band else n
@@ -316,10 +314,10 @@ def choose_dtw(
     if narrow:
         lanes, offsets = least = min(narrow, key=band_price)
         if band_price(least) < price:
-            return BandKernel(type, offsets, channels, *options, lanes), band_price(least)
+            return BandKernel(type, offsets, channels, cell, lanes), band_price(least)
     sub = warping.alignment == "subsequence"
     strips = group * columns < m
-    return DTWKernel(type, columns, channels, strips, *options, band, sub, group), price
+    return DTWKernel(type, columns, channels, strips, cell, band, sub, group), price
 
 
 def kernels() -> dict[str, list[str]]:
@@ -333,26 +331,29 @@ def kernels() -> dict[str, list[str]]:
         "elastic/band.cu": set(),
         "elastic/narrow.cu": set(),
     }
-    flags = [(True, False), (False, False), (True, True), (False, True)]
+    cells = [
+        cell_of(Warping(metric=metric, cost=cost))
+        for metric, cost in product(("dtw", "dog_keeper"), ("squared", "absolute"))
+    ]
     for type, channels in product(("float", "double"), (1, 3)):
         for columns in column_counts(type, channels):
             every = columns in (8, 20) and channels == 1
-            for strips, options in product((False, True), flags if every else flags[:1]):
+            for strips, cell in product((False, True), cells if every else cells[:1]):
                 for band, sub in ((False, False), (True, False), (False, True))[
                     : 3 if every else 1
                 ]:
-                    kernel = DTWKernel(type, columns, channels, strips, *options, band, sub, 32)
+                    kernel = DTWKernel(type, columns, channels, strips, cell, band, sub, 32)
                     if columns <= 48 or not strips:
                         names["elastic/dtw.cu"].add(kernel.name)
         for offsets in offset_counts(type, channels):
-            for options in flags if offsets == 4 else flags[:1]:
-                names["elastic/band.cu"].add(BandKernel(type, offsets, channels, *options, 32).name)
+            for cell in cells if offsets == 4 else cells[:1]:
+                names["elastic/band.cu"].add(BandKernel(type, offsets, channels, cell, 32).name)
         counts = narrow_counts(type, channels)
         for offsets in {*counts[::4], counts[-1]}:
-            for options in flags if offsets == 5 else flags[:1]:
-                names["elastic/narrow.cu"].add(NarrowKernel(type, offsets, channels, *options).name)
+            for cell in cells if offsets == 5 else cells[:1]:
+                names["elastic/narrow.cu"].add(NarrowKernel(type, offsets, channels, cell).name)
     fixed = {
-        "elastic/certify.cu": ["certify"],
+        "elastic/certify.cu": [CERTIFY],
         "elastic/shortlist.cu": list(SEARCH_KERNELS),
         "elastic/path.cu": list(PATH_KERNELS),
     }

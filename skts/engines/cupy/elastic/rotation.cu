@@ -1,6 +1,6 @@
 // Lists of the shifts that a rotation-invariant search still has to look at, and distances without
 // warping.
-#include "include/arithmetic.cuh"
+#include "include/cells.cuh"
 
 struct alignas(16) Turns {
     int query, candidate, first, count;
@@ -128,7 +128,7 @@ extern "C" __global__ void shifts(
 // One thread: a shift of `items`, with a grid stride; with items = nullptr shift i % n of candidate
 // i / n % n_cols for query i / n / n_cols, up to the candidate's period. Lowers
 // least[query * n_cols + candidate]. Series as in dtw.cu, of n_channels channels.
-template <bool SQUARED>
+template <typename Metric>
 __global__ void straight(
     const double* __restrict__ rows, int n, int n_channels, int row_stride,
     const double* __restrict__ cols, int col_stride, int n_cols, const int* __restrict__ periods,
@@ -149,13 +149,9 @@ __global__ void straight(
         double total = 0;
         auto add = [&](int stop, int j) {
             for (int k = j; k < stop; ++k) {
-                double cost = SQUARED ? A::square(x[k], y[k]) : A::difference(x[k], y[k]);
-                for (int c = 1; c < n_channels; ++c) {
-                    const double a = x[(long long)c * row_stride + k];
-                    const double b = y[(long long)c * col_stride + k];
-                    cost = A::add(cost, SQUARED ? A::square(a, b) : A::difference(a, b));
-                }
-                total = A::add(cost, total);
+                const SeriesPoints<double> at{
+                    x[k], y[k], x + k, y + k, n_channels, row_stride, col_stride};
+                total = A::add(at.total(Metric{}), total);
             }
         };
         add(n - item.first, 0);

@@ -23,8 +23,9 @@ import numpy as np
 from ...core.certify import Bound
 from ...core.constants import FLOAT64_UNIT
 from ...families.elastic.warping import Warping
-from ..loading import load_kernel
+from ..loading import blocks_for, load_kernel
 from . import dtw
+from .cells import cell_object, cell_of, metric_of
 from .dtw import THREADS, DeviceSeries
 from .rotation_programs import choose_turns
 
@@ -45,9 +46,9 @@ FFT_ERROR = 16.0
 FEW_POINTS = 8
 
 
-def _launch(name: str, n_threads: int, *arguments: Any) -> None:
+def _launch(name: str, n_threads: int, **arguments: Any) -> None:
     """Launch a kernel of ``rotation.cu`` with a thread for each thing."""
-    load_kernel("elastic/rotation.cu", name)((-(-n_threads // THREADS),), (THREADS,), arguments)
+    load_kernel("elastic/rotation.cu", name)(blocks_for(n_threads, THREADS), THREADS, **arguments)
 
 
 def turning_bytes(n: int, rows: int, cols: int) -> int:
@@ -129,6 +130,7 @@ class Turning:
             self.excluded[inside] = excluded[inside]
         self.left_out = cp.asarray(self.excluded)
         self.bound, self.scale, self.squared = bound, scale, squared
+        self.warping = Warping(cost="squared" if squared else "absolute")
         self.budget, self.cancel = budget, cancel
         self.at_a_time = _runs(self.shape[0] * self.shape[1])
         # of each pair the least estimate of a single shift, and the least certified cost
@@ -215,27 +217,28 @@ class Turning:
         _launch(
             "divide",
             estimates.size,
-            0 if items is None else items,
-            estimates,
-            np.int64(begin),
-            np.int32(estimates.size),
-            np.int32(self.shape[1]),
-            self.periods,
-            self.left_out,
-            0 if above is None else above,
-            self.limits if at_most is None else at_most,
-            np.int32(width),
-            count,
-            out,
+            items=items,
+            estimates=estimates,
+            begin=begin,
+            n_items=estimates.size,
+            n_cols=self.shape[1],
+            periods=self.periods,
+            excluded=self.left_out,
+            above=above,
+            limits=self.limits if at_most is None else at_most,
+            width=width,
+            n_out=count,
+            out=out,
         )
         return out[: int(count[0])]
 
     def probes(self, items: cp.ndarray, estimates: cp.ndarray) -> cp.ndarray:
         """The shift in the middle of the most promising run of each pair."""
-        n_items, n_cols = np.int32(len(items)), np.int32(self.shape[1])
-        _launch("promise", len(items), items, estimates, n_items, n_cols, self.limits, self.seen)
-        count, out = cp.zeros(1, np.int32), cp.empty((min(len(items), self.seen.size), 4), np.int32)
-        _launch("probe", len(items), items, n_items, n_cols, self.seen, count, out)
+        n_items, n_cols = len(items), self.shape[1]
+        runs = {"items": items, "n_items": n_items, "n_cols": n_cols, "seen": self.seen}
+        _launch("promise", n_items, **runs, estimates=estimates, limits=self.limits)
+        count, out = cp.zeros(1, np.int32), cp.empty((min(n_items, self.seen.size), 4), np.int32)
+        _launch("probe", n_items, **runs, n_out=count, out=out)
         return out[: int(count[0])]
 
     def measure(
@@ -247,29 +250,29 @@ class Turning:
     ) -> cp.ndarray:
         """Costs of the cheapest paths of runs of at most `width` shifts, in float32."""
         rows, cols = self.rows[0], self.cols[0]
-        kernel = choose_turns(rows.shape[1], self.n, width, n_items, squared=self.squared)
+        cell = cell_of(self.warping)
+        kernel = choose_turns(rows.shape[1], self.n, width, n_items, cell)
         out = cp.empty(n_items, np.float32)
         groups = dtw.groups_in_flight(kernel, n_items, self.n, self.budget)
         stride = dtw.edge_length(self.n)
         edges = cp.zeros(groups * stride if kernel.strips else 1, np.float32)
         load_kernel("elastic/turns.cu", kernel.name)(
-            (groups * kernel.group // THREADS,),
-            (THREADS,),
-            (
-                rows.values,
-                np.int32(self.n),
-                np.int32(rows.shape[2]),
-                cols.values,
-                np.int32(cols.shape[2]),
-                np.int32(self.shape[1]),
-                0 if items is None else items,
-                np.int32(n_items),
-                np.int32(kernel.group),
-                edges,
-                np.int32(stride),
-                0 if least is None else least,
-                out,
-            ),
+            groups * kernel.group // THREADS,
+            THREADS,
+            rows=rows.values,
+            n=self.n,
+            row_stride=rows.shape[2],
+            cols=cols.values,
+            col_stride=cols.shape[2],
+            n_cols=self.shape[1],
+            items=items,
+            n_items=n_items,
+            G=kernel.group,
+            edges=edges,
+            edge_stride=stride,
+            least=least,
+            out=out,
+            cell=cell_object(cell),
         )
         return out
 
@@ -293,14 +296,13 @@ class Turning:
     def certify(self) -> None:
         """Certify the costs of the single shifts that are left."""
         left, self.left, self.n_left = self.left, [], 0
-        warping = Warping(cost="squared" if self.squared else "absolute")
         for items, estimates in left:
             if self.cancel[0]:
                 return
             chosen = self.divide(items, estimates, 1)
             if len(chosen):
                 dtw.certify(
-                    *(self.rows[1], self.cols[1], chosen, warping),
+                    *(self.rows[1], self.cols[1], chosen, self.warping),
                     least=self.costs,
                     budget=self.budget,
                 )
@@ -388,12 +390,13 @@ class Straight:
         # an excluded candidate is beyond any limit
         limits = cp.minimum(limits, np.finfo(np.float64).max)
         threads, count = min(n_rows * n_cols * self.n, 2**24), cp.zeros(1, np.uint64)
-        rest = *self.common(correlations, row_norms, col_norms), lowest, limits, self.periods, count
-        _launch("shifts", threads, *rest, 0)
+        rest = self.common(correlations, row_norms, col_norms)
+        rest |= {"lowest": lowest, "limits": limits, "periods": self.periods, "n_out": count}
+        _launch("shifts", threads, **rest, out=None)
         found = cp.empty((int(count[0]), 4), np.int32)
         if len(found):
             count[:] = 0
-            _launch("shifts", threads, *rest, found)
+            _launch("shifts", threads, **rest, out=found)
         return found
 
     def bounds(
@@ -403,17 +406,26 @@ class Straight:
         shape = correlations.shape[:2]
         lowest, highest = cp.empty(shape), cp.empty(shape)
         common = self.common(correlations, row_norms, col_norms)
-        _launch("peaks", 32 * lowest.size, *common, lowest, highest)
+        _launch("peaks", 32 * lowest.size, **common, lowest=lowest, highest=highest)
         return lowest, highest
 
-    def common(self, correlations: cp.ndarray, *norms: cp.ndarray) -> tuple[Any, ...]:
-        """What the kernels that read correlations take."""
+    def common(
+        self, correlations: cp.ndarray, row_norms: cp.ndarray, col_norms: cp.ndarray
+    ) -> dict[str, Any]:
+        """Arguments of the kernels that read correlations."""
         n_rows, n_cols, n = correlations.shape
         # of the transforms, and of the sum in order, which is the certified one
         # see "spectra" in docs/developer/numerics.rst
         roundings = FFT_ERROR * (np.log2(n) + 2) + n + self.rows.shape[1]
-        sizes = np.int64(n_rows * n_cols), np.int32(n_cols), np.int32(n)
-        return correlations, *sizes, *norms, np.float64(roundings * FLOAT64_UNIT)
+        return {
+            "correlations": correlations,
+            "n_pairs": n_rows * n_cols,
+            "n_cols": n_cols,
+            "n": n,
+            "row_norms": row_norms,
+            "col_norms": col_norms,
+            "roundings": roundings * FLOAT64_UNIT,
+        }
 
     def certify(self, items: cp.ndarray | None, row: int, stop: int) -> None:
         """Certify the costs of single shifts, or of all."""
@@ -421,19 +433,20 @@ class Straight:
         n_items = n_rows * n_cols * self.n if items is None else len(items)
         channels, width = self.rows.shape[1:]
         _launch(
-            "straight<true>" if self.squared else "straight<false>",
+            f"straight<{metric_of(squared=self.squared)}>",
             min(n_items, 2**24),
-            self.rows.values[row * channels * width :],
-            np.int32(self.n),
-            np.int32(channels),
-            np.int32(width),
-            self.cols.values,
-            np.int32(self.cols.shape[2]),
-            np.int32(n_cols),
-            self.periods,
-            0 if items is None else items,
-            np.int64(n_items),
-            self.costs[row:],
+            rows=self.rows.values[row * channels * width :],
+            n=self.n,
+            n_channels=channels,
+            row_stride=width,
+            cols=self.cols.values,
+            col_stride=self.cols.shape[2],
+            n_cols=n_cols,
+            periods=self.periods,
+            items=items,
+            n_items=n_items,
+            # bits of costs, which order as integers do
+            least=self.costs[row:].view(np.int64),
         )
 
     def values(self, series: DeviceSeries) -> cp.ndarray:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, NamedTuple
 
+from ...families.elastic.warping import Warping
+from .cells import cell_of
 from .programs import cheapest_shape, rows_in_flight
 
 __all__ = ["LIST_KERNELS", "TurnsKernel", "kernels", "choose_turns"]
@@ -15,8 +17,8 @@ LIST_KERNELS = (
     "probe",
     "peaks",
     "shifts",
-    "straight<true>",
-    "straight<false>",
+    "straight<Squared>",
+    "straight<Absolute>",
 )
 #: Columns of a lane that are compiled, where registers hold them: few, as every search launches
 #: several widths.
@@ -34,8 +36,8 @@ class TurnsKernel(NamedTuple):
         Channels, C.
     strips : bool
         Whether the columns go in strips.
-    squared : bool
-        Whether costs are squared differences, else absolute ones.
+    cell : str
+        What steps cost, see `cell_of`.
     group : int
         Lanes of an item, G; chosen at the launch.
     """
@@ -43,7 +45,7 @@ class TurnsKernel(NamedTuple):
     columns: int
     channels: int
     strips: bool
-    squared: bool
+    cell: str
     group: int
 
     type: ClassVar[str] = "float"
@@ -52,9 +54,8 @@ class TurnsKernel(NamedTuple):
     @property
     def name(self) -> str:
         """The C++ name of the instance."""
-        flags = f"{self.strips}, {self.squared}".lower()
-        rows = rows_in_flight(self.columns)
-        return f"turns<{self.columns}, {self.channels}, {rows}, {flags}>"
+        shape = f"{self.columns}, {self.channels}, {rows_in_flight(self.columns)}"
+        return f"turns<{shape}, {str(self.strips).lower()}, {self.cell}>"
 
 
 def column_counts(channels: int) -> list[int]:
@@ -62,7 +63,7 @@ def column_counts(channels: int) -> list[int]:
     return [k for k in COLUMNS if k == COLUMNS[0] or (channels + 1) * k <= 128]
 
 
-def choose_turns(channels: int, n: int, count: int, n_items: int, *, squared: bool) -> TurnsKernel:
+def choose_turns(channels: int, n: int, count: int, n_items: int, cell: str) -> TurnsKernel:
     """Choose columns per lane and lanes per item.
 
     Parameters
@@ -73,8 +74,8 @@ def choose_turns(channels: int, n: int, count: int, n_items: int, *, squared: bo
         Shifts of an item, at most.
     n_items : int
         Items of a launch.
-    squared : bool
-        Whether costs are squared differences.
+    cell : str
+        What steps cost.
 
     Returns
     -------
@@ -89,7 +90,7 @@ def choose_turns(channels: int, n: int, count: int, n_items: int, *, squared: bo
 
     counts = column_counts(channels)
     (group, columns), _ = cheapest_shape(counts, m, n_items, steps)
-    return TurnsKernel(columns, channels, group * columns < m, squared, group)
+    return TurnsKernel(columns, channels, group * columns < m, cell, group)
 
 
 def kernels() -> dict[str, list[str]]:
@@ -97,8 +98,9 @@ def kernels() -> dict[str, list[str]]:
     names = set()
     for channels, strips in ((1, False), (1, True), (3, False)):
         for columns in column_counts(channels)[1 if channels == 1 else -1 :]:
-            for squared in (True, False) if columns == 8 else (True,):
+            for cost in ("squared", "absolute") if columns == 8 else ("squared",):
                 if columns <= 48 or not strips:
-                    kernel = TurnsKernel(columns, channels, strips, squared, 32)
+                    cell = cell_of(Warping(cost=cost))
+                    kernel = TurnsKernel(columns, channels, strips, cell, 32)
                     names.add(kernel.name)
     return {"elastic/turns.cu": sorted(names), "elastic/rotation.cu": list(LIST_KERNELS)}

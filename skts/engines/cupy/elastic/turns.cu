@@ -32,15 +32,17 @@ __device__ __forceinline__ void lower(float* place, float value) {
 // Channel c, point i of series s of a set is values[(s * C + c) * stride + i]; memory before and behind
 // a set of rows may be read. With items = nullptr, item p is all shifts of candidate p % n_cols for
 // query p / n_cols. `edges` has room for edge_stride values of every group of the grid (STRIPS only).
-template <int K, int C, int ROWS, bool STRIPS, bool SQUARED>
+template <int K, int C, int ROWS, bool STRIPS, typename Cell>
 __global__ void __launch_bounds__(THREADS, turns_blocks(K, C)) turns(
     const float* __restrict__ rows, int n, int row_stride, const float* __restrict__ cols, int col_stride,
     int n_cols, const Turns* __restrict__ items, int n_items, int G, float* edges, int edge_stride,
-    float* least, float* __restrict__ out) {
+    float* least, float* __restrict__ out, Cell cell) {
+    static_assert(!Cell::PLACED, "a column has another offset in each of the shifts");
     const float inf = Arithmetic<float>::infinity();
     const Groups groups(G);
     const int lane = groups.lane;
-    Wavefront<float, K, C, ROWS, STRIPS, SQUARED, false, false> wave;
+    Wavefront<float, K, C, ROWS, STRIPS, Cell, false> wave;
+    wave.columns.cell = cell;
     wave.lane = lane;
     wave.G = G;
     wave.edge = STRIPS ? edges + (long long)groups.own * edge_stride : nullptr;

@@ -7,8 +7,9 @@ import numpy as np
 
 from ...families.elastic.warping import Warping
 from ..loading import load_kernel
+from .cells import any_cell
 from .dtw import DeviceSeries
-from .programs import STRIP
+from .programs import PATH_KERNELS, STRIP
 
 __all__ = ["path", "path_bytes"]
 
@@ -41,6 +42,7 @@ def path(
     radius = int(warping.radius(n, m))
     free_columns = warping.alignment == "subsequence"
     free_rows = warping.alignment == "supersequence"
+    strip, walk = PATH_KERNELS
     firsts, threads = range(0, n, STRIP), min(STRIP, -(-n // 32) * 32)
     # marks[s] is the row before strip s, its border in front
     marks = cp.full((len(firsts) + 1, m + 1), np.inf)
@@ -53,22 +55,27 @@ def path(
             return
         first = firsts[index]
         n_rows = min(STRIP, n - first)
-        load_kernel("elastic/path.cu", "strip")(
-            (1,),
-            (threads,),
-            (
-                x.values,
-                y.values,
-                *map(np.int32, (x.shape[1], x.shape[2], y.shape[2], first, n_rows)),
-                np.int32(max(0, first - radius)),
-                np.int32(min(m, first + n_rows + radius)),
-                *map(np.int32, (m, radius, warping.squared, warping.largest)),
-                *map(np.int32, (free_columns, free_rows)),
-                marks[index],
-                marks[index + 1],
-                0 if right is None else right,
-                0 if steps is None else steps,
-            ),
+        load_kernel("elastic/path.cu", strip)(
+            1,
+            threads,
+            x=x.values,
+            y=y.values,
+            n_channels=x.shape[1],
+            x_stride=x.shape[2],
+            y_stride=y.shape[2],
+            first_row=first,
+            n_rows=n_rows,
+            begin=max(0, first - radius),
+            stop=min(m, first + n_rows + radius),
+            m=m,
+            radius=radius,
+            cell=any_cell(warping),
+            free_columns=free_columns,
+            free_rows=free_rows,
+            above=marks[index],
+            below=marks[index + 1],
+            right=right,
+            steps=steps,
         )
         # no strips wait behind this one, so that an interrupt ends the work
         cp.cuda.get_current_stream().synchronize()
@@ -93,9 +100,15 @@ def path(
         fill(index, steps)
         if cancel[0]:
             break
-        corner = firsts[index], max(0, firsts[index] - radius), threads
-        load_kernel("elastic/path.cu", "walk")(
-            (1,), (1,), (steps, *map(np.int32, corner), state, found)
+        load_kernel("elastic/path.cu", walk)(
+            1,
+            1,
+            steps=steps,
+            first_row=firsts[index],
+            begin=max(0, firsts[index] - radius),
+            threads=threads,
+            state=state,
+            path=found,
         )
     length = int(state[2])
     return found[:length][::-1].get(), float(cost)

@@ -17,7 +17,7 @@
 //
 // Kernels that do so: dtw.cu (pairs of series), turns.cu (runs of circular shifts).
 #pragma once
-#include "include/arithmetic.cuh"
+#include "include/cells.cuh"
 #include "include/groups.cuh"
 
 // Rows between two fetches of points.
@@ -38,10 +38,12 @@ struct alignas(16) Vector {
 };
 
 // K columns of one lane, C channels.
-template <typename T, int K, int C, bool SQUARED, bool LARGEST, bool BAND>
+template <typename T, int K, int C, typename Cell, bool BAND>
 struct Columns {
+    static_assert(!Cell::BORDERS && !Cell::LOOKS_BACK, "not in registers yet");
     T y[C][K];
     T D[K];
+    Cell cell;
 
     // columns beyond the end of the series hold anything: they lie right of all that is used
     __device__ __forceinline__ void load(const T* series, int stride) {
@@ -57,8 +59,10 @@ struct Columns {
         fill(Arithmetic<T>::infinity());
     }
 
-    __device__ __forceinline__ T join(const T (&x)[C], int k, T best) const {
-        return Cost<T, C, SQUARED, LARGEST>::join(x, &y[0][k], K, best);
+    // the cell of column k, from those before it; `place` is its j - i
+    template <typename Best>
+    __device__ __forceinline__ T join(const T (&x)[C], int k, const Best& best, int place) const {
+        return cell.join(CellPoints<T, C>(x, &y[0][k], K, place), best);
     }
 
     // `value`, or infinity outside the band: column k of the lane is `offset` + k from its low end
@@ -72,9 +76,9 @@ struct Columns {
         const T (&x)[C], T diagonal, T left, int offset, int reach) {
 #pragma unroll
         for (int k = 0; k < K; ++k) {
-            const T best = Arithmetic<T>::min3(diagonal, D[k], left);
+            const auto best = cells_before<Cell>(diagonal, D[k], left);
             diagonal = D[k];
-            left = D[k] = mask(join(x, k, best), offset, k, reach);
+            left = D[k] = mask(join(x, k, best, offset + k - reach), offset, k, reach);
         }
     }
 
@@ -86,11 +90,11 @@ struct Columns {
         T diagonal1 = left0;
 #pragma unroll
         for (int k = 0; k < K; ++k) {
-            const T best0 = Arithmetic<T>::min3(diagonal, D[k], left0);
+            const auto best0 = cells_before<Cell>(diagonal, D[k], left0);
             diagonal = D[k];
-            const T above = mask(join(x0, k, best0), offset, k, reach);
-            const T best1 = Arithmetic<T>::min3(diagonal1, above, left1);
-            left1 = mask(join(x1, k, best1), offset - 1, k, reach);
+            const T above = mask(join(x0, k, best0, offset + k - reach), offset, k, reach);
+            const auto best1 = cells_before<Cell>(diagonal1, above, left1);
+            left1 = mask(join(x1, k, best1, offset - 1 + k - reach), offset - 1, k, reach);
             D[k] = single ? above : left1;
             diagonal1 = left0 = above;
         }
@@ -135,9 +139,9 @@ __device__ __forceinline__ void fetch_edge(T (&in)[UNROLL], const T* edge) {
 }
 
 // The state of one lane in a strip, and one step of it.
-template <typename T, int K, int C, int ROWS, bool STRIPS, bool SQUARED, bool LARGEST, bool BAND>
+template <typename T, int K, int C, int ROWS, bool STRIPS, typename Cell, bool BAND>
 struct Wavefront {
-    Columns<T, K, C, SQUARED, LARGEST, BAND> columns;
+    Columns<T, K, C, Cell, BAND> columns;
     T diagonal;       // left of column 0 in the row above
     T above;          // ROWS = 2: last column of the first of the two rows
     int lane, G;

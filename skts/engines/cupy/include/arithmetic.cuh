@@ -75,23 +75,3 @@ struct Arithmetic<double> {
 __device__ __forceinline__ int band_reach(const int* points, int n, int m) {
     return max(points[max(n, m)], abs(n - m));
 }
-
-// The cost of two points, and how it joins the best of the three cells before.
-//
-//   SQUARED   squared differences, else absolute ones; channels are added in order
-//   LARGEST   the largest cost of a path counts (dog-keeper distance), else their sum
-template <typename T, int C, bool SQUARED, bool LARGEST>
-struct Cost {
-    using A = Arithmetic<T>;
-
-    // `y` has its channels `stride` apart
-    static __device__ __forceinline__ T join(const T (&x)[C], const T* y, int stride, T best) {
-        if (C == 1 && SQUARED && !LARGEST) return A::add_square(x[0], y[0], best);
-        T cost = SQUARED ? A::square(x[0], y[0]) : A::difference(x[0], y[0]);
-#pragma unroll
-        for (int c = 1; c < C; ++c)
-            cost = SQUARED ? A::add_square(x[c], y[c * stride], cost)
-                           : A::add(cost, A::difference(x[c], y[c * stride]));
-        return LARGEST ? A::larger(cost, best) : A::add(cost, best);
-    }
-};

@@ -5,6 +5,9 @@ from __future__ import annotations
 from itertools import product
 from typing import NamedTuple
 
+from ...families.elastic.warping import Warping
+from ..elastic.cells import cell_of
+
 __all__ = ["SUBSEQUENCE_KERNELS", "WarpKernel", "kernels", "choose_warp"]
 
 #: Kernels of ``search.cu``.
@@ -25,8 +28,8 @@ class WarpKernel(NamedTuple):
         Columns of a lane, K.
     blocks : int
         Blocks on a multiprocessor, which bound its registers.
-    squared, largest : bool
-        Cost and how costs join, as `Warping` has them.
+    cell : str
+        What steps cost, see `cell_of`.
     group : int
         Lanes of a window, G; chosen at the launch.
     rows : int
@@ -35,16 +38,14 @@ class WarpKernel(NamedTuple):
 
     columns: int
     blocks: int
-    squared: bool
-    largest: bool
+    cell: str
     group: int
     rows: int
 
     @property
     def name(self) -> str:
         """The C++ name of the instance."""
-        flags = f"{self.squared}, {self.largest}".lower()
-        return f"warp_windows<{self.columns}, {self.blocks}, {self.rows}, {flags}>"
+        return f"warp_windows<{self.columns}, {self.blocks}, {self.rows}, {self.cell}>"
 
     @property
     def width(self) -> int:
@@ -52,15 +53,15 @@ class WarpKernel(NamedTuple):
         return self.columns * self.group
 
 
-def choose_warp(length: int, *, squared: bool, largest: bool) -> WarpKernel | None:
+def choose_warp(length: int, cell: str) -> WarpKernel | None:
     """Choose an instance for a query of so many points, None where it is too long for registers.
 
     Parameters
     ----------
     length : int
         Points of the query.
-    squared, largest : bool
-        Options of the distance.
+    cell : str
+        What steps cost.
 
     Returns
     -------
@@ -73,21 +74,21 @@ def choose_warp(length: int, *, squared: bool, largest: bool) -> WarpKernel | No
     columns = -(-length // group)
     if columns > MOST_COLUMNS:
         return None
-    return _instance(max(2, columns), squared, largest, group)
+    return _instance(max(2, columns), cell, group)
 
 
-def _instance(columns: int, squared: bool, largest: bool, group: int) -> WarpKernel:
+def _instance(columns: int, cell: str, group: int) -> WarpKernel:
     """The blocks and rows in flight that are fastest on an H200 for so many columns."""
     blocks = 4 if columns <= 24 else 3 if columns <= 48 else 2
-    return WarpKernel(columns, blocks, squared, largest, group, rows=4 if columns <= 48 else 2)
+    return WarpKernel(columns, blocks, cell, group, rows=4 if columns <= 48 else 2)
 
 
 def kernels() -> dict[str, list[str]]:
     """Names of all instances by file; of the widths, compiled when first needed, some."""
     names = {
-        _instance(columns, squared, largest, 32).name
+        _instance(columns, cell_of(Warping(metric=metric, cost=cost)), 32).name
         for columns in (2, 24, 32, 45, 64)
-        for squared, largest in product((True, False), (False, True))
-        if columns == 24 or (squared and not largest)
+        for metric, cost in product(("dtw", "dog_keeper"), ("squared", "absolute"))
+        if columns == 24 or (metric, cost) == ("dtw", "squared")
     }
     return {"search/search.cu": list(SUBSEQUENCE_KERNELS), "search/search_warp.cu": sorted(names)}

@@ -25,7 +25,7 @@
 // One thread: a lane. One warp: 32 / G groups. One block: 4 warps. A group takes runs of windows that
 // are neighbours in the list, the first by its number, others from the counter `taken`. Shared memory: none.
 // out[i] is written by lane G - 1 of the group that did window i, infinite where it was given up.
-#include "include/arithmetic.cuh"
+#include "include/cells.cuh"
 
 constexpr int THREADS = 128;
 
@@ -36,12 +36,14 @@ constexpr int ROWS = 4;
 // entries[i]: factor and summand of window i, where it lies in `line`, and the cost above which it is no
 // match. There are *count windows, or n without `count`. B: blocks that must fit on a multiprocessor,
 // P: rows in flight.
-template <int K, int B, int P, bool SQUARED, bool LARGEST>
+template <int K, int B, int P, typename Cell>
 __global__ void __launch_bounds__(THREADS, B) warp_windows(
     const float* __restrict__ query, int length, int G, const float* __restrict__ line,
     const int4* __restrict__ entries, const int* __restrict__ count, int n, int period,
-    int* taken, float* __restrict__ out) {
-    using C = Cost<float, 1, SQUARED, LARGEST>;
+    int* taken, float* __restrict__ out, Cell cell) {
+    static_assert(
+        !Cell::BORDERS && !Cell::LOOKS_BACK && !Cell::PLACED,
+        "windows follow each other without a pause");
     using A = Arithmetic<float>;
     const float inf = A::infinity();
     const unsigned all = 0xffffffffu;
@@ -102,9 +104,9 @@ __global__ void __launch_bounds__(THREADS, B) warp_windows(
                     float across = beside, above = beside = D[k];
 #pragma unroll
                     for (int p = r; p < r + P; ++p) {
-                        const float best = A::min3(across, above, left[p]);
+                        const auto best = cells_before<Cell>(across, above, left[p]);
                         across = left[p];
-                        above = left[p] = C::join(x[p], &q[k], 1, best);
+                        above = left[p] = cell.join(CellPoints<float, 1>(x[p], &q[k]), best);
                     }
                     D[k] = above;
                 }

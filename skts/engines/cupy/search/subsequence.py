@@ -28,7 +28,8 @@ from ...families.search.subsequence import (
     query_envelope,
 )
 from ..elastic import dtw
-from ..loading import load_kernel
+from ..elastic.cells import cell_object, cell_of
+from ..loading import blocks_for, load_kernel
 from .programs import WarpKernel, choose_warp
 from .room import Room
 
@@ -111,10 +112,9 @@ class Listed(NamedTuple):
     costs: cp.ndarray | None = None
 
     @property
-    def arguments(self) -> tuple:
-        """Arguments of kernels that go through them, after the costs."""
-        positions = 0 if self.positions is None else self.positions
-        return positions, 0 if self.count is None else self.count, np.int32(self.n)
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of kernels that go through them, besides the costs."""
+        return {"positions": self.positions, "count": self.count, "n": self.n}
 
 
 @dataclass
@@ -346,9 +346,14 @@ def prepare_windows(
     line = cp.empty(n_segments * pitch + 64, np.float32)
     frames = cp.empty((n_segments, 2))
     load_kernel("search/search.cu", "segments")(
-        (n_segments,),
-        (THREADS,),
-        (part.points, np.int32(n_points), np.int32(step), np.int32(pitch), line, frames),
+        n_segments,
+        THREADS,
+        points=part.points,
+        n_points=n_points,
+        step=step,
+        pitch=pitch,
+        line=line,
+        frames=frames,
     )
     made = Windows(
         part.points,
@@ -361,21 +366,19 @@ def prepare_windows(
         cp.empty(count, np.float32),
     )
     load_kernel("search/search.cu", "moments")(
-        (-(-count // THREADS),),
-        (THREADS,),
-        (
-            part.points,
-            np.int32(count),
-            np.int32(length),
-            np.int32(reduction.normalize),
-            np.float64(rescaling.offset),
-            np.float64(rescaling.scale),
-            frames,
-            place,
-            made.moments,
-            made.affine,
-            made.error,
-        ),
+        blocks_for(count, THREADS),
+        THREADS,
+        points=part.points,
+        n_windows=count,
+        length=length,
+        normalize=reduction.normalize,
+        offset=rescaling.offset,
+        scale=rescaling.scale,
+        frames=frames,
+        place=place,
+        moments=made.moments,
+        affine=made.affine,
+        error=made.error,
     )
     return made
 
@@ -384,21 +387,19 @@ def bound_windows(windows: Windows, query: Query, warping: Warping) -> cp.ndarra
     """Accumulated cost that each window has at least; without warping, that it has."""
     costs = cp.empty(windows.count, np.float32)
     load_kernel("search/search.cu", "bounds")(
-        (-(-windows.count // THREADS),),
-        (THREADS,),
-        (
-            windows.line,
-            np.int32(windows.count),
-            np.int32(windows.length),
-            windows.place,
-            windows.affine,
-            query.once("envelope", lambda: cp.asarray(query.envelope)),
-            query.once("single", lambda: cp.asarray(query.single)),
-            np.int32(warping.squared),
-            np.int32(warping.largest),
-            np.int32(0 if query.radius == 0 else 1 + (query.radius == windows.length - 1)),
-            costs,
-        ),
+        blocks_for(windows.count, THREADS),
+        THREADS,
+        line=windows.line,
+        n_windows=windows.count,
+        length=windows.length,
+        place=windows.place,
+        affine=windows.affine,
+        envelope=query.once("envelope", lambda: cp.asarray(query.envelope)),
+        query=query.once("single", lambda: cp.asarray(query.single)),
+        squared=warping.squared,
+        largest=warping.largest,
+        ranges=0 if query.radius == 0 else 1 + (query.radius == windows.length - 1),
+        cost=costs,
     )
     return costs
 
@@ -411,16 +412,14 @@ def least_of_runs(
     keys = cp.full(-(-windows.count // run), _NOTHING, np.uint64)
     load_kernel("search/search.cu", "minima")(
         _blocks(listed.n),
-        (THREADS,),
-        (
-            listed.costs,
-            *listed.arguments,
-            windows.error,
-            interval,
-            np.int32(upper),
-            np.int32(run),
-            keys,
-        ),
+        THREADS,
+        costs=listed.costs,
+        **listed.arguments,
+        error=windows.error,
+        interval=interval,
+        upper=upper,
+        run=run,
+        keys=keys,
     )
     found = keys.get()
     found = found[found != _NOTHING]
@@ -444,17 +443,15 @@ def within(
     kept = cp.empty(listed.n, np.float32) if keep else None
     load_kernel("search/search.cu", "choose")(
         _blocks(listed.n),
-        (THREADS,),
-        (
-            listed.costs,
-            *listed.arguments,
-            windows.error,
-            interval,
-            np.float64(limit * query.rescaling.scale),
-            found,
-            count,
-            kept if keep else 0,
-        ),
+        THREADS,
+        costs=listed.costs,
+        **listed.arguments,
+        error=windows.error,
+        interval=interval,
+        limit=limit * query.rescaling.scale,
+        found=found,
+        n_found=count,
+        kept=kept,
     )
     return Listed(found, listed.n, count, kept)
 
@@ -471,7 +468,7 @@ def _resident(kernel: WarpKernel, device: int) -> int:
     """Blocks of a kernel that a device runs at a time."""
     function = load_kernel("search/search_warp.cu", kernel.name)
     per = cp.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
-        function.kernel.ptr, dtw.THREADS, 0
+        function.function.kernel.ptr, dtw.THREADS, 0
     )
     return max(1, per) * cp.cuda.Device(device).attributes["MultiProcessorCount"]
 
@@ -486,36 +483,32 @@ def warp_windows(
     entries = cp.empty((listed.n, 4), np.int32)
     load_kernel("search/search.cu", "enter")(
         _blocks(listed.n),
-        (THREADS,),
-        (
-            *listed.arguments,
-            windows.place,
-            windows.affine,
-            windows.error,
-            interval,
-            np.float64(query.limit * query.rescaling.scale),
-            entries,
-        ),
+        THREADS,
+        **listed.arguments,
+        place=windows.place,
+        affine=windows.affine,
+        error=windows.error,
+        interval=interval,
+        limit=query.limit * query.rescaling.scale,
+        entries=entries,
     )
     costs = cp.empty(listed.n, np.float32)
     blocks = -(-listed.n * kernel.group // dtw.THREADS)
     blocks = min(blocks, _resident(kernel, cp.cuda.Device().id))
-    _, count, n = listed.arguments
     load_kernel("search/search_warp.cu", kernel.name)(
-        (blocks,),
-        (dtw.THREADS,),
-        (
-            query.columns(kernel),
-            np.int32(windows.length),
-            np.int32(kernel.group),
-            windows.line,
-            entries,
-            count,
-            n,
-            np.int32(max(2, windows.length // (4 * LOOKS))),
-            cp.zeros(1, np.int32),
-            costs,
-        ),
+        blocks,
+        dtw.THREADS,
+        query=query.columns(kernel),
+        length=windows.length,
+        G=kernel.group,
+        line=windows.line,
+        entries=entries,
+        count=listed.count,
+        n=listed.n,
+        period=max(2, windows.length // (4 * LOOKS)),
+        taken=cp.zeros(1, np.int32),
+        out=costs,
+        cell=cell_object(kernel.cell),
     )
     return costs
 
@@ -539,17 +532,20 @@ def row_distances(
         buffer = cp.zeros(n * width + 2 * dtw.PAD, type)
         rows = dtw.DeviceSeries(buffer, cp.full(n, length, np.int32), (n, 1, width), length)
         grid = -(-length // THREADS), min(n, 65535)
-        shape = some, np.int32(n), np.int32(length), np.int32(width)
+        arguments: dict[str, Any] = {
+            "positions": some,
+            "n": n,
+            "length": length,
+            "stride": width,
+            "out": rows.values,
+        }
         if certified:
-            arguments = windows.points, *shape, np.int32(reduction.normalize), windows.moments
-            load_kernel("search/search.cu", "rows_double")(
-                grid, (THREADS,), (*arguments, rows.values)
-            )
+            arguments |= {"points": windows.points, "moments": windows.moments}
+            arguments["normalize"] = reduction.normalize
         else:
-            arguments = windows.line, *shape, windows.place, windows.affine
-            load_kernel("search/search.cu", "rows_float")(
-                grid, (THREADS,), (*arguments, rows.values)
-            )
+            arguments |= {"line": windows.line, "place": windows.place, "affine": windows.affine}
+        name = "rows_double" if certified else "rows_float"
+        load_kernel("search/search.cu", name)(grid, THREADS, **arguments)
         other, warping = query.series(certified), reduction.warping
         reach = int(warping.radius(length, length))
         options = {"reach": reach, "root": certified, "budget": plan.edges}
@@ -571,7 +567,7 @@ def estimate(
 ) -> Listed:
     """Warp listed windows in float32."""
     warping, length = reduction.warping, windows.length
-    kernel = choose_warp(length, squared=warping.squared, largest=warping.largest)
+    kernel = choose_warp(length, cell_of(warping))
     if query.radius == length - 1 and kernel is not None:
         interval = query.interval(query.rough, squared=warping.squared)
         return listed._replace(costs=warp_windows(windows, listed, query, kernel, interval))

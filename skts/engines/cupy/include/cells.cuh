@@ -1,0 +1,176 @@
+// Cell policies: what the steps into a cell of a warping matrix cost.
+//
+//     D(i,j) = least of  D(i-1,j-1), by the diagonal,  D(i-1,j), by the step down (up is above it),
+//                        D(i,j-1), by the step right,  each joined with the cost of that step.
+//
+// Kernels take a policy as one template parameter, Cell, and as their argument `cell` an object of
+// that class, which holds the parameters of the distance (none: an empty class). A policy has
+//
+//   join(at, before)   the value of a cell, from those before.
+//   UNIFORM            whether all three steps into a cell cost the same. If so, `before` is the
+//                      least of the three cells before, else it holds all three (`Before`).
+//   PLACED             whether the costs depend on at.offset(), the j - i of the cell.
+//   LOOKS_BACK         whether they depend on the points i - 1 and j - 1, too. No kernel has these yet.
+//   BORDERS            whether cells before the first row and column are sums of steps, else they are
+//                      infinite, or 0 where a path may begin. No kernel has these yet.
+//
+// `at` tells what a cell looks at (`CellPoints`): at.x(c) and at.y(c) are channel c of the points i
+// and j, at.total(metric) is the cost of the two points by a metric of single channels.
+//
+// To add a distance, write its class, and let `cell_of` in elastic/cells.py name it. Kernels refuse
+// by `static_assert` a policy that needs more than they do.
+#pragma once
+#include "include/arithmetic.cuh"
+
+// Metrics of single channels: term(x, y), and add(x, y, sum), which is sum + term(x, y).
+
+struct Squared {
+    enum { FUSED = true };  // `add` is one multiply-add
+
+    template <typename T>
+    static __device__ __forceinline__ T term(T x, T y) { return Arithmetic<T>::square(x, y); }
+
+    template <typename T>
+    static __device__ __forceinline__ T add(T x, T y, T sum) {
+        return Arithmetic<T>::add_square(x, y, sum);
+    }
+};
+
+struct Absolute {
+    enum { FUSED = false };
+
+    template <typename T>
+    static __device__ __forceinline__ T term(T x, T y) { return Arithmetic<T>::difference(x, y); }
+
+    template <typename T>
+    static __device__ __forceinline__ T add(T x, T y, T sum) {
+        return Arithmetic<T>::add(sum, Arithmetic<T>::difference(x, y));
+    }
+};
+
+// One of both, chosen at run time.
+struct Either {
+    enum { FUSED = false };
+    int squared;
+
+    template <typename T>
+    __device__ __forceinline__ T term(T x, T y) const {
+        return squared ? Squared::term(x, y) : Absolute::term(x, y);
+    }
+
+    template <typename T>
+    __device__ __forceinline__ T add(T x, T y, T sum) const {
+        return Arithmetic<T>::add(sum, term(x, y));
+    }
+};
+
+// What a cell looks at, of C channels in registers.
+template <typename T, int C>
+struct CellPoints {
+    enum { CHANNELS = C };
+
+    T point[C], other[C];
+    int from_diagonal;
+
+    // those of y lie `stride` apart. By value: what has an address is not always kept in registers
+    __device__ __forceinline__ CellPoints(
+        const T (&x)[C], const T* y, int stride = 1, int offset = 0)
+        : from_diagonal(offset) {
+#pragma unroll
+        for (int c = 0; c < C; ++c) {
+            point[c] = x[c];
+            other[c] = y[c * stride];
+        }
+    }
+
+    __device__ __forceinline__ T x(int c) const { return point[c]; }
+    __device__ __forceinline__ T y(int c) const { return other[c]; }
+    __device__ __forceinline__ int offset() const { return from_diagonal; }
+
+    template <typename Metric>
+    __device__ __forceinline__ T total(const Metric& metric) const {
+        T cost = metric.term(x(0), y(0));
+#pragma unroll
+        for (int c = 1; c < C; ++c) cost = metric.add(x(c), y(c), cost);
+        return cost;
+    }
+};
+
+// The same of series in memory, whose channels are counted at run time.
+template <typename T>
+struct SeriesPoints {
+    enum { CHANNELS = 0 };
+
+    T first_x, first_y;      // channel 0, which a kernel may have fetched early
+    const T *point, *other;  // points i and j
+    int n_channels;
+    long long x_stride, y_stride;
+    int from_diagonal;
+
+    __device__ __forceinline__ T x(int c) const { return c == 0 ? first_x : point[c * x_stride]; }
+    __device__ __forceinline__ T y(int c) const { return c == 0 ? first_y : other[c * y_stride]; }
+    __device__ __forceinline__ int offset() const { return from_diagonal; }
+
+    template <typename Metric>
+    __device__ __forceinline__ T total(const Metric& metric) const {
+        T cost = metric.term(first_x, first_y);
+        for (int c = 1; c < n_channels; ++c)
+            cost = metric.add(point[c * x_stride], other[c * y_stride], cost);
+        return cost;
+    }
+};
+
+// The three cells before one.
+template <typename T>
+struct Before {
+    T diagonal, up, left;
+
+    // for a cell that no path may reach, plus infinity
+    __device__ __forceinline__ Before operator+(T wall) const {
+        return {diagonal + wall, up + wall, left + wall};
+    }
+};
+
+// What `join` of a policy takes: the least of the three cells before, or all of them.
+template <typename Cell, typename T>
+__device__ __forceinline__ auto cells_before(T diagonal, T up, T left) {
+    if constexpr (Cell::UNIFORM) return Arithmetic<T>::min3(diagonal, up, left);
+    else return Before<T>{diagonal, up, left};
+}
+
+// What most policies say of themselves.
+struct PlainCell {
+    enum { UNIFORM = true, PLACED = false, LOOKS_BACK = false, BORDERS = false };
+};
+
+// Dynamic time warping: costs along a path are added.
+template <typename Metric>
+struct Dtw : PlainCell {
+    template <typename At, typename T>
+    __device__ __forceinline__ T join(const At& at, T best) const {
+        if constexpr (Metric::FUSED && At::CHANNELS == 1)
+            return Metric::add(at.x(0), at.y(0), best);
+        else return Arithmetic<T>::add(at.total(Metric{}), best);
+    }
+};
+
+// Dog-keeper distance: the largest cost of a path counts.
+template <typename Metric>
+struct DogKeeper : PlainCell {
+    template <typename At, typename T>
+    __device__ __forceinline__ T join(const At& at, T best) const {
+        const T cost = at.total(Metric{});
+        return Arithmetic<T>::larger(cost, best);
+    }
+};
+
+// Any of these four, chosen at run time: one instance of a kernel serves all.
+struct AnyWarping : PlainCell {
+    int squared, largest;
+
+    template <typename At, typename T>
+    __device__ __forceinline__ T join(const At& at, T best) const {
+        const T cost = at.total(Either{squared});
+        return largest ? Arithmetic<T>::larger(cost, best) : Arithmetic<T>::add(cost, best);
+    }
+};

@@ -1,0 +1,213 @@
+"""Launches: arguments are checked against what the source of a kernel declares, and converted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import cupy as cp
+import numpy as np
+
+from .signatures import Parameter, parameters_of
+
+__all__ = ["Kernel"]
+
+#: The types of C++ by those of NumPy.
+TYPES = {
+    "bool": np.bool_,
+    "unsigned char": np.uint8,
+    "int": np.int32,
+    "unsigned": np.uint32,
+    "long long": np.int64,
+    "unsigned long long": np.uint64,
+    "float": np.float32,
+    "double": np.float64,
+}
+#: Pointers to vectors take arrays of what these consist of.
+VECTORS = {
+    f"{name}{size}": type
+    for name, type in (("int", np.int32), ("float", np.float32), ("double", np.float64))
+    for size in (2, 4)
+}
+_NULL = np.uint64(0)
+
+
+class Kernel:
+    """A kernel that is launched by calling it.
+
+    Every argument must fit the parameter of the kernel's source: arrays lie on the device and have
+    items of the size that a pointer points to, None is the null pointer,
+    Python's and NumPy's numbers become exactly the type of the parameter, structures come as arrays
+    of one element. Where arguments are given by the names of their parameters, arrays must have the
+    type that a pointer points to; where all go by their places, items of that size, whose bits
+    a kernel may read as it likes.
+
+    Parameters
+    ----------
+    function : cupy.RawKernel
+        The compiled function.
+    file, name : str
+        Where it comes from, see `load_kernel`.
+    """
+
+    def __init__(self, function: cp.RawKernel, file: str, name: str) -> None:
+        self.function = function
+        self.title = f"{file}: {name.partition('<')[0]}"
+        parameters = parameters_of(file, name)
+        self.names = tuple(parameter.name for parameter in parameters)
+        self.by_name, self.by_place = (
+            tuple(self._converter(parameter, exact) for parameter in parameters)
+            for exact in (True, False)
+        )
+
+    def __call__(
+        self,
+        grid: tuple[int, ...] | int,
+        block: tuple[int, ...] | int,
+        arguments: Iterable[Any] = (),
+        /,
+        *,
+        shared_mem: int = 0,
+        **named: Any,
+    ) -> None:
+        """Launch the kernel.
+
+        Parameters
+        ----------
+        grid, block : int or tuple of int
+            Blocks, and threads of each.
+        arguments : iterable, default ()
+            Arguments of the first parameters.
+        shared_mem : int, default 0
+            Bytes of dynamic shared memory.
+        **named
+            Arguments of the other parameters, by name.
+
+        Raises
+        ------
+        TypeError
+            If an argument is missing, unknown, or does not fit its parameter.
+        """
+        given, converters = tuple(arguments), self.by_place
+        if named:
+            converters = self.by_name
+            rest = self.names[len(given) :]
+            if len(named) != len(rest) or not all(map(named.__contains__, rest)):
+                self._refuse(given, named)
+            given += tuple(map(named.__getitem__, rest))
+        elif len(given) != len(self.names):
+            self._refuse(given, named)
+        self.function(
+            (grid,) if isinstance(grid, int) else grid,
+            (block,) if isinstance(block, int) else block,
+            tuple([convert(value) for convert, value in zip(converters, given, strict=True)]),
+            shared_mem=shared_mem,
+        )
+
+    def _refuse(self, given: tuple, named: dict[str, Any]) -> None:
+        """Say which arguments are missing or unknown."""
+        rest = self.names[len(given) :]
+        missing = [name for name in rest if name not in named]
+        unknown = [name for name in named if name not in self.names]
+        twice = [name for name in self.names[: len(given)] if name in named]
+        for what, names in (("misses", missing), ("has no", unknown), ("got twice", twice)):
+            if names:
+                raise TypeError(f"{self.title} {what} {', '.join(names)}.")
+        raise TypeError(f"{self.title} takes {len(self.names)} arguments and got {len(given)}.")
+
+    def _converter(self, parameter: Parameter, exact: bool) -> Callable[[Any], Any]:
+        """Return what checks and converts the argument of a parameter."""
+        name, type, pointer = parameter
+        title = f"{self.title}: {name}"
+        if pointer:
+            return _pointer(title, type, exact)
+        number = TYPES.get(type)
+        if number is None:
+            return _structure(title, type)
+        return _float(title, number) if issubclass(number, np.floating) else _integer(title, number)
+
+
+def _pointer(title: str, type: str, exact: bool) -> Callable[[Any], Any]:
+    """What a pointer takes: an array of the device, or nothing."""
+    # of a structure of the source nothing is known
+    fitting = _fitting(type, exact) if type in TYPES or type in VECTORS else None
+    array = cp.ndarray
+
+    def convert(value: Any) -> Any:
+        if isinstance(value, array):
+            if fitting is None or value.dtype.char in fitting:
+                return value
+            raise TypeError(f"{title} is {type}*, and the array is of {value.dtype}.")
+        if value is None or (isinstance(value, (int, np.integer)) and value == 0):
+            return _NULL
+        raise TypeError(f"{title} is {type}*, and {_kind(value)} is no array of the device.")
+
+    return convert
+
+
+def _fitting(type: str, exact: bool) -> frozenset[str]:
+    """Letters of the types that a pointer takes: with `exact` what it says, else its size."""
+    item = np.dtype(TYPES.get(type) or VECTORS[type])
+    sizes = {item.itemsize, item.itemsize * (int(type[-1]) if type in VECTORS else 1)}
+    every = {np.dtype(code) for code in "?bBhHiIlLqQefdFD"}
+    if not exact:
+        return frozenset(dtype.char for dtype in every if dtype.itemsize in sizes)
+    # signs do not matter, nor whether a byte is a truth value, nor what a pair of numbers is called
+    kinds = "iu" if item.kind in "iu" else item.kind
+    return frozenset(
+        dtype.char
+        for dtype in every
+        if (dtype.kind in kinds and dtype.itemsize == item.itemsize)
+        or (item.itemsize == dtype.itemsize == 1)
+        or (dtype.kind == "c" and item.kind == "f" and type[-1] == "2" and dtype.itemsize in sizes)
+    )
+
+
+def _integer(title: str, number: type) -> Callable[[Any], Any]:
+    """What an integer takes: integers within its range, and truth values."""
+    truth = number is np.bool_
+    low, high = (0, 1) if truth else (np.iinfo(number).min, np.iinfo(number).max)
+
+    def convert(value: Any) -> Any:
+        kind = value.__class__
+        if kind is number:
+            return value
+        if kind is int and low <= value <= high:
+            return number(value)
+        if not isinstance(value, (int, np.integer, np.bool_)):
+            raise TypeError(f"{title} is an integer, and got {_kind(value)}.")
+        value = int(value)
+        if not low <= value <= high:
+            raise TypeError(f"{title} holds {low} to {high}, and got {value}.")
+        return number(value)
+
+    return convert
+
+
+def _float(title: str, number: type) -> Callable[[Any], Any]:
+    """What a floating-point number takes: numbers."""
+
+    def convert(value: Any) -> Any:
+        if value.__class__ is number:
+            return value
+        if isinstance(value, (float, int, np.floating, np.integer)):
+            return number(value)
+        raise TypeError(f"{title} is a number, and got {_kind(value)}.")
+
+    return convert
+
+
+def _structure(title: str, type: str) -> Callable[[Any], Any]:
+    """What a structure takes: an array of one element on the host."""
+
+    def convert(value: Any) -> Any:
+        if isinstance(value, np.ndarray) and value.size == 1:
+            return value
+        raise TypeError(f"{title} is a {type}, an array of one element, and got {_kind(value)}.")
+
+    return convert
+
+
+def _kind(value: Any) -> str:
+    """How messages name an argument."""
+    return f"{value.__class__.__module__}.{value.__class__.__qualname__}".removeprefix("builtins.")

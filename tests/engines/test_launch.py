@@ -1,0 +1,215 @@
+"""Launches of CUDA kernels: parameters as their sources declare them, arguments that must fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from skts.engines.cupy import signatures
+from skts.engines.cupy.programs import KERNELS, all_kernels
+from skts.engines.cupy.signatures import Parameter, parameters_of
+
+EVERY = [(file, name) for file, names in all_kernels().items() for name in names]
+TITLE = "elastic/shortlist.cu: rescale"
+
+
+@pytest.mark.parametrize("file", sorted(all_kernels()))
+def test_every_kernel_of_a_source_is_read(file):
+    text = (KERNELS / file).read_text()
+    found = signatures.signatures(file)
+    assert len(found) == text.count("__global__ void")
+    for name, signature in found.items():
+        names = [parameter.name for parameter in signature.parameters]
+        assert len(set(names)) == len(names) > 0, name
+        assert "shared_mem" not in names
+        for parameter in signature.parameters:
+            assert parameter.name.isidentifier()
+
+
+def test_every_kernel_has_a_signature():
+    assert len(EVERY) > 200
+    kinds = {p.type for one in EVERY for p in parameters_of(*one) if not p.pointer}
+    policies = {f"{metric}<{cost}>" for metric in ("Dtw", "DogKeeper") for cost in COSTS}
+    numbers = {"int", "long long", "double", "unsigned", "unsigned long long", "float", "bool"}
+    assert kinds - numbers == {"Place", "Interval", "AnyWarping", *policies}
+
+
+COSTS = ("Squared", "Absolute")
+
+
+def test_types_of_an_instance():
+    name = "dtw<double, 8, 1, 1, false, Dtw<Squared>, false, false>"
+    found = parameters_of("elastic/dtw.cu", name)
+    assert found[0] == Parameter("row_values", "double", True)
+    assert found[1] == Parameter("row_lengths", "int", True)
+    assert found[2] == Parameter("row_stride", "int", False)
+    assert found[-1] == Parameter("cell", "Dtw<Squared>", False)
+    assert parameters_of("elastic/rotation.cu", "probe")[3] == Parameter(
+        "seen", "unsigned long long", True
+    )
+    assert parameters_of("elastic/shortlist.cu", "shortlist<float>")[0].type == "float"
+    with pytest.raises(KeyError):
+        parameters_of("elastic/dtw.cu", "no_such_kernel")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("__global__ int f(int a) {}", "returns no void"),
+        ("__global__ void f(int) {}", "no parameter"),
+        ("__global__ void f(int** a) {}", "no parameter"),
+        ("__global__ void f(int a {}", "never closed"),
+        ("__global__ void (int a) {}", "without a name"),
+    ],
+)
+def test_sources_that_cannot_be_read(monkeypatch, text, message):
+    monkeypatch.setattr(signatures, "source", lambda file: text)
+    with pytest.raises(ValueError, match=message):
+        signatures.signatures.__wrapped__("some.cu")
+
+
+def test_comments_and_brackets(monkeypatch):
+    text = """// __global__ void not_this(int a);
+    template <typename T, int N = (1, 2), typename... More>
+    __global__ void __launch_bounds__(128, most<T>(1, (2))) f(  // a comment, with a comma
+        const T* __restrict__ x, Row<T, 3> row, /* , */ unsigned long long n) {}
+    extern "C" __global__ void g() {}
+    """
+    monkeypatch.setattr(signatures, "source", lambda file: text)
+    found = signatures.signatures.__wrapped__("some.cu")
+    assert list(found) == ["f", "g"]
+    assert found["f"].template == ("T", "N", "More")
+    assert found["f"].parameters == (
+        Parameter("x", "T", True),
+        Parameter("row", "Row<T, 3>", False),
+        Parameter("n", "unsigned long long", False),
+    )
+    assert found["g"].parameters == ()
+
+
+# --- arguments ---------------------------------------------------------------------------------
+
+
+class Launched:
+    """A function that keeps what it is launched with."""
+
+    def __call__(self, grid, block, arguments, *, shared_mem=0):
+        self.grid, self.block, self.arguments, self.shared = grid, block, arguments, shared_mem
+
+
+@pytest.fixture
+def kernel_of():
+    pytest.importorskip("cupy")
+    from skts.engines.cupy.launch import Kernel
+
+    return lambda file, name: Kernel(Launched(), file, name)
+
+
+@pytest.fixture
+def arguments():
+    cp = pytest.importorskip("cupy")
+    return {
+        "values": cp.zeros(8),
+        "size": 8,
+        "offset": 0,
+        "scale": np.float32(0.5),
+        "out": cp.zeros(8, np.float32),
+        "error": cp.zeros(1, np.int32),
+    }
+
+
+@pytest.mark.gpu
+def test_numbers_become_the_types_of_the_kernel(kernel_of, arguments):
+    kernel = kernel_of("elastic/shortlist.cu", "rescale")
+    kernel(3, (256,), **dict(reversed(arguments.items())), shared_mem=16)
+    got = kernel.function
+    assert (got.grid, got.block, got.shared) == ((3,), (256,), 16)
+    assert [type(a) for a in got.arguments[1:4]] == [np.int64, np.float64, np.float64]
+    assert got.arguments[1:4] == (8, 0.0, 0.5)
+    assert got.arguments[0] is arguments["values"]
+    # the first by their places, the others by name
+    first, *rest = arguments.items()
+    kernel((3, 2), 256, (first[1],), **dict(rest))
+    assert got.grid == (3, 2)
+    assert len(got.arguments) == 6
+    kernel((1,), (1,), tuple(arguments.values()))
+    assert got.arguments[5] is arguments["error"]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"size": 2.0}, f"{TITLE}: size is an integer, and got float"),
+        ({"size": 2**63}, "size holds -9223372036854775808 to 9223372036854775807, and got 92"),
+        ({"scale": "1"}, f"{TITLE}: scale is a number, and got str"),
+        ({"scale": None}, "scale is a number, and got NoneType"),
+        ({"values": 1}, "values is double\\*, and int is no array of the device"),
+        (
+            {"values": np.zeros(8)},
+            "values is double\\*, and numpy.ndarray is no array",
+        ),
+        ({"extra": 1}, f"{TITLE} has no extra"),
+        ({"size": ...}, f"{TITLE} misses size"),
+    ],
+)
+def test_arguments_that_do_not_fit(kernel_of, arguments, changes, message):
+    kernel = kernel_of("elastic/shortlist.cu", "rescale")
+    given = {name: value for name, value in (arguments | changes).items() if value is not ...}
+    with pytest.raises(TypeError, match=message):
+        kernel(1, 256, **given)
+    assert not hasattr(kernel.function, "grid")
+
+
+@pytest.mark.gpu
+def test_arrays_of_another_type_and_number_of_arguments(kernel_of, arguments):
+    import cupy as cp
+
+    kernel = kernel_of("elastic/shortlist.cu", "rescale")
+    for name, dtype in (("values", "f4"), ("out", "f8"), ("out", "i4"), ("error", "i8")):
+        with pytest.raises(TypeError, match=rf"rescale: {name} is \w+\*, and the array is of "):
+            kernel(1, 256, **arguments | {name: cp.zeros(8, dtype)})
+    with pytest.raises(TypeError, match="takes 6 arguments and got 7"):
+        kernel(1, 256, (*arguments.values(), 0))
+    with pytest.raises(TypeError, match="rescale misses error"):
+        kernel(1, 256, tuple(arguments.values())[:-1])
+    with pytest.raises(TypeError, match="rescale got twice values"):
+        kernel(1, 256, (arguments["values"],), **arguments)
+    # by their places only sizes count: kernels order floats by their bits, as integers
+    kernel(1, 256, tuple((arguments | {"out": cp.zeros(8, np.int32)}).values()))
+    with pytest.raises(TypeError, match=r"out is float\*, and the array is of int64"):
+        kernel(1, 256, tuple((arguments | {"out": cp.zeros(8, np.int64)}).values()))
+    # null pointers, and integers without sign
+    kernel(1, 256, **arguments | {"error": cp.zeros(1, np.uint32), "out": None})
+    assert kernel.function.arguments[4] == 0
+
+
+@pytest.mark.gpu
+def test_structures_and_vectors(kernel_of):
+    import cupy as cp
+
+    kernel = kernel_of("search/search.cu", "enter")
+    place = np.zeros(1, [("shift", np.int32), ("pitch", np.int32)])
+    given = {
+        "positions": cp.zeros(1, np.int32),
+        "count": None,
+        "n": np.bool_(True),
+        "place": place,
+        "affine": cp.zeros((1, 2), np.float32),
+        "error": cp.zeros(1, np.float32),
+        "interval": np.zeros(1),
+        "limit": 1,
+        "entries": cp.zeros((1, 4), np.int32),
+    }
+    kernel(1, 256, **given)
+    kernel(1, 256, **given | {"affine": cp.zeros(1, np.complex64)})
+    assert kernel.function.arguments[3] is place
+    assert type(kernel.function.arguments[2]) is np.int32
+    for name, value, message in (
+        ("place", 0, "place is a Place, an array of one element, and got int"),
+        ("place", np.zeros(2), "place is a Place"),
+        ("affine", cp.zeros((1, 2)), r"affine is float2\*, and the array is of float64"),
+        ("entries", cp.zeros((1, 4), np.float32), r"entries is int4\*"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            kernel(1, 256, **given | {name: value})
