@@ -161,14 +161,12 @@ def single_slack(D: np.ndarray, X: Any, Y: Any, warp: Warp) -> np.ndarray | None
 
     Each of the L c differences along a path (n + m points, c channels) is off by the rounding of
     two numbers no larger than the range of all data, and their sum by L c roundings of its own. An
-    offset that all data have is taken off where the series of Y have one length, else it counts.
-    None where a query lies so far from the data that float32 has no numbers for it.
+    offset that all data have is taken off. None where a query lies so far from the data that
+    float32 has no numbers for it.
     """
     (low, high), (least, most) = (
         (min(float(x.min()) for x in side), max(float(x.max()) for x in side)) for side in (X, Y)
     )
-    if len({y.shape[1] for y in Y}) > 1:
-        least, most = min(least, 0.0), max(most, 0.0)
     spread = max(high, most) - min(low, least)
     if spread > 2.0**40 * (most - least):
         return None

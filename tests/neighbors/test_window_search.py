@@ -202,3 +202,18 @@ def test_the_largest_of_the_costs_with_one_root(rng):
         largest = kernels._largest_equal(cost, True)
         assert largest >= cost and np.sqrt(largest) == np.sqrt(cost)
         assert largest == np.inf or np.sqrt(np.nextafter(largest, np.inf)) > np.sqrt(cost)
+
+
+@pytest.mark.parametrize(
+    ("radii", "message"),
+    [
+        ([8, 3], "Radii are from 0 to 7, .*: number 0 is 8"),
+        ([3, -1], "Radii are from 0 to 7, .*: number 1 is -1"),
+        ([3, 3], "Radii descend: number 1, 3, follows 3"),
+        ([1, 3], "Radii descend: number 1, 3, follows 1"),
+    ],
+)
+def test_radii_lie_within_the_series_and_descend(rng, radii, message):
+    # the kernel takes a candidate of unknown reach for settled where a radius is that large
+    with pytest.raises(ValueError, match=message):
+        reduction(rng.normal(size=(4, 8)), radii)

@@ -96,8 +96,15 @@ class Series:
 
     @cached_property
     def extent(self) -> tuple[float, float]:
-        """The least and the largest value; NaN if there is one."""
-        return float(self.values.min()), float(self.values.max())
+        """The least and the largest value within the lengths of the series; NaN if there is one."""
+        low, high = float(self.values.min()), float(self.values.max())
+        if low < 0.0 < high or self.equal_length:
+            return low, high
+        # one of the two may be the 0 beyond the end of a series
+        inside = np.arange(self.n_timepoints) < self.lengths[:, np.newaxis, np.newaxis]
+        low = self.values.min(where=inside, initial=np.inf)
+        high = self.values.max(where=inside, initial=-np.inf)
+        return float(low), float(high)
 
     def any_below(self, limit: float) -> bool:
         """Whether all values of a series that is not all 0 are below a limit in magnitude."""

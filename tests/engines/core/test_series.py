@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+import reference
+from numpy.testing import assert_allclose, assert_array_equal
 
+from skts import DTWNearestNeighbor
 from skts.engines import Series
 
 
@@ -70,3 +72,26 @@ def test_any_below_looks_at_the_largest_magnitude_of_each_series():
     steep = np.full((2, 1, 5), 2.0)
     assert not Series(steep, np.full(2, 5)).any_below(2.0)
     assert Series(steep, np.full(2, 5)).any_below(2.1)
+
+
+@pytest.mark.parametrize("points", [[-5.0, -3.0], [3.0, 5.0], [-1.0, 2.0], [0.0, 4.0]])
+def test_extent_leaves_out_what_lies_beyond_the_end_of_a_series(points):
+    low, high = points
+    values = np.array([[[low, high, low]], [[high, low, 0.0]]])
+    assert Series(values, np.array([3, 2])).extent == (low, high)
+    values[1, 0, 1] = np.nan
+    assert np.isnan(Series(values, np.array([3, 2])).extent).all()
+
+
+@pytest.mark.parametrize("offset", [-1e9, 1e9, -1e144])
+def test_float32_takes_a_common_offset_off_series_of_unequal_lengths(fast_engine, rng, offset):
+    spread = 4.0 if abs(offset) < 1e100 else 0.0
+    X = [offset + spread * rng.normal(size=n).cumsum() for n in (40, 29, 33, 12)]
+    model = DTWNearestNeighbor(n_neighbors=4, precision="float32", engine=fast_engine)
+    distances, indices = model.fit(X, [0, 1, 0, 1]).kneighbors(X)
+    right = np.array([[reference.dtw(x[None], y[None]) for y in X] for x in X])
+    found = np.empty_like(right)
+    np.put_along_axis(found, indices, distances, axis=1)
+    # the range of all data, along the longest path
+    largest = max(x.max() for x in X) - min(x.min() for x in X)
+    assert_allclose(found, right, rtol=1e-5, atol=80 * 2.0**-24 * largest)

@@ -31,9 +31,14 @@ class DTWWindowSearch(Reduction):
     excluded : ndarray of shape (n_queries,), int64
         One candidate that a query must not find, itself in leave-one-out; out of range is none.
     radii : ndarray of shape (n_radii,), int64
-        Half widths of the band, strictly descending.
+        Half widths of the band, from 0 to `n_timepoints` - 1, strictly descending.
     squared : bool
         Whether costs are squared and the distance is a root, else costs are absolute.
+
+    Raises
+    ------
+    ValueError
+        If a radius is out of range, or the radii do not descend.
     """
 
     queries: Series
@@ -42,6 +47,22 @@ class DTWWindowSearch(Reduction):
     radii: np.ndarray
     squared: bool = True
     method: ClassVar[str] = "dtw_window_search"
+
+    def __post_init__(self) -> None:
+        widest = self.queries.n_timepoints - 1
+        # to engines a wider radius would be that of a candidate which is settled already
+        wrong = np.flatnonzero((self.radii < 0) | (self.radii > widest))
+        if wrong.size:
+            raise ValueError(
+                f"Radii are from 0 to {widest}, one less than the time points: "
+                f"number {wrong[0]} is {self.radii[wrong[0]]}."
+            )
+        wrong = np.flatnonzero(np.diff(self.radii) >= 0)
+        if wrong.size:
+            at = int(wrong[0])
+            raise ValueError(
+                f"Radii descend: number {at + 1}, {self.radii[at + 1]}, follows {self.radii[at]}."
+            )
 
     @property
     def shape(self) -> tuple[int, int]:
