@@ -78,7 +78,7 @@ def descend(typing_context, cov, rows, columns, row, stop, shift, both, normaliz
     before; `rows` and `columns` are `Walked`. Without `both` (None), what columns need is not
     looked at. Returns the row after the last one done, and whether that last row is one to look at.
 
-    Longer than others: one loop, which nothing but the compiler's own terms keeps in registers.
+    It is one function, as it is one loop, which only the terms of the compiler keep in registers.
     """
     if not (isinstance(cov, Array) and rows.instance_class is columns.instance_class is Walked):
         return None
@@ -88,6 +88,7 @@ def descend(typing_context, cov, rows, columns, row, stop, shift, both, normaliz
     )
 
     def codegen(context, builder, signature, args):
+        """Emit the loop; one function, since its parts share the registers."""
         double, index = ir.DoubleType(), ir.IntType(64)
         vector = ir.VectorType(double, VECTOR)
         flags = tuple(FINITE)
