@@ -155,7 +155,9 @@ def test_what_is_found_is_what_users_meet():
     assert len(functions()) >= 12
 
 
-@pytest.mark.parametrize("kind", estimators() + displays() + functions(), ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+    "kind", estimators() + displays() + functions(), ids=lambda kind: kind.__name__
+)
 def test_everything_has_an_example(kind):
     tables = examples_of_estimators.examples(), examples_of_displays.examples(), FUNCTIONS
     found = [kinds() for kinds in (estimators, displays, functions)]
