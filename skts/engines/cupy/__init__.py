@@ -70,6 +70,7 @@ class CupyEngine(
             return f"engine='cupy' needs CuPy ({error}): {_INSTALL}."
         try:
             count = cupy.cuda.runtime.getDeviceCount()
+            capability = int(cupy.cuda.Device().compute_capability) if count else 0
         except cupy.cuda.runtime.CUDARuntimeError as error:
             lost = lost_by_fork(error.status)
             if lost is not None:
@@ -78,7 +79,6 @@ class CupyEngine(
         if count == 0:
             return "engine='cupy' needs an NVIDIA GPU; CuPy found none."
         claim()
-        capability = int(cupy.cuda.Device().compute_capability)
         if capability < 75:
             return (
                 "engine='cupy' needs a GPU of compute capability 7.5 or more; this one has "
