@@ -159,7 +159,10 @@ def _any_below(points: Any, limit: float) -> bool:
 
 def lies_on_gpu(array: Any) -> bool:
     """Whether something is an array in the memory of a GPU, CuPy's or another library's."""
-    return hasattr(array, "__cuda_array_interface__")
+    try:
+        return hasattr(array, "__cuda_array_interface__")
+    except RuntimeError:  # CUDA does not run in this process, but made the array in another one
+        return True
 
 
 def fetch(array: Any, name: str) -> np.ndarray:

@@ -42,6 +42,9 @@ class ndarray(NDArrayOperatorsMixin):
 
     @property
     def __cuda_array_interface__(self) -> dict:
+        from .cuda.runtime import start
+
+        start()  # CuPy asks for the current stream here, which fails in a forked process
         interface = self._array.__array_interface__
         return {key: interface[key] for key in ("shape", "typestr", "data", "strides", "version")}
 
