@@ -201,7 +201,10 @@ def _form(X: Any) -> Any:
     """Return `X`, or for an array on a GPU a stand-in of its shape and type without memory."""
     if not lies_on_gpu(X):
         return X
-    interface = X.__cuda_array_interface__
+    try:
+        interface = X.__cuda_array_interface__
+    except RuntimeError:  # CUDA does not run here, which is said where the array is fetched
+        return fetch(X, "X")
     return np.broadcast_to(np.zeros((), interface["typestr"]), interface["shape"])
 
 

@@ -8,6 +8,7 @@ memory that Numba's kernels ask for themselves.
 from __future__ import annotations
 
 import ctypes
+import importlib
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -58,7 +59,8 @@ class Handler(ctypes.Structure):
 
 def _interface() -> tuple[Callable[..., Any], Callable[..., Any]]:
     """The functions that set and get the allocator of arrays that this thread makes."""
-    from numpy._core import _multiarray_umath
+    core = importlib.import_module("numpy._core" if np.__version__ >= "2" else "numpy.core")
+    _multiarray_umath = importlib.import_module(f"{core.__name__}._multiarray_umath")
 
     capsule = ctypes.pythonapi.PyCapsule_GetPointer
     capsule.restype, capsule.argtypes = Pointer, [ctypes.py_object, ctypes.c_char_p]

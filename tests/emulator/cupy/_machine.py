@@ -244,7 +244,7 @@ class Program:
         self.names = names
         # dynamic shared memory is where the machine says
         code = DYNAMIC.sub(r"\1* const \2 = (\1*)emulator_dynamic;", code)
-        begin = re.match(r'#line 1 "(\w+)\.cu"', code)
+        begin = re.match(r'#line 1 "([\w/]+)\.cu"', code)
         text = "\n".join(
             [
                 '#line 1 "cuda_shim.h"',
@@ -257,7 +257,7 @@ class Program:
         machine()
         self.title = begin[1] if begin else "program"
         self.text = text
-        self.library = ctypes.CDLL(str(_compiled(self.title, text, _flags())))
+        self.library = ctypes.CDLL(str(_compiled(self.title.replace("/", "-"), text, _flags())))
         for name in ("emulator_shared_begin", "emulator_shared_end"):
             getattr(self.library, name).restype = ctypes.c_void_p
         self.shared = self.library.emulator_shared_begin(), self.library.emulator_shared_end()
@@ -324,7 +324,7 @@ class Program:
         if not instruction:
             return ""
         # the same instructions, with what debuggers know of them
-        path = _compiled(self.title, self.text, (*_flags(), "-g", "-gdwarf-4"))
+        path = _compiled(self.title.replace("/", "-"), self.text, (*_flags(), "-g", "-gdwarf-4"))
         done = subprocess.run(
             ["addr2line", "-Cfie", str(path), hex(instruction)],
             capture_output=True,

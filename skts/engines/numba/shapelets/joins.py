@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from ...host.windows import statistics
-from ..profile.walk import FINITE
+from ..profile.join import FINITE
 from .matches import describe
 from .walk import DIAGONALS, LANES, walk
 
