@@ -23,6 +23,7 @@ from skts.engines import (
     SBDCenters,
     Series,
     ShapeletSearch,
+    Shapes,
     SubsequenceNeighbors,
     Warping,
     WarpingPath,
@@ -272,6 +273,16 @@ def test_a_centre_that_points_the_other_way_is_found(table):
     for values in (-found.values, 2 * found.values):
         wrong = replace(found, values=values)
         assert not all(check.holds for check in work.verify(wrong, Sample(work)))
+
+
+def test_constant_channels_of_short_series_count(fast_engine):
+    # series of two points are not centred: a channel that does not change is no zero
+    values = np.array([[[0.6, 0.6], [-0.2, -0.5]], [[-0.1, -0.7], [0.3, 0.9]]])
+    shapes = Shapes.of(values)
+    zeros = np.zeros(2, np.int32)
+    work = SBDCenters(shapes, zeros, zeros, 1, centered=False)
+    with config_context(verify=True):
+        run(work, engine=fast_engine)
 
 
 def test_estimates_are_not_checked(make_series):

@@ -206,7 +206,7 @@ class SBDCenters(Reduction):
             yield Check(f"the sign of {item}", sign, "at least 0", up)
 
     def _plain_members(self, cluster: int) -> np.ndarray:
-        """The aligned members of a cluster, centred."""
+        """The aligned members of a cluster, centred unless they are short."""
         n, weights = self.series.n_timepoints, self.weights
         flat, rows = self.series.flat.astype(bool), []
         for member in np.flatnonzero(self.labels == cluster).tolist():
@@ -216,9 +216,9 @@ class SBDCenters(Reduction):
                 row[:, max(0, shift) : n + min(0, shift)] = values[
                     :, max(0, -shift) : n - max(0, shift)
                 ]
-            if shift == 0:
-                row[flat[member]] = 0.0
             if self.centered:
+                # a constant channel centred is rounding, unless it moved beside zeros
+                row[flat[member] & (shift == 0)] = 0.0
                 row = row - row.mean(axis=1, keepdims=True)
             rows.append((row * (1.0 if weights is None else weights[member])).ravel())
         return np.array(rows).reshape(-1, self.series.values[0].size)
