@@ -33,7 +33,10 @@ class PreparedStore:
     def after_fork(self) -> None:
         """Make locks anew, in a process without the threads that may hold them."""
         self._lock = threading.RLock()
-        self._gates: dict[tuple[int, Hashable], Any] = {}
+        # held by the threads that build something, and gone with the last of them
+        self._gates: weakref.WeakValueDictionary[tuple[int, Hashable], Any] = (
+            weakref.WeakValueDictionary()
+        )
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -81,27 +84,27 @@ class PreparedStore:
         found = self._find(full_key)
         if found is not None:
             return found[0]
-        with self._lock:
-            gate = self._gates.setdefault(full_key, threading.RLock())
-        # workers that need the same thing wait for the first of them, and make no other
-        with gate:
-            found = self._find(full_key)
-            if found is not None:
-                return found[0]
-            self.make_room(size)
-            try:
+        gate = None
+        try:
+            with self._lock:
+                gate = self._gates.setdefault(full_key, threading.RLock())
+            # workers that need the same thing wait for the first of them, and make no other
+            with gate:
+                found = self._find(full_key)
+                if found is not None:
+                    return found[0]
+                self.make_room(size)
                 value, size = build()
                 self.settle()
-            finally:
                 with self._lock:
-                    self._gates.pop(full_key, None)
-            with self._lock:
-                if id(owner) not in self._owners:
-                    self._owners.add(id(owner))
-                    weakref.finalize(owner, self._drop, id(owner))
-                self._entries[full_key] = (value, size)
-                self.make_room(0)
-        return value
+                    if id(owner) not in self._owners:
+                        self._owners.add(id(owner))
+                        weakref.finalize(owner, self._drop, id(owner))
+                    self._entries[full_key] = (value, size)
+                    self.make_room(0)
+            return value
+        finally:
+            gate = None  # the traceback of an error may keep this frame for long
 
     def holds(self, owner: np.ndarray, key: Hashable) -> bool:
         """Whether something made from an array is there."""

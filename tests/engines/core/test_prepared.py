@@ -1,0 +1,71 @@
+"""Threads that ask for the same thing at once: one builds it, and no lock is left behind."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from skts.engines.core.prepared import PreparedStore
+
+
+def test_a_thread_that_comes_too_late_leaves_no_gate(monkeypatch):
+    """It looks before the thing is there, and gets its gate when the one who built it has gone."""
+    store, owner, looked, built = PreparedStore(), np.zeros(3), threading.Event(), threading.Event()
+    find = store._find
+
+    def slow_to_go_on(full_key):
+        found = find(full_key)
+        if threading.current_thread() is late and not looked.is_set():
+            looked.set()
+            built.wait(10)
+        return found
+
+    monkeypatch.setattr(store, "_find", slow_to_go_on)
+    answers = []
+    late = threading.Thread(
+        target=lambda: answers.append(store.get(owner, "key", lambda: ("second", 1)))
+    )
+    late.start()
+    assert looked.wait(10)
+    assert store.get(owner, "key", lambda: ("first", 1)) == "first"
+    built.set()
+    late.join(10)
+    assert answers == ["first"]
+    assert not store._gates
+
+
+def test_threads_at_once_build_one_thing():
+    store, owner, made = PreparedStore(), np.zeros(3), []
+    start = threading.Barrier(8)
+    answers = []
+
+    def work():
+        start.wait()
+        for number in range(200):
+            answers.append(store.get(owner, number, lambda number=number: (made.append(number), 1)))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(made) == list(range(200))
+    assert len(answers) == 1600
+    assert not store._gates
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_what_could_not_be_built_leaves_no_gate(error):
+    """Neither while the error is looked at; whoever asks next builds it."""
+    store, owner = PreparedStore(), np.zeros(3)
+
+    def build():
+        raise error("no")
+
+    with pytest.raises(error) as raised:
+        store.get(owner, "key", build)
+    assert raised.value.__traceback__ is not None
+    assert not store._gates
+    assert store.get(owner, "key", lambda: ("there", 1)) == "there"
