@@ -125,7 +125,7 @@ def test_what_is_no_room(text):
 
 
 def test_two_threads_change_their_settings_at_the_same_time():
-    seen, both = [], threading.Barrier(2, timeout=10)
+    seen, both = [], threading.Barrier(2, timeout=60)
 
     def other():
         seen.append(get_config())

@@ -11,6 +11,7 @@ import pytest
 from skts.engines import Engine, Tile, engine_names, find_engine
 from tests.discovery import engine_methods, reductions
 from tests.examples_of_work import small_examples
+from tests.waiting import quickest
 
 METHODS = engine_methods()
 NAMES = {kind.method for kind in reductions()}
@@ -68,9 +69,9 @@ def test_memory_is_arithmetic_and_grows_with_the_tile(engine, method):
     engine = find_engine(engine)
     for work in examples_of(method):
         small = sum(engine.footprint(work, *work.cell))
-        start = time.perf_counter()
+        start = time.thread_time()
         large = engine.footprint(work, 2**20, 2**20)
-        assert time.perf_counter() - start < 0.2
+        assert time.thread_time() - start < 0.2
         assert all(isinstance(number, int | np.integer) for number in large)
         assert 0 <= small <= sum(large)
 
@@ -84,9 +85,13 @@ def test_a_tile_that_is_cancelled_ends_at_once(engine, method):
     for work in examples_of(method):
         tile = Tile(0, work.shape[0], 0, work.shape[1])
         engine.compute(work, tile, np.zeros(1, np.uint8))  # compiles
-        start = time.perf_counter()
-        engine.compute(work, tile, np.ones(1, np.uint8))
-        assert time.perf_counter() - start < 1
+
+        def cancelled(work=work, tile=tile):
+            start = time.perf_counter()
+            engine.compute(work, tile, np.ones(1, np.uint8))
+            return time.perf_counter() - start
+
+        assert quickest(cancelled) < 1
         engine.compute(work, tile, np.zeros(1, np.uint8))
 
 

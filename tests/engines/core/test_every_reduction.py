@@ -192,6 +192,7 @@ def test_runs_at_the_same_time_share_no_plan(expected, fast_engine):
         expected(kind, fast_engine)
     engine = find_engine(fast_engine)
     engine.prepared.clear()
+    gc.collect()  # arrays of other tests are gone, and do not go meanwhile
     before = state(engine)
     assert _run_together(fast_engine, lambda kind: expected(kind, fast_engine))
     gc.collect()
@@ -218,7 +219,7 @@ def _run_together(engine, expected):
 
 def test_the_plan_of_a_run_is_seen_by_its_own_workers_only(make_series, monkeypatch):
     engine = find_engine("numba")
-    own, seen, both = engine.prepared.capacity, {}, threading.Barrier(2, timeout=30)
+    own, seen, both = engine.prepared.capacity, {}, threading.Barrier(2, timeout=60)
     compute = engine.dtw_matrix
 
     def watched(reduction, tile, cancel):

@@ -39,6 +39,7 @@ from skts.engines import (
 from skts.engines.core.reduction import Reduction
 from skts.engines.cupy import CupyEngine
 from skts.exceptions import MemoryBudgetError
+from tests.waiting import press_ctrl_c, quickest, threads_left
 
 
 def subclasses(cls):
@@ -120,7 +121,9 @@ def test_verbose_shows_a_bar_and_the_plan(make_series, capsys, monkeypatch):
     assert quiet.out == "" and "100%" in quiet.err
 
 
-def test_quick_work_shows_no_bar(make_series, capsys):
+def test_quick_work_shows_no_bar(make_series, capsys, monkeypatch):
+    # it is quick, however long others hold it up
+    monkeypatch.setattr("skts.engines.core.progress.DELAY", 100)
     run(DTWMatrix(make_series(300, 10), make_series(200, 10)), engine="numba", verbose=1)
     assert capsys.readouterr() == ("", "")
 
@@ -134,20 +137,12 @@ def test_an_error_in_a_worker_reaches_the_caller(make_series, monkeypatch):
     monkeypatch.setattr(engine, "dtw_matrix", fail)
     with pytest.raises(ZeroDivisionError, match="tile"):
         run(DTWMatrix(make_series(300, 100), make_series(300, 100)), engine=engine, n_jobs=2)
-    assert threading.active_count() < 20
+    assert not threads_left()
 
 
-@pytest.fixture
-def interrupts():
-    """Ctrl-C interrupts, also where the tests run in the background of a shell that ignores it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("interrupts")
 def test_an_interrupt_cancels_what_is_running(make_series, monkeypatch):
     engine = find_engine("numba")
+    work = DTWMatrix(make_series(300, 100), make_series(300, 100))
     stopped = threading.Event()
 
     def endless(reduction, tile, cancel):
@@ -155,21 +150,21 @@ def test_an_interrupt_cancels_what_is_running(make_series, monkeypatch):
             time.sleep(0.01)
         stopped.set()
 
+    def attempt():
+        stopped.clear()
+        heard, _ = press_ctrl_c(lambda: run(work, engine=engine, n_jobs=2), 0.3)
+        assert stopped.is_set()
+        return heard
+
     monkeypatch.setattr(engine, "dtw_matrix", endless)
-    timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
-    start = time.perf_counter()
-    with pytest.raises(KeyboardInterrupt):
-        run(DTWMatrix(make_series(300, 100), make_series(300, 100)), engine=engine, n_jobs=2)
-    assert stopped.is_set()
-    assert time.perf_counter() - start < 1.3
+    assert quickest(attempt) < 1
 
 
-@pytest.mark.usefixtures("interrupts")
 def test_ctrl_c_stops_a_long_kernel_within_a_second():
     script = """
-        import numpy as np, sys
+        import numpy as np, signal
         from skts.metrics import dtw
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         dtw(np.zeros(10), np.zeros(10), engine="numba")
         print("ready", flush=True)
         try:
@@ -177,16 +172,21 @@ def test_ctrl_c_stops_a_long_kernel_within_a_second():
         except KeyboardInterrupt:
             print("interrupted", flush=True)
     """
-    process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout.readline() == "ready\n"
-    time.sleep(1.0)
-    start = time.perf_counter()
-    process.send_signal(signal.SIGINT)
-    assert process.stdout.readline() == "interrupted\n"
-    assert time.perf_counter() - start < 1.0
-    assert process.wait() == 0
+
+    def attempt():
+        process = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(1.0)
+        start = time.perf_counter()
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "interrupted\n"
+        heard = time.perf_counter() - start
+        assert process.wait() == 0
+        return heard
+
+    assert quickest(attempt) < 1
 
 
 def test_two_threads_at_once(fast_engine, make_series):
@@ -338,7 +338,7 @@ def test_work_without_lanes_has_a_device_to_itself_and_comes_first(monkeypatch):
         engine._busy[0] = 0
         with engine._freed:
             engine._freed.notify_all()
-        alone.result(timeout=10)
+        alone.result(timeout=60)
     assert order == ["alone"]
 
 

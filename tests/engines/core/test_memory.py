@@ -156,7 +156,7 @@ def test_the_work_of_a_tile_counts_pairs_above_the_diagonal():
 
 def test_workers_that_need_the_same_thing_build_it_once():
     store, built, owner = PreparedStore(), [], np.zeros(1)
-    both = threading.Barrier(4, timeout=10)
+    both = threading.Barrier(4, timeout=60)
 
     def build():
         built.append(1)

@@ -19,7 +19,7 @@ def test_a_thread_that_comes_too_late_leaves_no_gate(monkeypatch):
         found = find(full_key)
         if threading.current_thread() is late and not looked.is_set():
             looked.set()
-            built.wait(10)
+            built.wait(60)
         return found
 
     monkeypatch.setattr(store, "_find", slow_to_go_on)
@@ -28,10 +28,10 @@ def test_a_thread_that_comes_too_late_leaves_no_gate(monkeypatch):
         target=lambda: answers.append(store.get(owner, "key", lambda: ("second", 1)))
     )
     late.start()
-    assert looked.wait(10)
+    assert looked.wait(60)
     assert store.get(owner, "key", lambda: ("first", 1)) == "first"
     built.set()
-    late.join(10)
+    late.join(60)
     assert answers == ["first"]
     assert not store._gates
 
