@@ -25,7 +25,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import skts
 from skts.engines import find_engine
-from skts.engines.core import budget, execution, executor
+from skts.engines.core import execution, executor
 from skts.exceptions import MemoryBudgetError
 
 from .case import Case
@@ -150,10 +150,6 @@ def draw_case(seed: int, number: int, name: str | None = None) -> tuple[Case, di
 
 
 # -- running
-
-
-#: Asked in every call, and read from the system's files: the same all the time here.
-budget.physical_memory = functools.cache(budget.physical_memory)
 
 
 @contextlib.contextmanager

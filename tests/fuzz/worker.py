@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import json
 import mmap
@@ -34,6 +35,8 @@ def work(order: dict[str, Any]) -> int:
         "seed", "engine", "against", "function", "first", "step", "last", "until", "known",
         "status", "coverage", "events", "compile": see `__main__`.
     """
+    from skts.engines.core import budget
+
     from . import recipes  # noqa: F401
     from .coverage import Coverage, compile_kernels, watch_engines
     from .machine import draw_case, find_failure, pick_recipe
@@ -42,6 +45,8 @@ def work(order: dict[str, Any]) -> int:
 
     if order["compile"]:
         compile_kernels(*order["compile"])
+    # asked in every call, and read from the system's files: the same all the time
+    budget.physical_memory = functools.cache(budget.physical_memory)
     watch_engines(order["engine"])
     coverage = Coverage()
     gc.collect()
