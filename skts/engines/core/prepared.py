@@ -7,11 +7,13 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 __all__ = ["PreparedStore"]
+
+T = TypeVar("T")
 
 
 class PreparedStore:
@@ -64,9 +66,9 @@ class PreparedStore:
         self,
         owner: np.ndarray,
         key: Hashable,
-        build: Callable[[], tuple[Any, int]],
+        build: Callable[[], tuple[T, int]],
         size: int = 0,
-    ) -> Any:
+    ) -> T:
         """Return what `build` made for this array and key, building it at need.
 
         Parameters
@@ -83,7 +85,8 @@ class PreparedStore:
         full_key = (id(owner), key)
         found = self._find(full_key)
         if found is not None:
-            return found[0]
+            known: T = found[0]
+            return known
         gate = None
         try:
             with self._lock:
@@ -92,7 +95,8 @@ class PreparedStore:
             with gate:
                 found = self._find(full_key)
                 if found is not None:
-                    return found[0]
+                    known = found[0]
+                    return known
                 self.make_room(size)
                 value, size = build()
                 self.settle()

@@ -16,6 +16,7 @@ import numpy as np
 from ..._config import get_config
 from ...exceptions import EngineNotAvailableError
 from ..core.engine import Engine
+from ..core.prepared import PreparedStore
 from ..core.reduction import Reduction, Tile
 from ..core.series import Series, lies_on_gpu
 from ..core.worker import worker_number
@@ -42,6 +43,16 @@ WORTH_OTHERWISE = 2**40
 OVERLAPPED = {"dtw_matrix": 8, "dtw_neighbors": 8}
 
 
+class DeviceStore(PreparedStore):
+    """A store of data that streams prepare, for workers with streams of their own."""
+
+    def settle(self) -> None:
+        """Wait for what the current stream has been given."""
+        import cupy
+
+        cupy.cuda.get_current_stream().synchronize()
+
+
 class CupyEngine(
     DTWTiles, JoinTiles, MKTiles, RotationTiles, SBDTiles, ShapeletTiles, SubsequenceTiles, Engine
 ):
@@ -53,7 +64,7 @@ class CupyEngine(
 
     def __init__(self) -> None:
         super().__init__()
-        self.prepared.settle = _wait
+        self.prepared = DeviceStore()
         self._busy: defaultdict[int, int] = defaultdict(int)  # bits of the lanes in use
         self._alone = 0
         self._freed = threading.Condition()
@@ -223,13 +234,6 @@ class CupyEngine(
             if taken == 0 or (taken < lanes and not self._alone):
                 return device, 0 if not self._busy[device] & 1 else 1
         return None
-
-
-def _wait() -> None:
-    """Wait for what the current stream has been given."""
-    import cupy
-
-    cupy.cuda.get_current_stream().synchronize()
 
 
 def _claim_arrays() -> None:

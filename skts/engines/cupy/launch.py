@@ -104,7 +104,7 @@ class Kernel:
             shared_mem=shared_mem,
         )
 
-    def _refuse(self, given: tuple, named: dict[str, Any]) -> None:
+    def _refuse(self, given: tuple[Any, ...], named: dict[str, Any]) -> None:
         """Say which arguments are missing or unknown."""
         rest = self.names[len(given) :]
         missing = [name for name in rest if name not in named]

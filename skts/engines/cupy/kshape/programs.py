@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 __all__ = [
     "SHAPE_KERNELS",
@@ -66,7 +66,7 @@ class Transform(NamedTuple):
     batch: int
     radices: tuple[int, ...]
 
-    file: ClassVar[str] = "kshape/correlate.cu"
+    file: str = "kshape/correlate.cu"
 
     @property
     def arguments(self) -> str:
@@ -176,7 +176,7 @@ class GramKernel(NamedTuple):
     columns: int
     threads: int
 
-    file: ClassVar[str] = "kshape/shapes.cu"
+    file: str = "kshape/shapes.cu"
 
     @property
     def names(self) -> tuple[str, str]:

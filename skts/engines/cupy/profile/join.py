@@ -128,7 +128,9 @@ def lay(pool: Pool, length: int, normalize: bool) -> DeviceLine:
     filled, finite = fill_gaps(pool.points)
     points = cp.asarray(filled)
     moments = _statistics(points, length)
-    found = settle_statistics(*moments, cp.asarray(whole_windows(finite, length)))
+    mean, deviation, low, high = moments
+    whole = cp.asarray(whole_windows(finite, length))
+    found = settle_statistics(mean, deviation, low, high, whole)
     if normalize:
         inverse = cp.where(found.deviation > 0, 1.0 / found.deviation, 0.0)
         # a mean of what is not finite is never looked at
@@ -208,7 +210,8 @@ def prepare(line: Searched, usual: cp.ndarray, length: int, level: float, dtype:
         padded[:n_windows] = values
         groups[:, at] = padded.reshape(n_groups, GROUP).max(axis=1)
     groups[:, 5] *= -1
-    return Steps(rows, *(array.astype(dtype) for array in (first, second, weight)), groups)
+    first, second, weight = (array.astype(dtype) for array in (first, second, weight))
+    return Steps(rows, first, second, weight, groups)
 
 
 def _inverse_norm(line: Searched, usual: cp.ndarray) -> cp.ndarray:
@@ -367,7 +370,7 @@ class Known:
             if at and not join.within:
                 capacity = 1
             sides.append(_open_side(windows, usual[at], scores, k, capacity, self.dtype))
-        self.sides = tuple(sides)
+        self.sides = sides[0], sides[1]
         self.found = [Found(side.tops.size, k) for side in sides]
 
     def take(self, other: Known) -> None:
@@ -377,8 +380,8 @@ class Known:
         with self.device, self.stream:
             for mine, theirs in zip(self.found, other.found, strict=True):
                 mine.take(theirs)
-            for mine, theirs in zip(self.sides, other.sides, strict=True):
-                cp.maximum(mine.skipped, cp.asarray(theirs.skipped), out=mine.skipped)
+            for side, its in zip(self.sides, other.sides, strict=True):
+                cp.maximum(side.skipped, cp.asarray(its.skipped), out=side.skipped)
 
     def answer(self, area: Tile) -> Iterator[tuple[Tile, JoinPart]]:
         """Return what the windows of an area have found, piece by piece; once."""
@@ -410,7 +413,7 @@ class Known:
                 floors.append(to_host(self._floor(at, windows)))
         if n_sides == 1:
             return JoinPart(answers[0], None, floors[0])
-        return JoinPart(*answers, *floors)
+        return JoinPart(answers[0], answers[1], floors[0], floors[1])
 
     def _floor(self, at: int, windows: slice) -> cp.ndarray:
         """Distances that neighbours of some windows which are on no list do not fall below."""
@@ -456,8 +459,18 @@ def nearest(
     height = 4096 if min(tile.shape) >= 2**17 else 1024
     _walk(
         Search(
-            *(join, kernel, lines, searched, usual, steps, walked, level, height),
-            *(known.sides, known.found, known.at_a_time),
+            join,
+            kernel,
+            lines,
+            searched,
+            usual,
+            steps,
+            walked,
+            level,
+            height,
+            known.sides,
+            known.found,
+            known.at_a_time,
         )
     )
 

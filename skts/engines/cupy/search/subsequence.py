@@ -5,7 +5,7 @@ A tile goes in parts. While one is searched, another thread copies the points of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Generator, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -83,7 +83,7 @@ class Windows(NamedTuple):
 
     points: cp.ndarray
     length: int
-    count: int
+    count: int  # type: ignore[assignment]  # hides tuple.count, which nobody asks for
     line: cp.ndarray
     place: np.ndarray
     moments: cp.ndarray
@@ -108,7 +108,7 @@ class Listed(NamedTuple):
 
     positions: cp.ndarray | None
     n: int
-    count: cp.ndarray | None = None
+    count: cp.ndarray | None = None  # type: ignore[assignment]  # hides tuple.count, too
     costs: cp.ndarray | None = None
 
     @property
@@ -283,7 +283,7 @@ class Kept:
 
 def _upload(
     reduction: SubsequenceNeighbors, tile: Tile, n_points: int, plan: Room, prepared: PreparedStore
-) -> Iterator[Part]:
+) -> Generator[Part, None, None]:
     """Copy parts of a tile to the device, by a stream of its own, while others are searched.
 
     A part is under way when it is handed out. Of a single series that is ours and takes little of
@@ -312,12 +312,12 @@ def _upload(
             half, stop = index % 2, min(first + size + longest - 1, n_points)
             if index >= 2:
                 parts[index - 2].ready.synchronize()
-            if kept is None:
+            if device is not None:
                 if index >= 2:
                     stream.wait_event(parts[index - 2].used)
                 begin, points = first, device[half, : stop - first]
                 target = points
-            else:
+            elif kept is not None:
                 begin, points = max(first, kept.filled), kept.points[first:stop]
                 target = kept.points[begin:stop]
             if begin < stop:
@@ -458,6 +458,7 @@ def within(
 
 def known(listed: Listed) -> Listed:
     """The same list, its length known on the host."""
+    assert listed.positions is not None and listed.count is not None  # as `within` lists them
     n = int(listed.count.get()[0])
     costs = None if listed.costs is None else listed.costs[:n]
     return Listed(listed.positions[:n], n, None, costs)
@@ -548,7 +549,7 @@ def row_distances(
         load_kernel("search/search.cu", name)(grid, THREADS, **arguments)
         other, warping = query.series(certified), reduction.warping
         reach = int(warping.radius(length, length))
-        options = {"reach": reach, "root": certified, "budget": plan.edges}
+        options: dict[str, Any] = {"reach": reach, "root": certified, "budget": plan.edges}
         if certified and reduction.precision != "float64":
             items = cp.zeros((n, 2), np.int32)
             items[:, 0] = cp.arange(n, dtype=np.int32)
@@ -618,8 +619,10 @@ def search_part(
         listed = known(within(windows, listed, query, fine, query.limit, keep=single))
     if listed.n == 0:
         return
+    assert listed.positions is not None  # as `within` lists them
     positions = listed.positions.get().astype(np.int64) + first
     if single:
+        assert listed.costs is not None  # they were asked for
         values = listed.costs.get().astype(np.float64)
         values = (np.sqrt(values) if squared else values) / query.rescaling.scale
         query.positions.append(positions)
@@ -673,7 +676,7 @@ def search(
     n_points = min(tile.col_stop + reduction.longest - 1, reduction.series.n_points) - tile.col
     queries = [prepare_query(reduction, row) for row in range(tile.row, tile.row_stop)]
     # queries of one length share what is made of the windows
-    groups: dict[tuple, list[Query]] = {}
+    groups: dict[tuple[int, Rescaling], list[Query]] = {}
     for query in queries:
         groups.setdefault((query.given.size, query.rescaling), []).append(query)
     parts = _upload(reduction, tile, n_points, plan, prepared)

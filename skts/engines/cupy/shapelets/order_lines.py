@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import cupy as cp
 import numpy as np
 
@@ -104,6 +106,8 @@ class Lines:
         measured: int,
         before_normalized: bool = True,
     ) -> None:
+        #: Entries that the list may have by now.
+        self.possible = 0
         self.values, self.sizes = values, sizes
         self.rules, self.ways, self.host_members = DeviceRules(criterion), ways, members
         numbers = [("first", "and", "or").index(way) for way in ways]
@@ -220,7 +224,7 @@ class Lines:
         told = np.array([heads.table[z] for heads, z in lengths], SCORES)
         return cp.asarray(told.view(np.int64).reshape(len(told), -1))
 
-    def _told(self, channel: int) -> tuple:
+    def _told(self, channel: int) -> tuple[Any, ...]:
         """The last arguments of both ways to judge."""
         return (
             *(self.rules.judge, self.rough_before, self.settled, np.int32(len(self.ways))),
@@ -284,7 +288,6 @@ class Lines:
         if float(low) > gap:  # not as float32
             low = np.nextafter(low, np.float32(-np.inf))
         self.reached.set(np.array([(gain, gain, low, 0)], REACHED).view(np.int64))
-        #: Entries that the list may have by now.
         self.possible = 0
 
     def _distinct(self, promises: cp.ndarray) -> cp.ndarray:

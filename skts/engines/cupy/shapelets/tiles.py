@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -60,6 +60,8 @@ class ShapeletTiles:
     """Methods of the GPU engine for shapelets."""
 
     prepared: PreparedStore
+    budget: Callable[[], int]
+    _devices: Callable[[], tuple[int, ...]]
 
     def shapelet_search_lacks(self, reduction: ShapeletSearch) -> str | None:
         """Return None if shared memory holds so many series and classes, else the reason."""

@@ -102,7 +102,7 @@ class Heads:
     def __post_init__(self) -> None:
         table = np.empty(len(self.lengths), SCORES)
         table["n_windows"], table["length"] = self.scores.shape[-1], self.lengths
-        for name in SCORES.names[:6]:
+        for name in (SCORES.names or ())[:6]:
             array = getattr(self, name)
             begin = self.first * array.strides[1] if name in ("weights", "constant") else 0
             table[name] = array.data.ptr + begin + array.strides[0] * np.arange(len(table))

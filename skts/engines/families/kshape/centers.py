@@ -105,11 +105,9 @@ class SBDCenters(Reduction):
     @cached_property
     def groups(self) -> tuple[np.ndarray, np.ndarray]:
         """Indices of the series in the order of their clusters, and where each cluster starts."""
-        kind = np.uint8 if self.n_clusters <= 2**8 else np.uint16
-        if self.n_clusters > 2**16:
-            kind = np.int64
         # a stable sort of short integers is a counting sort
-        order = np.argsort(self.labels.astype(kind), kind="stable")
+        short = self.labels.astype(np.min_scalar_type(self.n_clusters - 1))
+        order = np.argsort(short, kind="stable")
         return order, np.concatenate([[0], np.cumsum(self.counts)])
 
     @cached_property

@@ -117,9 +117,9 @@ class SBDReduction(Reduction):
         """
         scale = self.series.norms[row] * self.centers.norms[col]
         series, center = self.series.values[row], self.centers.values[col]
-        sums = sum(
-            np.correlate(there, own, "full") for own, there in zip(series, center, strict=True)
-        )
+        sums = np.zeros(2 * self.series.n_timepoints - 1)
+        for own, there in zip(series, center, strict=True):
+            sums += np.correlate(there, own, "full")
         # dot products have a rounding for each point
         error = 2 * float(self.doubts[col]) + 2.0**-53 * (2 * series.size + 8)
         return (1 - sums / scale if scale > 0 else np.ones(sums.size)), error

@@ -115,5 +115,7 @@ class Shapes:
 
     def take(self, which: slice | np.ndarray) -> Shapes:
         """Return some of the series: views for a slice, copies for an index array."""
-        known = (self.values, self.norms, self.exponents, self.errors)
-        return Shapes(*(None if one is None else one[which] for one in known))
+        exponents, errors = (
+            None if one is None else one[which] for one in (self.exponents, self.errors)
+        )
+        return Shapes(self.values[which], self.norms[which], exponents, errors)

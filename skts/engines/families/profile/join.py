@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -37,7 +37,7 @@ class JoinPart(NamedTuple):
 class Kept(Protocol):
     """What a worker has found in all of its tiles, and keeps on its device until all are done."""
 
-    def take(self, other: Kept) -> None:
+    def take(self, other: Self) -> None:
         """Take what another worker has found."""
 
     def answer(self, area: Tile) -> Iterable[tuple[Tile, JoinPart]]:
@@ -195,8 +195,8 @@ class Join(Learning, Reduction):
 
     def informed(self, total: JoinTotal) -> Join:
         """Let tiles know how far the neighbours found so far are, and where they may be kept."""
-        hint = tuple(total.lists[at].distances[:, -1] for at in (0, -1))
-        return replace(self, hint=hint, board=total.board)
+        rows, cols = (total.lists[at].distances[:, -1] for at in (0, -1))
+        return replace(self, hint=(rows, cols), board=total.board)
 
     def collect(self, total: JoinTotal, area: Tile) -> Iterator[tuple[Tile, JoinPart]]:
         """Return what workers have kept, brought together by the first of them."""
@@ -260,22 +260,21 @@ class Join(Learning, Reduction):
                     sides.append((name, nearest, np.where(far, np.inf, values)))
             for name, (distances, indices), profile in sides:
                 order = np.argsort(profile, kind="stable")[: self.n_neighbors]
-                nearest = [(profile[at], at) for at in order.tolist() if profile[at] < np.inf]
-                nearest += [(np.inf, -1)] * (self.n_neighbors - len(nearest))
+                expected = [(profile[at], at) for at in order.tolist() if profile[at] < np.inf]
+                expected += [(np.inf, -1)] * (self.n_neighbors - len(expected))
                 found = list(zip(distances[window].tolist(), indices[window].tolist(), strict=True))
-                yield Check(f"the {name} of window {window}", found, nearest, found == nearest)
+                yield Check(f"the {name} of window {window}", found, expected, found == expected)
 
     def _kinds(self, run: Callable[[Reduction], Any]) -> tuple[Kinds, Kinds]:
         """What the windows along rows and columns are; none is constant if compared as it is."""
         a = b = run(WindowKinds(self.a, self.length, self.normalize, self.other))
         if not self.within:
             b = run(WindowKinds(self.other, self.length, self.normalize, self.a))
-        a, b = (one if one.hidden is not None else one._replace(hidden=np.zeros_like(one.finite))
-                for one in (a, b))  # fmt: skip
         if not self.normalize:
             a, b = (kinds._replace(constant=np.zeros_like(kinds.constant)) for kinds in (a, b))
         if self.excluded is not None:
-            a = Kinds(*(mask & ~self.excluded for mask in a))
+            taken = ~self.excluded
+            a = a._replace(constant=a.constant & taken, finite=a.finite & taken)
         return a, a if self.within else b
 
     def _ranges(self, windows: np.ndarray, direction: str) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -331,9 +330,9 @@ class Join(Learning, Reduction):
     ) -> None:
         """Measure windows that no tile has searched, as neighbours of others and for themselves."""
         for floor in total.floors:
-            floor[a.hidden & a.usual] = 0.0
-        lookers = np.flatnonzero(a.usual & ~a.hidden)
-        hidden = np.flatnonzero(b.usual & b.hidden)
+            floor[a.unsearched] = 0.0
+        lookers = np.flatnonzero(a.usual & ~a.unsearched)
+        hidden = np.flatnonzero(b.unsearched)
         if lookers.size == 0:
             return
         batch = max(1, 2**22 // self.shape[0])

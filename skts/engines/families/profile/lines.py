@@ -36,6 +36,8 @@ EVEN = 2.0**30
 #: Windows so many powers of two below the loudest of a line are too quiet for its search, where
 #: they are compared as they are; points whose middle and size are looked at.
 QUIET, SAMPLE = 22, 4096
+#: An array, or one of its values.
+Values = np.ndarray | np.float64
 
 
 class SearchLine(NamedTuple):
@@ -140,14 +142,14 @@ def line_of_pieces(filled: np.ndarray, ranges: np.ndarray, length: int) -> Searc
     return SearchLine(points, cuts[: ranges.size] != cuts[length - 1 :], 1.0, None)
 
 
-def _center(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _center(low: Values, high: Values) -> tuple[np.ndarray, np.ndarray]:
     """Offset, if it dwarfs the spread, and power of two that bring values to 1 at most."""
     middle = low / 2 + high / 2
     offset = np.where(np.abs(middle) > high / 2 - low / 2, middle, 0.0)
     return offset, _power_for(np.maximum(np.abs(low - offset), np.abs(high - offset)))
 
 
-def _power_for(largest: np.ndarray) -> np.ndarray:
+def _power_for(largest: Values) -> np.ndarray:
     """The power of two that brings values to 1 at most."""
     return np.ldexp(1.0, -np.maximum(np.frexp(largest)[1], -1000))
 

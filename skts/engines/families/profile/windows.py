@@ -39,6 +39,11 @@ class Kinds(NamedTuple):
         """Where a window is finite and not constant."""
         return self.finite & ~self.constant
 
+    @property
+    def unsearched(self) -> np.ndarray:
+        """Where such a window is hidden from the search of a join."""
+        return np.zeros_like(self.finite) if self.hidden is None else self.usual & self.hidden
+
 
 @dataclass(frozen=True, eq=False)
 class WindowKinds(Reduction):

@@ -179,12 +179,10 @@ class JoinTiles:
         rows = Nearest.none(tile.shape[0], k)
         cols = Nearest.none(tile.shape[1] if reduction.within else 0, k)
         first = max(tile.col, reduction.since) if reduction.within else tile.col
-        hint = reduction.hint
-        if hint is None:
-            hint = tuple(np.full(n, np.inf) for n in reduction.shape)
+        known = reduction.hint or [np.full(n, np.inf) for n in reduction.shape]
         # in the units of the search; infinity stays
         with np.errstate(over="ignore"):
-            hint = tuple(np.ascontiguousarray(one * lines[0].unit) for one in hint)
+            hint = tuple(np.ascontiguousarray(one * lines[0].unit) for one in known)
         search = cols if first == tile.col else Nearest.none(tile.col_stop - first, k)
         # one list for both: its neighbours are those of rows
         same = reduction.within and not reduction.sides
@@ -216,12 +214,14 @@ class JoinTiles:
             # a view that nobody writes to: kernels are compiled for one kind of array
             points = read_only(filled)
             moments = windows.statistics(points, points, length, True)
-            found = settle_statistics(*moments, whole_windows(finite, length))
+            mean, deviation, low, high = moments
+            whole = whole_windows(finite, length)
+            found = settle_statistics(mean, deviation, low, high, whole)
             if normalize:
                 # a mean of what is not finite is never looked at
-                chosen = moments[0], found.inverse, moments, found.constant
+                chosen = mean, found.inverse, moments, found.constant
             else:
-                inverse, zeros = found.finite.astype(np.float64), np.zeros_like(moments[0])
+                inverse, zeros = found.finite.astype(np.float64), np.zeros_like(mean)
                 chosen = zeros, inverse, moments, np.zeros_like(found.constant)
             made = Windows(points, *chosen, found.finite)
             return made, 10 * found.finite.size + sum(array.nbytes for array in moments)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -35,6 +35,7 @@ class ShapeletTiles:
     """Methods of the CPU engine for shapelets."""
 
     prepared: PreparedStore
+    budget: Callable[[], int]
 
     def subsequence_matches_bytes(
         self, reduction: SubsequenceMatches, rows: int, cols: int
@@ -113,21 +114,22 @@ class ShapeletTiles:
         missing = []
         for length in lengths:
             blocks = range(members[chosen[0]] // size, members[chosen[-1]] // size + 1)
-            found = [
-                self._stored(owner, (channel, length, block * size, (block + 1) * size))
-                for block in blocks
-            ]
-            if any(each is None for each in found):
+            try:
+                stored = [
+                    self._stored(owner, (channel, length, block * size, (block + 1) * size))
+                    for block in blocks
+                ]
+            except LookupError:
                 missing.append(length)
                 continue
-            for block, each in zip(blocks, found, strict=True):
+            for block, found in zip(blocks, stored, strict=True):
                 owns = chosen[members[chosen] // size == block]
                 if owns.size:
-                    yield length, each, members[owns] - block * size, members, owns
+                    yield length, found, members[owns] - block * size, members, owns
         at_root = len(members) == len(everyone)
         series = reduction.series if at_root else reduction.series.take(members)
         first, stop = int(chosen[0]), int(chosen[-1]) + 1
-        scratch = self.prepared.get(owner, "shapelets", lambda: ([], 0))
+        scratch: list[Buffer] = self.prepared.get(owner, "shapelets", lambda: ([], 0))
         for keep in (True, False):
             run = tuple(length for length in missing if (at_root and length in kept) == keep)
             buffer = None if keep else _take(scratch)
@@ -140,12 +142,9 @@ class ShapeletTiles:
             if buffer is not None:
                 scratch.append(buffer)
 
-    def _stored(self, owner: np.ndarray, key: tuple[int, ...]) -> Distances | None:
-        """Distances that are kept, if they are."""
-        try:
-            return self.prepared.get(owner, ("shapelets", *key), _nothing)
-        except LookupError:
-            return None
+    def _stored(self, owner: np.ndarray, key: tuple[int, ...]) -> Distances:
+        """Distances that are kept; a LookupError if they are not."""
+        return self.prepared.get(owner, ("shapelets", *key), _nothing)
 
 
 class Buffer:
