@@ -44,6 +44,17 @@ def test_import_loads_no_kernel_library():
     assert result.stdout.strip() == "[]"
 
 
+@pytest.mark.parametrize(
+    "folder", ["skts/engines/numba", "skts/engines/cupy", "tests/engines", "benchmarks"]
+)
+def test_each_family_has_a_folder(folder):
+    root = PACKAGE.parent / folder
+    if not root.exists():
+        pytest.skip(f"{folder} is not here")
+    families = {path.parent.name for path in (PACKAGE / "engines/families").glob("*/__init__.py")}
+    assert families and families <= {path.name for path in root.iterdir() if path.is_dir()}
+
+
 def imported(path):
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import rand_score
 
-from benchmarks.gpu_kshape import moved_shapes
+from benchmarks.kshape.gpu_kshape import moved_shapes
 from benchmarks.peers._comparison import Comparison, make_parser
 
 PEERS = ("tslearn", "aeon", "kshape")

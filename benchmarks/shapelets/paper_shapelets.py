@@ -1,8 +1,8 @@
 """Shapelet trees: the distances and trees of Chang, Deka, Hwu and Roth's paper, and accuracies.
 
-    SKTS_DATA=<folder> python -m benchmarks.papers.shapelets accuracy
-    SKTS_DATA=<folder> python -m benchmarks.papers.shapelets table
-    SKTS_DATA=<folder> python -m benchmarks.papers.shapelets ladder
+    SKTS_DATA=<folder> python -m benchmarks.shapelets.paper_shapelets accuracy
+    SKTS_DATA=<folder> python -m benchmarks.shapelets.paper_shapelets table
+    SKTS_DATA=<folder> python -m benchmarks.shapelets.paper_shapelets ladder
 
 write `benchmarks/results/papers-shapelets-accuracy.json`, `papers-shapelets.json` and
 `papers-shapelets-ladder.json`.

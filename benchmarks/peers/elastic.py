@@ -1,6 +1,6 @@
 """DTW of skts beside its peers: the same work, in the same run, on the same threads.
 
-    python -m benchmarks.peers.dtw --python python3.13
+    python -m benchmarks.peers.elastic --python python3.13
 
 makes an environment for each peer where there is none, runs every work of `WORKS`, compares the
 results, then prints the times and writes them to `benchmarks/results/peers-dtw.json`. skts runs
@@ -19,7 +19,7 @@ from benchmarks._sets import archive
 from benchmarks.peers._comparison import Comparison, make_parser
 
 PEERS = ("aeon", "tslearn", "wildboar", "dtaidistance", "tsdistances")
-SCRIPT = Path(__file__).with_name("_dtw_worker.py")
+SCRIPT = Path(__file__).with_name("_elastic_worker.py")
 
 
 def walks(n_samples, n_timepoints):

@@ -1,6 +1,6 @@
 """k-Shape on one GPU: a whole iteration, from labels on the host to labels on the host.
 
-    python -m benchmarks.gpu_kshape
+    python -m benchmarks.kshape.gpu_kshape
 
 writes `benchmarks/results/gpu-kshape.json`. The series are on the device already, as they are in
 every iteration of `fit` but the first; what comes before once (copy and spectra) has a column of
