@@ -55,6 +55,16 @@ def test_each_family_has_a_folder(folder):
     assert families and families <= {path.name for path in root.iterdir() if path.is_dir()}
 
 
+def test_only_the_registry_names_engines():
+    for folder in ("engines/core", "engines/families", "engines/host", "cluster", "metrics",
+                   "motifs", "neighbors", "tree"):  # fmt: skip
+        for path in sorted((PACKAGE / folder).rglob("*.py")):
+            if path.name != "registry.py":
+                tree = ast.walk(ast.parse(path.read_text()))
+                texts = {node.value for node in tree if isinstance(node, ast.Constant)}
+                assert not texts & {"numba", "cupy"}, path
+
+
 def imported(path):
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):

@@ -54,7 +54,7 @@ from .core.budget import check_size
 from .core.engine import Engine
 from .core.executor import run
 from .core.reduction import Reduction, Tile
-from .core.registry import engine_names, find_engine, get_engine, show_engines
+from .core.registry import REFERENCE, engine_names, find_engine, get_engine, show_engines
 from .core.series import Series, fetch, lies_on_gpu
 from .families.elastic.dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, WarpingPath
 from .families.elastic.rotation import RotationNeighbors
@@ -75,6 +75,7 @@ from .families.shapelets.search import ShapeletSearch, ShapeletSplit
 
 __all__ = [
     "LEAST_NORMALIZED",
+    "REFERENCE",
     "Assignment",
     "Criterion",
     "DTWMatrix",

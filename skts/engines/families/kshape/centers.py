@@ -11,6 +11,7 @@ import numpy as np
 
 from ...core.constants import TIE
 from ...core.reduction import Reduction, Tile
+from ...core.registry import REFERENCE
 from ...core.verify import Check, Sample, check_value
 from .eigenvectors import CERTIFIED_ERROR, LEAST_RESIDUAL, LEVEL
 from .shapes import Shapes
@@ -178,7 +179,7 @@ class SBDCenters(Reduction):
         values, errors = total
         uncertain = np.flatnonzero(~(errors <= LARGEST_ERROR))
         if uncertain.size:
-            values[uncertain] = run(self._of_clusters(uncertain), engine="numba").values
+            values[uncertain] = run(self._of_clusters(uncertain), engine=REFERENCE).values
             errors[uncertain] = 0.0
         return Shapes.of(values, errors if errors.any() else None)
 
