@@ -12,15 +12,15 @@ bit by bit, and then the lower index wins.
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from .constants import FLOAT32_UNIT, FLOAT64_UNIT
 from .reduction import InBatches, Reduction, Tile
+from .series import Series
 
 __all__ = [
     "Bound",
@@ -330,16 +330,31 @@ class Shortlists:
         return whole
 
 
-class NeighborsInBatches(InBatches):
-    """Reductions that keep the survivors of their queries in `Shortlists`.
+@dataclass(frozen=True, eq=False)
+class NeighborsInBatches(InBatches, Reduction):
+    """The nearest candidates of each query: work that keeps survivors in `Shortlists`.
 
-    They have `queries`, `candidates`, `n_neighbors` and `part`. Queries whose survivors have no
-    room together are searched one batch after the other.
+    Queries whose survivors have no room together are searched one batch after the other.
+
+    Parameters
+    ----------
+    queries, candidates : Series
+        Two sets of series.
+    n_neighbors : int
+        Neighbours of each query.
+    excluded : ndarray of shape (n_queries,), int64, or None, default None
+        One candidate that a query must not find; out of range is none.
     """
 
-    queries: Any
-    candidates: Any
+    queries: Series
+    candidates: Series
     n_neighbors: int
+    excluded: np.ndarray | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Queries and candidates."""
+        return len(self.queries), len(self.candidates)
 
     def result_bytes(self) -> int:
         """Size of the answer."""
@@ -363,16 +378,27 @@ class NeighborsInBatches(InBatches):
         n_queries, step = len(self.queries), max(1, fitting)
         return [slice(i, min(i + step, n_queries)) for i in range(0, n_queries, step)]
 
-    @abstractmethod
-    def part(self, tile: Tile) -> Reduction:
-        """As `Reduction` has it."""
+    def part(self, tile: Tile) -> Self:
+        """Return some queries against some candidates."""
+        return replace(
+            self,
+            queries=self.queries.take(tile.rows),
+            candidates=self.candidates.take(tile.cols),
+            excluded=None if self.excluded is None else self.excluded[tile.rows] - tile.col,
+        )
+
+    def start(self) -> Shortlists:
+        """Return an empty list of survivors."""
+        return Shortlists(len(self.queries), self.n_neighbors)
+
+    def merge(self, total: Shortlists, tile: Tile, result: Shortlist) -> None:
+        """Take the survivors of a tile."""
+        total.add((tile.row, tile.col), result)
 
     def batch(self, rows: slice) -> Reduction:
         """Return the search of some queries, among the same object of candidates."""
-        tile = Tile(rows.start, rows.stop, 0, len(self.candidates))
-        part: Any = self.part(tile)
-        batch: Reduction = replace(part, candidates=self.candidates)
-        return batch
+        part = self.part(Tile(rows.start, rows.stop, 0, len(self.candidates)))
+        return replace(part, candidates=self.candidates)
 
     def gather(self, answers: Iterable[tuple[slice, Neighbors]]) -> Neighbors:
         """Write the answers of batches into one."""
