@@ -84,7 +84,7 @@ class Rescaling(NamedTuple):
         """Choose for values of which these are the least and the largest."""
         middle = low / 2 + high / 2
         offset = middle if abs(middle) > high / 2 - low / 2 else 0.0
-        # of candidates that are all constant, the size is what their queries are likely to have
+        # where all candidates are one constant, queries are likely to be as large as that
         largest = max(abs(low - offset), abs(high - offset)) or abs(low)
         exponent = np.frexp(largest)[1] if largest > 0 else 0
         return cls(offset, float(2.0**-exponent))
@@ -169,7 +169,7 @@ def dtw_bound(
     roundings = n_steps + n_channels + 2
     single, double = gamma(roundings, FLOAT32_UNIT), gamma(roundings + 4, FLOAT64_UNIT)
     if not single < 1:
-        # not by infinite growth: a distance of 0 times that would be no number
+        # grow stays 1: a distance of 0 times infinity is NaN
         return Bound(0.0, 1.0, np.inf)
     shrink, grow, terms = 1 / (1 + single), 1 / (1 - single), float(n_steps * n_channels)
     if squared:
@@ -262,7 +262,7 @@ class Shortlists:
         self._compact_later()
 
     def _compact_later(self) -> None:
-        # often enough for `survivors_held`, seldom enough to pay
+        # small enough for `survivors_held`, large enough that compacting takes little time
         least = max(COMPACT_AFTER, 2 * self.n_queries * self.n_neighbors)
         self.compact_at = max(least, 2 * self.size)
 
@@ -295,7 +295,7 @@ class Shortlists:
             self.parts = [(empty, empty, *(np.empty(0) for _ in range(3)))]
         columns = list(zip(*self.parts, strict=True))
         self.parts = []
-        # column by column, so that each is there twice only for a moment
+        # column by column, so that only one is in memory twice at a time
         query, candidate, estimate, lower, upper = (
             np.concatenate(columns.pop(0)) for _ in range(5)
         )
@@ -315,7 +315,7 @@ class Shortlists:
         closed = counts > survivor_cap(self.n_neighbors)
         closed[np.concatenate([np.empty(0, np.int64), *self.unsettled])] = True
         if not exact:
-            # twice as many make the next time that this is done
+            # half: the next compaction comes when there are twice as many
             room = self.n_queries * survivors_held(self.n_neighbors) // 2
             counts[closed] = 0
             most = np.argsort(-counts, kind="stable")

@@ -3,10 +3,10 @@
 Inside ``joblib.parallel_config(backend=...)`` with processes or a cluster behind it, the executor
 cuts the work into some shares for each worker, and each worker computes its share as if it were
 alone: with its own engine, devices and memory budget. Results of tiles come back and merge here,
-so the answer is the same as in one process. Who runs what, and when, is left to joblib and Dask.
+so the answer is the same as in one process. joblib or Dask decides which worker takes which share.
 
-A share travels as the pickled reduction without its large arrays. Those go to a worker once: on
-this machine through a file that all processes map, on a Dask cluster through `scatter` to all
+A share travels as the pickled reduction without its large arrays. Large arrays go to a worker once:
+on this machine through a file that all processes map, on a Dask cluster through `scatter` to all
 workers. They stay while the array lives, and with them what the worker's engine prepared, for the
 next share and the next call. Where a Dask cluster loses all workers that held an array, it is sent
 once more and the missing shares are computed again.
@@ -137,7 +137,7 @@ class _Place(NamedTuple):
         with _lock:
             if key not in _mapped:
                 mapped = np.memmap(self.path, self.dtype, "r", self.offset, self.shape)
-                # what engines keep of it they may not take for a file of the user's
+                # a plain array, so that engines do not take it for a memory map of the user's
                 _mapped[key] = mapped.view(np.ndarray)
                 while len(_mapped) > MAPPED:
                     _mapped.popitem(last=False)

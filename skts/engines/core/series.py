@@ -122,7 +122,7 @@ class Series:
     def freeze(self) -> Series:
         """Return a private, non-writeable copy; a memory map is kept by reference.
 
-        What an engine prepares (packed lanes, uploads) lives as long as this copy does.
+        Data that engines prepare from it (packed lanes, uploads) live as long as this copy.
         """
         values = self.values
         if not _maps_file(values):

@@ -90,7 +90,7 @@ def upload(series: Series) -> DeviceSeries:
         values = series.values
         if width != n_timepoints:
             values = np.pad(values, ((0, 0), (0, 0), (0, width - n_timepoints)))
-        # in the order of this stream: what CuPy copies without one may overtake the zeros
+        # on this stream: a copy of CuPy without a stream may come before the zeros
         inner.set(np.ascontiguousarray(values).ravel(), cp.cuda.get_current_stream())
     lengths = series.lengths.astype(np.int32)
     length = int(lengths[0]) if np.all(lengths == lengths[0]) else 0
@@ -364,7 +364,7 @@ def shortlist(
     *,
     squared: bool,
 ) -> Shortlist:
-    """Keep of each row of a block what may be among its nearest.
+    """Keep of each row of a block the candidates that may be among its nearest.
 
     Parameters
     ----------

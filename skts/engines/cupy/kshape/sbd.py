@@ -382,7 +382,7 @@ class _Products:
 
 
 class Leading(NamedTuple):
-    """What `leading_vectors` found, on the host.
+    """The result of `leading_vectors`, on the host.
 
     Attributes
     ----------
@@ -527,7 +527,7 @@ def _ritz(
     matrix : ndarray of shape (n_clusters, known, known)
         S in the basis of each cluster.
     coupling : ndarray of shape (n_clusters, 3)
-        What S makes of the last two vectors beyond the basis: (a, b, c) of the triangle [a b; 0 c].
+        Parts of S times the last two vectors outside of the basis: (a, b, c) of [a b; 0 c].
     squares : ndarray of shape (n_clusters,)
         Sum of the squared norms of the members of each cluster.
     waiting : ndarray of bool

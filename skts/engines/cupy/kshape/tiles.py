@@ -178,7 +178,7 @@ class SBDTiles:
         device_values = leading = None
         if fits:
             device_values = self._sbd_series(shapes, 0, len(shapes)).values
-            # what is taken beside the series is not prepared, and what is prepared makes way
+            # memory beside the series is not counted as prepared: prepared data make room
             self.prepared.make_room(sbd.krylov_bytes(len(shapes), n_clusters, size))
             labels, shifts = self._sbd_labels(reduction.labels, reduction.shifts)
             members = sbd.sort(labels, shifts, reduction.weights, reduction.n_clusters, tile.rows)

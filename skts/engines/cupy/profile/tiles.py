@@ -125,10 +125,10 @@ class JoinTiles:
         tile: Tile,
         level: float,
     ) -> tuple[Known, bool]:
-        """What windows know on this device and stream, and whether that stays for the next tile.
+        """Bounds and neighbours on this device and stream, and whether they stay for the next tile.
 
-        It is where there is a board, but not of several neighbours for each window: those that one
-        tile has found could not be told from those that another finds again.
+        They stay where there is a board, but not of several neighbours for each window: a neighbour
+        that two tiles find could not be told from two neighbours.
         """
         import cupy
 
@@ -182,7 +182,7 @@ class JoinTiles:
         return first, second
 
     def _frame(self, pools: tuple[Pool, Pool], lines: list[DeviceLine], length: int) -> Frame:
-        """What windows of two lines that are compared as they are have in common."""
+        """Offset and size in common of windows of two lines that are compared as they are."""
         last = 1 if pools[0].points is pools[1].points else 2
         points = [fill_gaps(pool.points)[0] for pool in pools[:last]]
 
@@ -193,7 +193,7 @@ class JoinTiles:
         return common_frame(points, [partial(extent, line) for line in lines[:last]])
 
     def _steps(self, pool: Pool, line: Searched, length: int, level: float, dtype: type) -> Steps:
-        """What covariances need of a line, kept while it lives."""
+        """Factors and bounds of a line for covariances, kept while it lives."""
         import cupy
 
         from . import join

@@ -92,7 +92,7 @@ class Windows(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """Windows and what is known of each.
+    """Windows, and costs of each where they are known.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class Listed(NamedTuple):
 
 @dataclass
 class Query:
-    """A query with what the search knows of it so far.
+    """A query with the matches and the limit so far.
 
     Attributes
     ----------
@@ -132,11 +132,11 @@ class Query:
     envelope : ndarray of shape (length, 2), float32
         Least and largest point that each point of a window may meet.
     rescaling : Rescaling
-        What the points of windows are for the search, without normalisation.
+        Offset and scale of the points of windows in the search, without normalisation.
     rough, bound : Bound
         Errors of costs by rounding, of bounds and of estimates.
     terms, error : float
-        What errors of points cost, and how large those of the query are.
+        Factor from errors of points to errors of costs; error of the points of the query.
     radius : int
         Half width of the band.
     need, exclusion : int
@@ -144,11 +144,11 @@ class Query:
     limit : float
         Distance beyond which a window is no match.
     near, near_values : ndarray
-        Windows far from each other, and what their distances are at most.
+        Windows far from each other, and upper bounds of their distances.
     positions, distances : list of ndarray
         Matches of the parts so far.
     made : dict
-        What is on the device; see `once`.
+        Data on the device; see `once`.
     """
 
     given: np.ndarray
@@ -171,7 +171,7 @@ class Query:
     made: dict[Hashable, Any] = field(default_factory=dict)
 
     def once(self, key: Hashable, build: Callable[[], Any]) -> Any:
-        """Return what is made of the query for the device, made at the first call."""
+        """Return data of the query on the device, made at the first call."""
         if key not in self.made:
             self.made[key] = build()
         return self.made[key]
@@ -233,7 +233,7 @@ class Query:
 
 
 def prepare_query(reduction: SubsequenceNeighbors, row: int) -> Query:
-    """What a search needs of a query."""
+    """Prepare a query for a search."""
     given = np.array(reduction.queries[row], np.float64)
     length, warping = given.size, reduction.warping
     certified = normalize_query(given, bool(reduction.normalize))
@@ -303,7 +303,7 @@ def _upload(
     host = np.frombuffer(pinned, np.float64, 2 * most).reshape(2, most)
     device = cp.empty((2, most)) if kept is None else None
     parts: list[Part] = []
-    # what this memory held before may still be in use by the current stream
+    # the current stream may still use the former contents of this memory
     begun = cp.cuda.Event(disable_timing=True)
     begun.record()
     stream.wait_event(begun)
@@ -675,7 +675,7 @@ def search(
     """Windows of a tile that may match each of some queries."""
     n_points = min(tile.col_stop + reduction.longest - 1, reduction.series.n_points) - tile.col
     queries = [prepare_query(reduction, row) for row in range(tile.row, tile.row_stop)]
-    # queries of one length share what is made of the windows
+    # queries of one length share prepared windows
     groups: dict[tuple[int, Rescaling], list[Query]] = {}
     for query in queries:
         groups.setdefault((query.given.size, query.rescaling), []).append(query)

@@ -19,7 +19,7 @@ ENTRY_BYTES, LINE_BYTES = 16, 32
 
 
 class Survey(NamedTuple):
-    """What `survey` writes of series."""
+    """Results of the kernel `survey` for series."""
 
     centered: cp.ndarray
     sums: cp.ndarray

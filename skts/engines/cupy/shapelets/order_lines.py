@@ -220,7 +220,7 @@ class Lines:
                 self._weed()
 
     def _table(self, lengths: list[tuple[Heads, int]]) -> cp.ndarray:
-        """What the device is told of the scores of lengths, a row each."""
+        """Addresses and numbers of the scores of lengths for kernels, a row each."""
         told = np.array([heads.table[z] for heads, z in lengths], SCORES)
         return cp.asarray(told.view(np.int64).reshape(len(told), -1))
 
@@ -238,7 +238,7 @@ class Lines:
         self._measure(np.full(n, np.iinfo(np.int64).max), np.full(n, np.inf), where)
 
     def survivors(self) -> Survivors:
-        """What could be the best."""
+        """Candidates that could be the best."""
         gain, gap, where = self._listed()
         if 0 < len(gain) <= HARDLY_ANY:
             self.parts.append(Survivors(gain, gap, where, bring(self._distances(where))))
@@ -247,12 +247,12 @@ class Lines:
         return Survivors.of_parts(self.parts).that_reach(self.best)
 
     def settle(self) -> None:
-        """Measure what is on the list, and empty it."""
+        """Measure the candidates on the list, and empty it."""
         self._measure(*self._listed())
         self._tell()
 
     def _listed(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What is on the list: what candidates promise, most first, and where they are."""
+        """The list: upper bounds of candidates, in descending order, and their places."""
         self._weed()
         promises = self.list[: self._count()]
         if len(promises) > FEW:
@@ -264,7 +264,7 @@ class Lines:
         return promises["gain"], promises["high"].astype(np.float64), where
 
     def _make_room(self, count: int) -> None:
-        """See to it that so many more fit on the list."""
+        """Make room for so many more on the list."""
         if self.possible + count > len(self.list):
             self.possible = self._count()
             if self.possible > self.held:
@@ -272,7 +272,7 @@ class Lines:
         self.possible += count
 
     def _weed(self) -> None:
-        """Take from the list what cannot be the best any more."""
+        """Drop candidates that cannot be the best any more."""
         load_kernel("shapelets/order_lines.cu", "weed")(
             (1,), (1024,), (self.reached, self.list, np.int32(len(self.list)))
         )
@@ -281,7 +281,7 @@ class Lines:
         return int(bring(self.reached).view(REACHED)["count"][0])
 
     def _tell(self) -> None:
-        """Tell the device what is reached, and that the list is empty."""
+        """Write the best gain and gap so far to the device, and empty the list."""
         gain, gap = self.best
         with np.errstate(over="ignore"):  # windows as they are have gaps of any size
             low = np.float32(gap)

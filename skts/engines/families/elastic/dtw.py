@@ -154,7 +154,7 @@ class DTWPairs(DTWReduction):
 
     @property
     def cell(self) -> tuple[int, int]:
-        """One pair, so that what a search leaves over fits wherever the search did."""
+        """One pair, so that the survivors of a search fit into memory wherever the search did."""
         return 1, 1
 
     def part(self, tile: Tile) -> DTWPairs:
@@ -308,7 +308,7 @@ class DTWPath(DTWReduction):
         return self
 
     def start(self) -> list[WarpingPath]:
-        """Return an empty box for the path."""
+        """Return the list that receives the path."""
         return []
 
     def merge(self, total: list[WarpingPath], tile: Tile, result: WarpingPath) -> None:

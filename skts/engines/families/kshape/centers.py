@@ -100,7 +100,7 @@ class SBDCenters(Reduction):
         return 1, 1
 
     def work(self, tile: Tile) -> int:
-        """Steps that run without a look at the interpreter: one product."""
+        """Steps between two checks for Ctrl-C: one product."""
         return 4 * self.series.values.size // self.n_clusters
 
     @cached_property
@@ -118,16 +118,16 @@ class SBDCenters(Reduction):
 
     @cached_property
     def weights(self) -> np.ndarray | None:
-        """What each series was divided by, relative to the largest of its cluster; None where 1."""
+        """The divisor of each series over the largest of its cluster; None where all are 1."""
         exponents = self.series.exponents
         if exponents is None:
             return None
-        # one of zeros has no size
+        # a series of zeros has no exponent
         sized = self.series.norms > 0
         largest = np.full(self.n_clusters, np.iinfo(np.int32).min)
         np.maximum.at(largest, self.labels[sized], exponents[sized])
         powers = np.where(sized, exponents - largest[self.labels], 0)
-        # what is smaller by more has no share in a sum of squares
+        # smaller ones do not change a sum of squares
         weights = np.ldexp(1.0, np.maximum(powers, -LARGEST_POWER))
         return np.where(powers < -LARGEST_POWER, 0.0, weights)
 
@@ -255,7 +255,7 @@ def center_error(
 
 
 class Centers(NamedTuple):
-    """What a tile finds.
+    """The centres of a tile.
 
     Attributes
     ----------
@@ -280,7 +280,7 @@ def center_space(vectors: np.ndarray, n_channels: int, centered: bool) -> np.nda
 
 @lru_cache(maxsize=8)
 def generic_vector(n: int) -> np.ndarray:
-    """Fixed numbers without pattern, so that no eigenvector is orthogonal to them."""
+    """Fixed numbers without pattern, so that no eigenvector is likely to be orthogonal to them."""
     k = np.arange(1, n + 1)
     numbers = np.sin(k * k * 0.7310585786300049 + k)
     numbers.flags.writeable = False

@@ -87,12 +87,12 @@ class SBDReduction(Reduction):
 
     @property
     def step_work(self) -> int:
-        """What a product and a transform take."""
+        """Operations of a product and a transform."""
         n = 2 * self.series.n_timepoints
         return n * (self.series.n_channels + max(1, n.bit_length()))
 
     def work(self, tile: Tile) -> int:
-        """Steps that run without a look at the interpreter: those of one cell."""
+        """Steps between two checks for Ctrl-C: those of one cell."""
         return min(tile.shape[0], self.cell_rows) * tile.shape[1] * self.step_work
 
     @property

@@ -55,7 +55,7 @@ class Shapes:
         """Bring series to one scale and width; those in a file go to a temporary file.
 
         A series that is not normalised is divided by the power of two that brings its norm to
-        between 1 and 2. What comes out depends on the points of the series alone.
+        between 1 and 2. The result depends on the points of the series alone.
 
         Parameters
         ----------

@@ -1,8 +1,8 @@
 """Lines as the search of a join sees them: centred and scaled, with bounds of the rounding.
 
 Covariances sum along a line, so that their errors are those of its loudest stretch. A search
-therefore sees a line of its own, no point of which is larger than 1. Windows that it cannot hold as
-they are stay hidden from the search; a join measures them one by one.
+therefore takes a line of its own, no point of which is larger than 1. Windows whose points cannot
+be kept there are hidden from the search; a join measures them one by one.
 
 Z-normalised windows do not change with offset and scale: a line that is as loud everywhere is
 centred as a whole (`even_line`), any other piece by piece (`line_of_pieces`). Windows that are
@@ -46,12 +46,12 @@ class SearchLine(NamedTuple):
     Attributes
     ----------
     points : ndarray of shape (n_points,), float64
-        Finite points. Those of a window that is not hidden are its own, less an offset, times a
-        power of two, each rounded once.
+        Finite points. In a window that is not hidden, each is the given point less an offset,
+        times a power of two, rounded once.
     hidden : ndarray of shape (n_windows,), bool
         Windows that the line does not hold as they are; a join measures them one by one.
     unit : float
-        What distances are times as large, where windows are compared as they are; else 1.
+        By this factor distances are larger here, where windows are compared as they are; else 1.
     frame : (float, float) or None
         Offset and power of two of all points; None where they have no common one.
     """
@@ -155,12 +155,12 @@ def _power_for(largest: Values) -> np.ndarray:
 
 
 class Frame(NamedTuple):
-    """What windows that are compared as they are have in common.
+    """Offset and size that windows have in common which are compared as they are.
 
     Attributes
     ----------
     offset : float
-        What is taken off all points.
+        Subtracted from all points.
     largest : float
         Points farther from the offset are left out.
     """
@@ -174,9 +174,9 @@ def common_frame(
 ) -> Frame:
     """Choose the frame of lines whose windows are compared as they are.
 
-    Windows of no more than a few values, such as those that stand for missing ones, would bury all
-    others under their rounding errors: where fewer are that loud than are that quiet, they are
-    left out.
+    A few windows with very large values, such as codes for missing ones, would raise the rounding
+    error above the values of all others: where fewer windows are that loud than are that quiet,
+    the loud ones are left out.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ __all__ = ["Kinds", "WindowDistances", "WindowKinds", "plain_profile"]
 
 
 class Kinds(NamedTuple):
-    """What the windows of a line are.
+    """The kinds of the windows of a line.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class WindowKinds(Reduction):
         return self
 
     def start(self) -> list[Kinds]:
-        """Return an empty box."""
+        """Return the list that receives the answer."""
         return []
 
     def merge(self, total: list[Kinds], tile: Tile, result: Kinds) -> None:

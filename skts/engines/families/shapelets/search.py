@@ -46,9 +46,9 @@ class Survivors(NamedTuple):
     Attributes
     ----------
     gain : ndarray of shape (n,), int64
-        What their gain does not exceed.
+        Upper bounds of their gains.
     gap : ndarray of shape (n,), float64
-        What their gap does not exceed, where the gain is as large as that.
+        Upper bounds of their gaps, where the gain is as large as its bound.
     where : ndarray of shape (n, 5), int64
         Length, place of the series among the members, start, channel, and number of the way in
         which it joins the literals before it.
@@ -74,7 +74,7 @@ class Survivors(NamedTuple):
         return cls(gain, gap, where, np.concatenate(measured))
 
     def that_reach(self, best: tuple[int, float]) -> Survivors:
-        """Return those that promise a gain and a gap."""
+        """Return those whose bounds are no lower than a gain and a gap."""
         gain, gap = best
         return self.take((self.gain > gain) | ((self.gain == gain) & (self.gap >= gap)))
 
@@ -218,7 +218,7 @@ class ShapeletSearch(Reduction):
         run: Callable[[Reduction], Any],
         known: np.ndarray | None = None,
     ) -> ShapeletSplit | None:
-        """Choose among candidates, in the order of what they promise at most.
+        """Choose among candidates, in the descending order of their bounds.
 
         `known` holds their certified distances, where these have been measured before.
         """

@@ -22,7 +22,7 @@ __all__ = ["RotationTiles"]
 
 #: Error of a circular correlation by Fourier transforms, over u log2(n) and the norms.
 _FFT_ERROR = 16.0
-#: What underflows.
+#: Smaller numbers underflow.
 _TINY = float(np.finfo(np.float64).tiny)
 
 

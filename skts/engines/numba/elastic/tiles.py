@@ -223,7 +223,7 @@ class DTWTiles:
         (left, right), warping = reduction.sides, reduction.warping
         costs = np.empty(len(pairs))
         step = _certified_at_a_time(reduction)
-        # those of the same lengths one after the other
+        # pairs of the same lengths one after the other
         order = np.lexsort((right.lengths[pairs[:, 1]], left.lengths[pairs[:, 0]]))
         for start in range(0, len(pairs), step):
             part = order[start : start + step]

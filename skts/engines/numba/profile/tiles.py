@@ -65,7 +65,7 @@ class Searched(NamedTuple):
     unit : float
         That of the `SearchLine`.
     frame : Frame or None
-        What raw windows have in common.
+        Offset and size that raw windows have in common.
     """
 
     points: np.ndarray
@@ -84,7 +84,7 @@ class Searched(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """What covariances need of the windows of a line; see `join.search`."""
+    """Factors and bounds of the covariances of the windows of a line; see `join.search`."""
 
     lead: np.ndarray
     trail: np.ndarray
@@ -276,7 +276,7 @@ class JoinTiles:
         return self.prepared.get(pool.points, ("searched", length, frame), build)
 
     def _steps(self, pool: Pool, line: Searched, length: int, level: float) -> Steps:
-        """What covariances need of a line, kept while it lives."""
+        """Factors and bounds of a line for covariances, kept while it lives."""
 
         def build() -> tuple[Steps, int]:
             made = make_steps(line, length, level)
@@ -291,7 +291,7 @@ def _weigh(weight: np.ndarray, usual: np.ndarray, level: float) -> np.ndarray:
 
 
 def make_steps(line: Searched, length: int, level: float) -> Steps:
-    """Make what covariances need of the windows of a line; `level` keeps raw scores positive."""
+    """Make factors and bounds of the windows of a line; `level` keeps raw scores positive."""
     points, mean = line.points, line.mean
     new, old = points[length:], points[: points.size - length]
     lead, trail = np.zeros(mean.size), np.zeros(mean.size)
@@ -333,7 +333,7 @@ def settle_constant(
     finite_b: np.ndarray,
     length: int,
 ) -> None:
-    """Write what is defined, not computed: constant windows, and those that are not finite."""
+    """Write the distances of constant windows, and of those that are not finite, by definition."""
     distances[constant_a != constant_b] = np.sqrt(length)
     distances[constant_a & constant_b] = 0.0
     distances[~(finite_a & finite_b)] = np.inf

@@ -21,13 +21,13 @@ from .scan import Candidates, Distances, Found, Literals, scan
 __all__ = ["ShapeletTiles"]
 
 _WAYS = {"first": 0, "and": 1, "or": 2}
-#: Entries of a list of candidates before it is weeded.
+#: Entries of a list of candidates before those that cannot be the best are dropped.
 LISTED = 2**12
 HALF = 2.0**-53
-#: What squares of distances of windows as they are, of which the largest is near 1, are off by.
+#: Error of squared distances of windows as they are, of which the largest is near 1.
 #: see "short windows" in docs/developer/numerics.rst
 RAW_ERROR = 2.0**-46
-#: Squares below this are next to nothing, or nothing.
+#: Squares below this lose precision.
 SMALLEST_SQUARE = 2.0**-950
 
 
@@ -154,14 +154,14 @@ class Buffer:
         self.array = np.empty(0)
 
     def get(self, size: int) -> np.ndarray:
-        """Some of it, whatever it holds."""
+        """Return so many numbers of it; their values are arbitrary."""
         if self.array.size < size:
             self.array = np.empty(size)
         return self.array[:size]
 
 
 def _take(scratch: list[Buffer]) -> Buffer:
-    """A buffer that nobody uses."""
+    """Take a buffer that is not in use."""
     try:
         return scratch.pop()
     except IndexError:
@@ -211,7 +211,7 @@ class Held:
         self.best = (gain, gap)
         self.parts: list[Survivors] = []
         self.size = 0
-        #: What a kernel writes: gains, gaps, places.
+        #: A kernel writes here: gains, gaps, places.
         self.list = Found(
             np.empty(LISTED, np.int64), np.empty(LISTED), np.empty((LISTED, 3), np.int64)
         )
@@ -226,7 +226,7 @@ class Held:
             self.size = len(self.parts[0].gain)
 
     def survivors(self) -> Survivors:
-        """What could still be the best."""
+        """Candidates that could still be the best."""
         return Survivors.of_parts(self.parts).that_reach(self.best)
 
 
@@ -319,9 +319,10 @@ def _blocks(
 def _errors(
     largest: np.ndarray, length: int, n_windows: int, own: slice
 ) -> tuple[np.ndarray, float]:
-    """What squared distances are wrong by at most.
+    """Bound the errors of squared distances.
 
-    For each pair of series, by the weight of the candidate; and what is to be added.
+    A bound for each pair of series, to be multiplied by the weight of the candidate; and a constant
+    to be added.
     """
     norm, step, heavy, size, middle = largest.T
     # see "shapelet walk" in docs/developer/numerics.rst
