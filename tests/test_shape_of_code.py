@@ -1,6 +1,6 @@
 """Functions that a person can read: no more than 80 lines, or a reason at their head.
 
-Those that are longer and say nothing are named below as debts: take one apart, or say why not, and
+Longer ones that give none are named below as debts: take one apart, or say why not, and
 take it off the list. Nothing is put on it.
 """
 

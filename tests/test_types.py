@@ -177,7 +177,7 @@ FOUND = sorted(set(public_callables()))
 
 
 def check(folder, lines):
-    """What mypy says about each line of a program."""
+    """Messages of mypy about each line of a program."""
     program = folder / "program.py"
     program.write_text(PREAMBLE + "\n".join(lines) + "\n")
     config = folder / "mypy.ini"

@@ -1,4 +1,4 @@
-"""What the triangle inequality of the dog-keeper distance spares a 1-NN search.
+"""Distances that the triangle inequality of dog-keeper spares a 1-NN search.
 
     SKTS_DATA=... python -m benchmarks.elastic.paper_dog_keeper_pivots
 

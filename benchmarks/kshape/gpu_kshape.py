@@ -79,7 +79,7 @@ def iterate(engine, shapes, n_clusters, assigned, centers):
 
 
 def check(shapes, centers, before, after, n_clusters, rng):
-    """What differs from the CPU: labels and shifts of a sample, centres or their residuals."""
+    """Differences from the CPU: labels and shifts of a sample, centres or their residuals."""
     which = np.sort(rng.choice(len(shapes), min(len(shapes), 400), replace=False))
     expected = run(SBDAssign(shapes.take(which), Shapes.of(centers)), engine="numba")
     same = np.array_equal(expected.labels, after.labels[which])

@@ -50,7 +50,7 @@ class Work:
     window: float | None = None
 
     def request(self):
-        """What the workers get, and the number of cells inside the window."""
+        """The input of the workers, and the number of cells inside the window."""
         request = self.series()
         X, others = request["X"], request["Z" if request["kind"] == "nearest" else "Y"]
         length = X.shape[-1]
@@ -80,7 +80,7 @@ WORKS = {
 
 
 def rows(work, outcomes, threads, cells):
-    """What is kept of each outcome: the columns of the table."""
+    """The figures kept of each outcome: the columns of the table."""
     mine = next((o for o in outcomes if o.library == "skts" and not o.failure), None)
     for outcome in outcomes:
         row = {"work": work.name, "threads": threads, "library": outcome.library}

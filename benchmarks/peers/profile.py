@@ -63,7 +63,7 @@ class Work:
     window: int
 
     def request(self):
-        """What the workers get, and the number of pairs of windows."""
+        """The input of the workers, and the number of pairs of windows."""
         request = self.series(self.n)
         request |= {"window": self.window, "exclusion": self.window // 4 - 1}
         n = self.n - self.window + 1

@@ -58,7 +58,7 @@ class Work:
     radius: int | None
 
     def request(self):
-        """What the workers get, and the number of cells."""
+        """The input of the workers, and the number of cells."""
         request = self.series(self.n, self.length)
         request["radius"] = -1 if self.radius is None else self.radius
         n_windows = request["x"].size - self.length + 1

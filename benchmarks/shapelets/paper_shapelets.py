@@ -277,7 +277,7 @@ def _split(left, counts, n):
 
 @njit(cache=True)
 def _bound(distances, known, labels, counts):
-    """What the gain can reach: each class puts its open distances on the side that is best."""
+    """Upper bound of the gain: each class puts its open distances on the side that is best."""
     order = np.argsort(distances[:known])
     n, n_classes, best = labels.size, counts.size, 0.0
     rest = counts.astype(np.float64)

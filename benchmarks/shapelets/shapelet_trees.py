@@ -50,7 +50,7 @@ def title(name, lengths, logic):
 
 
 def digest(model):
-    """What is the same where two trees are."""
+    """A digest of a tree: equal for equal trees."""
     tree, text = model.tree_, hashlib.sha256()
     for name, array in tree._asdict().items():
         loose = name in ("impurity", "weighted_n_node_samples", "value")
