@@ -26,7 +26,7 @@ _lock = threading.RLock()
 
 
 def _after_fork() -> None:
-    """Make locks anew: in a forked process nobody is left to release those of other threads."""
+    """Make new locks: in a forked process no thread is left to release the old ones."""
     global _lock
     _lock = threading.RLock()
     for engine in _instances.values():
@@ -100,7 +100,7 @@ def get_engine(name: str | Engine | None = None, reduction: Reduction | None = N
         If the named engine does not compute this work.
     """
     if isinstance(name, Engine):
-        # whoever made or chose it knows that it runs here, but not what work is to come
+        # an instance runs here; whether it supports the work is asked below
         engine = name
     else:
         settings = get_config()["engine"]

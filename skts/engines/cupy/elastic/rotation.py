@@ -277,7 +277,7 @@ class Turning:
         return out
 
     def update(self) -> None:
-        """Find how large an estimate may be, of each query, for a neighbour to be behind it."""
+        """Find for each query the largest estimate that a neighbour may have."""
         k, limits = self.k, self.given
         if k <= self.shape[1]:
             nearest = self.upper.min(axis=1) if k == 1 else cp.sort(self.upper, axis=1)[:, k - 1]

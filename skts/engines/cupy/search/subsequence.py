@@ -38,11 +38,12 @@ __all__ = ["search"]
 THREADS = 256
 #: Windows that are warped first, to have a limit, where there is none yet.
 SEEDS = 4096
-#: How often a window that is warped is looked at, whether to give it up.
+#: Checks of a window, while it is warped, whether to abandon it.
 LOOKS = 12
-#: Windows of a run, of which the nearest counts towards a limit, where the exclusion is smaller.
+#: Windows of a run where the exclusion is smaller: the nearest of a run counts towards a limit.
 RUN = 64
-#: Cells of warping matrices that are as soon computed in float64 as twice, rough and again.
+#: Up to so many cells of warping matrices, float64 alone takes no longer than float32 and then a
+#: certificate.
 FEW_CELLS = 2**27
 _NOTHING = np.uint64(2**64 - 1)
 

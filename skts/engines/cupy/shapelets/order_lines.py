@@ -24,7 +24,7 @@ PROMISE = np.dtype(
     + [(name, "i4") for name in ("series", "start", "length", "way")]
 )
 REACHED = np.dtype([("gain", "i8"), ("settled", "i8"), ("gap", "f4"), ("count", "i4")])
-#: Candidates that are measured at first, and those that need not be judged here.
+#: Candidates that are measured first; up to how many are returned without being judged here.
 FEW, HARDLY_ANY = 256, 2
 
 
