@@ -24,6 +24,7 @@ from .._parameters import checks_parameters
 from ..base import SeriesMixin, _is_3d, check_series
 from ..engines import (
     REFERENCE,
+    TIE,
     Assignment,
     SBDAssign,
     SBDCenters,
@@ -37,8 +38,6 @@ from ..engines import (
 
 __all__ = ["KShapeClusterer"]
 
-#: Distances that are no further apart tie, on every engine.
-TIE = 1e-9
 #: Series of fewer points are scaled to unit norm and not centred.
 SHORT = 3
 #: Centres of series with at most so many values in all are computed by the CPU engine: for fewer

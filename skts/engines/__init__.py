@@ -51,6 +51,7 @@ To add an engine, subclass `Engine`, and name the class in the entry-point group
 """
 
 from .core.budget import check_size
+from .core.constants import TIE
 from .core.engine import Engine
 from .core.executor import run
 from .core.reduction import Reduction, Tile
@@ -76,6 +77,7 @@ from .families.shapelets.search import ShapeletSearch, ShapeletSplit
 __all__ = [
     "LEAST_NORMALIZED",
     "REFERENCE",
+    "TIE",
     "Assignment",
     "Criterion",
     "DTWMatrix",

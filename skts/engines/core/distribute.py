@@ -17,9 +17,7 @@ from __future__ import annotations
 import io
 import os
 import pickle
-import tempfile
 import threading
-import weakref
 from collections import OrderedDict
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
@@ -33,6 +31,7 @@ from ..._config import config_context, get_config
 from .execution import Results, compute_area
 from .prepared import PreparedStore
 from .reduction import Reduction, Tile
+from .series import new_file, remove_with
 
 __all__ = ["share_out"]
 
@@ -167,16 +166,10 @@ def _file_of(array: np.ndarray) -> _Place | None:
 
 def _write(array: np.ndarray) -> _Place:
     """Write an array to a file that goes when the array does, or this process."""
-    directory = os.environ.get("JOBLIB_TEMP_FOLDER")
-    with tempfile.NamedTemporaryFile(prefix="skts-", dir=directory, delete=False) as file:
-        np.ascontiguousarray(array).tofile(file)
-    weakref.finalize(array, _remove, file.name)
-    return _Place(file.name, 0, array.dtype, array.shape)
-
-
-def _remove(path: str) -> None:
-    if os.path.exists(path):
-        os.unlink(path)
+    path = new_file()
+    remove_with(array, path)
+    np.ascontiguousarray(array).tofile(path)
+    return _Place(path, 0, array.dtype, array.shape)
 
 
 def _on_dask(
