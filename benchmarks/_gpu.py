@@ -1,4 +1,4 @@
-"""What the benchmarks on a GPU share: arguments, times, and how rows are printed and kept."""
+"""Parts that the benchmarks on a GPU share: arguments, times, and how rows are printed and kept."""
 
 import argparse
 import sys

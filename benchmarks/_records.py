@@ -1,4 +1,4 @@
-"""What a recorded run says about itself, and where it is kept: `benchmarks/results/*.json`."""
+"""Facts kept with a recorded run, and where it is kept: `benchmarks/results/*.json`."""
 
 import json
 import os

@@ -221,7 +221,7 @@ def workers_of(row):
 
 
 def terms(name, size, workers):
-    """What each coefficient of the model is multiplied by."""
+    """The factor of each coefficient of the model."""
     cells, given, answered = costs(name, size)
     return np.array([1.0, cells / workers, given, answered])
 
@@ -326,7 +326,7 @@ def tables(arguments):
 
 
 def rate(cost, unit):
-    """What a second is good for."""
+    """The work of one second."""
     if cost == 0:
         return "no share seen"
     for power, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
@@ -354,7 +354,7 @@ def checked_row(row, rows, model):
 
 
 def predicted_row(model, name, size):
-    """What the model says of more than has been run."""
+    """Predictions of the model for more than has been run."""
     everywhere = GPUS_OF_A_MACHINE * MACHINES
     return [
         *(name, written(size, name)),

@@ -85,7 +85,7 @@ def works(engine):
 
 
 def digest(found):
-    """What makes two answers comparable: bytes of their arrays."""
+    """A digest of an answer, from the bytes of its arrays."""
     import hashlib
 
     parts = found if isinstance(found, tuple) else (found,)

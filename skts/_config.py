@@ -70,7 +70,7 @@ def parse_memory(memory: int | float | str, total: int = 2**62) -> int:
 
 
 class Settings(TypedDict, total=False):
-    """What can be set; see `set_config`."""
+    """The settings; see `set_config`."""
 
     engine: str
     memory: int | float | str | None

@@ -17,8 +17,7 @@ Answer = TypeVar("Answer")
 def plain(value: Any) -> Any:
     """Return a scalar of NumPy, or an array of no dimensions, as Python has it.
 
-    Whatever decides about an answer then calculates with the same numbers, whichever type they
-    came in.
+    All code that follows then calculates with the same numbers, whichever type they came in.
 
     Parameters
     ----------

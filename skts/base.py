@@ -125,7 +125,7 @@ def _numbers(X: Any, input_name: str, **options: Any) -> np.ndarray:
             f"{input_name} holds dates or times, which are no values of a series: leave them out, "
             "or turn them into numbers of a unit of your choice."
         )
-    # what does not fit into float64 becomes infinite, and is refused as that
+    # numbers too large for float64 become infinite, and are refused as infinite
     with np.errstate(over="ignore", invalid="ignore"):
         return check_array(
             X,
@@ -142,7 +142,7 @@ def _refuse_one_dimension(X: Any, input_name: str) -> None:
     if X is None:
         raise ValueError(f"Expected 2D array, got None instead: {input_name} is missing.")
     if not hasattr(X, "shape") and hasattr(X, "__array__"):
-        return  # what only turns into an array is left to scikit-learn
+        return  # an object that converts itself is left to scikit-learn
     try:
         shape = X.shape if hasattr(X, "shape") else np.shape(X)
     except ValueError:  # rows of several lengths
@@ -234,8 +234,8 @@ def check_univariate(
     Parameters
     ----------
     X : array-like or list of array-like
-        As for `check_series`, with one channel. NaN and infinities may be anywhere. What lies on a
-        GPU is fetched.
+        As for `check_series`, with one channel. NaN and infinities may be anywhere. An
+        array on a GPU is fetched.
     input_name : str, default "X"
         The argument's name in messages.
     estimator : estimator or str or None, default None

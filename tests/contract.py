@@ -1,4 +1,4 @@
-"""What every estimator promises, whatever it computes."""
+"""Checks that every estimator passes, whatever it computes."""
 
 from __future__ import annotations
 

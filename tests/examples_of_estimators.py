@@ -104,7 +104,7 @@ def arguments(model: Any, method: str, example: Example) -> dict[str, Any]:
 
 
 def content(model: Any) -> dict[str, bytes]:
-    """What an estimator holds, to the bit, however often parts of it are the same object."""
+    """The contents of an estimator, to the bit, however often parts of it are the same object."""
 
     def travelled(value):
         return pickle.loads(pickle.dumps(value))

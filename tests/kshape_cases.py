@@ -154,7 +154,7 @@ def fitted(X, options, engine):
 
 
 def differences(X, options, engines):
-    """What two engines do not share, in words; empty where they agree."""
+    """Differences of two engines, in words; empty where they agree."""
     (a, said), (b, says) = (fitted(X, options, engine) for engine in engines)
     found = [
         name

@@ -220,7 +220,7 @@ def test_budgets(work, fast_engine, expected):
 
 @every_work
 def test_pickles(work, fast_engine, expected):
-    """What is returned travels, and so does who returns it."""
+    """Answers can be pickled, and so can the estimators that return them."""
     answer = expected(work, fast_engine)
     assert same_bits(pickle.loads(pickle.dumps(answer)), answer)
     assert pickle.loads(pickle.dumps(WORKS[work])) == WORKS[work]

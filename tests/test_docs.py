@@ -1,4 +1,4 @@
-"""What the documentation tells a newcomer to type works."""
+"""Commands that the documentation tells a newcomer to type work."""
 
 from __future__ import annotations
 

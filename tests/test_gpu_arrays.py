@@ -63,7 +63,7 @@ class Device:
 
 
 class DeviceArray(np.ndarray):
-    """What the stand-in of CuPy makes of arrays; counts what is fetched."""
+    """An array of the stand-in of CuPy; counts what is fetched."""
 
     device = Device()
     fetched: list = []

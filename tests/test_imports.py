@@ -44,6 +44,27 @@ def test_import_loads_no_kernel_library():
     assert result.stdout.strip() == "[]"
 
 
+@pytest.mark.parametrize(
+    "folder", ["skts/engines/numba", "skts/engines/cupy", "tests/engines", "benchmarks"]
+)
+def test_each_family_has_a_folder(folder):
+    root = PACKAGE.parent / folder
+    if not root.exists():
+        pytest.skip(f"{folder} is not here")
+    families = {path.parent.name for path in (PACKAGE / "engines/families").glob("*/__init__.py")}
+    assert families and families <= {path.name for path in root.iterdir() if path.is_dir()}
+
+
+def test_only_the_registry_names_engines():
+    for folder in ("engines/core", "engines/families", "engines/host", "cluster", "metrics",
+                   "motifs", "neighbors", "tree"):  # fmt: skip
+        for path in sorted((PACKAGE / folder).rglob("*.py")):
+            if path.name != "registry.py":
+                tree = ast.walk(ast.parse(path.read_text()))
+                texts = {node.value for node in tree if isinstance(node, ast.Constant)}
+                assert not texts & {"numba", "cupy"}, path
+
+
 def imported(path):
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):

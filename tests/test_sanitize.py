@@ -1,4 +1,4 @@
-"""What compute-sanitizer writes is understood: `tests/sanitize.py` needs a GPU, this does not."""
+"""The output of compute-sanitizer is understood: `tests/sanitize.py` needs a GPU, this does not."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Functions that a person can read: no more than 80 lines, or a reason at their head.
 
-Those that are longer and say nothing are named below as debts: take one apart, or say why not, and
+Longer ones that give none are named below as debts: take one apart, or say why not, and
 take it off the list. Nothing is put on it.
 """
 
@@ -36,6 +36,10 @@ DEBTS = {
     "engines/numba/profile/join.py:search",
     "engines/numba/search/lanes.py:search",
     "engines/numba/search/lanes.py:warp",
+}
+#: Docstrings that do not say what a thing is.
+UNCLEAR = {
+    "engines/numba/profile/join.py: What normalised windows leave open of a squared distance.",
 }
 #: A function or kernel of CUDA: what stands before its name, its arguments, what it does.
 CUDA = re.compile(
@@ -76,6 +80,30 @@ def test_long_functions_say_why():
     found = set(long_functions())
     assert found - DEBTS == set(), "take it apart, or write in its head why it is one function"
     assert DEBTS - found == set(), "no debt any more: take it off the list"
+
+
+def docstrings(text):
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield ast.get_docstring(node) or ""
+
+
+def test_docstrings_say_what_a_thing_is():
+    """A docstring opens with the thing itself, not with "What ..." or "Those that ..."."""
+    wrong = [
+        f"{path.relative_to(PACKAGE).as_posix()}: {text.splitlines()[0]}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for text in docstrings(path.read_text("utf-8"))
+        if re.match(r"(What|Those|Whatever)\b", text)
+    ]
+    assert set(wrong) <= UNCLEAR
+
+
+def test_docstrings_are_found():
+    text = (
+        '"""Module."""\nclass A:\n    """What it is."""\n    def b(self):\n        """Those."""\n'
+    )
+    assert [one for one in docstrings(text) if one] == ["Module.", "What it is.", "Those."]
 
 
 def test_functions_are_found():

@@ -6,6 +6,7 @@ mypy reads a program that calls all of them. That the package itself is sound is
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import inspect
@@ -176,7 +177,7 @@ FOUND = sorted(set(public_callables()))
 
 
 def check(folder, lines):
-    """What mypy says about each line of a program."""
+    """Messages of mypy about each line of a program."""
     program = folder / "program.py"
     program.write_text(PREAMBLE + "\n".join(lines) + "\n")
     config = folder / "mypy.ini"
@@ -231,6 +232,34 @@ def test_signature_is_known(report, name):
         kind == "error" and re.match("Unexpected keyword argument|No overload variant", text)
         for kind, text in said
     ), said
+
+
+def untyped(node, compiled=False):
+    """Names of functions of Python without types: others have a decorator of Numba around them."""
+    for child in ast.iter_child_nodes(node):
+        inside = compiled
+        if isinstance(child, ast.FunctionDef):
+            given = child.args
+            arguments = [*given.posonlyargs, *given.args, *given.kwonlyargs]
+            stated = all(a.annotation or a.arg in ("self", "cls") for a in arguments)
+            names = {ast.unparse(each).partition("(")[0] for each in child.decorator_list}
+            inside = compiled or bool(names & {"njit", "overload", "intrinsic"})
+            if not inside and not (child.returns and stated):
+                yield child.name
+        yield from untyped(child, inside)
+
+
+@pytest.mark.parametrize("folder", ["host", "numba"])
+def test_only_compiled_functions_state_no_types(folder):
+    """mypy lets functions without types pass there; see pyproject.toml."""
+    files = sorted((Path(skts.__file__).parent / "engines" / folder).rglob("*.py"))
+    found = {file.name: list(untyped(ast.parse(file.read_text()))) for file in files}
+    assert files and not {name: functions for name, functions in found.items() if functions}
+
+
+def test_untyped_functions_are_found():
+    text = "@njit\ndef a(x):\n  def b(y): pass\ndef c(x: int): pass\ndef d(x) -> int: pass"
+    assert list(untyped(ast.parse(text))) == ["c", "d"]
 
 
 def test_package_says_that_it_has_types():

@@ -35,7 +35,7 @@ def make_parser(description, peers, works, output, *, threads, repeats=5, patien
 
 
 class Comparison:
-    """What the command line asked for, and what has been found so far.
+    """The options of the command line, and the results so far.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ class WorkerError(Exception):
 
 @dataclass
 class Outcome:
-    """What one library made of one work."""
+    """The result of one library for one work."""
 
     library: str
     result: np.ndarray | None = None

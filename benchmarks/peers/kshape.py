@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import rand_score
 
-from benchmarks.gpu_kshape import moved_shapes
+from benchmarks.kshape.gpu_kshape import moved_shapes
 from benchmarks.peers._comparison import Comparison, make_parser
 
 PEERS = ("tslearn", "aeon", "kshape")
@@ -38,7 +38,7 @@ class Work:
         return f"{self.n_series:,} x {self.n_timepoints:,}, k = {self.n_clusters}"
 
     def request(self):
-        """What the workers get, and the kind of each series."""
+        """The input of the workers, and the kind of each series."""
         shape = self.n_series, self.n_timepoints, self.n_clusters
         # so much noise that labels keep changing for some iterations
         shapes, kinds = moved_shapes(*shape, np.random.default_rng(0), noise=2.0)
@@ -53,7 +53,7 @@ WORKS = {
 
 
 def rows(work, outcomes, threads, kinds):
-    """What is kept of each outcome."""
+    """The figures kept of each outcome."""
     mine = next((o for o in outcomes if o.library == "skts" and not o.failure), None)
     for outcome in outcomes:
         row = {"work": work.name, "threads": threads, "library": outcome.library}

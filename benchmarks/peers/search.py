@@ -2,7 +2,7 @@
 
     python -m benchmarks.peers.search --python python3.13
 
-does for the best match of a query what `benchmarks.peers.dtw` does for DTW; the record is
+does for the best match of a query what `benchmarks.peers.elastic` does for DTW; the record is
 `benchmarks/results/peers-search.json`. Windows are z-normalised, each by itself. Cells are those of
 all warping matrices inside the band, whether they were computed or ruled out. Distances, and the
 distances of the places that were named, must agree to 1e-9.
@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.peers._comparison import Comparison, make_parser
-from benchmarks.peers.dtw import rows, table
+from benchmarks.peers.elastic import rows, table
 
 PEERS = ("ucrdtw", "wildboar")
 SCRIPT = Path(__file__).with_name("_search_worker.py")
@@ -58,7 +58,7 @@ class Work:
     radius: int | None
 
     def request(self):
-        """What the workers get, and the number of cells."""
+        """The input of the workers, and the number of cells."""
         request = self.series(self.n, self.length)
         request["radius"] = -1 if self.radius is None else self.radius
         n_windows = request["x"].size - self.length + 1

@@ -28,7 +28,7 @@ TOLERANCE = 1e-6
 
 
 def request(name):
-    """What the workers get, and the number of distances."""
+    """The input of the workers, and the number of distances."""
     data = archive(name)
     if data is None:
         sys.exit("SKTS_DATA names no folder of data")
@@ -38,7 +38,7 @@ def request(name):
 
 
 def rows(name, outcomes, threads, n_distances):
-    """What is kept of each outcome."""
+    """The figures kept of each outcome."""
     rate = {}
     for outcome in outcomes:
         row = {

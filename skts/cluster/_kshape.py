@@ -23,6 +23,8 @@ from sklearn.utils.validation import check_is_fitted
 from .._parameters import checks_parameters
 from ..base import SeriesMixin, _is_3d, check_series
 from ..engines import (
+    REFERENCE,
+    TIE,
     Assignment,
     SBDAssign,
     SBDCenters,
@@ -36,8 +38,6 @@ from ..engines import (
 
 __all__ = ["KShapeClusterer"]
 
-#: Distances that are no further apart tie, on every engine.
-TIE = 1e-9
 #: Series of fewer points are scaled to unit norm and not centred.
 SHORT = 3
 #: Centres of series with at most so many values in all are computed by the CPU engine: for fewer
@@ -420,7 +420,7 @@ class KShapeClusterer(
                 centered,
             )
             small = shapes.values.size <= FEW_VALUES
-            centers = self._run("numba" if small else engine, work)
+            centers = self._run(REFERENCE if small else engine, work)
             before, previous = assigned, latest
             centers, assigned = self._assign(engine, shapes, centers, work)
             inertia = float(assigned.distances.sum())
@@ -464,7 +464,7 @@ class KShapeClusterer(
             assigned = self._run(engine, nearest)
             empty = np.bincount(assigned.labels, minlength=len(centers)) == 0
             if centers.errors is not None and (empty.any() or not assigned.clear):
-                centers = self._run("numba", work)
+                centers = self._run(REFERENCE, work)
                 continue
             if not empty.any():
                 return centers, assigned
@@ -504,7 +504,7 @@ class KShapeClusterer(
     def _certified_inertia(self, shapes: Shapes, iterate: _Iterate) -> float:
         """The inertia from certified centres and distances, correctly rounded."""
         certified = iterate.centers.errors is None
-        centers = iterate.centers if certified else self._run("numba", iterate.work)
+        centers = iterate.centers if certified else self._run(REFERENCE, iterate.work)
         pairs = enumerate(iterate.assigned.labels)
         return math.fsum(certified_distances(SBDAssign(shapes, centers), pairs)[0])
 

@@ -13,7 +13,7 @@ import numpy as np
 __all__ = ["read_series", "read_train_test"]
 
 Series = np.ndarray | list[np.ndarray]
-#: Characters of a label, beyond which a file is damaged.
+#: Longest label, in characters: files with longer ones are taken for damaged.
 LONGEST_LABEL = 1000
 #: How many times longer than all of them on average a label may be where there are many: in an
 #: array all take as much as the longest.
@@ -84,10 +84,10 @@ def read_series(path: str | PathLike[str]) -> tuple[Series, np.ndarray | None]:
     read_lines = _READERS.get(path.suffix.lower())
     if read_lines is None:
         raise ValueError(f"{path}: the file name must end in .ts, .tsv or .txt, or have no ending.")
-    # an open pipe waits, and a device never ends
+    # reading a pipe may wait for ever, and a device may have no end
     if path.exists() and not path.is_file() and not path.is_dir():
         raise OSError(f"{path} is no regular file.")
-    # Old files carry comments in other encodings: they are not worth an error.
+    # Old files have comments in other encodings, which are no reason to refuse them.
     with path.open(encoding="utf-8-sig", errors="replace") as stream:
         lines = (
             (_Line(path, number), text.strip(" \r\n"))
@@ -202,7 +202,7 @@ def _number(text: str) -> float | None:
 
 
 def _label(text: str, line: _Line) -> str:
-    """A label that is worth an array in which all are as long as the longest."""
+    """Return a label, unless it is too long: in an array all take as much as the longest."""
     if len(text) > LONGEST_LABEL:
         raise line.error(f"the label has {len(text)} characters, more than {LONGEST_LABEL}.")
     return text
@@ -268,7 +268,7 @@ _COMMENT = ("#", "%")
 
 @dataclass
 class _Header:
-    """What the header of a ``.ts`` file promises; None where it is silent."""
+    """Layout that the header of a ``.ts`` file states; None where it states nothing."""
 
     univariate: bool | None = None
     equal_length: bool | None = None
@@ -279,7 +279,7 @@ class _Header:
     classes: set[str] = field(default_factory=set)
 
     def read(self, tag: str, values: list[str], line: _Line) -> None:
-        """Take in one tag; those that say nothing of the layout are passed over."""
+        """Take in one tag; tags that do not concern the layout are skipped."""
         match tag:
             case "univariate":
                 self.univariate = _flag(tag, values, line)

@@ -28,6 +28,13 @@ def _at_least(lowest: int) -> list[Interval]:
 
 
 _non_negative = [Interval(Real, 0, None, closed="left")]
+#: Parameters of all generators of noisy series with classes.
+_labelled = {
+    "n_samples": _at_least(1),
+    "noise": _non_negative,
+    "shuffle": ["boolean"],
+    "random_state": ["random_state"],
+}
 
 
 # The parts that several generators share -----------------------------------------------------
@@ -140,15 +147,7 @@ def make_random_walk(
     return np.cumsum(steps, axis=-1)
 
 
-@checks_arguments(
-    {
-        "n_samples": _at_least(1),
-        "n_timepoints": _at_least(8),
-        "noise": _non_negative,
-        "shuffle": ["boolean"],
-        "random_state": ["random_state"],
-    },
-)
+@checks_arguments({**_labelled, "n_timepoints": _at_least(8)})
 def make_cylinder_bell_funnel(
     n_samples: int = 90,
     n_timepoints: int = 128,
@@ -216,15 +215,7 @@ def make_cylinder_bell_funnel(
     return X + noise * rng.standard_normal((n_samples, n)), y
 
 
-@checks_arguments(
-    {
-        "n_samples": _at_least(1),
-        "n_timepoints": _at_least(16),
-        "noise": _non_negative,
-        "shuffle": ["boolean"],
-        "random_state": ["random_state"],
-    },
-)
+@checks_arguments({**_labelled, "n_timepoints": _at_least(16)})
 def make_two_patterns(
     n_samples: int = 120,
     n_timepoints: int = 128,
@@ -435,7 +426,7 @@ def make_shifted_shapes(  # numpydoc ignore=GL08
 ): ...
 @checks_arguments(
     {
-        "n_samples": _at_least(1),
+        **_labelled,
         "n_timepoints": _at_least(4),
         "n_shapes": _at_least(1),
         "max_shift": [
@@ -443,10 +434,7 @@ def make_shifted_shapes(  # numpydoc ignore=GL08
             Interval(RealNotInt, 0, 1, closed="left"),
         ],
         "boundary": [StrOptions({"circular", "zero"})],
-        "noise": _non_negative,
-        "shuffle": ["boolean"],
         "return_shapes": ["boolean"],
-        "random_state": ["random_state"],
     },
 )
 def make_shifted_shapes(
@@ -573,14 +561,11 @@ def make_warped_shapes(  # numpydoc ignore=GL08
 ) -> tuple[np.ndarray, np.ndarray] | tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]: ...
 @checks_arguments(
     {
-        "n_samples": _at_least(1),
+        **_labelled,
         "n_timepoints": _at_least(4),
         "n_shapes": _at_least(1),
         "warp": _non_negative,
-        "noise": _non_negative,
-        "shuffle": ["boolean"],
         "return_warps": ["boolean"],
-        "random_state": ["random_state"],
     },
 )
 def make_warped_shapes(

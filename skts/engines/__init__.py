@@ -51,10 +51,11 @@ To add an engine, subclass `Engine`, and name the class in the entry-point group
 """
 
 from .core.budget import check_size
+from .core.constants import TIE
 from .core.engine import Engine
 from .core.executor import run
 from .core.reduction import Reduction, Tile
-from .core.registry import engine_names, find_engine, get_engine, show_engines
+from .core.registry import REFERENCE, engine_names, find_engine, get_engine, show_engines
 from .core.series import Series, fetch, lies_on_gpu
 from .families.elastic.dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, WarpingPath
 from .families.elastic.rotation import RotationNeighbors
@@ -75,6 +76,8 @@ from .families.shapelets.search import ShapeletSearch, ShapeletSplit
 
 __all__ = [
     "LEAST_NORMALIZED",
+    "REFERENCE",
+    "TIE",
     "Assignment",
     "Criterion",
     "DTWMatrix",

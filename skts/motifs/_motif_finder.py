@@ -38,7 +38,7 @@ from ._search import (
 
 __all__ = ["MotifFinder"]
 
-#: What window="auto" looks at: so many series, so many points of all.
+#: Series, and points of all of them, that window="auto" looks at.
 AUTO_SERIES, AUTO_POINTS = 100, 2**18
 #: Height times prominence of peaks that count, and what share of the best score is as good.
 CLEAR, SAME_PERIOD = 0.01, 0.9
@@ -425,7 +425,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         distances = self._distances(X)
         radii = np.array([motif.radius for motif in self.motifs_])
         sizes = np.sqrt([motif.window for motif in self.motifs_])
-        # what rounding may make of equal windows
+        # equal windows differ by rounding
         norms = sizes if self.normalize else np.array([norm_of(m.values[0]) for m in self.motifs_])
         near = distances <= radii + SAME * norms
         ranks = np.where(near, distances / sizes, np.inf)
@@ -663,10 +663,10 @@ def _without_gaps(points: np.ndarray) -> np.ndarray | None:
 
 
 def _autocorrelation(points: np.ndarray, low: int, n_lags: int) -> np.ndarray:
-    """Autocorrelation of what is not much slower than lags from `low` to twice that.
+    """Autocorrelation without the trend that is slower than lags from `low` to twice that.
 
-    What is slower is a moving mean of a moving mean, each of `low` points to either side; a
-    straight line where that would leave less than half of the series.
+    The trend is a moving mean of a moving mean, each of `low` points to either side; or a straight
+    line where the means would leave less than half of the series.
     """
     correlation = np.zeros(n_lags)
     if points.size >= 8 * low:

@@ -353,12 +353,12 @@ class _Nearest:
         return lists
 
     def _follow(self, lists: _Lists, warping: Warping) -> None:
-        """Move on those that point at series which have been removed."""
+        """Let entries that name removed series go on to the next neighbour."""
         rows = np.flatnonzero(self._gone(lists.nearest))
         while rows.size:
             lists.place[rows] += 1
             if lists.place[rows].max() == self.depth:
-                # those that are nearly used up are filled together with those that are
+                # lists that are nearly used up are filled again, too
                 full = np.flatnonzero(lists.place >= self.depth - self.depth // 4)
                 lists.distances[full], lists.indices[full] = self._search(warping, full)
                 lists.place[full] = 0

@@ -16,7 +16,7 @@ from ._style import COSTS, PanelsMixin, color_of
 
 __all__ = ["AlignmentDisplay"]
 
-#: Points of either series that an image shows: longer ones are thinned out.
+#: Points of either series that an image shows at most; of longer ones every n-th.
 _MOST_PIXELS = 1000
 
 
@@ -227,9 +227,9 @@ class AlignmentDisplay(PanelsMixin):
         matrix = axes[0]
         n, m = self.x.shape[1], self.y.shape[1]
         costs, steps = self._costs()
-        # by the square root of the cost: the valleys would all be one colour otherwise
+        # the square root of the cost: otherwise all low costs would have one colour
         norm = PowerNorm(0.5) if self.cost == "squared" else None
-        # pixels stand on the points that they show
+        # the centres of pixels are the points that they show
         extent: tuple[float, ...] = (-0.5 * steps[1], (costs.shape[1] - 0.5) * steps[1])
         extent += (-0.5 * steps[0], (costs.shape[0] - 0.5) * steps[0])
         self.image_ = matrix.imshow(
@@ -252,7 +252,7 @@ class AlignmentDisplay(PanelsMixin):
                 top.plot(self.y[channel], color=color_of(channel))
             left.set_ylim(matrix.get_ylim())
             top.set_xlim(matrix.get_xlim())
-            if own:  # the sides share their time with the matrix
+            if own:  # they share the time axes of the matrix
                 left.invert_xaxis()
                 matrix.tick_params(labelleft=False, left=False)
                 matrix.set_ylabel("")
@@ -274,7 +274,7 @@ class AlignmentDisplay(PanelsMixin):
         return [figure.add_subplot(grid[place]) for place in ((1, 1), (1, 0), (0, 1))]
 
     def _costs(self) -> tuple[np.ndarray, tuple[int, int]]:
-        """Costs of pairs of points, NaN outside of the band, and every how many points."""
+        """Costs of pairs of every n-th point, NaN outside of the band; and n."""
         steps = tuple(-(-one.shape[1] // _MOST_PIXELS) for one in (self.x, self.y))
         left, right = self.x[:, :: steps[0]], self.y[:, :: steps[1]]
         costs = np.zeros((left.shape[1], right.shape[1]))

@@ -17,7 +17,7 @@ __all__ = ["ShapeletMatchDisplay", "ShapeletTreeDisplay"]
 
 @dataclass(frozen=True)
 class _Node:
-    """What is drawn of an inner node."""
+    """Parts of an inner node that are drawn."""
 
     number: int
     literals: list[Shapelet]

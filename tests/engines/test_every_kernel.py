@@ -39,7 +39,7 @@ def flat(answer):
 
 
 def of_fitted(model, X, y=None, *calls):
-    """What some methods of a fitted estimator return; each with its arguments."""
+    """The results of some methods of a fitted estimator; each with its arguments."""
     model.fit(X, y)
     return [getattr(model, name)(*arguments) for name, *arguments in calls]
 

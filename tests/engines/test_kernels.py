@@ -290,7 +290,7 @@ def test_bounds_are_deflated_by_their_roundings(metric, channels, n):
 
 @pytest.mark.parametrize("squared", [True, False])
 def test_straight_search_without_bounds(squared):
-    """Whatever the order of candidates, and with limits that partial sums meet exactly."""
+    """In any order of candidates, and with limits that partial sums meet exactly."""
     for seed in range(40):
         rng = np.random.default_rng(seed)
         n, channels = 4, 1 + seed % 2

@@ -58,7 +58,7 @@ CASES = [
 
 
 def outcome(kind, example, **options):
-    """What fitting leads to: fitted attributes, or the error."""
+    """The result of fitting: fitted attributes, or the error."""
     model = example.make().set_params(**options)
     try:
         model.fit(*example.first)

@@ -1,4 +1,4 @@
-"""Whatever fails in the midst of a run: an error or the right answer, and an engine that works."""
+"""After a failure in the midst of a run: an error or the right answer, and an engine that works."""
 
 from __future__ import annotations
 

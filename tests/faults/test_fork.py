@@ -25,7 +25,7 @@ LOST = "forked from one that used the GPU.*loky.*spawn"
 
 
 def in_a_fork(work):
-    """What some work returns or raises in a process forked from this one."""
+    """The result or error of some work in a process forked from this one."""
     context = multiprocessing.get_context("fork")
     here, there = context.Pipe()
 
@@ -106,7 +106,7 @@ def test_what_a_fork_leaves_is_said_before_cuda_is_asked(monkeypatch):
 
 
 def test_locks_that_others_held_are_open_in_a_fork(monkeypatch):
-    """Those of engines; a thread that holds them does not come along."""
+    """Locks of engines; a thread that holds them does not come along."""
     expected = dtw(X[0], X[1], engine="numba")
     held, done = threading.Event(), threading.Event()
     store = find_engine("numba").prepared

@@ -56,7 +56,7 @@ def held(engine):
 
 
 def refused(place, at, work):
-    """What some work returns while an allocation is refused, in a list; None for a MemoryError."""
+    """The result of some work while an allocation is refused, in a list; None for a MemoryError."""
     try:
         with refusing(place, at):
             return [work()]

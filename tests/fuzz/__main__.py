@@ -279,7 +279,7 @@ def visible_devices(options: argparse.Namespace) -> list[str]:
 
 
 def _devices_of(place: int, devices: list[str]) -> dict[str, str]:
-    """What a worker sees: a GPU of its own first, and the next one for work on two."""
+    """The devices of a worker: a GPU of its own first, and the next one for work on two."""
     if not devices:
         return {}
     seen = dict.fromkeys(devices[(place + step) % len(devices)] for step in range(2))

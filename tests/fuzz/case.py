@@ -77,7 +77,7 @@ class Sample:
         return replace(self, series=series, form=form)
 
     def give(self) -> Any:
-        """What is handed to the package."""
+        """The arguments that the package is given."""
         if self.form == "single":
             points = self.series[0]
             return _lay(points[0] if len(points) == 1 else points, self.dtype, self.layout)

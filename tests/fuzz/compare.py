@@ -1,4 +1,4 @@
-"""What counts as right: values within their bounds, choices that no other beats, equal bits."""
+"""Right answers: values within their bounds, choices that no other beats, equal bits."""
 
 from __future__ import annotations
 

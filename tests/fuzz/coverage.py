@@ -1,4 +1,4 @@
-"""What was reached: cases, pairs of options, engine methods, kernels."""
+"""Counts of what was reached: cases, pairs of options, engine methods, kernels."""
 
 from __future__ import annotations
 

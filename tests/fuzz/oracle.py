@@ -1,4 +1,4 @@
-"""What is right: the definitions of the methods, written down once more and sharing no code.
+"""The oracle: the definitions of the methods, written down once more and sharing no code.
 
 Plain loops (compiled, most of them, by Numba: without it they are slower and find the same) over
 float64 or, where a rounding would decide, over pairs of float64 that hold what a sum or a
@@ -298,7 +298,7 @@ class Windows(NamedTuple):
         return cls(*_cut(np.where(finite, points, 0.0), finite, length, power), power)
 
     def values(self, normalize: bool) -> np.ndarray:
-        """What is compared."""
+        """The values that are compared."""
         return self.z if normalize else self.raw
 
 

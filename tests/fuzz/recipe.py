@@ -77,7 +77,7 @@ def parameters_of(function: Callable[..., Any]) -> Mapping[str, inspect.Paramete
 
 
 class How(NamedTuple):
-    """What must not change an answer: handed to every call.
+    """Options that must not change an answer: handed to every call.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class How(NamedTuple):
     verbose: int = 0
 
     def options(self, function: Callable[..., Any]) -> dict[str, Any]:
-        """Those of these options that a callable takes."""
+        """The options, of these, that a callable takes."""
         known = parameters_of(function)
         return {name: value for name, value in self._asdict().items() if name in known}
 
@@ -122,7 +122,7 @@ class Recipe:
 
     @property
     def target(self) -> Any:
-        """What is called."""
+        """The callable."""
         module, _, name = self.name.rpartition(".")
         return getattr(__import__(module, fromlist=[name]), name)
 

@@ -392,7 +392,7 @@ def _first_twin(line: np.ndarray, length: int, start: int) -> int:
 
 
 class CheckSeries(Recipe):
-    """Whatever form: the same numbers."""
+    """The same numbers from every form."""
 
     name = "skts.base.check_series"
 

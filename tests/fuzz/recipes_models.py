@@ -448,7 +448,7 @@ def draw_tree(d: Draw, n: int, most: int) -> tuple[list, dict[str, Any]]:
 
 
 def class_weights(kind: str | None, y: list) -> Any:
-    """What is handed over as `class_weight`."""
+    """The argument `class_weight`."""
     if kind in (None, "balanced"):
         return kind
     factor = {"large": 1000.0, "small": 2.0**-30, "odd": 0.37}[kind]

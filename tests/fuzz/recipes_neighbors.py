@@ -62,7 +62,7 @@ def halves(d: Draw, n_train: int, n_query: int, most: int, **options: Any) -> tu
 
 
 def votes_of(distances: np.ndarray, labels: np.ndarray, n: int, weights: str) -> np.ndarray:
-    """What the neighbours of each query vote."""
+    """The votes of the neighbours of each query."""
     found = np.zeros((len(labels), n))
     for i, (row, classes) in enumerate(zip(distances, labels, strict=True)):
         if weights == "uniform":

@@ -70,7 +70,7 @@ def test_channels_must_agree():
 
 
 def test_a_matrix_follows_its_array(engine, rng):
-    """Whatever an engine prepares from an array of the user must not outlive its content."""
+    """Data prepared from an array of the user must not outlive its content."""
     X, Y = rng.normal(size=(3, 2, 6)), rng.normal(size=(5, 2, 6))
     for _ in range(2):
         assert_array_equal(pairwise_dtw(X, Y, engine=engine), reference.pairwise_dtw(X, Y))

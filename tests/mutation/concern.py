@@ -64,7 +64,7 @@ def kind_of(module: str) -> str:
 
 
 class Plugin:
-    """What every run of pytest here needs, whatever is installed."""
+    """Settings of every run of pytest here, whatever is installed."""
 
     def pytest_addoption(self, parser: pytest.Parser) -> None:
         if importlib.util.find_spec("pytest_timeout") is None:

@@ -1,4 +1,4 @@
-"""What becomes of a mutant: the tests that concern it run on a copy that holds it."""
+"""Judge a mutant: the tests that concern it run on a copy that holds it."""
 
 from __future__ import annotations
 

@@ -235,7 +235,7 @@ def test_forms_of_data_are_kept(rng):
 
 
 class ResamplingPipeline:
-    """What a pipeline of imbalanced-learn does: resample while fitting, never when predicting."""
+    """As a pipeline of imbalanced-learn: resample while fitting, never when predicting."""
 
     def __init__(self, steps):
         self.steps = [(name, clone(step)) for name, step in steps]

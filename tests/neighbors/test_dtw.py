@@ -302,7 +302,7 @@ def test_channels_in_three_dimensions(engine, rng):
 
 
 def test_queries_changed_in_place_are_seen(engine, rng):
-    """Whatever an engine prepares from an array of the user must not outlive its content."""
+    """Data prepared from an array of the user must not outlive its content."""
     X, Q = rng.normal(size=(6, 2, 7)), rng.normal(size=(3, 2, 7))
     model = DTWNearestNeighbor(2, engine=engine).fit(X, [0, 1] * 3)
     model.kneighbors(Q)

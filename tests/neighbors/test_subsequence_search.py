@@ -244,7 +244,7 @@ def test_powers_of_two_change_no_match(rng, fast_engine, power, normalize, metri
 
 
 def test_windows_whose_squares_float64_does_not_hold_are_constant(rng, fast_engine):
-    """Those of a range up to 2^-500; the others, however small, have a shape."""
+    """Windows of a range up to 2^-500 are; the others, however small, have a shape."""
     shape = np.array([0.0, 3, 1, 4, 1, 5, 9, 2, 6])
     x = rng.normal(size=120)
     x[20:29], x[60:69] = shape * 2.0**-495, shape * 2.0**-510

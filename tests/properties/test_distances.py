@@ -1,4 +1,4 @@
-"""What is true of distances by definition."""
+"""Properties of distances by definition."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def run(name, seed, engine):
     st.integers(0, 2**31),
 )
 def test_tiles_in_any_order(fast_engine, name, seed, tile_work, order):
-    """Whatever the planner cuts is shuffled before it is handed out, and so merges."""
+    """Tiles are shuffled before they are handed out, and so merge in any order."""
     wanted = run(name, seed, fast_engine)
     engine = find_engine(fast_engine)
     cut, mixed = plan.plan_tiles, random.Random(order)

@@ -1,4 +1,4 @@
-"""What is true of fitted estimators whatever the data."""
+"""Properties of fitted estimators whatever the data."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ names = st.sampled_from(sorted(estimators("numba")))
 
 
 def answers(model, X):
-    """What every method that takes series says."""
+    """The answers of every method that takes series."""
     found = {}
     for method in (
         "predict",

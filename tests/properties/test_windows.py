@@ -1,4 +1,4 @@
-"""What is true of windows, profiles, motifs and searches by definition."""
+"""Properties of windows, profiles, motifs and searches by definition."""
 
 from __future__ import annotations
 

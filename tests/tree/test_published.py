@@ -13,7 +13,8 @@ from published import load
 
 from skts import ShapeletTreeClassifier
 
-#: Sets whose trees take more than a minute on two cores: `benchmarks.papers.shapelets` runs them.
+#: Sets whose trees take more than a minute on two cores; `benchmarks/shapelets/paper_shapelets.py`
+#: runs them.
 LONG = {"Adiac", "Car", "Lightning2"}
 
 

@@ -15,7 +15,7 @@ CONTAINER_LIMITS = (
     "/sys/fs/cgroup/memory.max",
     "/sys/fs/cgroup/memory/memory.limit_in_bytes",
 )
-#: Bytes of a result for which the memory of the machine is not asked, which takes a while.
+#: Results of so many bytes are not compared with the memory of the machine: asking takes a while.
 ALWAYS_THERE = 2**16
 
 
@@ -35,7 +35,7 @@ def format_bytes(size: float) -> str:
 
 
 def physical_memory() -> int:
-    """Bytes of memory that this process may have; what cannot be asked counts as no limit."""
+    """Bytes of memory that this process may have; limits that cannot be read are left out."""
     limits = [2**62]
     with suppress(AttributeError, ValueError, OSError):
         limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))

@@ -12,15 +12,15 @@ bit by bit, and then the lower index wins.
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from .constants import FLOAT32_UNIT, FLOAT64_UNIT
 from .reduction import InBatches, Reduction, Tile
+from .series import Series
 
 __all__ = [
     "Bound",
@@ -84,7 +84,7 @@ class Rescaling(NamedTuple):
         """Choose for values of which these are the least and the largest."""
         middle = low / 2 + high / 2
         offset = middle if abs(middle) > high / 2 - low / 2 else 0.0
-        # of candidates that are all constant, the size is what their queries are likely to have
+        # where all candidates are one constant, queries are likely to be as large as that
         largest = max(abs(low - offset), abs(high - offset)) or abs(low)
         exponent = np.frexp(largest)[1] if largest > 0 else 0
         return cls(offset, float(2.0**-exponent))
@@ -169,7 +169,7 @@ def dtw_bound(
     roundings = n_steps + n_channels + 2
     single, double = gamma(roundings, FLOAT32_UNIT), gamma(roundings + 4, FLOAT64_UNIT)
     if not single < 1:
-        # not by infinite growth: a distance of 0 times that would be no number
+        # grow stays 1: a distance of 0 times infinity is NaN
         return Bound(0.0, 1.0, np.inf)
     shrink, grow, terms = 1 / (1 + single), 1 / (1 - single), float(n_steps * n_channels)
     if squared:
@@ -262,7 +262,7 @@ class Shortlists:
         self._compact_later()
 
     def _compact_later(self) -> None:
-        # often enough for `survivors_held`, seldom enough to pay
+        # small enough for `survivors_held`, large enough that compacting takes little time
         least = max(COMPACT_AFTER, 2 * self.n_queries * self.n_neighbors)
         self.compact_at = max(least, 2 * self.size)
 
@@ -295,7 +295,7 @@ class Shortlists:
             self.parts = [(empty, empty, *(np.empty(0) for _ in range(3)))]
         columns = list(zip(*self.parts, strict=True))
         self.parts = []
-        # column by column, so that each is there twice only for a moment
+        # column by column, so that only one is in memory twice at a time
         query, candidate, estimate, lower, upper = (
             np.concatenate(columns.pop(0)) for _ in range(5)
         )
@@ -315,7 +315,7 @@ class Shortlists:
         closed = counts > survivor_cap(self.n_neighbors)
         closed[np.concatenate([np.empty(0, np.int64), *self.unsettled])] = True
         if not exact:
-            # twice as many make the next time that this is done
+            # half: the next compaction comes when there are twice as many
             room = self.n_queries * survivors_held(self.n_neighbors) // 2
             counts[closed] = 0
             most = np.argsort(-counts, kind="stable")
@@ -330,16 +330,31 @@ class Shortlists:
         return whole
 
 
-class NeighborsInBatches(InBatches):
-    """Reductions that keep the survivors of their queries in `Shortlists`.
+@dataclass(frozen=True, eq=False)
+class NeighborsInBatches(InBatches, Reduction):
+    """The nearest candidates of each query: work that keeps survivors in `Shortlists`.
 
-    They have `queries`, `candidates`, `n_neighbors` and `part`. Queries whose survivors have no
-    room together are searched one batch after the other.
+    Queries whose survivors have no room together are searched one batch after the other.
+
+    Parameters
+    ----------
+    queries, candidates : Series
+        Two sets of series.
+    n_neighbors : int
+        Neighbours of each query.
+    excluded : ndarray of shape (n_queries,), int64, or None, default None
+        One candidate that a query must not find; out of range is none.
     """
 
-    queries: Any
-    candidates: Any
+    queries: Series
+    candidates: Series
     n_neighbors: int
+    excluded: np.ndarray | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Queries and candidates."""
+        return len(self.queries), len(self.candidates)
 
     def result_bytes(self) -> int:
         """Size of the answer."""
@@ -363,16 +378,27 @@ class NeighborsInBatches(InBatches):
         n_queries, step = len(self.queries), max(1, fitting)
         return [slice(i, min(i + step, n_queries)) for i in range(0, n_queries, step)]
 
-    @abstractmethod
-    def part(self, tile: Tile) -> Reduction:
-        """As `Reduction` has it."""
+    def part(self, tile: Tile) -> Self:
+        """Return some queries against some candidates."""
+        return replace(
+            self,
+            queries=self.queries.take(tile.rows),
+            candidates=self.candidates.take(tile.cols),
+            excluded=None if self.excluded is None else self.excluded[tile.rows] - tile.col,
+        )
+
+    def start(self) -> Shortlists:
+        """Return an empty list of survivors."""
+        return Shortlists(len(self.queries), self.n_neighbors)
+
+    def merge(self, total: Shortlists, tile: Tile, result: Shortlist) -> None:
+        """Take the survivors of a tile."""
+        total.add((tile.row, tile.col), result)
 
     def batch(self, rows: slice) -> Reduction:
         """Return the search of some queries, among the same object of candidates."""
-        tile = Tile(rows.start, rows.stop, 0, len(self.candidates))
-        part: Any = self.part(tile)
-        batch: Reduction = replace(part, candidates=self.candidates)
-        return batch
+        part = self.part(Tile(rows.start, rows.stop, 0, len(self.candidates)))
+        return replace(part, candidates=self.candidates)
 
     def gather(self, answers: Iterable[tuple[slice, Neighbors]]) -> Neighbors:
         """Write the answers of batches into one."""

@@ -3,10 +3,10 @@
 Inside ``joblib.parallel_config(backend=...)`` with processes or a cluster behind it, the executor
 cuts the work into some shares for each worker, and each worker computes its share as if it were
 alone: with its own engine, devices and memory budget. Results of tiles come back and merge here,
-so the answer is the same as in one process. Who runs what, and when, is left to joblib and Dask.
+so the answer is the same as in one process. joblib or Dask decides which worker takes which share.
 
-A share travels as the pickled reduction without its large arrays. Those go to a worker once: on
-this machine through a file that all processes map, on a Dask cluster through `scatter` to all
+A share travels as the pickled reduction without its large arrays. Large arrays go to a worker once:
+on this machine through a file that all processes map, on a Dask cluster through `scatter` to all
 workers. They stay while the array lives, and with them what the worker's engine prepared, for the
 next share and the next call. Where a Dask cluster loses all workers that held an array, it is sent
 once more and the missing shares are computed again.
@@ -17,9 +17,7 @@ from __future__ import annotations
 import io
 import os
 import pickle
-import tempfile
 import threading
-import weakref
 from collections import OrderedDict
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
@@ -33,6 +31,7 @@ from ..._config import config_context, get_config
 from .execution import Results, compute_area
 from .prepared import PreparedStore
 from .reduction import Reduction, Tile
+from .series import new_file, remove_with
 
 __all__ = ["share_out"]
 
@@ -137,7 +136,7 @@ class _Place(NamedTuple):
         with _lock:
             if key not in _mapped:
                 mapped = np.memmap(self.path, self.dtype, "r", self.offset, self.shape)
-                # what engines keep of it they may not take for a file of the user's
+                # a plain array, so that engines do not take it for a memory map of the user's
                 _mapped[key] = mapped.view(np.ndarray)
                 while len(_mapped) > MAPPED:
                     _mapped.popitem(last=False)
@@ -167,16 +166,10 @@ def _file_of(array: np.ndarray) -> _Place | None:
 
 def _write(array: np.ndarray) -> _Place:
     """Write an array to a file that goes when the array does, or this process."""
-    directory = os.environ.get("JOBLIB_TEMP_FOLDER")
-    with tempfile.NamedTemporaryFile(prefix="skts-", dir=directory, delete=False) as file:
-        np.ascontiguousarray(array).tofile(file)
-    weakref.finalize(array, _remove, file.name)
-    return _Place(file.name, 0, array.dtype, array.shape)
-
-
-def _remove(path: str) -> None:
-    if os.path.exists(path):
-        os.unlink(path)
+    path = new_file()
+    remove_with(array, path)
+    np.ascontiguousarray(array).tofile(path)
+    return _Place(path, 0, array.dtype, array.shape)
 
 
 def _on_dask(

@@ -52,7 +52,7 @@ class Engine(ABC):
         """Return None if this engine runs here, else what is missing and how to install it."""
 
     def details(self) -> str:
-        """What there is, where the engine is available: threads, devices, drivers; for reports."""
+        """Threads, devices and drivers of an engine that is available, for reports."""
         return ""
 
     def supports(self, reduction: Reduction) -> str | None:
@@ -69,7 +69,7 @@ class Engine(ABC):
     def seconds(self, reduction: Reduction) -> float | None:
         """Say roughly what the work would take here; ``engine="auto"`` asks all engines.
 
-        None, the default, leaves this engine to those who name it.
+        None, the default, means that "auto" never takes this engine.
         """
         return None
 

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -65,35 +66,31 @@ def execute(plan: Plan, total: Any, take: Callable[[Tile, Any], None], *, verbos
         print(describe(plan))
     lock, scarce = threading.Lock(), threading.RLock()
     with config_context(devices=plan.devices):
-        settings = get_config()
-
-        def compute(tile: Tile, cancel: np.ndarray) -> None:
-            with ExitStack() as inside:
-                inside.enter_context(config_context(**settings))
-                inside.enter_context(plan.engine.prepared.limited(plan.prepared))
-                inside.enter_context(heeding(cancel))
-                _compute(plan, tile, cancel, total, take, lock, scarce)
-
+        compute = partial(_compute, plan, get_config(), total, take, lock, scarce)
         with progress(plan.reduction, plan.tiles, verbose) as advance:
             _work_through(plan, compute, advance)
 
 
 def _compute(
     plan: Plan,
-    tile: Tile,
-    cancel: np.ndarray,
+    settings: dict[str, Any],
     total: Any,
     take: Callable[[Tile, Any], None],
     lock: threading.Lock,
     scarce: threading.RLock,
+    tile: Tile,
+    cancel: np.ndarray,
 ) -> None:
-    """Compute a tile and hand over its result.
+    """Compute a tile, with the configuration of the thread that called `run`; hand its result over.
 
     Where memory runs out, what was prepared is dropped and the tile is halved, down to a cell of
     the grid, while no other thread does so: the answer stays the same.
     """
     waiting = [tile]
-    with ExitStack() as alone:
+    with ExitStack() as inside:
+        inside.enter_context(config_context(**settings))
+        inside.enter_context(plan.engine.prepared.limited(plan.prepared))
+        inside.enter_context(heeding(cancel))
         # a loop and not a recursion: a function that refers to itself would keep the arrays of the
         # work until the garbage collector comes
         while waiting and not cancel[0]:
@@ -111,7 +108,7 @@ def _compute(
                 if not halves:
                     raise out_of_memory(plan.footprint(*tile.shape), plan.budget) from error
                 plan.engine.prepared.clear()
-                alone.enter_context(scarce)
+                inside.enter_context(scarce)
                 waiting += reversed(halves)
                 continue
             if not cancel[0]:

@@ -1,8 +1,8 @@
 """Plans: how a piece of work is computed, decided before any of it is.
 
-Memory is planned, never discovered: the planner picks the largest rectangle of grid cells whose
-footprint, as the engine states it, stays inside the budget. A smaller budget gives smaller tiles;
-it never moves the grid, and so never changes a result.
+Memory is planned before anything is computed: the planner picks the largest rectangle of grid cells
+whose footprint, as the engine states it, stays inside the budget. A smaller budget gives smaller
+tiles; it never moves the grid, and so never changes a result.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .reduction import FollowedUp, Reduction, Tile
 
 __all__ = ["Plan", "balance", "check_smallest", "halve", "make_plan", "plan_tiles"]
 
-#: Tiles that hold less than the part of a worker divided by this are not cut for balance.
+#: Tiles of less than the average work of a worker, divided by this, are not cut for balance.
 SMALLEST_SHARE = 16
 #: Bytes that a tile of so many rows and columns takes: shared by all workers, and of each worker.
 Footprint = Callable[[int, int], tuple[int, int]]
@@ -114,7 +114,7 @@ def make_plan(
         if tiles:
             widest = max(tiles, key=lambda tile: tile.shape[0] * tile.shape[1])
             shared, each = footprint(*widest.shape)
-            # what all workers share is prepared; engines that share nothing count it with each tile
+            # shared data are prepared ones; engines that share nothing count them with each tile
             prepared = budget - workers * each if shared else budget
             tiles = balance(reduction, tiles, workers)
             workers = min(workers, len(tiles))
@@ -230,8 +230,8 @@ def plan_tiles(
 def balance(reduction: Reduction, tiles: list[Tile], workers: int) -> list[Tile]:
     """Cut tiles towards the end, so that workers of any speed finish at nearly the same time.
 
-    What is handed out holds at most the part of one worker of half the work that is left, down to a
-    small share of all the work. For reductions that are divisible.
+    With w workers a tile holds at most 1 / (2 w) of the work that is left, but no tile is cut that
+    holds less than 1 / (`SMALLEST_SHARE` w) of all work. Only divisible reductions are cut.
     """
     if workers <= 1 or not reduction.tiling.divisible:
         return tiles

@@ -7,15 +7,17 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 __all__ = ["PreparedStore"]
 
+T = TypeVar("T")
+
 
 class PreparedStore:
-    """What an engine has prepared from arrays: built once, found again, dropped with the array.
+    """Data that an engine prepares from arrays: built once, found again, dropped with the array.
 
     Parameters
     ----------
@@ -31,9 +33,9 @@ class PreparedStore:
         self.after_fork()
 
     def after_fork(self) -> None:
-        """Make locks anew, in a process without the threads that may hold them."""
+        """Make new locks: after a fork, the threads that may hold the old ones do not exist."""
         self._lock = threading.RLock()
-        # held by the threads that build something, and gone with the last of them
+        # locks of entries that are being built; each dies with the last thread that holds it
         self._gates: weakref.WeakValueDictionary[tuple[int, Hashable], Any] = (
             weakref.WeakValueDictionary()
         )
@@ -48,9 +50,9 @@ class PreparedStore:
 
     @contextmanager
     def limited(self, capacity: int) -> Iterator[None]:
-        """Hold so many bytes for what this thread does meanwhile; other runs have their own plans.
+        """Set the capacity for this thread, in a ``with`` block; other runs have their own.
 
-        What they have prepared may have to make room, and is made anew when they ask for it.
+        Data of other runs may be dropped to make room, and are prepared again when they are needed.
         """
         before = dict(vars(self._run))
         self._run.capacity = capacity
@@ -64,9 +66,9 @@ class PreparedStore:
         self,
         owner: np.ndarray,
         key: Hashable,
-        build: Callable[[], tuple[Any, int]],
+        build: Callable[[], tuple[T, int]],
         size: int = 0,
-    ) -> Any:
+    ) -> T:
         """Return what `build` made for this array and key, building it at need.
 
         Parameters
@@ -83,7 +85,8 @@ class PreparedStore:
         full_key = (id(owner), key)
         found = self._find(full_key)
         if found is not None:
-            return found[0]
+            known: T = found[0]
+            return known
         gate = None
         try:
             with self._lock:
@@ -92,7 +95,8 @@ class PreparedStore:
             with gate:
                 found = self._find(full_key)
                 if found is not None:
-                    return found[0]
+                    known = found[0]
+                    return known
                 self.make_room(size)
                 value, size = build()
                 self.settle()
@@ -104,7 +108,7 @@ class PreparedStore:
                     self.make_room(0)
             return value
         finally:
-            gate = None  # the traceback of an error may keep this frame for long
+            gate = None  # a traceback may keep this frame, and so the lock, alive for long
 
     def holds(self, owner: np.ndarray, key: Hashable) -> bool:
         """Whether something made from an array is there."""
@@ -112,16 +116,16 @@ class PreparedStore:
 
     def make_room(self, size: int) -> None:
         """Drop what was used longest ago until so many bytes more would fit."""
-        gone = []  # what dies may own other entries, which then are dropped: not while this goes on
+        gone = []  # freed after the loop: an entry may own arrays of others, which are dropped then
         with self._lock:
             while len(self._entries) > (size == 0) and self.size() + size > self.capacity:
                 gone.append(self._entries.popitem(last=False))
 
     def settle(self) -> None:
-        """Wait until what was built is there for all workers; engines whose work is queued do."""
+        """Wait until an entry is complete for all workers; for engines that queue their work."""
 
     def _find(self, full_key: tuple[int, Hashable]) -> tuple[Any, int] | None:
-        """What is held under a key, now the last used."""
+        """Return the entry of a key, and count it as used last."""
         with self._lock:
             if full_key in self._entries:
                 self._entries.move_to_end(full_key)

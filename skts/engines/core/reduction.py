@@ -104,7 +104,7 @@ class Reduction(ABC):
 
     @property
     def whole(self) -> str:
-        """What every tile needs whole, in words, where that is most of what it takes."""
+        """Name, for messages, data that every tile holds in full, where they are most of it."""
         return ""
 
     @abstractmethod
@@ -116,14 +116,14 @@ class Reduction(ABC):
 
     @abstractmethod
     def start(self) -> Any:
-        """Return what `merge` adds to."""
+        """Return the object to which `merge` adds results: none so far."""
 
     @abstractmethod
     def merge(self, total: Any, tile: Tile, result: Any) -> None:
         """Add the result of a tile; the order of tiles makes no difference to the answer."""
 
     def finish(self, total: Any, run: Callable[[Reduction], Any]) -> Any:
-        """Turn the merged results into the answer; `run` computes what that still needs."""
+        """Turn the merged results into the answer; `run` computes further work for it."""
         return total
 
     def verify(self, answer: Any, sample: Sample) -> Iterable[Check]:
@@ -132,26 +132,26 @@ class Reduction(ABC):
 
 
 class Learning(ABC):
-    """Work whose later tiles profit from what earlier ones found."""
+    """Work whose tiles take less time when results of earlier ones are known."""
 
     @abstractmethod
     def informed(self, total: Any) -> Reduction:
-        """Return the work with what is known so far; that may spare work, and changes no answer."""
+        """Return the work with the results so far, which may spare work and change no answer."""
 
     def collect(self, total: Any, area: Tile) -> Iterable[tuple[Tile, Any]]:
-        """Return what engines have kept instead of handing out results of tiles, and let it go.
+        """Yield results that engines have kept on their devices, and free them there.
 
-        It merges as results of tiles do.
+        They merge as results of tiles do.
         """
         return ()
 
 
 class InBatches(ABC):
-    """Work whose tiles leave so much that its rows may have to be finished in batches."""
+    """Work whose merged results may not fit in memory, so that its rows go in batches."""
 
     @abstractmethod
     def batches(self, budget: int) -> list[slice]:
-        """Rows that are finished together: what their tiles leave fits in the budget."""
+        """Rows that are finished together: the results of their tiles fit in the budget."""
 
     @abstractmethod
     def batch(self, rows: slice) -> Reduction:

@@ -11,11 +11,12 @@ from ...exceptions import EngineNotAvailableError, UnsupportedReductionError
 from .engine import Engine
 from .reduction import Reduction
 
-__all__ = ["engine_names", "find_engine", "get_engine", "show_engines"]
+__all__ = ["REFERENCE", "engine_names", "find_engine", "get_engine", "show_engines"]
 
 GROUP = "skts.engines"
-#: The engine that runs everywhere and computes everything.
-DEFAULT = "numba"
+#: The engine that runs everywhere and computes everything. Where answers of engines may differ, as
+#: centres of k-Shape do, its answers are the certified ones.
+REFERENCE = "numba"
 _BUILT_IN = {
     "numba": EntryPoint("numba", "skts.engines.numba:NumbaEngine", GROUP),
     "cupy": EntryPoint("cupy", "skts.engines.cupy:CupyEngine", GROUP),
@@ -25,7 +26,7 @@ _lock = threading.RLock()
 
 
 def _after_fork() -> None:
-    """Make locks anew: in a forked process nobody is left to release those of other threads."""
+    """Make new locks: in a forked process no thread is left to release the old ones."""
     global _lock
     _lock = threading.RLock()
     for engine in _instances.values():
@@ -99,7 +100,7 @@ def get_engine(name: str | Engine | None = None, reduction: Reduction | None = N
         If the named engine does not compute this work.
     """
     if isinstance(name, Engine):
-        # whoever made or chose it knows that it runs here, but not what work is to come
+        # an instance runs here; whether it supports the work is asked below
         engine = name
     else:
         settings = get_config()["engine"]
@@ -119,7 +120,7 @@ def get_engine(name: str | Engine | None = None, reduction: Reduction | None = N
 def _choose(reduction: Reduction | None) -> Engine:
     """The engine that takes the least time, as they say themselves; without work, the default."""
     if reduction is None:
-        return find_engine(DEFAULT)
+        return find_engine(REFERENCE)
     offers: list[tuple[float, int, Engine]] = []
     for name in engine_names():
         engine = find_engine(name)

@@ -122,7 +122,7 @@ class Series:
     def freeze(self) -> Series:
         """Return a private, non-writeable copy; a memory map is kept by reference.
 
-        What an engine prepares (packed lanes, uploads) lives as long as this copy does.
+        Data that engines prepare from it (packed lanes, uploads) live as long as this copy.
         """
         values = self.values
         if not _maps_file(values):
@@ -222,11 +222,22 @@ def zeros_beside(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """
     if not _maps_file(array):
         return np.zeros(shape)
+    path = new_file()
+    mapped = np.memmap(path, np.float64, "w+", shape=shape)
+    remove_with(mapped, path)
+    return mapped.view(np.ndarray)
+
+
+def new_file() -> str:
+    """Make a temporary file, where joblib's are made or where the system has its own."""
     directory = os.environ.get("JOBLIB_TEMP_FOLDER")
     with tempfile.NamedTemporaryFile(prefix="skts-", dir=directory, delete=False) as file:
-        mapped = np.memmap(file.name, np.float64, "w+", shape=shape)
-    weakref.finalize(mapped, _remove, file.name)
-    return mapped.view(np.ndarray)
+        return file.name
+
+
+def remove_with(array: np.ndarray, path: str) -> None:
+    """Remove a file when an array dies, or this process ends."""
+    weakref.finalize(array, _remove, path)
 
 
 def _remove(path: str) -> None:

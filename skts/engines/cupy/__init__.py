@@ -16,6 +16,7 @@ import numpy as np
 from ..._config import get_config
 from ...exceptions import EngineNotAvailableError
 from ..core.engine import Engine
+from ..core.prepared import PreparedStore
 from ..core.reduction import Reduction, Tile
 from ..core.series import Series, lies_on_gpu
 from ..core.worker import worker_number
@@ -33,13 +34,23 @@ __all__ = ["CupyEngine"]
 _INSTALL = "pip install 'skts[cuda13]' (CUDA 13) or 'skts[cuda12]' (CUDA 12)"
 
 #: Seconds until a device has the data and the results are back, and elementary steps a second: with
-#: what the CPU engine says of itself, a GPU is chosen above 2^29 steps, as was measured.
+#: the figures of the CPU engine, a GPU is chosen above 2^29 steps, as was measured.
 START, STEPS_A_SECOND = 0.2495, 2**40
-#: Steps for which a device more is used: some tenths of a second of a large one.
+#: Steps for which one more device is used: some tenths of a second of a large one.
 WORTH_A_DEVICE = {"join": 2**39, "dtw_matrix": 2**37, "dtw_neighbors": 2**37}
 WORTH_OTHERWISE = 2**40
 #: Work of which a device may have two tiles under way, and how many tiles there must be for each.
 OVERLAPPED = {"dtw_matrix": 8, "dtw_neighbors": 8}
+
+
+class DeviceStore(PreparedStore):
+    """A store of data that streams prepare, for workers with streams of their own."""
+
+    def settle(self) -> None:
+        """Wait for what the current stream has been given."""
+        import cupy
+
+        cupy.cuda.get_current_stream().synchronize()
 
 
 class CupyEngine(
@@ -53,7 +64,7 @@ class CupyEngine(
 
     def __init__(self) -> None:
         super().__init__()
-        self.prepared.settle = _wait
+        self.prepared = DeviceStore()
         self._busy: defaultdict[int, int] = defaultdict(int)  # bits of the lanes in use
         self._alone = 0
         self._freed = threading.Condition()
@@ -124,7 +135,7 @@ class CupyEngine(
         return series.fetch(array)
 
     def workers(self, n_jobs: int | None) -> int:
-        """One for each device; `n_jobs` counts CPU threads and says nothing here."""
+        """One for each device; `n_jobs` counts CPU threads and has no effect here."""
         return len(self._devices())
 
     def devices(self, reduction: Reduction) -> tuple[int, ...]:
@@ -179,7 +190,7 @@ class CupyEngine(
         with self._one_device(self.lanes(reduction)) as (device, lane), cupy.cuda.Device(device):
             if lane == 0:
                 return super().compute(reduction, tile, cancel)
-            # one stream a device: what CuPy's pool holds for it serves the next work, too
+            # one stream a device: CuPy's pool holds memory for each stream, for the next work
             if device not in self._streams:
                 self._streams[device] = cupy.cuda.Stream(non_blocking=True)
             with self._streams[device]:
@@ -223,13 +234,6 @@ class CupyEngine(
             if taken == 0 or (taken < lanes and not self._alone):
                 return device, 0 if not self._busy[device] & 1 else 1
         return None
-
-
-def _wait() -> None:
-    """Wait for what the current stream has been given."""
-    import cupy
-
-    cupy.cuda.get_current_stream().synchronize()
 
 
 def _claim_arrays() -> None:

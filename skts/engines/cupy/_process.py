@@ -6,7 +6,7 @@ import os
 
 __all__ = ["CANNOT_START", "claim", "lost_by_fork"]
 
-#: What CUDA says in a process forked from one where it ran: cudaErrorInitializationError.
+#: Error of CUDA in a process forked from one where it ran: cudaErrorInitializationError.
 CANNOT_START = 3
 
 _user: int | None = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from typing import Any
 
 from cuda.bindings import nvrtc
 
@@ -30,7 +31,7 @@ def compile_program(filename: str, names: list[str], arch: int) -> int:
         With the compiler's log.
     """
 
-    def check(result: tuple) -> tuple:
+    def check(result: tuple[Any, ...]) -> tuple[Any, ...]:
         if result[0] != nvrtc.nvrtcResult.NVRTC_SUCCESS:
             raise RuntimeError(f"{filename} for sm_{arch}: {result[0].name}\n{log()}")
         return result[1:]

@@ -104,7 +104,7 @@ class Kernel:
             shared_mem=shared_mem,
         )
 
-    def _refuse(self, given: tuple, named: dict[str, Any]) -> None:
+    def _refuse(self, given: tuple[Any, ...], named: dict[str, Any]) -> None:
         """Say which arguments are missing or unknown."""
         rest = self.names[len(given) :]
         missing = [name for name in rest if name not in named]
@@ -128,7 +128,7 @@ class Kernel:
 
 
 def _pointer(title: str, type: str, exact: bool) -> Callable[[Any], Any]:
-    """What a pointer takes: an array of the device, or nothing."""
+    """Return the converter of a pointer: it takes an array of the device, or None."""
     # of a structure of the source nothing is known
     fitting = _fitting(type, exact) if type in TYPES or type in VECTORS else None
     array = cp.ndarray
@@ -164,7 +164,7 @@ def _fitting(type: str, exact: bool) -> frozenset[str]:
 
 
 def _integer(title: str, number: type) -> Callable[[Any], Any]:
-    """What an integer takes: integers within its range, and truth values."""
+    """Return the converter of an integer: it takes integers within its range, and truth values."""
     truth = number is np.bool_
     low, high = (0, 1) if truth else (np.iinfo(number).min, np.iinfo(number).max)
 
@@ -185,7 +185,7 @@ def _integer(title: str, number: type) -> Callable[[Any], Any]:
 
 
 def _float(title: str, number: type) -> Callable[[Any], Any]:
-    """What a floating-point number takes: numbers."""
+    """Return the converter of a floating-point number: it takes numbers."""
 
     def convert(value: Any) -> Any:
         if value.__class__ is number:
@@ -198,7 +198,7 @@ def _float(title: str, number: type) -> Callable[[Any], Any]:
 
 
 def _structure(title: str, type: str) -> Callable[[Any], Any]:
-    """What a structure takes: an array of one element on the host."""
+    """Return the converter of a structure: it takes an array of one element on the host."""
 
     def convert(value: Any) -> Any:
         if isinstance(value, np.ndarray) and value.size == 1:

@@ -1,1 +1,1 @@
-"""What is computed, and how parts merge: a folder for each family of work. Knows no engine."""
+"""The work that there is, and how its parts merge: a folder for each family. Knows no engine."""

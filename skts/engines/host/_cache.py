@@ -38,7 +38,7 @@ __all__ = ["KeyedCacheFile", "prepare_kernels"]
 _VALUES = (bool, int, float, complex, str, bytes, np.generic)
 
 
-class KeyedCacheFile(IndexDataCacheFile):
+class KeyedCacheFile(IndexDataCacheFile):  # type: ignore[misc]  # Numba states no types
     """Numba's cache of a function, its files named by what they hold.
 
     A kernel that cannot be kept on disk, or read from there, is a kernel that is compiled again.
@@ -64,9 +64,10 @@ class KeyedCacheFile(IndexDataCacheFile):
         return None
 
     def _load_index(self) -> dict[Hashable, str]:
+        found: dict[Hashable, str] = {}
         with suppress(Exception):
-            return super()._load_index()
-        return {}
+            found = super()._load_index()
+        return found
 
     def _data_name(self, number: str) -> str:
         return f"{self._index_name.removesuffix('.nbi')}.{number}.nbc"
@@ -81,7 +82,7 @@ def prepare_kernels(package: str) -> None:
                 continue
             # Numba looks it up on the function, when it meets types that it has not compiled yet
             value._compile_for_args = partial(_compile_aside, value._compile_for_args)
-            file = getattr(value._cache, "_cache_file", None)
+            file: Any = getattr(value._cache, "_cache_file", None)
             if type(file) is IndexDataCacheFile:
                 file.__class__ = KeyedCacheFile
                 # Numba compares this with what the index on disk was written with
@@ -159,8 +160,9 @@ def _options_of(kernel: Dispatcher) -> Hashable:
 
 def _state_of_source(module: str) -> tuple[float, int] | None:
     """Time and size of a module's source, as Numba looks at those of the function itself."""
+    file: str | None = getattr(sys.modules.get(module), "__file__", None)
     try:
-        status = os.stat(sys.modules[module].__file__)
-    except (KeyError, AttributeError, TypeError, OSError):  # no file, as inside of an archive
+        status = os.stat(file or "")
+    except OSError:  # no file, as inside of an archive
         return None
     return status.st_mtime, status.st_size

@@ -13,7 +13,7 @@ from numba import njit
 
 __all__ = ["CONSTANT", "UNKNOWN", "USUAL", "best_match", "profile", "standardize", "warped"]
 
-#: What a window is: neither of the others, without spread, not finite.
+#: Kinds of windows: neither of the others; constant; not finite.
 USUAL, CONSTANT, UNKNOWN = 0, 1, 2
 
 
@@ -47,7 +47,7 @@ def warped(x, y, radius, squared, largest, free_columns, free_rows):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def standardize(points, start, length, normalize, anchored, out):
-    """Write the window at `start`, z-normalised or as it is; return what it is.
+    """Write the window at `start`, z-normalised or as it is; return its kind.
 
     With `anchored` points count from the first of the window before anything is summed.
     """

@@ -18,7 +18,7 @@ FAST = {"reassoc", "contract", "arcp", "nsz"}
 
 def fft_length(n_timepoints: int) -> int:
     """Points of a transform that has room for all shifts of two series."""
-    return next_fast_len(2 * n_timepoints - 1, real=True)
+    return int(next_fast_len(2 * n_timepoints - 1, real=True))
 
 
 @njit(nogil=True, cache=True)

@@ -26,7 +26,7 @@ METRICS = {
 
 
 def fraction(kind, radius, length):
-    """What wildboar takes for a half width, rounding down: without scaling it counts one less."""
+    """The argument of wildboar for a half width: rounded down, and one less without scaling."""
     return (radius + (0.5 if kind == "dtw" else 1.5)) / length
 
 

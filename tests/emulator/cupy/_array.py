@@ -201,7 +201,7 @@ class Foreign:
 
 
 def outer(found: Any) -> Any:
-    """What NumPy returned, as CuPy returns it."""
+    """A result of NumPy, in the form in which CuPy returns it."""
     if isinstance(found, np.ndarray | np.generic):
         array = np.asarray(found)
         if not _is_of_device(array):
@@ -220,7 +220,7 @@ def outer(found: Any) -> Any:
 
 
 def inner(given: Any) -> Any:
-    """What NumPy takes in place of arrays of the device."""
+    """An argument for NumPy, in place of arrays of the device."""
     if isinstance(given, ndarray):
         return given._array
     if isinstance(given, tuple | list):

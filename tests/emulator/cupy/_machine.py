@@ -42,7 +42,7 @@ ALIGNMENT = 32
 
 
 class KernelError(RuntimeError):
-    """What a GPU would answer by a corrupted result, a hang, or an illegal address."""
+    """An error that a GPU would answer by a corrupted result, a hang, or an illegal address."""
 
 
 def _setting(name: str, default: str) -> str:
@@ -195,7 +195,7 @@ class Memory:
 
 
 class Parameter:
-    """What a kernel says of a parameter: size, letter, and letter and size of its target."""
+    """A parameter as the kernel declares it: size, letter, and letter and size of its target."""
 
     def __init__(self, size: int, letter: int, target: int, target_size: int) -> None:
         self.size, self.letter = size, chr(letter)

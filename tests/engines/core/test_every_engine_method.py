@@ -1,4 +1,4 @@
-"""What every method of every engine keeps: its form, its memory, its end when it is told to end."""
+"""Every method of every engine: its form, its memory, its end when it is told to end."""
 
 from __future__ import annotations
 

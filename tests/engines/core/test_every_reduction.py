@@ -1,4 +1,4 @@
-"""What holds for every reduction, on every back end: the answer does not depend on who finds it."""
+"""Checks of every reduction, on every back end: the answer does not depend on who finds it."""
 
 from __future__ import annotations
 

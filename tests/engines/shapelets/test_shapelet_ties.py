@@ -274,7 +274,7 @@ def test_matches_of_windows_as_they_are_scale(engine, power):
 
 
 def test_a_bound_that_does_not_hold_is_not_passed_over():
-    """What is measured is compared with what the search had promised."""
+    """Measured gains are compared with the bounds of the search."""
     values, labels = np.arange(8.0)[:, np.newaxis], np.repeat([0, 1], 4)
     series = Series(values[:, np.newaxis], np.ones(8, np.int64))
     work = ShapeletSearch(series, np.arange(8), (1,), Criterion(labels, np.ones(2)))

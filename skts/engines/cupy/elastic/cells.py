@@ -17,7 +17,7 @@ _ANY = np.dtype([("squared", np.int32), ("largest", np.int32)])
 
 
 class Costs(Protocol):
-    """What a policy depends on, of a `Warping`."""
+    """The options of a `Warping` that a policy depends on."""
 
     @property
     def squared(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import cupy as cp
 import numpy as np
@@ -24,6 +24,9 @@ from .programs import (
     choose_narrow,
     narrow_counts,
 )
+
+if TYPE_CHECKING:
+    from .rotation_programs import TurnsKernel
 
 __all__ = ["DeviceSeries", "certify", "distances", "rescale", "shortlist", "upload"]
 
@@ -87,7 +90,7 @@ def upload(series: Series) -> DeviceSeries:
         values = series.values
         if width != n_timepoints:
             values = np.pad(values, ((0, 0), (0, 0), (0, width - n_timepoints)))
-        # in the order of this stream: what CuPy copies without one may overtake the zeros
+        # on this stream: a copy of CuPy without a stream may come before the zeros
         inner.set(np.ascontiguousarray(values).ravel(), cp.cuda.get_current_stream())
     lengths = series.lengths.astype(np.int32)
     length = int(lengths[0]) if np.all(lengths == lengths[0]) else 0
@@ -115,7 +118,9 @@ def rescale(series: DeviceSeries, rescaling: Rescaling) -> DeviceSeries:
     return series._replace(buffer=buffer, error=largest)
 
 
-def groups_in_flight(kernel: DTWKernel | BandKernel, n_pairs: int, n_rows: int, budget: int) -> int:
+def groups_in_flight(
+    kernel: DTWKernel | BandKernel | TurnsKernel, n_pairs: int, n_rows: int, budget: int
+) -> int:
     """Groups of a launch; strips keep an edge for each, which bounds their number."""
     per_block = THREADS // kernel.group
     multiprocessors = cp.cuda.Device().attributes["MultiProcessorCount"]
@@ -197,6 +202,7 @@ def distances(
     if swap:
         found = distances(cols, rows, warping, reach=reach, root=root, budget=budget, kernel=kernel)
         return cp.ascontiguousarray(found.T)
+    assert kernel is not None  # where sides are not swapped it has been given, or chosen
     out = cp.empty((n_rows, n_cols), dtype)
     groups = groups_in_flight(kernel, out.size, n, budget)
     edges = {}
@@ -358,7 +364,7 @@ def shortlist(
     *,
     squared: bool,
 ) -> Shortlist:
-    """Keep of each row of a block what may be among its nearest.
+    """Keep of each row of a block the candidates that may be among its nearest.
 
     Parameters
     ----------

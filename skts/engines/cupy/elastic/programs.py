@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from ...families.elastic.warping import Warping
 from .cells import ANY_CELL, cell_of
@@ -70,8 +70,8 @@ class DTWKernel(NamedTuple):
     sub: bool
     group: int
 
-    file: ClassVar[str] = "elastic/dtw.cu"
-    pairs: ClassVar[int] = 1
+    file: str = "elastic/dtw.cu"
+    pairs: int = 1
 
     @property
     def name(self) -> str:
@@ -109,9 +109,9 @@ class BandKernel(NamedTuple):
     cell: str
     group: int
 
-    file: ClassVar[str] = "elastic/band.cu"
-    pairs: ClassVar[int] = 2
-    strips: ClassVar[bool] = False
+    file: str = "elastic/band.cu"
+    pairs: int = 2
+    strips: bool = False
 
     @property
     def name(self) -> str:
@@ -139,7 +139,7 @@ class NarrowKernel(NamedTuple):
     channels: int
     cell: str
 
-    file: ClassVar[str] = "elastic/narrow.cu"
+    file: str = "elastic/narrow.cu"
 
     @property
     def name(self) -> str:

@@ -37,7 +37,7 @@ PIECES = 4
 MOST_RUNS, FEWEST_RUNS = 2**18, 2**9
 #: Pairs of each query that are settled first, beside as many as there are neighbours.
 FIRST = 2
-#: Bytes of correlations at a time; those of one query are held in any case.
+#: Bytes of correlations at a time; all of one query are held in any case.
 CORRELATIONS = 2**28
 #: Error of a circular correlation by Fourier transforms, over u log2(n) and the norms; the CPU's
 #: stated one.
@@ -162,7 +162,7 @@ class Turning:
         width = -(-self.n // PIECES)
         for begin in range(0, root.size, self.at_a_time):
             part = root[begin : begin + self.at_a_time]
-            # depth first: what waits are at most PIECES times the runs that are cut at a time
+            # depth first: at most PIECES times the runs that are cut at a time wait
             waiting = self.pieces(None, part, width, begin=begin, at_most=at_most, above=above)
             while waiting and not self.cancel[0]:
                 items, estimates, size = waiting.pop()
@@ -277,7 +277,7 @@ class Turning:
         return out
 
     def update(self) -> None:
-        """Find how large an estimate may be, of each query, for a neighbour to be behind it."""
+        """Find for each query the largest estimate that a neighbour may have."""
         k, limits = self.k, self.given
         if k <= self.shape[1]:
             nearest = self.upper.min(axis=1) if k == 1 else cp.sort(self.upper, axis=1)[:, k - 1]

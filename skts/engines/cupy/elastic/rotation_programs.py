@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from ...families.elastic.warping import Warping
 from .cells import cell_of
@@ -48,8 +48,8 @@ class TurnsKernel(NamedTuple):
     cell: str
     group: int
 
-    type: ClassVar[str] = "float"
-    pairs: ClassVar[int] = 1
+    type: str = "float"
+    pairs: int = 1
 
     @property
     def name(self) -> str:

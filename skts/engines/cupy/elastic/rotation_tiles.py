@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.certify import Bound, Shortlist, dtw_bound
+from ...core.certify import Bound, Rescaling, Shortlist, dtw_bound
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
+from ...core.series import Series
 from ...families.elastic.rotation import RotationNeighbors
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ class RotationTiles:
     """Methods of the GPU engine for rotation-invariant searches."""
 
     prepared: PreparedStore
+    _on_device: Callable[[Series, int, int, Rescaling | None], DeviceSeries]
 
     def rotation_neighbors_bytes(
         self, reduction: RotationNeighbors, rows: int, cols: int
@@ -52,7 +55,7 @@ class RotationTiles:
             excluded = reduction.excluded[tile.rows] - tile.col
         if reduction.limits is not None:
             limits = reduction.limits[tile.rows]
-        options = {
+        options: dict[str, Any] = {
             "periods": periods(reduction.candidates.values[tile.cols]),
             "n_neighbors": k,
             "excluded": excluded,
@@ -86,7 +89,7 @@ class RotationTiles:
         )
 
     def _sides(
-        self, reduction: RotationNeighbors, tile: Tile, rescaling: Any
+        self, reduction: RotationNeighbors, tile: Tile, rescaling: Rescaling | None
     ) -> tuple[DeviceSeries, DeviceSeries]:
         """Queries and candidates of a tile on the device."""
         return (

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...core.certify import Bound, Shortlist
 from ...core.prepared import PreparedStore
-from ...core.reduction import Tile
+from ...core.reduction import Reduction, Tile
 from ...core.series import Series
 from ...families.elastic.dtw import (
     DTWMatrix,
@@ -124,6 +124,7 @@ class DTWTiles:
         reach = part.warping.largest_radius(*(side.lengths for side in part.sides))
         budget = self.prepared.capacity // 4
         found = dtw.certify(left, right, pairs, part.warping, root=True, reach=reach, budget=budget)
+        assert found is not None  # without `least` there are distances
         return found.get()
 
     def dtw_path(self, reduction: DTWPath, tile: Tile, cancel: np.ndarray) -> WarpingPath:
@@ -161,7 +162,7 @@ class DTWTiles:
     def _nearest(self, search: DTWNeighbors, cancel: np.ndarray) -> np.ndarray:
         """The nearest candidate of each query, certified."""
 
-        def whole(work: DTWReduction) -> Any:
+        def whole(work: Reduction) -> Any:
             """Compute some work as one tile."""
             tile, total = Tile(0, work.shape[0], 0, work.shape[1]), work.start()
             work.merge(total, tile, getattr(self, work.method)(work, tile, cancel))

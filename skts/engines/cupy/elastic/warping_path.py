@@ -85,7 +85,7 @@ def path(
     if cancel[0]:
         return np.empty((0, 2), np.int64), 0.0
     i, j = n - 1, m - 1
-    if free_rows:
+    if right is not None:
         ends = right.get()
         i = int(np.argmin(ends))
         cost = ends[i]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 __all__ = [
     "SHAPE_KERNELS",
@@ -35,7 +35,7 @@ RADICES = {2: 2.0, 3: 4.0, 4: 4.0, 5: 6.4, 6: 6.7, 7: 9.4, 8: 6.5, 9: 9.4, 10: 9
 RADICES |= {12: 9.0, 15: 11.2, 16: 9.0}
 #: Radices whose butterflies need more registers than there are, and by how much that slows a pass.
 SLOWER = {6: 1.2, 7: 1.3, 9: 1.3, 10: 1.3, 12: 1.3, 15: 1.3}
-#: What a pass takes beside its butterflies, a value: a write, a read, a turn, waiting.
+#: Cost of a pass beside its butterflies, for each value: a write, a read, a turn, waiting.
 PASS = 14.0
 #: Values that a thread may hold; more would not stay in registers.
 HELD = 20
@@ -66,7 +66,7 @@ class Transform(NamedTuple):
     batch: int
     radices: tuple[int, ...]
 
-    file: ClassVar[str] = "kshape/correlate.cu"
+    file: str = "kshape/correlate.cu"
 
     @property
     def arguments(self) -> str:
@@ -176,7 +176,7 @@ class GramKernel(NamedTuple):
     columns: int
     threads: int
 
-    file: ClassVar[str] = "kshape/shapes.cu"
+    file: str = "kshape/shapes.cu"
 
     @property
     def names(self) -> tuple[str, str]:

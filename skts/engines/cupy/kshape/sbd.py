@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import cupy as cp
 import numpy as np
@@ -45,7 +45,11 @@ DENSE_ROWS = 4096
 
 
 def _launch(
-    name: str, grid: tuple, threads: int | tuple, arguments: tuple, shared: int = 0
+    name: str,
+    grid: tuple[int, ...],
+    threads: int | tuple[int, ...],
+    arguments: tuple[Any, ...],
+    shared: int = 0,
 ) -> None:
     """Run a kernel of ``shapes.cu``."""
     kernel = load_kernel("kshape/shapes.cu", name)
@@ -329,7 +333,9 @@ class _Products:
         n_series, self.n_channels, self.length = values.shape
         self.size = self.n_channels * self.length
         self.n_clusters = members.starts.size - 1
-        self.kernel = choose_gram(self.size)
+        kernel = choose_gram(self.size)
+        assert kernel is not None, "for so many points S is formed instead"
+        self.kernel = kernel
         self.chunk = chunk_rows(n_series)
         self.chunk_starts, self.active = members.chunk_starts, members.active
         self.blocks = -(-n_series // self.chunk) + self.n_clusters
@@ -376,7 +382,7 @@ class _Products:
 
 
 class Leading(NamedTuple):
-    """What `leading_vectors` found, on the host.
+    """The result of `leading_vectors`, on the host.
 
     Attributes
     ----------
@@ -521,7 +527,7 @@ def _ritz(
     matrix : ndarray of shape (n_clusters, known, known)
         S in the basis of each cluster.
     coupling : ndarray of shape (n_clusters, 3)
-        What S makes of the last two vectors beyond the basis: (a, b, c) of the triangle [a b; 0 c].
+        Parts of S times the last two vectors outside of the basis: (a, b, c) of [a b; 0 c].
     squares : ndarray of shape (n_clusters,)
         Sum of the squared norms of the members of each cluster.
     waiting : ndarray of bool

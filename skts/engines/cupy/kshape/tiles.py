@@ -153,7 +153,8 @@ class SBDTiles:
 
     def sbd_centers_bytes(self, reduction: SBDCenters, rows: int, cols: int) -> tuple[int, int]:
         """Bytes on each device for some centres: of iteration on members, or of S."""
-        from .sbd import choose_gram, dense_bytes, krylov_bytes
+        from .programs import choose_gram
+        from .sbd import dense_bytes, krylov_bytes
 
         shapes = reduction.series
         n, size = len(shapes), shapes.n_channels * shapes.n_timepoints
@@ -168,15 +169,16 @@ class SBDTiles:
     def sbd_centers(self, reduction: SBDCenters, tile: Tile, cancel: np.ndarray) -> Centers:
         """Centres of some clusters, and how far they are at most from the certified ones."""
         from . import sbd
+        from .programs import choose_gram
 
         shapes = reduction.series
         n_clusters, size = tile.shape[0], shapes.n_channels * shapes.n_timepoints
         resident = 8 * len(shapes) * size + sbd.krylov_bytes(len(shapes), n_clusters, size)
-        fits = sbd.choose_gram(size) is not None and resident <= self.prepared.capacity // 2
+        fits = choose_gram(size) is not None and resident <= self.prepared.capacity // 2
         device_values = leading = None
         if fits:
             device_values = self._sbd_series(shapes, 0, len(shapes)).values
-            # what is taken beside the series is not prepared, and what is prepared makes way
+            # memory beside the series is not counted as prepared: prepared data make room
             self.prepared.make_room(sbd.krylov_bytes(len(shapes), n_clusters, size))
             labels, shifts = self._sbd_labels(reduction.labels, reduction.shifts)
             members = sbd.sort(labels, shifts, reduction.weights, reduction.n_clusters, tile.rows)

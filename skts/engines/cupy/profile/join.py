@@ -32,7 +32,7 @@ SEED_SPAN = 1024
 #: Bytes of first columns in a launch.
 SEED_BYTES = 2**30
 #: From so many bytes on: runs that a list holds at least, and runs that are measured at a time.
-#: What a list cannot hold is walked again.
+#: Rows whose runs do not fit on a list are walked again.
 ROOMS = (2**30, 2**20, 2**19), (0, 2**16, 2**16)
 #: Windows whose neighbours come to the host at a time.
 ANSWERED = 2**20
@@ -92,7 +92,7 @@ class Searched(NamedTuple):
     unit : float
         That of the `SearchLine`.
     frame : Frame or None
-        What raw windows have in common.
+        Offset and size that raw windows have in common.
     """
 
     points: cp.ndarray
@@ -128,7 +128,9 @@ def lay(pool: Pool, length: int, normalize: bool) -> DeviceLine:
     filled, finite = fill_gaps(pool.points)
     points = cp.asarray(filled)
     moments = _statistics(points, length)
-    found = settle_statistics(*moments, cp.asarray(whole_windows(finite, length)))
+    mean, deviation, low, high = moments
+    whole = cp.asarray(whole_windows(finite, length))
+    found = settle_statistics(mean, deviation, low, high, whole)
     if normalize:
         inverse = cp.where(found.deviation > 0, 1.0 / found.deviation, 0.0)
         # a mean of what is not finite is never looked at
@@ -158,7 +160,7 @@ def lay_search(pool: Pool, line: DeviceLine, length: int, frame: Frame | None) -
 
 
 class Steps(NamedTuple):
-    """What covariances need of the windows of a line, in the type of a search.
+    """Factors and bounds of the covariances of the windows of a line, in the type of a search.
 
     Attributes
     ----------
@@ -183,7 +185,7 @@ class Steps(NamedTuple):
 
 
 def prepare(line: Searched, usual: cp.ndarray, length: int, level: float, dtype: type) -> Steps:
-    """Make what covariances need; `level` keeps the scores of raw windows positive."""
+    """Make factors and bounds for covariances; `level` keeps scores of raw windows positive."""
     points, mean = line.points, line.mean
     n_windows = mean.size
     new, old = points[length:], points[: points.size - length]
@@ -208,7 +210,8 @@ def prepare(line: Searched, usual: cp.ndarray, length: int, level: float, dtype:
         padded[:n_windows] = values
         groups[:, at] = padded.reshape(n_groups, GROUP).max(axis=1)
     groups[:, 5] *= -1
-    return Steps(rows, *(array.astype(dtype) for array in (first, second, weight)), groups)
+    first, second, weight = (array.astype(dtype) for array in (first, second, weight))
+    return Steps(rows, first, second, weight, groups)
 
 
 def _inverse_norm(line: Searched, usual: cp.ndarray) -> cp.ndarray:
@@ -217,7 +220,7 @@ def _inverse_norm(line: Searched, usual: cp.ndarray) -> cp.ndarray:
 
 
 class Side(NamedTuple):
-    """Windows of one side of a join: what they know, and the list of possible neighbours."""
+    """Windows of one side of a join: bounds of their neighbours, and the list of possible ones."""
 
     tops: cp.ndarray
     slots: cp.ndarray
@@ -306,7 +309,7 @@ class Found:
         self.indices = cp.where(nearer, indices, self.indices)
 
     def answer(self, windows: slice) -> Nearest:
-        """Return what some windows have found."""
+        """Return the neighbours of some windows."""
         indices = self.indices[windows].astype(np.int64)
         indices[indices == _TAKES_NO_PART] = -1
         return Nearest(to_host(self.distances[windows]), to_host(indices))
@@ -318,7 +321,7 @@ def room(budget: int) -> tuple[int, int]:
 
 
 class Known:
-    """What the windows of a join know of their neighbours on a device, and have found there.
+    """Bounds of the neighbours of windows on a device, and the neighbours found there.
 
     Parameters
     ----------
@@ -346,7 +349,7 @@ class Known:
         level: float,
         budget: int,
     ) -> None:
-        # a board holds this, and must not be held by it
+        # `board` holds this object: a reference back would keep both alive
         self.join = replace(join, hint=None, board=None)
         self.usual, self.device = usual, cp.cuda.Device()
         self.stream = cp.cuda.get_current_stream()
@@ -367,28 +370,28 @@ class Known:
             if at and not join.within:
                 capacity = 1
             sides.append(_open_side(windows, usual[at], scores, k, capacity, self.dtype))
-        self.sides = tuple(sides)
+        self.sides = sides[0], sides[1]
         self.found = [Found(side.tops.size, k) for side in sides]
 
     def take(self, other: Known) -> None:
-        """Take what another device, or lane, has found, of one neighbour for each window."""
+        """Add the results of another device or lane; for one neighbour of each window."""
         with other.device:
             other.stream.synchronize()
         with self.device, self.stream:
             for mine, theirs in zip(self.found, other.found, strict=True):
                 mine.take(theirs)
-            for mine, theirs in zip(self.sides, other.sides, strict=True):
-                cp.maximum(mine.skipped, cp.asarray(theirs.skipped), out=mine.skipped)
+            for side, its in zip(self.sides, other.sides, strict=True):
+                cp.maximum(side.skipped, cp.asarray(its.skipped), out=side.skipped)
 
     def answer(self, area: Tile) -> Iterator[tuple[Tile, JoinPart]]:
-        """Return what the windows of an area have found, piece by piece; once."""
+        """Yield the neighbours of the windows of an area, piece by piece; only once."""
         join, same = self.join, area.rows == area.cols
         if join.within and not same:
             yield area, self.part(area, 2)
             return
         n_sides = 2 if join.within else 1
         if n_sides == 2 and join.n_neighbors == 1 and not join.sides:
-            # what the same windows have found as rows and as columns comes together here
+            # the same windows have neighbours as rows and as columns, which merge here
             with self.device, self.stream:
                 self.found[0].take(self.found[1])
                 rows, cols = (side.skipped for side in self.sides)
@@ -401,7 +404,7 @@ class Known:
             yield piece, self.part(piece, n_sides)
 
     def part(self, area: Tile, n_sides: int) -> JoinPart:
-        """Return what the windows of an area have found, of rows or of both sides."""
+        """Return the neighbours of the windows of an area, of rows or of both sides."""
         answers: list[Nearest] = []
         floors: list[np.ndarray] = []
         with self.device, self.stream:
@@ -410,7 +413,7 @@ class Known:
                 floors.append(to_host(self._floor(at, windows)))
         if n_sides == 1:
             return JoinPart(answers[0], None, floors[0])
-        return JoinPart(*answers, *floors)
+        return JoinPart(answers[0], answers[1], floors[0], floors[1])
 
     def _floor(self, at: int, windows: slice) -> cp.ndarray:
         """Distances that neighbours of some windows which are on no list do not fall below."""
@@ -456,8 +459,18 @@ def nearest(
     height = 4096 if min(tile.shape) >= 2**17 else 1024
     _walk(
         Search(
-            *(join, kernel, lines, searched, usual, steps, walked, level, height),
-            *(known.sides, known.found, known.at_a_time),
+            join,
+            kernel,
+            lines,
+            searched,
+            usual,
+            steps,
+            walked,
+            level,
+            height,
+            known.sides,
+            known.found,
+            known.at_a_time,
         )
     )
 
@@ -471,7 +484,7 @@ def _linear(line: Searched, length: int, level: float) -> tuple[cp.ndarray, cp.n
 
 
 def _walk(search: Search) -> None:
-    """Search the tile, launch by launch, and measure what is listed."""
+    """Search the tile, launch by launch, and measure the runs that are listed."""
     tile, kernel = search.tile, search.kernel
     n_panels = -(-tile.shape[1] // kernel.panel)
     size = np.dtype(kernel.dtype).itemsize
@@ -491,8 +504,8 @@ def _walk_rows(search: Search, row: int, stop: int, n_panels: int, again: bool =
     after = [read_number(side.count) for side in search.sides]
     if all(count <= len(side.runs) for count, side in zip(after, search.sides, strict=True)):
         return
-    # what came before is measured and makes room; and what neighbours reach is known now, so that
-    # most of what was listed would not be again
+    # runs listed before are measured, which makes room; and limits are lower now, so that most of
+    # the runs just listed would not be listed again
     for side, count in zip(search.sides, before, strict=True):
         side.count[:] = count
     _measure_all(search)
@@ -551,7 +564,7 @@ def _launch(search: Search, row: int, stop: int, n_panels: int, again: bool) -> 
 
 
 def _measure_all(search: Search) -> None:
-    """Measure what is listed, and empty the lists."""
+    """Measure the runs that are listed, and empty the lists."""
     for at in range(2 if search.join.within else 1):
         side = search.sides[at]
         runs = side.runs[: read_number(side.count)]
@@ -569,7 +582,7 @@ def _addresses(lines: list[Sequence[cp.ndarray]]) -> cp.ndarray:
 
 
 def _measure(search: Search, at: int, runs: cp.ndarray, lanes: int) -> None:
-    """Certify what of some runs may be among the nearest."""
+    """Certify the pairs of some runs that may be among the nearest."""
     join, side, found = search.join, search.sides[at], search.found[at]
     k, length = np.int32(join.n_neighbors), np.int32(join.length)
     order = (0, 1) if at == 0 else (1, 0)
@@ -588,7 +601,7 @@ def _measure(search: Search, at: int, runs: cp.ndarray, lanes: int) -> None:
     uppers = cp.empty(n_cells)
     reached = _from_leading_bits(side.tops, search.kernel.dtype)
     if join.precision == "float32":
-        reached[:] = 0  # what float32 says is reached may not be
+        reached[:] = 0  # scores in float32 may be too high
     load_kernel("profile/join.cu", "refine")(
         (-(-n_cells // 128),),
         (128,),
@@ -619,7 +632,7 @@ def _measure(search: Search, at: int, runs: cp.ndarray, lanes: int) -> None:
     if k > 1:
         _keep_nearest(found, windows, distances, places)
         return
-    # where a nearer one was found, what had been the first is no more
+    # the former nearest is replaced where a nearer one was found
     found.indices[found.distances[:, 0] < before] = _TAKES_NO_PART
     load_kernel("profile/join.cu", "first_of_equals")(
         blocks,

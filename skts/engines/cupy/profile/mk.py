@@ -51,7 +51,7 @@ def walk(
     offset, stop = reduction.first + tile.col, reduction.first + tile.col_stop
     capacity = max(CAPACITY, row_stop - row)
     pairs, values = cp.empty((capacity, 2), np.int32), cp.empty(capacity)
-    best = tuple(reduction.best)
+    best = reduction.best
     known, count = cp.array([best[0]]), cp.zeros(1, np.uint64)
     slope, shift = reduction.limit
     chunk, measured = FEWEST, 0
@@ -98,4 +98,4 @@ def walk(
         offset += here
         if found < capacity // 4:
             chunk = min(2 * here, MOST)
-    return Walked(*best, measured)
+    return Walked(best[0], best[1], best[2], measured)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,8 @@ from ...families.profile.pool import Pool
 from .tiles import LINE_BYTES
 
 if TYPE_CHECKING:
+    import cupy
+
     from .join import DeviceLine
 
 __all__ = ["MKTiles"]
@@ -39,8 +42,12 @@ class MKTiles:
 
         device = cp.cuda.Device().id
         line = self._line(reduction.series, reduction.length, reduction.normalize)
+
+        def upload(array: np.ndarray) -> tuple[cupy.ndarray, int]:
+            return cp.asarray(array), array.nbytes
+
         order, gaps = (
-            self.prepared.get(array, ("order", device), lambda a=array: (cp.asarray(a), a.nbytes))
+            self.prepared.get(array, ("order", device), partial(upload, array))
             for array in (reduction.order, reduction.gaps)
         )
         return mk.walk(line, order, gaps, reduction, tile, cancel)

@@ -10,9 +10,9 @@ from ...families.profile.join import Join
 
 __all__ = ["JoinKernel", "kernels", "choose_join", "seed_kernel"]
 
-_TYPES = {np.float32: "float", np.float64: "double"}
+_TYPES: dict[type, str] = {np.float32: "float", np.float64: "double"}
 #: Columns of a lane, and warps on a multiprocessor, which bound its registers: fastest on an H200.
-SHAPES = {np.float32: (16, 16), np.float64: (10, 12)}
+SHAPES: dict[type, tuple[int, int]] = {np.float32: (16, 16), np.float64: (10, 12)}
 
 #: Runs of possible neighbours that a list has room for.
 RUNS_PER_WINDOW = 24

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -94,7 +95,8 @@ class JoinTiles:
 
         length, normalize = reduction.length, reduction.normalize
         pools = reduction.a, reduction.other
-        lines = tuple(self._line(pool, length, normalize) for pool in pools)
+        row_line, col_line = (self._line(pool, length, normalize) for pool in pools)
+        lines = row_line, col_line
         searched = self._searched(pools, length, normalize)
         level = 0.0 if normalize else 4 * max(float(line.norm.max()) for line in searched) ** 2
         usual = [line.usual for line in searched]
@@ -109,8 +111,10 @@ class JoinTiles:
                 steps.append(join.prepare(line, mask, length, level, dtype))
             else:
                 steps.append(self._steps(pool, line, length, level, dtype))
-        known, kept = self._known(reduction, searched, tuple(usual), tile, level)
-        join.nearest(reduction, lines, searched, tuple(steps), tuple(usual), tile, level, known)
+        masks = usual[0], usual[1]
+        known, kept = self._known(reduction, searched, masks, tile, level)
+        both = steps[0], steps[1]
+        join.nearest(reduction, lines, searched, both, masks, tile, level, known)
         return None if kept else known.part(tile, 2 if reduction.within else 1)
 
     def _known(
@@ -121,10 +125,10 @@ class JoinTiles:
         tile: Tile,
         level: float,
     ) -> tuple[Known, bool]:
-        """What windows know on this device and stream, and whether that stays for the next tile.
+        """Bounds and neighbours on this device and stream, and whether they stay for the next tile.
 
-        It is where there is a board, but not of several neighbours for each window: those that one
-        tile has found could not be told from those that another finds again.
+        They stay where there is a board, but not of several neighbours for each window: a neighbour
+        that two tiles find could not be told from two neighbours.
         """
         import cupy
 
@@ -132,15 +136,15 @@ class JoinTiles:
 
         board = reduction.board
         lane = cupy.cuda.Device().id, cupy.cuda.get_current_stream().ptr
-        kept = board is not None and reduction.n_neighbors == 1
-        if kept and lane in board:
-            return board[lane], kept
-        area = Tile(0, reduction.shape[0], 0, reduction.shape[1]) if kept else tile
+        make = partial(join.Known, reduction, searched, usual)
         budget = self.prepared.capacity
-        known = join.Known(reduction, searched, usual, area, tile.shape, level, budget)
-        if kept:
-            board[lane] = known
-        return known, kept
+        if board is None or reduction.n_neighbors > 1:
+            return make(tile, tile.shape, level, budget), False
+        known = board.get(lane)
+        if not isinstance(known, join.Known):
+            area = Tile(0, reduction.shape[0], 0, reduction.shape[1])
+            known = board[lane] = make(area, tile.shape, level, budget)
+        return known, True
 
     def _line(self, pool: Pool, length: int, normalize: bool) -> DeviceLine:
         """A line on the current device, kept while it lives."""
@@ -178,15 +182,18 @@ class JoinTiles:
         return first, second
 
     def _frame(self, pools: tuple[Pool, Pool], lines: list[DeviceLine], length: int) -> Frame:
-        """What windows of two lines that are compared as they are have in common."""
+        """Offset and size in common of windows of two lines that are compared as they are."""
         last = 1 if pools[0].points is pools[1].points else 2
         points = [fill_gaps(pool.points)[0] for pool in pools[:last]]
-        return common_frame(
-            points, [lambda one=one: [x.get() for x in one.moments[2:]] for one in lines[:last]]
-        )
+
+        def extent(line: DeviceLine) -> tuple[np.ndarray, np.ndarray]:
+            low, high = line.moments[2:]
+            return low.get(), high.get()
+
+        return common_frame(points, [partial(extent, line) for line in lines[:last]])
 
     def _steps(self, pool: Pool, line: Searched, length: int, level: float, dtype: type) -> Steps:
-        """What covariances need of a line, kept while it lives."""
+        """Factors and bounds of a line for covariances, kept while it lives."""
         import cupy
 
         from . import join

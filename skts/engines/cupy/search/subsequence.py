@@ -5,7 +5,7 @@ A tile goes in parts. While one is searched, another thread copies the points of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Generator, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -38,11 +38,12 @@ __all__ = ["search"]
 THREADS = 256
 #: Windows that are warped first, to have a limit, where there is none yet.
 SEEDS = 4096
-#: How often a window that is warped is looked at, whether to give it up.
+#: Checks of a window, while it is warped, whether to abandon it.
 LOOKS = 12
-#: Windows of a run, of which the nearest counts towards a limit, where the exclusion is smaller.
+#: Windows of a run where the exclusion is smaller: the nearest of a run counts towards a limit.
 RUN = 64
-#: Cells of warping matrices that are as soon computed in float64 as twice, rough and again.
+#: Up to so many cells of warping matrices, float64 alone takes no longer than float32 and then a
+#: certificate.
 FEW_CELLS = 2**27
 _NOTHING = np.uint64(2**64 - 1)
 
@@ -83,7 +84,7 @@ class Windows(NamedTuple):
 
     points: cp.ndarray
     length: int
-    count: int
+    count: int  # type: ignore[assignment]  # hides tuple.count, which nobody asks for
     line: cp.ndarray
     place: np.ndarray
     moments: cp.ndarray
@@ -92,7 +93,7 @@ class Windows(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """Windows and what is known of each.
+    """Windows, and costs of each where they are known.
 
     Attributes
     ----------
@@ -108,7 +109,7 @@ class Listed(NamedTuple):
 
     positions: cp.ndarray | None
     n: int
-    count: cp.ndarray | None = None
+    count: cp.ndarray | None = None  # type: ignore[assignment]  # hides tuple.count, too
     costs: cp.ndarray | None = None
 
     @property
@@ -119,7 +120,7 @@ class Listed(NamedTuple):
 
 @dataclass
 class Query:
-    """A query with what the search knows of it so far.
+    """A query with the matches and the limit so far.
 
     Attributes
     ----------
@@ -132,11 +133,11 @@ class Query:
     envelope : ndarray of shape (length, 2), float32
         Least and largest point that each point of a window may meet.
     rescaling : Rescaling
-        What the points of windows are for the search, without normalisation.
+        Offset and scale of the points of windows in the search, without normalisation.
     rough, bound : Bound
         Errors of costs by rounding, of bounds and of estimates.
     terms, error : float
-        What errors of points cost, and how large those of the query are.
+        Factor from errors of points to errors of costs; error of the points of the query.
     radius : int
         Half width of the band.
     need, exclusion : int
@@ -144,11 +145,11 @@ class Query:
     limit : float
         Distance beyond which a window is no match.
     near, near_values : ndarray
-        Windows far from each other, and what their distances are at most.
+        Windows far from each other, and upper bounds of their distances.
     positions, distances : list of ndarray
         Matches of the parts so far.
     made : dict
-        What is on the device; see `once`.
+        Data on the device; see `once`.
     """
 
     given: np.ndarray
@@ -171,7 +172,7 @@ class Query:
     made: dict[Hashable, Any] = field(default_factory=dict)
 
     def once(self, key: Hashable, build: Callable[[], Any]) -> Any:
-        """Return what is made of the query for the device, made at the first call."""
+        """Return data of the query on the device, made at the first call."""
         if key not in self.made:
             self.made[key] = build()
         return self.made[key]
@@ -233,7 +234,7 @@ class Query:
 
 
 def prepare_query(reduction: SubsequenceNeighbors, row: int) -> Query:
-    """What a search needs of a query."""
+    """Prepare a query for a search."""
     given = np.array(reduction.queries[row], np.float64)
     length, warping = given.size, reduction.warping
     certified = normalize_query(given, bool(reduction.normalize))
@@ -283,7 +284,7 @@ class Kept:
 
 def _upload(
     reduction: SubsequenceNeighbors, tile: Tile, n_points: int, plan: Room, prepared: PreparedStore
-) -> Iterator[Part]:
+) -> Generator[Part, None, None]:
     """Copy parts of a tile to the device, by a stream of its own, while others are searched.
 
     A part is under way when it is handed out. Of a single series that is ours and takes little of
@@ -303,7 +304,7 @@ def _upload(
     host = np.frombuffer(pinned, np.float64, 2 * most).reshape(2, most)
     device = cp.empty((2, most)) if kept is None else None
     parts: list[Part] = []
-    # what this memory held before may still be in use by the current stream
+    # the current stream may still use the former contents of this memory
     begun = cp.cuda.Event(disable_timing=True)
     begun.record()
     stream.wait_event(begun)
@@ -312,12 +313,12 @@ def _upload(
             half, stop = index % 2, min(first + size + longest - 1, n_points)
             if index >= 2:
                 parts[index - 2].ready.synchronize()
-            if kept is None:
+            if device is not None:
                 if index >= 2:
                     stream.wait_event(parts[index - 2].used)
                 begin, points = first, device[half, : stop - first]
                 target = points
-            else:
+            elif kept is not None:
                 begin, points = max(first, kept.filled), kept.points[first:stop]
                 target = kept.points[begin:stop]
             if begin < stop:
@@ -458,6 +459,7 @@ def within(
 
 def known(listed: Listed) -> Listed:
     """The same list, its length known on the host."""
+    assert listed.positions is not None and listed.count is not None  # as `within` lists them
     n = int(listed.count.get()[0])
     costs = None if listed.costs is None else listed.costs[:n]
     return Listed(listed.positions[:n], n, None, costs)
@@ -548,7 +550,7 @@ def row_distances(
         load_kernel("search/search.cu", name)(grid, THREADS, **arguments)
         other, warping = query.series(certified), reduction.warping
         reach = int(warping.radius(length, length))
-        options = {"reach": reach, "root": certified, "budget": plan.edges}
+        options: dict[str, Any] = {"reach": reach, "root": certified, "budget": plan.edges}
         if certified and reduction.precision != "float64":
             items = cp.zeros((n, 2), np.int32)
             items[:, 0] = cp.arange(n, dtype=np.int32)
@@ -618,8 +620,10 @@ def search_part(
         listed = known(within(windows, listed, query, fine, query.limit, keep=single))
     if listed.n == 0:
         return
+    assert listed.positions is not None  # as `within` lists them
     positions = listed.positions.get().astype(np.int64) + first
     if single:
+        assert listed.costs is not None  # they were asked for
         values = listed.costs.get().astype(np.float64)
         values = (np.sqrt(values) if squared else values) / query.rescaling.scale
         query.positions.append(positions)
@@ -672,8 +676,8 @@ def search(
     """Windows of a tile that may match each of some queries."""
     n_points = min(tile.col_stop + reduction.longest - 1, reduction.series.n_points) - tile.col
     queries = [prepare_query(reduction, row) for row in range(tile.row, tile.row_stop)]
-    # queries of one length share what is made of the windows
-    groups: dict[tuple, list[Query]] = {}
+    # queries of one length share prepared windows
+    groups: dict[tuple[int, Rescaling], list[Query]] = {}
     for query in queries:
         groups.setdefault((query.given.size, query.rescaling), []).append(query)
     parts = _upload(reduction, tile, n_points, plan, prepared)

@@ -19,7 +19,7 @@ ENTRY_BYTES, LINE_BYTES = 16, 32
 
 
 class Survey(NamedTuple):
-    """What `survey` writes of series."""
+    """Results of the kernel `survey` for series."""
 
     centered: cp.ndarray
     sums: cp.ndarray
@@ -65,7 +65,7 @@ def best_matches(
     ends = np.cumsum(lengths, dtype=np.int64)
     table = np.empty(len(order), QUERY)
     columns = begins[order], ends - lengths, lengths, channels, rows[order]
-    for name, column in zip(QUERY.names, columns, strict=False):
+    for name, column in zip(QUERY.names or (), columns, strict=False):
         table[name] = column
     n_channels, width = values.shape[1:]
     if normalized:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import cupy as cp
 import numpy as np
 
@@ -22,7 +24,7 @@ PROMISE = np.dtype(
     + [(name, "i4") for name in ("series", "start", "length", "way")]
 )
 REACHED = np.dtype([("gain", "i8"), ("settled", "i8"), ("gap", "f4"), ("count", "i4")])
-#: Candidates that are measured at first, and those that need not be judged here.
+#: Candidates that are measured first; up to how many are returned without being judged here.
 FEW, HARDLY_ANY = 256, 2
 
 
@@ -104,6 +106,8 @@ class Lines:
         measured: int,
         before_normalized: bool = True,
     ) -> None:
+        #: Entries that the list may have by now.
+        self.possible = 0
         self.values, self.sizes = values, sizes
         self.rules, self.ways, self.host_members = DeviceRules(criterion), ways, members
         numbers = [("first", "and", "or").index(way) for way in ways]
@@ -216,11 +220,11 @@ class Lines:
                 self._weed()
 
     def _table(self, lengths: list[tuple[Heads, int]]) -> cp.ndarray:
-        """What the device is told of the scores of lengths, a row each."""
+        """Addresses and numbers of the scores of lengths for kernels, a row each."""
         told = np.array([heads.table[z] for heads, z in lengths], SCORES)
         return cp.asarray(told.view(np.int64).reshape(len(told), -1))
 
-    def _told(self, channel: int) -> tuple:
+    def _told(self, channel: int) -> tuple[Any, ...]:
         """The last arguments of both ways to judge."""
         return (
             *(self.rules.judge, self.rough_before, self.settled, np.int32(len(self.ways))),
@@ -234,7 +238,7 @@ class Lines:
         self._measure(np.full(n, np.iinfo(np.int64).max), np.full(n, np.inf), where)
 
     def survivors(self) -> Survivors:
-        """What could be the best."""
+        """Candidates that could be the best."""
         gain, gap, where = self._listed()
         if 0 < len(gain) <= HARDLY_ANY:
             self.parts.append(Survivors(gain, gap, where, bring(self._distances(where))))
@@ -243,12 +247,12 @@ class Lines:
         return Survivors.of_parts(self.parts).that_reach(self.best)
 
     def settle(self) -> None:
-        """Measure what is on the list, and empty it."""
+        """Measure the candidates on the list, and empty it."""
         self._measure(*self._listed())
         self._tell()
 
     def _listed(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What is on the list: what candidates promise, most first, and where they are."""
+        """The list: upper bounds of candidates, in descending order, and their places."""
         self._weed()
         promises = self.list[: self._count()]
         if len(promises) > FEW:
@@ -260,7 +264,7 @@ class Lines:
         return promises["gain"], promises["high"].astype(np.float64), where
 
     def _make_room(self, count: int) -> None:
-        """See to it that so many more fit on the list."""
+        """Make room for so many more on the list."""
         if self.possible + count > len(self.list):
             self.possible = self._count()
             if self.possible > self.held:
@@ -268,7 +272,7 @@ class Lines:
         self.possible += count
 
     def _weed(self) -> None:
-        """Take from the list what cannot be the best any more."""
+        """Drop candidates that cannot be the best any more."""
         load_kernel("shapelets/order_lines.cu", "weed")(
             (1,), (1024,), (self.reached, self.list, np.int32(len(self.list)))
         )
@@ -277,14 +281,13 @@ class Lines:
         return int(bring(self.reached).view(REACHED)["count"][0])
 
     def _tell(self) -> None:
-        """Tell the device what is reached, and that the list is empty."""
+        """Write the best gain and gap so far to the device, and empty the list."""
         gain, gap = self.best
         with np.errstate(over="ignore"):  # windows as they are have gaps of any size
             low = np.float32(gap)
         if float(low) > gap:  # not as float32
             low = np.nextafter(low, np.float32(-np.inf))
         self.reached.set(np.array([(gain, gain, low, 0)], REACHED).view(np.int64))
-        #: Entries that the list may have by now.
         self.possible = 0
 
     def _distinct(self, promises: cp.ndarray) -> cp.ndarray:

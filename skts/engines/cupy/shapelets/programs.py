@@ -26,8 +26,8 @@ SHORT = 6
 KEYS = (1, 2, 4, 8, 16, 32, 64)
 #: Threads of a block that sorts a wide order line.
 WIDE_THREADS = 256
-#: Bytes of shared memory of a block: what kernels name themselves, with room to spare, and what
-#: they may ask for beside that on the largest devices.
+#: Bytes of shared memory of a block: room for the static arrays of kernels, and the most that a
+#: launch may ask for beside them on the largest devices.
 NAMED_SHARED, MOST_SHARED = 7 * 1024, 220 * 1024
 #: Series of a node that the counters of an order line have room for.
 MOST_MEMBERS = 32768

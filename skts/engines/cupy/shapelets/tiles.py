@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -32,7 +32,7 @@ LIST_BYTES, MEASURE_BYTES = 192, 64
 
 
 class Room(NamedTuple):
-    """What a tile takes up at a time.
+    """Amounts of work that a tile has on the device at a time.
 
     Attributes
     ----------
@@ -60,12 +60,15 @@ class ShapeletTiles:
     """Methods of the GPU engine for shapelets."""
 
     prepared: PreparedStore
+    available: Callable[[], str | None]
+    budget: Callable[[], int]
+    _devices: Callable[[], tuple[int, ...]]
 
     def shapelet_search_lacks(self, reduction: ShapeletSearch) -> str | None:
         """Return None if shared memory holds so many series and classes, else the reason."""
         n, classes = len(reduction.members), len(reduction.criterion.class_weight)
         most = MOST_SHARED
-        if self.available() is None:  # type: ignore[attr-defined]
+        if self.available() is None:
             from .order_lines import most_shared
 
             most = most_shared()
@@ -176,7 +179,7 @@ class ShapeletTiles:
         """Scores of the candidates of some members, of all lengths; `places` counts the members.
 
         Yields places in heads, and where among their rows and columns these members, and all
-        members, are. What does not stay comes as it is computed, what stays at the end.
+        members, are. Scores that do not stay come as they are computed, others at the end.
         """
         from .walk import Walk
 
@@ -265,7 +268,7 @@ def _batches(
 
 
 def _room(reduction: ShapeletSearch, n: int, block: int, budget: int) -> Room:
-    """What a tile of so many of n series takes up: what is of use, and not much of the budget."""
+    """Choose the `Room` of a tile of n series: enough to be fast, and a part of the budget."""
     width = reduction.series.n_timepoints
     windows, many = width - reduction.lengths[0] + 1, len(reduction.lengths)
     block = min(block, n)

@@ -16,7 +16,7 @@ __all__ = ["DeviceSeries", "Heads", "Walk", "lay"]
 
 #: Rows that the walk may fetch beyond the last.
 CHUNK = 32
-#: What the device is told of the scores of a length: addresses and numbers, see `order_lines.cu`.
+#: Addresses and numbers of the scores of a length for kernels, as in `order_lines.cu`.
 SCORES = np.dtype(
     [(name, "u8") for name in ("scores", "weights", "constant", "errors", "floors", "kinds")]
     + [("n_windows", "i4"), ("length", "i4")]
@@ -86,7 +86,7 @@ class Heads:
     kinds : cupy.ndarray of shape (n_lengths, n_series), int32
         Whether a series has constant windows (1) and others (2).
     table : ndarray of shape (n_lengths,), `SCORES`
-        What the device is told of each length.
+        Addresses and numbers of each length for kernels.
     """
 
     lengths: tuple[int, ...]
@@ -102,7 +102,7 @@ class Heads:
     def __post_init__(self) -> None:
         table = np.empty(len(self.lengths), SCORES)
         table["n_windows"], table["length"] = self.scores.shape[-1], self.lengths
-        for name in SCORES.names[:6]:
+        for name in (SCORES.names or ())[:6]:
             array = getattr(self, name)
             begin = self.first * array.strides[1] if name in ("weights", "constant") else 0
             table[name] = array.data.ptr + begin + array.strides[0] * np.arange(len(table))

@@ -15,7 +15,6 @@ from ...core.certify import (
     Neighbors,
     NeighborsInBatches,
     Rescaling,
-    Shortlist,
     Shortlists,
     dtw_bound,
     nearest,
@@ -155,7 +154,7 @@ class DTWPairs(DTWReduction):
 
     @property
     def cell(self) -> tuple[int, int]:
-        """One pair, so that what a search leaves over fits wherever the search did."""
+        """One pair, so that the survivors of a search fit into memory wherever the search did."""
         return 1, 1
 
     def part(self, tile: Tile) -> DTWPairs:
@@ -201,18 +200,9 @@ class DTWNeighbors(NeighborsInBatches, DTWReduction):
         Options of the distance.
     """
 
-    queries: Series
-    candidates: Series
-    n_neighbors: int
-    excluded: np.ndarray | None = None
     precision: str = "auto"
     warping: Warping = PLAIN
     method: ClassVar[str] = "dtw_neighbors"
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Queries and candidates."""
-        return len(self.queries), len(self.candidates)
 
     @property
     def sides(self) -> tuple[Series, Series]:
@@ -244,24 +234,6 @@ class DTWNeighbors(NeighborsInBatches, DTWReduction):
         steps, channels = warping.steps(n, m), self.queries.n_channels
         # see "dtw float32" in docs/developer/numerics.rst
         return scale, dtw_bound(steps, channels, error, scale, squared=warping.squared)
-
-    def part(self, tile: Tile) -> DTWNeighbors:
-        """Return some queries against some candidates."""
-        excluded = None if self.excluded is None else self.excluded[tile.rows] - tile.col
-        return replace(
-            self,
-            queries=self.queries.take(tile.rows),
-            candidates=self.candidates.take(tile.cols),
-            excluded=excluded,
-        )
-
-    def start(self) -> Shortlists:
-        """Return an empty list of survivors."""
-        return Shortlists(len(self.queries), self.n_neighbors)
-
-    def merge(self, total: Shortlists, tile: Tile, result: Shortlist) -> None:
-        """Take the survivors of a tile."""
-        total.add((tile.row, tile.col), result)
 
     def finish(self, total: Shortlists, run: Callable[[Reduction], Any]) -> Neighbors:
         """Certify the survivors and choose among them; settle the rest in float64."""
@@ -336,7 +308,7 @@ class DTWPath(DTWReduction):
         return self
 
     def start(self) -> list[WarpingPath]:
-        """Return an empty box for the path."""
+        """Return the list that receives the path."""
         return []
 
     def merge(self, total: list[WarpingPath], tile: Tile, result: WarpingPath) -> None:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...core.certify import Neighbors, NeighborsInBatches, Rescaling, Shortlist, Shortlists, nearest
+from ...core.certify import Neighbors, NeighborsInBatches, Rescaling, Shortlists, nearest
 from ...core.reduction import Learning, Reduction, Tile
 from ...core.series import Series
 from ...core.verify import Check, Sample, check_neighbors
@@ -30,7 +30,7 @@ FILLED = 3
 
 
 @dataclass(frozen=True, eq=False)
-class RotationNeighbors(NeighborsInBatches, Learning, Reduction):
+class RotationNeighbors(NeighborsInBatches, Learning):
     """The nearest candidates of each query under all circular shifts of the candidates.
 
     Parameters
@@ -52,10 +52,6 @@ class RotationNeighbors(NeighborsInBatches, Learning, Reduction):
         If lengths differ, or for options for which no exact and fast search is known.
     """
 
-    queries: Series
-    candidates: Series
-    n_neighbors: int
-    excluded: np.ndarray | None = None
     warping: Warping = PLAIN
     limits: np.ndarray | None = None
     method: ClassVar[str] = "rotation_neighbors"
@@ -88,11 +84,6 @@ class RotationNeighbors(NeighborsInBatches, Learning, Reduction):
             )
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Queries and candidates."""
-        return len(self.queries), len(self.candidates)
-
-    @property
     def step_work(self) -> int:
         """About the cells of warping matrices for one pair."""
         n = self.queries.n_timepoints
@@ -115,18 +106,8 @@ class RotationNeighbors(NeighborsInBatches, Learning, Reduction):
 
     def part(self, tile: Tile) -> RotationNeighbors:
         """Return some queries against some candidates."""
-        excluded = None if self.excluded is None else self.excluded[tile.rows] - tile.col
-        return replace(
-            self,
-            queries=self.queries.take(tile.rows),
-            candidates=self.candidates.take(tile.cols),
-            excluded=excluded,
-            limits=None if self.limits is None else self.limits[tile.rows],
-        )
-
-    def start(self) -> Shortlists:
-        """Return an empty list of neighbours."""
-        return Shortlists(len(self.queries), self.n_neighbors)
+        limits = None if self.limits is None else self.limits[tile.rows]
+        return replace(super().part(tile), limits=limits)
 
     def informed(self, total: Shortlists) -> RotationNeighbors:
         """Return the work with the distances of the neighbours found in other blocks."""
@@ -139,10 +120,6 @@ class RotationNeighbors(NeighborsInBatches, Learning, Reduction):
         np.maximum.at(farthest, query, distance)
         limits[full] = farthest[full]
         return replace(self, limits=limits)
-
-    def merge(self, total: Shortlists, tile: Tile, result: Shortlist) -> None:
-        """Take the neighbours of a tile."""
-        total.add((tile.row, tile.col), result)
 
     def finish(self, total: Shortlists, run: Callable[[Reduction], Any]) -> Neighbors:
         """Choose among the neighbours of all blocks."""

@@ -129,9 +129,11 @@ class Warping:
         """About how many cells of a warping matrix lie in the band."""
         return max(1, n * min(m, 2 * int(self.radius(n, m)) + 1))
 
-    def distance(self, accumulated: np.ndarray) -> np.ndarray:
+    def distance(self, accumulated: np.ndarray | float) -> np.ndarray:
         """Turn accumulated costs into distances."""
-        return np.sqrt(accumulated, dtype=np.float64) if self.squared else np.float64(accumulated)
+        if self.squared:
+            return np.sqrt(accumulated, dtype=np.float64)
+        return np.array(accumulated, np.float64)
 
     def steps(self, n: int, m: int) -> int:
         """Points of the longest path whose costs are added; 1 where only the largest counts."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...core.constants import TIE
 from ...core.reduction import Reduction, Tile
+from ...core.registry import REFERENCE
 from ...core.verify import Check, Sample, check_value
 from .eigenvectors import CERTIFIED_ERROR, LEAST_RESIDUAL, LEVEL
 from .shapes import Shapes
@@ -99,17 +100,15 @@ class SBDCenters(Reduction):
         return 1, 1
 
     def work(self, tile: Tile) -> int:
-        """Steps that run without a look at the interpreter: one product."""
+        """Steps between two checks for Ctrl-C: one product."""
         return 4 * self.series.values.size // self.n_clusters
 
     @cached_property
     def groups(self) -> tuple[np.ndarray, np.ndarray]:
         """Indices of the series in the order of their clusters, and where each cluster starts."""
-        kind = np.uint8 if self.n_clusters <= 2**8 else np.uint16
-        if self.n_clusters > 2**16:
-            kind = np.int64
         # a stable sort of short integers is a counting sort
-        order = np.argsort(self.labels.astype(kind), kind="stable")
+        short = self.labels.astype(np.min_scalar_type(self.n_clusters - 1))
+        order = np.argsort(short, kind="stable")
         return order, np.concatenate([[0], np.cumsum(self.counts)])
 
     @cached_property
@@ -119,16 +118,16 @@ class SBDCenters(Reduction):
 
     @cached_property
     def weights(self) -> np.ndarray | None:
-        """What each series was divided by, relative to the largest of its cluster; None where 1."""
+        """The divisor of each series over the largest of its cluster; None where all are 1."""
         exponents = self.series.exponents
         if exponents is None:
             return None
-        # one of zeros has no size
+        # a series of zeros has no exponent
         sized = self.series.norms > 0
         largest = np.full(self.n_clusters, np.iinfo(np.int32).min)
         np.maximum.at(largest, self.labels[sized], exponents[sized])
         powers = np.where(sized, exponents - largest[self.labels], 0)
-        # what is smaller by more has no share in a sum of squares
+        # smaller ones do not change a sum of squares
         weights = np.ldexp(1.0, np.maximum(powers, -LARGEST_POWER))
         return np.where(powers < -LARGEST_POWER, 0.0, weights)
 
@@ -180,7 +179,7 @@ class SBDCenters(Reduction):
         values, errors = total
         uncertain = np.flatnonzero(~(errors <= LARGEST_ERROR))
         if uncertain.size:
-            values[uncertain] = run(self._of_clusters(uncertain), engine="numba").values
+            values[uncertain] = run(self._of_clusters(uncertain), engine=REFERENCE).values
             errors[uncertain] = 0.0
         return Shapes.of(values, errors if errors.any() else None)
 
@@ -256,7 +255,7 @@ def center_error(
 
 
 class Centers(NamedTuple):
-    """What a tile finds.
+    """The centres of a tile.
 
     Attributes
     ----------
@@ -281,7 +280,7 @@ def center_space(vectors: np.ndarray, n_channels: int, centered: bool) -> np.nda
 
 @lru_cache(maxsize=8)
 def generic_vector(n: int) -> np.ndarray:
-    """Fixed numbers without pattern, so that no eigenvector is orthogonal to them."""
+    """Fixed numbers without pattern, so that no eigenvector is likely to be orthogonal to them."""
     k = np.arange(1, n + 1)
     numbers = np.sin(k * k * 0.7310585786300049 + k)
     numbers.flags.writeable = False

@@ -9,6 +9,7 @@ by this one code.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import product
 
 import numpy as np
 from scipy.fft import irfft, rfft
@@ -52,8 +53,8 @@ def certified_distances(
             found.append((1.0, 0))
             continue
         x, center = series.values[row], centers.values[col]
-        product = (rfft(x, n) * rfft(center, n).conj()).sum(axis=0)
-        found.append(shapes.certify(irfft(product, n), x, center, scale, work.rounding))
+        spectrum = (rfft(x, n) * rfft(center, n).conj()).sum(axis=0)
+        found.append(shapes.certify(irfft(spectrum, n), x, center, scale, work.rounding))
     distances, shifts = np.array(found, np.float64).reshape(-1, 2).T
     return distances, shifts.astype(np.int32)
 
@@ -62,7 +63,7 @@ def settle_pairs(work: SBDReduction, tile: Tile, found: ShapeDistances, cancel: 
     """Replace those of a tile's distances and shifts that are unclear by certified ones."""
     rows, cols = np.nonzero(found.shifts == UNCLEAR)
     if rows.size:
-        pairs = zip(rows + tile.row, cols + tile.col, strict=True)
+        pairs = zip((rows + tile.row).tolist(), (cols + tile.col).tolist(), strict=True)
         distances, shifts = certified_distances(work, pairs, cancel)
         if not cancel[0]:
             found.distances[rows, cols], found.shifts[rows, cols] = distances, shifts
@@ -79,7 +80,7 @@ def settle_assignment(
     if rows.size == 0 or work.centers.errors is not None:
         return
     n_centers = len(work.centers)
-    pairs = ((row, col) for row in rows + tile.row for col in range(n_centers))
+    pairs = product((rows + tile.row).tolist(), range(n_centers))
     known = certified_distances(work, pairs, cancel)
     if not cancel[0]:
         again = ShapeDistances(*(one.reshape(rows.size, n_centers) for one in known)).assign()

@@ -87,12 +87,12 @@ class SBDReduction(Reduction):
 
     @property
     def step_work(self) -> int:
-        """What a product and a transform take."""
+        """Operations of a product and a transform."""
         n = 2 * self.series.n_timepoints
         return n * (self.series.n_channels + max(1, n.bit_length()))
 
     def work(self, tile: Tile) -> int:
-        """Steps that run without a look at the interpreter: those of one cell."""
+        """Steps between two checks for Ctrl-C: those of one cell."""
         return min(tile.shape[0], self.cell_rows) * tile.shape[1] * self.step_work
 
     @property
@@ -117,9 +117,9 @@ class SBDReduction(Reduction):
         """
         scale = self.series.norms[row] * self.centers.norms[col]
         series, center = self.series.values[row], self.centers.values[col]
-        sums = sum(
-            np.correlate(there, own, "full") for own, there in zip(series, center, strict=True)
-        )
+        sums = np.zeros(2 * self.series.n_timepoints - 1)
+        for own, there in zip(series, center, strict=True):
+            sums += np.correlate(there, own, "full")
         # dot products have a rounding for each point
         error = 2 * float(self.doubts[col]) + 2.0**-53 * (2 * series.size + 8)
         return (1 - sums / scale if scale > 0 else np.ones(sums.size)), error

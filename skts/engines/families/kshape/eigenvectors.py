@@ -68,7 +68,7 @@ def leading_shape(
     """
     values, vectors = _dominant(apply, total, guess, max_vectors, restarts) or dense()
     if values.size and values[0] > 0 and not _seen(vectors, values, total, n_members):
-        # of a degenerate eigenspace only what the guess has of it was found
+        # of a degenerate eigenspace only the projection of the guess was found
         first = _first_seen(vectors[:1], n_members, member)
         if first is not None:
             found = _dominant(apply, first, guess, max_vectors, restarts)
@@ -140,7 +140,7 @@ def krylov(
         steps += 1
         exhausted = len(block) == 0
         full = stop + len(block) > max_vectors
-        # the more vectors, the dearer a look
+        # checks take longer with more vectors
         if exhausted or full or steps % (2 if steps < 16 else 4) == 0:
             values, mixes = np.linalg.eigh((matrix[:stop, :stop] + matrix[:stop, :stop].T) / 2)
             values, mixes = values[::-1], mixes[:, ::-1]
@@ -182,7 +182,7 @@ def _orthonormal(
         norm = _norm(vector)
         if norm > floor:
             vector = vector / norm
-            # what is small against what it was taken from is not orthogonal yet
+            # a vector that shrinks much here is mostly rounding: not orthogonal yet
             vector -= (basis @ vector) @ basis
             vector /= _norm(vector)
             coordinates[len(found), row] = norm
@@ -227,7 +227,7 @@ def choose_shape(
     vector = space[0]
 
     def direction() -> np.ndarray:
-        """The sum of the members where the eigenspace sees it, else the first that it sees."""
+        """The sum of the members, else the first member, that has a part in the eigenspace."""
         if _seen(space, values, total, n_members):
             return total
         first = _first_seen(space, n_members, member)

@@ -55,7 +55,7 @@ class Shapes:
         """Bring series to one scale and width; those in a file go to a temporary file.
 
         A series that is not normalised is divided by the power of two that brings its norm to
-        between 1 and 2. What comes out depends on the points of the series alone.
+        between 1 and 2. The result depends on the points of the series alone.
 
         Parameters
         ----------
@@ -115,5 +115,7 @@ class Shapes:
 
     def take(self, which: slice | np.ndarray) -> Shapes:
         """Return some of the series: views for a slice, copies for an index array."""
-        known = (self.values, self.norms, self.exponents, self.errors)
-        return Shapes(*(None if one is None else one[which] for one in known))
+        exponents, errors = (
+            None if one is None else one[which] for one in (self.exponents, self.errors)
+        )
+        return Shapes(self.values[which], self.norms[which], exponents, errors)

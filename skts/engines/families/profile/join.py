@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -21,11 +21,11 @@ NO_EXCLUSION = -(2**62)
 
 
 class JoinPart(NamedTuple):
-    """What a tile finds: neighbours of its rows among its columns, and the other way round.
+    """The result of a tile: neighbours of its rows among its columns, and the other way round.
 
     Windows that are constant or not finite are not among them. Neighbours at a distance of
-    `row_floor` (or `col_floor`) or more may be missing; None is infinite. Columns are None where
-    only rows look, and where neighbours of both are among those of the rows.
+    `row_floor` (or `col_floor`) or more may be missing; None is infinite. `cols` is None where
+    only neighbours of rows are asked for, and where `rows` holds the neighbours of both.
     """
 
     rows: Nearest
@@ -35,26 +35,26 @@ class JoinPart(NamedTuple):
 
 
 class Kept(Protocol):
-    """What a worker has found in all of its tiles, and keeps on its device until all are done."""
+    """Results that a worker keeps on its device until all of its tiles are done."""
 
-    def take(self, other: Kept) -> None:
-        """Take what another worker has found."""
+    def take(self, other: Self) -> None:
+        """Add the results of another worker."""
 
     def answer(self, area: Tile) -> Iterable[tuple[Tile, JoinPart]]:
-        """Return what has been found of an area, in one piece or several."""
+        """Return the results for an area, in one piece or several."""
 
 
 class JoinTotal(NamedTuple):
-    """What tiles have found together.
+    """The merged results of tiles.
 
     Attributes
     ----------
     lists : list of Nearest
         Later and earlier neighbours; one list where they mix.
     floors : list of ndarray
-        Distances that neighbours which no tile has listed do not fall below.
+        Lower bounds of the distances of neighbours that no tile has listed.
     board : dict
-        What workers keep, each under a key of its own; all keys can be sorted.
+        Results that workers keep on devices, each under a key of its own; keys can be sorted.
     """
 
     lists: list[Nearest]
@@ -106,9 +106,9 @@ class Join(Learning, Reduction):
     precision : {"auto", "float32", "float64"}
         Type of the search; "float32" leaves out the certificate.
     hint : ndarray of shape (n_windows, n_neighbors), or None
-        Distances that neighbours need not exceed: what other tiles have found.
+        Distances of neighbours that other tiles have found: farther ones are not needed.
     board : dict or None
-        Where an engine may keep what its workers find, instead of handing it out tile by tile.
+        Where an engine may keep results of its workers, instead of returning them tile by tile.
     """
 
     a: Pool
@@ -165,7 +165,7 @@ class Join(Learning, Reduction):
         return sum(sign * max(col - row, 0) ** 2 for sign, row, col in ends + starts) // 2
 
     def wanted(self, tile: Tile) -> bool:
-        """Skip what lies below the diagonal, and what is older than asked for."""
+        """Skip tiles below the diagonal, and pairs that are older than asked for."""
         if not self.within:
             return True
         return tile.col_stop - 1 - tile.row > self.exclusion and tile.col_stop > self.since
@@ -194,12 +194,12 @@ class Join(Learning, Reduction):
         )
 
     def informed(self, total: JoinTotal) -> Join:
-        """Let tiles know how far the neighbours found so far are, and where they may be kept."""
-        hint = tuple(total.lists[at].distances[:, -1] for at in (0, -1))
-        return replace(self, hint=hint, board=total.board)
+        """Return the join with the distances found so far, and the place for results on devices."""
+        rows, cols = (total.lists[at].distances[:, -1] for at in (0, -1))
+        return replace(self, hint=(rows, cols), board=total.board)
 
     def collect(self, total: JoinTotal, area: Tile) -> Iterator[tuple[Tile, JoinPart]]:
-        """Return what workers have kept, brought together by the first of them."""
+        """Return the results that workers have kept, merged by the first of them."""
         kept = [total.board[number] for number in sorted(total.board)]
         total.board.clear()
         for other in kept[1:]:
@@ -221,7 +221,7 @@ class Join(Learning, Reduction):
                 np.minimum(floors, floor, out=floors)
 
     def finish(self, total: JoinTotal, run: Callable[[Reduction], Any]) -> JoinFound:
-        """Add constant windows, and neighbours where nothing alike was found."""
+        """Add constant and hidden windows, and measure windows whose lists may lack neighbours."""
         for tile, part in self.collect(total, Tile(0, self.shape[0], 0, self.shape[1])):
             self.merge(total, tile, part)
         a, b = self._kinds(run)
@@ -260,22 +260,21 @@ class Join(Learning, Reduction):
                     sides.append((name, nearest, np.where(far, np.inf, values)))
             for name, (distances, indices), profile in sides:
                 order = np.argsort(profile, kind="stable")[: self.n_neighbors]
-                nearest = [(profile[at], at) for at in order.tolist() if profile[at] < np.inf]
-                nearest += [(np.inf, -1)] * (self.n_neighbors - len(nearest))
+                expected = [(profile[at], at) for at in order.tolist() if profile[at] < np.inf]
+                expected += [(np.inf, -1)] * (self.n_neighbors - len(expected))
                 found = list(zip(distances[window].tolist(), indices[window].tolist(), strict=True))
-                yield Check(f"the {name} of window {window}", found, nearest, found == nearest)
+                yield Check(f"the {name} of window {window}", found, expected, found == expected)
 
     def _kinds(self, run: Callable[[Reduction], Any]) -> tuple[Kinds, Kinds]:
-        """What the windows along rows and columns are; none is constant if compared as it is."""
+        """The kinds of windows along rows and columns; none is constant if compared as it is."""
         a = b = run(WindowKinds(self.a, self.length, self.normalize, self.other))
         if not self.within:
             b = run(WindowKinds(self.other, self.length, self.normalize, self.a))
-        a, b = (one if one.hidden is not None else one._replace(hidden=np.zeros_like(one.finite))
-                for one in (a, b))  # fmt: skip
         if not self.normalize:
             a, b = (kinds._replace(constant=np.zeros_like(kinds.constant)) for kinds in (a, b))
         if self.excluded is not None:
-            a = Kinds(*(mask & ~self.excluded for mask in a))
+            taken = ~self.excluded
+            a = a._replace(constant=a.constant & taken, finite=a.finite & taken)
         return a, a if self.within else b
 
     def _ranges(self, windows: np.ndarray, direction: str) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -331,9 +330,9 @@ class Join(Learning, Reduction):
     ) -> None:
         """Measure windows that no tile has searched, as neighbours of others and for themselves."""
         for floor in total.floors:
-            floor[a.hidden & a.usual] = 0.0
-        lookers = np.flatnonzero(a.usual & ~a.hidden)
-        hidden = np.flatnonzero(b.usual & b.hidden)
+            floor[a.unsearched] = 0.0
+        lookers = np.flatnonzero(a.usual & ~a.unsearched)
+        hidden = np.flatnonzero(b.unsearched)
         if lookers.size == 0:
             return
         batch = max(1, 2**22 // self.shape[0])

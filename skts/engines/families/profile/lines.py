@@ -1,8 +1,8 @@
 """Lines as the search of a join sees them: centred and scaled, with bounds of the rounding.
 
 Covariances sum along a line, so that their errors are those of its loudest stretch. A search
-therefore sees a line of its own, no point of which is larger than 1. Windows that it cannot hold as
-they are stay hidden from the search; a join measures them one by one.
+therefore takes a line of its own, no point of which is larger than 1. Windows whose points cannot
+be kept there are hidden from the search; a join measures them one by one.
 
 Z-normalised windows do not change with offset and scale: a line that is as loud everywhere is
 centred as a whole (`even_line`), any other piece by piece (`line_of_pieces`). Windows that are
@@ -36,6 +36,8 @@ EVEN = 2.0**30
 #: Windows so many powers of two below the loudest of a line are too quiet for its search, where
 #: they are compared as they are; points whose middle and size are looked at.
 QUIET, SAMPLE = 22, 4096
+#: An array, or one of its values.
+Values = np.ndarray | np.float64
 
 
 class SearchLine(NamedTuple):
@@ -44,12 +46,12 @@ class SearchLine(NamedTuple):
     Attributes
     ----------
     points : ndarray of shape (n_points,), float64
-        Finite points. Those of a window that is not hidden are its own, less an offset, times a
-        power of two, each rounded once.
+        Finite points. In a window that is not hidden, each is the given point less an offset,
+        times a power of two, rounded once.
     hidden : ndarray of shape (n_windows,), bool
         Windows that the line does not hold as they are; a join measures them one by one.
     unit : float
-        What distances are times as large, where windows are compared as they are; else 1.
+        By this factor distances are larger here, where windows are compared as they are; else 1.
     frame : (float, float) or None
         Offset and power of two of all points; None where they have no common one.
     """
@@ -140,25 +142,25 @@ def line_of_pieces(filled: np.ndarray, ranges: np.ndarray, length: int) -> Searc
     return SearchLine(points, cuts[: ranges.size] != cuts[length - 1 :], 1.0, None)
 
 
-def _center(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _center(low: Values, high: Values) -> tuple[np.ndarray, np.ndarray]:
     """Offset, if it dwarfs the spread, and power of two that bring values to 1 at most."""
     middle = low / 2 + high / 2
     offset = np.where(np.abs(middle) > high / 2 - low / 2, middle, 0.0)
     return offset, _power_for(np.maximum(np.abs(low - offset), np.abs(high - offset)))
 
 
-def _power_for(largest: np.ndarray) -> np.ndarray:
+def _power_for(largest: Values) -> np.ndarray:
     """The power of two that brings values to 1 at most."""
     return np.ldexp(1.0, -np.maximum(np.frexp(largest)[1], -1000))
 
 
 class Frame(NamedTuple):
-    """What windows that are compared as they are have in common.
+    """Offset and size that windows have in common which are compared as they are.
 
     Attributes
     ----------
     offset : float
-        What is taken off all points.
+        Subtracted from all points.
     largest : float
         Points farther from the offset are left out.
     """
@@ -172,9 +174,9 @@ def common_frame(
 ) -> Frame:
     """Choose the frame of lines whose windows are compared as they are.
 
-    Windows of no more than a few values, such as those that stand for missing ones, would bury all
-    others under their rounding errors: where fewer are that loud than are that quiet, they are
-    left out.
+    A few windows with very large values, such as codes for missing ones, would raise the rounding
+    error above the values of all others: where fewer windows are that loud than are that quiet,
+    the loud ones are left out.
 
     Parameters
     ----------

@@ -28,9 +28,9 @@ __all__ = ["MotifPair", "NearestPair", "PairWalk", "Walked"]
 
 #: Offsets at which a walk starts anew, with all that was found before.
 _STARTS = (1, 5, 65, 1025)
-#: What a pair that the order leaves, and one that is measured, take beside a pair of a profile,
-#: which is 1: on an H200 and on one thread of a CPU, as measured with 10 references; a measured one
-#: also takes 1 for each point. How much faster MK has to be, and how many pairs are looked at.
+#: Costs of a pair that the order leaves, and of one that is measured; a pair of a profile costs 1:
+#: on an H200 and on one thread of a CPU, as measured with 10 references; a measured pair also
+#: costs 1 for each point. How much faster MK has to be, and how many pairs are sampled to see it.
 _BOUND_COST, _MEASURE_COST, _MARGIN, _LOOKS = 25, 70, 1.5, 4096
 
 
@@ -57,7 +57,7 @@ class NearestPair(NamedTuple):
 
 
 class Walked(NamedTuple):
-    """What a tile of a walk finds: its best pair, infinite and -1 without one; measured pairs."""
+    """The result of a tile: its best pair, infinite and -1 without one; measured pairs."""
 
     distance: float
     first: int
@@ -114,7 +114,7 @@ class PairWalk(Learning, Reduction):
 
     @property
     def step_work(self) -> int:
-        """A bound or two of a pair."""
+        """One or two bounds of a pair."""
         return 4
 
     @property
@@ -141,7 +141,7 @@ class PairWalk(Learning, Reduction):
 
     @property
     def whole(self) -> str:
-        """The line, and what orders its windows."""
+        """The line, and the order of its windows."""
         return f"{name_lines(self.series)} and {len(self.gaps)} distances of each window"
 
     def part(self, tile: Tile) -> PairWalk:
@@ -153,7 +153,7 @@ class PairWalk(Learning, Reduction):
         return [self.best, 0]
 
     def informed(self, total: list[Any]) -> PairWalk:
-        """Let tiles know the best pair of those before."""
+        """Return the walk with the best pair so far."""
         return replace(self, best=total[0])
 
     def merge(self, total: list[Any], tile: Tile, result: Walked) -> None:
@@ -251,7 +251,7 @@ class MotifPair(FollowedUp, Reduction):
         return WindowKinds(self.series, self.length, self.normalize)
 
     def start(self) -> list[Kinds]:
-        """Return an empty box."""
+        """Return the list that receives the kinds of windows."""
         return []
 
     def merge(self, total: list[Kinds], tile: Tile, result: Kinds) -> None:
@@ -311,7 +311,7 @@ class MotifPair(FollowedUp, Reduction):
     def _walks(
         self, usual: np.ndarray, run: Callable[[Reduction], Any], best: tuple[float, int, int]
     ) -> list[PairWalk]:
-        """Measure distances to references; the nearest of those pairs is what is to be beaten.
+        """Measure distances to references; the nearest of those pairs is the best so far.
 
         Small offsets come first, in runs of their own: workers then know a good pair before they
         walk far.

@@ -1,4 +1,4 @@
-"""Long series on one line: where each lies, and what of a line is finite.
+"""Long series on one line: where each lies, and which points of a line are finite.
 
 Several series lie behind each other on one line (`Pool`), with gaps of NaN between them: a window
 that touches a gap is not finite and takes part in nothing, so no kernel needs to know where a
@@ -99,7 +99,7 @@ def fill_gaps(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def repeat_last(points: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Let unwanted points repeat the last wanted one, the first ones the first; else 0."""
+    """Replace unwanted points by the last wanted one before, or else the first; 0 without one."""
     if not wanted.any():
         return np.zeros(points.size)
     last = np.maximum.accumulate(np.where(wanted, np.arange(points.size), -1))

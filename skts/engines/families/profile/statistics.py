@@ -72,8 +72,8 @@ def window_statistics(series: np.ndarray, length: int) -> WindowStatistics:
     filled, finite = fill_gaps(series)
     points = read_only(filled)
     mean, *_ = windows.statistics(points, points, length)
-    _, *others = windows.statistics(points, points, length, True)
-    return settle_statistics(mean, *others, whole_windows(finite, length))
+    _, deviation, low, high = windows.statistics(points, points, length, True)
+    return settle_statistics(mean, deviation, low, high, whole_windows(finite, length))
 
 
 def settle_statistics(

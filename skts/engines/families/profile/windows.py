@@ -20,7 +20,7 @@ __all__ = ["Kinds", "WindowDistances", "WindowKinds", "plain_profile"]
 
 
 class Kinds(NamedTuple):
-    """What the windows of a line are.
+    """The kinds of the windows of a line.
 
     Attributes
     ----------
@@ -38,6 +38,11 @@ class Kinds(NamedTuple):
     def usual(self) -> np.ndarray:
         """Where a window is finite and not constant."""
         return self.finite & ~self.constant
+
+    @property
+    def unsearched(self) -> np.ndarray:
+        """Where such a window is hidden from the search of a join."""
+        return np.zeros_like(self.finite) if self.hidden is None else self.usual & self.hidden
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +94,7 @@ class WindowKinds(Reduction):
         return self
 
     def start(self) -> list[Kinds]:
-        """Return an empty box."""
+        """Return the list that receives the answer."""
         return []
 
     def merge(self, total: list[Kinds], tile: Tile, result: Kinds) -> None:

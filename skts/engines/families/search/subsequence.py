@@ -164,7 +164,7 @@ def greedy(positions: np.ndarray, order: np.ndarray, exclusion: int, count: int)
 
 @dataclass
 class Gathered:
-    """What tiles have found for one query so far."""
+    """Matches of one query that tiles have found so far."""
 
     limit: float
     positions: np.ndarray
@@ -251,7 +251,7 @@ class SubsequenceNeighbors(Learning, Reduction):
     def exclusion_of(self, length: int) -> int:
         """Starts of matches of a query of so many points are more than this apart.
 
-        Nothing on the line is farther apart than its ends: what is more means the same.
+        At most the points of the line: a larger exclusion means the same.
         """
         exclusion = -(-length // 4) if self.exclusion is None else self.exclusion
         return min(exclusion, self.series.n_points)
@@ -295,7 +295,7 @@ class SubsequenceNeighbors(Learning, Reduction):
         return replace(self, limits=np.array([found.limit for found in total]))
 
     def merge(self, total: list[Gathered], tile: Tile, result: list[TileMatches]) -> None:
-        """Take the windows of a tile, and drop what they rule out."""
+        """Take the windows of a tile, and drop those that are no matches now."""
         for row, found in enumerate(result, tile.row):
             so_far = total[row]
             keep = found.distances <= so_far.limit

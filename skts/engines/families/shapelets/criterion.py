@@ -30,7 +30,7 @@ DENOMINATOR, EXACT = 2**16, 2**52
 def _logarithms(size: int) -> tuple[np.ndarray, int]:
     """Logarithms of 0 to `size` as integers, 0 of 0; and the bits that these have after the point.
 
-    Those of primes are rounded, and log(a b) is log(a) + log(b) to the bit. A gain is a sum of
+    Logarithms of primes are rounded, and log(a b) is log(a) + log(b) exactly. A gain is a sum of
     terms n log(n) with whole n, thus of e log(p) over primes p with whole e. By unique
     factorisation two gains are equal only if all e are: then their integers are equal, too,
     whatever the rounding of the primes. A gain of nothing is 0.
@@ -105,14 +105,14 @@ class Cuts(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """What engines need to judge cuts by sums of integers.
+    """Tables by which engines judge cuts with sums of integers.
 
     Attributes
     ----------
     labels : ndarray of shape (n_members,), int64
         Class of each series of the node.
     changes : ndarray of shape (n_classes, n_members + 1), int64
-        What the entropy of a class grows by with one more of it.
+        Growth of the entropy of a class with one more series of it.
     sides : ndarray of shape (n_members + 1,), int64
         Entropies of both sides of a cut, by the size of one; empty where classes weigh differently.
     weights : ndarray of shape (n_classes,), float64
@@ -126,10 +126,10 @@ class Tables(NamedTuple):
     least, total : float
         Weight that must lie on either side, and the weight of all.
     unit : float
-        What a nat times a weight of 1 is in integers.
+        Units of these integers for a nat times a weight of 1.
     slack : int
-        What sums of these integers may differ from the gains of `Criterion` by; where classes weigh
-        the same, what gains may lack of convexity.
+        Largest difference of sums of these integers from the gains of `Criterion`; where classes
+        weigh the same, how much gains may fall short of convexity.
     """
 
     labels: np.ndarray
@@ -182,7 +182,7 @@ class Criterion:
 
     @cached_property
     def unit(self) -> float:
-        """What an information gain of a nat is."""
+        """Units of an information gain of one nat."""
         n = len(self.labels)
         return math.ldexp(n, self._logs[1]) if self.equal else ROUNDED
 
@@ -301,7 +301,7 @@ class Criterion:
         both = (both - self._of_class[classes, self.counts]).sum(axis=-1)
         rough = ROUNDED * (both - _entropies(share) - _entropies(1 - share))
         gain = np.where(allowed, np.rint(rough), -1).astype(np.int64)
-        # what the sum is wrong by: an ulp of each term, five of each logarithm
+        # error of the sum: an ulp of each term, five of each logarithm
         log = 2 + math.log(2 * len(weights))
         # see "weighted gains" in docs/developer/numerics.rst
         wrong = 2.0**-53 * ROUNDED * (4 * len(weights) + 40) * log

@@ -46,9 +46,9 @@ class Survivors(NamedTuple):
     Attributes
     ----------
     gain : ndarray of shape (n,), int64
-        What their gain does not exceed.
+        Upper bounds of their gains.
     gap : ndarray of shape (n,), float64
-        What their gap does not exceed, where the gain is as large as that.
+        Upper bounds of their gaps, where the gain is as large as its bound.
     where : ndarray of shape (n, 5), int64
         Length, place of the series among the members, start, channel, and number of the way in
         which it joins the literals before it.
@@ -74,13 +74,14 @@ class Survivors(NamedTuple):
         return cls(gain, gap, where, np.concatenate(measured))
 
     def that_reach(self, best: tuple[int, float]) -> Survivors:
-        """Return those that promise a gain and a gap."""
+        """Return those whose bounds are no lower than a gain and a gap."""
         gain, gap = best
         return self.take((self.gain > gain) | ((self.gain == gain) & (self.gap >= gap)))
 
     def take(self, chosen: np.ndarray) -> Survivors:
         """Return some of the candidates."""
-        return Survivors(*(None if field is None else field[chosen] for field in self))
+        distances = None if self.distances is None else self.distances[chosen]
+        return Survivors(self.gain[chosen], self.gap[chosen], self.where[chosen], distances)
 
 
 class ShapeletSplit(NamedTuple):
@@ -217,12 +218,12 @@ class ShapeletSearch(Reduction):
         run: Callable[[Reduction], Any],
         known: np.ndarray | None = None,
     ) -> ShapeletSplit | None:
-        """Choose among candidates, in the order of what they promise at most.
+        """Choose among candidates, in the descending order of their bounds.
 
         `known` holds their certified distances, where these have been measured before.
         """
         best: ShapeletSplit | None = None
-        key: tuple = (self.least, self.least_gap)
+        key: tuple[float, ...] = (self.least, self.least_gap)
         first, size, n = 0, 2, len(self.members)
         most = int(np.clip(BATCH_CELLS // (n * len(self.criterion.class_weight)), 1, BATCH))
         while first < len(gain) and (gain[first], gap[first]) >= key[:2]:
@@ -244,12 +245,14 @@ class ShapeletSearch(Reduction):
                 )
             first, size = first + size, min(2 * size, most)
             for row, place in enumerate(chosen.tolist()):
-                here = (int(cuts.gain[row]), float(cuts.gap[row]), *(-part for part in place))
-                if here[0] < 0 or not (here[:2] > key[:2] or (best is not None and here > key)):
+                cut = Cut(int(cuts.gain[row]), float(cuts.gap[row]), float(cuts.threshold[row]))
+                here = (cut.gain, cut.gap, *(-part for part in place))
+                if cut.gain < 0 or not (here[:2] > key[:2] or (best is not None and here > key)):
                     continue
                 key = here
-                cut = Cut(*here[:2], float(cuts.threshold[row]))
-                best = ShapeletSplit(cut, *place[:4], self.ways[place[4]], joined[row].copy())
+                length, series, start, channel, number = place
+                way = self.ways[number]
+                best = ShapeletSplit(cut, length, series, start, channel, way, joined[row].copy())
         return best
 
     def certify(self, where: np.ndarray, run: Callable[[Reduction], Any]) -> np.ndarray:
@@ -270,7 +273,7 @@ class ShapeletSearch(Reduction):
 
     def join(self, distances: np.ndarray, way: str) -> np.ndarray:
         """Join distances with those of the literals before."""
-        if way == "first":
+        if way == "first" or self.before is None:
             return distances
         return (np.maximum if way == "and" else np.minimum)(self.before, distances)
 
@@ -320,13 +323,11 @@ class ShapeletSearch(Reduction):
                 for values, size in zip(series.values, series.lengths.tolist(), strict=True)
             ]
         ) / np.sqrt(length)
-        if way == "and":
-            return np.where(self.before > distances, self.before, distances)
-        return (
-            distances
-            if way == "first"
-            else np.where(self.before < distances, self.before, distances)
-        )
+        before = self.before
+        if way == "first" or before is None:
+            return distances
+        first = before > distances if way == "and" else before < distances
+        return np.where(first, before, distances)
 
     def _plain_cuts(self, distances: np.ndarray, floor: float) -> Iterator[tuple[float, float]]:
         """Gain and gap of each cut of a line that is allowed for certain."""

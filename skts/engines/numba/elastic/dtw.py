@@ -35,7 +35,7 @@ __all__ = [
 
 #: Lanes of a group, by type, and columns of a strip: the fastest of 16 to 64 of each on AVX2. With
 #: 16 float64 lanes LLVM unrolls the lane loop instead of vectorising it (4 times slower).
-LANES = {np.float64: 32, np.float32: 64}
+LANES: dict[type, int] = {np.float64: 32, np.float32: 64}
 _WIDTH = 64
 
 

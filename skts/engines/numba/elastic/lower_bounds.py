@@ -11,7 +11,7 @@ Bounds of the accumulated cost (sum over points, or for dog-keeper the largest):
 
 For one query at a time: the bound that needs the query's ranges alone for all candidates, lanes
 side by side. The most promising candidates are warped first; the k-th nearest of them is a limit
-for the rest. What the first bound leaves is taken in ascending order, bounded the other way round,
+for the rest. The others that are left go in ascending order, are bounded the other way round,
 and gathered into full groups of lanes. The limit falls after each group, and a group is abandoned
 when every lane is beyond it.
 
@@ -33,7 +33,7 @@ __all__ = ["cascade", "deflation", "envelopes", "first_bounds", "second_bound"]
 
 
 def deflation(n_channels: int, reduction: DTWNeighbors) -> np.float32:
-    """By what a bound in float32 is multiplied to be one despite its rounding."""
+    """Factor that keeps a bound in float32 a lower bound despite its rounding."""
     points = max(side.n_timepoints for side in reduction.sides)
     terms = n_channels * (1 if reduction.warping.largest else points)
     # see "deflation" in docs/developer/numerics.rst

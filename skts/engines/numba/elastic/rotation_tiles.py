@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from scipy import fft
@@ -21,7 +22,7 @@ __all__ = ["RotationTiles"]
 
 #: Error of a circular correlation by Fourier transforms, over u log2(n) and the norms.
 _FFT_ERROR = 16.0
-#: What underflows.
+#: Smaller numbers underflow.
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -29,6 +30,7 @@ class RotationTiles:
     """Methods of the CPU engine for rotation-invariant searches."""
 
     prepared: PreparedStore
+    _costs: Callable[[DTWNeighbors, Tile, np.ndarray], tuple[np.ndarray, float]]
 
     def rotation_neighbors_bytes(
         self, reduction: RotationNeighbors, rows: int, cols: int
@@ -71,7 +73,8 @@ class RotationTiles:
                 order = np.argsort(lower, kind="stable")
                 count = rotation.search(x, doubled.values, lower, order, *rest)
             found.append((np.full(count, row), indices[:count].copy(), distances[:count].copy()))
-        return Shortlist(*map(np.concatenate, zip(*found, strict=True)), Bound())
+        rows, cols, values = map(np.concatenate, zip(*found, strict=True))
+        return Shortlist(rows, cols, values, Bound())
 
     def _relaxed(self, reduction: RotationNeighbors, doubled: Series) -> DTWNeighbors:
         """A search whose distances no shift falls below: any part of the doubled candidate."""
@@ -122,7 +125,7 @@ class RotationTiles:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Offsets of the channels, and of the candidates without them spectra and squared norms."""
 
-        def build() -> tuple[tuple[np.ndarray, ...], int]:
+        def build() -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], int]:
             values = reduction.candidates.values[tile.cols]
             offset = values.mean(axis=(0, 2))[:, None]
             values = values - offset

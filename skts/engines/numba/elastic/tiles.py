@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ...core.certify import ENTRY_BYTES, Bound, Shortlist, shortlist, survivor_cap
+from ...core.certify import (
+    ENTRY_BYTES,
+    Bound,
+    Rescaling,
+    Shortlist,
+    shortlist,
+    survivor_cap,
+)
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...core.series import Series
@@ -78,7 +83,8 @@ class DTWTiles:
     ) -> tuple[int, int]:
         """Bytes held for some queries at every radius."""
         n_results = rows * reduction.radii.size
-        return 0, window_search.query_bytes(*reduction.candidates.values.shape, n_results)
+        n_candidates, n_channels, n_timepoints = reduction.candidates.values.shape
+        return 0, window_search.query_bytes(n_candidates, n_channels, n_timepoints, n_results)
 
     def dtw_neighbors(self, reduction: DTWNeighbors, tile: Tile, cancel: np.ndarray) -> Shortlist:
         """Survivors of a tile."""
@@ -98,9 +104,9 @@ class DTWTiles:
         self, reduction: DTWMatrix | DTWNeighbors, tile: Tile, cancel: np.ndarray
     ) -> tuple[np.ndarray, float]:
         """Accumulated costs of a tile, and the rounding error of the points of both sides."""
-        single = isinstance(reduction, DTWNeighbors) and reduction.single
-        dtype, rescaling = np.float64, None
-        if single:
+        dtype: type = np.float64
+        rescaling = None
+        if isinstance(reduction, DTWNeighbors) and reduction.single:
             dtype, rescaling = np.float32, reduction.rescaling
         warping, (left, right) = reduction.warping, reduction.sides
         rows, cols = left, right
@@ -111,7 +117,7 @@ class DTWTiles:
             row_slice, col_slice = col_slice, row_slice
         packed, lengths, error = self._packed(cols, col_slice, dtype, rescaling)
         values, row_error = rows.values[row_slice], 0.0
-        if single:
+        if rescaling is not None:
             values, row_error = rescaling.apply(values)
         costs = dtw.block(values, rows.lengths[row_slice], packed, lengths, warping, cancel)
         costs = costs[:, : col_slice.stop - col_slice.start]
@@ -173,8 +179,8 @@ class DTWTiles:
                 unsettled.append(row)
                 keep[:] = False
             lists.append((np.full(keep.sum(), row), found[:count][keep], estimates[keep]))
-        survivors = map(np.concatenate, zip(*lists, strict=True))
-        return Shortlist(*survivors, bound, np.array(unsettled, np.int64))
+        of_row, of_col, values = map(np.concatenate, zip(*lists, strict=True))
+        return Shortlist(of_row, of_col, values, bound, np.array(unsettled, np.int64))
 
     def dtw_matrix(self, reduction: DTWMatrix, tile: Tile, cancel: np.ndarray) -> np.ndarray:
         """A block of the matrix."""
@@ -217,7 +223,7 @@ class DTWTiles:
         (left, right), warping = reduction.sides, reduction.warping
         costs = np.empty(len(pairs))
         step = _certified_at_a_time(reduction)
-        # those of the same lengths one after the other
+        # pairs of the same lengths one after the other
         order = np.lexsort((right.lengths[pairs[:, 1]], left.lengths[pairs[:, 0]]))
         for start in range(0, len(pairs), step):
             part = order[start : start + step]
@@ -227,7 +233,9 @@ class DTWTiles:
             )
         return warping.distance(costs)
 
-    def _packed(self, series: Series, part: slice, dtype: type, rescaling: Any = None) -> tuple:
+    def _packed(
+        self, series: Series, part: slice, dtype: type, rescaling: Rescaling | None
+    ) -> tuple[np.ndarray, np.ndarray, float]:
         """Lanes of some series, and the rounding error of their points."""
 
         def build() -> tuple[tuple[np.ndarray, np.ndarray, float], int]:

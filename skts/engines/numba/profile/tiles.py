@@ -65,7 +65,7 @@ class Searched(NamedTuple):
     unit : float
         That of the `SearchLine`.
     frame : Frame or None
-        What raw windows have in common.
+        Offset and size that raw windows have in common.
     """
 
     points: np.ndarray
@@ -84,7 +84,7 @@ class Searched(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """What covariances need of the windows of a line; see `join.search`."""
+    """Factors and bounds of the covariances of the windows of a line; see `join.search`."""
 
     lead: np.ndarray
     trail: np.ndarray
@@ -179,12 +179,10 @@ class JoinTiles:
         rows = Nearest.none(tile.shape[0], k)
         cols = Nearest.none(tile.shape[1] if reduction.within else 0, k)
         first = max(tile.col, reduction.since) if reduction.within else tile.col
-        hint = reduction.hint
-        if hint is None:
-            hint = tuple(np.full(n, np.inf) for n in reduction.shape)
+        known = reduction.hint or [np.full(n, np.inf) for n in reduction.shape]
         # in the units of the search; infinity stays
         with np.errstate(over="ignore"):
-            hint = tuple(np.ascontiguousarray(one * lines[0].unit) for one in hint)
+            hint = tuple(np.ascontiguousarray(one * lines[0].unit) for one in known)
         search = cols if first == tile.col else Nearest.none(tile.col_stop - first, k)
         # one list for both: its neighbours are those of rows
         same = reduction.within and not reduction.sides
@@ -216,12 +214,14 @@ class JoinTiles:
             # a view that nobody writes to: kernels are compiled for one kind of array
             points = read_only(filled)
             moments = windows.statistics(points, points, length, True)
-            found = settle_statistics(*moments, whole_windows(finite, length))
+            mean, deviation, low, high = moments
+            whole = whole_windows(finite, length)
+            found = settle_statistics(mean, deviation, low, high, whole)
             if normalize:
                 # a mean of what is not finite is never looked at
-                chosen = moments[0], found.inverse, moments, found.constant
+                chosen = mean, found.inverse, moments, found.constant
             else:
-                inverse, zeros = found.finite.astype(np.float64), np.zeros_like(moments[0])
+                inverse, zeros = found.finite.astype(np.float64), np.zeros_like(mean)
                 chosen = zeros, inverse, moments, np.zeros_like(found.constant)
             made = Windows(points, *chosen, found.finite)
             return made, 10 * found.finite.size + sum(array.nbytes for array in moments)
@@ -276,7 +276,7 @@ class JoinTiles:
         return self.prepared.get(pool.points, ("searched", length, frame), build)
 
     def _steps(self, pool: Pool, line: Searched, length: int, level: float) -> Steps:
-        """What covariances need of a line, kept while it lives."""
+        """Factors and bounds of a line for covariances, kept while it lives."""
 
         def build() -> tuple[Steps, int]:
             made = make_steps(line, length, level)
@@ -291,7 +291,7 @@ def _weigh(weight: np.ndarray, usual: np.ndarray, level: float) -> np.ndarray:
 
 
 def make_steps(line: Searched, length: int, level: float) -> Steps:
-    """Make what covariances need of the windows of a line; `level` keeps raw scores positive."""
+    """Make factors and bounds of the windows of a line; `level` keeps raw scores positive."""
     points, mean = line.points, line.mean
     new, old = points[length:], points[: points.size - length]
     lead, trail = np.zeros(mean.size), np.zeros(mean.size)
@@ -333,7 +333,7 @@ def settle_constant(
     finite_b: np.ndarray,
     length: int,
 ) -> None:
-    """Write what is defined, not computed: constant windows, and those that are not finite."""
+    """Write the distances of constant windows, and of those that are not finite, by definition."""
     distances[constant_a != constant_b] = np.sqrt(length)
     distances[constant_a & constant_b] = 0.0
     distances[~(finite_a & finite_b)] = np.inf

@@ -1,9 +1,9 @@
 """Windows of a long series against a query on the CPU: bounds, then warping in lanes.
 
 `LANES` windows that follow each other are bounded side by side, normalised on the fly with running
-statistics (`running_statistics`), whose error every bound allows for. What no bound rules out is
-gathered from anywhere, normalised by its certified statistics, and warped in lanes (`warp`),
-which give up together once what is left of each costs too much.
+statistics (`running_statistics`), whose error every bound allows for. Windows that no bound rules
+out are gathered, wherever they are, normalised by their certified statistics, and warped in lanes
+(`warp`), which are abandoned together once the rest of each must cost too much.
 """
 
 from __future__ import annotations
@@ -468,7 +468,7 @@ def search(
                             distances[kept] = distances[entry]
                             kept += 1
                     count = kept
-            # those that wait, but for what is ruled out by now
+            # windows that wait, except those that are ruled out by now
             kept = 0
             for entry in range(taken, filled):
                 if not promise[entry] > limit:

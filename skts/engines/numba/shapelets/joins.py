@@ -28,7 +28,7 @@ _BELOW_ONE = 1 - 2.0**-53
 
 
 class Prepared(NamedTuple):
-    """What joins need of the windows of some series of one channel, for several lengths.
+    """Statistics for joins of the windows of some series of one channel, for several lengths.
 
     Attributes
     ----------
@@ -305,7 +305,7 @@ def joins(block, prepared, squares, cancel):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _mend(squares, first, lengths, length, constant):
-    """Put in what constant windows are at, and the distance to the own series.
+    """Write the distances of constant windows, and of windows to their own series.
 
     Exactly 1 means a distance that is 1 for certain, where the series has a constant window.
     """

@@ -63,7 +63,7 @@ class Line(NamedTuple):
     sure : ndarray of shape (n_members,), bool
         Which are exact.
     errors : ndarray of shape (n_members,)
-        What others are off by at most.
+        Largest errors of the others.
     error : float
         The largest of these errors, or more.
     """
@@ -122,7 +122,7 @@ def _sides(left, tables):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _open_gain(tables, scratch, best, n_best, each):
-    """What a cut among distances of unknown order may gain: the best of all subsets on the left.
+    """Bound the gain of cuts among distances of unknown order: the best of all subsets on the left.
 
     `best` and `n_best` are those of the cuts before, `each` is what single classes add to the gain
     at the end of the run. `scratch.left` holds the numbers of classes up to there, `run` those
@@ -190,7 +190,7 @@ def _largest_gap(squares, sure, errors, n_best, spread, scratch):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def promise(line, tables, needed, scratch):
-    """What (gain, gap) of an order line do not exceed, and the gap that is reached for certain.
+    """Bound gain and gap of an order line from above, and the gap from below.
 
     Returns gain `_NONE` without a cut; a gap of -inf where nothing is certain. A gain below
     `needed` comes without a gap. One function: apart from each other the sort, the bounds of
@@ -239,7 +239,7 @@ def promise(line, tables, needed, scratch):
             high = max(high, ordered[k] + own)
             if k < n - 1 and not high + _APART * max(1.0, high) < low[k + 1]:
                 continue
-            # what is exact may still be too close for a cut: only what is equal has none for sure
+            # exact distances may still be too close for a cut; only equal ones surely have none
             if k > begin and not (all_sure and ordered[k] == ordered[begin]):
                 opened = True
                 before = best, n_best

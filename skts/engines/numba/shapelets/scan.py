@@ -22,7 +22,7 @@ class Distances(NamedTuple):
     weights : ndarray of shape (n_block, n_windows)
         Weights of the candidates.
     errors : ndarray of shape (n_block, n_series)
-        What squared distances are wrong by at most, by the weight of the candidate.
+        Largest errors of squared distances, by the weight of the candidate.
     floor : float
         To be added to that.
     exact : ndarray of shape (n_block, n_windows), bool
@@ -30,7 +30,7 @@ class Distances(NamedTuple):
     flat : ndarray of shape (n_series,), bool
         Series with a constant window: squares of 1 are exact there.
     unit : float
-        What distances are divided by before they are squared: 1 for those of normalised windows.
+        Divisor of distances before they are squared: 1 for normalised windows.
     """
 
     squares: np.ndarray

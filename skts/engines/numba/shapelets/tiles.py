@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -21,13 +21,13 @@ from .scan import Candidates, Distances, Found, Literals, scan
 __all__ = ["ShapeletTiles"]
 
 _WAYS = {"first": 0, "and": 1, "or": 2}
-#: Entries of a list of candidates before it is weeded.
+#: Entries of a list of candidates before those that cannot be the best are dropped.
 LISTED = 2**12
 HALF = 2.0**-53
-#: What squares of distances of windows as they are, of which the largest is near 1, are off by.
+#: Error of squared distances of windows as they are, of which the largest is near 1.
 #: see "short windows" in docs/developer/numerics.rst
 RAW_ERROR = 2.0**-46
-#: Squares below this are next to nothing, or nothing.
+#: Squares below this lose precision.
 SMALLEST_SQUARE = 2.0**-950
 
 
@@ -35,6 +35,7 @@ class ShapeletTiles:
     """Methods of the CPU engine for shapelets."""
 
     prepared: PreparedStore
+    budget: Callable[[], int]
 
     def subsequence_matches_bytes(
         self, reduction: SubsequenceMatches, rows: int, cols: int
@@ -113,21 +114,22 @@ class ShapeletTiles:
         missing = []
         for length in lengths:
             blocks = range(members[chosen[0]] // size, members[chosen[-1]] // size + 1)
-            found = [
-                self._stored(owner, (channel, length, block * size, (block + 1) * size))
-                for block in blocks
-            ]
-            if any(each is None for each in found):
+            try:
+                stored = [
+                    self._stored(owner, (channel, length, block * size, (block + 1) * size))
+                    for block in blocks
+                ]
+            except LookupError:
                 missing.append(length)
                 continue
-            for block, each in zip(blocks, found, strict=True):
+            for block, found in zip(blocks, stored, strict=True):
                 owns = chosen[members[chosen] // size == block]
                 if owns.size:
-                    yield length, each, members[owns] - block * size, members, owns
+                    yield length, found, members[owns] - block * size, members, owns
         at_root = len(members) == len(everyone)
         series = reduction.series if at_root else reduction.series.take(members)
         first, stop = int(chosen[0]), int(chosen[-1]) + 1
-        scratch = self.prepared.get(owner, "shapelets", lambda: ([], 0))
+        scratch: list[Buffer] = self.prepared.get(owner, "shapelets", lambda: ([], 0))
         for keep in (True, False):
             run = tuple(length for length in missing if (at_root and length in kept) == keep)
             buffer = None if keep else _take(scratch)
@@ -140,12 +142,9 @@ class ShapeletTiles:
             if buffer is not None:
                 scratch.append(buffer)
 
-    def _stored(self, owner: np.ndarray, key: tuple[int, ...]) -> Distances | None:
-        """Distances that are kept, if they are."""
-        try:
-            return self.prepared.get(owner, ("shapelets", *key), _nothing)
-        except LookupError:
-            return None
+    def _stored(self, owner: np.ndarray, key: tuple[int, ...]) -> Distances:
+        """Distances that are kept; a LookupError if they are not."""
+        return self.prepared.get(owner, ("shapelets", *key), _nothing)
 
 
 class Buffer:
@@ -155,14 +154,14 @@ class Buffer:
         self.array = np.empty(0)
 
     def get(self, size: int) -> np.ndarray:
-        """Some of it, whatever it holds."""
+        """Return so many numbers of it; their values are arbitrary."""
         if self.array.size < size:
             self.array = np.empty(size)
         return self.array[:size]
 
 
 def _take(scratch: list[Buffer]) -> Buffer:
-    """A buffer that nobody uses."""
+    """Take a buffer that is not in use."""
     try:
         return scratch.pop()
     except IndexError:
@@ -212,7 +211,7 @@ class Held:
         self.best = (gain, gap)
         self.parts: list[Survivors] = []
         self.size = 0
-        #: What a kernel writes: gains, gaps, places.
+        #: A kernel writes here: gains, gaps, places.
         self.list = Found(
             np.empty(LISTED, np.int64), np.empty(LISTED), np.empty((LISTED, 3), np.int64)
         )
@@ -227,7 +226,7 @@ class Held:
             self.size = len(self.parts[0].gain)
 
     def survivors(self) -> Survivors:
-        """What could still be the best."""
+        """Candidates that could still be the best."""
         return Survivors.of_parts(self.parts).that_reach(self.best)
 
 
@@ -320,9 +319,10 @@ def _blocks(
 def _errors(
     largest: np.ndarray, length: int, n_windows: int, own: slice
 ) -> tuple[np.ndarray, float]:
-    """What squared distances are wrong by at most.
+    """Bound the errors of squared distances.
 
-    For each pair of series, by the weight of the candidate; and what is to be added.
+    A bound for each pair of series, to be multiplied by the weight of the candidate; and a constant
+    to be added.
     """
     norm, step, heavy, size, middle = largest.T
     # see "shapelet walk" in docs/developer/numerics.rst

@@ -19,6 +19,9 @@ version, and what it misses costs a factor of four.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
@@ -33,20 +36,20 @@ _DOUBLE, _INT, _INDEX = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
 _VECTOR = ir.VectorType(_DOUBLE, LANES)
 
 
-def _splat(builder, value):
+def _splat(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     """The same number in all lanes."""
     one = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), value, _INDEX(0))
     mask = ir.Constant(ir.VectorType(_INDEX, LANES), [0] * LANES)
     return builder.shuffle_vector(one, ir.Constant(_VECTOR, ir.Undefined), mask)
 
 
-def _function(builder, name, n_arguments):
+def _function(builder: ir.IRBuilder, name: str, n_arguments: int) -> ir.Function:
     """A function of LLVM on vectors."""
     kind = ir.FunctionType(_VECTOR, [_VECTOR] * n_arguments)
     return cgutils.get_or_insert_function(builder.module, kind, f"llvm.{name}.v{LANES}f64")
 
 
-def _make(diagonals, columns):
+def _make(diagonals: int, columns: bool) -> Callable[..., Any]:
     """Build the loop for a number of diagonals, with or without the best of columns.
 
     One function, since blocks and values of the loop refer to each other; it takes its arrays one

@@ -1,4 +1,4 @@
-"""What the driver says of kernels."""
+"""The driver's answers about kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who gives memory to arrays."""
+"""Allocators of the memory of arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the runtime says of the emulated devices."""
+"""The runtime's answers about the emulated devices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _process: int | None = None
 
 
 def start() -> None:
-    """Whatever is asked starts CUDA, for this process alone."""
+    """Start CUDA, for this process alone, as any call does."""
     global _process
     if _process is None:
         _process = os.getpid()

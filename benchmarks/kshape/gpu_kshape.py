@@ -1,6 +1,6 @@
 """k-Shape on one GPU: a whole iteration, from labels on the host to labels on the host.
 
-    python -m benchmarks.gpu_kshape
+    python -m benchmarks.kshape.gpu_kshape
 
 writes `benchmarks/results/gpu-kshape.json`. The series are on the device already, as they are in
 every iteration of `fit` but the first; what comes before once (copy and spectra) has a column of
@@ -79,7 +79,7 @@ def iterate(engine, shapes, n_clusters, assigned, centers):
 
 
 def check(shapes, centers, before, after, n_clusters, rng):
-    """What differs from the CPU: labels and shifts of a sample, centres or their residuals."""
+    """Differences from the CPU: labels and shifts of a sample, centres or their residuals."""
     which = np.sort(rng.choice(len(shapes), min(len(shapes), 400), replace=False))
     expected = run(SBDAssign(shapes.take(which), Shapes.of(centers)), engine="numba")
     same = np.array_equal(expected.labels, after.labels[which])

@@ -5,7 +5,7 @@ Each engine that is available; sizes double.
 
 import numpy as np
 
-from benchmarks.dtw import ENGINES, skip_unless_available
+from benchmarks._engines import ENGINES, skip_unless_available
 from skts import DTWCondenser, DTWNearestNeighbor
 from skts.datasets import make_cylinder_bell_funnel, make_two_patterns
 

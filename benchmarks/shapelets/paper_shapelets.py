@@ -1,8 +1,8 @@
 """Shapelet trees: the distances and trees of Chang, Deka, Hwu and Roth's paper, and accuracies.
 
-    SKTS_DATA=<folder> python -m benchmarks.papers.shapelets accuracy
-    SKTS_DATA=<folder> python -m benchmarks.papers.shapelets table
-    SKTS_DATA=<folder> python -m benchmarks.papers.shapelets ladder
+    SKTS_DATA=<folder> python -m benchmarks.shapelets.paper_shapelets accuracy
+    SKTS_DATA=<folder> python -m benchmarks.shapelets.paper_shapelets table
+    SKTS_DATA=<folder> python -m benchmarks.shapelets.paper_shapelets ladder
 
 write `benchmarks/results/papers-shapelets-accuracy.json`, `papers-shapelets.json` and
 `papers-shapelets-ladder.json`.
@@ -277,7 +277,7 @@ def _split(left, counts, n):
 
 @njit(cache=True)
 def _bound(distances, known, labels, counts):
-    """What the gain can reach: each class puts its open distances on the side that is best."""
+    """Upper bound of the gain: each class puts its open distances on the side that is best."""
     order = np.argsort(distances[:known])
     n, n_classes, best = labels.size, counts.size, 0.0
     rest = counts.astype(np.float64)

@@ -1,6 +1,6 @@
-"""What the triangle inequality of the dog-keeper distance spares a 1-NN search.
+"""Distances that the triangle inequality of dog-keeper spares a 1-NN search.
 
-    SKTS_DATA=... python -m benchmarks.papers.dog_keeper_pivots
+    SKTS_DATA=... python -m benchmarks.elastic.paper_dog_keeper_pivots
 
 writes `benchmarks/results/papers-dog-keeper-pivots.json`. The paper names as the merit of the
 dog-keeper distance DK that it obeys the triangle inequality, so that it can be indexed: with the
@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks import _records
 from benchmarks._sets import archive
-from benchmarks.gpu_dtw import as_series
+from benchmarks.elastic.gpu_dtw import as_series
 from skts.engines import DTWMatrix, DTWNeighbors, Warping, run
 
 DK = Warping("dog_keeper", "absolute")

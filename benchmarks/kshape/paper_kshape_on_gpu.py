@@ -1,6 +1,6 @@
 """k-Shape on a GPU: figures 12 to 20 and table III of Wang et al. (Times-C), with skts.
 
-    python -m benchmarks.papers.kshape_on_gpu
+    python -m benchmarks.kshape.paper_kshape_on_gpu
 
 writes `benchmarks/results/papers-kshape-on-gpu.json`. It takes some two minutes with a GPU.
 
@@ -8,7 +8,7 @@ The paper's sets are not at hand; series are synthetic, of their shapes. Every t
 iteration from labels on the host to labels on the host, series on the device; the paper takes the
 mean of ten iterations, we the median. What each figure becomes here:
 
-* figure 12 (whole iteration by set) is `benchmarks/gpu_kshape.py`;
+* figure 12 (whole iteration by set) is `benchmarks/kshape/gpu_kshape.py`;
 * figure 13 and table VI (aggregation): the counting sort; members are never moved;
 * figures 14 and 15 (centres): our iteration on members against S and all its eigenvectors by cuBLAS
   and cuSOLVER;
@@ -27,7 +27,7 @@ from statistics import median
 import numpy as np
 
 from benchmarks._gpu import keep_rows, make_parser
-from benchmarks.gpu_kshape import check, device_times, iterate, moved_shapes
+from benchmarks.kshape.gpu_kshape import check, device_times, iterate, moved_shapes
 from skts.engines import SBDAssign, SBDCenters, find_engine, run
 
 LENGTHS = (1_000, 2_000, 4_000, 6_000, 8_000, 10_000)

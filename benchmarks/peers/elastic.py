@@ -1,6 +1,6 @@
 """DTW of skts beside its peers: the same work, in the same run, on the same threads.
 
-    python -m benchmarks.peers.dtw --python python3.13
+    python -m benchmarks.peers.elastic --python python3.13
 
 makes an environment for each peer where there is none, runs every work of `WORKS`, compares the
 results, then prints the times and writes them to `benchmarks/results/peers-dtw.json`. skts runs
@@ -19,7 +19,7 @@ from benchmarks._sets import archive
 from benchmarks.peers._comparison import Comparison, make_parser
 
 PEERS = ("aeon", "tslearn", "wildboar", "dtaidistance", "tsdistances")
-SCRIPT = Path(__file__).with_name("_dtw_worker.py")
+SCRIPT = Path(__file__).with_name("_elastic_worker.py")
 
 
 def walks(n_samples, n_timepoints):
@@ -50,7 +50,7 @@ class Work:
     window: float | None = None
 
     def request(self):
-        """What the workers get, and the number of cells inside the window."""
+        """The input of the workers, and the number of cells inside the window."""
         request = self.series()
         X, others = request["X"], request["Z" if request["kind"] == "nearest" else "Y"]
         length = X.shape[-1]
@@ -80,7 +80,7 @@ WORKS = {
 
 
 def rows(work, outcomes, threads, cells):
-    """What is kept of each outcome: the columns of the table."""
+    """The figures kept of each outcome: the columns of the table."""
     mine = next((o for o in outcomes if o.library == "skts" and not o.failure), None)
     for outcome in outcomes:
         row = {"work": work.name, "threads": threads, "library": outcome.library}

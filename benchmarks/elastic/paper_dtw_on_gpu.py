@@ -1,7 +1,7 @@
 """DTW on a GPU: figures 5 to 7 of Bachmann, Trogant and Freytag's paper, with skts.
 
-    python -m benchmarks.papers.dtw_on_gpu
-    python -m benchmarks.papers.dtw_on_gpu --quick --output quick.json --plot
+    python -m benchmarks.elastic.paper_dtw_on_gpu
+    python -m benchmarks.elastic.paper_dtw_on_gpu --quick --output quick.json --plot
 
 writes `benchmarks/results/papers-dtw-on-gpu.json`; `--plot` draws its figures into a PNG beside it.
 It takes less than 90 seconds with a GPU. `--quick` takes fewer and smaller points, so that it is
@@ -31,7 +31,7 @@ import numpy as np
 
 from benchmarks import _records
 from benchmarks._gpu import device_and_versions, verdict
-from benchmarks.gpu_dtw import as_series, check_estimates, kernel_seconds
+from benchmarks.elastic.gpu_dtw import as_series, check_estimates, kernel_seconds
 from skts.engines import DTWPairs, Warping, get_engine, run
 from skts.exceptions import EngineNotAvailableError
 

@@ -1,9 +1,9 @@
 """Rotation invariance and condensing on one GPU: wall time from host arrays to host arrays.
 
-    SKTS_DATA=... python -m benchmarks.gpu_rotation
+    SKTS_DATA=... python -m benchmarks.elastic.gpu_rotation
 
 writes `benchmarks/results/gpu-rotation.json`: table 3 of paper 004 (light curves, which are made as
-in `benchmarks/papers/rotation.py`), real outlines, data on which bounds say little, and AWARD.
+in `paper_rotation.py`), real outlines, data on which bounds say little, and AWARD.
 Every row is checked in the same run against `engine="numba"`: neighbours and distances bit by bit,
 on some of the queries where those of all would take too long; of AWARD all that `fit` finds.
 Without SKTS_DATA, sets of the archive are left out, and AWARD condenses made patterns of that size.
@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks._gpu import keep_rows, make_parser, median_wall, verdict
 from benchmarks._sets import archive
-from benchmarks.papers.rotation import OUTLINES, PAPER, PAPER_ACCURACY, light_curves
+from benchmarks.elastic.paper_rotation import OUTLINES, PAPER, PAPER_ACCURACY, light_curves
 from skts import DTWCondenser, DTWNearestNeighbor
 
 #: Must and reach of the searches on light curves, in seconds.

@@ -1,6 +1,6 @@
 """Reduced precision and length: 1-NN errors with 8-bit values, and with 128 points.
 
-    SKTS_DATA=... python -m benchmarks.papers.reduced_precision
+    SKTS_DATA=... python -m benchmarks.elastic.paper_reduced_precision
 
 writes `benchmarks/results/papers-reduced-precision.json`. The paper stores z-normalised values in 8
 bits on its FPGA and shows in figure 5 that errors of 1-NN classification hardly change; longer

@@ -1,6 +1,6 @@
 """Matrix profiles on one GPU: kernel speed, and wall time from host arrays to host arrays.
 
-    python -m benchmarks.gpu_join
+    python -m benchmarks.profile.gpu_join
 
 takes less than two minutes and writes `benchmarks/results/gpu-join.json`. In each row neighbours
 and distances of a sample of windows are compared, bit by bit, with certified distances of those

@@ -1,6 +1,6 @@
 """Table 3 of the paper: light curves whose cycles begin anywhere.
 
-    SKTS_DATA=... python -m benchmarks.papers.rotation
+    SKTS_DATA=... python -m benchmarks.elastic.paper_rotation
 
 writes `benchmarks/results/papers-rotation.json`. The paper classifies 128 light curves of variable
 stars against 1,024, all of 1,024 points, by the Euclidean distance (ED) and DTW, as they are phased
@@ -23,7 +23,7 @@ import numpy as np
 
 from benchmarks import _records
 from benchmarks._sets import archive
-from benchmarks.gpu_dtw import as_series
+from benchmarks.elastic.gpu_dtw import as_series
 from skts import DTWNearestNeighbor
 from skts.engines import DTWMatrix, RotationNeighbors, Warping, run
 

@@ -1,6 +1,6 @@
 """Rand indexes of k-Shape on the UCR sets at hand, beside published ones (table VIII's measure).
 
-    SKTS_DATA=<folder> python -m benchmarks.papers.kshape
+    SKTS_DATA=<folder> python -m benchmarks.kshape.paper_kshape
 
 writes `benchmarks/results/papers-kshape.json`. The folder holds `ucr/*.npz` and `reference.csv`,
 whose columns are the means of the authors' implementation and of kasba's over ten runs. As there,

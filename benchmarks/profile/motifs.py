@@ -5,7 +5,7 @@ Sizes go by decades. An engine that is not available here is skipped.
 
 import numpy as np
 
-from benchmarks.dtw import ENGINES, skip_unless_available
+from benchmarks._engines import ENGINES, skip_unless_available
 from skts import MotifFinder
 from skts.motifs import matrix_profile, motifs
 

@@ -1,10 +1,10 @@
 """Shapelet searches and trees on one GPU: kernel speed, and wall time from host arrays to trees.
 
-    SKTS_DATA=<folder> python -m benchmarks.gpu_shapelets
+    SKTS_DATA=<folder> python -m benchmarks.shapelets.gpu_shapelets
 
 takes some minutes, most of them on the CPU, and writes `benchmarks/results/gpu-shapelets.json`. The
 folder holds `ucr/*.npz`. Every split is compared with that of the CPU engine, every tree with the
-one that `benchmarks.shapelet_trees` has recorded: all of its shapelets, thresholds and leaves.
+one that `shapelet_trees.py` has recorded: all of its shapelets, thresholds and leaves.
 """
 
 import os
@@ -15,9 +15,9 @@ from statistics import median
 
 import numpy as np
 
-from benchmarks import shapelet_trees
 from benchmarks._gpu import keep_rows, launch_seconds, make_parser, verdict
-from benchmarks.papers.shapelets import OTHER_SHAPE, TABLE, load, root, table_lengths, work
+from benchmarks.shapelets import shapelet_trees
+from benchmarks.shapelets.paper_shapelets import OTHER_SHAPE, TABLE, load, root, table_lengths, work
 from skts.engines import Series, run
 
 #: Lengths of OSULeaf, must and reach in seconds.

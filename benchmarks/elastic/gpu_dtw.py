@@ -1,6 +1,6 @@
 """DTW on one GPU: kernel speed, and wall time from host arrays to host arrays.
 
-    python -m benchmarks.gpu_dtw
+    python -m benchmarks.elastic.gpu_dtw
 
 takes less than two minutes and writes `benchmarks/results/gpu-dtw.json`. Every row's results are
 checked in the same run: those of the kernel against float64 on the CPU, on a sample, by the bound

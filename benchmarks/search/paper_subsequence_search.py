@@ -1,6 +1,6 @@
 """Figures 8 to 10 of paper 004: the time of one query in a long series, without a window.
 
-    python -m benchmarks.papers.subsequence_search [--plot]
+    python -m benchmarks.search.paper_subsequence_search [--plot]
 
 writes `benchmarks/results/papers-subsequence-search.json`. The paper varies the length of the
 series under queries of 128 (figure 8) and 1,024 points (figure 9), and the query in a series of
@@ -27,7 +27,7 @@ import numpy as np
 
 from benchmarks import _records
 from benchmarks._gpu import device_and_versions, verdict
-from benchmarks.gpu_dtw import as_series
+from benchmarks.elastic.gpu_dtw import as_series
 from skts import SubsequenceSearch
 from skts.engines import DTWMatrix, get_engine, run
 from skts.exceptions import EngineNotAvailableError, UnsupportedReductionError

@@ -1,7 +1,7 @@
 """Shapelet trees of whole data sets: those of one engine beside those of the other.
 
-    SKTS_DATA=<folder> python -m benchmarks.shapelet_trees
-    SKTS_DATA=<folder> python -m benchmarks.shapelet_trees --engine cupy
+    SKTS_DATA=<folder> python -m benchmarks.shapelets.shapelet_trees
+    SKTS_DATA=<folder> python -m benchmarks.shapelets.shapelet_trees --engine cupy
 
 The first grows the trees on the CPU and writes `benchmarks/results/shapelet-trees.json`: for each
 its leaves and a digest of all that it holds. What the output holds already is kept, so the command
@@ -26,7 +26,7 @@ import numpy as np
 
 from benchmarks import _records
 from benchmarks._gpu import keep_rows, make_parser, verdict
-from benchmarks.papers.shapelets import TABLE, load, stated, table_lengths, unfitted, work
+from benchmarks.shapelets.paper_shapelets import TABLE, load, stated, table_lengths, unfitted, work
 
 #: The trees that the CPU engine has grown.
 RECORD = _records.RESULTS / "shapelet-trees.json"
@@ -50,7 +50,7 @@ def title(name, lengths, logic):
 
 
 def digest(model):
-    """What is the same where two trees are."""
+    """A digest of a tree: equal for equal trees."""
     tree, text = model.tree_, hashlib.sha256()
     for name, array in tree._asdict().items():
         loose = name in ("impurity", "weighted_n_node_samples", "value")

@@ -1,6 +1,6 @@
 """Motifs as in the thesis of Kraeva (2020): tables 2 and 3, figures 1 and 2.
 
-    python -m benchmarks.papers.motifs
+    python -m benchmarks.profile.paper_motifs
 
 finds the nearest pair of windows of a random walk (table 2) and of an ECG (table 3), 400,000
 points, windows of 128 and 1,024, by the profile and by MK with 10 references, on every engine that

@@ -1,6 +1,6 @@
 """AWARD: how long condensing takes, and how well what is left classifies.
 
-    SKTS_DATA=... python -m benchmarks.papers.condensing
+    SKTS_DATA=... python -m benchmarks.elastic.paper_condensing
 
 writes `benchmarks/results/papers-condensing.json`. The paper condenses TwoPatterns (1,000 x 128) in
 1.49 days on a CPU, 50 minutes on a GPU and 4.3 minutes on an FPGA. Here every set is condensed to

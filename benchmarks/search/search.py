@@ -5,10 +5,8 @@ Sizes go by decades. An engine that is not available here is skipped.
 
 import numpy as np
 
-from benchmarks.dtw import skip_unless_available
+from benchmarks._engines import ENGINES, skip_unless_available
 from skts import SubsequenceSearch
-
-ENGINES = ["numba", "cupy"]
 
 
 class Search:

@@ -6,7 +6,7 @@ Sizes go by decades. An engine that is not available here is skipped.
 import numpy as np
 from sklearn.metrics import rand_score
 
-from benchmarks.dtw import ENGINES, skip_unless_available
+from benchmarks._engines import ENGINES, skip_unless_available
 from skts import KShapeClusterer
 from skts.datasets import make_shifted_shapes
 from skts.metrics import pairwise_sbd, sbd

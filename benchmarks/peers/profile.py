@@ -1,8 +1,8 @@
 """The matrix profile of skts beside its peers: the same work, in the same run, on the same threads.
 
-    python -m benchmarks.peers.motifs --python python3.13
+    python -m benchmarks.peers.profile --python python3.13
 
-does for matrix profiles what `benchmarks.peers.dtw` does for DTW; the record is
+does for matrix profiles what `benchmarks.peers.elastic` does for DTW; the record is
 `benchmarks/results/peers-motifs.json`. Cells are pairs of windows; a self-join counts each once.
 Values are squared distances, which must agree to 1e-6 of the largest: pyscamp returns float32.
 
@@ -19,10 +19,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.peers._comparison import Comparison, make_parser
-from benchmarks.peers.dtw import rows, table
+from benchmarks.peers.elastic import rows, table
 
 PEERS = ("stumpy", "pyscamp", "matrixprofile")
-SCRIPT = Path(__file__).with_name("_motifs_worker.py")
+SCRIPT = Path(__file__).with_name("_profile_worker.py")
 TOLERANCE = 1e-6
 NOTE = (
     "matrixprofile leaves out pairs one point farther apart than the others, and cannot be told "
@@ -63,7 +63,7 @@ class Work:
     window: int
 
     def request(self):
-        """What the workers get, and the number of pairs of windows."""
+        """The input of the workers, and the number of pairs of windows."""
         request = self.series(self.n)
         request |= {"window": self.window, "exclusion": self.window // 4 - 1}
         n = self.n - self.window + 1

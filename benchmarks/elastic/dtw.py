@@ -3,21 +3,10 @@
 Sizes go by decades. An engine that is not available here is skipped.
 """
 
+from benchmarks._engines import ENGINES, skip_unless_available
 from skts import DTWNearestNeighbor
 from skts.datasets import load_arrow_head, load_gunpoint, make_random_walk, make_warped_shapes
-from skts.engines import get_engine
-from skts.exceptions import EngineNotAvailableError
 from skts.metrics import dog_keeper, dtw, dtw_path, pairwise_dtw
-
-ENGINES = ["numba", "cupy"]
-
-
-def skip_unless_available(engine):
-    """Leave a benchmark out in asv's way: a NotImplementedError from `setup`."""
-    try:
-        get_engine(engine)
-    except EngineNotAvailableError as error:
-        raise NotImplementedError from error
 
 
 class OnePair:

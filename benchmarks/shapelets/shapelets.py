@@ -5,7 +5,7 @@ Sizes go by decades. An engine that is not available here, or does not search sh
 
 import numpy as np
 
-from benchmarks.dtw import ENGINES, skip_unless_available
+from benchmarks._engines import ENGINES, skip_unless_available
 from skts import ShapeletTreeClassifier
 from skts.datasets import load_gunpoint, make_cylinder_bell_funnel
 from skts.engines import Criterion, Series, ShapeletSearch, find_engine, run

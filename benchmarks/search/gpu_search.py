@@ -1,6 +1,6 @@
 """Subsequence search on one GPU: kernel speed, and wall time from host arrays to host arrays.
 
-    python -m benchmarks.gpu_search
+    python -m benchmarks.search.gpu_search
 
 takes about a minute and writes `benchmarks/results/gpu-search.json`. Answers are checked in the
 same run: distances and positions against `engine="numba"`, bit by bit; costs of the kernel, on a

@@ -1,0 +1,1 @@
+"""Benchmarks of a family: Shape-based distances and k-Shape."""

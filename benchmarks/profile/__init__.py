@@ -1,0 +1,1 @@
+"""Benchmarks of a family: Matrix profiles and motifs."""

@@ -1,0 +1,1 @@
+"""Benchmarks of a family: Subsequence search."""

@@ -1,0 +1,1 @@
+"""Benchmarks of a family: Shapelet distances and trees."""
