@@ -5,13 +5,14 @@ scikit-learn states no types: behind its own decorators nobody could tell what `
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import validate_params
 
-__all__ = ["checks_arguments", "checks_parameters"]
+__all__ = ["checks_arguments", "checks_parameters", "renamed"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -49,3 +50,34 @@ def checks_arguments(constraints: Mapping[str, list[Any]]) -> Callable[[Function
         Callable[[Function], Function],
         validate_params(dict(constraints), prefer_skip_nested_validation=True),
     )
+
+
+def renamed(old: str, new: str, given: Any, value: Any, where: str, *, depth: int = 5) -> Any:
+    """Return the value of a parameter that had another name, and warn if that was used.
+
+    Parameters
+    ----------
+    old, new : str
+        The two names.
+    given : object
+        What came under the old one, "deprecated" for nothing.
+    value : object
+        What came under the new one.
+    where : str
+        The function or estimator.
+    depth : int, default 5
+        Calls up to that of the user: this one, the function, its two decorators.
+
+    Returns
+    -------
+    object
+        The value that counts.
+    """
+    if isinstance(given, str) and given == "deprecated":
+        return value
+    warnings.warn(
+        f"The parameter {old!r} of {where} is now called {new!r}; the old name goes in skts 0.2.",
+        FutureWarning,
+        stacklevel=depth,
+    )
+    return given

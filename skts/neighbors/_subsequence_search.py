@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import checks_parameters
@@ -49,9 +49,9 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
         query, rounded up; 0 is no warping; None is no limit. Not for ``metric="euclidean"``.
     normalize : bool, default True
         Whether each window, and the query, is z-normalised (population deviation).
-    exclusion : int or None, default None
-        Matches that `kneighbors` returns start more than so many points apart within a series. None
-        is a quarter of the query, rounded up.
+    exclusion : int, float or None, default None
+        Matches that `kneighbors` returns start more than so many points apart within a series; a
+        float is a fraction of the query, rounded up, and None a quarter.
     precision : {"auto", "float32", "float64"}, default "auto"
         "auto" is exact: the GPU searches in float32 and certifies the windows that may match.
         "float32" leaves out the certificate, "float64" searches in float64 throughout. The CPU
@@ -123,7 +123,11 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
             Interval(Real, 0, 1, closed="both"),
         ],
         "normalize": ["boolean"],
-        "exclusion": [Interval(Integral, 0, None, closed="left"), None],
+        "exclusion": [
+            Interval(Integral, 0, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="both"),
+            None,
+        ],
         "precision": [StrOptions({"auto", "float32", "float64"})],
         "engine": [str],
         "n_jobs": [Integral, None],
@@ -137,7 +141,7 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
         cost: Literal["squared", "absolute"] = "squared",
         window: float | None = None,
         normalize: bool = True,
-        exclusion: int | None = None,
+        exclusion: float | None = None,
         precision: Literal["auto", "float32", "float64"] = "auto",
         engine: str = "auto",
         n_jobs: int | None = None,

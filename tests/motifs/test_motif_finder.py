@@ -457,10 +457,10 @@ def test_estimator_checks(fast_engine, options):
 def test_without_the_certificate_the_pair_is_still_a_pair(rng, fast_engine, scale):
     x = scale * rng.normal(size=400).cumsum()
     x[300:330] = x[50:80]
-    model = MotifFinder(30, radius=1.0, precision="float32", engine=fast_engine).fit(x[np.newaxis])
+    model = MotifFinder(30, radius_factor=1.0, precision="float32", engine=fast_engine).fit(x[np.newaxis])
     assert model.motifs_[0].positions.tolist() == [50, 300]
     assert all(len(motif.positions) >= 2 for motif in model.motifs_)
-    exact = MotifFinder(30, radius=1.0, engine=fast_engine).fit(x[np.newaxis])
+    exact = MotifFinder(30, radius_factor=1.0, engine=fast_engine).fit(x[np.newaxis])
     assert_allclose(model.profile_, exact.profile_, atol=0.05)
 
 
