@@ -373,12 +373,10 @@ def _windows(
 
 def _lines(series: dict[str, ArrayLike | None], window: float) -> tuple[list[Any], int]:
     """One or two series as lines, None for one that is not there; and the points of a window."""
-    lines: list[Pool | None] = []
-    for name, given in series.items():
-        lines.append(None if given is None else _line(given, name))
-    sizes = {name: line.points.size for name, line in zip(series, lines, strict=True) if line is not None}
-    length = length_of(window, min(sizes.values()))
-    for name, size in sizes.items():
+    lines = [None if given is None else _line(given, name) for name, given in series.items()]
+    sizes = [line.points.size for line in lines if line is not None]
+    length = length_of(window, min(sizes))
+    for name, size in zip(series, sizes, strict=False):
         if size < length:
             raise ValueError(
                 f"{name} has {size} time points; that is less than one window of {length}."

@@ -358,7 +358,10 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         more = as_host(points, "points")
         more = more if hasattr(more, "shape") else np.asarray(more)
         if more.ndim != 1:
-            raise ValueError(f"points has {more.ndim} dimensions; what follows one series is 1-D.")
+            advice = ": write points.ravel()" if more.ndim == 2 and 1 in more.shape else ""
+            raise ValueError(
+                f"points has shape {more.shape}; what follows one series is 1-D{advice}."
+            )
         pool = self._pool
         n_samples = len(pool.lengths)
         if not isinstance(series, Integral) or not -n_samples <= series < n_samples:
@@ -414,7 +417,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """As `transform`, which scikit-learn may make a data frame of."""
         check_is_fitted(self)
         self._validate_params()  # set_params may have come after fit
-        series = check_univariate(X, estimator=self)
+        series = check_univariate(X, estimator=self, new=False)
         self._compare_form(X, 1)
         longest = max(motif.window for motif in self.motifs_)
         short = [row for row, points in enumerate(series) if points.size < longest]
@@ -518,7 +521,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 for each, profile in zip(windows, profiles, strict=True)
             ]
         names, values = ("radius", "radius_factor"), (self.radius, self.radius_factor)
-        factor = renamed(*names, *values, type(self).__name__, depth=6)
+        factor = renamed(*names, *values, type(self).__name__)
         motifs = find_motifs(searches, self.n_motifs, self.max_matches, factor)
         if profiles is None:
             return motifs, [], np.array([rate for each in searches for rate in each.pruned])

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 
 from .._parameters import checks_parameters
 from ..base import SeriesMixin, as_host, check_series
@@ -197,7 +196,6 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
         """
         get_engine(self.engine)
         y = self._validate_target(X, y)
-        check_classification_targets(y)
         series = check_series(X, estimator=self).freeze()
         n_kept = self._n_kept(len(series))
         nearest = _Nearest(self, series)

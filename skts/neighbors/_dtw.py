@@ -17,7 +17,6 @@ from sklearn.base import (
 )
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import checks_parameters
@@ -200,7 +199,6 @@ class DTWNearestNeighbor(
         """
         get_engine(self.engine)
         y = self._validate_target(X, y)
-        check_classification_targets(y)
         series = check_series(X, estimator=self, equal_length=self._precomputed).freeze()
         if self._precomputed:
             _check_distances(series, len(series))
@@ -273,7 +271,7 @@ class DTWNearestNeighbor(
         """
         check_is_fitted(self)
         k = self.n_neighbors if n_neighbors is None else n_neighbors
-        if not isinstance(k, Integral):
+        if isinstance(k, bool) or not isinstance(k, Integral):
             raise TypeError(f"n_neighbors does not take {type(k)} value, enter integer value")
         if k <= 0:
             raise ValueError(f"Expected n_neighbors > 0. Got {k}")

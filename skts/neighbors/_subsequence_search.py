@@ -245,7 +245,7 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
         """
         check_is_fitted(self)
         self._validate_params()  # set_params may have come after fit
-        if not isinstance(n_neighbors, Integral):
+        if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, Integral):
             raise TypeError(
                 f"n_neighbors does not take {type(n_neighbors)} value, enter integer value"
             )

@@ -138,7 +138,9 @@ def check_motifs(
     raw: list[np.ndarray],
 ) -> None:
     """Follow a list of motifs (with all their occurrences), and see that none is better."""
-    n_motifs, radius, normalize = (options[key] for key in ("n_motifs", "radius_factor", "normalize"))
+    n_motifs, radius, normalize = (
+        options[key] for key in ("n_motifs", "radius_factor", "normalize")
+    )
     masked = [np.zeros(len(line.start), bool) for line in lines]
     for rank, motif in enumerate(motifs):
         which = [line.length for line in lines].index(motif.window)
@@ -567,10 +569,7 @@ class Finder(_Windowed):
         lengths = np.atleast_1d(found["window"]).tolist()
         if options["window"] != "auto":
             same("window_", lengths, [int(one) for one in self.windows(case)])
-        lines = [
-            Line.of(raw, length, options)
-            for length in lengths
-        ]
+        lines = [Line.of(raw, length, options) for length in lengths]
         if options["max_matches"] is not None:
             everything = replace(case, options=options | {"max_matches": None})
             whole = self.call(everything, How("numba"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -58,7 +60,13 @@ def test_plain_loops_find_the_same(rng, fast_engine, kind, normalize, length):
 
 @pytest.mark.parametrize(
     ("exclusion", "separation", "points"),
-    [(None, None, (3, 5)), (2, 0.7, (2, 7)), (0.3, 1, (3, 1)), (0.8, None, (8, 8)), (0, 40, (0, 40))],
+    [
+        (None, None, (3, 5)),
+        (2, 0.7, (2, 7)),
+        (0.3, 1, (3, 1)),
+        (0.8, None, (8, 8)),
+        (0, 40, (0, 40)),
+    ],
 )
 def test_pairs_and_findings_have_distances_of_their_own(
     rng, fast_engine, exclusion, separation, points
@@ -83,7 +91,6 @@ def test_no_motif_of_an_ecg_is_found_twice():
     for k, places in enumerate(after):
         for others in after[:k]:
             assert np.abs(places[:, None] - others).min() > 100
-    x = x[6000:9000]
     before = [found.position for found in discords(x, window=288, separation=0.25)]
     assert max(before) - min(before) < 288
     after = [found.position for found in discords(x, window=288)]
@@ -94,7 +101,7 @@ def test_a_fraction_of_the_series_is_a_window(rng, fast_engine):
     x, y = rng.normal(size=90), rng.normal(size=61)
     for call in (matrix_profile, motifs, discords):
         found, expected = (call(x, window=w, engine=fast_engine) for w in (0.1, 9))
-        assert repr(found) == repr(expected)
+        assert pickle.dumps(found) == pickle.dumps(expected)
     found = matrix_profile(x, y, window=0.1, engine=fast_engine)
     assert_array_equal(found.indices, matrix_profile(x, y, window=7, engine=fast_engine).indices)
 
@@ -256,7 +263,10 @@ def test_memory_maps_lists_and_other_types(rng, tmp_path):
     ("call", "message"),
     [
         (lambda: matrix_profile(np.ones((2, 9)), window=3), r"a has shape \(2, 9\); one series"),
-        (lambda: matrix_profile(np.ones(9), np.ones((1, 9)), window=3), r"b has shape \(1, 9\); .*write b\.ravel\(\)"),
+        (
+            lambda: matrix_profile(np.ones(9), np.ones((1, 9)), window=3),
+            r"b has shape \(1, 9\); .*write b\.ravel\(\)",
+        ),
         (lambda: matrix_profile(np.ones(9), window=10), "a has 9 time points; that is less than"),
         (lambda: matrix_profile(np.ones(9), np.ones(2), window=3), "b has 2 time points"),
         (lambda: matrix_profile(np.ones(9), np.ones(9), window=3, sides=True), "sides=True"),
