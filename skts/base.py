@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 from functools import wraps
 from typing import Any, ClassVar, Concatenate, ParamSpec, TypeGuard, TypeVar, cast
@@ -165,7 +166,8 @@ def check_layout(X: Any, series: Series, input_name: str = "X") -> None:
             f"channels come last, write {advice}."
         )
         if n_timepoints == 1 and not listed:
-            raise ValueError(f"{text} If it is meant so, write list({input_name}).")
+            rows = f"list({input_name if hasattr(X, 'shape') else f'np.asarray({input_name})'})"
+            raise ValueError(f"{text} If it is meant so, write {rows}.")
         warn_user(text)
     elif n_timepoints == 1 < len(series) and not _is_list_of_series(X) and not _is_3d(X):
         warn_user(f"{_one_point(X, len(series), input_name)}.")
@@ -231,16 +233,17 @@ def _numbers(X: Any, input_name: str, **options: Any) -> np.ndarray:
             f"{input_name} holds dates or times, which are no values of a series: leave them out, "
             "or turn them into numbers of a unit of your choice."
         )
-    letters = any(getattr(kind, "kind", None) in ("U", "S") for kind in kinds)
-    if (letters and np.size(first)) or isinstance(first, str | bytes):
-        some = np.ravel(first)[0].item()
-        raise ValueError(
-            f"{input_name} holds text, such as {some!r}, and series are numbers: leave it out, or "
-            f"write np.asarray({input_name}, float) if it is that of numbers."
-        )
+    if isinstance(first, str | bytes) or (np.size(first) and _is_text(kinds[0])):
+        raise _text_error(np.ravel(first)[:1].tolist()[0], input_name)
     # what does not fit into float64 becomes infinite, and is refused as that
     with np.errstate(over="ignore", invalid="ignore"):
         try:
+            if isinstance(X, list | tuple):
+                array = np.asarray(X)
+                if _is_text(array.dtype):  # of numbers and text NumPy makes text
+                    text = next(one for one in _leaves(X) if isinstance(one, str | bytes))
+                    raise _text_error(text, input_name)
+                X = array
             return check_array(
                 X,
                 dtype=np.float64,
@@ -250,13 +253,33 @@ def _numbers(X: Any, input_name: str, **options: Any) -> np.ndarray:
                 **options,
             )
         except ValueError as error:
-            text = str(error)
+            # scikit-learn shows all complex numbers, NumPy a shape
+            text = re.split(r"\n|\. ", str(error))[0].rstrip(".")
             for start, advice in _ADVICE.items():
                 if text.startswith(start):
-                    # of complex numbers scikit-learn prints all
-                    text = text.splitlines()[0].rstrip(".")
                     raise ValueError(f"{text} in {input_name}: {advice}") from error
             raise
+
+
+def _is_text(kind: Any) -> bool:
+    """Whether a type is that of letters."""
+    return getattr(kind, "kind", None) in ("U", "S")
+
+
+def _leaves(nested: Any) -> Iterator[Any]:
+    """What is in lists in a list, or in arrays there."""
+    for one in nested:
+        if isinstance(one, list | tuple):
+            yield from _leaves(one)
+        else:
+            yield from np.ravel(one).tolist()
+
+
+def _text_error(text: str | bytes, input_name: str) -> ValueError:
+    return ValueError(
+        f"{input_name} holds text, such as {text!r}: series are numbers, so leave out names and "
+        "labels, or turn them into numbers."
+    )
 
 
 def _refuse_one_dimension(X: Any, input_name: str) -> None:
@@ -316,21 +339,23 @@ def check_one(x: ArrayLike, input_name: str) -> Series:
     ValueError, TypeError
         As `check_series` does; if it is no array of one or two dimensions.
     """
-    if not hasattr(x, "shape"):
-        try:
-            n_dimensions = np.ndim(x)
-        except ValueError:  # rows of several lengths
-            raise ValueError(
-                f"{input_name} has channels of different lengths; one series is (n_timepoints,) or "
-                "(n_channels, n_timepoints)."
-            ) from None
-        if not 1 <= n_dimensions <= 2:
-            raise ValueError(
-                f"{input_name} is {_shortened(x)}; one series is an array of numbers, "
-                "(n_timepoints,) or (n_channels, n_timepoints)."
-            )
-        x = np.asarray(x)
-    return check_series([x], input_name=input_name, new=False)
+    try:
+        n_dimensions = len(x.shape) if hasattr(x, "shape") else np.ndim(x)
+    except ValueError:  # rows of several lengths
+        raise ValueError(
+            f"{input_name} has channels of different lengths; one series is (n_timepoints,) or "
+            "(n_channels, n_timepoints)."
+        ) from None
+    if n_dimensions not in (1, 2):
+        given = f"has {n_dimensions} dimensions" if n_dimensions else f"is {_shortened(x)}"
+        raise ValueError(
+            f"{input_name} {given}; one series is an array of numbers, (n_timepoints,) or "
+            "(n_channels, n_timepoints)."
+        )
+    if isinstance(x, list | tuple) and np.size(x) == 0:
+        raise ValueError(f"{input_name} is empty: a minimum of 1 time point is required.")
+    row = x[np.newaxis] if isinstance(x, np.ndarray) else [x]
+    return check_series(row, input_name=input_name, new=False)
 
 
 def _check_shape(values: np.ndarray, input_name: str) -> None:
@@ -626,6 +651,8 @@ def check_target(X: Any, y: Any, name: str) -> np.ndarray:
     if np.ma.is_masked(y):
         raise ValueError(f"y has a masked label, at {int(np.argmax(np.ma.getmaskarray(y)))}.")
     labels: np.ndarray = column_or_1d(as_host(y, "y"), warn=True)
+    if labels.dtype == object and len(kinds := {type(label).__name__ for label in labels}) > 1:
+        raise ValueError(f"y holds labels of several types: {', '.join(sorted(kinds))}.")
     assert_all_finite(labels, input_name="y")
     try:
         check_consistent_length(_form(X), labels)
@@ -635,8 +662,6 @@ def check_target(X: Any, y: Any, name: str) -> np.ndarray:
             advice = f" If the series are columns, write {transposed(X, 'X')}."
         raise ValueError(f"{error}: series in X and labels in y.{advice}") from None
     check_classification_targets(labels)
-    if labels.dtype == object and len(kinds := {type(label).__name__ for label in labels}) > 1:
-        raise ValueError(f"y holds labels of several types: {', '.join(sorted(kinds))}.")
     return labels
 
 

@@ -59,7 +59,7 @@ IMPORTS = {
     "plotting": {"neighbors", "cluster", "tree", "motifs", "metrics", "engines"},
     "neighbors": {"_parameters", "base", "engines", "_scalars", "_summary"},
     "cluster": {"_parameters", "base", "engines"},
-    "tree": {"_parameters", "base", "engines", "_summary"},
+    "tree": {"_parameters", "base", "engines", "_scalars", "_summary"},
     "motifs": {"_parameters", "base", "engines", "_scalars", "_summary"},
     "metrics": {"_parameters", "base", "engines", "_scalars"},
     "base": {"engines", "exceptions", "_parameters", "_scalars", "_version"},

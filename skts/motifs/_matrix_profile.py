@@ -384,14 +384,21 @@ def _lines(series: dict[str, ArrayLike | None], window: float) -> tuple[list[Any
     return [*lines, None][:2], length
 
 
-def _line(given: ArrayLike, name: str) -> Pool:
+def _line(given: Any, name: str) -> Pool:
     """One series as a line."""
-    line: Any = given if hasattr(given, "shape") else np.asarray(given)
-    if line.ndim != 1:
-        advice = f": write {name}.ravel()" if line.ndim == 2 and 1 in line.shape else ""
+    try:
+        shape = given.shape if hasattr(given, "shape") else np.shape(given)
+    except ValueError:
         raise ValueError(
-            f"{name} has shape {line.shape}; one series of shape (n_timepoints,) is needed "
-            f"here{advice}."
+            f"{name} has rows of several lengths; one series of shape (n_timepoints,) is needed "
+            "here."
+        ) from None
+    if len(shape) != 1:
+        advice = f": write {name}.ravel()" if len(shape) == 2 and 1 in shape else ""
+        raise ValueError(
+            f"{name} has shape {shape}; one series of shape (n_timepoints,) is needed here{advice}."
         )
-    (points,) = check_univariate([line], input_name=name)
+    if 0 in shape:
+        raise ValueError(f"{name} is empty: a minimum of 1 time point is required.")
+    (points,) = check_univariate([given], input_name=name)
     return Pool.of([points])

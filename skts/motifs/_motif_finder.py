@@ -356,17 +356,15 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         check_is_fitted(self)
         self._validate_params()  # set_params may have come after fit
         more = as_host(points, "points")
-        more = more if hasattr(more, "shape") else np.asarray(more)
-        if more.ndim != 1:
-            advice = ": write points.ravel()" if more.ndim == 2 and 1 in more.shape else ""
-            raise ValueError(
-                f"points has shape {more.shape}; what follows one series is 1-D{advice}."
-            )
+        shape = np.shape(more)
+        if len(shape) != 1:
+            advice = ": write points.ravel()" if len(shape) == 2 and 1 in shape else ""
+            raise ValueError(f"points has shape {shape}; what follows one series is 1-D{advice}.")
         pool = self._pool
         n_samples = len(pool.lengths)
         if not isinstance(series, Integral) or not -n_samples <= series < n_samples:
             raise ValueError(f"series={series!r}: there are {n_samples} series.")
-        if more.size == 0:
+        if 0 in shape:
             return self
         (more,) = check_univariate([more], input_name="points", estimator=self)
         series = int(series) % n_samples
