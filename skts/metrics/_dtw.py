@@ -53,8 +53,9 @@ def dtw(
     x, y : array-like of shape (n_timepoints,) or (n_channels, n_timepoints)
         Two series, of any lengths and the same number of channels.
     window : int, float or None, default None
-        Sakoe-Chiba band: matched time points are at most so far apart; a fraction of the longer
-        series is rounded up. A band is widened to the difference of the lengths; None is no limit.
+        Sakoe-Chiba band, not the length of a subsequence: matched time points are at most so far
+        apart. A fraction is one of the longer series, rounded up. The band is widened to the
+        difference of the lengths; None is no limit.
     cost : {"squared", "absolute"}, default "squared"
         Cost of matching two points, summed over channels.
     alignment : {"global", "subsequence", "supersequence"}, default "global"
@@ -122,8 +123,9 @@ def dog_keeper(
     x, y : array-like of shape (n_timepoints,) or (n_channels, n_timepoints)
         Two series, of any lengths and the same number of channels.
     window : int, float or None, default None
-        Sakoe-Chiba band: matched time points are at most so far apart; a fraction of the longer
-        series is rounded up. A band is widened to the difference of the lengths; None is no limit.
+        Sakoe-Chiba band, not the length of a subsequence: matched time points are at most so far
+        apart. A fraction is one of the longer series, rounded up. The band is widened to the
+        difference of the lengths; None is no limit.
     cost : {"squared", "absolute"}, default "squared"
         Cost of matching two points, summed over channels.
     alignment : {"global", "subsequence", "supersequence"}, default "global"
@@ -184,8 +186,9 @@ def dtw_path(
     metric : {"dtw", "dog_keeper"}, default "dtw"
         Whether costs along the path are added, or the largest counts.
     window : int, float or None, default None
-        Sakoe-Chiba band: matched time points are at most so far apart; a fraction of the longer
-        series is rounded up. A band is widened to the difference of the lengths; None is no limit.
+        Sakoe-Chiba band, not the length of a subsequence: matched time points are at most so far
+        apart. A fraction is one of the longer series, rounded up. The band is widened to the
+        difference of the lengths; None is no limit.
     cost : {"squared", "absolute"}, default "squared"
         Cost of matching two points, summed over channels.
     alignment : {"global", "subsequence", "supersequence"}, default "global"
@@ -252,8 +255,9 @@ def pairwise_dtw(
     metric : {"dtw", "dog_keeper"}, default "dtw"
         Whether costs along a path are added, or the largest counts.
     window : int, float or None, default None
-        Sakoe-Chiba band: matched time points are at most so far apart; a fraction of the longer
-        series is rounded up. A band is widened to the difference of the lengths; None is no limit.
+        Sakoe-Chiba band, not the length of a subsequence: matched time points are at most so far
+        apart. A fraction is one of the longer series, rounded up. The band is widened to the
+        difference of the lengths; None is no limit.
     cost : {"squared", "absolute"}, default "squared"
         Cost of matching two points, summed over channels.
     alignment : {"global", "subsequence", "supersequence"}, default "global"
@@ -317,8 +321,9 @@ def lb_keogh(
     metric : {"dtw", "dog_keeper"}, default "dtw"
         Which distance to bound.
     window : int, float or None, default None
-        Sakoe-Chiba band: matched time points are at most so far apart; a fraction of the longer
-        series is rounded up. A band is widened to the difference of the lengths; None is no limit.
+        Sakoe-Chiba band, not the length of a subsequence: matched time points are at most so far
+        apart. A fraction is one of the longer series, rounded up. The band is widened to the
+        difference of the lengths; None is no limit.
     cost : {"squared", "absolute"}, default "squared"
         Cost of matching two points, summed over channels.
 

@@ -50,7 +50,8 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
         `n_prototypes` series are left. To keep as few series as reach an accuracy, combine it with
         ``n_prototypes=1``.
     window : int, float or None, default None
-        Sakoe-Chiba band to start with, in time points or as a fraction of the longer series. None
+        Sakoe-Chiba band (not the length of a subsequence) to start with, in time points or as a
+        fraction of the longer series. None
         is the window of least leave-one-out error among 0, 1, ... 100 %, the smallest of equals;
         with ``adapt_window=False`` it is no limit.
     adapt_window : bool, default True

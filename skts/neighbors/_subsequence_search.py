@@ -45,8 +45,9 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
         Cost of matching two points under warping. The distance is the square root of the
         accumulated squared costs, or the accumulated absolute costs.
     window : int, float or None, default None
-        Sakoe-Chiba band: matched points are at most so far apart. A float is a fraction of the
-        query, rounded up; 0 is no warping; None is no limit. Not for ``metric="euclidean"``.
+        Sakoe-Chiba band, not the length of a subsequence, which is that of the query: matched
+        points are at most so far apart. A float is a fraction of the query, rounded up; 0 is no
+        warping; None is no limit. Not for ``metric="euclidean"``.
     normalize : bool, default True
         Whether each window, and the query, is z-normalised (population deviation).
     exclusion : int, float or None, default None
@@ -288,7 +289,7 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
         Q : array-like of shape (n_queries, n_points), or list of array-like
             Queries of any lengths, one a row; NaN at the end is padding.
         radius : float
-            Largest distance of a match.
+            Largest distance of a match (itself a distance, no factor).
         return_distance : bool, default True
             Whether to return distances too.
 

@@ -73,8 +73,9 @@ def dtw_window_search(
     y : array-like of shape (n_samples,)
         Class labels.
     windows : array-like of int or float, or None, default None
-        Half widths of the band to try, in time points; or as fractions of the length between 0 and
-        1, rounded up to points. None is 0, 1, ... 100 % of the length, as in the UCR archive.
+        Half widths of the Sakoe-Chiba band (no lengths of subsequences) to try, in time points; or
+        as fractions of the length between 0 and 1, rounded up to points. None is 0, 1, ... 100 % of
+        the length, as in the UCR archive.
     cost : {"squared", "absolute"}, default "squared"
         Cost of matching two points, summed over channels.
     engine : str or None, default None
