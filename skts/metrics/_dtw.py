@@ -224,7 +224,7 @@ def dtw_path(
     >>> distance
     0.0
     """
-    left, right = check_pair(x, y)
+    left, right = _check_pair(x, y)
     warping = Warping(metric, cost, window, alignment)
     path, distance = run(DTWPath(left, right, warping), engine=engine, n_jobs=1)
     return path, distance
@@ -295,7 +295,7 @@ def pairwise_dtw(
     if Y is None:
         rows = cols = check_series(X)
     else:
-        rows, cols = check_sets(X, Y)
+        rows, cols = _check_sets(X, Y)
     return run(DTWMatrix(rows, cols, warping), engine=engine, n_jobs=n_jobs, verbose=verbose)
 
 
@@ -349,7 +349,7 @@ def lb_keogh(
     >>> lb_keogh([0, 3, 0], [0, 1, 0], window=1), dtw([0, 3, 0], [0, 1, 0], window=1)
     (2.0, 2.0)
     """
-    left, right = check_pair(x, y)
+    left, right = _check_pair(x, y)
     warping = Warping(metric, cost, window)
     n, m = left.n_timepoints, right.n_timepoints
     radius = min(int(warping.radius(n, m)), n + m)
@@ -374,11 +374,11 @@ def _slide(
 
 
 def _distance(x: ArrayLike, y: ArrayLike, warping: Warping, engine: str | None) -> float:
-    left, right = check_pair(x, y)
+    left, right = _check_pair(x, y)
     return float(run(DTWMatrix(left, right, warping), engine=engine, n_jobs=1)[0, 0])
 
 
-def check_pair(x: ArrayLike, y: ArrayLike) -> tuple[Series, Series]:
+def _check_pair(x: ArrayLike, y: ArrayLike) -> tuple[Series, Series]:
     """Two series, each as a set of one."""
     left, right = check_one(x, "x"), check_one(y, "y")
     channels = left.n_channels, right.n_channels
@@ -392,7 +392,7 @@ def check_pair(x: ArrayLike, y: ArrayLike) -> tuple[Series, Series]:
     return left, right
 
 
-def check_sets(
+def _check_sets(
     X: ArrayLike | list[ArrayLike], Y: ArrayLike | list[ArrayLike]
 ) -> tuple[Series, Series]:
     """Two sets of series."""

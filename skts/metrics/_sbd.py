@@ -12,7 +12,7 @@ from .._parameters import checks_arguments
 from .._scalars import takes_plain
 from ..base import check_series
 from ..engines import SBDMatrix, Series, Shapes, run
-from ._dtw import check_pair, check_sets
+from ._dtw import _check_pair, _check_sets
 
 __all__ = ["ShapeDistance", "pairwise_sbd", "sbd"]
 
@@ -96,7 +96,7 @@ def sbd(
     >>> round(distance, 12), shift
     (0.0, 2)
     """
-    left, right = check_pair(x, y)
+    left, right = _check_pair(x, y)
     found = run(_work(left, right, normalize), engine=engine, n_jobs=1)
     return ShapeDistance(float(found.distances[0, 0]), int(found.shifts[0, 0]))
 
@@ -195,7 +195,7 @@ def pairwise_sbd(
     if Y is None:
         left = right = check_series(X)
     else:
-        left, right = check_sets(X, Y)
+        left, right = _check_sets(X, Y)
     work = _work(left, right, normalize)
     found = run(work, engine=engine, n_jobs=n_jobs, verbose=verbose)
     return (found.distances, found.shifts) if return_shifts else found.distances
