@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 import skts
 from skts.engines import find_engine
-from skts.metrics import pairwise_dtw
+from skts.metrics import dtw, pairwise_dtw
 from tests.discovery import estimators, functions
 
 #: Modules whose public names are used without them.
@@ -99,6 +99,13 @@ def test_what_is_seldom_meant_so_warns_where_it_is_written(names, code):
     (warning,) = caught
     assert says(str(warning.message), DOUBTFUL[code]), str(warning.message)
     assert warning.filename == "here.py"
+
+
+def test_two_columns_of_one_length_are_compared_with_a_warning():
+    column = X[0][:, None]
+    with pytest.warns(UserWarning, match=r"write x\.T and y\.T\.") as caught:
+        assert dtw(column, column, engine="oracle") == 0
+    assert caught[0].filename == __file__
 
 
 @pytest.mark.filterwarnings("error")

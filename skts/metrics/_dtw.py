@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._parameters import checks_arguments
+from .._parameters import checks_arguments, warn_user
 from .._scalars import takes_plain
 from ..base import check_layout, check_one, check_series, transposed
 from ..engines import DTWMatrix, DTWPath, Series, Warping, run
@@ -383,11 +383,14 @@ def _check_pair(x: ArrayLike, y: ArrayLike) -> tuple[Series, Series]:
     left, right = check_one(x, "x"), check_one(y, "y")
     channels = left.n_channels, right.n_channels
     if left.n_timepoints == 1 == right.n_timepoints and max(channels) > 1:
-        raise ValueError(
+        text = (
             f"x has {channels[0]} channels and y {channels[1]}, of one time point each: series are "
             "(n_timepoints,) or (n_channels, n_timepoints). If time runs down the rows, write "
             f"{transposed(x, 'x')} and {transposed(y, 'y')}."
         )
+        if channels[0] != channels[1]:
+            raise ValueError(text)
+        warn_user(text)
     _same_channels(left, right, ("x", "y"))
     return left, right
 
