@@ -1,5 +1,9 @@
 """Time-series mining for scikit-learn users, on CPU (Numba) and GPU (CuPy)."""
 
+import importlib
+from types import ModuleType
+from typing import TYPE_CHECKING
+
 from ._config import config_context, get_config, set_config
 from ._version import __version__ as __version__
 from .cluster import KShapeClusterer
@@ -22,3 +26,34 @@ __all__ = [
     "show_engines",
     "show_versions",
 ]
+
+#: Modules that ``import skts`` makes reachable; those that it does not need itself load later.
+_MODULES = (
+    "base",
+    "cluster",
+    "datasets",
+    "engines",
+    "exceptions",
+    "metrics",
+    "motifs",
+    "neighbors",
+    "plotting",
+    "tree",
+    "utils",
+)
+
+if TYPE_CHECKING:
+    from . import datasets as datasets
+    from . import metrics as metrics
+    from . import plotting as plotting
+else:
+
+    def __getattr__(name: str) -> ModuleType:
+        """Load a module of the package at its first use."""
+        if name in _MODULES:
+            return importlib.import_module(f"{__name__}.{name}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        """Public names, modules included."""
+        return sorted([*__all__, *_MODULES, "__version__"])

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeGuard, TypeVar, cast
+from typing import Any, ClassVar, Concatenate, ParamSpec, TypeGuard, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     assert_all_finite,
     check_array,
@@ -21,17 +23,39 @@ from sklearn.utils.validation import (
 )
 
 from . import _version
+from ._parameters import refuse_truth, warn_user
 from ._scalars import plain
 from .engines import Series, fetch, lies_on_gpu
 from .exceptions import InconsistentVersionWarning
 
-__all__ = ["SeriesMixin", "as_host", "check_series", "check_univariate"]
+__all__ = [
+    "SeriesMixin",
+    "as_host",
+    "check_layout",
+    "check_one",
+    "check_series",
+    "check_target",
+    "check_univariate",
+    "transposed",
+]
 
 #: Squares and their sums leave the range of float64 where a value is above the one, or all those of
 #: a series below the other. Rescaling by a power of two between them changes no bit of an answer.
 LARGEST, LEAST = 2.0**480, 2.0**-480
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
+#: Beginnings of messages of NumPy and scikit-learn, and how to go on.
+_ADVICE = {
+    "could not convert string": "series are numbers, so leave out columns of names, labels or "
+    "dates.",
+    "setting an array element with a sequence": "a cell holds a sequence. Give a list of arrays "
+    "instead, one a series.",
+    "Complex data not supported": "give real and imaginary parts as two channels.",
+}
+#: So many times as many channels as time points, and they may have changed places.
+_MANY_CHANNELS = 10
+#: Characters of a value that a message shows.
+_SHOWN = 60
 #: Points that are looked at together, where a series may be a memory map.
 _PIECE = 2**20
 
@@ -42,6 +66,7 @@ def check_series(
     input_name: str = "X",
     estimator: Any = None,
     equal_length: bool = False,
+    new: bool = True,
 ) -> Series:
     """Bring series in any of the accepted forms into one, or say what is wrong with them.
 
@@ -59,6 +84,9 @@ def check_series(
         The estimator in messages.
     equal_length : bool, default False
         Whether all series must have one length.
+    new : bool, default True
+        Whether there is nothing yet that these series are compared with. Then axes that seem to
+        have changed places are an error, or a warning where they may be meant so.
 
     Returns
     -------
@@ -69,11 +97,19 @@ def check_series(
     ------
     ValueError, TypeError
         In scikit-learn's words where it has some; with series and time point for a bad value.
+
+    Warns
+    -----
+    UserWarning
+        If there are at least ten times as many channels as time points, or several series of one
+        point each in a 2-D array.
     """
     if _is_list_of_series(X):
         values = _pad(X, input_name)
     elif lies_on_gpu(X):
         series = _check_on_gpu(X, input_name, estimator)
+        if new:
+            check_layout(X, series, input_name)
         if series.equal_length or not equal_length:
             return series
         _raise_unequal(series.lengths, input_name)
@@ -84,25 +120,97 @@ def check_series(
         _check_shape(values, input_name)
     # a view of our own: engines tie what they prepare to it, and it dies with this call or fit
     series = _measure(values.view(), input_name)
+    if new:
+        check_layout(X, series, input_name)
     if equal_length and not series.equal_length:
         _raise_unequal(series.lengths, input_name)
     return series
 
 
+def check_layout(X: Any, series: Series, input_name: str = "X") -> None:
+    """Notice axes that have changed places: time and channels, or time and samples.
+
+    An array of many channels with one time point is refused; a list of them, which says what is
+    channel and what is time, passes with a warning.
+
+    Parameters
+    ----------
+    X : array-like or list of array-like
+        What was given.
+    series : Series
+        What was made of it.
+    input_name : str, default "X"
+        The argument's name in messages.
+
+    Raises
+    ------
+    ValueError
+        If an array holds several channels of one time point each.
+
+    Warns
+    -----
+    UserWarning
+        As `check_series` says.
+    """
+    n_channels, n_timepoints = series.n_channels, series.n_timepoints
+    if n_channels >= _MANY_CHANNELS * n_timepoints or n_timepoints == 1 < n_channels:
+        points = "one time point" if n_timepoints == 1 else f"{n_timepoints} time points"
+        form = "(n_samples, n_channels, n_timepoints)"
+        listed = _is_list_of_series(X)
+        if listed:
+            form, advice = "(n_channels, n_timepoints)", f"[x.T for x in {input_name}]"
+        else:
+            advice = transposed(X, input_name, (0, 2, 1))
+        text = (
+            f"{input_name} has {n_channels} channels of {points} each: series are {form}. If the "
+            f"channels come last, write {advice}."
+        )
+        if n_timepoints == 1 and not listed:
+            rows = f"list({input_name if hasattr(X, 'shape') else f'np.asarray({input_name})'})"
+            raise ValueError(f"{text} If it is meant so, write {rows}.")
+        warn_user(text)
+    elif n_timepoints == 1 < len(series) and not _is_list_of_series(X) and not _is_3d(X):
+        warn_user(f"{_one_point(X, len(series), input_name)}.")
+
+
+def _one_point(X: Any, n_samples: int, input_name: str) -> str:
+    """Say that a column was given, and how to make it a row."""
+    return (
+        f"{input_name} has shape ({n_samples}, 1), {n_samples} series of one time point each "
+        f"(n_features = 1). If it is one series of {n_samples} points, write "
+        f"{transposed(X, input_name)}"
+    )
+
+
+def transposed(X: Any, input_name: str, axes: tuple[int, ...] = ()) -> str:
+    """Say how to write the transpose of an array, a data frame, or of lists in a list.
+
+    Parameters
+    ----------
+    X : object
+        What was given.
+    input_name : str
+        The argument's name.
+    axes : tuple of int, default ()
+        The order of the axes, if there are more than two.
+
+    Returns
+    -------
+    str
+        Code.
+    """
+    if not axes:
+        return f"{input_name}.T" if hasattr(X, "T") else f"np.transpose({input_name})"
+    order = ", ".join(map(str, axes))
+    if isinstance(X, np.ndarray):
+        return f"{input_name}.transpose({order})"
+    return f"np.transpose({input_name}, ({order}))"
+
+
 def _as_array(X: Any, input_name: str, estimator: Any) -> np.ndarray:
     """Return an array of float64, or say how series have to be given."""
     _refuse_one_dimension(X, input_name)
-    try:
-        return _numbers(X, input_name, order="C", estimator=estimator)
-    except ValueError as error:
-        text = str(error)
-        if text.startswith("could not convert string"):
-            advice = "series are numbers, so leave out columns of names, labels or dates."
-        elif text.startswith("setting an array element with a sequence"):
-            advice = "a cell holds a sequence. Give a list of arrays instead, one a series."
-        else:
-            raise
-        raise ValueError(f"{text.rstrip('.')} in {input_name}: {advice}") from error
+    return _numbers(X, input_name, order="C", estimator=estimator)
 
 
 def _numbers(X: Any, input_name: str, **options: Any) -> np.ndarray:
@@ -125,16 +233,53 @@ def _numbers(X: Any, input_name: str, **options: Any) -> np.ndarray:
             f"{input_name} holds dates or times, which are no values of a series: leave them out, "
             "or turn them into numbers of a unit of your choice."
         )
+    if isinstance(first, str | bytes) or (np.size(first) and _is_text(kinds[0])):
+        raise _text_error(np.ravel(first)[:1].tolist()[0], input_name)
     # numbers too large for float64 become infinite, and are refused as infinite
     with np.errstate(over="ignore", invalid="ignore"):
-        return check_array(
-            X,
-            dtype=np.float64,
-            allow_nd=True,
-            ensure_all_finite=False,
-            input_name=input_name,
-            **options,
-        )
+        try:
+            if isinstance(X, list | tuple):
+                array = np.asarray(X)
+                if _is_text(array.dtype):  # of numbers and text NumPy makes text
+                    text = next(one for one in _leaves(X) if isinstance(one, str | bytes))
+                    raise _text_error(text, input_name)
+                X = array
+            return check_array(
+                X,
+                dtype=np.float64,
+                allow_nd=True,
+                ensure_all_finite=False,
+                input_name=input_name,
+                **options,
+            )
+        except ValueError as error:
+            # scikit-learn shows all complex numbers, NumPy a shape
+            text = re.split(r"\n|\. ", str(error))[0].rstrip(".")
+            for start, advice in _ADVICE.items():
+                if text.startswith(start):
+                    raise ValueError(f"{text} in {input_name}: {advice}") from error
+            raise
+
+
+def _is_text(kind: Any) -> bool:
+    """Whether a type is that of letters."""
+    return getattr(kind, "kind", None) in ("U", "S")
+
+
+def _leaves(nested: Any) -> Iterator[Any]:
+    """Yield all values of lists in a list, or of arrays there."""
+    for one in nested:
+        if isinstance(one, list | tuple):
+            yield from _leaves(one)
+        else:
+            yield from np.ravel(one).tolist()
+
+
+def _text_error(text: str | bytes, input_name: str) -> ValueError:
+    return ValueError(
+        f"{input_name} holds text, such as {text!r}: series are numbers, so leave out names and "
+        "labels, or turn them into numbers."
+    )
 
 
 def _refuse_one_dimension(X: Any, input_name: str) -> None:
@@ -153,12 +298,64 @@ def _refuse_one_dimension(X: Any, input_name: str) -> None:
             f"Expected 2D array, got 1D array instead: {input_name} is an object array of series. "
             f"Give them as a list, list({input_name})."
         )
-    if len(shape) < 2:
+    if not shape:
         raise ValueError(
-            f"Expected 2D array, got {'1D' if shape else 'scalar'} array instead: {input_name} has "
-            f"shape {shape}. Reshape your data: one series is {input_name}.reshape(1, -1), many "
-            "series are one a row, (n_samples, n_timepoints), or a list of arrays."
+            f"Expected 2D array, got scalar array instead: {input_name} is {_shortened(X)}. "
+            "Reshape your data: series are one a row, (n_samples, n_timepoints), or a list of "
+            "arrays."
         )
+    if len(shape) < 2:
+        row = f"{input_name}.reshape(1, -1)" if hasattr(X, "reshape") else f"[{input_name}]"
+        raise ValueError(
+            f"Expected 2D array, got 1D array instead: {input_name} has "
+            f"shape {shape}. Reshape your data: one series is {row}, many series are one a row, "
+            "(n_samples, n_timepoints), or a list of arrays."
+        )
+
+
+def _shortened(value: Any) -> str:
+    """What was given, in a few words."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"a {type(value).__name__}"
+
+
+def check_one(x: ArrayLike, input_name: str) -> Series:
+    """Bring one series into the form of a set of one.
+
+    Parameters
+    ----------
+    x : array-like of shape (n_timepoints,) or (n_channels, n_timepoints)
+        The series.
+    input_name : str
+        The argument's name in messages.
+
+    Returns
+    -------
+    Series
+        The series in float64.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `check_series` does; if it is no array of one or two dimensions.
+    """
+    try:
+        n_dimensions = len(x.shape) if hasattr(x, "shape") else np.ndim(x)
+    except ValueError:  # rows of several lengths
+        raise ValueError(
+            f"{input_name} has channels of different lengths; one series is (n_timepoints,) or "
+            "(n_channels, n_timepoints)."
+        ) from None
+    if n_dimensions not in (1, 2):
+        given = f"has {n_dimensions} dimensions" if n_dimensions else f"is {_shortened(x)}"
+        raise ValueError(
+            f"{input_name} {given}; one series is an array of numbers, (n_timepoints,) or "
+            "(n_channels, n_timepoints)."
+        )
+    if isinstance(x, list | tuple) and np.size(x) == 0:
+        raise ValueError(f"{input_name} is empty: a minimum of 1 time point is required.")
+    row = x[np.newaxis] if isinstance(x, np.ndarray) else [x]
+    return check_series(row, input_name=input_name, new=False)
 
 
 def _check_shape(values: np.ndarray, input_name: str) -> None:
@@ -227,7 +424,11 @@ def as_host(X: Any, input_name: str) -> Any:
 
 
 def check_univariate(
-    X: ArrayLike | list[ArrayLike], *, input_name: str = "X", estimator: Any = None
+    X: ArrayLike | list[ArrayLike],
+    *,
+    input_name: str = "X",
+    estimator: Any = None,
+    new: bool = True,
 ) -> list[np.ndarray]:
     """Bring series of one channel into a list, for methods that pass over missing values.
 
@@ -240,6 +441,9 @@ def check_univariate(
         The argument's name in messages.
     estimator : estimator or str or None, default None
         The estimator in messages.
+    new : bool, default True
+        Whether there is nothing yet that these series are compared with. Then a column, several
+        series of one point each in an array, is an error.
 
     Returns
     -------
@@ -262,9 +466,20 @@ def check_univariate(
                 "n_timepoints), or as a list of arrays."
             )
         series = list(values if values.ndim == 3 else values[:, np.newaxis, :])
-    if len(series[0]) > 1:
+    n_channels, n_timepoints = series[0].shape
+    if new and n_timepoints == 1 == n_channels < len(series) and not _is_list_of_series(X):
+        raise ValueError(f"{_one_point(X, len(series), input_name)}.")
+    if n_channels > 1:
         name = "This method" if estimator is None else type(estimator).__name__
-        raise ValueError(f"{name} takes series of one channel; {input_name} has {len(series[0])}.")
+        advice = ""
+        if n_timepoints == 1:
+            listed = _is_list_of_series(X)
+            rows = f"[x.T for x in {input_name}]"
+            rows = rows if listed else transposed(X, input_name, (0, 2, 1))
+            advice = f" If these are points of one channel, write {rows}."
+        raise ValueError(
+            f"{name} takes series of one channel; {input_name} has {n_channels}.{advice}"
+        )
     for row, (points,) in enumerate(series):
         _check_scale(points, row, input_name)
     return [points for (points,) in series]
@@ -343,8 +558,14 @@ def _listed(X: list[ArrayLike], input_name: str) -> list[np.ndarray]:
         if array.size == 0:
             raise ValueError(f"The {name} is empty: a minimum of 1 time point is required.")
         if arrays and len(array) != len(arrays[0]):
+            advice = ""
+            if array.shape[1] == arrays[0].shape[1]:
+                advice = (
+                    f" Series are (n_channels, n_timepoints): if the channels come last, write "
+                    f"[x.T for x in {input_name}]."
+                )
             raise ValueError(
-                f"The {name} has {len(array)} channels where series 0 has {len(arrays[0])}."
+                f"The {name} has {len(array)} channels where series 0 has {len(arrays[0])}.{advice}"
             )
         arrays.append(array)
     return arrays
@@ -400,6 +621,50 @@ def _raise_unequal(lengths: np.ndarray, input_name: str) -> None:
     )
 
 
+def check_target(X: Any, y: Any, name: str) -> np.ndarray:
+    """Validate class labels that go with `X`.
+
+    Parameters
+    ----------
+    X : array-like or list of array-like
+        Series.
+    y : array-like of shape (n_samples,)
+        Their labels.
+    name : str
+        Who needs them.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        The labels.
+
+    Raises
+    ------
+    ValueError
+        If there are no labels, or not as many as series, or one is missing, or they are numbers of
+        a regression.
+    """
+    if y is None:
+        raise ValueError(f"{name} requires y to be passed, but the target y is None.")
+    if not _is_list_of_series(X):
+        _refuse_one_dimension(_form(X), "X")
+    if np.ma.is_masked(y):
+        raise ValueError(f"y has a masked label, at {int(np.argmax(np.ma.getmaskarray(y)))}.")
+    labels: np.ndarray = column_or_1d(as_host(y, "y"), warn=True)
+    if labels.dtype == object and len(kinds := {type(label).__name__ for label in labels}) > 1:
+        raise ValueError(f"y holds labels of several types: {', '.join(sorted(kinds))}.")
+    assert_all_finite(labels, input_name="y")
+    try:
+        check_consistent_length(_form(X), labels)
+    except ValueError as error:
+        advice = ""
+        if getattr(_form(X), "shape", ())[1:] == (len(labels),):
+            advice = f" If the series are columns, write {transposed(X, 'X')}."
+        raise ValueError(f"{error}: series in X and labels in y.{advice}") from None
+    check_classification_targets(labels)
+    return labels
+
+
 def _whole(
     method: Callable[Concatenate[Any, Arguments], Answer],
 ) -> Callable[Concatenate[Any, Arguments], Answer]:
@@ -430,11 +695,19 @@ class SeriesMixin:
     Methods called `fit` and `update` are made to replace the fitted state as a whole.
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]]
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         for name in ("fit", "update"):
             if name in vars(cls):
                 setattr(cls, name, _whole(vars(cls)[name]))
+
+    def _validate_params(self) -> None:
+        """Check the parameters as scikit-learn does; truth values are no numbers."""
+        super()._validate_params()  # type: ignore[misc]  # scikit-learn's
+        given = {name: getattr(self, name) for name in self._parameter_constraints}
+        refuse_truth(given, self._parameter_constraints, type(self).__name__)
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute; parameters that are scalars of NumPy become Python's."""
@@ -477,33 +750,23 @@ class SeriesMixin:
 
         A 2-D array must have the width of the training data; lists and 3-D are of any length.
         """
-        series = check_series(X, estimator=self)
-        self._compare_form(X, series.n_channels)
+        series = check_series(X, estimator=self, new=False)
+        self._compare_form(X, series.n_channels, series.n_timepoints)
         return series
 
-    def _compare_form(self, X: Any, n_channels: int) -> None:
+    def _compare_form(self, X: Any, n_channels: int, n_timepoints: int = 0) -> None:
         """Compare the form of series that have been checked with what was remembered."""
         any_length = _is_list_of_series(X) or _is_3d(X)
         if not any_length and hasattr(self, "n_features_in_"):
             validate_data(self, _form(X), "no_validation", reset=False, skip_check_array=True)
         if n_channels != self.n_channels_:
+            swapped = n_timepoints == self.n_channels_ and not _is_list_of_series(X)
+            advice = f" If the channels come last, write {transposed(X, 'X', (0, 2, 1))}."
             raise ValueError(
                 f"X has {n_channels} channels, but {type(self).__name__} is expecting "
-                f"{self.n_channels_} channels as input."
+                f"{self.n_channels_} channels as input.{advice if swapped else ''}"
             )
 
     def _validate_target(self, X: Any, y: Any) -> np.ndarray:
         """Validate a target of one column that goes with `X`."""
-        if y is None:
-            raise ValueError(
-                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
-                "is None."
-            )
-        if not _is_list_of_series(X):
-            _refuse_one_dimension(_form(X), "X")
-        if np.ma.is_masked(y):
-            raise ValueError(f"y has a masked label, at {int(np.argmax(np.ma.getmaskarray(y)))}.")
-        y = column_or_1d(as_host(y, "y"), warn=True)
-        assert_all_finite(y, input_name="y", estimator_name=type(self).__name__)
-        check_consistent_length(_form(X), y)
-        return y
+        return check_target(X, y, f"This {type(self).__name__} estimator")

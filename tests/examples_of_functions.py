@@ -26,23 +26,23 @@ FUNCTIONS: Examples = Examples({
     skts.motifs.matrix_profile: (
         (X.ravel(),),
         {
-            "window": [8], "exclusion": [3], "k": [2], "n_jobs": [2], "verbose": [0],
+            "window": [8, 0.1], "exclusion": [3, 0.4], "k": [2], "n_jobs": [2], "verbose": [0],
             "sides": [True], "normalize": [True],
         },
     ),
     skts.motifs.motifs: (
         (X.ravel(),),
         {
-            "window": [8], "n_motifs": [2], "max_matches": [2], "radius": [1.5], "exclusion": [3],
-            "n_references": [4], "random_state": [2], "n_jobs": [2], "verbose": [0],
-            "normalize": [True],
+            "window": [8, 0.1], "n_motifs": [2], "max_matches": [2], "radius_factor": [1.5],
+            "exclusion": [3, 0.4], "separation": [6, 0.7], "n_references": [4],
+            "random_state": [2], "n_jobs": [2], "verbose": [0], "normalize": [True],
         },
     ),
     skts.motifs.discords: (
         (X.ravel(),),
         {
-            "window": [8], "n_discords": [2], "exclusion": [3], "n_jobs": [2], "verbose": [0],
-            "normalize": [True],
+            "window": [8, 0.1], "n_discords": [2], "exclusion": [3, 0.4], "separation": [6, 0.7],
+            "n_jobs": [2], "verbose": [0], "normalize": [True],
         },
     ),
     skts.neighbors.dtw_window_search: ((X, [0, 1] * 3), {"n_jobs": [2], "verbose": [0]}),

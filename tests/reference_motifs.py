@@ -24,9 +24,12 @@ def pool_line(series, gap):
 class Windows:
     """All windows of one length of several series, with all their distances."""
 
-    def __init__(self, series, length, exclusion, *, normalize=True):
+    def __init__(self, series, length, exclusion, separation=None, *, normalize=True):
         self.length = length
         self.exclusion = math.ceil(length / 4) if exclusion is None else exclusion
+        self.separation = separation
+        if separation is None:
+            self.separation = max(self.exclusion, (length + 1) // 2)
         line, starts = pool_line(series, 1)
         distances = window_distances(
             line, range(len(line) - length + 1), line, length, normalize=normalize
@@ -43,6 +46,11 @@ class Windows:
         """Whether two windows start within the exclusion of each other in one series."""
         (row, start), (other_row, other_start) = one, other
         return row == other_row and abs(start - other_start) <= self.exclusion
+
+    def same(self, one, other):
+        """Whether two windows start so near that they cannot be two findings."""
+        (row, start), (other_row, other_start) = one, other
+        return row == other_row and abs(start - other_start) <= self.separation
 
     def profile(self):
         """For each window its nearest admissible neighbour: (distance, index), (inf, -1)."""
@@ -92,7 +100,7 @@ def find_motifs(every, n_motifs, radius):
             masked = {
                 k
                 for k, place in enumerate(windows.places)
-                if any(windows.near(place, other) for other in taken)
+                if any(windows.same(place, other) for other in taken)
             }
             pair = windows.best_pair(masked)
             if pair is None:
@@ -122,9 +130,9 @@ def find_discords(every, n_discords):
     discords = []
     for _, _, k, windows, distance, j in candidates:
         place = windows.places[k]
-        # an earlier discord blocks by the exclusion of the windows it would stand beside
+        # an earlier discord blocks by the separation of the windows it would stand beside
         if len(discords) < n_discords and not any(
-            windows.near(place, (row, start)) for _, _, row, start, _ in discords
+            windows.same(place, (row, start)) for _, _, row, start, _ in discords
         ):
             discords.append((windows.length, distance, *place, windows.places[j]))
     return discords

@@ -18,7 +18,7 @@ ROWS = (
     {"families.elastic": 1, "families.profile": 1, "families.shapelets": 1, "families.kshape": 1},
     {"engines.host": 1},
     {"engines.core": 1},
-    {"_config": 2, "exceptions": 2, "_parameters": 1, "_scalars": 1, "_version": 1},
+    {"_config": 2, "exceptions": 2, "_parameters": 1, "_scalars": 1, "_summary": 1, "_version": 1},
 )
 WORDS = {
     "plotting": "displays",
@@ -44,6 +44,7 @@ WORDS = {
     "exceptions": "",
     "_parameters": "",
     "_scalars": "",
+    "_summary": "",
     "_version": "",
 }
 #: What is computed and how parts merge, by family (skts/engines/families).
@@ -56,12 +57,12 @@ FAMILIES = {
 }
 IMPORTS = {
     "plotting": {"neighbors", "cluster", "tree", "motifs", "metrics", "engines"},
-    "neighbors": {"_parameters", "base", "engines", "_scalars"},
+    "neighbors": {"_parameters", "base", "engines", "_scalars", "_summary"},
     "cluster": {"_parameters", "base", "engines"},
-    "tree": {"_parameters", "base", "engines"},
-    "motifs": {"_parameters", "base", "engines", "_scalars"},
-    "metrics": {"base", "engines", "_scalars"},
-    "base": {"engines", "exceptions", "_scalars", "_version"},
+    "tree": {"_parameters", "base", "engines", "_scalars", "_summary"},
+    "motifs": {"_parameters", "base", "engines", "_scalars", "_summary"},
+    "metrics": {"_parameters", "base", "engines", "_scalars"},
+    "base": {"engines", "exceptions", "_parameters", "_scalars", "_version"},
     "utils": {"engines", "_version"},
     "datasets": {"_parameters"},
     "engines": {"engines.core", *FAMILIES},
@@ -79,6 +80,7 @@ IMPORTS = {
     "exceptions": set(),
     "_parameters": set(),
     "_scalars": set(),
+    "_summary": set(),
     "_version": set(),
 }
 

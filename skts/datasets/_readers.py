@@ -80,7 +80,7 @@ def read_series(path: str | PathLike[str]) -> tuple[Series, np.ndarray | None]:
     >>> y
     array([1, 2])
     """
-    path = Path(path)
+    path = _as_path(path, "path")
     read_lines = _READERS.get(path.suffix.lower())
     if read_lines is None:
         raise ValueError(f"{path}: the file name must end in .ts, .tsv or .txt, or have no ending.")
@@ -142,24 +142,34 @@ def read_train_test(
     >>> X_train.shape, X_test.shape, y_test
     ((2, 2), (1, 2), array([2]))
     """
+    folder = _as_path(folder, "folder")
+    if not isinstance(name, str):
+        raise TypeError(f"name={name!r} is not the name of a data set.")
     if not name or name == ".." or set(name) & set("/\\\0"):
         raise ValueError(f"name={name!r}: give the name of a data set, and its place as folder.")
     parts = []
     for part in ("TRAIN", "TEST"):
         places = [
             place / f"{name}_{part}{ending}"
-            for place in (Path(folder), Path(folder) / name)
+            for place in (folder, folder / name)
             for ending in _READERS
         ]
         found = next((place for place in places if place.is_file()), None)
         if found is None:
             raise FileNotFoundError(
                 f"There is no {name}_{part} with the ending .ts, .tsv or .txt, or without one, in "
-                f"{folder} or {Path(folder) / name}."
+                f"{folder} or {folder / name}."
             )
         parts.append(read_series(found))
     (X_train, y_train), (X_test, y_test) = parts
     return X_train, X_test, y_train, y_test
+
+
+def _as_path(path: str | PathLike[str], name: str) -> Path:
+    """A path, or words about an argument that is none."""
+    if not isinstance(path, str | PathLike):
+        raise TypeError(f"{name}={path!r} is not a path.")
+    return Path(path)
 
 
 # Lines and fields ----------------------------------------------------------------------------

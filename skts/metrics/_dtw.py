@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
+from sklearn.utils._param_validation import Interval, StrOptions
 
+from .._parameters import checks_arguments, warn_user
 from .._scalars import takes_plain
-from ..base import check_series
+from ..base import check_layout, check_one, check_series, transposed
 from ..engines import DTWMatrix, DTWPath, Series, Warping, run
 
 __all__ = ["dog_keeper", "dtw", "dtw_path", "lb_keogh", "pairwise_dtw"]
 
+_BAND = [Interval(Integral, 0, None, closed="left"), Interval(Real, 0, 1, closed="both"), None]
+_WARPING: dict[str, list[Any]] = {
+    "metric": [StrOptions({"dtw", "dog_keeper"})],
+    "window": _BAND,
+    "cost": [StrOptions({"squared", "absolute"})],
+    "alignment": [StrOptions({"global", "subsequence", "supersequence"})],
+    "engine": [str, None],
+}
+_DISTANCE = {name: forms for name, forms in _WARPING.items() if name != "metric"}
+_BOUND = {name: _WARPING[name] for name in ("metric", "window", "cost")}
+_WORK: dict[str, list[Any]] = {"n_jobs": [Integral, None], "verbose": ["verbose"]}
+
 
 @takes_plain
+@checks_arguments(_DISTANCE)
 def dtw(
     x: ArrayLike,
     y: ArrayLike,
@@ -36,8 +53,9 @@ def dtw(
     x, y : array-like of shape (n_timepoints,) or (n_channels, n_timepoints)
         Two series, of any lengths and the same number of channels.
     window : int, float or None, default None
-        Sakoe-Chiba band: matched time points are at most so far apart; a fraction of the longer
-        series is rounded up. A band is widened to the difference of the lengths; None is no limit.
+        Sakoe-Chiba band, not the length of a subsequence: matched time points are at most so far
+        apart. A fraction is one of the longer series, rounded up. The band is widened to the
+        difference of the lengths; None is no limit.
     cost : {"squared", "absolute"}, default "squared"
         Cost of matching two points, summed over channels.
     alignment : {"global", "subsequence", "supersequence"}, default "global"
@@ -83,6 +101,7 @@ def dtw(
 
 
 @takes_plain
+@checks_arguments(_DISTANCE)
 def dog_keeper(
     x: ArrayLike,
     y: ArrayLike,
@@ -104,8 +123,9 @@ def dog_keeper(
     x, y : array-like of shape (n_timepoints,) or (n_channels, n_timepoints)
         Two series, of any lengths and the same number of channels.
     window : int, float or None, default None
-        Sakoe-Chiba band: matched time points are at most so far apart; a fraction of the longer
-        series is rounded up. A band is widened to the difference of the lengths; None is no limit.
+        Sakoe-Chiba band, not the length of a subsequence: matched time points are at most so far
+        apart. A fraction is one of the longer series, rounded up. The band is widened to the
+        difference of the lengths; None is no limit.
     cost : {"squared", "absolute"}, default "squared"
         Cost of matching two points, summed over channels.
     alignment : {"global", "subsequence", "supersequence"}, default "global"
@@ -143,6 +163,7 @@ def dog_keeper(
 
 
 @takes_plain
+@checks_arguments(_WARPING)
 def dtw_path(
     x: ArrayLike,
     y: ArrayLike,
@@ -165,8 +186,9 @@ def dtw_path(
     metric : {"dtw", "dog_keeper"}, default "dtw"
         Whether costs along the path are added, or the largest counts.
     window : int, float or None, default None
-        Sakoe-Chiba band: matched time points are at most so far apart; a fraction of the longer
-        series is rounded up. A band is widened to the difference of the lengths; None is no limit.
+        Sakoe-Chiba band, not the length of a subsequence: matched time points are at most so far
+        apart. A fraction is one of the longer series, rounded up. The band is widened to the
+        difference of the lengths; None is no limit.
     cost : {"squared", "absolute"}, default "squared"
         Cost of matching two points, summed over channels.
     alignment : {"global", "subsequence", "supersequence"}, default "global"
@@ -202,13 +224,14 @@ def dtw_path(
     >>> distance
     0.0
     """
-    left, right = _check_two([x], [y], ("x", "y"))
+    left, right = _check_pair(x, y)
     warping = Warping(metric, cost, window, alignment)
     path, distance = run(DTWPath(left, right, warping), engine=engine, n_jobs=1)
     return path, distance
 
 
 @takes_plain
+@checks_arguments(_WARPING | _WORK)
 def pairwise_dtw(
     X: ArrayLike | list[ArrayLike],
     Y: ArrayLike | list[ArrayLike] | None = None,
@@ -232,8 +255,9 @@ def pairwise_dtw(
     metric : {"dtw", "dog_keeper"}, default "dtw"
         Whether costs along a path are added, or the largest counts.
     window : int, float or None, default None
-        Sakoe-Chiba band: matched time points are at most so far apart; a fraction of the longer
-        series is rounded up. A band is widened to the difference of the lengths; None is no limit.
+        Sakoe-Chiba band, not the length of a subsequence: matched time points are at most so far
+        apart. A fraction is one of the longer series, rounded up. The band is widened to the
+        difference of the lengths; None is no limit.
     cost : {"squared", "absolute"}, default "squared"
         Cost of matching two points, summed over channels.
     alignment : {"global", "subsequence", "supersequence"}, default "global"
@@ -271,11 +295,12 @@ def pairwise_dtw(
     if Y is None:
         rows = cols = check_series(X)
     else:
-        rows, cols = _check_two(X, Y, ("X", "Y"))
+        rows, cols = _check_sets(X, Y)
     return run(DTWMatrix(rows, cols, warping), engine=engine, n_jobs=n_jobs, verbose=verbose)
 
 
 @takes_plain
+@checks_arguments(_BOUND)
 def lb_keogh(
     x: ArrayLike,
     y: ArrayLike,
@@ -296,8 +321,9 @@ def lb_keogh(
     metric : {"dtw", "dog_keeper"}, default "dtw"
         Which distance to bound.
     window : int, float or None, default None
-        Sakoe-Chiba band: matched time points are at most so far apart; a fraction of the longer
-        series is rounded up. A band is widened to the difference of the lengths; None is no limit.
+        Sakoe-Chiba band, not the length of a subsequence: matched time points are at most so far
+        apart. A fraction is one of the longer series, rounded up. The band is widened to the
+        difference of the lengths; None is no limit.
     cost : {"squared", "absolute"}, default "squared"
         Cost of matching two points, summed over channels.
 
@@ -323,7 +349,7 @@ def lb_keogh(
     >>> lb_keogh([0, 3, 0], [0, 1, 0], window=1), dtw([0, 3, 0], [0, 1, 0], window=1)
     (2.0, 2.0)
     """
-    left, right = _check_two([x], [y], ("x", "y"))
+    left, right = _check_pair(x, y)
     warping = Warping(metric, cost, window)
     n, m = left.n_timepoints, right.n_timepoints
     radius = min(int(warping.radius(n, m)), n + m)
@@ -348,16 +374,42 @@ def _slide(
 
 
 def _distance(x: ArrayLike, y: ArrayLike, warping: Warping, engine: str | None) -> float:
-    left, right = _check_two([x], [y], ("x", "y"))
+    left, right = _check_pair(x, y)
     return float(run(DTWMatrix(left, right, warping), engine=engine, n_jobs=1)[0, 0])
 
 
-def _check_two(
-    a: ArrayLike | list[ArrayLike], b: ArrayLike | list[ArrayLike], names: tuple[str, str]
+def _check_pair(x: ArrayLike, y: ArrayLike) -> tuple[Series, Series]:
+    """Two series, each as a set of one."""
+    left, right = check_one(x, "x"), check_one(y, "y")
+    channels = left.n_channels, right.n_channels
+    if left.n_timepoints == 1 == right.n_timepoints and max(channels) > 1:
+        text = (
+            f"x has {channels[0]} channels and y {channels[1]}, of one time point each: series are "
+            "(n_timepoints,) or (n_channels, n_timepoints). If time runs down the rows, write "
+            f"{transposed(x, 'x')} and {transposed(y, 'y')}."
+        )
+        if channels[0] != channels[1]:
+            raise ValueError(text)
+        warn_user(text)
+    _same_channels(left, right, ("x", "y"))
+    return left, right
+
+
+def _check_sets(
+    X: ArrayLike | list[ArrayLike], Y: ArrayLike | list[ArrayLike]
 ) -> tuple[Series, Series]:
-    left, right = check_series(a, input_name=names[0]), check_series(b, input_name=names[1])
+    """Two sets of series."""
+    left, right = (check_series(Z, input_name=name, new=False) for Z, name in ((X, "X"), (Y, "Y")))
+    # a single time point of several channels may be compared with longer series
+    if left.n_timepoints == 1 == right.n_timepoints:
+        check_layout(X, left, "X")
+        check_layout(Y, right, "Y")
+    _same_channels(left, right, ("X", "Y"))
+    return left, right
+
+
+def _same_channels(left: Series, right: Series, names: tuple[str, str]) -> None:
     if left.n_channels != right.n_channels:
         raise ValueError(
             f"{names[0]} has {left.n_channels} channels where {names[1]} has {right.n_channels}."
         )
-    return left, right

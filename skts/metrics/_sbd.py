@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._parameters import checks_arguments
 from .._scalars import takes_plain
 from ..base import check_series
 from ..engines import SBDMatrix, Series, Shapes, run
-from ._dtw import _check_two
+from ._dtw import _check_pair, _check_sets
 
 __all__ = ["ShapeDistance", "pairwise_sbd", "sbd"]
+
+_OPTIONS: dict[str, list[Any]] = {"normalize": ["boolean"], "engine": [str, None]}
+_SETS: dict[str, list[Any]] = {
+    "return_shifts": ["boolean"],
+    "n_jobs": [Integral, None],
+    "verbose": ["verbose"],
+}
 
 
 class ShapeDistance(NamedTuple):
@@ -37,6 +46,7 @@ class ShapeDistance(NamedTuple):
 
 
 @takes_plain
+@checks_arguments(_OPTIONS)
 def sbd(
     x: ArrayLike, y: ArrayLike, *, normalize: bool = True, engine: str | None = None
 ) -> ShapeDistance:
@@ -86,7 +96,7 @@ def sbd(
     >>> round(distance, 12), shift
     (0.0, 2)
     """
-    left, right = _check_two([x], [y], ("x", "y"))
+    left, right = _check_pair(x, y)
     found = run(_work(left, right, normalize), engine=engine, n_jobs=1)
     return ShapeDistance(float(found.distances[0, 0]), int(found.shifts[0, 0]))
 
@@ -125,6 +135,7 @@ def pairwise_sbd(  # numpydoc ignore=GL08
     verbose: int = ...,
 ) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
 @takes_plain
+@checks_arguments(_OPTIONS | _SETS)
 def pairwise_sbd(
     X: ArrayLike | list[ArrayLike],
     Y: ArrayLike | list[ArrayLike] | None = None,
@@ -184,7 +195,7 @@ def pairwise_sbd(
     if Y is None:
         left = right = check_series(X)
     else:
-        left, right = _check_two(X, Y, ("X", "Y"))
+        left, right = _check_sets(X, Y)
     work = _work(left, right, normalize)
     found = run(work, engine=engine, n_jobs=n_jobs, verbose=verbose)
     return (found.distances, found.shifts) if return_shifts else found.distances

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._parameters import checks_arguments
 from .._scalars import takes_plain
-from ..base import as_host, check_series
-from ..engines import SubsequenceMatches, run
+from ..base import as_host, check_one
+from ..engines import Series, SubsequenceMatches, run
 
 __all__ = ["SubsequenceDistance", "subsequence_distance"]
 
@@ -36,6 +38,9 @@ class SubsequenceDistance(NamedTuple):
 
 
 @takes_plain
+@checks_arguments(
+    {"normalize": ["boolean"], "engine": [str, None], "n_jobs": [Integral, None]},
+)
 def subsequence_distance(
     x: ArrayLike,
     series: ArrayLike,
@@ -88,10 +93,7 @@ def subsequence_distance(
     >>> round(distance, 6), start
     (0.0, 2)
     """
-    one = check_series([np.asarray(as_host(x, "x"))], input_name="x")
-    other = check_series([np.asarray(as_host(series, "series"))], input_name="series")
-    if one.n_channels != 1 or other.n_channels != 1:
-        raise ValueError("x and series have one channel each here.")
+    one, other = _one_channel(x, "x"), _one_channel(series, "series")
     length, n = int(one.lengths[0]), int(other.lengths[0])
     if length > n:
         raise ValueError(f"x has {length} time points, more than the {n} of the series.")
@@ -100,3 +102,15 @@ def subsequence_distance(
     found = run(work, engine=engine, n_jobs=n_jobs)
     distance = float(found.distances[0, 0] / np.sqrt(length))
     return SubsequenceDistance(distance, int(found.starts[0, 0]))
+
+
+def _one_channel(x: ArrayLike, name: str) -> Series:
+    """One series of one channel, as a set of one."""
+    series = check_one(as_host(x, name), name)
+    if series.n_channels != 1:
+        advice = f": write {name}.ravel()" if series.n_timepoints == 1 else ""
+        raise ValueError(
+            f"{name} has shape {series.values.shape[1:]}; one series of shape (n_timepoints,) is "
+            f"needed here{advice}."
+        )
+    return series

@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Hidden, Interval, RealNotInt, StrOptions
 
-from .._parameters import checks_arguments
+from .._parameters import checks_arguments, renamed
 from .._scalars import takes_plain
 from ..base import check_univariate
 from ..engines import Join, MotifPair, Pool, get_engine, run
@@ -24,6 +24,8 @@ from ._search import (
     exclusion_of,
     find_discords,
     find_motifs,
+    length_of,
+    separation_of,
 )
 
 __all__ = ["discords", "matrix_profile", "motifs"]
@@ -31,10 +33,16 @@ __all__ = ["discords", "matrix_profile", "motifs"]
 #: Windows from which on it pays to see whether MK would be faster than a profile.
 MANY = 2**17
 _POSITIVE = Interval(Integral, 1, None, closed="left")
+_FACTOR = Interval(Real, 1, None, closed="left")
+_APART = [
+    Interval(Integral, 0, None, closed="left"),
+    Interval(RealNotInt, 0, 1, closed="both"),
+    None,
+]
 _COMMON = {
     "a": ["array-like"],
-    "window": [_POSITIVE],
-    "exclusion": [Interval(Integral, 0, None, closed="left"), None],
+    "window": [_POSITIVE, Interval(RealNotInt, 0, 1, closed="right")],
+    "exclusion": _APART,
     "normalize": ["boolean"],
     "engine": [str, None],
     "n_jobs": [Integral, None],
@@ -51,8 +59,8 @@ def matrix_profile(
     a: ArrayLike,
     b: ArrayLike | None = None,
     *,
-    window: int,
-    exclusion: int | None = None,
+    window: float,
+    exclusion: float | None = None,
     k: int = 1,
     sides: bool = False,
     normalize: bool = True,
@@ -73,11 +81,12 @@ def matrix_profile(
         has no neighbour, and is no neighbour of others. A memory map is read where it is.
     b : array-like of shape (n_timepoints_b,) or None, default None
         The series in which neighbours are searched; None is `a` itself.
-    window : int
-        Points of a window.
-    exclusion : int or None, default None
-        Within `a` itself, windows that start at most so many points apart are no neighbours; None
-        is a quarter of the window, rounded up. With `b` all pairs count.
+    window : int or float
+        Length of the subsequences that are compared (not a band of warping), in points; or a
+        fraction of the shorter series, rounded up.
+    exclusion : int, float or None, default None
+        Within `a` itself, windows that start at most so many points apart are no neighbours; a
+        float is a fraction of the window, rounded up, and None a quarter. With `b` all pairs count.
     k : int, default 1
         Neighbours of each window.
     sides : bool, default False
@@ -133,17 +142,16 @@ def matrix_profile(
     >>> profile.distances.round(2)
     array([0.  , 0.81, 1.16, 0.99, 2.58, 3.09, 0.81, 0.  , 0.99])
     """
-    pool = _line(a, window, "a")
     if b is not None and sides:
         raise ValueError(
             "sides=True asks for earlier and later windows of one series; b is another."
         )
-    other = None if b is None else _line(b, window, "b")
+    (pool, other), length = _lines({"a": a, "b": b}, window)
     work = Join(
         pool,
         other,
-        int(window),
-        exclusion=exclusion_of(exclusion, window, pool.points.size),
+        length,
+        exclusion=exclusion_of(exclusion, length, pool.points.size),
         n_neighbors=int(k),
         sides=bool(sides),
         normalize=bool(normalize),
@@ -166,20 +174,23 @@ def matrix_profile(
     | {
         "n_motifs": [_POSITIVE],
         "max_matches": [Interval(Integral, 2, None, closed="left"), None],
-        "radius": [Interval(Real, 1, None, closed="left")],
+        "radius_factor": [_FACTOR],
+        "separation": _APART,
         "algorithm": [StrOptions({"auto", "profile", "mk"})],
         "n_references": [_POSITIVE],
         "random_state": ["random_state"],
+        "radius": [_FACTOR, Hidden(StrOptions({"deprecated"}))],
     },
 )
 def motifs(
     a: ArrayLike,
     *,
-    window: int,
+    window: float,
     n_motifs: int = 3,
     max_matches: int | None = 10,
-    radius: float = 2.0,
-    exclusion: int | None = None,
+    radius_factor: float = 2.0,
+    exclusion: float | None = None,
+    separation: float | None = None,
     normalize: bool = True,
     algorithm: Literal["auto", "profile", "mk"] = "auto",
     n_references: int = 10,
@@ -187,6 +198,7 @@ def motifs(
     engine: str | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
+    radius: Any = "deprecated",
 ) -> list[Motif]:
     """Find the patterns that repeat best in a series.
 
@@ -194,20 +206,25 @@ def motifs(
     ----------
     a : array-like of shape (n_timepoints,)
         The series. Windows that hold NaN or infinity are left out.
-    window : int
-        Points of a window.
+    window : int or float
+        Length of the subsequences that are compared (not a band of warping), in points; or a
+        fraction of the series, rounded up.
     n_motifs : int, default 3
         How many motifs at most. The k-th is the nearest pair among the windows that do not start
-        within `exclusion` of an occurrence of an earlier one.
+        within `separation` of an occurrence of an earlier one.
     max_matches : int or None, default 10
         Occurrences that are returned of each motif, best first; None is all.
-    radius : float, default 2.0
+    radius_factor : float, default 2.0
         Occurrences are within so many times the distance of the pair from its first window; at
         least 1. Where the distance is 0, within 1e-7 sqrt(window), or 1e-7 times the norm of the
         window if windows are compared as they are.
-    exclusion : int or None, default None
-        Windows that start at most so far apart are neither a pair nor both occurrences; None is a
-        quarter of the window, rounded up.
+    exclusion : int, float or None, default None
+        Windows that start at most so far apart are neither a pair nor both occurrences of one
+        motif; a float is a fraction of the window, rounded up, and None a quarter.
+    separation : int, float or None, default None
+        No further motif has a window that starts at most so far from an occurrence of an earlier
+        one; a float is a fraction of the window, rounded up. None is half of the window, or
+        `exclusion` where that is more.
     normalize : bool, default True
         Whether windows are z-normalised.
     algorithm : {"auto", "profile", "mk"}, default "auto"
@@ -225,6 +242,11 @@ def motifs(
         Threads on the CPU; None is all that Numba was given.
     verbose : int, default 0
         1 shows a progress bar.
+    radius : float
+        The former name of `radius_factor`.
+
+        .. deprecated:: 0.1
+           It will go in 0.2.
 
     Returns
     -------
@@ -251,9 +273,9 @@ def motifs(
     array([[0., 1., 3., 2.],
            [1., 2., 4., 3.]])
     """
-    pool = _line(a, window, "a")
-    exclusion = exclusion_of(exclusion, window, pool.points.size)
-    windows = Windows(pool, int(window), exclusion, bool(normalize))
+    factor = renamed("radius", "radius_factor", radius, radius_factor, "motifs")
+    windows = _windows(a, window, exclusion, separation, normalize)
+    pool = windows.pool
     work: Join | MotifPair = windows.join()
     if algorithm == "mk":
         work = MotifPair(pool, windows.length, windows.exclusion, windows.normalize)
@@ -265,17 +287,18 @@ def motifs(
     else:
         kind = PairSearch if algorithm == "mk" else EitherSearch
         search = kind(windows, compute, n_references, check_random_state(random_state))
-    return find_motifs([search], n_motifs, max_matches, radius)
+    return find_motifs([search], n_motifs, max_matches, factor)
 
 
 @takes_plain
-@checks_arguments(_COMMON | {"n_discords": [_POSITIVE]})
+@checks_arguments(_COMMON | {"n_discords": [_POSITIVE], "separation": _APART})
 def discords(
     a: ArrayLike,
     *,
-    window: int,
+    window: float,
     n_discords: int = 3,
-    exclusion: int | None = None,
+    exclusion: float | None = None,
+    separation: float | None = None,
     normalize: bool = True,
     engine: str | None = None,
     n_jobs: int | None = None,
@@ -287,13 +310,17 @@ def discords(
     ----------
     a : array-like of shape (n_timepoints,)
         The series. Windows that hold NaN or infinity are left out.
-    window : int
-        Points of a window.
+    window : int or float
+        Length of the subsequences that are compared (not a band of warping), in points; or a
+        fraction of the series, rounded up.
     n_discords : int, default 3
         How many discords at most.
-    exclusion : int or None, default None
-        Windows that start at most so far apart are neither neighbours nor both discords; None is
-        a quarter of the window, rounded up.
+    exclusion : int, float or None, default None
+        Windows that start at most so far apart are no neighbours; a float is a fraction of the
+        window, rounded up, and None a quarter.
+    separation : int, float or None, default None
+        No further discord starts at most so far from an earlier one; a float is a fraction of the
+        window, rounded up. None is half of the window, or `exclusion` where that is more.
     normalize : bool, default True
         Whether windows are z-normalised.
     engine : str or None, default None
@@ -325,24 +352,53 @@ def discords(
     >>> [(found.position, round(found.distance, 2)) for found in discords(x, window=4)]
     [(12, 2.34), (14, 1.68), (10, 1.09)]
     """
-    pool = _line(a, window, "a")
-    exclusion = exclusion_of(exclusion, window, pool.points.size)
-    windows = Windows(pool, int(window), exclusion, bool(normalize))
+    windows = _windows(a, window, exclusion, separation, normalize)
     profile = run(windows.join(), engine=engine, n_jobs=n_jobs, verbose=verbose)
     return find_discords([windows], [profile], n_discords)
 
 
-def _line(a: ArrayLike, window: int, name: str) -> Pool:
+def _windows(
+    a: ArrayLike,
+    window: float,
+    exclusion: float | None,
+    separation: float | None,
+    normalize: bool,
+) -> Windows:
+    """The windows of one series."""
+    (pool, _), length = _lines({"a": a}, window)
+    near = exclusion_of(exclusion, length, pool.points.size)
+    apart = separation_of(separation, near, length, pool.points.size)
+    return Windows(pool, length, near, apart, bool(normalize))
+
+
+def _lines(series: dict[str, ArrayLike | None], window: float) -> tuple[list[Any], int]:
+    """One or two series as lines, None for one that is not there; and the points of a window."""
+    lines = [None if given is None else _line(given, name) for name, given in series.items()]
+    sizes = [line.points.size for line in lines if line is not None]
+    length = length_of(window, min(sizes))
+    for name, size in zip(series, sizes, strict=False):
+        if size < length:
+            raise ValueError(
+                f"{name} has {size} time points; that is less than one window of {length}."
+            )
+    return [*lines, None][:2], length
+
+
+def _line(given: Any, name: str) -> Pool:
     """One series as a line."""
-    line: Any = a if hasattr(a, "shape") else np.asarray(a)
-    if line.ndim != 1:
+    try:
+        shape = given.shape if hasattr(given, "shape") else np.shape(given)
+    except ValueError:
         raise ValueError(
-            f"{name} has {line.ndim} dimensions; one series of shape (n_timepoints,) is needed "
+            f"{name} has rows of several lengths; one series of shape (n_timepoints,) is needed "
             "here."
-        )
-    (points,) = check_univariate([line], input_name=name)
-    if points.size < window:
+        ) from None
+    if len(shape) != 1:
+        advice = f": write {name}.ravel()" if len(shape) == 2 and 1 in shape else ""
         raise ValueError(
-            f"{name} has {points.size} time points; that is less than one window of {window}."
+            f"{name} has shape {shape}; one series of shape (n_timepoints,) is needed here{advice}."
         )
+    if 0 in shape:
+        raise ValueError(f"{name} is empty: a minimum of 1 time point is required.")
+    (points,) = check_univariate([given], input_name=name)
     return Pool.of([points])

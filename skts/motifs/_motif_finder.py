@@ -17,11 +17,11 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils._param_validation import Hidden, Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._parameters import checks_parameters
-from .._scalars import takes_plain
+from .._parameters import checks_parameters, renamed
+from .._scalars import plain, takes_plain
 from ..base import SeriesMixin, as_host, check_univariate
 from ..engines import JoinFound, Pool, Reduction, Series, WindowDistances, get_engine, run
 from ._records import Discord, Motif, SeriesProfile
@@ -33,7 +33,9 @@ from ._search import (
     exclusion_of,
     find_discords,
     find_motifs,
+    length_of,
     norm_of,
+    separation_of,
 )
 
 __all__ = ["MotifFinder"]
@@ -58,24 +60,30 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     Parameters
     ----------
     window : int, float, "auto" or array-like, default "auto"
-        Points of a window; or a fraction of the shortest series, rounded up. "auto" is one
-        period, see the notes; and a tenth of the shortest series, at least 3 points, where there is
-        none. Several lengths compete by distance over the square root of the length.
+        Length of the subsequences that are compared (not a band of warping), in points; or a
+        fraction of the shortest series, rounded up. "auto" is one period, see the notes; and a
+        tenth of the shortest series, at least 3 points, where there is none. Several lengths
+        compete by distance over the square root of the length.
     n_motifs : int, default 3
         How many motifs at most. The k-th is the nearest pair among the windows that do not start
-        within `exclusion` of an occurrence of an earlier one.
+        within `separation` of an occurrence of an earlier one.
     max_matches : int or None, default 10
         Occurrences that are kept of each motif, best first; None is all. Windows near to any
         occurrence, kept or not, are left out of the search for further motifs.
-    radius : float, default 2.0
+    radius_factor : float, default 2.0
         Occurrences are within so many times the distance of the pair from its first window; at
         least 1. Where that distance is 0, within 1e-7 times the square root of the window, or 1e-7
         times the norm of the window if windows are compared as they are.
     n_discords : int, default 0
         How many discords at most.
-    exclusion : int or None, default None
+    exclusion : int, float or None, default None
         Windows of one series that start at most so far apart are neither a pair nor both
-        occurrences; None is a quarter of the window, rounded up.
+        occurrences of one motif; a float is a fraction of the window, rounded up, and None a
+        quarter.
+    separation : int, float or None, default None
+        No further motif has a window that starts at most so far from an occurrence of an earlier
+        one, and no further discord starts so near to an earlier one; a float is a fraction of the
+        window, rounded up. None is half of the window, or `exclusion` where that is more.
     normalize : bool, default True
         Whether windows are z-normalised.
     left_right : bool, default False
@@ -100,6 +108,11 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         ``joblib.parallel_config(n_jobs=...)``; -1 is all.
     verbose : int, default 0
         1 shows a progress bar in long work, 2 also the plan: engine, parts, memory.
+    radius : float
+        The former name of `radius_factor`.
+
+        .. deprecated:: 0.1
+           It will go in 0.2.
 
     Attributes
     ----------
@@ -188,9 +201,18 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         ],
         "n_motifs": [Interval(Integral, 1, None, closed="left")],
         "max_matches": [Interval(Integral, 2, None, closed="left"), None],
-        "radius": [Interval(Real, 1, None, closed="left")],
+        "radius_factor": [Interval(Real, 1, None, closed="left")],
         "n_discords": [Interval(Integral, 0, None, closed="left")],
-        "exclusion": [Interval(Integral, 0, None, closed="left"), None],
+        "exclusion": [
+            Interval(Integral, 0, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="both"),
+            None,
+        ],
+        "separation": [
+            Interval(Integral, 0, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="both"),
+            None,
+        ],
         "normalize": ["boolean"],
         "left_right": ["boolean"],
         "algorithm": [StrOptions({"auto", "profile", "mk"})],
@@ -200,6 +222,10 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         "engine": [str],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
+        "radius": [
+            Interval(Real, 1, None, closed="left"),
+            Hidden(StrOptions({"deprecated"})),
+        ],
     }
 
     def __init__(
@@ -208,9 +234,10 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         *,
         n_motifs: int = 3,
         max_matches: int | None = 10,
-        radius: float = 2.0,
+        radius_factor: float = 2.0,
         n_discords: int = 0,
-        exclusion: int | None = None,
+        exclusion: float | None = None,
+        separation: float | None = None,
         normalize: bool = True,
         left_right: bool = False,
         algorithm: Literal["auto", "profile", "mk"] = "auto",
@@ -220,13 +247,15 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         engine: str = "auto",
         n_jobs: int | None = None,
         verbose: int = 0,
+        radius: Any = "deprecated",
     ) -> None:
         self.window = window
         self.n_motifs = n_motifs
         self.max_matches = max_matches
-        self.radius = radius
+        self.radius_factor = radius_factor
         self.n_discords = n_discords
         self.exclusion = exclusion
+        self.separation = separation
         self.normalize = normalize
         self.left_right = left_right
         self.algorithm = algorithm
@@ -236,6 +265,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.engine = engine
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.radius = radius
 
     @checks_parameters
     def fit(self, X: ArrayLike | list[ArrayLike], y: Any = None) -> Self:
@@ -267,8 +297,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             )
         series = check_univariate(X, estimator=self)
         lengths = _window_lengths(self.window, series)
-        longest = max(points.size for points in series)
-        pool = _private(series, _gap(self.exclusion, lengths, longest))
+        pool = _private(series, self._gap(lengths, series))
         windows = self._windows(pool, lengths)
         engine = get_engine(self.engine, windows[-1].join())
         compute = self._computer(engine)
@@ -327,22 +356,22 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         check_is_fitted(self)
         self._validate_params()  # set_params may have come after fit
         more = as_host(points, "points")
-        more = more if hasattr(more, "shape") else np.asarray(more)
-        if more.ndim != 1:
-            raise ValueError(f"points has {more.ndim} dimensions; what follows one series is 1-D.")
+        shape = np.shape(more)
+        if len(shape) != 1:
+            advice = ": write points.ravel()" if len(shape) == 2 and 1 in shape else ""
+            raise ValueError(f"points has shape {shape}; what follows one series is 1-D{advice}.")
         pool = self._pool
         n_samples = len(pool.lengths)
         if not isinstance(series, Integral) or not -n_samples <= series < n_samples:
             raise ValueError(f"series={series!r}: there are {n_samples} series.")
-        if more.size == 0:
+        if 0 in shape:
             return self
         (more,) = check_univariate([more], input_name="points", estimator=self)
         series = int(series) % n_samples
         parts = self._series()
         parts[series] = np.concatenate([parts[series], more])
         lengths = np.atleast_1d(self.window_).tolist()
-        longest = max(part.size for part in parts)
-        grown = Pool.of(parts, _gap(self.exclusion, lengths, longest))
+        grown = Pool.of(parts, self._gap(lengths, parts))
         windows = self._windows(grown, lengths)
         compute = self._computer(get_engine(self.engine, windows[-1].join()))
         profiles = None
@@ -386,7 +415,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """As `transform`, which scikit-learn may make a data frame of."""
         check_is_fitted(self)
         self._validate_params()  # set_params may have come after fit
-        series = check_univariate(X, estimator=self)
+        series = check_univariate(X, estimator=self, new=False)
         self._compare_form(X, 1)
         longest = max(motif.window for motif in self.motifs_)
         short = [row for row, points in enumerate(series) if points.size < longest]
@@ -451,18 +480,22 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             for start, length in zip(pool.starts, pool.lengths, strict=True)
         ]
 
+    def _apart(self, length: int, longest: int) -> tuple[int, int]:
+        """Exclusion and separation of windows of one length, in points."""
+        exclusion = exclusion_of(self.exclusion, length, longest)
+        return exclusion, separation_of(self.separation, exclusion, length, longest)
+
+    def _gap(self, lengths: Sequence[int], series: list[np.ndarray]) -> int:
+        """Points between series, for windows of different ones to be no neighbours of any kind."""
+        longest = max(points.size for points in series)
+        return max(max(self._apart(length, longest)) - length + 1 for length in lengths)
+
     def _windows(self, pool: Pool, lengths: Sequence[int]) -> list[Windows]:
         """The windows of all lengths on a line."""
         longest = int(pool.lengths.max())
+        options: Any = bool(self.normalize), self.precision
         return [
-            Windows(
-                pool,
-                length,
-                exclusion_of(self.exclusion, length, longest),
-                bool(self.normalize),
-                self.precision,
-            )
-            for length in lengths
+            Windows(pool, length, *self._apart(length, longest), *options) for length in lengths
         ]
 
     def _computer(self, engine: Any) -> Callable[[Reduction], Any]:
@@ -485,7 +518,9 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 ProfileSearch(each, compute, profile)
                 for each, profile in zip(windows, profiles, strict=True)
             ]
-        motifs = find_motifs(searches, self.n_motifs, self.max_matches, self.radius)
+        names, values = ("radius", "radius_factor"), (self.radius, self.radius_factor)
+        factor = renamed(*names, *values, type(self).__name__)
+        motifs = find_motifs(searches, self.n_motifs, self.max_matches, factor)
         if profiles is None:
             return motifs, [], np.array([rate for each in searches for rate in each.pruned])
         return motifs, find_discords(windows, profiles, self.n_discords), None
@@ -593,11 +628,10 @@ def _window_lengths(window: Any, series: list[np.ndarray]) -> list[int]:
         window = list(window) if isinstance(window, list | tuple) else np.ravel(window).tolist()
     each: Any
     for each in [window] if isinstance(window, Real) else window:
-        whole, number = isinstance(each, Integral), isinstance(each, Real)
-        if whole and each >= 1:
-            length = int(each)
-        elif number and not whole and 0 < each <= 1:
-            length = max(1, math.ceil(each * shortest - 1e-9))
+        whole = isinstance(each, Integral) and not isinstance(each, bool)
+        share = isinstance(each, Real) and not isinstance(each, Integral)
+        if (whole and each >= 1) or (share and 0 < each <= 1):
+            length = length_of(plain(each), shortest)
         else:
             raise ValueError(
                 f"window={each!r}: a length is a number of points, at least 1, or a fraction of "
@@ -690,11 +724,6 @@ def _moving_mean(points: np.ndarray, reach: int) -> np.ndarray:
 def _as_series(points: np.ndarray) -> Series:
     """One series of one channel."""
     return Series(points[np.newaxis, np.newaxis], np.array([points.size], np.int64))
-
-
-def _gap(exclusion: int | None, lengths: Sequence[int], longest: int) -> int:
-    """Points between series, for windows of different ones to be farther apart than excluded."""
-    return max(exclusion_of(exclusion, length, longest) - length + 1 for length in lengths)
 
 
 def _private(series: list[np.ndarray], gap: int) -> Pool:

@@ -6,9 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._summary import summarized
+
 __all__ = ["Discord", "MatrixProfile", "Motif", "SeriesProfile"]
 
 
+@summarized
 class Motif(NamedTuple):
     """A pattern that repeats.
 
@@ -53,6 +56,7 @@ class Motif(NamedTuple):
         return float(self.distances[1])
 
 
+@summarized
 class Discord(NamedTuple):
     """A window unlike all others.
 
@@ -83,6 +87,7 @@ class Discord(NamedTuple):
     neighbor_series: int
 
 
+@summarized
 class MatrixProfile(NamedTuple):
     """Nearest neighbours of all windows of a series.
 
@@ -102,6 +107,7 @@ class MatrixProfile(NamedTuple):
     right: MatrixProfile | None = None
 
 
+@summarized
 class SeriesProfile(NamedTuple):
     """Nearest neighbours of all windows of several series.
 

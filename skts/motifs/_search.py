@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,9 @@ __all__ = [
     "exclusion_of",
     "find_discords",
     "find_motifs",
+    "length_of",
     "norm_of",
+    "separation_of",
 ]
 
 #: Occurrences of a pair of equal windows may differ from it by rounding: times the norm.
@@ -32,14 +35,37 @@ BATCH = 2**22
 REPROFILE = 1.0
 
 
-def exclusion_of(exclusion: int | None, length: int, longest: int) -> int:
+def exclusion_of(exclusion: float | None, length: int, longest: int) -> int:
     """Trivial matches start within so many points: by default a quarter of the window.
 
     No two windows of one series, of whatever lengths, are farther apart than the first and last
     point of the longest: larger exclusions mean the same.
     """
     farthest = max(0, longest - 1)
-    return min(math.ceil(length / 4) if exclusion is None else int(exclusion), farthest)
+    return min(_points(0.25 if exclusion is None else exclusion, length), farthest)
+
+
+def length_of(window: float, shortest: int) -> int:
+    """Points of a window: as they are, or a fraction of the shortest series, rounded up."""
+    return max(1, _points(window, shortest))
+
+
+def separation_of(separation: float | None, exclusion: int, length: int, longest: int) -> int:
+    """What is found later starts beyond so many points: by default half of the window.
+
+    A default is never below the exclusion.
+    """
+    if separation is None:
+        return max(exclusion, exclusion_of(0.5, length, longest))
+    return exclusion_of(separation, length, longest)
+
+
+def _points(share: float, length: int) -> int:
+    """Points as they are, or as a fraction of a window, rounded up."""
+    if isinstance(share, Integral):
+        return int(share)
+    # see "shares" in docs/developer/numerics.rst
+    return math.ceil(share * length - 1e-9)
 
 
 def norm_of(points: np.ndarray) -> float:
@@ -58,6 +84,8 @@ class Windows(NamedTuple):
         Points of a window.
     exclusion : int
         Windows that start so near to each other are no pair.
+    separation : int
+        A further motif or discord starts farther than this from all that belongs to earlier ones.
     normalize : bool
         Whether windows are z-normalised.
     precision : str
@@ -67,6 +95,7 @@ class Windows(NamedTuple):
     pool: Pool
     length: int
     exclusion: int
+    separation: int
     normalize: bool = True
     precision: str = "auto"
 
@@ -94,7 +123,11 @@ class Windows(NamedTuple):
 
     def near(self, position: int | np.integer) -> slice:
         """Windows that start so near that they are no pair with this one."""
-        return slice(max(0, position - self.exclusion), position + self.exclusion + 1)
+        return _around(position, self.exclusion)
+
+    def taken(self, position: int | np.integer) -> slice:
+        """Windows that start too near to something found at a place to be found after it."""
+        return _around(position, self.separation)
 
     def norm(self, position: int) -> float:
         """Norm of a window as it is compared: a z-normalised one has that of its length."""
@@ -106,6 +139,11 @@ class Windows(NamedTuple):
         """Points of windows, shape (n_positions, length)."""
         points = self.pool.points
         return np.array([points[p : p + self.length] for p in positions]).reshape(-1, self.length)
+
+
+def _around(position: int | np.integer, reach: int) -> slice:
+    """Windows that start at most so far from a place."""
+    return slice(max(0, int(position) - reach), int(position) + reach + 1)
 
 
 class _Pair(NamedTuple):
@@ -195,9 +233,9 @@ class PairSearch:
         return np.array(taken, np.int64), row[taken], float(limit)
 
     def mask(self, positions: np.ndarray) -> None:
-        """Take all windows out that start within the exclusion of one of these places."""
+        """Take all windows out that start within the separation from one of these places."""
         for position in positions:
-            self.masked[self.windows.near(position)] = True
+            self.masked[self.windows.taken(position)] = True
 
 
 class ProfileSearch(PairSearch):
@@ -308,7 +346,7 @@ class EitherSearch(ProfileSearch):
 def find_motifs(
     searches: Sequence[PairSearch], n_motifs: int, max_matches: int | None, radius: float
 ) -> list[Motif]:
-    """Find the best pairs, each without what starts near an occurrence of an earlier one.
+    """Find the best pairs, each apart from all occurrences of those before.
 
     Of several lengths the pair counts whose distance over the square root of the length is least,
     and of equal ones the length that comes first.
@@ -342,7 +380,7 @@ def find_motifs(
 def find_discords(
     windows: Sequence[Windows], profiles: Sequence[JoinFound], n_discords: int
 ) -> list[Discord]:
-    """Find the windows whose nearest neighbour is farthest, more than the exclusion apart.
+    """Find the windows whose nearest neighbour is farthest, each apart from those before.
 
     Of several lengths those count whose distance over the square root of the length is largest.
     """
@@ -373,5 +411,5 @@ def find_discords(
             )
         )
         for other, rank in zip(windows, ranks, strict=True):
-            rank[other.near(place)] = -np.inf
+            rank[other.taken(place)] = -np.inf
     return discords

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 
 from .._parameters import checks_parameters
 from ..base import SeriesMixin, as_host, check_series
@@ -51,7 +50,8 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
         `n_prototypes` series are left. To keep as few series as reach an accuracy, combine it with
         ``n_prototypes=1``.
     window : int, float or None, default None
-        Sakoe-Chiba band to start with, in time points or as a fraction of the longer series. None
+        Sakoe-Chiba band (not the length of a subsequence) to start with, in time points or as a
+        fraction of the longer series. None
         is the window of least leave-one-out error among 0, 1, ... 100 %, the smallest of equals;
         with ``adapt_window=False`` it is no limit.
     adapt_window : bool, default True
@@ -197,7 +197,6 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
         """
         get_engine(self.engine)
         y = self._validate_target(X, y)
-        check_classification_targets(y)
         series = check_series(X, estimator=self).freeze()
         n_kept = self._n_kept(len(series))
         nearest = _Nearest(self, series)

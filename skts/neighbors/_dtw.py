@@ -17,7 +17,6 @@ from sklearn.base import (
 )
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import checks_parameters
@@ -53,9 +52,10 @@ class DTWNearestNeighbor(
         Cost of matching two points, summed over channels. The distance is the square root of
         accumulated squared costs, or the accumulated absolute costs.
     window : int, float or None, default None
-        Sakoe-Chiba band: matched time points are at most so far apart. A float is a fraction of the
-        longer series, rounded up (the UCR archive's rule); the band is widened to the difference of
-        the lengths; 0 is the Euclidean distance for equal lengths; None is no limit.
+        Sakoe-Chiba band, not the length of a subsequence: matched time points are at most so far
+        apart. A float is a fraction of the longer series, rounded up (the UCR archive's rule); the
+        band is widened to the difference of the lengths; 0 is the Euclidean distance for equal
+        lengths; None is no limit.
     alignment : {"global", "subsequence", "supersequence"}, default "global"
         Whether series are matched in full; or the query to a contiguous part of the training
         series; or the training series to a contiguous part of the query. No window goes with these.
@@ -200,7 +200,6 @@ class DTWNearestNeighbor(
         """
         get_engine(self.engine)
         y = self._validate_target(X, y)
-        check_classification_targets(y)
         series = check_series(X, estimator=self, equal_length=self._precomputed).freeze()
         if self._precomputed:
             _check_distances(series, len(series))
@@ -273,7 +272,7 @@ class DTWNearestNeighbor(
         """
         check_is_fitted(self)
         k = self.n_neighbors if n_neighbors is None else n_neighbors
-        if not isinstance(k, Integral):
+        if isinstance(k, bool) or not isinstance(k, Integral):
             raise TypeError(f"n_neighbors does not take {type(k)} value, enter integer value")
         if k <= 0:
             raise ValueError(f"Expected n_neighbors > 0. Got {k}")
@@ -333,13 +332,13 @@ class DTWNearestNeighbor(
         shape = (len(indices), self.n_samples_fit_)
         return csr_matrix((data.ravel(), indices.ravel(), pointers), shape=shape)
 
-    def predict(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
+    def predict(self, X: ArrayLike | list[ArrayLike] | None) -> np.ndarray:
         """Predict the class of each series by the vote of its neighbours.
 
         Parameters
         ----------
-        X : array-like or list of array-like
-            Series.
+        X : array-like, list of array-like or None
+            Series; None asks about each training series by its neighbours among the others.
 
         Returns
         -------
@@ -349,13 +348,13 @@ class DTWNearestNeighbor(
         votes = self._votes(X)
         return self.classes_[votes.argmax(axis=1)]
 
-    def predict_proba(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
+    def predict_proba(self, X: ArrayLike | list[ArrayLike] | None) -> np.ndarray:
         """Return the share of the votes that each class gets.
 
         Parameters
         ----------
-        X : array-like or list of array-like
-            Series.
+        X : array-like, list of array-like or None
+            Series; None as in `predict`.
 
         Returns
         -------
@@ -396,7 +395,7 @@ class DTWNearestNeighbor(
     def _n_features_out(self) -> int:
         return len(self.classes_)
 
-    def _votes(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
+    def _votes(self, X: ArrayLike | list[ArrayLike] | None) -> np.ndarray:
         """Weight of the neighbours in each class, shape (n_samples, n_classes)."""
         distances, indices = self.kneighbors(X)
         weights = _weigh(distances, self.weights)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import checks_parameters
@@ -45,13 +45,14 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
         Cost of matching two points under warping. The distance is the square root of the
         accumulated squared costs, or the accumulated absolute costs.
     window : int, float or None, default None
-        Sakoe-Chiba band: matched points are at most so far apart. A float is a fraction of the
-        query, rounded up; 0 is no warping; None is no limit. Not for ``metric="euclidean"``.
+        Sakoe-Chiba band, not the length of a subsequence, which is that of the query: matched
+        points are at most so far apart. A float is a fraction of the query, rounded up; 0 is no
+        warping; None is no limit. Not for ``metric="euclidean"``.
     normalize : bool, default True
         Whether each window, and the query, is z-normalised (population deviation).
-    exclusion : int or None, default None
-        Matches that `kneighbors` returns start more than so many points apart within a series. None
-        is a quarter of the query, rounded up.
+    exclusion : int, float or None, default None
+        Matches that `kneighbors` returns start more than so many points apart within a series; a
+        float is a fraction of the query, rounded up, and None a quarter.
     precision : {"auto", "float32", "float64"}, default "auto"
         "auto" is exact: the GPU searches in float32 and certifies the windows that may match.
         "float32" leaves out the certificate, "float64" searches in float64 throughout. The CPU
@@ -123,7 +124,11 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
             Interval(Real, 0, 1, closed="both"),
         ],
         "normalize": ["boolean"],
-        "exclusion": [Interval(Integral, 0, None, closed="left"), None],
+        "exclusion": [
+            Interval(Integral, 0, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="both"),
+            None,
+        ],
         "precision": [StrOptions({"auto", "float32", "float64"})],
         "engine": [str],
         "n_jobs": [Integral, None],
@@ -137,7 +142,7 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
         cost: Literal["squared", "absolute"] = "squared",
         window: float | None = None,
         normalize: bool = True,
-        exclusion: int | None = None,
+        exclusion: float | None = None,
         precision: Literal["auto", "float32", "float64"] = "auto",
         engine: str = "auto",
         n_jobs: int | None = None,
@@ -241,7 +246,7 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
         """
         check_is_fitted(self)
         self._validate_params()  # set_params may have come after fit
-        if not isinstance(n_neighbors, Integral):
+        if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, Integral):
             raise TypeError(
                 f"n_neighbors does not take {type(n_neighbors)} value, enter integer value"
             )
@@ -284,7 +289,7 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
         Q : array-like of shape (n_queries, n_points), or list of array-like
             Queries of any lengths, one a row; NaN at the end is padding.
         radius : float
-            Largest distance of a match.
+            Largest distance of a match (itself a distance, no factor).
         return_distance : bool, default True
             Whether to return distances too.
 

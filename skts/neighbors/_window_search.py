@@ -7,16 +7,18 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import assert_all_finite, check_consistent_length, column_or_1d
+from sklearn.utils._param_validation import StrOptions
 
+from .._parameters import checks_arguments
 from .._scalars import takes_plain
-from ..base import check_series
+from .._summary import summarized
+from ..base import check_series, check_target
 from ..engines import DTWWindowSearch, Warping, run
 
 __all__ = ["WindowSearch", "dtw_window_search"]
 
 
+@summarized
 class WindowSearch(NamedTuple):
     """Leave-one-out errors for several warping windows.
 
@@ -40,6 +42,14 @@ class WindowSearch(NamedTuple):
 
 
 @takes_plain
+@checks_arguments(
+    {
+        "cost": [StrOptions({"squared", "absolute"})],
+        "engine": [str, None],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+)
 def dtw_window_search(
     X: ArrayLike | list[ArrayLike],
     y: ArrayLike,
@@ -63,8 +73,9 @@ def dtw_window_search(
     y : array-like of shape (n_samples,)
         Class labels.
     windows : array-like of int or float, or None, default None
-        Half widths of the band to try, in time points; or as fractions of the length between 0 and
-        1, rounded up to points. None is 0, 1, ... 100 % of the length, as in the UCR archive.
+        Half widths of the Sakoe-Chiba band (no lengths of subsequences) to try, in time points; or
+        as fractions of the length between 0 and 1, rounded up to points. None is 0, 1, ... 100 % of
+        the length, as in the UCR archive.
     cost : {"squared", "absolute"}, default "squared"
         Cost of matching two points, summed over channels.
     engine : str or None, default None
@@ -113,10 +124,7 @@ def dtw_window_search(
     >>> search.best
     1
     """
-    labels: np.ndarray = column_or_1d(y, warn=True)
-    assert_all_finite(labels, input_name="y")
-    check_consistent_length(X, labels)
-    check_classification_targets(labels)
+    labels = check_target(X, y, "dtw_window_search")
     series = check_series(X, equal_length=True)
     if len(series) < 2:
         raise ValueError(f"Found array with {len(series)} sample(s) while 2 or more are required.")

@@ -7,12 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from ..engines import Warping
 from ..metrics import dtw_path, pairwise_dtw
 from ..neighbors import DTWNearestNeighbor
-from ._style import COSTS, PanelsMixin, color_of
+from ._style import COSTS, PanelsMixin, check_fitted, color_of
 
 __all__ = ["AlignmentDisplay"]
 
@@ -179,7 +178,7 @@ class AlignmentDisplay(PanelsMixin):
             If the estimator holds distances and no series, there is no such neighbour, or `axes`
             are not as many as there are panels.
         """
-        check_is_fitted(estimator)
+        check_fitted(estimator, DTWNearestNeighbor)
         if estimator.metric == "precomputed":
             raise ValueError("An estimator with metric='precomputed' holds no series to align.")
         if not 0 <= rank < estimator.n_samples_fit_:

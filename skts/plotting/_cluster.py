@@ -7,10 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from ..cluster import KShapeClusterer
-from ._style import PanelsMixin, color_of
+from ._style import PanelsMixin, check_fitted, color_of
 
 __all__ = ["ClusterDisplay"]
 
@@ -102,7 +101,7 @@ class ClusterDisplay(PanelsMixin):
         ValueError
             If `axes` are not as many as there are panels, or there is no such channel.
         """
-        check_is_fitted(estimator)
+        check_fitted(estimator, KShapeClusterer)
         labels, aligned = estimator._aligned(X)
         if not 0 <= channel < aligned.shape[1]:
             raise ValueError(f"channel={channel} is not among the {aligned.shape[1]} of X.")

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from ..motifs import Discord, Motif, MotifFinder
-from ._style import PanelsMixin, color_of, normalized
+from ._style import PanelsMixin, check_fitted, color_of, normalized
 
 __all__ = ["MotifDisplay"]
 
@@ -100,7 +99,7 @@ class MotifDisplay(PanelsMixin):
         ValueError
             If there is no such series, or `axes` are not as many as there are panels.
         """
-        check_is_fitted(estimator)
+        check_fitted(estimator, MotifFinder)
         all_points = estimator._series()
         if not 0 <= series < len(all_points):
             raise ValueError(

@@ -6,10 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from ..neighbors import SubsequenceSearch
-from ._style import PanelsMixin, color_of, normalized
+from ._style import PanelsMixin, check_fitted, color_of, normalized
 
 __all__ = ["SearchDisplay"]
 
@@ -111,7 +110,7 @@ class SearchDisplay(PanelsMixin):
         ValueError
             If there is no such series, or `axes` are not as many as there are panels.
         """
-        check_is_fitted(estimator)
+        check_fitted(estimator, SubsequenceSearch)
         every = estimator._series.parts
         if not 0 <= series < len(every):
             raise ValueError(f"series={series} is not among the {len(every)} of the estimator.")

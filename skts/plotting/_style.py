@@ -6,13 +6,38 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-__all__ = ["COSTS", "PanelsMixin", "color_of", "normalized"]
+__all__ = ["COSTS", "PanelsMixin", "check_fitted", "color_of", "normalized"]
 
 #: Okabe and Ito's palette without its yellow, which is too pale for lines, and without black.
 _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 #: Colour map of costs: its lightness grows evenly, also without red or green.
 COSTS = "cividis"
+
+
+def check_fitted(estimator: Any, kind: type) -> None:
+    """Raise unless an estimator is of a kind, and fitted.
+
+    Parameters
+    ----------
+    estimator : object
+        What was given.
+    kind : type
+        The class that can be drawn.
+
+    Raises
+    ------
+    TypeError
+        If it is of another class.
+    NotFittedError
+        If it is not fitted.
+    """
+    if not isinstance(estimator, kind):
+        raise TypeError(
+            f"estimator is a {type(estimator).__name__}; a fitted {kind.__name__} is needed here."
+        )
+    check_is_fitted(estimator)
 
 
 def color_of(number: int) -> str:

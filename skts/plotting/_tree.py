@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from ..tree import Shapelet, ShapeletTree, ShapeletTreeClassifier
-from ._style import PanelsMixin, color_of
+from ._style import PanelsMixin, check_fitted, color_of
 
 __all__ = ["ShapeletMatchDisplay", "ShapeletTreeDisplay"]
 
@@ -104,7 +104,7 @@ class ShapeletTreeDisplay(PanelsMixin):
         ValueError
             If `X` are not the series of `fit`, or `axes` are not as many as there are panels.
         """
-        check_is_fitted(estimator)
+        check_fitted(estimator, ShapeletTreeClassifier)
         series = estimator._validate_series(X)
         target: np.ndarray = column_or_1d(y)
         check_consistent_length(series.values, target)
@@ -330,7 +330,7 @@ class ShapeletMatchDisplay(PanelsMixin):
         ValueError
             If `axes` are not as many as there are panels.
         """
-        check_is_fitted(estimator)
+        check_fitted(estimator, ShapeletTreeClassifier)
         one = [np.asarray(x)]
         series = estimator._validate_series(one)
         distances, starts = estimator.transform(one)[0], estimator.locate(one)[0]

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from numbers import Integral
 
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from .._parameters import checks_arguments
+from .._scalars import takes_plain
 from ._shapelet_tree import ShapeletTreeClassifier
 
 __all__ = ["export_text"]
 
 
+_COUNT = Interval(Integral, 0, None, closed="left")
+
+
+@takes_plain
+@checks_arguments(
+    {"decision_tree": [ShapeletTreeClassifier], "max_depth": [_COUNT], "decimals": [_COUNT]}
+)
 def export_text(
     decision_tree: ShapeletTreeClassifier, *, max_depth: int = 10, decimals: int = 2
 ) -> str:

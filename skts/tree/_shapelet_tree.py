@@ -16,11 +16,11 @@ from sklearn.base import (
 )
 from sklearn.utils import Bunch, check_random_state, compute_class_weight
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import checks_parameters
+from .._summary import summarized, table
 from ..base import LARGEST, SeriesMixin, check_series
 from ..engines import (
     LEAST_NORMALIZED,
@@ -35,7 +35,11 @@ from ..engines import (
 
 __all__ = ["Shapelet", "ShapeletTree", "ShapeletTreeClassifier"]
 
+#: Nodes of a tree that a table shows.
+_SHOWN = 20
 
+
+@summarized
 class Shapelet(NamedTuple):
     """A subsequence of a training series that a node of the tree looks for.
 
@@ -99,6 +103,19 @@ class ShapeletTree(NamedTuple):
     n_node_samples: np.ndarray
     weighted_n_node_samples: np.ndarray
     value: np.ndarray
+
+    def __repr__(self) -> str:
+        """How large the tree is."""
+        leaves = int((self.children_left < 0).sum())
+        n_nodes, n_classes = self.value.shape
+        return f"ShapeletTree(n_nodes={n_nodes}, n_leaves={leaves}, n_classes={n_classes})"
+
+    def _repr_html_(self) -> str:
+        """A table of the first nodes."""
+        columns = [column[:_SHOWN] for column in self]
+        more = f", {_SHOWN} of them shown" if len(self.value) > _SHOWN else ""
+        rows = zip(range(_SHOWN), *columns, strict=False)
+        return table(f"{self!r}{more}", ("node", *self._fields), rows)
 
 
 class ShapeletTreeClassifier(
@@ -296,7 +313,6 @@ class ShapeletTreeClassifier(
         """
         get_engine(self.engine)
         y = self._validate_target(X, y)
-        check_classification_targets(y)
         series = check_series(X, estimator=self).freeze()
         growth = _Growth(self, series, y)
         engine = get_engine(self.engine, growth.search(np.arange(len(series))))
@@ -453,7 +469,6 @@ class ShapeletTreeClassifier(
             their share of the training series, of the tree that is left at each.
         """
         y = self._validate_target(X, y)
-        check_classification_targets(y)
         growth = _Growth(self, check_series(X, estimator=self).freeze(), y)
         alphas, impurities, _ = _prune(growth.grow()[0], np.inf)
         return Bunch(ccp_alphas=np.array(alphas), impurities=np.array(impurities))
@@ -673,6 +688,10 @@ def _weights(
 
     Equal ones are 1, and the largest of others is from 1 to 2: the tree does not depend on scale.
     """
+    if isinstance(class_weight, dict):
+        for label, weight in class_weight.items():
+            if not isinstance(weight, Real):
+                raise ValueError(f"class_weight is {weight!r} for class {label!r}; give numbers.")
     weights = compute_class_weight(class_weight, classes=classes, y=y).astype(np.float64)
     bad = np.flatnonzero(~((weights >= 0) & (weights <= LARGEST)))
     if bad.size:

@@ -90,6 +90,9 @@ class Sample:
                 values[row, :, : one.shape[1]] = one
         else:
             values = np.stack(self.series)
+        if values.shape[2] == 1 and values.shape[:2] != (1, 1):
+            # arrays of columns are refused, or warned of, as axes that changed places
+            return [_lay(x, self.dtype, self.layout) for x in self.series]
         if self.n_channels == 1 and self.form != "array3d":
             values = values[:, 0]
         if self.form == "frame":

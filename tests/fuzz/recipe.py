@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -23,6 +24,7 @@ __all__ = [
     "check_output",
     "draw_window",
     "ints_only",
+    "points_of",
     "scaled",
     "warp_of",
 ]
@@ -257,6 +259,14 @@ def ints_only(*samples: Sample) -> bool:
         for sample in samples
         for one in sample.series
     )
+
+
+def points_of(given: float | None, length: int, share: float, *, least: int = 0) -> int:
+    """Points of a number or fraction of a window; of None, a share of it and at least so many."""
+    if isinstance(given, int):
+        return given
+    points = math.ceil((share if given is None else given) * length - 1e-9)
+    return max(points, least) if given is None else points
 
 
 def scaled(case: Case, power: int) -> Case | None:

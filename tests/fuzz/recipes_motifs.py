@@ -12,13 +12,16 @@ from . import oracle
 from .case import Case, Sample
 from .compare import check, close, nearest_rows, same
 from .draw import Draw
-from .recipe import How, Recipe, check_output, plain, scaled
+from .recipe import How, Recipe, check_output, plain, points_of, scaled
 
 PRECISIONS = ("auto", "float64", "float32")
 
 
-def exclusion_of(exclusion: int | None, length: int) -> int:
-    return math.ceil(length / 4) if exclusion is None else exclusion
+def apart_of(options: dict[str, Any], length: int) -> tuple[int, int]:
+    """Exclusion and separation of windows of a length, in points."""
+    exclusion, separation = options["exclusion"], options.get("separation")
+    exclusion = points_of(exclusion, length, 0.25)
+    return exclusion, points_of(separation, length, 0.5, least=exclusion)
 
 
 class Line(NamedTuple):
@@ -26,8 +29,8 @@ class Line(NamedTuple):
 
     Attributes
     ----------
-    length, exclusion : int
-        Points of a window; starts so near are no pair.
+    length, exclusion, separation : int
+        Points of a window; starts so near are no pair; starts so near are not found apart.
     series, start : ndarray of shape (n_windows,)
         Where the windows lie.
     distances, slack : ndarray of shape (n_windows, n_windows)
@@ -36,13 +39,15 @@ class Line(NamedTuple):
 
     length: int
     exclusion: int
+    separation: int
     series: np.ndarray
     start: np.ndarray
     distances: np.ndarray
     slack: np.ndarray
 
     @classmethod
-    def of(cls, lines: list[np.ndarray], length: int, exclusion: int, normalize: bool) -> Line:
+    def of(cls, lines: list[np.ndarray], length: int, options: dict[str, Any]) -> Line:
+        normalize = options["normalize"]
         power = oracle.plane([one[np.isfinite(one)] for one in lines])
         parts = [oracle.Windows.of(one, length, power) for one in lines]
         fields = zip(*(part[:5] for part in parts), strict=True)
@@ -51,7 +56,7 @@ class Line(NamedTuple):
         distances, slack = oracle.pair_distances(windows, windows, normalize)
         return cls(
             length,
-            exclusion,
+            *apart_of(options, length),
             np.repeat(np.arange(len(lines)), counts),
             np.concatenate([np.arange(count) for count in counts]),
             distances,
@@ -133,7 +138,9 @@ def check_motifs(
     raw: list[np.ndarray],
 ) -> None:
     """Follow a list of motifs (with all their occurrences), and see that none is better."""
-    n_motifs, radius, normalize = (options[key] for key in ("n_motifs", "radius", "normalize"))
+    n_motifs, radius, normalize = (
+        options[key] for key in ("n_motifs", "radius_factor", "normalize")
+    )
     masked = [np.zeros(len(line.start), bool) for line in lines]
     for rank, motif in enumerate(motifs):
         which = [line.length for line in lines].index(motif.window)
@@ -168,7 +175,7 @@ def check_motifs(
         for other, gone in zip(lines, masked, strict=True):
             for place in places:
                 apart = np.abs(other.start - line.start[place])
-                gone |= (other.series == line.series[place]) & (apart <= other.exclusion)
+                gone |= (other.series == line.series[place]) & (apart <= other.separation)
     if len(motifs) < n_motifs:
         for line, mask in zip(lines, masked, strict=True):
             pairs = np.where(mask[:, None] | mask[None] | line.near, np.inf, line.distances)
@@ -217,7 +224,7 @@ def check_discords(lines: list[Line], discords: list[Any], n_discords: int, raw:
                 best = np.max((value - error)[left]) / math.sqrt(one.length)
                 check(mine >= best, "discord: not the farthest", f"number {rank}: {mine} {best}")
             apart = np.abs(one.start - line.start[place])
-            left &= ~((one.series == line.series[place]) & (apart <= one.exclusion))
+            left &= ~((one.series == line.series[place]) & (apart <= one.separation))
         start = line.start[place]
         same("values", discord.values, raw[line.series[place]][start : start + line.length])
     left = any(one.any() for one in free)
@@ -250,10 +257,13 @@ class _Windowed(Recipe):
         return {
             "window": length,
             "exclusion": d.amount(
-                "exclusion", (0, 1, 2, length // 2, length, 2 * length, 400), None
+                "exclusion", (0, 1, 2, 0.3, length // 2, length, 2 * length, 400), None
             ),
             "normalize": d.pick("normalize", (True, False), (3, 1)),
         }
+
+    def draw_separation(self, d: Draw, length: int) -> Any:
+        return d.amount("separation", (0, 1, 0.7, 1.0, length, 2 * length, 400), None)
 
     def possible(self, case: Case) -> bool:
         windows = np.atleast_1d(case.options["window"])
@@ -312,8 +322,7 @@ class Profile(_Windowed):
     def check(self, case: Case, found: dict) -> None:
         length, options = case.options["window"], case.options
         lines = [one.lines[0] for one in case.data.values()]
-        exclusion = exclusion_of(options["exclusion"], length)
-        line = Line.of(lines, length, exclusion, options["normalize"])
+        line = Line.of(lines, length, options)
         n = len(lines[0]) - length + 1
         if len(lines) == 2:
             part = np.s_[:n], np.s_[n:]
@@ -345,8 +354,9 @@ class Motifs(_Windowed):
         series = d.numbers([(1, n)], holes=True)
         options = self.draw_options(d, length) | {
             "n_motifs": d.amount("n_motifs", (1, 2, 5, 20), 3),
+            "separation": self.draw_separation(d, length),
             "max_matches": d.pick("max_matches", (None, 2, 3, 10), (3, 1, 1, 1)),
-            "radius": d.amount("radius", (1.0, 1.5, 3.0, 10.0), 2.0),
+            "radius_factor": d.amount("radius_factor", (1.0, 1.5, 3.0, 10.0), 2.0),
             "algorithm": d.pick("algorithm", ("auto", "profile", "mk")),
             "n_references": d.amount("n_references", (1, 2, 30), 10),
             "random_state": d.pick("random_state", (0, 1)),
@@ -368,8 +378,7 @@ class Motifs(_Windowed):
             _check_prefix(found, whole, options["max_matches"])
             found = whole
         lines = case.data["a"].lines
-        exclusion = exclusion_of(options["exclusion"], options["window"])
-        line = Line.of(lines, options["window"], exclusion, options["normalize"])
+        line = Line.of(lines, options["window"], options)
         check_motifs([line], unflat("motif", found), options, lines)
 
 
@@ -405,6 +414,7 @@ class Discords(_Windowed):
         series = d.numbers([(1, n)], holes=True)
         options = self.draw_options(d, length)
         options["n_discords"] = d.amount("n_discords", (1, 2, 5, 50), 3)
+        options["separation"] = self.draw_separation(d, length)
         data = {"a": d.form(series, form="single", label=" a")}
         return Case(self.name, data, options, relation=self.draw_relation(d))
 
@@ -414,8 +424,7 @@ class Discords(_Windowed):
 
     def check(self, case: Case, found: dict) -> None:
         lines, length = case.data["a"].lines, case.options["window"]
-        exclusion = exclusion_of(case.options["exclusion"], length)
-        line = Line.of(lines, length, exclusion, case.options["normalize"])
+        line = Line.of(lines, length, case.options)
         check_discords([line], unflat("discord", found), case.options["n_discords"], lines)
 
 
@@ -459,8 +468,9 @@ class Finder(_Windowed):
         algorithm = d.pick("algorithm", ("auto", "profile", "mk"))
         options |= {
             "n_motifs": d.amount("n_motifs", (1, 2, 6), 3),
+            "separation": self.draw_separation(d, length),
             "max_matches": d.pick("max_matches", (None, 2, 10), (4, 1, 1)),
-            "radius": d.amount("radius", (1.0, 1.5, 3.0, 10.0), 2.0),
+            "radius_factor": d.amount("radius_factor", (1.0, 1.5, 3.0, 10.0), 2.0),
             "n_discords": 0 if algorithm == "mk" else d.amount("n_discords", (1, 2, 5), 0),
             "left_right": algorithm != "mk" and d.pick("left_right", (False, True), (2, 1)),
             "algorithm": algorithm,
@@ -504,8 +514,7 @@ class Finder(_Windowed):
     def refuses(self, case: Case) -> bool:
         lines, windows = self.lines(case), self.windows(case)
         for length in windows or [min(len(x) for x in lines)]:
-            exclusion = exclusion_of(case.options["exclusion"], int(length))
-            line = Line.of(lines, int(length), exclusion, case.options["normalize"])
+            line = Line.of(lines, int(length), case.options)
             if np.isfinite(line.admissible()).any():
                 return False
         return bool(windows)
@@ -560,10 +569,7 @@ class Finder(_Windowed):
         lengths = np.atleast_1d(found["window"]).tolist()
         if options["window"] != "auto":
             same("window_", lengths, [int(one) for one in self.windows(case)])
-        lines = [
-            Line.of(raw, length, exclusion_of(options["exclusion"], length), options["normalize"])
-            for length in lengths
-        ]
+        lines = [Line.of(raw, length, options) for length in lengths]
         if options["max_matches"] is not None:
             everything = replace(case, options=options | {"max_matches": None})
             whole = self.call(everything, How("numba"))

@@ -20,6 +20,7 @@ from .recipe import (
     draw_window,
     ints_only,
     plain,
+    points_of,
     scaled,
     shapes,
     warp_of,
@@ -433,7 +434,7 @@ class Search(Recipe):
         length = max(sizes)
         options |= {
             "normalize": d.pick("normalize", (True, False), (3, 1)),
-            "exclusion": d.amount("exclusion", (0, 1, length, 5 * length), None),
+            "exclusion": d.amount("exclusion", (0, 1, 0.4, length, 5 * length), None),
             "precision": d.pick("precision", PRECISIONS, (6, 2, 1)),
             "kneighbors.n_neighbors": d.pick("kneighbors.n_neighbors", (1, 2, 5, 40)),
             "kneighbors.return_distance": d.pick(
@@ -547,8 +548,7 @@ class Search(Recipe):
             )
 
     def _check_best(self, case, length, D, slack, series, start, place, positions, values):
-        exclusion = case.options["exclusion"]
-        exclusion = math.ceil(length / 4) if exclusion is None else exclusion
+        exclusion = points_of(case.options["exclusion"], length, 0.25)
         free = np.isfinite(D)
         for rank, position in enumerate(positions.tolist()):
             if position == [-1, -1]:
@@ -627,8 +627,7 @@ class Search(Recipe):
         }
         everything = call(replace(case, options=options))
         for row, length in enumerate(case.data["Q"].lengths):
-            exclusion = case.options["exclusion"]
-            exclusion = math.ceil(length / 4) if exclusion is None else exclusion
+            exclusion = points_of(case.options["exclusion"], length, 0.25)
             taken: list = []
             for one in everything[f"radius {row} positions"].tolist():
                 if len(taken) == len(found["positions"][row]):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skts import MotifFinder, config_context
+from skts.datasets import load_ecg
 from skts.engines import find_engine
 from skts.motifs import discords, matrix_profile, motifs
 from tests import reference_motifs as reference
@@ -47,12 +50,72 @@ def test_plain_loops_find_the_same(rng, fast_engine, kind, normalize, length):
         close(found.distances, [distance for distance, _ in profile], length)
         for algorithm, radius in (("profile", 2.0), ("mk", 1.0), ("auto", 5.0)):
             found = motifs(
-                x, n_motifs=4, radius=radius, exclusion=exclusion, max_matches=None,
+                x, n_motifs=4, radius_factor=radius, exclusion=exclusion, max_matches=None,
                 algorithm=algorithm, **options,
             )  # fmt: skip
             check_motifs(found, reference.find_motifs([windows], 4, radius))
         found = discords(x, n_discords=4, exclusion=exclusion, **options)
         check_discords(found, reference.find_discords([windows], 4))
+
+
+@pytest.mark.parametrize(
+    ("exclusion", "separation", "points"),
+    [
+        (None, None, (3, 5)),
+        (2, 0.7, (2, 7)),
+        (0.3, 1, (3, 1)),
+        (0.8, None, (8, 8)),
+        (0, 40, (0, 40)),
+    ],
+)
+def test_pairs_and_findings_have_distances_of_their_own(
+    rng, fast_engine, exclusion, separation, points
+):
+    x = np.round(rng.normal(size=150).cumsum(), 1)
+    windows = reference.Windows([x], 10, *points)
+    options = {"window": 10, "exclusion": exclusion, "separation": separation}
+    options["engine"] = fast_engine
+    for algorithm in ("profile", "mk"):
+        found = motifs(x, n_motifs=6, max_matches=None, algorithm=algorithm, **options)
+        check_motifs(found, reference.find_motifs([windows], 6, 2.0))
+    found = discords(x, n_discords=6, **options)
+    check_discords(found, reference.find_discords([windows], 6))
+
+
+def test_no_motif_of_an_ecg_is_found_twice():
+    """A quarter of a window, the exclusion of pairs, finds one pair of beats three times."""
+    x = load_ecg().data[0][:15_000]
+    before = [motif.positions[0] for motif in motifs(x, window=200, separation=0.25)]
+    assert max(before) - min(before) < 200
+    after = [motif.positions for motif in motifs(x, window=200)]
+    for k, places in enumerate(after):
+        for others in after[:k]:
+            assert np.abs(places[:, None] - others).min() > 100
+    before = [found.position for found in discords(x, window=288, separation=0.25)]
+    assert max(before) - min(before) < 288
+    after = [found.position for found in discords(x, window=288)]
+    assert np.diff(sorted(after)).min() > 144
+
+
+def test_a_fraction_of_the_series_is_a_window(rng, fast_engine):
+    x, y = rng.normal(size=90), rng.normal(size=61)
+    for call in (matrix_profile, motifs, discords):
+        found, expected = (call(x, window=w, engine=fast_engine) for w in (0.1, 9))
+        assert pickle.dumps(found) == pickle.dumps(expected)
+    found = matrix_profile(x, y, window=0.1, engine=fast_engine)
+    assert_array_equal(found.indices, matrix_profile(x, y, window=7, engine=fast_engine).indices)
+
+
+def test_the_former_name_of_the_radius_still_works(rng):
+    x = rng.normal(size=60).cumsum()
+    with pytest.warns(FutureWarning, match="'radius' of motifs is now called 'radius_factor'"):
+        (found,) = motifs(x, window=8, radius=3.0, n_motifs=1)
+    (expected,) = motifs(x, window=8, radius_factor=3.0, n_motifs=1)
+    assert found.radius == expected.radius == 3 * expected.distance
+    with pytest.warns(FutureWarning, match="'radius' of MotifFinder") as caught:
+        model = MotifFinder(8, radius=3.0, n_motifs=1).fit([x])
+    assert caught[0].filename == __file__
+    assert model.motifs_[0].radius == expected.radius
 
 
 def test_many_motifs_mask_each_other(fast_engine):
@@ -63,7 +126,7 @@ def test_many_motifs_mask_each_other(fast_engine):
         windows = reference.Windows([x], 7, 3)
         for algorithm in ("profile", "mk"):
             found = motifs(
-                x, window=7, exclusion=3, n_motifs=40, radius=1.5, max_matches=None,
+                x, window=7, exclusion=3, n_motifs=40, radius_factor=1.5, max_matches=None,
                 algorithm=algorithm, engine=fast_engine,
             )  # fmt: skip
             check_motifs(found, reference.find_motifs([windows], 40, 1.5))
@@ -77,7 +140,7 @@ def test_the_next_lowest_value_is_not_the_second_motif(fast_engine):
     x[200:220] = x[20:40] + 0.05 * rng.normal(size=20)
     x[300:320] = x[260:280] + 0.2 * rng.normal(size=20)
     profile = matrix_profile(x, window=20, engine=fast_engine)
-    first, second = motifs(x, window=20, n_motifs=2, radius=1.0, engine=fast_engine)
+    first, second = motifs(x, window=20, n_motifs=2, radius_factor=1.0, engine=fast_engine)
     assert first.positions.tolist() == [20, 100]
     assert first.distance == 0
     assert profile.distances[200] < second.distance
@@ -156,7 +219,7 @@ def test_join_of_two_series(rng, fast_engine):
 
 def test_max_matches_limits_what_is_returned_not_what_is_masked(rng, fast_engine):
     x = np.tile(rng.normal(size=20), 12) + 1e-3 * rng.normal(size=240)
-    options = {"window": 20, "n_motifs": 3, "radius": 20.0, "engine": fast_engine}
+    options = {"window": 20, "n_motifs": 3, "radius_factor": 20.0, "engine": fast_engine}
     every = motifs(x, max_matches=None, **options)
     few = motifs(x, max_matches=2, **options)
     assert every[0].n_matches == few[0].n_matches > 5
@@ -199,13 +262,16 @@ def test_memory_maps_lists_and_other_types(rng, tmp_path):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: matrix_profile(np.ones((2, 9)), window=3), "a has 2 dimensions"),
-        (lambda: matrix_profile(np.ones(9), np.ones((1, 9)), window=3), "b has 2 dimensions"),
+        (lambda: matrix_profile(np.ones((2, 9)), window=3), r"a has shape \(2, 9\); one series"),
+        (
+            lambda: matrix_profile(np.ones(9), np.ones((1, 9)), window=3),
+            r"b has shape \(1, 9\); .*write b\.ravel\(\)",
+        ),
         (lambda: matrix_profile(np.ones(9), window=10), "a has 9 time points; that is less than"),
         (lambda: matrix_profile(np.ones(9), np.ones(2), window=3), "b has 2 time points"),
         (lambda: matrix_profile(np.ones(9), np.ones(9), window=3, sides=True), "sides=True"),
         (lambda: matrix_profile(np.ones(9), window=0), "The 'window' parameter"),
-        (lambda: motifs(np.ones(9), window=3, radius=0.5), "The 'radius' parameter"),
+        (lambda: motifs(np.ones(9), window=3, radius_factor=0.5), "The 'radius_factor' parameter"),
         (lambda: motifs(np.ones(9), window=3, max_matches=1), "The 'max_matches' parameter"),
         (lambda: motifs(np.ones(9), window=3, engine="none"), "engine='none' is not known"),
         (lambda: discords(np.ones(9), window=3, exclusion=-1), "The 'exclusion' parameter"),

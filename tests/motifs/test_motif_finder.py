@@ -111,13 +111,18 @@ def test_several_lengths_compete(rng, fast_engine, algorithm):
     X[1][10:35] = X[0][40:65] + 0.01 * rng.normal(size=25)
     lengths = [8, 15, 25, 0.1]
     model = MotifFinder(
-        lengths, n_motifs=5, max_matches=None, algorithm=algorithm, engine=fast_engine
+        lengths,
+        n_motifs=5,
+        max_matches=None,
+        separation=0.25,
+        algorithm=algorithm,
+        engine=fast_engine,
     ).fit(X)
     assert_array_equal(model.window_, [8, 15, 25, 6])
-    every = [reference.Windows(X, length, None) for length in model.window_]
+    every = [reference.Windows(X, length, None, -(-length // 4)) for length in model.window_]
     check_motifs(model.motifs_, reference.find_motifs(every, 5, 2.0))
     assert len({motif.window for motif in model.motifs_}) > 1
-    assert model.transform(X).shape == (2, 5)
+    assert model.transform(X).shape == (2, len(model.motifs_))
     if algorithm == "mk":
         return
     model.set_params(n_discords=4).fit(X)
@@ -311,7 +316,7 @@ def test_window_rules(rng):
     assert MotifFinder().fit(ramp).window_ == 10  # no period: a tenth
     assert MotifFinder().fit(rng.normal(size=(1, 2000))).window_ == 200
     assert MotifFinder().fit(np.ones((2, 5))).window_ == 3
-    assert MotifFinder().fit(np.ones((3, 1))).window_ == 1
+    assert MotifFinder().fit(list(np.ones((3, 1)))).window_ == 1
 
 
 @pytest.mark.parametrize("drift", ["line", "wave", "walk", "bursts", "gap"])
@@ -363,7 +368,7 @@ def test_what_is_wrong_is_said(options, X, message):
 
 def test_what_is_wrong_with_new_points_is_said(rng):
     model = MotifFinder(5).fit(rng.normal(size=(2, 30)))
-    with pytest.raises(ValueError, match="points has 2 dimensions"):
+    with pytest.raises(ValueError, match=r"points has shape \(1, 3\); .*: write points\.ravel\(\)"):
         model.update(np.ones((1, 3)))
     with pytest.raises(ValueError, match="series=2: there are 2 series"):
         model.update(np.ones(3), 2)
@@ -457,10 +462,12 @@ def test_estimator_checks(fast_engine, options):
 def test_without_the_certificate_the_pair_is_still_a_pair(rng, fast_engine, scale):
     x = scale * rng.normal(size=400).cumsum()
     x[300:330] = x[50:80]
-    model = MotifFinder(30, radius=1.0, precision="float32", engine=fast_engine).fit(x[np.newaxis])
+    model = MotifFinder(30, radius_factor=1.0, precision="float32", engine=fast_engine).fit(
+        x[np.newaxis]
+    )
     assert model.motifs_[0].positions.tolist() == [50, 300]
     assert all(len(motif.positions) >= 2 for motif in model.motifs_)
-    exact = MotifFinder(30, radius=1.0, engine=fast_engine).fit(x[np.newaxis])
+    exact = MotifFinder(30, radius_factor=1.0, engine=fast_engine).fit(x[np.newaxis])
     assert_allclose(model.profile_, exact.profile_, atol=0.05)
 
 

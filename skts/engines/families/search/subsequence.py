@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
@@ -193,9 +194,9 @@ class SubsequenceNeighbors(Learning, Reduction):
         Matches of each query, taken greedily, best first; None is all within the radius.
     radius : float
         Largest distance of a match.
-    exclusion : int or None
-        Of `n_neighbors` matches in one series, starts are more than this apart; None is a quarter
-        of the query, rounded up.
+    exclusion : int, float or None
+        Of `n_neighbors` matches in one series, starts are more than this apart; a float is a
+        fraction of the query, rounded up, and None a quarter.
     limits : ndarray of shape (n_queries,) or None
         Distances beyond which a window is no match, as far as is known.
     n_windows : int or None
@@ -218,7 +219,7 @@ class SubsequenceNeighbors(Learning, Reduction):
     normalize: bool = True
     n_neighbors: int | None = 1
     radius: float = np.inf
-    exclusion: int | None = None
+    exclusion: float | None = None
     limits: np.ndarray | None = None
     n_windows: int | None = None
     precision: str = "auto"
@@ -253,7 +254,10 @@ class SubsequenceNeighbors(Learning, Reduction):
 
         At most the points of the line: a larger exclusion means the same.
         """
-        exclusion = -(-length // 4) if self.exclusion is None else self.exclusion
+        exclusion = 0.25 if self.exclusion is None else self.exclusion
+        if isinstance(exclusion, float):
+            # see "shares" in docs/developer/numerics.rst
+            exclusion = math.ceil(exclusion * length - 1e-9)
         return min(exclusion, self.series.n_points)
 
     def apart(self, length: int) -> int:
