@@ -98,7 +98,7 @@ def run(page: str) -> Iterator[tuple[Block, Block | None, str, float]]:
     every = blocks(page)
     try:
         with skts.config_context():
-            for block, following in zip(every, [*every[1:], None], strict=True):
+            for block, following in zip(every, [*every[1:], None], strict=False):
                 if block.language != "python" or not at_hand(block.needs):
                     continue
                 printed, start = io.StringIO(), time.process_time()
