@@ -1,24 +1,30 @@
 """Configuration of Sphinx; build with ``make docs``."""
 
 import sys
+import tomllib
 from pathlib import Path
 
 import skts
 
-sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_ext"))
+URLS = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"]["urls"]
 
 project = "skts"
 author = "The skts developers"
 copyright = "The skts developers"
-version = release = skts.__version__
+version = release = skts.__version__.partition("+")[0]
 
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.extlinks",
+    "sphinx.ext.intersphinx",
     "sphinx.ext.viewcode",
+    "matplotlib.sphinxext.plot_directive",
     "numpydoc",
     "myst_parser",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     "benchmark_records",
     "check_links",
@@ -26,11 +32,33 @@ extensions = [
     "layers",
     "mathml",
 ]
-exclude_patterns = ["_build", "auto_examples/*.ipynb"]
+exclude_patterns = ["_build", "auto_examples/**/*.ipynb"]
 default_role = "py:obj"
 html_math_renderer = "mathml"
 extlinks = {"doi": ("https://doi.org/%s", "doi:%s")}
 templates_path = ["_templates"]
+
+# Names of others, in inventories of few lines: a build needs no network. A new name needs a line
+# there; without one it is shown without a link.
+intersphinx_mapping = {
+    name: (url, f"inventories/{name}.inv")
+    for name, url in {
+        "python": "https://docs.python.org/3/",
+        "numpy": "https://numpy.org/doc/stable/",
+        "scipy": "https://docs.scipy.org/doc/scipy/",
+        "sklearn": "https://scikit-learn.org/stable/",
+        "joblib": "https://joblib.readthedocs.io/en/stable/",
+    }.items()
+}
+
+# Figures of pages: made by the code that is shown
+plot_include_source = True
+plot_html_show_source_link = False
+plot_html_show_formats = False
+plot_formats = [("png", 100)]
+
+# Copied is the code, not what it prints
+copybutton_selector = "div:not(.highlight-none) > div.highlight pre"
 suppress_warnings = ["config.cache"]  # the gallery's options hold a function
 
 # API reference
@@ -44,13 +72,18 @@ numpydoc_class_members_toctree = False
 myst_enable_extensions = ["tasklist"]
 
 # Benchmarks page: see _ext/benchmark_records.py
-benchmark_records = Path(__file__).parents[1] / "benchmarks" / "results"
+benchmark_records = HERE.parent / "benchmarks" / "results"
 
 # Gallery
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"/plot_",
+    "subsection_order": [
+        f"../examples/{task}"
+        for task in ("classify", "shapelets", "cluster", "motifs", "search", "engines")
+    ],
+    "nested_sections": False,
     "within_subsection_order": "FileNameSortKey",
     "ignore_pattern": r"demo\.py|__init__\.py",
     "doc_module": ("skts",),
@@ -67,9 +100,23 @@ html_theme_options = {
     "navbar_align": "left",
     "show_toc_level": 2,
     "header_links_before_dropdown": 8,
-    "secondary_sidebar_items": {"**": ["page-toc"], "user_guide/coming_from": [], "index": []},
+    "secondary_sidebar_items": {
+        "**": ["page-toc", "edit-this-page"],
+        "user_guide/coming_from/*": [],
+        "auto_examples/**": ["page-toc"],  # made from examples/, where there is nothing to edit
+        "api/generated/**": ["page-toc"],
+        "index": [],
+    },
+    "use_edit_page_button": True,
+    "icon_links": [{"name": "Source", "url": URLS["Source"], "icon": "fa-brands fa-github"}],
     "footer_start": ["copyright"],
     "footer_end": [],
+}
+html_context = {
+    "github_user": URLS["Source"].split("/")[-2],
+    "github_repo": URLS["Source"].split("/")[-1],
+    "github_version": "main",
+    "doc_path": "docs",
 }
 # pages without neighbours need no list of them
 html_sidebars = {
@@ -79,7 +126,7 @@ html_sidebars = {
         "install",
         "getting_started",
         "auto_examples/index",
-        "user_guide/coming_from",
+        "user_guide/coming_from/*",
         "benchmarks",
         "changelog",
     )

@@ -49,6 +49,8 @@ class AlignmentDisplay(PanelsMixin):
         The matrix, then `x` on its left and `y` above it, if they are shown.
     image_ : matplotlib.image.AxesImage
         The costs.
+    colorbar_ : matplotlib.colorbar.Colorbar or None
+        The scale of the costs; None in axes that were given.
     path_line_ : matplotlib.lines.Line2D
         The path.
 
@@ -242,6 +244,11 @@ class AlignmentDisplay(PanelsMixin):
         matrix.set(xlim=(-0.5, m - 0.5), ylim=(-0.5, n - 0.5))
         labels = [f"time point of {name}" for name in self.names]
         matrix.set(xlabel=labels[1], ylabel=labels[0])
+        self.colorbar_ = None
+        if own:  # beside matrix and top alike, which share their time
+            beside = [matrix, *axes[2:]]
+            label = "squared difference" if self.cost == "squared" else "absolute difference"
+            self.colorbar_ = self.figure_.colorbar(self.image_, ax=beside, label=label)
         title = f"distance {self.distance:.4g}"
         (matrix if n_panels == 1 else axes[2]).set_title(title)
         if series:
@@ -249,6 +256,8 @@ class AlignmentDisplay(PanelsMixin):
             for channel in range(len(self.x)):
                 left.plot(self.x[channel], np.arange(n), color=color_of(channel))
                 top.plot(self.y[channel], color=color_of(channel))
+            left.set_xlabel("value")
+            top.set_ylabel("value")
             left.set_ylim(matrix.get_ylim())
             top.set_xlim(matrix.get_xlim())
             if own:  # they share the time axes of the matrix
@@ -267,8 +276,8 @@ class AlignmentDisplay(PanelsMixin):
         import matplotlib.pyplot as plt
 
         if n_panels == 1:
-            return [plt.subplots(figsize=(5, 5), layout="constrained")[1]]
-        figure = plt.figure(figsize=(6.5, 6.5), layout="constrained")
+            return [plt.subplots(figsize=(6, 5), layout="constrained")[1]]
+        figure = plt.figure(figsize=(7.5, 6.5), layout="constrained")
         grid = figure.add_gridspec(2, 2, width_ratios=[1, 4], height_ratios=[1, 4])
         return [figure.add_subplot(grid[place]) for place in ((1, 1), (1, 0), (0, 1))]
 

@@ -139,7 +139,8 @@ class ClusterDisplay(PanelsMixin):
             if len(self.members[label]):
                 ax.plot(self.members[label].T, color="0.6", alpha=0.3, linewidth=0.7)
             self.center_lines_ += ax.plot(self.centers[label], color=color_of(label), linewidth=2)
-            ax.set(title=f"cluster {label}: {self.sizes[label]} series", xlabel="time point")
+            ax.set(title=f"cluster {label}: {self.sizes[label]} series")
+            ax.set(xlabel="time point", ylabel="value")
         if objective:
             ax = axes[-1]
             ax.plot(np.arange(1, len(self.history) + 1), self.history, "o-", color="0.2")

@@ -139,7 +139,7 @@ class MotifDisplay(PanelsMixin):
         axes = self._panels(axes, n_panels, self._make_axes)
         top, overlays, bottom = axes[0], axes[1 : 1 + n_motifs], axes[1 + n_motifs :]
         top.plot(self.points, color="0.4", linewidth=0.7)
-        top.set(title=f"series {self.series}", xlabel="time point")
+        top.set(title=f"series {self.series}", xlabel="time point", ylabel="value")
         self.span_patches_ = []
         for number, (motif, ax) in enumerate(zip(self.motifs, overlays, strict=True)):
             color = color_of(number)
@@ -152,6 +152,7 @@ class MotifDisplay(PanelsMixin):
             ax.plot(shapes[0], color=color, linewidth=2)
             found = f"{motif.n_matches} occurrences\ndistance {motif.distance:.3g}"
             ax.set(title=f"motif {number}: {found}", xlabel="time point")
+            ax.set(ylabel="normalised value")
         for discord in self.discords:
             if discord.series == self.series:
                 place = discord.position, discord.position + discord.window - 1
@@ -197,4 +198,5 @@ class MotifDisplay(PanelsMixin):
         ax.set(
             title="distance to the nearest neighbour" + (" / sqrt(window)" if several else ""),
             xlabel="start of the window",
+            ylabel="distance",
         )

@@ -150,7 +150,7 @@ class SearchDisplay(PanelsMixin):
         axes = self._panels(axes, 1 + len(self.queries), self._make_axes)
         top = axes[0]
         top.plot(self.points, color="0.4", linewidth=0.7)
-        top.set(title=f"series {self.series}", xlabel="time point")
+        top.set(title=f"series {self.series}", xlabel="time point", ylabel="value")
         self.span_patches_ = []
         for number, ax in enumerate(axes[1:]):
             color = color_of(number)
@@ -164,6 +164,7 @@ class SearchDisplay(PanelsMixin):
             away = ", ".join(f"{distance:.3g}" for distance in self.distances[number][:4])
             more = ", ..." if self.distances[number].size > 4 else ""
             ax.set(title=f"query {number}: matches at {away}{more}", xlabel="time point")
+            ax.set(ylabel="normalised value" if self.normalize else "value")
         return self
 
     def _drawn(self, rows: np.ndarray) -> np.ndarray:

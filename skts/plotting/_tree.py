@@ -257,6 +257,7 @@ class ShapeletTreeDisplay(PanelsMixin):
         names = [str(self.classes[label]) for label in present]
         ax.set(yticks=range(len(present)), yticklabels=names, ylim=(-0.7, len(present) - 0.3))
         ax.set(title=f"distance, cut at {node.threshold:.3g}", xlabel="distance to the shapelet")
+        ax.set(ylabel="class")
 
 
 class ShapeletMatchDisplay(PanelsMixin):
@@ -372,7 +373,8 @@ class ShapeletMatchDisplay(PanelsMixin):
             ax.plot(points, color="0.5", linewidth=0.8)
             ax.set(
                 title=f"node {literal.node}, {literal.logic}: distance {distance:.3g}, "
-                f"cut at {literal.threshold:.3g}"
+                f"cut at {literal.threshold:.3g}",
+                ylabel="value",
             )
             if start < 0:
                 continue

@@ -27,6 +27,10 @@ def test_path_on_the_costs(rng):
     assert_array_equal(left.lines[0].get_xdata(), x)
     assert_array_equal(top.lines[0].get_ydata(), y)
     assert left.get_ylim() == matrix.get_ylim() and top.get_xlim() == matrix.get_xlim()
+    assert display.colorbar_.mappable is display.image_
+    assert display.colorbar_.ax.get_ylabel() == "squared difference"
+    display.figure_.canvas.draw()  # the bar takes as much from the series above as from the matrix
+    assert_allclose(matrix.get_position().intervalx, top.get_position().intervalx)
 
 
 def test_own_axes_channels_and_long_series(rng):
@@ -37,6 +41,7 @@ def test_own_axes_channels_and_long_series(rng):
     figure, ax = plt.subplots()
     display = AlignmentDisplay.from_series(x, y, cost="absolute", series=False, axes=[ax])
     assert display.figure_ is figure and len(display.axes_) == 1
+    assert display.colorbar_ is None and figure.axes == [ax]
     expected = np.abs(x[:, :, None] - y[:, None, :7]).sum(axis=0)
     assert_allclose(display.image_.get_array(), expected, rtol=1e-12)
     with pytest.raises(ValueError, match="axes holds 1 axes for 3 panels"):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from skts.plotting._style import color_of
+from tests.examples_of_displays import displays, examples
 
 # Machado, Oliveira and Fernandes (2009), severity 1, in linear RGB
 SIGHT = {
@@ -39,3 +40,13 @@ def test_colours_differ(sight):
         assert np.linalg.norm(colors[i] - colors[j]) > 10, (i, j)
     assert max(color[0] for color in colors) < 80  # dark enough for lines on white
     assert color_of(6) == color_of(0)
+
+
+@pytest.mark.parametrize("kind", displays())
+def test_axes_that_show_numbers_say_which(kind):
+    for draw in examples(small=True)[kind].values():
+        display = draw()
+        display.figure_.canvas.draw()
+        for ax in filter(lambda ax: ax.axison, display.axes_):
+            ticks = "".join(tick.get_text() for tick in ax.get_yticklabels())
+            assert ax.get_ylabel() or not ticks, ax.get_title()

@@ -41,4 +41,4 @@ plt.show()
 
 # %%
 # How many clusters to ask for is the question of
-# :ref:`another example <sphx_glr_auto_examples_plot_choosing_k.py>`.
+# :ref:`another example <sphx_glr_auto_examples_cluster_plot_choosing_k.py>`.

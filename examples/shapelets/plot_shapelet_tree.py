@@ -48,4 +48,4 @@ plt.show()
 
 # %%
 # ``transform`` returns the distance to each shapelet: features for other models, as
-# :ref:`the next example <sphx_glr_auto_examples_plot_shapelet_features.py>` has it.
+# :ref:`the next example <sphx_glr_auto_examples_shapelets_plot_shapelet_features.py>` has it.

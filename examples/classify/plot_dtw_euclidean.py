@@ -70,7 +70,7 @@ for name, row in errors.items():
 # Warping is the whole point where classes differ in shape and series in pace. Where points stand
 # for places that do not move, such as those of an outline, it throws away what tells classes apart.
 # A narrow band is often better than both extremes; how wide it should be is the question of
-# :ref:`another example <sphx_glr_auto_examples_plot_dtw_window.py>`.
+# :ref:`another example <sphx_glr_auto_examples_classify_plot_dtw_window.py>`.
 
 fig, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")
 places = np.arange(len(data))
