@@ -2,6 +2,7 @@
 
 from ._config import config_context, get_config, set_config
 from ._version import __version__ as __version__
+from ._warm_up import warm_up
 from .cluster import KShapeClusterer
 from .engines import show_engines
 from .motifs import MotifFinder
@@ -21,4 +22,5 @@ __all__ = [
     "set_config",
     "show_engines",
     "show_versions",
+    "warm_up",
 ]
