@@ -17,8 +17,8 @@ from .engines.core.compiling import announced
 
 __all__ = ["warm_up"]
 
-#: Series enough for the search by bounds, which smaller sets do without, and a few.
-_SETS = ((140, 40), (10, 24))
+#: Series enough for the search by bounds, which smaller sets do without, and a few longer ones.
+_SETS = ((140, 30), (10, 200))
 #: Long series: one, and several.
 _LONG = ((1, 700), (3, 300))
 
@@ -30,10 +30,10 @@ def warm_up(
     """Compile what estimators need, and keep it on disk for the processes that come later.
 
     Kernels are compiled at the first call that needs them, which then takes seconds longer. This
-    makes those calls now, with small data: all methods of each estimator. ``python -m skts.warm_up``
-    does the same, for images of containers and for continuous integration; the folder of
-    ``NUMBA_CACHE_DIR``, or on a GPU of ``CUPY_CACHE_DIR``, is what they keep. A processor of another
-    kind, or another version of skts, Numba or CuPy, compiles again.
+    makes those calls now, with small data: all methods of each estimator.
+    ``python -m skts.warm_up`` does the same, for images of containers and for continuous
+    integration, which keep the folder of ``NUMBA_CACHE_DIR``, or on a GPU of ``CUPY_CACHE_DIR``. A
+    processor of another kind, or another version of skts, Numba or CuPy, compiles again.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ _said = False
 
 @contextmanager
 def compiling() -> Iterator[None]:
-    """Count the seconds inside as those of a compiler; say so once they are more than `PATIENCE`."""
+    """Count the seconds inside as those of a compiler; say so when there are many."""
     global _spent
     timer = None
     if not _said:

@@ -124,9 +124,7 @@ def match(queries, values, lengths, found, starts, cancel, normalize):
             if not finite_a[0]:
                 continue
             out = np.empty((1, mean.size))
-            distances(
-                a, row, mean_a, inverse_a, points, row[0], mean, inverse, length, out, cancel
-            )
+            distances(a, row, mean_a, inverse_a, points, row[0], mean, inverse, length, out, cancel)
             for j in range(mean.size):
                 if not finite[j]:
                     continue
