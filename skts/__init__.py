@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ._config import config_context, get_config, set_config
 from ._version import __version__ as __version__
+from ._warm_up import warm_up
 from .cluster import KShapeClusterer
 from .engines import show_engines
 from .motifs import MotifFinder
@@ -25,6 +26,7 @@ __all__ = [
     "set_config",
     "show_engines",
     "show_versions",
+    "warm_up",
 ]
 
 #: Modules that ``import skts`` makes reachable; those that it does not need itself load later.

@@ -58,6 +58,7 @@ CALLS = {
     "config_context(engine='numba', verify=True)": "_GeneratorContextManager[None, None, None]",
     "show_engines()": "None",
     "show_versions()": "None",
+    "warm_up(estimators=[tree, KShapeClusterer])": "None",
     # functions
     "dtw(x, x, window=3)": "float",
     "dog_keeper(x, [1, 2, 3])": "float",

@@ -10,7 +10,7 @@ from sphinx.util.docutils import SphinxDirective
 #: Rows from the top down, each box with its share of the width. Imports point downwards. Nobody
 #: imports the two engines: the registry finds them by their names.
 ROWS = (
-    {"plotting": 5, "datasets": 1.2},
+    {"plotting": 4, "datasets": 1.2, "_warm_up": 1.2},
     {"neighbors": 1, "cluster": 1, "tree": 1, "motifs": 1.2, "metrics": 1},
     {"base": 5, "utils": 1.2},
     {"engines": 1, "engines.numba": 1.5, "engines.cupy": 1.5},
@@ -22,6 +22,7 @@ ROWS = (
 )
 WORDS = {
     "plotting": "displays",
+    "_warm_up": "compiles ahead",
     "neighbors": "estimators",
     "cluster": "estimator",
     "tree": "estimator",
@@ -56,6 +57,7 @@ FAMILIES = {
     "families.shapelets",
 }
 IMPORTS = {
+    "_warm_up": {"neighbors", "cluster", "tree", "motifs", "engines", "engines.core"},
     "plotting": {"neighbors", "cluster", "tree", "motifs", "metrics", "engines"},
     "neighbors": {"_parameters", "base", "engines", "_scalars", "_summary"},
     "cluster": {"_parameters", "base", "engines"},

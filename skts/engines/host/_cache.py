@@ -1,7 +1,7 @@
 """Kernels that Ctrl-C need not wait for, and that several processes may compile at once.
 
 A kernel takes seconds to compile, most of them inside LLVM where no signal is seen; that is done
-aside.
+aside, and one line says so.
 
 Numba keeps the compiled instances of a function in files that it numbers, beside an index from
 signatures to numbers. Two processes that compile different instances at the same time both take the
@@ -30,6 +30,7 @@ import numpy as np
 from numba.core.caching import IndexDataCacheFile
 from numba.core.dispatcher import Dispatcher
 
+from ..core.compiling import compiling
 from ..core.interrupts import aside
 
 __all__ = ["KeyedCacheFile", "prepare_kernels"]
@@ -90,7 +91,8 @@ def prepare_kernels(package: str) -> None:
 
 
 def _compile_aside(compile_for: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    return aside(partial(compile_for, *args, **kwargs))
+    with compiling():
+        return aside(partial(compile_for, *args, **kwargs))
 
 
 def _stamp_of_dependencies(kernel: Dispatcher) -> tuple[Hashable, ...]:

@@ -22,16 +22,18 @@ def fft_length(n_timepoints: int) -> int:
 
 
 @njit(nogil=True, cache=True)
-def largest(values, start, stop):
-    """Largest value of a stretch, in lanes."""
+def largest(values):
+    """Largest value, in lanes; -inf if there is none."""
     lanes = np.full(8, -np.inf)
-    whole = start + (stop - start) // 8 * 8
-    for i in range(start, whole, 8):
+    whole = values.size // 8 * 8
+    for i in range(0, whole, 8):
         for lane in range(8):
             value = values[i + lane]
             lanes[lane] = value if value > lanes[lane] else lanes[lane]
-    top = lanes.max()
-    for i in range(whole, stop):
+    top = lanes[0]
+    for lane in range(1, 8):
+        top = max(top, lanes[lane])
+    for i in range(whole, values.size):
         top = max(top, values[i])
     return top
 
@@ -85,8 +87,8 @@ def certify(correlations, x, center, scale, doubt):
         Of the shifts that tie the shortest, then the one to the left.
     """
     n, (n_channels, n_timepoints) = correlations.size, x.shape
-    top = largest(correlations, 0, n_timepoints)
-    top = max(top, largest(correlations, n - n_timepoints + 1, n))
+    top = largest(correlations[:n_timepoints])
+    top = max(top, largest(correlations[n - n_timepoints + 1 :]))
     floor = top - (TIE + 2 * doubt) * scale
     values, shifts = np.empty(2 * n_timepoints), np.empty(2 * n_timepoints, np.int64)
     count, top = 0, -np.inf
@@ -137,7 +139,9 @@ def extremes(x):
             high[lane] = value if value > high[lane] else high[lane]
     for t in range(whole, x.size):
         low[0], high[0] = min(low[0], x[t]), max(high[0], x[t])
-    return low.min(), high.max()
+    for lane in range(1, 4):
+        low[0], high[0] = min(low[0], low[lane]), max(high[0], high[lane])
+    return low[0], high[0]
 
 
 @njit(nogil=True, cache=True)

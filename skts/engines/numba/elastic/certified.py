@@ -98,7 +98,8 @@ def _fill(rows, columns, lanes, radius, out, options, cancel):
                 out[lane] = min(out[lane], now[(first + 1) * lanes + lane])
         two, one, now = one, now, two
     if not (free_columns or free_rows):
-        out[:] = one[n * lanes : (n + 1) * lanes]
+        for lane in range(lanes):
+            out[lane] = one[n * lanes + lane]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

@@ -123,8 +123,12 @@ def sweep(
     # x: (n, C), y: (m, C, lanes), radius: (lanes,), out: (lanes,) accumulated costs
     lanes = lanes_of(y)
     zero, inf = y.dtype.type(0), y.dtype.type(np.inf)
-    n, m, n_channels = x.shape[0], y_lengths.max(), y.shape[1]
-    reach, least_reach = radius.max(), radius.min()
+    n, m, n_channels = x.shape[0], y_lengths[0], y.shape[1]
+    reach, least_reach = radius[0], radius[0]
+    for lane in range(1, lanes):
+        m = y_lengths[lane] if y_lengths[lane] > m else m
+        reach = radius[lane] if radius[lane] > reach else reach
+        least_reach = radius[lane] if radius[lane] < least_reach else least_reach
     row = np.empty((_WIDTH + 1, lanes), y.dtype)
     columns = np.empty((_WIDTH, lanes), y.dtype)
     # of one strip nothing is kept: all its rows share one border

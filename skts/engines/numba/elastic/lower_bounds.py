@@ -107,9 +107,11 @@ def forward(low, high, last, y, lengths, out, multivariate, squared, largest, en
         counted[lane] = lengths[lane]
         if ends and counted[lane] > 1:
             counted[lane] -= 1
-    least = counted.min()
+    least = most = counted[0]
+    for lane in range(1, lanes):
+        least, most = min(least, counted[lane]), max(most, counted[lane])
     zero = np.float32(0)
-    for j in range(counted.max()):
+    for j in range(most):
         if multivariate is None and largest is None and j < least:
             a, b = low[j, 0], high[j, 0]
             for lane in range(lanes):
@@ -209,10 +211,14 @@ def first_bounds(
         envelope(x, radius, x_low, x_high)
     else:
         for c in range(n_channels):
-            x_low[:, c], x_high[:, c] = x[:, c].min(), x[:, c].max()
+            least = most = x[0, c]
+            for i in range(1, n):
+                least, most = min(least, x[i, c]), max(most, x[i, c])
+            x_low[:, c], x_high[:, c] = least, most
     if ends:
         # the first point meets the first
-        x_low[0], x_high[0] = x[0], x[0]
+        for c in range(n_channels):
+            x_low[0, c] = x_high[0, c] = x[0, c]
     for group in range(packed.shape[0]):
         part = bounds[group * lanes : (group + 1) * lanes]
         forward(
@@ -331,7 +337,8 @@ def cascade(
                     while place > 0 and best[place - 1] > out[lane]:
                         place -= 1
                     if place < n_neighbors:
-                        best[place + 1 :] = best[place:-1].copy()
+                        for k in range(n_neighbors - 1, place, -1):
+                            best[k] = best[k - 1]
                         best[place] = out[lane]
             if best[n_neighbors - 1] < inf:
                 limit = _limit(best[n_neighbors - 1], scale, shrink, grow, slack, squared)

@@ -149,6 +149,34 @@ def _warp(x, y, radius, allowed, squared, row, reaches, cancel):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def _order(costs, order, other):
+    """Candidates by cost, of equal ones the lowest first, in one of two arrays.
+
+    A merge sort of a few lines: that of NumPy takes Numba more than a second to compile.
+    """
+    n, width = costs.size, 1
+    for i in range(n):
+        order[i] = i
+    while width < n:
+        for start in range(0, n, 2 * width):
+            middle, stop = min(start + width, n), min(start + 2 * width, n)
+            left, right = start, middle
+            for place in range(start, stop):
+                first = right == stop
+                if left < middle and not first:
+                    first = not costs[order[right]] < costs[order[left]]
+                if first:
+                    other[place] = order[left]
+                    left += 1
+                else:
+                    other[place] = order[right]
+                    right += 1
+        order, other = other, order
+        width *= 2
+    return order
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def search(queries, candidates, excluded, radii, squared, found, cancel):
     """Find the nearest candidate of every query at every radius.
 
@@ -173,6 +201,7 @@ def search(queries, candidates, excluded, radii, squared, found, cancel):
     low, high = np.empty((n, n_channels)), np.empty((n, n_channels))
     # what is known of each candidate: the cost is exact where the reach is in the window
     costs, reach = np.empty(n_candidates), np.empty(n_candidates, np.int64)
+    orders = np.empty(n_candidates, np.int64), np.empty(n_candidates, np.int64)
     # of a bound and of a distance, relative: one for each sum and product, and once more for both
     # see "window search" in docs/developer/numerics.rst
     slack = 1.0 + 2.0 * _UNIT * (n * n_channels + 2 * n + n_channels + 8)
@@ -181,7 +210,7 @@ def search(queries, candidates, excluded, radii, squared, found, cancel):
         for candidate in range(n_candidates):
             straight = _straight(query, candidates[candidate], squared)
             costs[candidate] = straight if candidate != excluded[q] else np.inf
-        order = np.argsort(costs, kind="mergesort")
+        order = _order(costs, *orders)
         ceiling = _largest_equal(costs[order[0]], squared)
         costs[:] = 0.0
         reach[:] = n

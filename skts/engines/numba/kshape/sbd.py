@@ -117,7 +117,7 @@ def best(correlations, norms, center_norms, doubts, n_timepoints, distances, shi
             if scale == 0.0:
                 distances[i, j], shifts[i, j] = 1.0, 0
                 continue
-            top = max(largest(values, 0, n_timepoints), largest(values, n - n_timepoints + 1, n))
+            top = max(largest(values[:n_timepoints]), largest(values[n - n_timepoints + 1 :]))
             floor = top - (TIE + 2 * doubts[j]) * scale
             found = 0
             if not values[0] >= floor:

@@ -128,7 +128,7 @@ def prepare(values, lengths, middles, centered, run):
         length = run[k]
         for b in range(n):
             size, line = lengths[b], centered[b]
-            _, _, inverse, flat, _ = describe(values[b, :size], length, True)
+            _, inverse, flat, _ = describe(values[b, :size].copy(), length, np.bool_(True))
             means, deviations, _, _ = statistics(line[:size], line[:size], length)
             for i in range(size - length + 1):
                 mean[k, b, i] = means[i]
@@ -146,7 +146,9 @@ def prepare(values, lengths, middles, centered, run):
                 q[k, b // LANES, place] = trail[k, b, i]
                 s[k, b // LANES, place] = lead[k, b, i]
                 w[k, b // LANES, place] = weight[k, b, i]
-            largest[k, b, 3], largest[k, b, 4] = np.abs(line).max(), abs(middles[b])
+            for t in range(width):
+                largest[k, b, 3] = max(largest[k, b, 3], abs(line[t]))
+            largest[k, b, 4] = abs(middles[b])
     return Prepared(mean, lead, trail, weight, q, s, w, constant, largest)
 
 
@@ -234,14 +236,16 @@ def joins(block, prepared, squares, cancel):
     for group in range((n + LANES - 1) // LANES):
         begin, count = group * LANES, min(LANES, n - group * LANES)
         inside = first <= begin < stop
-        longest = lengths[begin : begin + count].max()
+        longest = lengths[begin]
+        for b in range(begin + 1, begin + count):
+            longest = max(longest, lengths[b])
         for a in range(first, min(stop, begin + LANES) if inside else stop):
             if cancel[0]:
                 return
             both = inside and a < begin
             first_row[:] = 0.0
             first_column[:] = 0.0
-            before = end = 0
+            before = end = np.int64(0)  # no literals, for which callees are compiled again
             for k in range(run.size):
                 length = run[k]
                 out, end = _next(squares, end, stop - first, width - length + 1, n)
@@ -297,7 +301,7 @@ def joins(block, prepared, squares, cancel):
                             for x in range(slot + 1):
                                 best = best_bs[k, x, place] * w[k, group, place]
                                 out[b - first, j, a - slot + x] = _square(best)
-    end = 0
+    end = np.int64(0)
     for k in range(run.size):
         out, end = _next(squares, end, stop - first, width - run[k] + 1, n)
         _mend(out, first, lengths, run[k], constant[k])

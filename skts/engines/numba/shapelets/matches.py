@@ -37,15 +37,18 @@ class Queries(NamedTuple):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def describe(points, length, normalize):
-    """Mean and inverse deviation of all windows, which are constant, which are finite."""
+    """Mean and inverse deviation of all windows, which are constant, which are finite.
+
+    The points that are not finite are written over. Callers give a copy, and values that are no
+    literals, so that there is one instance of this.
+    """
     n = points.size - length + 1
     finite = np.ones(n, np.bool_)
-    filled = points.copy()
     for t in range(points.size):
         if not np.isfinite(points[t]):
-            filled[t] = 0.0
+            points[t] = 0.0
             finite[max(0, t - length + 1) : t + 1] = False
-    mean, deviation, low, high = statistics(filled, filled, length)
+    mean, deviation, low, high = statistics(points, points, length)
     inverse, constant = np.zeros(n), np.zeros(n, np.bool_)
     for i in range(n):
         if normalize is None:
@@ -54,7 +57,7 @@ def describe(points, length, normalize):
             largest = max(abs(low[i]), abs(high[i]))
             constant[i] = high[i] - low[i] <= max(CONSTANT * largest, SMALLEST_RANGE)
             inverse[i] = 0.0 if constant[i] else 1.0 / deviation[i]
-    return filled, mean, inverse, constant, finite
+    return mean, inverse, constant, finite
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -101,7 +104,8 @@ def match(queries, values, lengths, found, starts, cancel, normalize):
     for b in range(values.shape[0]):
         n = lengths[b]
         before, channel_before = 0, -1
-        points, mean, inverse, constant, finite = describe(np.zeros(1), 1, normalize)
+        points = mean = inverse = np.empty(0)
+        constant = finite = np.empty(0, np.bool_)
         for query in range(ends.size):
             if cancel[0]:
                 return
@@ -113,16 +117,14 @@ def match(queries, values, lengths, found, starts, cancel, normalize):
                 continue
             if length != before or channels[query] != channel_before:
                 before, channel_before = length, channels[query]
-                points, mean, inverse, constant, finite = describe(
-                    values[b, channels[query], :n], length, normalize
-                )
-            a, mean_a, inverse_a, constant_a, finite_a = describe(own, length, normalize)
+                points = values[b, channels[query], :n].copy()
+                mean, inverse, constant, finite = describe(points, length, normalize)
+            a = own.copy()
+            mean_a, inverse_a, constant_a, finite_a = describe(a, length, normalize)
             if not finite_a[0]:
                 continue
             out = np.empty((1, mean.size))
-            distances(
-                a, row, mean_a, inverse_a, points, 0, mean, inverse, length, out, cancel
-            )  # fmt: skip
+            distances(a, row, mean_a, inverse_a, points, row[0], mean, inverse, length, out, cancel)
             for j in range(mean.size):
                 if not finite[j]:
                     continue

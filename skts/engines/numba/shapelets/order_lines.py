@@ -225,7 +225,8 @@ def promise(line, tables, needed, scratch):
     left[:] = 0
     run[:] = 0
     equal = sides.size > 0
-    best, n_best, each, begin = np.int64(_NONE), 0, np.int64(0), 0
+    # no literals, for which callees are compiled again
+    best, n_best, each, begin = np.int64(_NONE), np.int64(0), np.int64(0), 0
     certain, bounded, high, spread = True, True, -np.inf, 0.0
     all_sure, opened = True, False
     for k in range(n):

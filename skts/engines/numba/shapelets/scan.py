@@ -147,8 +147,8 @@ def scan(distances, candidates, tables, literals, best, found, offset, cancel):
             for way in range(ways.size):
                 changed = ways[way] == 0
                 if ways[way] == 0:
-                    squares[:] = plain
-                    sure[:] = plainly
+                    for k in range(n):
+                        squares[k], sure[k] = plain[k], plainly[k]
                 else:
                     sign = 1.0 if ways[way] == 1 else -1.0
                     for k in range(n):

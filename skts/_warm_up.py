@@ -1,0 +1,113 @@
+"""Compile ahead what estimators need, by running small examples of them."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone, is_clusterer
+from sklearn.utils import get_tags
+
+from . import cluster, motifs, neighbors, tree
+from .engines import engine_names, find_engine, get_engine
+from .engines.core.compiling import announced
+
+__all__ = ["warm_up"]
+
+#: Series enough for the search by bounds, which smaller sets do without, and a few longer ones.
+_SETS = ((140, 30), (10, 200))
+#: Long series: one, and several.
+_LONG = ((1, 700), (3, 300))
+
+
+def warm_up(
+    engine: str | None = None,
+    estimators: Iterable[type[BaseEstimator] | BaseEstimator] | None = None,
+) -> None:
+    """Compile what estimators need, and keep it on disk for the processes that come later.
+
+    Kernels are compiled at the first call that needs them, which then takes seconds longer. This
+    makes those calls now, with small data: all methods of each estimator.
+    ``python -m skts.warm_up`` does the same, for images of containers and for continuous
+    integration, which keep the folder of ``NUMBA_CACHE_DIR``, or on a GPU of ``CUPY_CACHE_DIR``. A
+    processor of another kind, or another version of skts, Numba or CuPy, compiles again.
+
+    Parameters
+    ----------
+    engine : str, default None
+        The engine to compile for; all that can run here by default.
+    estimators : iterable of classes or estimators, default None
+        Classes stand for their default parameters, estimators for their own, which may need other
+        kernels. All classes by default.
+
+    Raises
+    ------
+    EngineNotAvailableError
+        If the named engine cannot run here.
+
+    Examples
+    --------
+    >>> import skts
+    >>> skts.warm_up("numba", [skts.KShapeClusterer])
+    """
+    if engine is None:
+        names = [name for name in engine_names() if find_engine(name).available() is None]
+    else:
+        names = [get_engine(engine).name]
+    chosen = _estimators() if estimators is None else list(estimators)
+    with announced(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # small data may be too few for an estimator's taste
+        for name in names:
+            for kind in chosen:
+                model = clone(kind) if isinstance(kind, BaseEstimator) else kind()
+                _call_all_methods(model.set_params(engine=name))
+
+
+def _estimators() -> list[type[BaseEstimator]]:
+    """All estimators of the package."""
+    return [
+        kind
+        for package in (neighbors, cluster, tree, motifs)
+        for kind in (getattr(package, name) for name in package.__all__)
+        if inspect.isclass(kind) and issubclass(kind, BaseEstimator)
+    ]
+
+
+def _call_all_methods(model: Any) -> None:
+    for given in _data(model):
+        fitted = _call(clone(model), "fit", given)
+        for name in _methods(type(model)):
+            _call(fitted, name, given)
+
+
+def _data(model: Any) -> Iterator[dict[str, Any]]:
+    """Small data for an estimator of sets of series, or of long ones, by names of parameters."""
+    rng = np.random.default_rng(0)
+    of_sets = get_tags(model).target_tags.required or is_clusterer(model)
+    for n_samples, n_timepoints in _SETS if of_sets else _LONG:
+        X = rng.standard_normal((n_samples, n_timepoints)).cumsum(axis=1)
+        y = np.arange(n_samples) % 2
+        X[y == 1, 4:16] += 9 * np.hanning(12)  # else a tree of random series has many nodes
+        yield {"X": X, "y": y, "Q": X[:1, 5:21].copy(), "points": X[0, :9].copy(), "radius": 2.0}
+
+
+def _methods(kind: type) -> list[str]:
+    """Public methods that the package defines, beside `fit`."""
+    return [
+        name
+        for name, method in inspect.getmembers(kind, callable)
+        if name[0] != "_" and name != "fit" and _home(method) == _home(warm_up)
+    ]
+
+
+def _home(thing: Any) -> str:
+    return str(getattr(thing, "__module__", "")).partition(".")[0]
+
+
+def _call(model: Any, name: str, given: dict[str, Any]) -> Any:
+    method = getattr(model, name)
+    known = inspect.signature(method).parameters
+    return method(**{name: value for name, value in given.items() if name in known})

@@ -1,0 +1,66 @@
+"""One line for who waits for a compiler, once in a process.
+
+It goes to the logger ``skts``, which writes to the standard error stream unless the user says
+otherwise: nothing is wrong, and nothing is to be changed in the program that waits, so that it is
+no matter for `warnings`. Output that doctests compare is left alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["announced", "compiling"]
+
+#: Seconds of compilation in a process that pass without a word.
+PATIENCE = 1.0
+
+_logger = logging.getLogger("skts")
+_lock = threading.Lock()
+_spent = 0.0
+_said = False
+
+
+@contextmanager
+def compiling() -> Iterator[None]:
+    """Count the seconds inside as those of a compiler; say so when there are many."""
+    global _spent
+    timer = None
+    if not _said:
+        timer = threading.Timer(max(0.0, PATIENCE - _spent), _say)
+        timer.daemon = True
+        timer.start()
+    begin = time.monotonic()
+    try:
+        yield
+    finally:
+        with _lock:
+            _spent += time.monotonic() - begin
+        if timer is not None:
+            timer.cancel()
+
+
+@contextmanager
+def announced() -> Iterator[None]:
+    """Say nothing of compilers inside: the user asked for them."""
+    global _said
+    before, _said = _said, True
+    try:
+        yield
+    finally:
+        _said = before
+
+
+def _say() -> None:
+    global _said
+    with _lock:
+        if _said:
+            return
+        _said = True
+    _logger.warning(
+        "skts compiles its kernels at the first call of each kind, which takes some seconds; "
+        "later processes find them on disk. skts.warm_up() compiles ahead."
+    )

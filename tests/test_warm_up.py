@@ -1,0 +1,161 @@
+"""Kernels compiled ahead: all that ordinary calls need, and one line where they are not."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+import skts
+from skts import _warm_up
+from skts.engines import engine_names, find_engine
+from skts.engines.core import compiling
+from tests.discovery import estimators
+from tests.examples_of_estimators import methods
+
+COUNT = """
+import warnings
+warnings.simplefilter("ignore")
+import skts
+from skts.datasets import load_gunpoint, make_random_walk
+X, y = load_gunpoint(split="train", return_X_y=True)
+Z, z = load_gunpoint(split="test", return_X_y=True)
+T = make_random_walk(1, 3_000, random_state=0)
+o = {"engine": "numba"}
+"""
+#: Calls as users make them, on data unlike those of `warm_up`.
+TYPICAL = {
+    "KShapeClusterer": "skts.KShapeClusterer(2, random_state=0, **o).fit(X).transform(Z)",
+    "DTWNearestNeighbor": "skts.DTWNearestNeighbor(**o).fit(X, y).predict(Z[:9])\n"
+    "skts.DTWNearestNeighbor(3, window=0.1, **o).fit(Z, z).predict_proba(X[:9])",
+    "ShapeletTreeClassifier": "m = skts.ShapeletTreeClassifier(min_length=10, max_length=20,"
+    " length_step=10, **o).fit(X, y); m.predict(Z[:9]); m.transform(Z[:9])",
+    "MotifFinder": "m = skts.MotifFinder(50, **o).fit(T); m.transform(X); m.update(X[0])\n"
+    "skts.MotifFinder(**o).fit(T)",
+    "SubsequenceSearch": "m = skts.SubsequenceSearch(**o).fit(T)\n"
+    "m.kneighbors(T[:, 9:99], n_neighbors=3)\n"
+    "skts.SubsequenceSearch(window=0.1, **o).fit(T).kneighbors(T[:, 9:99])",
+    "DTWCondenser": "skts.DTWCondenser(**o).fit_resample(X, y)",
+}
+MISSES = """
+import sys
+from numba.core.dispatcher import Dispatcher
+modules = [m for name, m in sys.modules.items() if name.startswith("skts.engines.")]
+kernels = {v for m in modules for v in vars(m).values() if isinstance(v, Dispatcher)}
+found = {k.py_func.__qualname__: list(k.stats.cache_misses) for k in kernels}
+assert any(k.stats.cache_hits for k in kernels)
+print("compiled:", {name: misses for name, misses in found.items() if misses})
+"""
+
+
+def python(folder, *arguments):
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(folder)},
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(
+    "names", [["KShapeClusterer"], pytest.param(list(TYPICAL), marks=pytest.mark.slow)]
+)
+def test_a_new_process_compiles_nothing(tmp_path, names):
+    done = python(tmp_path, "-m", "skts.warm_up", "--engine", "numba", "--estimators", *names)
+    assert done.stdout.startswith("ready after")
+    assert done.stderr == ""
+    for name in names:
+        done = python(tmp_path, "-c", COUNT + TYPICAL[name] + MISSES)
+        assert done.stdout == "compiled: {}\n", name
+        assert done.stderr == ""
+
+
+def test_typical_calls_are_of_all_estimators():
+    assert set(TYPICAL) == {kind.__name__ for kind in estimators()}
+
+
+def test_all_estimators_are_found():
+    assert set(_warm_up._estimators()) == set(estimators())
+
+
+@pytest.mark.parametrize("kind", estimators())
+def test_all_methods_are_called(kind, monkeypatch):
+    called = []
+
+    def note(model, name, given):
+        called.append(name)
+        return model
+
+    monkeypatch.setattr(_warm_up, "_call", note)
+    skts.warm_up("numba", [kind])
+    own = {name for name in methods(kind) if getattr(kind, name).__module__.startswith("skts")}
+    assert own - {"fit"} <= set(called)
+    assert called.count("fit") == 2
+
+
+def test_parameters_of_an_estimator_are_kept(monkeypatch):
+    seen = []
+    monkeypatch.setattr(_warm_up, "_call_all_methods", seen.append)
+    model = skts.DTWNearestNeighbor(window=3)
+    skts.warm_up("numba", [model])
+    assert seen[0].get_params() == {**model.get_params(), "engine": "numba"}
+    assert model.engine == "auto"
+
+
+def test_without_a_name_every_engine_that_runs_here_is_compiled_for(monkeypatch):
+    seen = []
+    monkeypatch.setattr(_warm_up, "_call_all_methods", lambda model: seen.append(model.engine))
+    skts.warm_up(estimators=[skts.KShapeClusterer])
+    assert seen == [name for name in engine_names() if find_engine(name).available() is None]
+
+
+def test_an_unknown_engine():
+    with pytest.raises(ValueError, match="not known"):
+        skts.warm_up("none such")
+
+
+def test_the_module_is_the_function():
+    function = skts.warm_up
+    assert importlib.import_module("skts.warm_up") is function is skts.warm_up
+
+
+@pytest.fixture
+def lines(monkeypatch, caplog):
+    """Lines of the logger, as in a process that has compiled nothing yet."""
+    monkeypatch.setattr(compiling, "_spent", 0.0)
+    monkeypatch.setattr(compiling, "_said", False)
+    monkeypatch.setattr(compiling, "PATIENCE", 0.05)
+    caplog.set_level(logging.INFO, logger="skts")
+    return caplog.messages
+
+
+def test_one_line_says_that_kernels_are_compiled(lines):
+    for _ in range(3):
+        with compiling.compiling():
+            time.sleep(0.1)
+    (line,) = lines
+    assert "skts.warm_up()" in line
+
+
+def test_seconds_of_many_kernels_add_up(lines):
+    with compiling.compiling():
+        time.sleep(0.02)
+    assert not lines
+    with compiling.compiling():
+        time.sleep(0.04)
+    time.sleep(0.02)
+    assert len(lines) == 1
+
+
+def test_nothing_is_said_to_who_asked_for_it(lines):
+    with compiling.announced(), compiling.compiling():
+        time.sleep(0.1)
+    assert not lines
