@@ -18,8 +18,10 @@ from ...families.elastic.dtw import (
     DTWReduction,
     WarpingPath,
 )
+from ...families.elastic.warping import Warping
 from ...families.elastic.window_search import DTWWindowSearch
 from . import certified, dtw, lower_bounds, window_search
+from .cells import cell_of
 
 __all__ = ["DTWTiles"]
 
@@ -204,6 +206,7 @@ class DTWTiles:
             reduction.candidates.values,
             reduction.excluded[tile.rows],
             reduction.radii,
+            cell_of(Warping(cost="squared" if reduction.squared else "absolute")),
             reduction.squared,
             found,
             cancel,
