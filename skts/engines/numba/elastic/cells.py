@@ -52,7 +52,7 @@ class Cell:
 
     def term(self, x: float, y: float) -> float:
         """Cost of a cell in one channel, of points `x` and `y`."""
-        raise NotImplementedError
+        return np.nan  # uneven policies have none; kernels of theirs compile it, and never call it
 
     def steps(
         self, x: float, y: float, x_before: float, y_before: float, offset: int
@@ -61,7 +61,7 @@ class Cell:
 
         `offset` is j - i; before the first point of a series is 0.
         """
-        raise NotImplementedError
+        return np.nan, np.nan, np.nan  # even policies have none
 
     def skip_x(self, x: float) -> float:
         """Cost of a step down before the first column, in one channel."""

@@ -113,7 +113,7 @@ class Flags(NamedTuple):
         cell = cell_of(warping)
         return cls(
             cell,
-            n_channels > 1 or None,
+            (n_channels > 1 and not cell.uneven) or None,
             cell.uneven or None,
             warping.squared or None,
             warping.largest or None,
@@ -229,7 +229,7 @@ def sweep(
                 row[0, lane] = edge[next_border, lane]
             point, next_point = x[i, 0], x[i + height - 1, 0]
             for j in range(j_first, j_stop):
-                if uneven is None and multivariate is not None:
+                if multivariate is not None:
                     for k in range(height):
                         for lane in range(lanes):
                             cost[k, lane] = cell.term(x[i + k, 0], columns[j, lane])
@@ -543,10 +543,9 @@ def path(
     return _traceback(x, y, step, radius, *given, cancel)
 
 
-def sweep_bytes(n: int, m: int) -> int:
+def sweep_bytes(n: int, m: int, *, uneven: bool = False) -> int:
     """Bytes that a kernel holds beside its input: a strip, and between strips an edge of n rows."""
-    # one strip has an edge only where a policy has borders of its own: n is not much more then
-    return (256 * (n + 1) if m > _WIDTH else 0) + n + m + 4 * 64 * 64 * 8
+    return (256 * (n + 1) if m > _WIDTH or uneven else 0) + n + m + 4 * 64 * 64 * 8
 
 
 def path_bytes(n: int, m: int) -> int:
