@@ -17,7 +17,7 @@ from reference_sbd import SBDOracle
 from reference_shapelets import ShapeletOracle
 from reference_subsequence_search import SubsequenceOracle
 
-from skts.engines import Engine, WarpingPath
+from skts.engines import Engine, Warping, WarpingPath
 from skts.engines.core.certify import Bound, Shortlist
 
 
@@ -123,6 +123,13 @@ class OracleEngine(
 
     def footprint(self, reduction, rows, cols):
         return 0, 0
+
+    def dtw_matrix_lacks(self, reduction):
+        if type(reduction.warping) is not Warping:
+            return f"engine='oracle' has no loops for {type(reduction.warping).__name__}."
+        return None
+
+    dtw_neighbors_lacks = dtw_pairs_lacks = dtw_path_lacks = dtw_matrix_lacks
 
     def dtw_matrix(self, reduction, tile, cancel):
         rows, cols = (

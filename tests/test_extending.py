@@ -1,4 +1,4 @@
-"""The walk-throughs of the developer guide, from outside: a reduction, an engine."""
+"""The walk-throughs of the developer guide, from outside: a distance, a reduction, an engine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from skts import DTWNearestNeighbor, config_context, show_engines
-from skts.engines import Tile, find_engine, get_engine
+from skts.base import check_series
+from skts.engines import DTWMatrix, DTWPath, Tile, find_engine, get_engine, run
 from skts.engines.core import registry
 from skts.exceptions import UnsupportedReductionError, VerificationError
 from skts.metrics import dtw, pairwise_dtw
@@ -31,7 +32,8 @@ def outside(tmp_path, monkeypatch):
     names = []
 
     def install(file, points=()):
-        shutil.copy(GUIDE / file, tmp_path)
+        # with its time, by which compiled policies are found again
+        shutil.copy2(GUIDE / file, tmp_path)
         names.append(Path(file).stem)
         folder = tmp_path / f"{names[-1]}-1.0.dist-info"
         folder.mkdir()
@@ -45,6 +47,122 @@ def outside(tmp_path, monkeypatch):
     yield install
     for name in names:
         sys.modules.pop(name, None)
+
+
+# --- a distance --------------------------------------------------------------------------------
+
+
+def gaps(x, y, delete, insert, radius):
+    """Least cost of matching two series of shape (C, n) and (C, m), by plain recursion over cells.
+
+    All values of the tests are multiples of 1/4: sums are exact in any order.
+    """
+    (n_channels, n), m = x.shape, y.shape[1]
+    least = {(0, 0): 0.0}
+    for i, j in np.ndindex(n + 1, m + 1):
+        if (i, j) != (0, 0) and abs(i - j) <= radius:
+            ways = [
+                (i - 1, j - 1, np.abs(x[:, i - 1] - y[:, j - 1]).sum()),
+                (i - 1, j, n_channels * delete),
+                (i, j - 1, n_channels * insert),
+            ]
+            least[i, j] = min(least.get((a, b), np.inf) + cost for a, b, cost in ways)
+    return least[n, m]
+
+
+def all_gaps(X, Y, delete=1.0, insert=1.0, window=None):
+    def radius(x, y):
+        n, m = x.shape[1], y.shape[1]
+        return n + m if window is None else max(window, abs(n - m))
+
+    return np.array([[gaps(x, y, delete, insert, radius(x, y)) for y in Y] for x in X])
+
+
+def steps_of(rng, n_series, n_channels, lengths):
+    return [
+        rng.integers(0, 9, (n_channels, n)) / 4.0 for n in rng.choice(lengths, n_series).tolist()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("channels", "options"),
+    [
+        (1, {"delete": 0.5, "insert": 0.5}),
+        (2, {"delete": 0.25, "insert": 1.5}),
+        (1, {"delete": 0.75, "insert": 0.25, "window": 2}),
+    ],
+)
+def test_the_distance_is_that_of_plain_loops(outside, rng, channels, options):
+    """Lengths below and above a strip of columns, on either side of the lanes."""
+    example = outside("distance_example.py")
+    X = steps_of(rng, 7, channels, [1, 5, 9, 70])
+    Y = steps_of(rng, 3, channels, [1, 6, 68])
+    expected, within = all_gaps(X, Y, **options), all_gaps(X, X, **options)
+    for memory in (None, "1MiB"):
+        with config_context(memory=memory, verify=True):
+            assert_array_equal(example.pairwise_gaps(X, Y, **options), expected)
+            assert_array_equal(example.pairwise_gaps(Y, X, **options), all_gaps(Y, X, **options))
+            assert_array_equal(example.pairwise_gaps(X[:1], Y[:1], **options), expected[:1, :1])
+            work = DTWMatrix(series := check_series(X), series, example.Gaps(**options))
+            assert work.symmetric == (options["delete"] == options["insert"])
+            assert_array_equal(run(work, engine="numba"), within)
+            found = example.nearest_by_gaps(X, Y, 2, **options)
+        order = np.argsort(expected, axis=1, kind="stable")[:, :2]
+        assert_array_equal(found.indices, order)
+        assert_array_equal(found.distances, np.take_along_axis(expected, order, axis=1))
+
+
+def test_the_distance_travels_and_merges(outside, rng):
+    example = outside("distance_example.py")
+    X, Y = steps_of(rng, 4, 1, [8]), steps_of(rng, 130, 1, [7])
+    work = DTWMatrix(check_series(X), check_series(Y), example.Gaps(delete=0.5, insert=0.75))
+    total = work.start()
+    for tile in (Tile(2, 4, 64, 130), Tile(0, 2, 0, 64), Tile(2, 4, 0, 64), Tile(0, 2, 64, 130)):
+        part = pickle.loads(pickle.dumps(work.part(tile)))
+        assert part.warping == work.warping
+        work.merge(total, tile, run(part, engine="numba"))
+    assert_array_equal(total, all_gaps(X, Y, 0.5, 0.75))
+
+
+def test_plain_code_notices_where_the_distance_is_computed_wrongly(outside, rng, monkeypatch):
+    example = outside("distance_example.py")
+    X, Y = steps_of(rng, 3, 1, [8]), steps_of(rng, 70, 1, [7])
+    right = example.Gaps.plain_cost
+    monkeypatch.setattr(example.Gaps, "plain_cost", lambda self, x, y: right(self, x, y) + 0.25)
+    with config_context(verify=True), pytest.raises(VerificationError, match="the distance of"):
+        example.pairwise_gaps(X, Y, engine="numba")
+
+
+@pytest.mark.parametrize("engine", ["cupy", "oracle", "rows"])
+def test_the_distance_is_refused_where_it_is_not_known(outside, rng, engine):
+    outside("engine_example.py", [POINT])
+    example = outside("distance_example.py")
+    X = check_series(steps_of(rng, 2, 1, [8]))
+    # asked, not run: there need not be a GPU
+    reason = find_engine(engine).supports(DTWMatrix(X, X, example.Gaps()))
+    assert reason.startswith(f"engine='{engine}' ")
+    assert reason.endswith(".")
+    assert reason.count(". ") == 0
+
+
+def test_what_the_engine_lacks_of_the_distance(outside, rng):
+    example = outside("distance_example.py")
+    X = steps_of(rng, 2, 1, [8])
+    with pytest.raises(UnsupportedReductionError, match=r"not compute Gaps\(.*cost='squared'"):
+        example.pairwise_gaps(X, X, cost="squared", engine="numba")
+    x = check_series(X[:1])
+    with pytest.raises(UnsupportedReductionError, match="no paths that leave out points"):
+        run(DTWPath(x, x, example.Gaps()), engine="numba")
+    with pytest.raises(ValueError, match="metric='dtw' is not one of 'gaps'"):
+        example.Gaps(metric="dtw")
+
+
+def test_the_distance_runs_as_a_script():
+    found = runpy.run_path(str(GUIDE / "distance_example.py"), run_name="__main__")
+    X, distances = found["X"], found["distances"]
+    assert_array_equal(distances, distances.T)
+    assert_array_equal(found["nearest"].distances[:, 0], np.zeros(len(X)))
+    assert distances[0, 1] == pytest.approx(gaps(X[:1], X[1:2], 0.5, 0.5, 200), abs=1e-9)
 
 
 # --- a reduction -------------------------------------------------------------------------------

@@ -49,6 +49,7 @@ from skts.engines.families.profile.statistics import window_statistics
 from skts.engines.families.search.subsequence import TileMatches
 from skts.engines.host import shapes
 from skts.engines.numba.elastic import certified, dtw, lower_bounds, rotation
+from skts.engines.numba.elastic.cells import cell_of
 from skts.engines.numba.kshape import sbd
 from skts.engines.numba.search.lanes import (
     LANES,
@@ -291,6 +292,7 @@ def test_bounds_are_deflated_by_their_roundings(metric, channels, n):
 @pytest.mark.parametrize("squared", [True, False])
 def test_straight_search_without_bounds(squared):
     """In any order of candidates, and with limits that partial sums meet exactly."""
+    cell = cell_of(Warping(cost="squared" if squared else "absolute"))
     for seed in range(40):
         rng = np.random.default_rng(seed)
         n, channels = 4, 1 + seed % 2
@@ -306,7 +308,7 @@ def test_straight_search_without_bounds(squared):
             for limit in (np.inf, distances[ranked[-1]]):
                 count = rotation.search_straight(
                     x, doubled, np.zeros(7), rng.permutation(7), np.zeros((7, 1)), excluded, limit,
-                    squared, near, places, GO_ON,
+                    cell, squared, near, places, GO_ON,
                 )  # fmt: skip
                 assert count == k
                 assert_array_equal(places, ranked)
@@ -542,12 +544,7 @@ def test_certificates_side_by_side_are_those_alone(rng, window, channels):
         for alignment in ("global",) if window is not None else ("global", "subsequence"):
             warping = Warping(metric, cost, window, alignment)
             found = certified.pairs(x, n, y, m, warping, GO_ON)
-            options = (
-                warping.squared,
-                warping.largest,
-                warping.alignment == "subsequence",
-                warping.alignment == "supersequence",
-            )
+            options = certified.options(warping)
             alone = [
                 certified.cost(a[:, :i], b[:, :j], int(warping.radius(i, j)), *options, GO_ON)
                 for a, b, i, j in zip(x, y, n, m, strict=True)

@@ -5,8 +5,8 @@ The families import it when they first need it, so that ``import skts`` compiles
 """
 
 from . import plain, shapes, windows
-from ._cache import prepare_kernels
+from ._cache import prepare_kernels, stamp_of
 
-__all__ = ["plain", "prepare_kernels", "shapes", "windows"]
+__all__ = ["plain", "prepare_kernels", "shapes", "stamp_of", "windows"]
 
 prepare_kernels(__name__)

@@ -18,6 +18,7 @@ reads has another value.
 from __future__ import annotations
 
 import hashlib
+import marshal
 import os
 import sys
 from collections.abc import Callable, Hashable, Iterator
@@ -33,7 +34,7 @@ from numba.core.dispatcher import Dispatcher
 from ..core.compiling import compiling
 from ..core.interrupts import aside
 
-__all__ = ["KeyedCacheFile", "prepare_kernels"]
+__all__ = ["KeyedCacheFile", "prepare_kernels", "stamp_of"]
 
 #: Types of constants that a compiled function holds as values.
 _VALUES = (bool, int, float, complex, str, bytes, np.generic)
@@ -87,7 +88,7 @@ def prepare_kernels(package: str) -> None:
             if type(file) is IndexDataCacheFile:
                 file.__class__ = KeyedCacheFile
                 # Numba compares this with what the index on disk was written with
-                file._source_stamp = (file._source_stamp, _stamp_of_dependencies(value))
+                file._source_stamp = (file._source_stamp, stamp_of(value))
 
 
 def _compile_aside(compile_for: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -95,23 +96,40 @@ def _compile_aside(compile_for: Callable[..., Any], *args: Any, **kwargs: Any) -
         return aside(partial(compile_for, *args, **kwargs))
 
 
-def _stamp_of_dependencies(kernel: Dispatcher) -> tuple[Hashable, ...]:
-    """Say which files and values of its package go into a compiled function, in their states."""
-    package = _package_of(kernel)
+def stamp_of(*functions: Dispatcher | FunctionType) -> tuple[Hashable, ...]:
+    """Say which files and values go into functions once they are compiled, in their states.
+
+    Parameters
+    ----------
+    *functions : Dispatcher or function
+        Functions, compiled or to be compiled. Of what they call, and of the constants that they
+        read, those count that belong to the packages of the functions.
+
+    Returns
+    -------
+    tuple
+        Names and states; the same in every process until one of them changes.
+    """
+    packages = {_package_of(function) for function in functions}
     parts: dict[str, Hashable] = {}
-    seen = {id(kernel)}
-    waiting = [kernel]
+    seen = {id(function) for function in functions}
+    waiting = list(functions)
     while waiting:
         used = waiting.pop()
+        name = f"{used.__module__}.{used.__qualname__}"
         if isinstance(used, Dispatcher):
-            parts[f"{used.__module__}.{used.__qualname__}"] = _options_of(used)
+            parts[name] = _options_of(used)
             used = used.py_func
-        for name, value in _globals_of(used, package):
+        parts[used.__module__] = _state_of_source(used.__module__)
+        if parts[used.__module__] is None:
+            # as in a notebook, where a function may be written anew
+            parts[f"{name}: code"] = hashlib.sha256(marshal.dumps(used.__code__)).hexdigest()
+        for name, value in _globals_of(used, packages):
             if isinstance(value, _VALUES):
                 parts[f"{used.__module__}: {name}"] = repr(value)
             elif isinstance(value, np.ndarray):
                 parts[f"{used.__module__}: {name}"] = hashlib.sha256(value.tobytes()).hexdigest()
-            elif id(value) not in seen and _package_of(value) == package:
+            elif id(value) not in seen and _package_of(value) in packages:
                 seen.add(id(value))
                 parts[value.__module__] = _state_of_source(value.__module__)
                 if isinstance(value, Dispatcher | FunctionType):
@@ -119,8 +137,8 @@ def _stamp_of_dependencies(kernel: Dispatcher) -> tuple[Hashable, ...]:
     return tuple(sorted(parts.items()))
 
 
-def _globals_of(function: FunctionType, package: str) -> Iterator[tuple[str, Any]]:
-    """Yield the globals that a function reads, also from modules of its package, by name."""
+def _globals_of(function: FunctionType, packages: set[str]) -> Iterator[tuple[str, Any]]:
+    """Yield the globals that a function reads, also from modules of the packages, by name."""
     names: set[str] = set()
     codes = [function.__code__]
     for code in codes:  # grows: functions inside of it have a code of their own
@@ -131,7 +149,7 @@ def _globals_of(function: FunctionType, package: str) -> Iterator[tuple[str, Any
     for name, value in found:  # grows: a module's entries, which the function may name, too
         if not isinstance(value, ModuleType):
             yield name, value
-        elif value.__name__.partition(".")[0] == package and value not in modules:
+        elif value.__name__.partition(".")[0] in packages and value not in modules:
             modules.append(value)
             found += _entries(vars(value), names)
 

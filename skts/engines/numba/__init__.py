@@ -12,6 +12,7 @@ from ..core.engine import Engine
 from ..core.reduction import Reduction
 from ..core.worker import in_dask_worker
 from ..host import prepare_kernels
+from .elastic.cells import Cell, cell_of
 from .elastic.rotation_tiles import RotationTiles
 from .elastic.tiles import DTWTiles
 from .kshape.tiles import SBDTiles
@@ -20,7 +21,7 @@ from .profile.tiles import JoinTiles
 from .search.tiles import SubsequenceTiles
 from .shapelets.tiles import ShapeletTiles
 
-__all__ = ["NumbaEngine"]
+__all__ = ["Cell", "NumbaEngine", "cell_of"]
 
 #: Elementary steps a second, to compare with other engines'.
 STEPS_A_SECOND = 2**31

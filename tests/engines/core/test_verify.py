@@ -210,7 +210,7 @@ def test_plain_costs_have_the_bits_of_certified_ones(rng, squared, metric, align
         n, m = rng.integers(1, 12, 2)
         x, y = rng.normal(size=(2, n)), rng.normal(size=(2, m))
         radius = int(warping.radius(n, m))
-        expected = certified.cost(x, y, radius, *options, cancel)
+        expected = certified.cost(x, y, radius, *certified.options(warping), cancel)
         assert plain.warped(x, y, radius, *options) == expected
 
 

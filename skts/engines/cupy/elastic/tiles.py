@@ -22,7 +22,7 @@ from ...families.elastic.dtw import (
     DTWReduction,
     WarpingPath,
 )
-from ...families.elastic.warping import Warping
+from ...families.elastic.warping import Warping, lacks_distance
 from ...families.elastic.window_search import DTWWindowSearch
 
 if TYPE_CHECKING:
@@ -76,6 +76,13 @@ class DTWTiles:
         return shared, each + 8 * rows * reduction.radii.size
 
     dtw_matrix_bytes = dtw_neighbors_bytes = dtw_pairs_bytes = _dtw_bytes
+
+    def _dtw_lacks(self, reduction: DTWReduction) -> str | None:
+        """Say whether a distance has no policy in ``include/cells.cuh``."""
+        warping = reduction.warping
+        return None if type(warping) is Warping else lacks_distance("cupy", warping)
+
+    dtw_matrix_lacks = dtw_neighbors_lacks = dtw_pairs_lacks = dtw_path_lacks = _dtw_lacks
 
     def dtw_neighbors(self, reduction: DTWNeighbors, tile: Tile, cancel: np.ndarray) -> Shortlist:
         """Survivors of a tile."""

@@ -85,7 +85,7 @@ class DTWMatrix(DTWReduction):
     @property
     def symmetric(self) -> bool:
         """Whether rows and columns are the same series, and the distance has no direction."""
-        return self.rows is self.cols and self.warping.alignment == "global"
+        return self.rows is self.cols and self.warping.symmetric
 
     @property
     def sides(self) -> tuple[Series, Series]:
@@ -211,8 +211,8 @@ class DTWNeighbors(NeighborsInBatches, DTWReduction):
 
     @property
     def single(self) -> bool:
-        """Whether the search runs in float32."""
-        return self.precision != "float64"
+        """Whether the search runs in float32, if its error has a bound."""
+        return self.precision != "float64" and self.warping.bounded
 
     @cached_property
     def rescaling(self) -> Rescaling:
@@ -333,7 +333,7 @@ class DTWPath(DTWReduction):
         allowed &= ends[0] or alignment == "supersequence"
         allowed &= ends[1] or alignment == "subsequence"
         yield Check("the path", path.tolist(), "one that warping allows", bool(allowed))
-        if allowed:
+        if allowed and type(self.warping) is Warping:
             differences = x[:, path[:, 0]] - y[:, path[:, 1]]
             costs = np.abs(differences) if not self.warping.squared else differences * differences
             # cumulative sums add in order

@@ -70,8 +70,10 @@ class RotationNeighbors(NeighborsInBatches, Learning):
                 f"rotation_invariant=True needs series of one length: the queries have {n} time "
                 f"points, the training series {m}."
             )
-        if warping.largest:
-            raise ValueError("rotation_invariant=True does not go with metric='dog_keeper'.")
+        if warping.largest or type(warping) is not Warping:
+            raise ValueError(
+                f"rotation_invariant=True does not go with metric={warping.metric!r}."
+            )
         if warping.alignment != "global":
             raise ValueError(
                 f"rotation_invariant=True does not go with alignment={warping.alignment!r}: a "

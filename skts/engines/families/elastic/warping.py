@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
+from typing import ClassVar
 
 import numpy as np
 
 from ...core.series import Series
 
-__all__ = ["PLAIN", "Warping", "plain_distance"]
+__all__ = ["PLAIN", "Warping", "lacks_distance", "plain_distance"]
 
 #: Points of a band that no series reaches across; wider ones are no wider.
 _WIDEST = 2**29
 
 _CHOICES = {
-    "metric": ("dtw", "dog_keeper"),
     "cost": ("squared", "absolute"),
     "alignment": ("global", "subsequence", "supersequence"),
 }
@@ -24,6 +24,9 @@ _CHOICES = {
 @dataclass(frozen=True)
 class Warping:
     """Options of a distance under warping.
+
+    A subclass is another distance, with its own names of metrics and its own fields; engines refuse
+    it unless they know it (docs/developer/extending.rst).
 
     Parameters
     ----------
@@ -51,8 +54,11 @@ class Warping:
     window: float | None = None
     alignment: str = "global"
 
+    #: Names that `metric` may have.
+    metrics: ClassVar[tuple[str, ...]] = ("dtw", "dog_keeper")
+
     def __post_init__(self) -> None:
-        for name, choices in _CHOICES.items():
+        for name, choices in {"metric": self.metrics, **_CHOICES}.items():
             value = getattr(self, name)
             if not isinstance(value, str) or value not in choices:
                 raise ValueError(f"{name}={value!r} is not one of {', '.join(map(repr, choices))}.")
@@ -86,6 +92,16 @@ class Warping:
     def largest(self) -> bool:
         """Whether the largest cost of a path counts instead of the sum."""
         return self.metric == "dog_keeper"
+
+    @property
+    def bounded(self) -> bool:
+        """Whether errors of float32 (`dtw_bound`) and lower bounds are known: searches use both."""
+        return type(self) is Warping
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the distance stays the same when the two series change places."""
+        return self.alignment == "global"
 
     @property
     def flipped(self) -> Warping:
@@ -135,6 +151,14 @@ class Warping:
             return np.sqrt(accumulated, dtype=np.float64)
         return np.array(accumulated, np.float64)
 
+    def plain_cost(self, x: np.ndarray, y: np.ndarray) -> float:
+        """Accumulated cost of two series (n_channels, n_timepoints), by plain loops: for checks."""
+        from ...host import plain
+
+        radius = int(self.radius(x.shape[1], y.shape[1]))
+        free = self.alignment == "subsequence", self.alignment == "supersequence"
+        return float(plain.warped(x, y, radius, self.squared, self.largest, *free))
+
     def steps(self, n: int, m: int) -> int:
         """Points of the longest path whose costs are added; 1 where only the largest counts."""
         if self.largest:
@@ -148,16 +172,13 @@ PLAIN = Warping()
 
 def plain_distance(rows: Series, i: int, cols: Series, j: int, warping: Warping) -> float:
     """Distance under warping of series i of one set and series j of another."""
-    from ...host import plain
-
-    n, m = int(rows.lengths[i]), int(cols.lengths[j])
-    cost = plain.warped(
-        np.ascontiguousarray(rows.values[i, :, :n]),
-        np.ascontiguousarray(cols.values[j, :, :m]),
-        int(warping.radius(n, m)),
-        warping.squared,
-        warping.largest,
-        warping.alignment == "subsequence",
-        warping.alignment == "supersequence",
+    x, y = (
+        np.ascontiguousarray(side.values[place, :, : side.lengths[place]])
+        for side, place in ((rows, i), (cols, j))
     )
-    return float(warping.distance(cost))
+    return float(warping.distance(np.float64(warping.plain_cost(x, y))))
+
+
+def lacks_distance(engine: str, warping: Warping) -> str:
+    """Say in one sentence that an engine does not compute a distance."""
+    return f"engine={engine!r} does not compute {warping}."

@@ -225,6 +225,10 @@ class SubsequenceNeighbors(Learning, Reduction):
     precision: str = "auto"
     method: ClassVar[str] = "subsequence_neighbors"
 
+    def __post_init__(self) -> None:
+        if type(self.warping) is not Warping:
+            raise ValueError(f"Windows are not searched under metric={self.warping.metric!r}.")
+
     @property
     def longest(self) -> int:
         """Points of the longest query."""

@@ -3,8 +3,8 @@
 Searches fill warping matrices of many series side by side, in strips, two rows at a time, with
 masks (`dtw`, `rotation`). An error in there must not certify itself, so what decides an answer is
 computed here in another form: along the antidiagonals of a matrix, whose cells do not depend on
-each other. A band only shortens the antidiagonals. Each cell is the same sum of the same two
-numbers as in the searches, hence the bits are the same.
+each other. A band only shortens the antidiagonals. Each cell joins the same two numbers as in the
+searches, by the same policy (`cells`), hence the bits are the same.
 
 ::
 
@@ -24,8 +24,9 @@ import numpy as np
 from numba import njit
 
 from ...families.elastic.warping import Warping
+from .cells import Cell, cell_of
 
-__all__ = ["cost", "pairs", "pairs_bytes"]
+__all__ = ["cost", "options", "pairs", "pairs_bytes"]
 
 
 #: Pairs side by side at most, and the entries of an antidiagonal from which more of them gain
@@ -34,21 +35,65 @@ _LANES, _ENTRIES, _POINTS = 32, 1024, 2**15
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _fill(rows, columns, lanes, radius, out, options, cancel):
+def _add_steps(cell, rows, columns, lanes, d, first, stop, steps):
+    """Costs of the steps into the cells of an antidiagonal: diagonally, down and to the right."""
+    m = columns.shape[1] // lanes
+    steps[:, first * lanes : stop * lanes] = 0.0
+    for c in range(rows.shape[0]):
+        for i in range(first, stop):
+            for lane in range(lanes):
+                entry, other = i * lanes + lane, (m - 1 - (d - i)) * lanes + lane
+                x_before = rows[c, entry - lanes] if i > 0 else 0.0
+                y_before = columns[c, other + lanes] if i < d else 0.0
+                x, y = rows[c, entry], columns[c, other]
+                across, down, right = cell.steps(x, y, x_before, y_before, d - 2 * i)
+                steps[0, entry] += across
+                steps[1, entry] += down
+                steps[2, entry] += right
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _skip(cell, rows, columns, lanes, radius, above, before):
+    """Fill the row above the first, if it is not free, and the column before the first.
+
+    Entry k of each is k points away from D(-1, -1), which is entry 0.
+    """
+    n_channels, n, m = rows.shape[0], rows.shape[1] // lanes, columns.shape[1] // lanes
+    for lane in range(lanes):
+        for j in range(min(m, radius) if above[1, lane] > 0 else 0):
+            cost = 0.0
+            for c in range(n_channels):
+                cost += cell.skip_y(columns[c, (m - 1 - j) * lanes + lane])
+            above[j + 1, lane] = cell.join(cost, above[j, lane])
+        for i in range(min(n, radius) if before[1, lane] > 0 else 0):
+            cost = 0.0
+            for c in range(n_channels):
+                cost += cell.skip_x(rows[c, i * lanes + lane])
+            before[i + 1, lane] = cell.join(cost, before[i, lane])
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _fill(rows, columns, lanes, radius, out, cell, uneven, free_columns, free_rows, cancel):
     """Accumulated costs of the best paths of some pairs side by side, infinity if there is none.
 
     rows, columns: of shape (n_channels, n_timepoints * lanes), columns backwards, so that the
     points that meet on an antidiagonal lie in the same order; out: of shape (lanes,).
     """
-    squared, largest, free_columns, free_rows = options
     n_channels, n, m = rows.shape[0], rows.shape[1] // lanes, columns.shape[1] // lanes
     # row i + 1 of an antidiagonal is row i of the matrix; in front the border above the first row
     size = (n + 2) * lanes
     two, one, now = np.full(size, np.inf), np.full(size, np.inf), np.full(size, np.inf)
-    fused = n_channels == 1 and squared and not largest
-    here = np.empty(0 if fused else n * lanes)
+    # one channel, the usual case, takes one pass
+    fused = uneven is None and n_channels == 1
+    here = np.empty(0 if fused or uneven is not None else n * lanes)
     above, before = 0.0 if free_columns else np.inf, 0.0 if free_rows else np.inf
     two[:lanes], one[:lanes], one[lanes : 2 * lanes] = 0.0, above, before
+    if uneven is not None:
+        steps = np.empty((3, n * lanes))
+        top, front = np.full((m + 2, lanes), above), np.full((n + 2, lanes), before)
+        top[0], front[0] = 0.0, 0.0
+        _skip(cell, rows, columns, lanes, radius, top, front)
+        one[:lanes], one[lanes : 2 * lanes] = top[1], front[1]
     out[:] = np.inf
     for d in range(n + m - 1):
         if cancel[0]:
@@ -59,37 +104,37 @@ def _fill(rows, columns, lanes, radius, out, options, cancel):
         # int64, which wraps around in plain Python, too
         ahead, step = np.uint64(np.int64((m - 1 - d) * lanes)), np.uint64(lanes)
         cells = range(np.uint64(first * lanes), np.uint64(stop * lanes))
-        if fused:
-            # the usual case in one pass
+        if uneven is not None:
+            _add_steps(cell, rows, columns, lanes, d, first, stop, steps)
+            for i in cells:
+                best = cell.join(steps[0, i], two[i])
+                value = cell.join(steps[1, i], one[i])
+                best = value if value < best else best
+                value = cell.join(steps[2, i], one[i + step])
+                now[i + step] = value if value < best else best
+        elif fused:
             for i in cells:
                 best = one[i] if one[i] < one[i + step] else one[i + step]
                 best = two[i] if two[i] < best else best
-                difference = rows[0, i] - columns[0, i + ahead]
-                now[i + step] = difference * difference + best
+                now[i + step] = cell.join(cell.term(rows[0, i], columns[0, i + ahead]), best)
         else:
             for c in range(n_channels):
                 if c == 0:
                     here[first * lanes : stop * lanes] = 0.0
-                if squared:
-                    for i in cells:
-                        difference = rows[c, i] - columns[c, i + ahead]
-                        here[i] += difference * difference
-                else:
-                    for i in cells:
-                        here[i] += abs(rows[c, i] - columns[c, i + ahead])
-            if largest:
                 for i in cells:
-                    best = one[i] if one[i] < one[i + step] else one[i + step]
-                    best = two[i] if two[i] < best else best
-                    now[i + step] = here[i] if here[i] > best else best
-            else:
-                for i in cells:
-                    best = one[i] if one[i] < one[i + step] else one[i + step]
-                    best = two[i] if two[i] < best else best
-                    now[i + step] = here[i] + best
+                    here[i] += cell.term(rows[c, i], columns[c, i + ahead])
+            for i in cells:
+                best = one[i] if one[i] < one[i + step] else one[i + step]
+                best = two[i] if two[i] < best else best
+                now[i + step] = cell.join(here[i], best)
         # whatever the next two antidiagonals read beyond the ends of this one
         now[first * lanes : (first + 1) * lanes] = above if first == 0 else np.inf
         now[(stop + 1) * lanes : (stop + 2) * lanes] = before if stop == d + 1 else np.inf
+        if uneven is not None:
+            if first == 0:
+                now[:lanes] = top[d + 2]
+            if stop == d + 1:
+                now[(stop + 1) * lanes : (stop + 2) * lanes] = front[d + 2]
         if free_columns and stop == n:
             for lane in range(lanes):
                 out[lane] = min(out[lane], now[n * lanes + lane])
@@ -103,7 +148,7 @@ def _fill(rows, columns, lanes, radius, out, options, cancel):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def cost(x, y, radius, squared, largest, free_columns, free_rows, cancel):
+def cost(x, y, radius, cell, uneven, free_columns, free_rows, cancel):
     """Accumulated cost of the best path of one pair, infinity if there is none.
 
     Parameters
@@ -112,8 +157,10 @@ def cost(x, y, radius, squared, largest, free_columns, free_rows, cancel):
         Series.
     radius : int
         Half width of the band.
-    squared, largest : bool
-        Cost and how costs join, as `Warping` has them.
+    cell : Cell
+        What steps cost.
+    uneven : True or None
+        As `cell` says.
     free_columns, free_rows : bool
         Whether a path may begin and end at any point of `y`, or of `x`.
     cancel : ndarray of shape (1,), uint8
@@ -124,14 +171,15 @@ def cost(x, y, radius, squared, largest, free_columns, free_rows, cancel):
     float
         The accumulated cost.
     """
-    out = np.empty(1)
-    options = squared, largest, free_columns, free_rows
-    _fill(x.copy(), y[:, ::-1].copy(), 1, radius, out, options, cancel)
+    out, columns = np.empty(1), y[:, ::-1].copy()
+    _fill(x.copy(), columns, 1, radius, out, cell, uneven, free_columns, free_rows, cancel)
     return out[0]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _costs(x, x_lengths, y, y_lengths, radius, out, options, cancel):
+def _costs(
+    x, x_lengths, y, y_lengths, radius, out, cell, uneven, free_columns, free_rows, cancel
+):
     """Accumulated costs of pairs; those that follow each other and are alike lie side by side."""
     n_channels, place = x.shape[1], 0
     while place < out.size:
@@ -152,7 +200,10 @@ def _costs(x, x_lengths, y, y_lengths, radius, out, options, cancel):
                     rows[c, i * lanes + lane] = x[place + lane, c, i]
                 for j in range(m):
                     columns[c, (m - 1 - j) * lanes + lane] = y[place + lane, c, j]
-        _fill(rows, columns, lanes, half, out[place : place + lanes], options, cancel)
+        _fill(
+            rows, columns, lanes, half, out[place : place + lanes],
+            cell, uneven, free_columns, free_rows, cancel,
+        )  # fmt: skip
         place += lanes
 
 
@@ -185,20 +236,23 @@ def pairs(
         Accumulated costs.
     """
     out = np.empty(len(x))
-    options = (
-        warping.squared,
-        warping.largest,
-        warping.alignment == "subsequence",
-        warping.alignment == "supersequence",
-    )
     radius = warping.radius(x_lengths, y_lengths)
-    _costs(x, x_lengths, y, y_lengths, radius, out, options, cancel)
+    _costs(x, x_lengths, y, y_lengths, radius, out, *options(warping), cancel)
     return out
 
 
-def pairs_bytes(n_channels: int, n: int, m: int, n_pairs: int = 1) -> int:
+def options(warping: Warping) -> tuple[Cell, bool | None, bool, bool]:
+    """Return the options of `cost`, in its order, by those of a distance."""
+    cell, alignment = cell_of(warping), warping.alignment
+    uneven = cell.uneven or None
+    return cell, uneven, alignment == "subsequence", alignment == "supersequence"
+
+
+def pairs_bytes(n_channels: int, n: int, m: int, n_pairs: int = 1, *, uneven: bool = False) -> int:
     """Bytes that `pairs` holds beside its input and output; of `cost` for one pair."""
     points = n_channels * (n + m)
     lanes = min(n_pairs, _LANES, -(-_POINTS // points))
-    # of shorter pairs as many points, but most of them may be on the first side
-    return 8 * lanes * (points + 4 * (n + 2 if lanes == 1 else n + m))
+    # of shorter pairs as many points, but most of them may be on the first side; with uneven steps
+    # three costs for each row, and both borders
+    arrays = 4 * (n + 2 if lanes == 1 else n + m) + (3 * (n + m) + 4 if uneven else 0)
+    return 8 * lanes * (points + arrays)

@@ -1,11 +1,12 @@
 """Distances under warping on the CPU: many candidates side by side, one per SIMD lane.
 
-The recurrence D(i,j) = c(i,j) + min(D(i-1,j-1), D(i-1,j), D(i,j-1)) cannot be vectorised along a
-row, but different candidates do not depend on each other. A *group* holds LANES candidates
+The recurrence, whose steps a policy (`cells`) prices, cannot be vectorised along a row, but
+different candidates do not depend on each other. A *group* holds LANES candidates
 point by point (`pack`), and the innermost loop runs over them. Columns go in strips of WIDTH, so
 that the row of a strip stays in the first-level cache whatever the lengths; the right edge of
 a strip is kept for the next one. Rows go two at a time, because loads and stores, not arithmetic,
-are what limits one at a time. A band only shortens the loops over rows and columns.
+are what limits one at a time. A band only shortens the loops over rows and columns. Policies whose
+steps cost differently are filled row by row, as the cells at the edge of a band are.
 
 All sums run in the same order in every kernel here, and without fused multiply-add in float64, so
 that the values have the bits of the certified ones, which come from `certified`.
@@ -21,6 +22,7 @@ from numba import njit, types
 from numba.extending import overload
 
 from ...families.elastic.warping import Warping
+from .cells import Cell, cell_of
 
 __all__ = [
     "LANES",
@@ -93,10 +95,13 @@ class Flags(NamedTuple):
 
     Numba tells these apart when it compiles: a branch on ``flag is None`` is gone before LLVM sees
     it, so that one source serves all options and every instance is cached on disk by its signature.
-    Borders are left by plain booleans, which cost nothing there and save instances.
+    Borders are left by plain booleans, which cost nothing there and save instances. Lower bounds
+    take `squared` and `largest`, warping takes the policy `cell`, and `uneven` as it says.
     """
 
+    cell: Cell
     multivariate: bool | None
+    uneven: bool | None
     squared: bool | None
     largest: bool | None
     free_columns: bool
@@ -105,8 +110,11 @@ class Flags(NamedTuple):
     @classmethod
     def of(cls, warping: Warping, n_channels: int) -> Flags:
         """Choose for a distance."""
+        cell = cell_of(warping)
         return cls(
-            n_channels > 1 or None,
+            cell,
+            (n_channels > 1 and not cell.uneven) or None,
+            cell.uneven or None,
             warping.squared or None,
             warping.largest or None,
             warping.alignment == "subsequence",
@@ -115,9 +123,53 @@ class Flags(NamedTuple):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def _skip_rows(cell, x, edge, radius):
+    """Fill the column before the first, in front of which stands D(-1, -1)."""
+    for i in range(min(x.shape[0], radius.max())):
+        for lane in range(radius.size):
+            cost = cell.skip_x(x[i, 0])
+            for c in range(1, x.shape[1]):
+                cost += cell.skip_x(x[i, c])
+            if i < radius[lane]:
+                edge[i + 1, lane] = cell.join(cost, edge[i, lane])
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _skip_columns(cell, y, start, w, row, radius):
+    """Fill the row above the first of a strip of w columns, in front of which stands one more."""
+    for j in range(min(w, radius.max() - start)):
+        for lane in range(radius.size):
+            cost = cell.skip_y(y[start + j, 0, lane])
+            for c in range(1, y.shape[1]):
+                cost += cell.skip_y(y[start + j, c, lane])
+            if start + j < radius[lane]:
+                row[j + 1, lane] = cell.join(cost, row[j, lane])
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _next_cells(cell, x, i, y, j, diagonal, above, left, values):
+    """Fill a cell of all lanes by steps that cost differently."""
+    zero = y.dtype.type(0)
+    for lane in range(diagonal.size):
+        across, down, right = zero, zero, zero
+        for c in range(x.shape[1]):
+            x_before = x[i - 1, c] if i > 0 else zero
+            y_before = y[j - 1, c, lane] if j > 0 else zero
+            steps = cell.steps(x[i, c], y[j, c, lane], x_before, y_before, j - i)
+            across += steps[0]
+            down += steps[1]
+            right += steps[2]
+        best = cell.join(across, diagonal[lane])
+        value = cell.join(down, above[lane])
+        best = value if value < best else best
+        value = cell.join(right, left[lane])
+        values[lane] = value if value < best else best
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def sweep(
     x, y, y_lengths, radius, limit, out, cancel,
-    multivariate, squared, largest, free_columns, free_rows,
+    cell, multivariate, uneven, free_columns, free_rows,
 ):  # fmt: skip
     """Fill the warping matrices of one row series and of the column series in all lanes."""
     # x: (n, C), y: (m, C, lanes), radius: (lanes,), out: (lanes,) accumulated costs
@@ -131,8 +183,8 @@ def sweep(
         least_reach = radius[lane] if radius[lane] < least_reach else least_reach
     row = np.empty((_WIDTH + 1, lanes), y.dtype)
     columns = np.empty((_WIDTH, lanes), y.dtype)
-    # of one strip nothing is kept: all its rows share one border
-    strips = m > _WIDTH
+    # of one strip nothing is kept: all its rows share one border, unless a policy has its own
+    strips = m > _WIDTH or uneven is not None
     edge = np.empty((n + 1 if strips else 2, lanes), y.dtype)
     left = np.empty((2, lanes), y.dtype)
     diagonal = np.empty(lanes, y.dtype)
@@ -146,6 +198,8 @@ def sweep(
     # edge[i + 1] is D(i, start - 1), with the border above the first row in front
     edge[:] = zero if free_rows else inf
     edge[0, :] = 0
+    if uneven is not None and not free_rows:
+        _skip_rows(cell, x, edge, radius)
     for start in range(0, m, _WIDTH):
         if cancel[0]:
             return
@@ -158,6 +212,10 @@ def sweep(
         for lane in range(lanes):
             row[0, lane] = edge[first, lane]
             edge[0, lane] = zero if free_columns else inf
+        if uneven is not None and first == 0 and not free_columns:
+            _skip_columns(cell, y, start, w, row, radius)
+            for lane in range(lanes):
+                edge[0, lane] = row[w, lane]
         i = first
         while i < stop:
             # rows i and i + 1 at once: half the loads and stores of one at a time
@@ -178,16 +236,14 @@ def sweep(
                 if multivariate is not None:
                     for k in range(height):
                         for lane in range(lanes):
-                            d = x[i + k, 0] - columns[j, lane]
-                            cost[k, lane] = d * d if squared is not None else abs(d)
+                            cost[k, lane] = cell.term(x[i + k, 0], columns[j, lane])
                         for c in range(1, n_channels):
                             for lane in range(lanes):
-                                d = x[i + k, c] - y[start + j, c, lane]
-                                cost[k, lane] += d * d if squared is not None else abs(d)
+                                cost[k, lane] += cell.term(x[i + k, c], y[start + j, c, lane])
                 inner = inner_first <= j < inner_stop
                 if free_rows:
                     inner = inner and not column_ends[start + j]
-                if inner:
+                if uneven is None and inner:
                     for lane in range(lanes):
                         up = row[j + 1, lane]
                         best = up if up < diagonal[lane] else diagonal[lane]
@@ -195,12 +251,8 @@ def sweep(
                         if multivariate is not None:
                             here = cost[0, lane]
                         else:
-                            d = point - columns[j, lane]
-                            here = d * d if squared is not None else abs(d)
-                        if largest is not None:
-                            value = here if here > best else best
-                        else:
-                            value = here + best
+                            here = cell.term(point, columns[j, lane])
+                        value = cell.join(here, best)
                         best = value if value < left[0, lane] else left[0, lane]
                         best = best if best < left[1, lane] else left[1, lane]
                         diagonal[lane] = up
@@ -208,30 +260,29 @@ def sweep(
                         if multivariate is not None:
                             here = cost[1, lane]
                         else:
-                            d = next_point - columns[j, lane]
-                            here = d * d if squared is not None else abs(d)
-                        if largest is not None:
-                            value = here if here > best else best
-                        else:
-                            value = here + best
+                            here = cell.term(next_point, columns[j, lane])
+                        value = cell.join(here, best)
                         left[1, lane] = value
                         row[j + 1, lane] = value
                     continue
                 for lane in range(lanes):
                     above[lane] = row[j + 1, lane]
                 for k in range(height):
+                    if uneven is not None:
+                        _next_cells(
+                            cell, x, i + k, y, start + j, diagonal, above, left[k], cost[k]
+                        )
                     for lane in range(lanes):
-                        best = above[lane] if above[lane] < diagonal[lane] else diagonal[lane]
-                        best = best if best < left[k, lane] else left[k, lane]
-                        if multivariate is not None:
-                            here = cost[k, lane]
+                        if uneven is not None:
+                            value = cost[k, lane]
                         else:
-                            d = x[i + k, 0] - columns[j, lane]
-                            here = d * d if squared is not None else abs(d)
-                        if largest is not None:
-                            value = here if here > best else best
-                        else:
-                            value = here + best
+                            best = above[lane] if above[lane] < diagonal[lane] else diagonal[lane]
+                            best = best if best < left[k, lane] else left[k, lane]
+                            if multivariate is not None:
+                                here = cost[k, lane]
+                            else:
+                                here = cell.term(x[i + k, 0], columns[j, lane])
+                            value = cell.join(here, best)
                         diagonal[lane] = left[k, lane]
                         left[k, lane] = value
                         above[lane] = value
@@ -279,7 +330,7 @@ def sweep(
 @njit(nogil=True, cache=True)
 def _block_kernel(
     x, x_lengths, y, y_lengths, radius, limits, out, cancel,
-    multivariate, squared, largest, free_columns, free_rows,
+    cell, multivariate, uneven, free_columns, free_rows,
 ):  # fmt: skip
     lanes = y.shape[3]
     for group in range(y.shape[0]):
@@ -292,7 +343,7 @@ def _block_kernel(
                 limits[i],
                 out[i, group * lanes : (group + 1) * lanes],
                 cancel,
-                *(multivariate, squared, largest, free_columns, free_rows),
+                *(cell, multivariate, uneven, free_columns, free_rows),
             )
 
 
@@ -338,7 +389,8 @@ def block(
     radius = _radius(warping, distinct[:, None, None], lengths)
     # copies, since kernels are compiled for arrays that may be written to
     rows, x_lengths = np.array(x.transpose(0, 2, 1), order="C"), x_lengths.copy()
-    flags = Flags.of(warping, x.shape[1])
+    given = Flags.of(warping, x.shape[1])
+    flags = given.cell, given.multivariate, given.uneven, given.free_columns, given.free_rows
     _block_kernel(rows, x_lengths, packed, packed_lengths, radius, limits, out, cancel, *flags)
     return out
 
@@ -349,18 +401,22 @@ def _radius(warping: Warping, n: np.ndarray, m: np.ndarray) -> np.ndarray:
     return np.full_like(radius, radius.max()) if warping.window is None else radius
 
 
-def _options(warping: Warping, x: np.ndarray, y: np.ndarray) -> tuple[int, bool, bool, bool, bool]:
-    return (
-        int(warping.radius(x.shape[1], y.shape[1])),
-        warping.squared,
-        warping.largest,
-        warping.alignment == "subsequence",
-        warping.alignment == "supersequence",
-    )
+@njit(nogil=True, cache=True, error_model="numpy")
+def _steps(cell, x, i, y, j):
+    """Costs of the steps into a cell, diagonally, down and to the right."""
+    across, down, right = 0.0, 0.0, 0.0
+    for c in range(x.shape[0]):
+        x_before = x[c, i - 1] if i > 0 else 0.0
+        y_before = y[c, j - 1] if j > 0 else 0.0
+        steps = cell.steps(x[c, i], y[c, j], x_before, y_before, j - i)
+        across += steps[0]
+        down += steps[1]
+        right += steps[2]
+    return across, down, right
 
 
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
-def _next_row(x, i, y, row, radius, squared, largest, free_rows):
+def _next_row(x, i, y, row, radius, cell, uneven, free_rows):
     """Turn row i - 1 of the warping matrix, with its border in front, into row i."""
     first, stop = max(0, i - radius), min(y.shape[1], i + radius + 1)
     diagonal = row[first]
@@ -369,21 +425,25 @@ def _next_row(x, i, y, row, radius, squared, largest, free_rows):
         row[0] = 0.0
     left = row[first]
     for j in range(first, stop):
-        d = x[0, i] - y[0, j]
-        cost = d * d if squared else abs(d)
-        for c in range(1, x.shape[0]):
-            d = x[c, i] - y[c, j]
-            cost += d * d if squared else abs(d)
         up = row[j + 1]
-        best = up if up < diagonal else diagonal
-        best = best if best < left else left
-        left = (cost if cost > best else best) if largest else cost + best
+        if uneven is not None:
+            across, down, right = _steps(cell, x, i, y, j)
+            left = min(
+                cell.join(across, diagonal), min(cell.join(down, up), cell.join(right, left))
+            )
+        else:
+            cost = cell.term(x[0, i], y[0, j])
+            for c in range(1, x.shape[0]):
+                cost += cell.term(x[c, i], y[c, j])
+            best = up if up < diagonal else diagonal
+            best = best if best < left else left
+            left = cell.join(cost, best)
         row[j + 1] = left
         diagonal = up
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _scan(x, y, radius, squared, largest, free_columns, free_rows, cancel):
+def _scan(x, y, radius, cell, uneven, free_columns, free_rows, cancel):
     """Accumulated cost, and the cell in which the best path ends (the first of equals)."""
     n, m = x.shape[1], y.shape[1]
     row = np.full(m + 1, 0.0 if free_columns else np.inf)
@@ -392,7 +452,7 @@ def _scan(x, y, radius, squared, largest, free_columns, free_rows, cancel):
     for i in range(n):
         if cancel[0]:
             break
-        _next_row(x, i, y, row, radius, squared, largest, free_rows)
+        _next_row(x, i, y, row, radius, cell, uneven, free_rows)
         if free_rows and row[m] < best:
             best, end = row[m], i
     if free_rows:
@@ -406,8 +466,8 @@ def _scan(x, y, radius, squared, largest, free_columns, free_rows, cancel):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _traceback(x, y, step, radius, squared, largest, free_columns, free_rows, cancel):
-    total, i, j = _scan(x, y, radius, squared, largest, free_columns, free_rows, cancel)
+def _traceback(x, y, step, radius, cell, uneven, free_columns, free_rows, cancel):
+    total, i, j = _scan(x, y, radius, cell, uneven, free_columns, free_rows, cancel)
     m = y.shape[1]
     n_blocks = i // step + 1
     marks = np.empty((n_blocks, m + 1))
@@ -418,7 +478,7 @@ def _traceback(x, y, step, radius, squared, largest, free_columns, free_rows, ca
             marks[r // step] = row
         if cancel[0]:
             return np.empty((0, 2), np.int64), 0.0
-        _next_row(x, r, y, row, radius, squared, largest, free_rows)
+        _next_row(x, r, y, row, radius, cell, uneven, free_rows)
     rows = np.empty((step + 1, m + 1))
     path = np.empty((i + j + 1, 2), np.int64)
     length = 0
@@ -431,7 +491,7 @@ def _traceback(x, y, step, radius, squared, largest, free_columns, free_rows, ca
         rows[0] = marks[index]
         for r in range(i - first + 1):
             rows[r + 1] = rows[r]
-            _next_row(x, first + r, y, rows[r + 1], radius, squared, largest, free_rows)
+            _next_row(x, first + r, y, rows[r + 1], radius, cell, uneven, free_rows)
         while i >= first:
             path[length, 0], path[length, 1] = i, j
             length += 1
@@ -440,10 +500,16 @@ def _traceback(x, y, step, radius, squared, largest, free_columns, free_rows, ca
                 break
             # rows[k] is matrix row first + k - 1, shifted by one column for its border
             above, same = rows[i - first], rows[i - first + 1]
-            if i > 0 and j > 0 and above[j] <= above[j + 1] and above[j] <= same[j]:
+            diagonal, up, left = above[j], above[j + 1], same[j]
+            if uneven is not None:
+                across, down, right = _steps(cell, x, i, y, j)
+                diagonal, up, left = (
+                    cell.join(across, diagonal), cell.join(down, up), cell.join(right, left)
+                )
+            if i > 0 and j > 0 and diagonal <= up and diagonal <= left:
                 i -= 1
                 j -= 1
-            elif i > 0 and (j == 0 or above[j + 1] <= same[j]):
+            elif i > 0 and (j == 0 or up <= left):
                 i -= 1
             else:
                 j -= 1
@@ -476,12 +542,14 @@ def path(
         Certified accumulated cost.
     """
     step = max(1, math.isqrt(x.shape[1]))
-    return _traceback(x, y, step, *_options(warping, x, y), cancel)
+    radius, flags = int(warping.radius(x.shape[1], y.shape[1])), Flags.of(warping, len(x))
+    given = flags.cell, flags.uneven, flags.free_columns, flags.free_rows
+    return _traceback(x, y, step, radius, *given, cancel)
 
 
-def sweep_bytes(n: int, m: int) -> int:
+def sweep_bytes(n: int, m: int, *, uneven: bool = False) -> int:
     """Bytes that a kernel holds beside its input: a strip, and between strips an edge of n rows."""
-    return (256 * (n + 1) if m > _WIDTH else 0) + n + m + 4 * 64 * 64 * 8
+    return (256 * (n + 1) if m > _WIDTH or uneven else 0) + n + m + 4 * 64 * 64 * 8
 
 
 def path_bytes(n: int, m: int) -> int:

@@ -255,7 +255,7 @@ def _limit(cost, scale, shrink, grow, slack, squared):
 def cascade(
     x, packed, lengths, values, low, high, radius, excluded, n_neighbors, deflate,
     scale, shrink, grow, slack, found, costs, cancel,
-    multivariate, squared, largest, free_columns, free_rows, ends,
+    cell, multivariate, uneven, squared, largest, free_columns, free_rows, ends,
 ):  # fmt: skip
     """Search one query x (n, C) among candidates; `ends`: in global alignment.
 
@@ -326,7 +326,7 @@ def cascade(
             own_lengths[filled:], reach[filled:] = 0, reach[0]
             sweep(
                 x, gathered, own_lengths, reach, limit, out, cancel,
-                multivariate, squared, largest, free_columns, free_rows,
+                cell, multivariate, uneven, free_columns, free_rows,
             )  # fmt: skip
             for lane in range(filled):
                 if out[lane] <= limit:

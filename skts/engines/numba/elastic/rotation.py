@@ -12,7 +12,7 @@ share one matrix of n rows and 2n columns, in which the paths of shift s lead fr
 A search bounds runs of shifts of several candidates side by side, one in each lane. Runs that cost
 more than the nearest candidates so far are dropped, the others cut in four, the cheapest first,
 until single shifts are left: their bound is their cost, and is certified by `certified`. Costs and
-sums are the same in float64. Rounding is monotonic: in floating point, too, no run costs more than
+sums are the same in float64, those of one policy (`cells`) of DTW. Rounding is monotonic: in floating point, too, no run costs more than
 a shift in it.
 """
 
@@ -55,7 +55,7 @@ def _period(yy):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _bound(x, doubled, candidate, first, count, squared, least, room, cancel):
+def _bound(x, doubled, candidate, first, count, cell, least, room, cancel):
     """Costs of the cheapest paths of runs of `count` shifts, one in each lane.
 
     candidate, first, least: of LANES runs; least receives the costs.
@@ -63,7 +63,7 @@ def _bound(x, doubled, candidate, first, count, squared, least, room, cancel):
     # edge[i + 1] is D(i, start - 1), row[j + 1] is D(i, start + j)
     edge, row, columns, cost, left, diagonal = room
     n_channels, n = x.shape
-    m, fused = n + count - 1, squared and n_channels == 1
+    m, fused = n + count - 1, n_channels == 1
     least[:] = np.inf
     edge[:] = np.inf
     for start in range(0, m, _WIDTH):
@@ -94,32 +94,31 @@ def _bound(x, doubled, candidate, first, count, squared, least, room, cancel):
                         up = row[j + 1, lane]
                         best = up if up < diagonal[lane] else diagonal[lane]
                         best = best if best < left[0, lane] else left[0, lane]
-                        d = point - columns[0, j, lane]
-                        value = d * d + best
+                        value = cell.join(cell.term(point, columns[0, j, lane]), best)
                         best = value if value < left[0, lane] else left[0, lane]
                         best = best if best < left[1, lane] else left[1, lane]
                         diagonal[lane] = up
                         left[0, lane] = value
-                        d = next_point - columns[0, j, lane]
-                        left[1, lane] = d * d + best
+                        left[1, lane] = cell.join(
+                            cell.term(next_point, columns[0, j, lane]), best
+                        )
                         row[j + 1, lane] = value if alone else left[1, lane]
                     continue
                 cost[:] = 0.0
                 for c in range(n_channels):
                     for lane in range(LANES):
-                        d, e = x[c, i] - columns[c, j, lane], x[c, last] - columns[c, j, lane]
-                        cost[0, lane] += d * d if squared else abs(d)
-                        cost[1, lane] += e * e if squared else abs(e)
+                        cost[0, lane] += cell.term(x[c, i], columns[c, j, lane])
+                        cost[1, lane] += cell.term(x[c, last], columns[c, j, lane])
                 for lane in range(LANES):
                     up = row[j + 1, lane]
                     best = up if up < diagonal[lane] else diagonal[lane]
                     best = best if best < left[0, lane] else left[0, lane]
-                    value = cost[0, lane] + best
+                    value = cell.join(cost[0, lane], best)
                     best = value if value < left[0, lane] else left[0, lane]
                     best = best if best < left[1, lane] else left[1, lane]
                     diagonal[lane] = up
                     left[0, lane] = value
-                    left[1, lane] = cost[1, lane] + best
+                    left[1, lane] = cell.join(cost[1, lane], best)
                     row[j + 1, lane] = value if alone else left[1, lane]
             for lane in range(LANES):
                 edge[last + 1, lane] = left[1, lane]
@@ -130,7 +129,7 @@ def _bound(x, doubled, candidate, first, count, squared, least, room, cancel):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _settle(group, x, doubled, limit, squared, count, best, runs, room, cancel):
+def _settle(group, x, doubled, limit, cell, squared, count, best, runs, room, cancel):
     """Find the least distances of some candidates; return how many neighbours there are.
 
     A stack holds runs of shifts, the cheapest on top.
@@ -161,7 +160,7 @@ def _settle(group, x, doubled, limit, squared, count, best, runs, room, cancel):
         if used == 0:
             continue
         of_lane[used:], first[used:] = of_lane[0], first[0]
-        _bound(x, doubled, of_lane, first, piece, squared, least, bound_room, cancel)
+        _bound(x, doubled, of_lane, first, piece, cell, least, bound_room, cancel)
         begin = size
         if piece == 1:
             # the cheapest first: most of the others are too far then
@@ -176,7 +175,7 @@ def _settle(group, x, doubled, limit, squared, count, best, runs, room, cancel):
                     # another shift of this candidate is no farther
                     continue
                 y = doubled[of_lane[lane], :, first[lane] : first[lane] + n]
-                shift_cost = certified.cost(x, y, 2 * n, squared, False, False, False, cancel)
+                shift_cost = certified.cost(x, y, 2 * n, cell, None, False, False, cancel)
                 distance = _distance(shift_cost, squared)
                 if distance <= limit and shift_cost < np.inf:
                     count = _improve(distances, indices, count, distance, of_lane[lane])
@@ -237,7 +236,7 @@ def _cost_within(distance, squared):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def search(x, doubled, bounds, order, excluded, limit, squared, distances, indices, cancel):
+def search(x, doubled, bounds, order, excluded, limit, cell, squared, distances, indices, cancel):
     """Find the nearest candidates of a query under warping.
 
     Parameters
@@ -254,8 +253,10 @@ def search(x, doubled, bounds, order, excluded, limit, squared, distances, indic
         A candidate that is left out.
     limit : float
         A distance beyond which none is wanted.
+    cell : Cell
+        What steps cost: a policy of DTW.
     squared : bool
-        Whether costs are squared and the distance is a root.
+        Whether its costs are squared and the distance is a root.
     distances, indices : ndarray of shape (n_neighbors,)
         Receive the neighbours, best first.
     cancel : ndarray of shape (1,), uint8
@@ -305,7 +306,7 @@ def search(x, doubled, bounds, order, excluded, limit, squared, distances, indic
         # the most promising on top
         best = distances, indices
         count = _settle(
-            group[:size][::-1], x, doubled, limit, squared, count, best, runs, room, cancel
+            group[:size][::-1], x, doubled, limit, cell, squared, count, best, runs, room, cancel
         )
         if count == distances.size:
             limit = min(limit, distances[count - 1])
@@ -314,7 +315,7 @@ def search(x, doubled, bounds, order, excluded, limit, squared, distances, indic
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def search_straight(
-    x, doubled, bounds, order, floors, excluded, limit, squared, distances, indices, cancel
+    x, doubled, bounds, order, floors, excluded, limit, cell, squared, distances, indices, cancel
 ):
     """Find the nearest candidates of a query without warping, as `search` does.
 
@@ -335,12 +336,10 @@ def search_straight(
                 continue
             total, beyond = 0.0, min(within, least)
             for i in range(n):
-                d = x[0, i] - yy[0, shift + i]
-                cost = d * d if squared else abs(d)
+                cost = cell.term(x[0, i], yy[0, shift + i])
                 for c in range(1, n_channels):
-                    d = x[c, i] - yy[c, shift + i]
-                    cost += d * d if squared else abs(d)
-                total = cost + total
+                    cost += cell.term(x[c, i], yy[c, shift + i])
+                total = cell.join(cost, total)
                 if total > beyond:
                     break
             least = min(least, total)

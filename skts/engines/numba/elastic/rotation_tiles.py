@@ -17,6 +17,7 @@ from ...families.elastic.dtw import DTWNeighbors
 from ...families.elastic.rotation import RotationNeighbors
 from ...families.elastic.warping import Warping
 from . import dtw, rotation
+from .cells import cell_of
 
 __all__ = ["RotationTiles"]
 
@@ -55,7 +56,8 @@ class RotationTiles:
         """Nearest candidates of a tile, certified."""
         queries = reduction.queries.values[tile.rows]
         doubled = self._doubled(reduction, tile)
-        squared, k = reduction.warping.squared, min(reduction.n_neighbors, tile.shape[1])
+        cell, squared = cell_of(reduction.warping), reduction.warping.squared
+        k = min(reduction.n_neighbors, tile.shape[1])
         bounds = None if reduction.straight else self._bounds(reduction, tile, cancel)
         distances, indices = np.empty(k), np.empty(k, np.int64)
         found = []
@@ -63,7 +65,7 @@ class RotationTiles:
             query = tile.row + row
             excluded = -1 if reduction.excluded is None else reduction.excluded[query] - tile.col
             limit = np.inf if reduction.limits is None else reduction.limits[query]
-            rest = excluded, limit, squared, distances, indices, cancel
+            rest = excluded, limit, cell, squared, distances, indices, cancel
             if bounds is None:
                 lower, floors = self._correlate(reduction, x, tile)
                 order = np.argsort(lower, kind="stable")

@@ -23,8 +23,10 @@ from ...families.elastic.dtw import (
     DTWReduction,
     WarpingPath,
 )
+from ...families.elastic.warping import Warping, lacks_distance
 from ...families.elastic.window_search import DTWWindowSearch
 from . import certified, dtw, lower_bounds, window_search
+from .cells import cell_of
 
 __all__ = ["DTWTiles"]
 
@@ -35,7 +37,7 @@ WORTH_BOUNDING = 40
 
 
 class DTWTiles:
-    """Methods of the CPU engine for DTW and dog-keeper work."""
+    """Methods of the CPU engine for DTW, dog-keeper and whatever else has a policy (`cells`)."""
 
     prepared: PreparedStore
 
@@ -43,12 +45,14 @@ class DTWTiles:
         """Bytes held for a tile of this shape: packed lanes are shared, the rest is a thread's."""
         left, right = reduction.sides
         n, m, channels = left.n_timepoints, right.n_timepoints, left.n_channels
+        uneven = cell_of(reduction.warping).uneven
         if isinstance(reduction, DTWPath):
             return 0, dtw.path_bytes(n, m)
         if isinstance(reduction, DTWPairs) or rows * cols == 1:
             pairs = min(rows, _certified_at_a_time(reduction))
             series = 8 * pairs * (channels * (n + m) + 4)
-            return 0, 48 * rows + series + certified.pairs_bytes(channels, n, m, pairs)
+            held = certified.pairs_bytes(channels, n, m, pairs, uneven=uneven)
+            return 0, 48 * rows + series + held
         shared, each = map(
             max,
             *(
@@ -71,12 +75,30 @@ class DTWTiles:
             n, m, rows, cols = m, n, cols, rows
         # float64 lanes, or lanes, rows and envelopes in float32
         lanes = 8 * (-(-cols // 64) * 64) * channels * (m + (m if flip else max(n, m)))
-        each = 16 * rows * channels * n + 64 * rows * cols + dtw.sweep_bytes(n, m)
+        uneven = cell_of(reduction.warping).uneven
+        each = 16 * rows * channels * n + 64 * rows * cols + dtw.sweep_bytes(n, m, uneven=uneven)
         # lanes that the cascade gathers
         each += 256 * channels * m
         return (0, lanes + each) if flip else (lanes, each)
 
     dtw_matrix_bytes = dtw_neighbors_bytes = dtw_pairs_bytes = dtw_path_bytes = _dtw_bytes
+
+    def _dtw_lacks(self, reduction: DTWReduction) -> str | None:
+        """Say whether there is no policy for a distance."""
+        warping = reduction.warping
+        return None if cell_of(warping) is not None else lacks_distance("numba", warping)
+
+    dtw_matrix_lacks = dtw_neighbors_lacks = dtw_pairs_lacks = _dtw_lacks
+
+    def dtw_path_lacks(self, reduction: DTWPath) -> str | None:
+        """Say whether there is no policy for a distance, or one that leaves out first points."""
+        reason = self._dtw_lacks(reduction)
+        if reason is None and cell_of(reduction.warping).borders:
+            reason = (
+                "engine='numba' finds no paths that leave out points, as those of "
+                f"metric={reduction.warping.metric!r} may."
+            )
+        return reason
 
     def dtw_window_search_bytes(
         self, reduction: DTWWindowSearch, rows: int, cols: int
@@ -210,6 +232,7 @@ class DTWTiles:
             reduction.candidates.values,
             reduction.excluded[tile.rows],
             reduction.radii,
+            cell_of(Warping(cost="squared" if reduction.squared else "absolute")),
             reduction.squared,
             found,
             cancel,

@@ -12,7 +12,8 @@ the sums along the path as they are. Whatever these do not settle is bounded by 
 warped within the cells from which the best distance so far can still be reached (early abandoning
 and pruning). The Euclidean distance, window 0, bounds every distance from above.
 
-Costs and sums are those of `dtw`, so that the values are the certified ones.
+Costs and sums are those of the policy that `dtw` and `certified` take, so that the values are the
+certified ones. Only policies of DTW hold here: bounds and pruned matrices add costs.
 
 References
 ----------
@@ -49,21 +50,19 @@ def _largest_equal(cost, squared):
 
 
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
-def _cost(x, i, y, j, squared):
-    d = x[0, i] - y[0, j]
-    cost = d * d if squared else abs(d)
+def _cost(x, i, y, j, cell):
+    cost = cell.term(x[0, i], y[0, j])
     for c in range(1, x.shape[0]):
-        d = x[c, i] - y[c, j]
-        cost += d * d if squared else abs(d)
+        cost += cell.term(x[c, i], y[c, j])
     return cost
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _straight(x, y, squared):
+def _straight(x, y, cell):
     """Accumulated cost of the diagonal, the only path of window 0."""
     total = 0.0
     for i in range(x.shape[1]):
-        total = _cost(x, i, y, i, squared) + total
+        total = cell.join(_cost(x, i, y, i, cell), total)
     return total
 
 
@@ -88,7 +87,7 @@ def _bounded(x, low, high, allowed, limit, squared):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _warp(x, y, radius, allowed, squared, row, reaches, cancel):
+def _warp(x, y, radius, allowed, cell, row, reaches, cancel):
     """Accumulated cost of the best path, infinity if no path keeps the limits of its rows.
 
     Only columns from which the last cell can still be reached are filled: row i starts at the
@@ -123,13 +122,13 @@ def _warp(x, y, radius, allowed, squared, row, reaches, cancel):
                 diagonal_reach = up_reach
                 reaches[j + 1] = left_reach
             best = left if left < best else best
-            left = _cost(x, i, y, j, squared) + best
+            left = cell.join(_cost(x, i, y, j, cell), best)
             row[j + 1] = left
             diagonal = up
         # further right only step by step along the row
         j = stop + 1
         while j < end and left <= limit:
-            left = _cost(x, i, y, j, squared) + left
+            left = cell.join(_cost(x, i, y, j, cell), left)
             row[j + 1] = left
             if reaches is not None:
                 left_reach = max(left_reach, abs(i - j))
@@ -177,7 +176,7 @@ def _order(costs, order, other):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def search(queries, candidates, excluded, radii, squared, found, cancel):
+def search(queries, candidates, excluded, radii, cell, squared, found, cancel):
     """Find the nearest candidate of every query at every radius.
 
     Parameters
@@ -188,8 +187,10 @@ def search(queries, candidates, excluded, radii, squared, found, cancel):
         One candidate that a query must not find.
     radii : ndarray of shape (n_radii,), int64
         Half widths of the band, strictly descending.
+    cell : Cell
+        What steps cost: a policy of DTW.
     squared : bool
-        Whether costs are squared and the distance is a root.
+        Whether its costs are squared and the distance is a root.
     found : ndarray of shape (n_queries, n_radii), int64
         Receives the candidates; of equally near ones the lowest.
     cancel : ndarray of shape (1,), uint8
@@ -208,7 +209,7 @@ def search(queries, candidates, excluded, radii, squared, found, cancel):
     for q in range(queries.shape[0]):
         query = queries[q]
         for candidate in range(n_candidates):
-            straight = _straight(query, candidates[candidate], squared)
+            straight = _straight(query, candidates[candidate], cell)
             costs[candidate] = straight if candidate != excluded[q] else np.inf
         order = _order(costs, *orders)
         ceiling = _largest_equal(costs[order[0]], squared)
@@ -231,12 +232,12 @@ def search(queries, candidates, excluded, radii, squared, found, cancel):
                 if reach[candidate] > radius:
                     cost, x = np.inf, candidates[candidate]
                     if _bounded(x, low, high, allowed, (limit + _TINY) * slack, squared):
-                        cost = _warp(x, query, radius, allowed, squared, row, None, cancel)
+                        cost = _warp(x, query, radius, allowed, cell, row, None, cancel)
                     if cost > limit:
                         costs[candidate] = np.nextafter(limit, np.inf)
                         continue
                     costs[candidate] = cost
-                    _warp(x, query, radius, allowed, squared, row, reaches, cancel)
+                    _warp(x, query, radius, allowed, cell, row, reaches, cancel)
                     reach[candidate] = reaches[n]
                 distance = _distance(costs[candidate], squared)
                 if nearest < 0 or distance < best or (distance == best and candidate < nearest):

@@ -3,7 +3,8 @@
 `LANES` windows that follow each other are bounded side by side, normalised on the fly with running
 statistics (`running_statistics`), whose error every bound allows for. Windows that no bound rules
 out are gathered, wherever they are, normalised by their certified statistics, and warped in lanes
-(`warp`), which are abandoned together once the rest of each must cost too much.
+(`warp`) by the policy of the distance, and abandoned together once the rest of each must cost too
+much. Bounds hold for DTW and dog-keeper.
 """
 
 from __future__ import annotations
@@ -195,11 +196,11 @@ def bound_by_windows(
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def warp(query, windows, radius, limit, rest, out, cancel, squared, largest):
+def warp(query, windows, radius, limit, rest, out, cancel, cell, largest):
     """Accumulated costs of a query against windows (length, LANES), infinite beyond the limit.
 
     `rest` bounds what the columns from each strip on cost at least. Rows go two at a time, and
-    every cell is the sum or the larger of the same two numbers as in `dtw.sweep`.
+    every cell joins the same two numbers as in `dtw.sweep`.
     """
     n, inf = query.size, np.inf
     row = np.empty((_WIDTH + 1, LANES))
@@ -242,22 +243,12 @@ def warp(query, windows, radius, limit, rest, out, cancel, squared, largest):
                         up = row[j + 1, lane]
                         best = up if up < diagonal[lane] else diagonal[lane]
                         best = best if best < left[0, lane] else left[0, lane]
-                        d = point - columns[j, lane]
-                        cost = d * d if squared else abs(d)
-                        if largest:
-                            value = cost if cost > best else best
-                        else:
-                            value = cost + best
+                        value = cell.join(cell.term(point, columns[j, lane]), best)
                         best = value if value < left[0, lane] else left[0, lane]
                         best = best if best < left[1, lane] else left[1, lane]
                         diagonal[lane] = up
                         left[0, lane] = value
-                        d = next_point - columns[j, lane]
-                        cost = d * d if squared else abs(d)
-                        if largest:
-                            value = cost if cost > best else best
-                        else:
-                            value = cost + best
+                        value = cell.join(cell.term(next_point, columns[j, lane]), best)
                         left[1, lane] = value
                         row[j + 1, lane] = value
                     continue
@@ -268,12 +259,7 @@ def warp(query, windows, radius, limit, rest, out, cancel, squared, largest):
                     for lane in range(LANES):
                         best = above[lane] if above[lane] < diagonal[lane] else diagonal[lane]
                         best = best if best < left[k, lane] else left[k, lane]
-                        d = query[i + k] - columns[j, lane]
-                        cost = d * d if squared else abs(d)
-                        if largest:
-                            value = cost if cost > best else best
-                        else:
-                            value = cost + best
+                        value = cell.join(cell.term(query[i + k], columns[j, lane]), best)
                         diagonal[lane] = left[k, lane]
                         value = inf if outside else value
                         left[k, lane] = value
@@ -384,7 +370,8 @@ def promising(points, whole, mean, inverse, low, high, order, count, squared, la
 @njit(nogil=True, cache=True, error_model="numpy")
 def search(
     points, whole, mean, inverse, query, low, high, order, query_order,
-    radius, normalize, need, exclusion, distance, positions, distances, cancel, squared, largest,
+    radius, normalize, need, exclusion, distance, positions, distances, cancel,
+    cell, squared, largest,
 ):  # fmt: skip
     """Find the windows of a piece that may match; returns how many, in no order.
 
@@ -448,7 +435,7 @@ def search(
                 largest,
             )  # fmt: skip
             beyond = cost_limit(distance, 0.0, squared)
-            warp(query, windows, radius, beyond, rest, out, cancel, squared, largest)
+            warp(query, windows, radius, beyond, rest, out, cancel, cell, largest)
             better = False
             for lane in range(taken):
                 found = np.sqrt(out[lane]) if squared else out[lane]

@@ -14,6 +14,7 @@ from ...families.search.subsequence import (
     normalize_query,
     query_envelope,
 )
+from ..elastic.cells import cell_of
 from . import lanes
 
 __all__ = ["SubsequenceTiles"]
@@ -86,7 +87,7 @@ class SubsequenceTiles:
             np.argsort(-np.abs(query), kind="stable"),
             *(radius, normalize),
             *(reduction.apart(length), reduction.exclusion_of(length), reduction.limit_of(row)),
-            *(positions, distances, cancel, warping.squared, warping.largest),
+            *(positions, distances, cancel, cell_of(warping), warping.squared, warping.largest),
         )
         return TileMatches(positions[:count].copy(), distances[:count].copy())
 
