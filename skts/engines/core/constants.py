@@ -9,6 +9,7 @@ from __future__ import annotations
 __all__ = [
     "CONSTANT",
     "FLOAT32_UNIT",
+    "FLOAT64_TINY",
     "FLOAT64_UNIT",
     "SMALLEST_RANGE",
     "TIE",
@@ -19,6 +20,8 @@ __all__ = [
 #: Rounding to the nearest float32 or float64 changes a number by at most this share of it.
 FLOAT32_UNIT = 2.0**-24
 FLOAT64_UNIT = 2.0**-53
+#: The least float64 with all its bits: where something underflows, less than this is lost.
+FLOAT64_TINY = 2.0**-1022
 #: A window, or a channel of a series, is constant when its range is at most this share of its
 #: largest magnitude,
 #: see "constant windows" in docs/developer/numerics.rst
@@ -37,11 +40,14 @@ UNCLEAR = -(2**31)
 #: see "equal distances" in docs/developer/numerics.rst
 TOLERANCE = 2.0**-36
 
+#: Constants that CUDA sources read.
+_OF_KERNELS = tuple(name for name in __all__ if name != "FLOAT64_TINY")
+
 
 def cuda_header() -> str:
     """Return the constants as C++, for CUDA sources."""
     lines = ["// Made from skts/engines/core/constants.py."]
-    for name in __all__:
+    for name in _OF_KERNELS:
         value = globals()[name]
         written = (
             f"double {name} = {value.hex()}"

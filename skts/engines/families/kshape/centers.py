@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ...core.constants import TIE
+from ...core.constants import FLOAT64_UNIT, TIE
 from ...core.reduction import Reduction, Tile
 from ...core.registry import REFERENCE
 from ...core.verify import Check, Sample, check_value
@@ -248,7 +248,7 @@ def center_error(
     gap = values[0] - values[1] - residuals[1]
     if not gap > 0 or squares > LARGEST_OFFSET * values[0]:
         return np.inf
-    rounding = PRODUCT_UNITS * 2.0**-53 * np.sqrt(values[0] * squares)
+    rounding = PRODUCT_UNITS * FLOAT64_UNIT * np.sqrt(values[0] * squares)
     # the certified vector has a residual and roundings of its own
     certified = LEAST_RESIDUAL * values[0] + rounding
     return float((residuals[0] + rounding + certified) / gap + CERTIFIED_ERROR)

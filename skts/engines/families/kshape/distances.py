@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ...core.constants import TIE, UNCLEAR
+from ...core.constants import FLOAT64_UNIT, TIE, UNCLEAR
 from ...core.reduction import Reduction, Tile
 from ...core.verify import Check, Sample, check_value
 from .shapes import Shapes
@@ -102,7 +102,7 @@ class SBDReduction(Reduction):
         Two series may share a transform, and the smaller of them gets the errors of the larger.
         """
         passes = np.log2(2 * self.series.n_timepoints) + np.log2(2 * self.series.n_channels)
-        return UNITS * 2.0**-53 * float(passes) * self.series.spread
+        return UNITS * FLOAT64_UNIT * float(passes) * self.series.spread
 
     @property
     def doubts(self) -> np.ndarray:
@@ -121,7 +121,8 @@ class SBDReduction(Reduction):
         for own, there in zip(series, center, strict=True):
             sums += np.correlate(there, own, "full")
         # dot products have a rounding for each point
-        error = 2 * float(self.doubts[col]) + 2.0**-53 * (2 * series.size + 8)
+        # see "gamma" in docs/developer/numerics.rst
+        error = 2 * float(self.doubts[col]) + FLOAT64_UNIT * (2 * series.size + 8)
         return (1 - sums / scale if scale > 0 else np.ones(sums.size)), error
 
     @property

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...core.constants import TOLERANCE
+from ...core.constants import FLOAT64_UNIT, TOLERANCE
 
 __all__ = ["Criterion", "Cut", "Cuts", "Tables"]
 
@@ -304,7 +304,7 @@ class Criterion:
         # error of the sum: an ulp of each term, five of each logarithm
         log = 2 + math.log(2 * len(weights))
         # see "weighted gains" in docs/developer/numerics.rst
-        wrong = 2.0**-53 * ROUNDED * (4 * len(weights) + 40) * log
+        wrong = FLOAT64_UNIT * ROUNDED * (4 * len(weights) + 40) * log
         close = np.abs(rough - np.floor(rough) - 0.5) <= wrong
         close &= allowed & (gain >= gain.max(axis=1, keepdims=True) - 1)
         for place in zip(*np.nonzero(close), strict=True):

@@ -21,6 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from ...core.constants import FLOAT64_TINY, FLOAT64_UNIT
 from . import certified
 from .window_search import _distance
 
@@ -30,8 +31,6 @@ __all__ = ["search", "search_bytes", "search_straight"]
 LANES, _WIDTH = 32, 64
 #: Pieces into which a run is cut.
 PIECES = 4
-_UNIT = 2.0**-53
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -232,7 +231,7 @@ def _insert(distances, indices, count, distance, index):
 def _cost_within(distance, squared):
     """A cost beyond which every distance is larger than this one."""
     # see "cost limits" in docs/developer/numerics.rst
-    return distance * distance * (1.0 + 8.0 * _UNIT) + _TINY if squared else distance
+    return distance * distance * (1.0 + 8.0 * FLOAT64_UNIT) + FLOAT64_TINY if squared else distance
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import fft
 
 from ...core.certify import Bound, Shortlist
-from ...core.constants import FLOAT64_UNIT
+from ...core.constants import FLOAT64_TINY, FLOAT64_UNIT
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...core.series import Series
@@ -23,8 +23,6 @@ __all__ = ["RotationTiles"]
 
 #: Error of a circular correlation by Fourier transforms, over u log2(n) and the norms.
 _FFT_ERROR = 16.0
-#: Smaller numbers underflow.
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 class RotationTiles:
@@ -117,7 +115,7 @@ class RotationTiles:
         # of the transforms, and of the sum in order, which is the certified one
         # see "spectra" in docs/developer/numerics.rst
         roundings = _FFT_ERROR * (math.log2(n) + 2) + n + len(x)
-        error = roundings * FLOAT64_UNIT * (np.sqrt(norm) + np.sqrt(norms)) ** 2 + _TINY
+        error = roundings * FLOAT64_UNIT * (np.sqrt(norm) + np.sqrt(norms)) ** 2 + FLOAT64_TINY
         floors = (norm + norms - error)[:, None] - 2.0 * fft.irfft(product, n)
         lower = np.sqrt(np.maximum(floors.min(axis=1), 0.0)) * (1.0 - 4.0 * FLOAT64_UNIT)
         return lower, floors

@@ -26,12 +26,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from ...core.constants import FLOAT64_TINY, FLOAT64_UNIT
 from .lower_bounds import envelope
 
 __all__ = ["query_bytes", "search"]
-
-_UNIT = 2.0**-53
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -205,7 +203,7 @@ def search(queries, candidates, excluded, radii, cell, squared, found, cancel):
     orders = np.empty(n_candidates, np.int64), np.empty(n_candidates, np.int64)
     # of a bound and of a distance, relative: one for each sum and product, and once more for both
     # see "window search" in docs/developer/numerics.rst
-    slack = 1.0 + 2.0 * _UNIT * (n * n_channels + 2 * n + n_channels + 8)
+    slack = 1.0 + 2.0 * FLOAT64_UNIT * (n * n_channels + 2 * n + n_channels + 8)
     for q in range(queries.shape[0]):
         query = queries[q]
         for candidate in range(n_candidates):
@@ -231,7 +229,7 @@ def search(queries, candidates, excluded, radii, cell, squared, found, cancel):
                     continue
                 if reach[candidate] > radius:
                     cost, x = np.inf, candidates[candidate]
-                    if _bounded(x, low, high, allowed, (limit + _TINY) * slack, squared):
+                    if _bounded(x, low, high, allowed, (limit + FLOAT64_TINY) * slack, squared):
                         cost = _warp(x, query, radius, allowed, cell, row, None, cancel)
                     if cost > limit:
                         costs[candidate] = np.nextafter(limit, np.inf)

@@ -12,7 +12,7 @@ from ...core.reduction import Tile
 from ...families.profile.mk import PairWalk, Walked
 from ...families.profile.pool import Pool
 from . import mk
-from .tiles import Windows
+from .lines import Windows
 
 __all__ = ["MKTiles"]
 

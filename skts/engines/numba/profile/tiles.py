@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from scipy.ndimage import maximum_filter1d
 
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
@@ -17,86 +14,11 @@ from ...families.profile.pool import Pool, fill_gaps, whole_windows
 from ...families.profile.statistics import settle_statistics
 from ...families.profile.windows import Kinds, WindowDistances, WindowKinds
 from ...host import windows
-from . import join
+from .candidates import LISTED, Line
+from .join import Side, Work, search
+from .lines import Searched, Steps, Windows, make_steps, weigh
 
-__all__ = ["JoinTiles", "Searched", "Steps", "Windows", "make_steps"]
-
-
-class Windows(NamedTuple):
-    """A line prepared for certified distances between windows of one length.
-
-    Attributes
-    ----------
-    points : ndarray of shape (n_points,), float64
-        The line from `fill_gaps`.
-    mean, inverse : ndarray of shape (n_windows,), float64
-        Mean, counted from the first point of the window, and 1 / deviation; 0 and 1 where windows
-        are compared as they are. The inverse is 0 where a window is constant or not finite.
-    moments : list of four ndarray of shape (n_windows,), float64
-        Mean, deviation, least and largest point of all windows of that line, as they came out.
-    constant, finite : ndarray of shape (n_windows,), bool
-        Which windows are constant, none if they are compared as they are; which are finite.
-    """
-
-    points: np.ndarray
-    mean: np.ndarray
-    inverse: np.ndarray
-    moments: list[np.ndarray]
-    constant: np.ndarray
-    finite: np.ndarray
-
-    @property
-    def usual(self) -> np.ndarray:
-        """Where a window is finite and not constant."""
-        return self.finite & ~self.constant
-
-
-class Searched(NamedTuple):
-    """A line prepared for the search of a join.
-
-    Attributes
-    ----------
-    points : ndarray of shape (n_points,), float64
-        Those of the `SearchLine`.
-    mean, deviation, size, slip : ndarray of shape (n_windows,), float64
-        Mean, deviation, largest magnitude and error of the mean of all windows of that line.
-    usual, hidden : ndarray of shape (n_windows,), bool
-        Which windows are searched; which of the finite ones that are not constant are not.
-    unit : float
-        That of the `SearchLine`.
-    frame : Frame or None
-        Offset and size that raw windows have in common.
-    """
-
-    points: np.ndarray
-    mean: np.ndarray
-    deviation: np.ndarray
-    size: np.ndarray
-    slip: np.ndarray
-    usual: np.ndarray
-    hidden: np.ndarray
-    unit: float
-    frame: Frame | None
-
-    def energy(self, length: int) -> np.ndarray:
-        """Sum of the squares of every window."""
-        return length * (self.deviation**2 + self.mean**2)
-
-
-class Steps(NamedTuple):
-    """Factors and bounds of the covariances of the windows of a line; see `join.search`."""
-
-    lead: np.ndarray
-    trail: np.ndarray
-    weight: np.ndarray
-    alpha: np.ndarray
-    beta: np.ndarray
-    norm: np.ndarray
-    slip: np.ndarray
-    blur: np.ndarray
-    shift: np.ndarray
-    reach: np.ndarray
-    stride: np.ndarray
+__all__ = ["JoinTiles"]
 
 
 class JoinTiles:
@@ -151,13 +73,13 @@ class JoinTiles:
     def join_bytes(self, reduction: Join, rows: int, cols: int) -> tuple[int, int]:
         """Bytes held for a tile: lines and their steps; lists, limits and neighbours."""
         shared = 230 * sum(reduction.shape[: 1 if reduction.within else 2])
-        return shared, 48 * join.LISTED + (16 + 48 * reduction.n_neighbors) * (rows + cols)
+        return shared, 48 * LISTED + (16 + 48 * reduction.n_neighbors) * (rows + cols)
 
     def join(self, reduction: Join, tile: Tile, cancel: np.ndarray) -> JoinPart:
         """Nearest windows within a tile."""
         length, k, normalize = reduction.length, reduction.n_neighbors, reduction.normalize
         pools = reduction.a, reduction.other
-        certified = [self._windows(pool, length, normalize)[:3] for pool in pools]
+        certified = [Line(*self._windows(pool, length, normalize)[:3]) for pool in pools]
         lines = self._searched(pools, length, normalize)
         usual_a, usual_b = (line.usual for line in lines)
         level = 0.0 if normalize else 4 * max(line.energy(length).max() for line in lines)
@@ -173,7 +95,7 @@ class JoinTiles:
         )
         if reduction.excluded is not None:
             steps_a, steps_b = (
-                steps._replace(weight=_weigh(steps.weight, usual, level))
+                steps._replace(weight=weigh(steps.weight, usual, level))
                 for steps, usual in ((steps_a, usual_a), (steps_b, usual_b))
             )
         rows = Nearest.none(tile.shape[0], k)
@@ -183,27 +105,27 @@ class JoinTiles:
         # in the units of the search; infinity stays
         with np.errstate(over="ignore"):
             hint = tuple(np.ascontiguousarray(one * lines[0].unit) for one in known)
-        search = cols if first == tile.col else Nearest.none(tile.col_stop - first, k)
+        found = cols if first == tile.col else Nearest.none(tile.col_stop - first, k)
         # one list for both: its neighbours are those of rows
         same = reduction.within and not reduction.sides
         same = same and tile.row == first and tile.row_stop == tile.col_stop
-        join.search(
-            *(certified[0], (lines[0].points, lines[0].mean, usual_a), tuple(steps_a)),
-            *(certified[1], (lines[1].points, lines[1].mean, usual_b), tuple(steps_b)),
-            length,
-            (tile.row, tile.row_stop, first, tile.col_stop),
-            reduction.least_apart,
-            2.0**-53,
-            hint,
-            *rows,
-            *search,
-            cancel,
-            reduction.within or None,
-            same,
-            normalize or None,
+        sides = (
+            Side(line, searched.points, searched.mean, usual, steps, *span)
+            for line, searched, usual, steps, span in zip(
+                certified,
+                lines,
+                (usual_a, usual_b),
+                (steps_a, steps_b),
+                ((tile.row, tile.row_stop), (first, tile.col_stop)),
+                strict=True,
+            )
         )
+        work = Work(
+            length, reduction.least_apart, same, reduction.within or None, normalize or None
+        )
+        search(*sides, work, hint, tuple(rows), tuple(found), cancel)
         if reduction.within and first > tile.col:
-            cols.add(slice(first - tile.col, None), search)
+            cols.add(slice(first - tile.col, None), found)
         return JoinPart(rows, cols)
 
     def _windows(self, pool: Pool, length: int, normalize: bool) -> Windows:
@@ -211,8 +133,9 @@ class JoinTiles:
 
         def build() -> tuple[Windows, int]:
             filled, finite = fill_gaps(pool.points)
-            # a view that nobody writes to: kernels are compiled for one kind of array
-            points = read_only(filled)
+            # one after the other, and nobody writes to them: kernels are compiled for one kind of
+            # array, and a series that runs backwards would be another
+            points = read_only(np.ascontiguousarray(filled))
             moments = windows.statistics(points, points, length, True)
             mean, deviation, low, high = moments
             whole = whole_windows(finite, length)
@@ -283,46 +206,6 @@ class JoinTiles:
             return made, sum(array.nbytes for array in made)
 
         return self.prepared.get(pool.points, ("steps", length, line.frame, level), build)
-
-
-def _weigh(weight: np.ndarray, usual: np.ndarray, level: float) -> np.ndarray:
-    """Weights that let windows that take part in nothing score nothing."""
-    return np.where(usual, weight, -level)
-
-
-def make_steps(line: Searched, length: int, level: float) -> Steps:
-    """Make factors and bounds of the windows of a line; `level` keeps raw scores positive."""
-    points, mean = line.points, line.mean
-    new, old = points[length:], points[: points.size - length]
-    lead, trail = np.zeros(mean.size), np.zeros(mean.size)
-    if line.frame is None:
-        lead[1:] = (new - old) / 2
-        trail[1:] = (new - mean[1:]) + (old - mean[:-1])
-        norm = np.sqrt(length) * line.deviation
-        weight = np.divide(1.0, norm, out=np.zeros(mean.size), where=line.usual)
-        alpha = np.full(mean.size, 2.0 * length)
-        beta = 2.0 * length * weight
-        blur = line.size * weight
-        shift = line.slip * weight
-    else:
-        lead[1:], trail[1:] = new, -old
-        energy = line.energy(length)
-        norm = np.sqrt(energy)
-        weight = _weigh(level / 2 - energy / 2, line.usual, level)
-        alpha = energy + level
-        beta = np.full(mean.size, 2.0)
-        blur = shift = np.zeros(mean.size)
-    step = np.abs(lead) + np.abs(trail)
-    reach, stride = (
-        np.stack([_running_max(values, height) for height in join.HEIGHTS])
-        for values in (norm, step)
-    )
-    return Steps(lead, trail, weight, alpha, beta, norm, line.slip, blur, shift, reach, stride)
-
-
-def _running_max(values: np.ndarray, height: int) -> np.ndarray:
-    """The largest of the values up to each place, `height` of them and itself."""
-    return maximum_filter1d(values, height + 1, mode="nearest", origin=height // 2)
 
 
 def settle_constant(

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ...core.constants import CONSTANT, SMALLEST_RANGE
+from ...core.constants import CONSTANT, FLOAT64_UNIT, SMALLEST_RANGE
 
 __all__ = ["LANES", "local_envelope", "normalize_window", "running_statistics", "search"]
 
@@ -26,7 +26,6 @@ _RUN = 1024
 #: Largest error of a normalised point by running statistics, per unit and per deviation.
 #: see "running statistics" in docs/developer/numerics.rst
 TOLERANCE = 1e-7
-_UNIT = 2.0**-53
 #: Groups of lanes of windows that look good, which are warped first.
 _SEEDS = 4
 
@@ -79,7 +78,7 @@ def running_statistics(points, length, n_windows, mean, inverse):
             absolute += abs(d)
             square += d * d
             size = max(size, abs(points[i]))
-        steps = _UNIT * (length + 2 * _RUN + 8)
+        steps = FLOAT64_UNIT * (length + 2 * _RUN + 8)
         total, total_square = 0.0, 0.0
         for i in range(first, first + length):
             d = points[i] - center
@@ -92,7 +91,7 @@ def running_statistics(points, length, n_windows, mean, inverse):
                 total += d - e
                 total_square += d * d - e * e
         # absolute errors of the mean and of the mean square about the center
-        mean_error = 2 * steps * absolute / length + 4 * _UNIT * size
+        mean_error = 2 * steps * absolute / length + 4 * FLOAT64_UNIT * size
         square_error = 2 * steps * square / length
         doubtful = False
         for i in range(first, stop):
@@ -111,7 +110,7 @@ def running_statistics(points, length, n_windows, mean, inverse):
                 if inverse[i] < 0:
                     own, scale = window_moments(points, i, length)
                     mean[i] = points[i] + own
-                    exact = 8 * _UNIT * size * scale <= 0.5 * TOLERANCE
+                    exact = 8 * FLOAT64_UNIT * size * scale <= 0.5 * TOLERANCE
                     inverse[i] = scale if exact else np.nan
 
 
@@ -196,6 +195,21 @@ def bound_by_windows(
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def hopeless(edge, behind, limit, least, largest):
+    """Whether all lanes exceed a limit: every path crosses the edge, and the columns behind it."""
+    least[:] = np.inf
+    for i in range(edge.shape[0]):
+        for lane in range(LANES):
+            here = edge[i, lane]
+            least[lane] = here if here < least[lane] else least[lane]
+    beyond = True
+    for lane in range(LANES):
+        cost = max(behind[lane], least[lane]) if largest else least[lane] + behind[lane]
+        beyond = beyond and cost > limit
+    return beyond
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def warp(query, windows, radius, limit, rest, out, cancel, cell, largest):
     """Accumulated costs of a query against windows (length, LANES), infinite beyond the limit.
 
@@ -271,20 +285,9 @@ def warp(query, windows, radius, limit, rest, out, cancel, cell, largest):
                 for lane in range(LANES):
                     edge[i + k + 1, lane] = left[k, lane] if j_stop == w else inf
             i += height
-        # every path crosses the edge, and the columns behind it
         if start + w < n and limit < inf:
-            for lane in range(LANES):
-                above[lane] = inf
-            for i in range(first, stop):
-                for lane in range(LANES):
-                    here = edge[i + 1, lane]
-                    above[lane] = here if here < above[lane] else above[lane]
-            hopeless = True
-            for lane in range(LANES):
-                behind = rest[start // _WIDTH + 1, lane]
-                least = max(behind, above[lane]) if largest else above[lane] + behind
-                hopeless = hopeless and least > limit
-            if hopeless:
+            behind = rest[start // _WIDTH + 1]
+            if hopeless(edge[first + 1 : stop + 1], behind, limit, above, largest):
                 return
     for lane in range(LANES):
         out[lane] = row[w, lane]
@@ -368,6 +371,36 @@ def promising(points, whole, mean, inverse, low, high, order, count, squared, la
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def survivors(whole, p, bounds, limit):
+    """How many of LANES windows from p on are finite and not ruled out."""
+    left = 0
+    for lane in range(min(LANES, whole.size - p)):
+        left += whole[p + lane] and not bounds[lane] > limit
+    return left
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def append(whole, p, bounds, limit, members, promise, filled):
+    """Let windows from p on that are not ruled out wait for warping; returns how many wait."""
+    for lane in range(min(LANES, whole.size - p)):
+        if whole[p + lane] and not bounds[lane] > limit:
+            members[filled], promise[filled] = p + lane, bounds[lane]
+            filled += 1
+    return filled
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def keep_within(places, values, first, stop, limit):
+    """Move entries from `first` to `stop` that do not exceed a limit to the front; how many."""
+    kept = 0
+    for entry in range(first, stop):
+        if not values[entry] > limit:
+            places[kept], values[kept] = places[entry], values[entry]
+            kept += 1
+    return kept
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def search(
     points, whole, mean, inverse, query, low, high, order, query_order,
     radius, normalize, need, exclusion, distance, positions, distances, cancel,
@@ -401,33 +434,24 @@ def search(
         if cancel[0]:
             return 0
         last = p >= n_windows
-        lanes = min(LANES, n_windows - p) if p >= 0 else 0
         if p < 0:
-            for lane in range(LANES):
-                members[lane], promise[lane] = seeds[p + seeds.size + lane], 0.0
+            members[:LANES], promise[:LANES] = seeds[p + seeds.size :][:LANES], 0.0
             filled = LANES
         elif p == 0:
             count = 0
-        some = False
-        for lane in range(lanes):
-            some = some or whole[p + lane]
+        some = p >= 0 and whole[p : p + LANES].any()
         if some:
             bound_by_query(
                 points, p, mean, inverse, low, high, order, limit, bounds, squared, largest
             )
-            some = False
-            for lane in range(lanes):
-                some = some or (whole[p + lane] and not bounds[lane] > limit)
+            some = survivors(whole, p, bounds, limit) > 0
         if some and radius > 0 and length > 2 and limit < np.inf:
             bound_by_windows(
                 query, points, p, radius, mean, inverse, reach_low, reach_high, query_order, limit,
                 bounds, squared, largest,
             )  # fmt: skip
         if some:
-            for lane in range(lanes):
-                if whole[p + lane] and not bounds[lane] > limit:
-                    members[filled], promise[filled] = p + lane, bounds[lane]
-                    filled += 1
+            filled = append(whole, p, bounds, limit, members, promise, filled)
         while filled >= LANES or (last and filled > 0):
             taken = min(filled, LANES)
             gather(
@@ -436,30 +460,17 @@ def search(
             )  # fmt: skip
             beyond = cost_limit(distance, 0.0, squared)
             warp(query, windows, radius, beyond, rest, out, cancel, cell, largest)
-            better = False
+            before = count
             for lane in range(taken):
                 found = np.sqrt(out[lane]) if squared else out[lane]
                 if found <= distance and found < np.inf:
                     positions[count], distances[count] = members[lane], found
                     count += 1
-                    better = better or found < distance
-            if better and need > 0:
+            if need > 0 and (distances[before:count] < distance).any():
                 nearer = far_apart(positions, distances, count, need, exclusion)
                 if nearer < distance:
                     distance = nearer
                     limit = cost_limit(distance, slack, squared)
-                    kept = 0
-                    for entry in range(count):
-                        if distances[entry] <= distance:
-                            positions[kept] = positions[entry]
-                            distances[kept] = distances[entry]
-                            kept += 1
-                    count = kept
-            # windows that wait, except those that are ruled out by now
-            kept = 0
-            for entry in range(taken, filled):
-                if not promise[entry] > limit:
-                    members[kept], promise[kept] = members[entry], promise[entry]
-                    kept += 1
-            filled = kept
+                    count = keep_within(positions, distances, 0, count, distance)
+            filled = keep_within(members, promise, taken, filled, limit)
     return count

@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from ...core.constants import FLOAT64_UNIT
 from ...host.windows import statistics
-from ..profile.join import FINITE
+from ..profile.walk import FINITE
 from .matches import describe
 from .walk import DIAGONALS, LANES, walk
 
@@ -24,7 +25,7 @@ _LOWEST = -1e300
 #: Series whose best columns are kept before they are written.
 TOGETHER = 8
 #: Just below the square of the distance that a constant window has from any other.
-_BELOW_ONE = 1 - 2.0**-53
+_BELOW_ONE = 1 - FLOAT64_UNIT
 
 
 class Prepared(NamedTuple):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ...core.constants import TOLERANCE
+from ...core.constants import FLOAT64_UNIT, TOLERANCE
 
 __all__ = ["Line", "Scratch", "make_scratch", "promise"]
 
@@ -184,7 +184,7 @@ def _largest_gap(squares, sure, errors, n_best, spread, scratch):
         top = max(top, (total - low[k]) / (n - 1 - k) - low[k] / (k + 1))
     # sums are rounded, here and where distances are certified
     # see "order line sums" in docs/developer/numerics.rst
-    blur = 2 * (blur + spread) + 2.0**-50 * (n + 64) * (1.0 + np.sqrt(ordered[n - 1]))
+    blur = 2 * (blur + spread) + 8 * FLOAT64_UNIT * (n + 64) * (1.0 + np.sqrt(ordered[n - 1]))
     return top, blur
 
 

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from ...core.constants import FLOAT64_UNIT
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...core.series import Series, read_only
@@ -23,7 +24,6 @@ __all__ = ["ShapeletTiles"]
 _WAYS = {"first": 0, "and": 1, "or": 2}
 #: Entries of a list of candidates before those that cannot be the best are dropped.
 LISTED = 2**12
-HALF = 2.0**-53
 #: Error of squared distances of windows as they are, of which the largest is near 1.
 #: see "short windows" in docs/developer/numerics.rst
 RAW_ERROR = 2.0**-46
@@ -326,12 +326,14 @@ def _errors(
     """
     norm, step, heavy, size, middle = largest.T
     # see "shapelet walk" in docs/developer/numerics.rst
-    error = HALF * (n_windows + 4) * (3 * np.outer(norm[own], norm) + 6 * np.outer(step[own], step))
-    error += 2 * HALF * (length + 8) * length * np.outer(size[own], size)
+    walked = 3 * np.outer(norm[own], norm) + 6 * np.outer(step[own], step)
+    error = FLOAT64_UNIT * (n_windows + 4) * walked
+    error += 2 * FLOAT64_UNIT * (length + 8) * length * np.outer(size[own], size)
     # means that are rounded the same way at every step
-    error += 2 * HALF * n_windows * (np.outer(size[own], step) + np.outer(step[own], size))
-    coarse = 2 * HALF * np.sqrt(length) * (size + middle)
+    crossed = np.outer(size[own], step) + np.outer(step[own], size)
+    error += 2 * FLOAT64_UNIT * n_windows * crossed
+    coarse = 2 * FLOAT64_UNIT * np.sqrt(length) * (size + middle)
     error += np.outer(coarse[own], norm) + np.outer(norm[own], coarse)
     with np.errstate(over="ignore"):  # of stretches as loud beside others as quiet as there are
         errors = np.minimum(2 * error * heavy + 8 * coarse[own, np.newaxis], 2.0**1000)
-    return errors, float(16 * length * HALF + 8 * (coarse * heavy).max()) + 1e-13
+    return errors, float(16 * length * FLOAT64_UNIT + 8 * (coarse * heavy).max()) + 1e-13

@@ -1,0 +1,286 @@
+"""Possible neighbours of windows: what is listed, what of it is measured, what is known so far.
+
+A walk sees estimates. A pair whose squared distance may be among the k least of a window, by the
+bound of its error, is listed (`look`); what is listed, and still may be near when much more is
+known, is measured (`measure`): distances that leave this module are certified.
+
+Functions that are called for every block of a walk are inlined (``forceinline``): an array is seven
+numbers to the compiler, and a call would write those of all of them to the stack, which took half
+of the time of a join.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ...core.constants import FLOAT64_UNIT
+from .walk import NOTHING
+
+__all__ = [
+    "LISTED",
+    "Candidates",
+    "Line",
+    "Run",
+    "Squares",
+    "look",
+    "make_room",
+    "measure",
+    "measure_all",
+    "needed_score",
+    "open_candidates",
+]
+
+#: Possible neighbours that are listed before they are measured.
+LISTED = 2**17
+#: Pairs that are measured side by side.
+PAIRS = 8
+
+
+class Line(NamedTuple):
+    """A line as certified distances need it.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_points,), float64
+        Its points.
+    mean, inverse : ndarray of shape (n_windows,), float64
+        Mean, counted from the first point of each window, and 1 / deviation; or 0 and 1.
+    """
+
+    points: np.ndarray
+    mean: np.ndarray
+    inverse: np.ndarray
+
+
+class Candidates(NamedTuple):
+    """Possible neighbours of the windows of a tile along one of its axes.
+
+    Attributes
+    ----------
+    first : int
+        The first of the windows.
+    tops : ndarray of shape (n_windows, n_neighbors), float64
+        The least upper values of squared distances of each, ascending: the last is the limit.
+    distances, indices : ndarray of shape (n_windows, n_neighbors)
+        The nearest that have been measured.
+    pairs : ndarray of shape (LISTED, 2), int64
+        The list: window, and other.
+    floors : ndarray of shape (LISTED,), float64
+        Lower bounds of squared distances of listed pairs.
+    count : ndarray of shape (1,), int64
+        Pairs on the list.
+    waiting, floor_of_waiting : ndarray of shape (n_windows,)
+        One possible neighbour of each window that waits apart, -1 for none, and its lower bound.
+    """
+
+    first: int
+    tops: np.ndarray
+    distances: np.ndarray
+    indices: np.ndarray
+    pairs: np.ndarray
+    floors: np.ndarray
+    count: np.ndarray
+    waiting: np.ndarray
+    floor_of_waiting: np.ndarray
+
+
+class Squares(NamedTuple):
+    """How scores of a window give squared distances: ``alpha - beta score``, within `slack`."""
+
+    alpha: float
+    beta: float
+    slack: float
+
+
+class Run(NamedTuple):
+    """A window, and those among which it looks: places `begin` to `end`, from `partner` on."""
+
+    window: int
+    partner: int
+    begin: int
+    end: int
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def open_candidates(first, hint, distances, indices):
+    """Return candidates of windows that are known to have neighbours as near as `hint`."""
+    n_windows, k = distances.shape
+    tops = np.empty((n_windows, k))
+    for place in range(n_windows):
+        tops[place] = hint[first + place] ** 2 * (1 + 1e-15)
+    return Candidates(
+        first,
+        tops,
+        distances,
+        indices,
+        np.empty((LISTED, 2), np.int64),
+        np.empty(LISTED),
+        np.zeros(1, np.int64),
+        np.full(n_windows, -1),
+        np.zeros(n_windows),
+    )
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _insert(distances, indices, distance, index):
+    """Put a neighbour in its place among the nearest, in the order of (distance, index)."""
+    place = distances.size
+    while place > 0 and (
+        distance < distances[place - 1]
+        or (distance == distances[place - 1] and index < indices[place - 1])
+    ):
+        place -= 1
+    if place == distances.size:
+        return
+    for k in range(distances.size - 1, place, -1):
+        distances[k] = distances[k - 1]
+        indices[k] = indices[k - 1]
+    distances[place] = distance
+    indices[place] = index
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _lower(tops, top):
+    """Put an upper value among the least of a window; the last of them is its limit."""
+    place = tops.size
+    while place > 0 and top < tops[place - 1]:
+        place -= 1
+    if place == tops.size:
+        return
+    for k in range(tops.size - 1, place, -1):
+        tops[k] = tops[k - 1]
+    tops[place] = top
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def measure(known, own, others, length, normalize):
+    """Measure the pairs of a list that may still be near, and empty it."""
+    points, mean, inverse = own
+    points_b, mean_b, inverse_b = others
+    pairs, count, k = known.pairs, known.count[0], known.tops.shape[1]
+    first, second = np.zeros(PAIRS, np.int64), np.zeros(PAIRS, np.int64)
+    total = np.empty(PAIRS)
+    anchor_of, anchor_of_b = np.zeros(PAIRS), np.zeros(PAIRS)
+    mean_of, scale_of = np.empty(PAIRS), np.empty(PAIRS)
+    mean_of_b, scale_of_b = np.empty(PAIRS), np.empty(PAIRS)
+    entry = 0
+    while entry < count:
+        taken = 0
+        while entry < count and taken < PAIRS:
+            window, other = pairs[entry]
+            if known.floors[entry] <= known.tops[window - known.first, k - 1]:
+                first[taken], second[taken] = window, other
+                taken += 1
+            entry += 1
+        for lane in range(PAIRS):
+            mean_of[lane], scale_of[lane] = mean[first[lane]], inverse[first[lane]]
+            mean_of_b[lane], scale_of_b[lane] = mean_b[second[lane]], inverse_b[second[lane]]
+            total[lane] = 0.0
+            if normalize is not None:
+                anchor_of[lane], anchor_of_b[lane] = points[first[lane]], points_b[second[lane]]
+        for t in range(length):
+            for lane in range(PAIRS):
+                d = (points[first[lane] + t] - anchor_of[lane] - mean_of[lane]) * scale_of[lane] - (
+                    points_b[second[lane] + t] - anchor_of_b[lane] - mean_of_b[lane]
+                ) * scale_of_b[lane]
+                total[lane] += d * d
+        for lane in range(taken):
+            place = first[lane] - known.first
+            distance = np.sqrt(total[lane])
+            _insert(known.distances[place], known.indices[place], distance, second[lane])
+    known.count[0] = 0
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _sift(known):
+    """Drop what is no longer near from a list."""
+    pairs, floors, tops = known.pairs, known.floors, known.tops
+    left, k = 0, tops.shape[1]
+    for entry in range(known.count[0]):
+        if floors[entry] <= tops[pairs[entry, 0] - known.first, k - 1]:
+            pairs[left, 0], pairs[left, 1] = pairs[entry, 0], pairs[entry, 1]
+            floors[left] = floors[entry]
+            left += 1
+    known.count[0] = left
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def make_room(known, own, others, length, normalize):
+    """Make room on a list."""
+    _sift(known)
+    if known.count[0] > LISTED // 2:
+        measure(known, own, others, length, normalize)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def measure_all(known, own, others, length, normalize):
+    """Measure what is on a list, and the neighbours that waited apart; once, at the end."""
+    measure(known, own, others, length, normalize)
+    for place in range(known.waiting.size):
+        if known.waiting[place] >= 0:
+            count = known.count[0]
+            known.pairs[count, 0] = known.first + place
+            known.pairs[count, 1] = known.waiting[place]
+            known.floors[count] = known.floor_of_waiting[place]
+            known.count[0] += 1
+        if known.count[0] == LISTED or place == known.waiting.size - 1:
+            measure(known, own, others, length, normalize)
+
+
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def _offer(known, window, other, square, slack):
+    """Take a pair that may be near, given its squared distance and how wrong that may be.
+
+    One neighbour of each window waits apart, to be replaced by one that is nearer for certain; the
+    list, on which there is room, takes what is not so clear.
+    """
+    place = window - known.first
+    _lower(known.tops[place], square + slack)
+    if known.tops.shape[1] == 1:
+        if known.waiting[place] < 0 or square + slack < known.floor_of_waiting[place]:
+            known.waiting[place], known.floor_of_waiting[place] = other, square - slack
+            return
+        if square - slack > known.tops[place, 0]:
+            return
+    count = known.count[0]
+    known.pairs[count, 0], known.pairs[count, 1] = window, other
+    known.floors[count] = square - slack
+    known.count[0] = count + 1
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def needed_score(squares, limit):
+    """The score from which on a squared distance may be within a limit."""
+    score = (squares.alpha - (limit + squares.slack)) / squares.beta
+    # see "join limits" in docs/developer/numerics.rst
+    return score - 4 * FLOAT64_UNIT * abs(score) if score > -NOTHING else -NOTHING
+
+
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def look(known, run, scores, usual, squares, need):
+    """Take what may be near to the window of a run, by its scores.
+
+    Returns the score that the window needs from now on.
+    """
+    window, partner, begin, end = run
+    tops = known.tops[window - known.first]
+    # the best first: then the others, as a rule, are known to be farther
+    chosen = np.int64(-1)
+    for at in range(begin, end):
+        if (
+            scores[at] >= need
+            and usual[partner + at]
+            and (chosen < 0 or scores[at] > scores[chosen])
+        ):
+            chosen = at
+    for turn in range(begin - 1, end):
+        at = chosen if turn < begin else turn
+        if at < 0 or turn == chosen or scores[at] < need or not usual[partner + at]:
+            continue
+        square = squares.alpha - squares.beta * scores[at]
+        _offer(known, window, partner + at, square, squares.slack)
+        need = needed_score(squares, tops[tops.size - 1])
+    return need

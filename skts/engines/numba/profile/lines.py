@@ -1,0 +1,148 @@
+"""Lines prepared for joins on the CPU: statistics, and what covariances need of every window."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.ndimage import maximum_filter1d
+
+from ...families.profile.lines import Frame
+
+__all__ = ["HEIGHTS", "Searched", "Steps", "Windows", "make_steps", "weigh"]
+
+#: Rows of a band: what a covariance sums no more steps than; low ones where windows differ
+#: so much in size that rounding errors of large ones would bury small ones.
+HEIGHTS = (4096, 512, 64)
+
+
+class Windows(NamedTuple):
+    """A line prepared for certified distances between windows of one length.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_points,), float64
+        The line from `fill_gaps`.
+    mean, inverse : ndarray of shape (n_windows,), float64
+        Mean, counted from the first point of the window, and 1 / deviation; 0 and 1 where windows
+        are compared as they are. The inverse is 0 where a window is constant or not finite.
+    moments : list of four ndarray of shape (n_windows,), float64
+        Mean, deviation, least and largest point of all windows of that line, as they came out.
+    constant, finite : ndarray of shape (n_windows,), bool
+        Which windows are constant, none if they are compared as they are; which are finite.
+    """
+
+    points: np.ndarray
+    mean: np.ndarray
+    inverse: np.ndarray
+    moments: list[np.ndarray]
+    constant: np.ndarray
+    finite: np.ndarray
+
+    @property
+    def usual(self) -> np.ndarray:
+        """Where a window is finite and not constant."""
+        return self.finite & ~self.constant
+
+
+class Searched(NamedTuple):
+    """A line prepared for the search of a join.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_points,), float64
+        Those of the `SearchLine`.
+    mean, deviation, size, slip : ndarray of shape (n_windows,), float64
+        Mean, deviation, largest magnitude and error of the mean of all windows of that line.
+    usual, hidden : ndarray of shape (n_windows,), bool
+        Which windows are searched; which of the finite ones that are not constant are not.
+    unit : float
+        That of the `SearchLine`.
+    frame : Frame or None
+        Offset and size that raw windows have in common.
+    """
+
+    points: np.ndarray
+    mean: np.ndarray
+    deviation: np.ndarray
+    size: np.ndarray
+    slip: np.ndarray
+    usual: np.ndarray
+    hidden: np.ndarray
+    unit: float
+    frame: Frame | None
+
+    def energy(self, length: int) -> np.ndarray:
+        """Sum of the squares of every window."""
+        return length * (self.deviation**2 + self.mean**2)
+
+
+class Steps(NamedTuple):
+    """Factors and bounds of the covariances of the windows of a line.
+
+    Attributes
+    ----------
+    lead, trail : ndarray of shape (n_windows,), float64
+        The two factors of the step that leads to a window: p and r of rows, q and s of columns.
+    weight : ndarray of shape (n_windows,), float64
+        Factor, or term, that makes a score of a covariance.
+    alpha, beta : ndarray of shape (n_windows,), float64
+        Squared distances of the window are ``alpha - beta score``.
+    norm, slip : ndarray of shape (n_windows,), float64
+        Norm, and error of the mean.
+    blur, shift : ndarray of shape (n_windows,), float64
+        Largest magnitude and error of the mean over the norm, for normalised windows; else 0.
+    reach, stride : ndarray of shape (len(HEIGHTS), n_windows), float64
+        The largest norms and steps of a window and those before it, as many as each of HEIGHTS.
+    """
+
+    lead: np.ndarray
+    trail: np.ndarray
+    weight: np.ndarray
+    alpha: np.ndarray
+    beta: np.ndarray
+    norm: np.ndarray
+    slip: np.ndarray
+    blur: np.ndarray
+    shift: np.ndarray
+    reach: np.ndarray
+    stride: np.ndarray
+
+
+def weigh(weight: np.ndarray, usual: np.ndarray, level: float) -> np.ndarray:
+    """Weights that let windows that take part in nothing score nothing."""
+    return np.where(usual, weight, -level)
+
+
+def make_steps(line: Searched, length: int, level: float) -> Steps:
+    """Make factors and bounds of the windows of a line; `level` keeps raw scores positive."""
+    points, mean = line.points, line.mean
+    new, old = points[length:], points[: points.size - length]
+    lead, trail = np.zeros(mean.size), np.zeros(mean.size)
+    if line.frame is None:
+        lead[1:] = (new - old) / 2
+        trail[1:] = (new - mean[1:]) + (old - mean[:-1])
+        norm = np.sqrt(length) * line.deviation
+        weight = np.divide(1.0, norm, out=np.zeros(mean.size), where=line.usual)
+        alpha = np.full(mean.size, 2.0 * length)
+        beta = 2.0 * length * weight
+        blur = line.size * weight
+        shift = line.slip * weight
+    else:
+        lead[1:], trail[1:] = new, -old
+        energy = line.energy(length)
+        norm = np.sqrt(energy)
+        weight = weigh(level / 2 - energy / 2, line.usual, level)
+        alpha = energy + level
+        beta = np.full(mean.size, 2.0)
+        blur = shift = np.zeros(mean.size)
+    step = np.abs(lead) + np.abs(trail)
+    reach, stride = (
+        np.stack([_running_max(values, height) for height in HEIGHTS]) for values in (norm, step)
+    )
+    return Steps(lead, trail, weight, alpha, beta, norm, line.slip, blur, shift, reach, stride)
+
+
+def _running_max(values: np.ndarray, height: int) -> np.ndarray:
+    """The largest of the values up to each place, `height` of them and itself."""
+    return maximum_filter1d(values, height + 1, mode="nearest", origin=height // 2)
