@@ -18,6 +18,7 @@ __all__ = [
     "DeviceShapes",
     "Members",
     "Spectra",
+    "choose_gram",
     "dense_eigenvectors",
     "distances",
     "leading_vectors",

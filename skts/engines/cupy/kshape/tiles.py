@@ -153,8 +153,7 @@ class SBDTiles:
 
     def sbd_centers_bytes(self, reduction: SBDCenters, rows: int, cols: int) -> tuple[int, int]:
         """Bytes on each device for some centres: of iteration on members, or of S."""
-        from .programs import choose_gram
-        from .sbd import dense_bytes, krylov_bytes
+        from .sbd import choose_gram, dense_bytes, krylov_bytes
 
         shapes = reduction.series
         n, size = len(shapes), shapes.n_channels * shapes.n_timepoints
@@ -169,12 +168,11 @@ class SBDTiles:
     def sbd_centers(self, reduction: SBDCenters, tile: Tile, cancel: np.ndarray) -> Centers:
         """Centres of some clusters, and how far they are at most from the certified ones."""
         from . import sbd
-        from .programs import choose_gram
 
         shapes = reduction.series
         n_clusters, size = tile.shape[0], shapes.n_channels * shapes.n_timepoints
         resident = 8 * len(shapes) * size + sbd.krylov_bytes(len(shapes), n_clusters, size)
-        fits = choose_gram(size) is not None and resident <= self.prepared.capacity // 2
+        fits = sbd.choose_gram(size) is not None and resident <= self.prepared.capacity // 2
         device_values = leading = None
         if fits:
             device_values = self._sbd_series(shapes, 0, len(shapes)).values
