@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+from skts import config_context
 from skts.engines import (
     DTWMatrix,
     DTWNeighbors,
@@ -31,9 +32,11 @@ from skts.engines import (
 )
 from skts.engines.core.budget import format_bytes
 from skts.engines.core.certify import Bound, Rescaling, gamma, survivor_cap
-from skts.engines.core.plan import balance, plan_tiles
+from skts.engines.core.plan import balance, halve, make_plan, plan_tiles
 from skts.engines.core.prepared import PreparedStore
+from skts.engines.core.reduction import Tiling
 from skts.engines.families.profile.statistics import WindowStatistics, window_statistics
+from skts.exceptions import MemoryBudgetError
 
 
 def hollow(n_series, length, channels=1):
@@ -117,6 +120,43 @@ def test_an_area_is_planned_alone():
     inside = np.zeros(work.shape, int)
     inside[area.rows, area.cols] = 1
     assert np.array_equal(covered, inside)
+
+
+def test_square_work_leaves_eight_tiles_for_each_worker_or_is_cut_later(monkeypatch):
+    work = DTWMatrix(hollow(1024, 9), hollow(4096, 9))
+    plan = {"tile_work": 2**60, "footprint": lambda rows, cols: (0, 1), "budget": 99}
+    for tiling, workers, n_tiles in (
+        (Tiling(square=True), 4, 8 * 4),
+        (Tiling(square=True), 1, 1),
+        (Tiling(square=True, divisible=True), 4, 1),
+        (Tiling(), 4, 1),
+    ):
+        monkeypatch.setattr(DTWMatrix, "tiling", tiling)
+        tiles, ready = plan_tiles(work, workers=workers, **plan)
+        assert (len(tiles), ready) == (n_tiles, workers)
+
+
+def test_the_smallest_part_of_an_area_is_within_it():
+    work = DTWMatrix(hollow(50, 9), hollow(650, 9))
+    plan = {"tile_work": 1, "footprint": lambda rows, cols: (0, cols), "budget": 10, "workers": 1}
+    last = Tile(49, 50, 640, 650)
+    assert plan_tiles(work, area=last, **plan) == ([last], 1)
+    with pytest.raises(MemoryBudgetError, match="needs 64 bytes of working memory; the budget is"):
+        plan_tiles(work, area=Tile(49, 50, 576, 650), **plan)
+
+
+def test_devices_are_those_of_the_engine_or_of_the_configuration(monkeypatch):
+    engine, work = find_engine("numba"), DTWMatrix(hollow(5, 9), hollow(6, 9))
+    assert make_plan(work, engine).devices is None
+    with config_context(devices=[3, 1]):
+        assert make_plan(work, engine).devices == (3, 1)
+        monkeypatch.setattr(engine, "devices", lambda reduction: (1,))
+        assert make_plan(work, engine).devices == (1,)
+
+
+def test_halves_are_of_whole_cells_and_differ_by_one_at_most():
+    assert halve(Tile(0, 9, 64, 448), (9, 64)) == [Tile(0, 9, 64, 256), Tile(0, 9, 256, 448)]
+    assert halve(Tile(4, 40, 0, 64), (4, 64)) == [Tile(4, 24, 0, 64), Tile(24, 40, 0, 64)]
 
 
 def test_what_is_handed_out_is_at_most_a_share_of_half_of_what_is_left():
