@@ -157,14 +157,6 @@ def test_what_the_engine_lacks_of_the_distance(outside, rng):
         example.Gaps(metric="dtw")
 
 
-def test_the_distance_runs_as_a_script():
-    found = runpy.run_path(str(GUIDE / "distance_example.py"), run_name="__main__")
-    X, distances = found["X"], found["distances"]
-    assert_array_equal(distances, distances.T)
-    assert_array_equal(found["nearest"].distances[:, 0], np.zeros(len(X)))
-    assert distances[0, 1] == pytest.approx(gaps(X[:1], X[1:2], 0.5, 0.5, 200), abs=1e-9)
-
-
 # --- a reduction -------------------------------------------------------------------------------
 
 

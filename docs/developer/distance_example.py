@@ -93,9 +93,3 @@ def nearest_by_gaps(X, Y, n_neighbors=1, *, engine=None, **options):
     """Find the nearest series of Y for each of X."""
     sides = check_series(X), check_series(Y)
     return run(DTWNeighbors(*sides, n_neighbors, warping=Gaps(**options)), engine=engine)
-
-
-if __name__ == "__main__":
-    X = np.random.default_rng(0).normal(size=(50, 100)).cumsum(axis=1)
-    distances = pairwise_gaps(X, X, delete=0.5, insert=0.5)
-    nearest = nearest_by_gaps(X, X, 2, delete=0.5, insert=0.5)

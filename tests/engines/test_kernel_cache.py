@@ -149,3 +149,63 @@ def test_a_kernel_is_compiled_anew_when_another_file_changes(tmp_path):
     assert use(triple=4, factor=1000, shift=5000, fastmath=True) == (9001.0, 0)
     (package / "unrelated.py").write_text("FACTOR = 7\n")
     assert use(triple=4, factor=1000, shift=5000, fastmath=True) == (9001.0, 1)
+
+
+KERNEL = """
+import numba
+
+@numba.njit(cache=True)
+def total(cell, points):
+    value = 0.0
+    for point in points:
+        value = cell.join(cell.term(point, 1.0), value)
+    return value
+"""
+POLICY = """
+from dataclasses import dataclass
+from pair.price import FACTOR
+from skts.engines.numba import Cell
+
+@dataclass(frozen=True)
+class Scaled(Cell):
+    scale: float
+
+    def term(self, x, y):
+        return FACTOR * self.scale * {term}
+"""
+FOLD = """
+import numpy as np
+from pair.kernel import total
+from pair.policy import Scaled
+from skts.engines.host import prepare_kernels
+prepare_kernels("pair")
+values = [total(Scaled(scale), np.arange(3.0)) for scale in (1.0, 2.0)]
+print(*values, sum(total.stats.cache_hits.values()))
+"""
+
+
+def test_kernels_of_a_policy_are_found_until_it_changes(tmp_path):
+    """One instance for all objects of a class, on disk; anew with its file, or a constant's."""
+    package = tmp_path / "pair"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "kernel.py").write_text(KERNEL)
+    paths = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": paths}
+
+    def fold(term, factor):
+        for path, content in (
+            ("policy.py", POLICY.format(term=term)),
+            ("price.py", f"FACTOR = {factor}\n"),
+        ):
+            if not (package / path).exists() or (package / path).read_text() != content:
+                (package / path).write_text(content)
+        command = [sys.executable, "-B", "-c", FOLD]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment)
+        assert done.returncode == 0, done.stderr
+        return [float(value) for value in done.stdout.split()]
+
+    assert fold("abs(x - y)", 1.0) == [2.0, 4.0, 0]
+    assert fold("abs(x - y)", 1.0) == [2.0, 4.0, 1]
+    assert fold("abs(x - y)", 3.0) == [6.0, 12.0, 0]
+    assert fold("(x - y) ** 4 + 1", 3.0) == [9.0, 15.0, 0]

@@ -1,4 +1,4 @@
-"""Cell policies: whatever one may depend on, in every kernel that takes one, against plain loops."""
+"""Cell policies: all that they may depend on, in kernels that take any, against plain loops."""
 
 from __future__ import annotations
 

@@ -71,9 +71,7 @@ class RotationNeighbors(NeighborsInBatches, Learning):
                 f"points, the training series {m}."
             )
         if warping.largest or type(warping) is not Warping:
-            raise ValueError(
-                f"rotation_invariant=True does not go with metric={warping.metric!r}."
-            )
+            raise ValueError(f"rotation_invariant=True does not go with metric={warping.metric!r}.")
         if warping.alignment != "global":
             raise ValueError(
                 f"rotation_invariant=True does not go with alignment={warping.alignment!r}: a "

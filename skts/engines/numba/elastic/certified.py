@@ -177,9 +177,7 @@ def cost(x, y, radius, cell, uneven, free_columns, free_rows, cancel):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _costs(
-    x, x_lengths, y, y_lengths, radius, out, cell, uneven, free_columns, free_rows, cancel
-):
+def _costs(x, x_lengths, y, y_lengths, radius, out, cell, uneven, free_columns, free_rows, cancel):
     """Accumulated costs of pairs; those that follow each other and are alike lie side by side."""
     n_channels, place = x.shape[1], 0
     while place < out.size:

@@ -269,9 +269,7 @@ def sweep(
                     above[lane] = row[j + 1, lane]
                 for k in range(height):
                     if uneven is not None:
-                        _next_cells(
-                            cell, x, i + k, y, start + j, diagonal, above, left[k], cost[k]
-                        )
+                        _next_cells(cell, x, i + k, y, start + j, diagonal, above, left[k], cost[k])
                     for lane in range(lanes):
                         if uneven is not None:
                             value = cost[k, lane]
@@ -504,7 +502,9 @@ def _traceback(x, y, step, radius, cell, uneven, free_columns, free_rows, cancel
             if uneven is not None:
                 across, down, right = _steps(cell, x, i, y, j)
                 diagonal, up, left = (
-                    cell.join(across, diagonal), cell.join(down, up), cell.join(right, left)
+                    cell.join(across, diagonal),
+                    cell.join(down, up),
+                    cell.join(right, left),
                 )
             if i > 0 and j > 0 and diagonal <= up and diagonal <= left:
                 i -= 1

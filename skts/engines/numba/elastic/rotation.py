@@ -12,8 +12,8 @@ share one matrix of n rows and 2n columns, in which the paths of shift s lead fr
 A search bounds runs of shifts of several candidates side by side, one in each lane. Runs that cost
 more than the nearest candidates so far are dropped, the others cut in four, the cheapest first,
 until single shifts are left: their bound is their cost, and is certified by `certified`. Costs and
-sums are the same in float64, those of one policy (`cells`) of DTW. Rounding is monotonic: in floating point, too, no run costs more than
-a shift in it.
+sums are the same in float64, those of one policy (`cells`) of DTW. Rounding is monotonic: in
+floating point, too, no run costs more than a shift in it.
 """
 
 from __future__ import annotations
@@ -98,9 +98,7 @@ def _bound(x, doubled, candidate, first, count, cell, least, room, cancel):
                         best = best if best < left[1, lane] else left[1, lane]
                         diagonal[lane] = up
                         left[0, lane] = value
-                        left[1, lane] = cell.join(
-                            cell.term(next_point, columns[0, j, lane]), best
-                        )
+                        left[1, lane] = cell.join(cell.term(next_point, columns[0, j, lane]), best)
                         row[j + 1, lane] = value if alone else left[1, lane]
                     continue
                 cost[:] = 0.0
