@@ -246,6 +246,17 @@ def _limit(cost, scale, shrink, grow, slack, squared):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def insert(least, cost):
+    """Put a cost among the least, in ascending order; the largest of them gives way."""
+    place = least.size
+    while place > 0 and least[place - 1] > cost:
+        place -= 1
+    if place < least.size:
+        least[place + 1 :] = least[place:-1].copy()
+        least[place] = cost
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def cascade(
     x, packed, lengths, values, low, high, radius, excluded, n_neighbors, deflate,
     scale, shrink, grow, slack, found, costs, cancel,
@@ -327,12 +338,7 @@ def cascade(
                     found[count] = members[lane]
                     costs[count] = out[lane]
                     count += 1
-                    place = n_neighbors
-                    while place > 0 and best[place - 1] > out[lane]:
-                        place -= 1
-                    if place < n_neighbors:
-                        best[place + 1 :] = best[place:-1].copy()
-                        best[place] = out[lane]
+                    insert(best, out[lane])
             if best[n_neighbors - 1] < inf:
                 limit = _limit(best[n_neighbors - 1], scale, shrink, grow, slack, squared)
     return count
