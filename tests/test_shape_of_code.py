@@ -30,11 +30,6 @@ DEBTS = {
     "engines/cupy/shapelets/shapelets.cu:segments",
     "engines/cupy/shapelets/wide_lines.cu:scan_wide",
     "engines/numba/elastic/dtw.py:sweep",
-    "engines/numba/elastic/lower_bounds.py:cascade",
-    "engines/numba/profile/join.py:codegen",
-    "engines/numba/profile/join.py:descend",
-    "engines/numba/profile/join.py:search",
-    "engines/numba/search/lanes.py:search",
     "engines/numba/search/lanes.py:warp",
 }
 #: Docstrings that do not say what a thing is.

@@ -7,6 +7,12 @@ import subprocess
 import sys
 import textwrap
 
+import numpy as np
+from numba import njit
+
+from skts.engines.numba.profile.join import search
+from skts.motifs import matrix_profile
+
 SCRIPT = """
     import numpy as np
     from skts.motifs import matrix_profile
@@ -36,3 +42,26 @@ def test_small_joins_read_nothing_that_was_freed():
         timeout=250,
     )
     assert done.returncode == 0, done.stderr
+
+
+@njit
+def second_points(arrays):
+    return arrays[0][1]
+
+
+def test_types_of_long_tuples_are_told_apart():
+    """Numba finds a compiled version by the types of all arrays of a tuple, however many."""
+    series = np.arange(5.0)
+    others = tuple(series for _ in range(9))
+    assert second_points((series, *others)) == 1
+    assert second_points((series[::-1], *others)) == 3
+
+
+def test_reversed_series_take_the_same_kernels():
+    x = np.random.default_rng(0).normal(size=40)
+    matrix_profile(x, x, window=5, engine="numba")
+    compiled = len(search.signatures)
+    found = matrix_profile(x[::-1], x[::-2], window=5, engine="numba")
+    assert len(search.signatures) == compiled
+    copied = matrix_profile(x[::-1].copy(), x[::-2].copy(), window=5, engine="numba")
+    np.testing.assert_array_equal(found.distances, copied.distances)

@@ -252,6 +252,18 @@ def _limit(cost, scale, shrink, grow, slack, squared):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def insert(least, cost):
+    """Put a cost among the least, in ascending order; the largest of them gives way."""
+    place = least.size
+    while place > 0 and least[place - 1] > cost:
+        place -= 1
+    if place < least.size:
+        for k in range(least.size - 1, place, -1):
+            least[k] = least[k - 1]
+        least[place] = cost
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def cascade(
     x, packed, lengths, values, low, high, radius, excluded, n_neighbors, deflate,
     scale, shrink, grow, slack, found, costs, cancel,
@@ -333,13 +345,7 @@ def cascade(
                     found[count] = members[lane]
                     costs[count] = out[lane]
                     count += 1
-                    place = n_neighbors
-                    while place > 0 and best[place - 1] > out[lane]:
-                        place -= 1
-                    if place < n_neighbors:
-                        for k in range(n_neighbors - 1, place, -1):
-                            best[k] = best[k - 1]
-                        best[place] = out[lane]
+                    insert(best, out[lane])
             if best[n_neighbors - 1] < inf:
                 limit = _limit(best[n_neighbors - 1], scale, shrink, grow, slack, squared)
     return count

@@ -229,14 +229,10 @@ def warp(query, windows, radius, limit, rest, out, cancel, cell, largest):
         if cancel[0]:
             return
         w = min(_WIDTH, n - start)
-        for j in range(w):
-            for lane in range(LANES):
-                columns[j, lane] = windows[start + j, lane]
+        columns[:w] = windows[start : start + w]
         first, stop = max(0, start - radius), min(n, start + w + radius)
         row[:] = inf
-        for lane in range(LANES):
-            row[0, lane] = edge[first, lane]
-            edge[0, lane] = inf
+        row[0], edge[0] = edge[first], inf
         i = first
         while i < stop:
             height = 2 if i + 1 < stop else 1
@@ -289,8 +285,7 @@ def warp(query, windows, radius, limit, rest, out, cancel, cell, largest):
             behind = rest[start // _WIDTH + 1]
             if hopeless(edge[first + 1 : stop + 1], behind, limit, above, largest):
                 return
-    for lane in range(LANES):
-        out[lane] = row[w, lane]
+    out[:] = row[w]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
