@@ -233,7 +233,7 @@ def _numbers(X: Any, input_name: str, **options: Any) -> np.ndarray:
             f"{input_name} holds dates or times, which are no values of a series: leave them out, "
             "or turn them into numbers of a unit of your choice."
         )
-    if isinstance(first, str | bytes) or (np.size(first) and _is_text(kinds[0])):
+    if isinstance(first, str | bytes) or (any(map(_is_text, kinds)) and np.size(first)):
         raise _text_error(np.ravel(first)[:1].tolist()[0], input_name)
     # numbers too large for float64 become infinite, and are refused as infinite
     with np.errstate(over="ignore", invalid="ignore"):

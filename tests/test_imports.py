@@ -386,3 +386,22 @@ def test_classes_describe_the_parameters_of_their_constructor(kind):
 def test_the_package_is_typed_and_has_a_version():
     assert (PACKAGE / "py.typed").exists()
     assert re.fullmatch(r"\d+\.\d+\.\d+\S*", skts.__version__)
+
+
+def test_modules_are_reachable_and_load_when_they_are_used():
+    code = (
+        "import sys, skts; "
+        "assert not [m for m in ('datasets', 'plotting') if f'skts.{m}' in sys.modules]; "
+        "assert set(dir(skts)) >= {'metrics', 'motifs', 'datasets', 'plotting', 'MotifFinder'}; "
+        "assert all(hasattr(skts, name) for name in dir(skts)); "
+        "print(skts.metrics.dtw.__name__, skts.plotting.MotifDisplay.__name__, "
+        "skts.datasets.load_ecg.__name__, 'matplotlib' in sys.modules)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.split() == ["dtw", "MotifDisplay", "load_ecg", "False"]
+    with pytest.raises(AttributeError, match="module 'skts' has no attribute 'plots'"):
+        _ = skts.plots
+    found = {path.parent.name for path in PACKAGE.glob("*/__init__.py")} | {"base", "exceptions"}
+    assert found <= set(dir(skts))

@@ -109,7 +109,10 @@ def parameters(recipe: Recipe) -> Iterator[str]:
     target = recipe.target
     machine = {"engine", "n_jobs", "verbose", "self"}
     machine |= set(recipe.handed)
-    yield from (name for name in inspect.signature(target).parameters if name not in machine)
+    for name, each in inspect.signature(target).parameters.items():
+        # a former name of a parameter means that parameter
+        if name not in machine and repr(each.default) != "'deprecated'":
+            yield name
     for method in recipe.methods:
         function = getattr(target, method)
         for name, each in inspect.signature(function).parameters.items():

@@ -38,6 +38,10 @@ RECIPES: dict[str, Recipe] = {}
 EXEMPT = {
     "skts.base.SeriesMixin": "a base class; every estimator is one",
     "skts.base.as_host": "returns what it is given, or fetches it from a GPU: test_gpu_arrays",
+    "skts.base.check_layout": "an error, a warning or nothing: test_wrong_uses",
+    "skts.base.check_one": "check_series for one; every distance of two series calls it",
+    "skts.base.check_target": "labels; every classifier calls it",
+    "skts.base.transposed": "text of messages: test_wrong_uses",
     "skts.config_context": "settings: every case runs inside of it",
     "skts.datasets.load_arrow_head": "a stored file",
     "skts.datasets.load_ecg": "a stored file",

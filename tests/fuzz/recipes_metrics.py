@@ -403,6 +403,7 @@ class CheckSeries(Recipe):
             "equal_length": d.pick("equal_length", (False, True), (3, 1)),
             "input_name": d.pick("input_name", ("X", "a name")),
             "estimator": d.pick("estimator", (None, "One")),
+            "new": d.pick("new", (True, False)),
         }
         return Case(self.name, data, options)
 
@@ -432,6 +433,7 @@ class CheckUnivariate(Recipe):
         options = {
             "input_name": d.pick("input_name", ("X", "a name")),
             "estimator": d.pick("estimator", (None, "One")),
+            "new": d.pick("new", (True, False)),
         }
         return Case(self.name, data, options)
 
