@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test guard sanitize fuzz mutants lint format docs bench clean
+.PHONY: help demo test guard sanitize fuzz mutants lint format docs outputs bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ format: $(VENV)/.dev ## let ruff format the code and mend what it can
 
 docs: $(VENV)/.docs ## build the documentation in docs/_build/html; a warning is an error
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html $(ARGS)
+
+outputs: $(VENV)/.test ## run the code of all pages, write what it prints into them (ARGS="README.md")
+	$(BIN)/python -m tests.pages --write $(ARGS)
 
 bench: $(VENV)/.dev ## run the asv benchmarks once in this environment (ARGS="--bench dtw")
 	$(BIN)/asv machine --yes

@@ -1,4 +1,4 @@
-"""The version of the package, below everything that names it: that of the installed distribution."""
+"""The version of the installed distribution, below everything that names it."""
 
 from importlib.metadata import PackageNotFoundError, version
 

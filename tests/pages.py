@@ -1,13 +1,14 @@
-"""The code of the documentation: found on its pages, run, its printed output compared or written anew.
+"""The code of the documentation: found on its pages, run, its output compared or written anew.
 
 A page is run from top to bottom in one namespace, as a reader would do it. Its blocks are
-``.. code-block:: python`` and ``.. plot::``, or in Markdown fences of ``python``. Below a block that prints
-stands its output: ``.. code-block:: none`` with ``:class: output``, or a fence of ``text``. There ``...`` stands for
-anything, as in a doctest. A block with ``:class: needs-NAME`` runs only where that is at hand (`at_hand`).
+``.. code-block:: python`` and ``.. plot::``, or in Markdown fences of ``python``. Below a block
+that prints stands its output: ``.. code-block:: none`` with ``:class: output``, or a fence of
+``text``. There ``...`` stands for anything, as in a doctest. A block with ``:class: needs-NAME``
+runs only where that is at hand (`at_hand`).
 
-    python -m tests.pages                                 # run all pages, name differences
-    python -m tests.pages --write                         # write outputs that differ into the pages
-    python -m tests.pages --cold docs/getting_started.rst   # with an empty cache of Numba; CPU time of each block
+    python -m tests.pages                         # run all pages, name differences
+    python -m tests.pages --write                 # write outputs that differ into the pages
+    python -m tests.pages --cold PAGE             # from an empty cache; CPU time of each block
 """
 
 from __future__ import annotations
@@ -73,9 +74,7 @@ def blocks(page: str) -> list[Block]:
         code = textwrap.dedent(text[begin:end]).strip("\n") + "\n"
         line = text.count("\n", 0, begin) + len(re.match(r"\n*", text[begin:end])[0])
         indent = "" if page.endswith(".md") else parts["indent"] + "   "
-        found.append(
-            Block(language, code, needs and needs[1], line, (begin, end), indent)
-        )
+        found.append(Block(language, code, needs and needs[1], line, (begin, end), indent))
     return found
 
 
@@ -89,7 +88,7 @@ def at_hand(needs: str | None) -> bool:
 
 
 def run(page: str) -> Iterator[tuple[Block, Block | None, str, float]]:
-    """Run a page; yield each block of Python, the output below it, what it printed, its CPU time."""
+    """Run a page; yield each block, the output below it, what it printed, and its CPU time."""
     import matplotlib.pyplot as plt
 
     import skts
@@ -153,7 +152,9 @@ def write(page: str, changed: list[tuple[Block, str]]) -> None:
 
 def main() -> int:
     """Run pages; returns the number of blocks whose output differs from the page and stays so."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("pages", nargs="*", default=pages(), metavar="PAGE", help="by default all")
     parser.add_argument("--write", action="store_true", help="write outputs into the pages")
     parser.add_argument("--cold", action="store_true", help="start with an empty cache of Numba")

@@ -59,7 +59,9 @@ def test_what_is_not_here_has_a_reason(peer):
         assert ours.strip(), theirs
 
 
-@pytest.mark.parametrize("path", [*FOLDER.glob("*.rst"), *FOLDER.glob("maps/*.csv")], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", [*FOLDER.glob("*.rst"), *FOLDER.glob("maps/*.csv")], ids=lambda path: path.name
+)
 def test_names_of_skts_exist(path):
     """Every name of skts that a page or a map refers to."""
     for name in ROLES.findall(path.read_text(encoding="utf-8")):

@@ -34,7 +34,9 @@ def of_language(*languages):
     ]
 
 
-@pytest.mark.parametrize("page", [p for p in BLOCKS if any(b.language == "python" for b in BLOCKS[p])])
+@pytest.mark.parametrize(
+    "page", [p for p in BLOCKS if any(b.language == "python" for b in BLOCKS[p])]
+)
 def test_the_page_runs(page, tmp_path, monkeypatch):
     pages.make_files(tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -125,28 +127,6 @@ def test_engine_names_in_errors_of_the_install_page_are_those_of_the_code():
         "The smallest part of this work needs",
     ):
         assert words in page and words in source, words
-
-
-def test_the_citation_names_the_newest_version_of_the_changelog():
-    newest = re.search(r"^## \[(\d+\.\d+\.\d+)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    assert f"\nversion: {newest[1]}\n" in (ROOT / "CITATION.cff").read_text()
-
-
-def test_links_of_the_readme_work_outside_of_the_repository():
-    """They are absolute, start with an address of pyproject.toml, and lead to files or pages that exist."""
-    urls = PYPROJECT["project"]["urls"]
-    text = (ROOT / "README.md").read_text()
-    links = re.findall(r"\]\(([^)]+)\)", text)
-    assert links
-    for link in links:
-        if link.startswith(urls["Documentation"]):
-            path = link.removeprefix(urls["Documentation"]).partition("#")[0].strip("/")
-            page = path.removeprefix("en/latest").strip("/").removesuffix(".html") or "index"
-            assert (DOCS / f"{page}.rst").exists() or page.startswith("auto_examples"), link
-        else:
-            kind, _, path = link.removeprefix(urls["Source"] + "/").partition("/main/")
-            assert link.startswith(urls["Source"]) and kind in {"blob", "tree"}, link
-            assert (ROOT / path).exists(), link
 
 
 def test_inventories_name_what_exists():

@@ -71,4 +71,8 @@ for ax, label in zip(axes.flat, np.unique(y_train), strict=True):
     members = np.flatnonzero(y_train == label)
     ax.plot(X_train[members[condenser.ranks_[members].argmin()]])
     ax.set_title(label, fontsize="medium")
+for ax in axes[1]:
+    ax.set(xlabel="time point")
+for ax in axes[:, 0]:
+    ax.set(ylabel="value")
 plt.show()

@@ -46,6 +46,8 @@ plt.show()
 
 fig, axes = plt.subplots(1, 3, figsize=(10, 3.6), layout="constrained")
 for ax, window in zip(axes, (0.05, 0.1, 0.2), strict=True):
-    AlignmentDisplay.from_series(first, second, window=window, series=False, axes=[ax])
+    display = AlignmentDisplay.from_series(first, second, window=window, series=False, axes=[ax])
     ax.set(title=f"window {window:.0%}: {ax.get_title()}", ylabel="")
+axes[0].set(ylabel="time point of x")
+fig.colorbar(display.image_, ax=axes, label="squared difference")
 plt.show()

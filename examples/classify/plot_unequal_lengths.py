@@ -42,7 +42,8 @@ fig, axes = plt.subplots(1, 3, figsize=(7, 3), sharex=True, sharey=True, layout=
 for ax, letter in zip(axes, letters, strict=True):
     for i in np.flatnonzero(y == letter)[:3]:
         ax.plot(*X[i], ".-", linewidth=0.8, markersize=3)
-    ax.set(title=letter, aspect="equal")
+    ax.set(title=letter, aspect="equal", xlabel="horizontal place")
+axes[0].set(ylabel="vertical place")
 plt.show()
 
 # %%

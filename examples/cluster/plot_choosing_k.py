@@ -62,11 +62,14 @@ stability = [agreement(k) for k in counts]
 
 fig, axes = plt.subplots(1, 3, figsize=(10, 3), layout="constrained")
 for ax, values, name in zip(
-    axes, (inertia, silhouette, stability), ("inertia", "silhouette", "agreement"), strict=True
+    axes,
+    (inertia, silhouette, stability),
+    ("inertia", "mean silhouette", "agreement: adjusted Rand index"),
+    strict=True,
 ):
     ax.plot(counts, values, "o-", color="#0072B2")
     ax.axvline(4, color="0.7", linestyle=":", zorder=0)
-    ax.set(title=name, xlabel="clusters", xticks=counts)
+    ax.set(ylabel=name, xlabel="clusters", xticks=counts)
 plt.show()
 
 # %%

@@ -42,7 +42,8 @@ for discord in model.discords_:
 # The occurrences of a motif have the colour of its panel; discords are hatched above, and are the
 # peaks of the profile below.
 
-MotifDisplay.from_estimator(model)
+display = MotifDisplay.from_estimator(model)
+display.axes_[0].set(ylabel="millivolt", xlabel="time point, 360 a second")
 plt.show()
 
 # %%

@@ -45,7 +45,8 @@ print(f"{x.size} points; a week is {week}")
 
 model = MotifFinder(week, n_motifs=1, max_matches=8, n_discords=4, exclusion=2 * week)
 model.fit(x.reshape(1, -1))
-MotifDisplay.from_estimator(model)
+display = MotifDisplay.from_estimator(model)
+display.axes_[0].set(ylabel="demand", xlabel="half hour")
 plt.show()
 
 # %%

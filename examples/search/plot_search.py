@@ -46,6 +46,7 @@ _, expected = search.fit(clean.reshape(1, -1)).kneighbors([query], n_beats)
 # Level and scale of a window do not matter, so most of these beats are found, in both halves.
 
 display = SearchDisplay.from_estimator(search.fit(x.reshape(1, -1)), [query], n_neighbors=n_beats)
+display.axes_[0].set(ylabel="millivolt", xlabel="time point, 360 a second")
 plt.show()
 
 # %%

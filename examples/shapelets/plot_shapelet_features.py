@@ -73,4 +73,5 @@ for k, shapelet in enumerate(shapelets):
     axes[1, k].barh(names, head.coef_[:, k], color="#0072B2")
     axes[1, k].axvline(0, color="k", linewidth=0.8)
     axes[1, k].set(xlabel="weight of the distance")
+axes[0, 0].set(ylabel="normalised radius")
 plt.show()

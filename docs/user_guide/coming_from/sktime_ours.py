@@ -9,7 +9,9 @@ X = rng.standard_normal((12, 2, 40)).cumsum(axis=2)  # (n_samples, n_channels, n
 y = np.arange(12) // 6
 index = pd.MultiIndex.from_product([range(12), range(40)], names=["instances", "timepoints"])
 frame = pd.DataFrame(X.transpose(0, 2, 1).reshape(-1, 2), index=index)
-series = [one.to_numpy().T for _, one in frame.groupby(level=0)]  # from the frame: a list, any lengths
+series = [
+    one.to_numpy().T for _, one in frame.groupby(level=0)
+]  # from the frame: a list, any lengths
 
 # distances
 D = pairwise_dtw(series)

@@ -1,4 +1,4 @@
-"""Print the public names of a package; run it where that is installed: ``python names.py aeon > aeon.txt``."""
+"""Print the public names of a package, where it is installed: ``names.py aeon > aeon.txt``."""
 
 import sys
 
@@ -14,7 +14,7 @@ def of_aeon():
     import aeon.distances
     from aeon.utils.discovery import all_estimators
 
-    names = {name for name in aeon.distances.__all__}
+    names = set(aeon.distances.__all__)
     for name, cls in all_estimators():
         modules = [part for part in cls.__module__.split(".")[:3] if not part.startswith("_")]
         names.add(".".join([*modules, name]))
