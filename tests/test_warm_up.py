@@ -139,23 +139,30 @@ def lines(monkeypatch, caplog):
 
 def test_one_line_says_that_kernels_are_compiled(lines):
     for _ in range(3):
-        with compiling.compiling():
+        with compiling.compiling(lambda: True):
             time.sleep(0.1)
     (line,) = lines
     assert "skts.warm_up()" in line
 
 
 def test_seconds_of_many_kernels_add_up(lines):
-    with compiling.compiling():
+    with compiling.compiling(lambda: True):
         time.sleep(0.02)
     assert not lines
-    with compiling.compiling():
+    with compiling.compiling(lambda: True):
         time.sleep(0.04)
     time.sleep(0.02)
     assert len(lines) == 1
 
 
 def test_nothing_is_said_to_who_asked_for_it(lines):
-    with compiling.announced(), compiling.compiling():
+    with compiling.announced(), compiling.compiling(lambda: True):
         time.sleep(0.1)
+    assert not lines
+
+
+def test_kernels_that_are_found_on_disk_do_not_count(lines):
+    for _ in range(2):
+        with compiling.compiling(lambda: False):
+            time.sleep(0.1)
     assert not lines

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 __all__ = ["announced", "compiling"]
@@ -25,20 +25,21 @@ _said = False
 
 
 @contextmanager
-def compiling() -> Iterator[None]:
-    """Count the seconds inside as those of a compiler; say so when there are many."""
+def compiling(really: Callable[[], bool]) -> Iterator[None]:
+    """Count the seconds inside as those of a compiler, if `really`; say so when there are many."""
     global _spent
     timer = None
     if not _said:
-        timer = threading.Timer(max(0.0, PATIENCE - _spent), _say)
+        timer = threading.Timer(max(0.0, PATIENCE - _spent), _say, (really,))
         timer.daemon = True
         timer.start()
     begin = time.monotonic()
     try:
         yield
     finally:
-        with _lock:
-            _spent += time.monotonic() - begin
+        if really():
+            with _lock:
+                _spent += time.monotonic() - begin
         if timer is not None:
             timer.cancel()
 
@@ -54,10 +55,10 @@ def announced() -> Iterator[None]:
         _said = before
 
 
-def _say() -> None:
+def _say(really: Callable[[], bool]) -> None:
     global _said
     with _lock:
-        if _said:
+        if _said or not really():
             return
         _said = True
     _logger.warning(

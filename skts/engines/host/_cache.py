@@ -83,7 +83,7 @@ def prepare_kernels(package: str) -> None:
             if not isinstance(value, Dispatcher) or "_compile_for_args" in vars(value):
                 continue
             # Numba looks it up on the function, when it meets types that it has not compiled yet
-            value._compile_for_args = partial(_compile_aside, value._compile_for_args)
+            value._compile_for_args = partial(_compile_aside, value, value._compile_for_args)
             file: Any = getattr(value._cache, "_cache_file", None)
             if type(file) is IndexDataCacheFile:
                 file.__class__ = KeyedCacheFile
@@ -91,8 +91,15 @@ def prepare_kernels(package: str) -> None:
                 file._source_stamp = (file._source_stamp, stamp_of(value))
 
 
-def _compile_aside(compile_for: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    with compiling():
+def _compile_aside(
+    kernel: Dispatcher, compile_for: Callable[..., Any], *args: Any, **kwargs: Any
+) -> Any:
+    def misses() -> int:
+        return sum(kernel.stats.cache_misses.values())
+
+    before = misses()
+    # what is found on disk is not compiled
+    with compiling(lambda: misses() > before):
         return aside(partial(compile_for, *args, **kwargs))
 
 
