@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import fields
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from numba import typeof, types
 from numba.core import cgutils
@@ -34,6 +34,8 @@ __all__ = ["compiles"]
 
 #: Classes by the names of their types, for those types that come from the index on disk.
 _classes: dict[str, type] = {}
+
+Kind = TypeVar("Kind", bound=type)
 
 
 class CellType(types.Type):
@@ -82,7 +84,7 @@ def _unbox(typ, obj, c):
     return NativeValue(struct._getvalue())
 
 
-def compiles(base: type) -> type:
+def compiles(base: Kind) -> Kind:
     """Let kernels take objects of a class and of those derived from it, and call its methods.
 
     Parameters
@@ -113,9 +115,9 @@ def compiles(base: type) -> type:
         )
 
     # Numba looks for an attribute of this name
-    cached = cached_property(type_of)
+    cached, marked = cached_property(type_of), cast(Any, base)
     cached.__set_name__(base, "_numba_type_")
-    base._numba_type_ = cached
+    marked._numba_type_ = cached
     for name in methods:
         _let_kernels_call(name, inspect.signature(getattr(base, name)))
     return base
@@ -129,6 +131,6 @@ def _let_kernels_call(name: str, signature: inspect.Signature) -> None:
         return found
 
     # Numba looks at the names of arguments, and finds those of the base
-    method.__signature__ = signature
+    cast(Any, method).__signature__ = signature
     # not strict: annotations need not be those of the base
     overload_method(CellType, name, strict=False, jit_options={"error_model": "numpy"})(method)

@@ -117,8 +117,8 @@ _CELLS = {
 
 
 @singledispatch
-def cell_of(warping: Warping) -> Cell | None:
-    """Return the policy of a distance, None where there is none.
+def cell_of(warping: Warping) -> Cell:
+    """Return the policy of a distance.
 
     A generic function (`functools.singledispatch`): ``cell_of.register`` adds a class of distances.
 
@@ -129,7 +129,14 @@ def cell_of(warping: Warping) -> Cell | None:
 
     Returns
     -------
-    Cell or None
+    Cell
         The policy with its parameters.
+
+    Raises
+    ------
+    LookupError
+        If none has been registered for distances of this class.
     """
-    return _CELLS[warping.metric, warping.cost] if type(warping) is Warping else None
+    if type(warping) is not Warping:
+        raise LookupError(f"no policy of the CPU engine is registered for {type(warping).__name__}")
+    return _CELLS[warping.metric, warping.cost]

@@ -85,8 +85,11 @@ class DTWTiles:
 
     def _dtw_lacks(self, reduction: DTWReduction) -> str | None:
         """Say whether there is no policy for a distance."""
-        warping = reduction.warping
-        return None if cell_of(warping) is not None else lacks_distance("numba", warping)
+        try:
+            cell_of(reduction.warping)
+        except LookupError:
+            return lacks_distance("numba", reduction.warping)
+        return None
 
     dtw_matrix_lacks = dtw_neighbors_lacks = dtw_pairs_lacks = _dtw_lacks
 

@@ -70,7 +70,7 @@ class Candidates(NamedTuple):
         The list: window, and other.
     floors : ndarray of shape (LISTED,), float64
         Lower bounds of squared distances of listed pairs.
-    count : ndarray of shape (1,), int64
+    n_listed : ndarray of shape (1,), int64
         Pairs on the list.
     waiting, floor_of_waiting : ndarray of shape (n_windows,)
         One possible neighbour of each window that waits apart, -1 for none, and its lower bound.
@@ -82,7 +82,7 @@ class Candidates(NamedTuple):
     indices: np.ndarray
     pairs: np.ndarray
     floors: np.ndarray
-    count: np.ndarray
+    n_listed: np.ndarray
     waiting: np.ndarray
     floor_of_waiting: np.ndarray
 
@@ -160,7 +160,7 @@ def measure(known, own, others, length, normalize):
     """Measure the pairs of a list that may still be near, and empty it."""
     points, mean, inverse = own
     points_b, mean_b, inverse_b = others
-    pairs, count, k = known.pairs, known.count[0], known.tops.shape[1]
+    pairs, count, k = known.pairs, known.n_listed[0], known.tops.shape[1]
     first, second = np.zeros(PAIRS, np.int64), np.zeros(PAIRS, np.int64)
     total = np.empty(PAIRS)
     anchor_of, anchor_of_b = np.zeros(PAIRS), np.zeros(PAIRS)
@@ -191,7 +191,7 @@ def measure(known, own, others, length, normalize):
             place = first[lane] - known.first
             distance = np.sqrt(total[lane])
             _insert(known.distances[place], known.indices[place], distance, second[lane])
-    known.count[0] = 0
+    known.n_listed[0] = 0
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -199,19 +199,19 @@ def _sift(known):
     """Drop what is no longer near from a list."""
     pairs, floors, tops = known.pairs, known.floors, known.tops
     left, k = 0, tops.shape[1]
-    for entry in range(known.count[0]):
+    for entry in range(known.n_listed[0]):
         if floors[entry] <= tops[pairs[entry, 0] - known.first, k - 1]:
             pairs[left, 0], pairs[left, 1] = pairs[entry, 0], pairs[entry, 1]
             floors[left] = floors[entry]
             left += 1
-    known.count[0] = left
+    known.n_listed[0] = left
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def make_room(known, own, others, length, normalize):
     """Make room on a list."""
     _sift(known)
-    if known.count[0] > LISTED // 2:
+    if known.n_listed[0] > LISTED // 2:
         measure(known, own, others, length, normalize)
 
 
@@ -221,12 +221,12 @@ def measure_all(known, own, others, length, normalize):
     measure(known, own, others, length, normalize)
     for place in range(known.waiting.size):
         if known.waiting[place] >= 0:
-            count = known.count[0]
+            count = known.n_listed[0]
             known.pairs[count, 0] = known.first + place
             known.pairs[count, 1] = known.waiting[place]
             known.floors[count] = known.floor_of_waiting[place]
-            known.count[0] += 1
-        if known.count[0] == LISTED or place == known.waiting.size - 1:
+            known.n_listed[0] += 1
+        if known.n_listed[0] == LISTED or place == known.waiting.size - 1:
             measure(known, own, others, length, normalize)
 
 
@@ -245,10 +245,10 @@ def _offer(known, window, other, square, slack):
             return
         if square - slack > known.tops[place, 0]:
             return
-    count = known.count[0]
+    count = known.n_listed[0]
     known.pairs[count, 0], known.pairs[count, 1] = window, other
     known.floors[count] = square - slack
-    known.count[0] = count + 1
+    known.n_listed[0] = count + 1
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

@@ -183,7 +183,7 @@ class Block(NamedTuple):
 
     Attributes
     ----------
-    top, left, count : int
+    top, left, n_rows : int
         Place of the first row in the band, and of the first column in the strip; how many rows.
     across : int
         The first window of the other axis: of the strip for rows, of the band for columns.
@@ -193,7 +193,7 @@ class Block(NamedTuple):
 
     top: int
     left: int
-    count: int
+    n_rows: int
     across: int
     width: int
 
@@ -458,7 +458,7 @@ def _walk_strip(search, band, strip, last, entering, leaving):
     a, b, known, known_b, room, work = search
     columns, normalize, width = work.columns, work.normalize, strip.width
     cov, held, scores, first_row = room.cov, room.held, room.scores, room.first_row
-    count, count_b = known.count, known_b.count
+    count, count_b = known.n_listed, known_b.n_listed
     usual_a, usual_b = a.usual, b.usual
     walked, walked_b = room.band, room.strip
     p, r, weight, needed = walked
@@ -492,13 +492,13 @@ def _walk_strip(search, band, strip, last, entering, leaving):
             block = Block(t, diagonal + t, min(BLOCK, stop - t), strip.start, width)
             for lane in range(LANES):
                 held[0, lane] = cov[lane]
-            record(held, block.count, p[t:], r[t:], q[first:], s[first:])
+            record(held, block.n_rows, p[t:], r[t:], q[first:], s[first:])
             for lane in range(LANES):
-                cov[lane] = held[block.count - 1, lane]
-            i = t + block.count
+                cov[lane] = held[block.n_rows - 1, lane]
+            i = t + block.n_rows
             _look_at_rows(held, block, rows, weight_b, usual_b, known, scores, normalize)
             if columns is not None:
-                block = Block(t, diagonal + t, block.count, band.top, width)
+                block = Block(t, diagonal + t, block.n_rows, band.top, width)
                 _look_at_columns(held, block, others, weight, usual_a, known_b, scores, normalize)
         for lane in range(LANES):
             # what has passed the last column enters the next strip one row further down
