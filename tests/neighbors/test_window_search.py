@@ -11,7 +11,8 @@ from published import COMPLETE, is_published, learned_percent, load
 from skts import DTWNearestNeighbor, config_context
 from skts.base import check_series
 from skts.datasets import load_gunpoint, make_cylinder_bell_funnel
-from skts.engines import DTWWindowSearch, Tile, find_engine, run
+from skts.engines import DTWWindowSearch, Tile, Warping, find_engine, run
+from skts.engines.numba import cell_of
 from skts.engines.numba.elastic import window_search as kernels
 from skts.exceptions import MemoryBudgetError
 from skts.neighbors import dtw_window_search
@@ -181,19 +182,20 @@ GO_ON = np.zeros(1, np.uint8)
 @pytest.mark.parametrize("squared", [True, False])
 def test_warped_costs_and_the_reach_of_their_paths(rng, squared):
     cost = "squared" if squared else "absolute"
+    cell = cell_of(Warping(cost=cost))
     for n in (1, 2, 5, 9):
         x, y = rng.integers(0, 4, (2, 2, n)).astype(float)
         for radius in range(n):
             row, reaches = np.full(n + 2, 5.0), np.full(n + 2, 99)
             allowed = np.full(n, np.inf)
-            found = kernels._warp(x, y, radius, allowed, squared, row, reaches, GO_ON)
+            found = kernels._warp(x, y, radius, allowed, cell, row, reaches, GO_ON)
             distance = kernels._distance(found, squared)
             assert distance == reference.dtw(x, y, cost=cost, window=radius)
             # in no window down to the reach is the best path lost
             assert 0 <= reaches[n] <= radius
             assert distance == reference.dtw(x, y, cost=cost, window=int(reaches[n]))
         costs = (x - y) ** 2 if squared else np.abs(x - y)
-        assert kernels._straight(x, y, squared) == costs.sum()
+        assert kernels._straight(x, y, cell) == costs.sum()
 
 
 def test_the_largest_of_the_costs_with_one_root(rng):

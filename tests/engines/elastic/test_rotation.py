@@ -26,6 +26,7 @@ from skts.engines.core.certify import Bound, Shortlist
 from skts.engines.cupy.elastic.rotation_programs import choose_turns, kernels
 from skts.engines.cupy.elastic.rotation_tiles import periods
 from skts.engines.families.elastic import rotation as rotation_module
+from skts.engines.numba import cell_of
 from skts.engines.numba.elastic import rotation
 from skts.engines.numba.elastic.rotation import _period
 from skts.exceptions import MemoryBudgetError
@@ -173,6 +174,7 @@ def test_correlations_bound_all_shifts_from_below(rng, n, offset, scale):
 def test_bounds_of_runs_of_shifts(rng, channels, squared):
     """The cheapest path of a run, from any of its first columns to any of its last."""
     lanes, width = rotation.LANES, rotation._WIDTH
+    cell = cell_of(Warping(cost="squared" if squared else "absolute"))
     for n, count in ((70, 1), (33, 33), (6, 2)):
         x, y = rng.normal(size=(2, 4, channels, n))
         doubled = np.concatenate([y, y], axis=2)
@@ -189,7 +191,7 @@ def test_bounds_of_runs_of_shifts(rng, channels, squared):
         )
         least = np.empty(lanes)
         rotation._bound(
-            x[0], doubled, candidate, first, count, squared, least, room, np.zeros(1, np.uint8)
+            x[0], doubled, candidate, first, count, cell, least, room, np.zeros(1, np.uint8)
         )
         for lane, (which, shift) in enumerate(runs):
             turned = y[which][:, (shift + np.arange(n + count - 1)) % n]

@@ -32,7 +32,7 @@ from ...host import stamp_of
 
 __all__ = ["compiles"]
 
-#: Classes by the names of their types, for those types that come from the index on disk.
+#: Classes by the names of their types, which hold no class, so that they are the same on disk.
 _classes: dict[str, type] = {}
 
 Kind = TypeVar("Kind", bound=type)
