@@ -120,6 +120,16 @@ def test_what_is_meant_so_passes():
     assert skts.DTWNearestNeighbor().fit(list(np.ones((2, 1))), [0, 1]).n_channels_ == 1
 
 
+@pytest.mark.filterwarnings("ignore:X has 2 channels of one time point each")
+def test_a_list_of_single_points_is_asked_about_once():
+    """Estimators that look at their series again take them as they are."""
+    points = list(np.random.default_rng(1).normal(size=(6, 2, 1)))
+    condenser = skts.DTWCondenser(n_prototypes=3, engine="oracle").fit(points, Y)
+    assert condenser.sample_indices_.size == 3
+    model = skts.KShapeClusterer(2, random_state=0, engine="oracle").fit(points)
+    assert model.predict(points).tolist() == model.labels_.tolist()
+
+
 def test_the_list_names_everything_public():
     assert len(WRONG) >= 115
     words = set(re.findall(r"\w+", " ".join(WRONG)))

@@ -354,7 +354,7 @@ class KShapeClusterer(
         series = self._validate_series(X)
         # an attribute that everybody may change, or that a damaged pickle has brought
         given = check_series(
-            self.cluster_centers_, input_name="cluster_centers_", equal_length=True
+            self.cluster_centers_, input_name="cluster_centers_", equal_length=True, new=False
         )
         centers = given.values.reshape(len(given), self.n_channels_, -1)
         fitted = centers.shape[2]
@@ -373,7 +373,7 @@ class KShapeClusterer(
         """Centres that `init` holds, normalised; None where it is a word."""
         if isinstance(self.init, str):
             return None
-        given = check_series(self.init, input_name="init", equal_length=True)
+        given = check_series(self.init, input_name="init", equal_length=True, new=False)
         expected = self.n_clusters, series.n_channels, series.n_timepoints
         if given.values.shape != expected:
             raise ValueError(

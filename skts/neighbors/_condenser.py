@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from .._parameters import checks_parameters
 from ..base import SeriesMixin, as_host, check_series
 from ..engines import DTWNeighbors, Series, Warping, get_engine, run
-from ._window_search import dtw_window_search
+from ._window_search import _search_windows
 
 __all__ = ["DTWCondenser"]
 
@@ -284,7 +284,7 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
             "verbose": self.verbose,
         }
         if series.equal_length:
-            return dtw_window_search(series.values, labels, **options).best
+            return _search_windows(series, labels, **options).best
         errors = []
         for percent in range(101):
             warping = Warping(window=percent / 100)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,7 @@ from .._parameters import checks_arguments
 from .._scalars import takes_plain
 from .._summary import summarized
 from ..base import check_series, check_target
-from ..engines import DTWWindowSearch, Warping, run
+from ..engines import DTWWindowSearch, Series, Warping, run
 
 __all__ = ["WindowSearch", "dtw_window_search"]
 
@@ -128,6 +128,18 @@ def dtw_window_search(
     series = check_series(X, equal_length=True)
     if len(series) < 2:
         raise ValueError(f"Found array with {len(series)} sample(s) while 2 or more are required.")
+    options: dict[str, Any] = {"engine": engine, "n_jobs": n_jobs, "verbose": verbose}
+    return _search_windows(series, labels, windows, cost, **options)
+
+
+def _search_windows(
+    series: Series,
+    labels: np.ndarray,
+    windows: ArrayLike | None = None,
+    cost: str = "squared",
+    **options: Any,
+) -> WindowSearch:
+    """As `dtw_window_search`, of series and labels that have been checked."""
     n = series.n_timepoints
     given = _check_windows(windows)
     warpings = [Warping("dtw", cost, window) for window in given.tolist()]
@@ -141,7 +153,7 @@ def dtw_window_search(
         np.ascontiguousarray(radii[::-1]),
         warpings[0].squared,
     )
-    nearest = run(reduction, engine=engine, n_jobs=n_jobs, verbose=verbose)[:, ::-1]
+    nearest = run(reduction, **options)[:, ::-1]
     errors = np.mean(labels[nearest] != labels[:, None], axis=0)[position.ravel()]
     best = given[errors == errors.min()].min().item()
     return WindowSearch(points, errors, best, given if given.dtype.kind == "f" else None)
