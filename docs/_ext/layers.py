@@ -18,7 +18,7 @@ ROWS = (
     {"families.elastic": 1, "families.profile": 1, "families.shapelets": 1, "families.kshape": 1},
     {"engines.host": 1},
     {"engines.core": 1},
-    {"_config": 2, "exceptions": 2, "_parameters": 1, "_scalars": 1, "_version": 1},
+    {"_config": 2, "exceptions": 2, "_log": 1, "_parameters": 1, "_scalars": 1, "_version": 1},
 )
 WORDS = {
     "plotting": "displays",
@@ -42,6 +42,7 @@ WORDS = {
     "engines.cupy": "kernels for the GPU",
     "_config": "settings",
     "exceptions": "",
+    "_log": "messages",
     "_parameters": "",
     "_scalars": "",
     "_version": "",
@@ -57,7 +58,7 @@ FAMILIES = {
 IMPORTS = {
     "plotting": {"neighbors", "cluster", "tree", "motifs", "metrics", "engines"},
     "neighbors": {"_parameters", "base", "engines", "_scalars"},
-    "cluster": {"_parameters", "base", "engines"},
+    "cluster": {"_log", "_parameters", "base", "engines"},
     "tree": {"_parameters", "base", "engines"},
     "motifs": {"_parameters", "base", "engines", "_scalars"},
     "metrics": {"base", "engines", "_scalars"},
@@ -74,9 +75,10 @@ IMPORTS = {
     "families.shapelets": {"engines.core", "engines.host"},
     "families.kshape": {"engines.core", "engines.host"},
     "engines.host": {"engines.core"},
-    "engines.core": {"_config", "exceptions"},
+    "engines.core": {"_config", "_log", "exceptions"},
     "_config": set(),
     "exceptions": set(),
+    "_log": set(),
     "_parameters": set(),
     "_scalars": set(),
     "_version": set(),
