@@ -681,19 +681,11 @@ class _Growth:
             last, unit = found[-1], self.search(members).criterion.unit
             nodes[node][2:5] = len(shapelets), len(found), last.cut.threshold
             for split in found:
-                row = int(members[split.series])
-                values = self.series.values[
-                    row, split.channel, split.start : split.start + split.length
-                ]
-                shapelets.append(
-                    Shapelet(
-                        *(values.copy(), int(self.rows[row]), split.start),
-                        *(split.length, split.channel),
-                        last.cut.threshold,
-                        split.cut.gain / unit,
-                        *(split.cut.gap, split.way, node),
-                    )
-                )
+                row, stop = int(members[split.series]), split.start + split.length
+                values = self.series.values[row, split.channel, split.start : stop].copy()
+                place = int(self.rows[row]), split.start, split.length, split.channel
+                worth = last.cut.threshold, split.cut.gain / unit, split.cut.gap
+                shapelets.append(Shapelet(values, *place, *worth, split.way, node))
             left = last.distances <= last.cut.threshold
             open_nodes.append((members[~left], depth + 1, node, 1))
             open_nodes.append((members[left], depth + 1, node, 0))

@@ -195,6 +195,17 @@ def test_bagging_draws_series():
 
 
 @pytest.mark.gpu
+def test_a_block_judges_weighted_lines_as_a_warp_does(monkeypatch):
+    """The kernel for lines of many series, on few."""
+    X, y, lengths = draw("walks")
+    weights = np.random.default_rng(3).random(len(y))
+    expected = ShapeletTreeClassifier(engine="numba", **lengths).fit(X, y, sample_weight=weights)
+    monkeypatch.setattr("skts.engines.cupy.shapelets.programs.KEYS", ())
+    found = ShapeletTreeClassifier(engine="cupy", **lengths).fit(X, y, sample_weight=weights)
+    same_tree(found, expected)
+
+
+@pytest.mark.gpu
 def test_too_many_weights_are_refused_in_one_sentence():
     n = 600
     series = Series(np.zeros((n, 1, 4)), np.full(n, 4))

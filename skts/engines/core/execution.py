@@ -75,8 +75,8 @@ def execute(plan: Plan, total: Any, take: Callable[[Tile, Any], None], *, verbos
                 inside.enter_context(heeding(cancel))
                 _compute(plan, tile, cancel, total, take, lock, scarce)
 
-        own = {"engine": plan.engine.name, "workers": plan.workers}
-        with progress(plan.reduction, plan.tiles, verbose, **own) as report:
+        where = plan.engine.name, plan.workers
+        with progress(plan.reduction, plan.tiles, verbose, where) as report:
             _work_through(plan, compute, report)
 
 

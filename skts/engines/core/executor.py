@@ -108,7 +108,7 @@ def _send(
     )
     if verbose >= 2:
         tell(describe_shares(reduction, engine, type(elsewhere).__name__, shares, workers))
-    with progress(reduction, shares, verbose, engine=engine, workers=workers) as report:
+    with progress(reduction, shares, verbose, (engine, workers)) as report:
         for results in share_out(elsewhere, reduction, shares, engine, n_jobs):
             for tile, result in results:
                 reduction.merge(total, tile, result)

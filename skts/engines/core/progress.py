@@ -147,11 +147,12 @@ class Report:
 
 @contextmanager
 def progress(
-    reduction: Reduction, tiles: Sequence[Tile], verbose: int, *, engine: str = "", workers: int = 1
+    reduction: Reduction, tiles: Sequence[Tile], verbose: int, where: tuple[str, int] = ("", 1)
 ) -> Iterator[Report]:
-    """Yield the report of a run, which is told of each part that is done."""
+    """Yield the report of a run by an engine and so many workers; it is told of each part done."""
     total = sum(map(reduction.work, tiles))
     name, bar = type(reduction).__name__, None
+    engine, workers = where
     estimate = Estimate((engine, name, workers), total)
     if verbose >= 1 and tiles:
         from tqdm.auto import tqdm  # in a notebook it warns if its widgets are missing
