@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 from functools import wraps
+from numbers import Real
 from typing import Any, ClassVar, Concatenate, ParamSpec, TypeGuard, TypeVar, cast
 
 import numpy as np
@@ -75,7 +76,9 @@ def check_series(
     X : array-like or list of array-like
         ``(n_samples, n_timepoints)``, or ``(n_samples, n_channels, n_timepoints)``; or a list of
         arrays, each one series of shape ``(n_timepoints,)`` or ``(n_channels, n_timepoints)``,
-        of any lengths. NaN at the end of a series is padding. Arrays may lie on a GPU (CuPy's, or
+        of any lengths; or a data frame whose index has two levels, series and time points, and
+        whose columns are channels (sktime's ``pd-multiindex``). NaN at the end of a
+        series is padding. Arrays may lie on a GPU (CuPy's, or
         anything with ``__cuda_array_interface__``): one array without NaN is checked there and
         stays there, others are fetched.
     input_name : str, default "X"
@@ -395,7 +398,11 @@ def _in_range(series: Series) -> bool:
 
 
 def _form(X: Any) -> Any:
-    """Return `X`, or for an array on a GPU a stand-in of its shape and type without memory."""
+    """Return `X` as it is looked at: series of a long frame as a list; of an array on a GPU a
+    stand-in of its shape and type without memory.
+    """
+    if _is_long_frame(X):
+        return _split(X)
     if not lies_on_gpu(X):
         return X
     try:
@@ -526,13 +533,47 @@ def _raise_scale(value: float, row: int, point: int, channel: str, input_name: s
 
 
 def _is_list_of_series(X: Any) -> TypeGuard[list[ArrayLike]]:
-    """Whether `X` is a list (or tuple) of arrays rather than a nested list of numbers."""
+    """Whether `X` is a list (or tuple) of arrays rather than a nested list of numbers.
+
+    A long frame is, too.
+    """
+    if _is_long_frame(X):
+        return True
     if not isinstance(X, list | tuple) or len(X) == 0:
         return False
     if any(hasattr(x, "shape") for x in X):
         return True
     lengths = {len(x) if isinstance(x, list | tuple) else -1 for x in X}
     return len(lengths) > 1 and -1 not in lengths
+
+
+def _is_long_frame(X: Any) -> bool:
+    """Whether `X` is a data frame with a row for each time point: its index has levels."""
+    return hasattr(X, "columns") and getattr(getattr(X, "index", None), "nlevels", 1) > 1
+
+
+def _split(frame: Any) -> list[np.ndarray]:
+    """The series of a long frame, in the order in which they come."""
+    if frame.index.nlevels != 2:
+        raise ValueError(
+            f"The index of the frame has {frame.index.nlevels} levels; those of series are two, "
+            "series and time points."
+        )
+    found = []
+    for name, part in frame.groupby(level=0, sort=False):
+        times = part.index.get_level_values(1)
+        if not (times.is_monotonic_increasing and times.is_unique):
+            raise ValueError(
+                f"The time points of series {name!r} do not ascend: sort the frame by its index."
+            )
+        found.append(part.to_numpy().T)
+    if found and len(found[0]) > max(part.shape[1] for part in found):
+        raise ValueError(
+            "The index of the frame has two levels, series and time points, but there are more "
+            "columns than time points; if each row is a series, leave the index out with "
+            "reset_index(drop=True)."
+        )
+    return found
 
 
 def _is_3d(X: Any) -> bool:
@@ -544,7 +585,7 @@ def _is_3d(X: Any) -> bool:
 def _listed(X: list[ArrayLike], input_name: str) -> list[np.ndarray]:
     """Check each series of a list: arrays of shape (n_channels, n_timepoints)."""
     arrays: list[np.ndarray] = []
-    for row, x in enumerate(X):
+    for row, x in enumerate(_form(X)):
         name = f"series {row} of {input_name}"
         array = _numbers(
             as_host(x, name), name, ensure_2d=False, ensure_min_samples=0, ensure_min_features=0
@@ -770,3 +811,29 @@ class SeriesMixin:
     def _validate_target(self, X: Any, y: Any) -> np.ndarray:
         """Validate a target of one column that goes with `X`."""
         return check_target(X, y, f"This {type(self).__name__} estimator")
+
+    def _validate_weights(self, sample_weight: Any, n: int) -> np.ndarray:
+        """Validate weights of n series: 1 each where there are none."""
+        if sample_weight is None or isinstance(sample_weight, Real):
+            weights = np.full(n, 1.0 if sample_weight is None else float(sample_weight))
+        else:
+            weights = _numbers(
+                as_host(sample_weight, "sample_weight"),
+                "sample_weight",
+                ensure_2d=False,
+                estimator=self,
+            )
+        if weights.shape != (n,):
+            raise ValueError(
+                f"sample_weight has the shape {weights.shape}; give one number for each of the "
+                f"{n} series."
+            )
+        bad = np.flatnonzero(~((weights >= 0) & (weights <= LARGEST)))
+        if bad.size:
+            raise ValueError(
+                f"sample_weight is {weights[bad[0]]:g} for series {bad[0]}; give numbers from 0 to "
+                f"{LARGEST:.1g}."
+            )
+        if not weights.any():
+            raise ValueError("sample_weight is zero for all series; give one of them a weight.")
+        return weights

@@ -57,26 +57,32 @@ def as_float(distance, length):
     return math.sqrt(max(0.0, 2 - 2 * correlation))
 
 
+def numbers(labels, often, n_classes):
+    """How many of each class there are, where each is there so often."""
+    pairs = list(zip(labels, often, strict=True))
+    return [sum(m for y, m in pairs if y == c) for c in range(n_classes)]
+
+
 def cuts(line, length, labels, rules):
     """Every allowed cut of a line: its gain, as `gain_of` has it, and its gap.
 
-    `rules` are the weights of classes, series and weight of a leaf.
+    `rules` are the weights of classes, series and weight of a leaf, and how often each series is
+    there, all of them once if that is left out.
     """
-    weights, leaf, least = rules
-    classes = range(len(weights))
-    counts = [labels.count(c) for c in classes]
+    weights, leaf, least, *often = rules
+    (often,) = often or ([1] * len(labels),)
+    counts = numbers(labels, often, len(weights))
     for a, _ in pairwise(sorted(set(line))):
         on_left = [d <= a for d in line]
-        left = [
-            sum(here and y == c for here, y in zip(on_left, labels, strict=True)) for c in classes
-        ]
-        size = sum(left)
+        here = [m * is_left for m, is_left in zip(often, on_left, strict=True)]
+        left = numbers(labels, here, len(weights))
+        size = sum(on_left)
         weight = sum(w * m for w, m in zip(weights, left, strict=True))
         rest = sum(w * m for w, m in zip(weights, counts, strict=True)) - weight
         if min(size, len(line) - size) < leaf or min(weight, rest) < least:
             continue
         sides = [[], []]
-        for d, here in zip(line, on_left, strict=True):
-            sides[not here].append(as_float(d, length))
+        for d, is_left, m in zip(line, on_left, often, strict=True):
+            sides[not is_left] += [as_float(d, length)] * m
         near, far = (math.fsum(side) / len(side) for side in sides)
         yield gain_of(left, counts, weights), far - near

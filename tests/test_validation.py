@@ -62,6 +62,49 @@ def test_a_list_of_arrays_with_channels():
     assert_array_equal(series.lengths, [4, 3])
 
 
+def long_frame(series):
+    """A frame as sktime has them: a row for each point of each series, a column a channel."""
+    keys = [f"s{k}" for k in range(len(series), 0, -1)]
+    parts = [pd.DataFrame(x.T, columns=[f"c{c}" for c in range(len(x))]) for x in series]
+    return pd.concat(parts, keys=keys, names=["instances", "timepoints"])
+
+
+def test_frames_of_a_row_for_each_point_are_series():
+    rng = np.random.default_rng(0)
+    series = [rng.normal(size=(2, n)) for n in (5, 7, 5, 6)]
+    frame = long_frame(series)
+    found, expected = check_series(frame), check_series(series)
+    assert_array_equal(found.values, expected.values)
+    assert_array_equal(found.lengths, expected.lengths)
+    one = [x[0] for x in series]
+    model = DTWNearestNeighbor(engine="numba").fit(frame[["c0"]], [0, 1, 1, 0])
+    assert not hasattr(model, "n_features_in_")
+    again = DTWNearestNeighbor(engine="numba").fit(one, [0, 1, 1, 0])
+    query = long_frame([x + 0.1 for x in series[1:]])[["c0"]]
+    for a, b in zip(
+        model.kneighbors(query), again.kneighbors([x + 0.1 for x in one[1:]]), strict=True
+    ):
+        assert_array_equal(a, b)
+    with pytest.raises(ValueError, match="expecting 1 channels"):
+        model.predict(frame)
+
+
+def test_frames_that_may_be_read_in_two_ways_are_refused():
+    frame = long_frame([np.ones((1, 5)), np.ones((1, 4))])
+    with pytest.raises(
+        ValueError, match="time points of series 's2' do not ascend: sort the frame"
+    ):
+        check_series(frame.iloc[::-1].iloc[4:])
+    deep = frame.set_index("c0", append=True)
+    deep["x"] = 1.0
+    with pytest.raises(ValueError, match="has 3 levels; those of series are two"):
+        check_series(deep)
+    wide = pd.DataFrame(np.ones((4, 9)), pd.MultiIndex.from_product([["a", "b"], [1, 2]]))
+    with pytest.raises(ValueError, match="more columns than time points; if each row is a series"):
+        check_series(wide)
+    assert check_series(wide.reset_index(drop=True)).values.shape == (4, 1, 9)
+
+
 def test_input_is_not_written_to():
     X = np.array([[1.0, 2.0, np.nan]])
     check_series(X)

@@ -20,6 +20,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from .._log import tell
 from .._parameters import checks_parameters
 from ..base import SeriesMixin, _is_3d, check_series
 from ..engines import (
@@ -103,7 +104,8 @@ class KShapeClusterer(
         Threads on the CPU; None is all that Numba was given, or the number of an enclosing
         ``joblib.parallel_config(n_jobs=...)``; -1 is all.
     verbose : int, default 0
-        1 prints the inertia of each iteration.
+        1 tells run, iteration and inertia of each iteration, 2 also shows progress bars of long
+        work, 3 also plans.
 
     Attributes
     ----------
@@ -250,9 +252,11 @@ class KShapeClusterer(
         random_state = check_random_state(self.random_state)
         runs = 10 if isinstance(self.init, str) and self.init != "plusplus" else 1
         runs = self.n_init if self.n_init != "auto" else runs
-        best = self._run_once(engine, shapes, starts, random_state)
-        for _ in range(1, runs if starts is None else 1):
-            one = self._run_once(engine, shapes, starts, random_state)
+        runs = runs if starts is None else 1
+        best = self._run_once(engine, shapes, starts, random_state, f"1 of {runs}")
+        for run_number in range(2, runs + 1):
+            own = f"{run_number} of {runs}"
+            one = self._run_once(engine, shapes, starts, random_state, own)
             if self._beats(shapes, one.found, best.found):
                 best = one
         if best.problem is not None:
@@ -391,8 +395,9 @@ class KShapeClusterer(
         shapes: Shapes,
         centers: Shapes | None,
         random_state: np.random.RandomState,
+        number: str = "1 of 1",
     ) -> _Run:
-        """Iterate from one start."""
+        """Iterate from one start; `number` tells which one, of how many."""
         n_clusters = self.n_clusters
         centered = shapes.n_timepoints >= SHORT
         if centers is None and self.init == "random":
@@ -426,7 +431,7 @@ class KShapeClusterer(
             inertia = float(assigned.distances.sum())
             history.append(inertia)
             if self.verbose:
-                print(f"Iteration {iteration + 1}, inertia {inertia:.6f}")
+                tell(f"Run {number}, iteration {iteration + 1}, inertia {inertia:.6f}")
             latest = _Iterate(inertia, centers, assigned, work)
             if best is None or self._beats(shapes, latest, best):
                 best = latest

@@ -6,6 +6,7 @@
 * `read_series`, `read_train_test`: files of the UCR and UEA archives.
 """
 
+from ._fetch import fetch_ucr
 from ._loaders import load_arrow_head, load_ecg, load_gunpoint
 from ._readers import read_series, read_train_test
 from ._samples_generator import (
@@ -18,6 +19,7 @@ from ._samples_generator import (
 )
 
 __all__ = [
+    "fetch_ucr",
     "load_arrow_head",
     "load_ecg",
     "load_gunpoint",

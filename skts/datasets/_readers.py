@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from io import StringIO
 from os import PathLike
 from pathlib import Path
 
@@ -23,7 +24,7 @@ SHOWN = 40
 
 
 def read_series(path: str | PathLike[str]) -> tuple[Series, np.ndarray | None]:
-    r"""Read a file of the UCR or UEA archive: ``.tsv``, ``.txt`` or ``.ts``.
+    r"""Read a file of the UCR or UEA archive: ``.tsv``, ``.txt``, ``.ts`` or ``.arff``.
 
     ``.tsv``
         One series a line: the label, then the points, between tabs.
@@ -33,6 +34,9 @@ def read_series(path: str | PathLike[str]) -> tuple[Series, np.ndarray | None]:
         A header of ``@`` tags that ends with ``@data``, then one series a line: its channels
         between colons, the points of a channel between commas, the label last. Lines that begin
         with ``#`` or ``%`` are comments.
+    ``.arff``
+        Weka's format, read by `scipy.io.arff.loadarff`: an attribute for each point, or one
+        relational attribute that holds the channels, and the label as the last attribute.
 
     Missing points are ``NaN`` or ``?`` and come back as NaN. In ``.tsv`` and ``.txt`` files all
     lines have the same number of fields; shorter series end in NaN there and are returned so.
@@ -51,7 +55,8 @@ def read_series(path: str | PathLike[str]) -> tuple[Series, np.ndarray | None]:
         (n_channels, n_timepoints).
     y : ndarray of shape (n_samples,) or None
         The labels: int64 where all are whole numbers, else str. Targets of a regression file
-        (``@targetLabel true``): float64. None where the header says that there are none.
+        (``@targetLabel true``, or a number as last attribute): float64. None where the header
+        says that there are none.
 
     Raises
     ------
@@ -83,7 +88,9 @@ def read_series(path: str | PathLike[str]) -> tuple[Series, np.ndarray | None]:
     path = _as_path(path, "path")
     read_lines = _READERS.get(path.suffix.lower())
     if read_lines is None:
-        raise ValueError(f"{path}: the file name must end in .ts, .tsv or .txt, or have no ending.")
+        raise ValueError(
+            f"{path}: the file name must end in .ts, .tsv, .txt or .arff, or have no ending."
+        )
     # reading a pipe may wait for ever, and a device may have no end
     if path.exists() and not path.is_file() and not path.is_dir():
         raise OSError(f"{path} is no regular file.")
@@ -102,8 +109,8 @@ def read_train_test(
 ) -> tuple[Series, Series, np.ndarray | None, np.ndarray | None]:
     r"""Read the training and the test file of a data set.
 
-    The files are ``NAME_TRAIN`` and ``NAME_TEST`` with the ending ``.ts``, ``.tsv``, ``.txt`` or
-    none, the first of these that is there, in the folder or in its subfolder ``NAME``.
+    The files are ``NAME_TRAIN`` and ``NAME_TEST`` with the ending ``.ts``, ``.tsv``, ``.txt``,
+    none or ``.arff``, the first of these that is there, in the folder or in its subfolder ``NAME``.
 
     Parameters
     ----------
@@ -129,6 +136,7 @@ def read_train_test(
     See Also
     --------
     read_series : One file.
+    fetch_ucr : The same from the archive.
 
     Examples
     --------
@@ -143,10 +151,7 @@ def read_train_test(
     ((2, 2), (1, 2), array([2]))
     """
     folder = _as_path(folder, "folder")
-    if not isinstance(name, str):
-        raise TypeError(f"name={name!r} is not the name of a data set.")
-    if not name or name == ".." or set(name) & set("/\\\0"):
-        raise ValueError(f"name={name!r}: give the name of a data set, and its place as folder.")
+    check_name(name)
     parts = []
     for part in ("TRAIN", "TEST"):
         places = [
@@ -157,8 +162,8 @@ def read_train_test(
         found = next((place for place in places if place.is_file()), None)
         if found is None:
             raise FileNotFoundError(
-                f"There is no {name}_{part} with the ending .ts, .tsv or .txt, or without one, in "
-                f"{folder} or {folder / name}."
+                f"There is no {name}_{part} with the ending {', '.join(filter(None, _READERS))}, "
+                f"or without one, in {folder} or {folder / name}."
             )
         parts.append(read_series(found))
     (X_train, y_train), (X_test, y_test) = parts
@@ -170,6 +175,20 @@ def _as_path(path: str | PathLike[str], name: str) -> Path:
     if not isinstance(path, str | PathLike):
         raise TypeError(f"{name}={path!r} is not a path.")
     return Path(path)
+
+
+def check_name(name: str) -> None:
+    """Raise unless a text could be the name of a data set; a path is none.
+
+    Parameters
+    ----------
+    name : str
+        The text.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"name={name!r} is not the name of a data set.")
+    if not name or name == ".." or set(name) & set("/\\\0"):
+        raise ValueError(f"name={name!r}: give the name of a data set, and its place as folder.")
 
 
 # Lines and fields ----------------------------------------------------------------------------
@@ -400,4 +419,63 @@ def _target(text: str, header: _Header, line: _Line) -> str:
     return text
 
 
-_READERS = {".ts": _read_ts, ".tsv": _read_tsv, ".txt": _read_txt, "": _read_txt}
+# Attributes, label last: .arff ---------------------------------------------------------------
+
+
+def _read_arff(path: Path, lines: _Lines) -> tuple[np.ndarray, np.ndarray]:
+    from scipy.io import arff  # takes a while, and few need it
+
+    kept, longest, size = [], 0, 0
+    for line, text in lines:
+        if text[:10].lower() == "@attribute":
+            longest = max(longest, *map(len, text.split(",")))
+            if longest > LONGEST_LABEL:
+                raise line.error(
+                    f"a name or value has {longest} characters, more than {LONGEST_LABEL}."
+                )
+        kept.append(text)
+        size += len(text)
+    if longest * len(kept) > max(MANY_CHARACTERS, UNEVEN_LABELS * size):
+        raise ValueError(f"{path}: labels of {longest} characters would fill memory.")
+    try:
+        data, meta = arff.loadarff(StringIO("\n".join(kept)))
+    except Exception as error:  # the reader fails with whatever its patterns come upon
+        text = " ".join(str(error).split()) or type(error).__name__
+        raise ValueError(f"{path} cannot be read as ARFF: {_shown(text)}.") from error
+    names, kinds = meta.names(), meta.types()
+    data = np.atleast_1d(data)
+    _not_empty(list(data), path)
+    if len(names) < 2:
+        raise ValueError(f"{path}: expected attributes for the points and one for the label.")
+    if kinds[:-1] == ["relational"]:
+        samples = [_relation(rows, path) for rows in data[names[0]]]
+        shapes = {sample.shape for sample in samples}
+        if len(shapes) > 1:
+            raise ValueError(f"{path}: the samples have different channels or points.")
+        X = np.stack(samples)
+    elif set(kinds[:-1]) == {"numeric"}:
+        X = np.column_stack([data[name] for name in names[:-1]])
+    else:
+        raise ValueError(f"{path}: points are attributes of numbers, or one relational attribute.")
+    if kinds[-1] == "numeric":
+        return X, data[names[-1]].astype(np.float64)
+    if kinds[-1] != "nominal":
+        raise ValueError(f"{path}: the last attribute is no label: {kinds[-1]}.")
+    return X, _labels([label.decode(errors="replace") for label in data[names[-1]].tolist()], path)
+
+
+def _relation(rows: np.ndarray, path: Path) -> np.ndarray:
+    """The channels of a sample, (n_channels, n_timepoints)."""
+    names = rows.dtype.names
+    if not names or any(rows.dtype[name].kind != "f" for name in names) or not rows.size:
+        raise ValueError(f"{path}: a relational attribute holds rows of numbers.")
+    return np.column_stack([rows[name] for name in names])
+
+
+_READERS = {
+    ".ts": _read_ts,
+    ".tsv": _read_tsv,
+    ".txt": _read_txt,
+    "": _read_txt,
+    ".arff": _read_arff,
+}

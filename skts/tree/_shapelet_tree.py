@@ -11,7 +11,6 @@ from scipy.sparse import csr_matrix
 from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
-    ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
 )
 from sklearn.utils import Bunch, check_random_state, compute_class_weight
@@ -21,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import checks_parameters
 from .._summary import summarized, table
-from ..base import LARGEST, SeriesMixin, check_series
+from ..base import LARGEST, LEAST, SeriesMixin, check_series
 from ..engines import (
     LEAST_NORMALIZED,
     Criterion,
@@ -120,7 +119,6 @@ class ShapeletTree(NamedTuple):
 
 class ShapeletTreeClassifier(
     SeriesMixin,
-    ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     ClassifierMixin,
     BaseEstimator,
@@ -164,7 +162,8 @@ class ShapeletTreeClassifier(
     ccp_alpha : float, default 0.0
         Complexity parameter of minimal cost-complexity pruning.
     class_weight : dict, "balanced" or None, default None
-        Weights of the classes, 0 or above; only their ratios matter to the tree.
+        Weights of the classes, 0 or above; only their ratios matter to the tree. They are
+        multiplied with `sample_weight` of `fit`, and do not enter the separation gap.
     max_candidates : int or None, default None
         Candidates tried at each node, drawn at random; None tries all.
     random_state : int, RandomState instance or None, default None
@@ -185,6 +184,10 @@ class ShapeletTreeClassifier(
         The tree as flat arrays.
     shapelets_ : list of Shapelet
         Shapelets of all nodes, in the order of the nodes.
+    feature_importances_ : ndarray of shape (n_timepoints,) or (n_channels, n_timepoints)
+        The importance of each time point of the training series.
+    shapelet_importances_ : ndarray of shape (n_shapelets,)
+        The importance of each shapelet, as the columns of `transform`.
     n_features_in_ : int
         Time points of the training series; not set after `fit` on a list.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -296,7 +299,12 @@ class ShapeletTreeClassifier(
         self.verbose = verbose
 
     @checks_parameters
-    def fit(self, X: ArrayLike | list[ArrayLike], y: ArrayLike) -> Self:
+    def fit(
+        self,
+        X: ArrayLike | list[ArrayLike],
+        y: ArrayLike,
+        sample_weight: ArrayLike | float | None = None,
+    ) -> Self:
         """Grow the tree.
 
         Parameters
@@ -305,6 +313,10 @@ class ShapeletTreeClassifier(
             Training series; or a list of arrays of any lengths. NaN at the end is padding.
         y : array-like of shape (n_samples,)
             Class labels.
+        sample_weight : array-like of shape (n_samples,), float or None, default None
+            Weights of the series, 0 or above; None is 1 for all. Splits are those of series that
+            are there as often as these say, and those of weight 0 are not there; only
+            `min_samples_split` and `min_samples_leaf` count series without their weights.
 
         Returns
         -------
@@ -312,10 +324,8 @@ class ShapeletTreeClassifier(
             The fitted tree.
         """
         get_engine(self.engine)
-        y = self._validate_target(X, y)
-        series = check_series(X, estimator=self).freeze()
-        growth = _Growth(self, series, y)
-        engine = get_engine(self.engine, growth.search(np.arange(len(series))))
+        series, growth = self._start_growth(X, y, sample_weight)
+        engine = get_engine(self.engine, growth.search(np.arange(len(growth.series))))
         tree, shapelets = growth.grow()
         tree, shapelets = _keep(tree, shapelets, _prune(tree, self.ccp_alpha)[2])
         self._remember_form(X, series)
@@ -325,6 +335,7 @@ class ShapeletTreeClassifier(
             classes_=growth.classes,
             tree_=growth.with_weights(tree),
             shapelets_=shapelets,
+            _n_timepoints=series.n_timepoints,
         )
         return self
 
@@ -452,7 +463,12 @@ class ShapeletTreeClassifier(
         check_is_fitted(self)
         return int((self.tree_.children_left < 0).sum())
 
-    def cost_complexity_pruning_path(self, X: ArrayLike | list[ArrayLike], y: ArrayLike) -> Bunch:
+    def cost_complexity_pruning_path(
+        self,
+        X: ArrayLike | list[ArrayLike],
+        y: ArrayLike,
+        sample_weight: ArrayLike | float | None = None,
+    ) -> Bunch:
         """Return the steps of pruning the full tree, from which `ccp_alpha` can be chosen.
 
         Parameters
@@ -461,6 +477,8 @@ class ShapeletTreeClassifier(
             Training series.
         y : array-like of shape (n_samples,)
             Class labels.
+        sample_weight : array-like of shape (n_samples,), float or None, default None
+            Weights of the series, as those of `fit`.
 
         Returns
         -------
@@ -468,14 +486,75 @@ class ShapeletTreeClassifier(
             ``ccp_alphas``, ascending, and ``impurities``: the entropy of all leaves, weighted by
             their share of the training series, of the tree that is left at each.
         """
-        y = self._validate_target(X, y)
-        growth = _Growth(self, check_series(X, estimator=self).freeze(), y)
+        growth = self._start_growth(X, y, sample_weight)[1]
         alphas, impurities, _ = _prune(growth.grow()[0], np.inf)
         return Bunch(ccp_alphas=np.array(alphas), impurities=np.array(impurities))
 
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
+        """Return names of the columns of `transform`.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default None
+            Not used, present for scikit-learn's convention.
+
+        Returns
+        -------
+        ndarray of str objects
+            A name for each shapelet: its number, series, channel (of several), start and length.
+        """
+        check_is_fitted(self)
+        of = "_channel{0.channel}" if self.n_channels_ > 1 else ""
+        form = "shapelet{1}_series{0.series}" + of + "_start{0.start}_length{0.length}"
+        return np.array([form.format(s, k) for k, s in enumerate(self.shapelets_)], dtype=object)
+
     @property
-    def _n_features_out(self) -> int:
-        return len(self.shapelets_)
+    def shapelet_importances_(self) -> np.ndarray:
+        """Return the share of each shapelet in the decrease of entropy by the whole tree.
+
+        A further shapelet of a node has the part by which it raises the gain.
+
+        Returns
+        -------
+        ndarray of shape (n_shapelets,)
+            As the columns of `transform`; they sum to 1, or are 0 where nothing is split.
+        """
+        check_is_fitted(self)
+        weights, found = self.tree_.weighted_n_node_samples, np.zeros(len(self.shapelets_))
+        for k, one in enumerate(self.shapelets_):
+            gain = one.gain if one.logic == "first" else one.gain - self.shapelets_[k - 1].gain
+            # gains of a node are rounded alike: the later one is not below
+            found[k] = max(0.0, gain) * weights[one.node] / weights[0]
+        total = found.sum()
+        return found / total if total > 0 else found
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Return the importance of each time point: those of the shapelets, spread over theirs.
+
+        A shapelet matches anywhere; these tell where in the training series it was taken from.
+
+        Returns
+        -------
+        ndarray of shape (n_timepoints,), or (n_channels, n_timepoints) if there are several
+            They sum to 1, or are 0 where nothing is split; the longest training series counts.
+        """
+        importances = self.shapelet_importances_
+        found = np.zeros((self.n_channels_, self._n_timepoints))
+        for one, share in zip(self.shapelets_, importances, strict=True):
+            found[one.channel, one.start : one.start + one.length] += share / one.length
+        return found if self.n_channels_ > 1 else found[0]
+
+    def _start_growth(
+        self, X: ArrayLike | list[ArrayLike], y: ArrayLike, sample_weight: ArrayLike | float | None
+    ) -> tuple[Series, _Growth]:
+        """Validate training data; return the series, and the growth on those that have a weight."""
+        y = self._validate_target(X, y)
+        weights = self._validate_weights(sample_weight, len(y))
+        series = check_series(X, estimator=self).freeze()
+        rows = np.flatnonzero(weights)
+        there = series if len(rows) == len(series) else series.take(rows).freeze()
+        return series, _Growth(self, there, y[rows], weights[rows], rows)
 
     def _lengths(self, series: Series) -> tuple[int, ...]:
         """Lengths of candidates."""
@@ -545,29 +624,54 @@ class ShapeletTreeClassifier(
 class _Growth:
     """The growing of one tree."""
 
-    def __init__(self, model: ShapeletTreeClassifier, series: Series, y: np.ndarray) -> None:
+    def __init__(
+        self,
+        model: ShapeletTreeClassifier,
+        series: Series,
+        y: np.ndarray,
+        sample_weight: np.ndarray,
+        rows: np.ndarray,
+    ) -> None:
+        #: Where the series are in the training data.
+        self.rows = rows
         self.model, self.series = model, series
         self.lengths = model._lengths(series)
         if not set(model.logic) <= {"and", "or"}:
             raise ValueError(f'logic takes "and" and "or"; got {tuple(model.logic)!r}.')
         self.classes, self.labels = np.unique(y, return_inverse=True)
-        self.weights, self.scale = _weights(model.class_weight, self.classes, y)
+        scale = _scale(sample_weight)
+        self.sample_weight = np.maximum(sample_weight / scale, LEAST)
+        self.weights, self.scale = _weights(
+            model.class_weight, self.classes, self.labels, self.sample_weight
+        )
+        self.scale *= scale
+        if np.all(sample_weight == sample_weight[0]):
+            self.sample_weight, factor = np.ones(len(y)), float(self.sample_weight[0])
+            self.scale *= factor
         n = len(series)
         leaf, split = model.min_samples_leaf, model.min_samples_split
         self.leaf = int(leaf if isinstance(leaf, Integral) else _share_of(n, leaf))
         self.split = int(split if isinstance(split, Integral) else max(2, _share_of(n, split)))
-        self.total = float(self.weights @ np.bincount(self.labels))
+        self.total = float(self.weigh(np.arange(n)).sum())
         self.random = check_random_state(model.random_state)
 
     def search(self, members: np.ndarray, **options: Any) -> ShapeletSearch:
         """The work of one node."""
+        class_weight, each = self.weights, self.sample_weight[members]
+        differ = bool(np.any(each != each[0]))
         criterion = Criterion(
             self.labels[members],
-            self.weights,
+            class_weight if differ else class_weight * each[0],
             self.leaf,
             self.model.min_weight_fraction_leaf * self.total,
+            each if differ else None,
         )
         return ShapeletSearch(self.series, members, self.lengths, criterion, **options)
+
+    def weigh(self, members: np.ndarray) -> np.ndarray:
+        """The weight of each class among some series."""
+        each = np.bincount(self.labels[members], self.sample_weight[members], len(self.weights))
+        return each * self.weights
 
     def grow(self) -> tuple[ShapeletTree, list[Shapelet]]:
         """Grow depth first, the left side first; weights are without their scale."""
@@ -579,7 +683,7 @@ class _Growth:
             node = len(nodes)
             if parent >= 0:
                 nodes[parent][side] = node
-            each = np.bincount(self.labels[members], minlength=len(self.weights)) * self.weights
+            each = self.weigh(members)
             weight = each.sum()
             value = each / weight if weight > 0 else np.full(each.size, 1 / each.size)
             impurity = -float(np.sum(value * np.log(np.where(value > 0, value, 1.0))))
@@ -593,18 +697,11 @@ class _Growth:
             last, unit = found[-1], self.search(members).criterion.unit
             nodes[node][2:5] = len(shapelets), len(found), last.cut.threshold
             for split in found:
-                row = int(members[split.series])
-                values = self.series.values[
-                    row, split.channel, split.start : split.start + split.length
-                ]
-                shapelets.append(
-                    Shapelet(
-                        *(values.copy(), row, split.start, split.length, split.channel),
-                        last.cut.threshold,
-                        split.cut.gain / unit,
-                        *(split.cut.gap, split.way, node),
-                    )
-                )
+                row, stop = int(members[split.series]), split.start + split.length
+                values = self.series.values[row, split.channel, split.start : stop].copy()
+                place = int(self.rows[row]), split.start, split.length, split.channel
+                worth = last.cut.threshold, split.cut.gain / unit, split.cut.gap
+                shapelets.append(Shapelet(values, *place, *worth, split.way, node))
             left = last.distances <= last.cut.threshold
             open_nodes.append((members[~left], depth + 1, node, 1))
             open_nodes.append((members[left], depth + 1, node, 0))
@@ -643,8 +740,8 @@ class _Growth:
             if better is None:
                 break
             found.append(better)
-        share = self.weights @ np.bincount(self.labels[members], minlength=len(self.weights))
-        decrease = found[-1].cut.gain / search.criterion.unit * float(share) / self.total
+        share = float(self.weigh(members).sum()) / self.total
+        decrease = found[-1].cut.gain / search.criterion.unit * share
         return found if decrease >= self.model.min_impurity_decrease else []
 
     def best(self, search: ShapeletSearch, sample: np.ndarray | None) -> ShapeletSplit | None:
@@ -681,8 +778,16 @@ def _share_of(n: int, share: float) -> int:
     return int(np.ceil(share * n * (1 - 1e-12)))
 
 
+def _scale(weights: np.ndarray) -> float:
+    """The power of two by which the largest of some weights is from 1 to 2."""
+    return float(2.0 ** (np.frexp(weights.max())[1] - 1))
+
+
 def _weights(
-    class_weight: dict[Any, float] | str | None, classes: np.ndarray, y: np.ndarray
+    class_weight: dict[Any, float] | str | None,
+    classes: np.ndarray,
+    labels: np.ndarray,
+    sample_weight: np.ndarray,
 ) -> tuple[np.ndarray, float]:
     """Weights of the classes, and what they are to be multiplied by.
 
@@ -692,7 +797,12 @@ def _weights(
         for label, weight in class_weight.items():
             if not isinstance(weight, Real):
                 raise ValueError(f"class_weight is {weight!r} for class {label!r}; give numbers.")
-    weights = compute_class_weight(class_weight, classes=classes, y=y).astype(np.float64)
+    if class_weight == "balanced":
+        each = np.bincount(labels, sample_weight)
+        weights = each.sum() / (len(classes) * each)
+    else:
+        weights = compute_class_weight(class_weight, classes=classes, y=classes[labels])
+        weights = weights.astype(np.float64)
     bad = np.flatnonzero(~((weights >= 0) & (weights <= LARGEST)))
     if bad.size:
         raise ValueError(
@@ -703,7 +813,7 @@ def _weights(
         raise ValueError("class_weight is 0 for all classes of y; give one of them a weight.")
     if np.all(weights == weights[0]):
         return np.ones(len(weights)), float(weights[0])
-    scale = 2.0 ** (np.frexp(weights.max())[1] - 1)
+    scale = _scale(weights)
     return weights / scale, scale
 
 

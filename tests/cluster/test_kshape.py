@@ -359,11 +359,17 @@ def test_an_engine_that_is_not_there_is_refused_first():
         KShapeClusterer(engine="cupy").fit([["not", "numbers"]])
 
 
-def test_verbose_shows_the_inertia(capsys, rng):
-    model = KShapeClusterer(2, n_init=1, random_state=0, verbose=1).fit(waves(rng, 12, 20)[0])
-    lines = capsys.readouterr().out.splitlines()
+def test_verbose_tells_run_and_inertia(caplog, rng):
+    X = waves(rng, 12, 20)[0]
+    model = KShapeClusterer(2, n_init=1, random_state=0, verbose=1).fit(X)
+    lines = [record.getMessage() for record in caplog.records]
     assert len(lines) == model.n_iter_
-    assert lines[-1].endswith(f"inertia {model.history_[-1]:.6f}")
+    end = f"iteration {model.n_iter_}, inertia {model.history_[-1]:.6f}"
+    assert lines[-1] == f"Run 1 of 1, {end}"
+    caplog.clear()
+    KShapeClusterer(2, n_init=3, random_state=0, verbose=1).fit(X)
+    firsts = [record.getMessage() for record in caplog.records if ", iteration 1," in record.msg]
+    assert [line.split(",")[0] for line in firsts] == [f"Run {k} of 3" for k in (1, 2, 3)]
 
 
 def test_scikit_learns_checks(fast_engine, monkeypatch):

@@ -117,6 +117,61 @@ def test_tags_in_any_case_byte_order_mark_and_old_encodings(read):
     assert X.tolist() == [[1, 2]] and y.tolist() == ["a"]
 
 
+ARFF = "% a comment\n@relation Test\n"
+
+
+def test_arff_round_trip(read):
+    X, y = load_gunpoint(split="train", return_X_y=True)
+    text = ARFF + "".join(f"@attribute att{k} numeric\n" for k in range(150))
+    text += "@ATTRIBUTE target {1,2}\n\n@data\n" + rows_arff(X, y)
+    got_X, got_y = read("GunPoint_TRAIN.arff", text)
+    np.testing.assert_array_equal(got_X, X)
+    np.testing.assert_array_equal(got_y, y)
+    assert got_X.dtype == np.float64 and got_y.dtype == np.int64
+
+
+def rows_arff(X, y):
+    return "".join(
+        ",".join(map(repr, series.tolist())) + f",{label}\n"
+        for series, label in zip(X, y, strict=True)
+    )
+
+
+def test_arff_with_missing_points_texts_and_numbers_as_labels(read):
+    head = ARFF + "@attribute a real\n@attribute b integer\n"
+    X, y = read("A.arff", head + "@attribute c {up,down}\n@data\n1,?,up\n?,4,down\n")
+    np.testing.assert_array_equal(X, [[1, np.nan], [np.nan, 4]])
+    assert y.tolist() == ["up", "down"]
+    X, y = read("A.ARFF", head + "@attribute c numeric\n@data\n1,2,0.5\n3,4,2\n")
+    assert y.dtype == np.float64 and y.tolist() == [0.5, 2.0]
+
+
+def test_arff_with_channels(read):
+    head = ARFF + "@attribute all relational\n@attribute t0 numeric\n@attribute t1 numeric\n"
+    head += "@attribute t2 numeric\n@end all\n@attribute class {a,b}\n@data\n"
+    X, y = read("A.arff", head + "'1,2,3\\n4,5,6',a\n'7,8,9\\n?,11,12',b\n")
+    np.testing.assert_array_equal(X, [[[1, 2, 3], [4, 5, 6]], [[7, 8, 9], [np.nan, 11, 12]]])
+    assert y.tolist() == ["a", "b"]
+    with pytest.raises(ValueError, match="different channels or points"):
+        read("A.arff", head + "'1,2,3\\n4,5,6',a\n'7,8,9',b\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("@attribute a numeric\n@data\n1\n", "expected attributes for the points and one"),
+        ("@attribute a numeric\n@attribute c {x}\n@data\n", "holds no series"),
+        ("@attribute a {x}\n@attribute c {x}\n@data\nx,x\n", "points are attributes of numbers"),
+        ("@attribute a numeric\n@attribute c {x}\n@data\n1,y\n", "cannot be read as ARFF: .*y"),
+        ("@attribute a numeric\n@attribute c string\n@data\n1,y\n", "cannot be read as ARFF"),
+        ("@attribute a numeric\n@attribute c {x}\n@data\n1,2,x\n", "cannot be read as ARFF"),
+    ],
+)
+def test_bad_arff(read, text, message):
+    with pytest.raises(ValueError, match=message):
+        read("A.arff", ARFF + text)
+
+
 CLASSES = "@classLabel true a b\n@data\n"
 
 
@@ -166,7 +221,8 @@ def test_malformed_lines(read, tmp_path, name, text, line, message):
         ("A.tsv", "\n", "the file holds no series"),
         ("A.ts", CLASSES, "the file holds no series"),
         ("A.ts", "@problemName A\n", "must end with @data"),
-        ("A.arff", "1 2 3\n", "must end in .ts, .tsv or .txt"),
+        ("A.csv", "1 2 3\n", "must end in .ts, .tsv, .txt or .arff"),
+        ("A.arff", "1 2 3\n", "cannot be read as ARFF"),
     ],
 )
 def test_malformed_files(read, tmp_path, name, text, message):

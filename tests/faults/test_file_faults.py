@@ -28,6 +28,14 @@ FILES = {
         "1,2,3:4,5,6:a\n7,8,?:10,11,12:b\n"
     ),
 }
+FILES["A.arff"] = (
+    "% a comment\n@relation Test\n@attribute t0 numeric\n@attribute t1 real\n"
+    "@attribute class {a,b}\n@data\n1,2,a\n3,?,b\n"
+)
+FILES["B.arff"] = (
+    "@relation Test\n@attribute all relational\n@attribute t0 numeric\n@attribute t1 numeric\n"
+    "@end all\n@attribute class {a,b}\n@data\n'1,2\\n3,4',a\n'5,6\\n7,8',b\n"
+)
 HOSTILE = [
     b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b":", b"@", b"@data\n", b"(", b"\n", b"\r", b"\t", b",",
     b"9" * 5000, b"1e999", b"-nan", b"0x10", b"1_0", b"\xc2\xb2", b"\xd9\xa3", b"inf", b"\x85",
@@ -107,6 +115,16 @@ HUGE = {
     "nan.ts": "@seriesLength nan\n@classLabel false\n@data\n1\n",
     "bytes.txt": "1 2 3\n".encode("utf-16"),
     "latin.tsv": b"1\t\xe4\n",
+    "name.arff": "@relation x\n@attribute " + "a" * 2_000_000 + " numeric\n@data\n1\n",
+    "label.arff": "@relation x\n@attribute a numeric\n@attribute c {a,"
+    + "y" * 1000
+    + "}\n@data\n"
+    + "1,a\n" * 20_000,
+    "line.arff": "@relation x\n@attribute a numeric\n@attribute c {a}\n@data\n" + "1" * 2_000_000,
+    "quotes.arff": "@relation x\n@attribute a numeric\n@attribute c {a}\n@data\n" + "'" * 200_001,
+    "relation.arff": "@relation " + "x " * 500_000 + "\n@data\n",
+    "header.arff": "@" * 2_000_000,
+    "date.arff": "@relation x\n@attribute a date 'yyyy'\n@attribute c {a}\n@data\n1999,a\n",
 }
 
 

@@ -381,12 +381,12 @@ class Cuts(NamedTuple):
     certain: np.ndarray
 
 
-def all_cuts(D, slack, labels, weights, leaf, leaf_weight) -> Cuts:
-    """Score all cuts of order lines, (n_lines, n_members)."""
+def all_cuts(D, slack, labels, weights, often, leaf, leaf_weight) -> Cuts:
+    """Score all cuts of order lines, (n_lines, n_members); `often` is the weight of each series."""
     order = np.argsort(D, axis=1, kind="stable")
     ordered = np.take_along_axis(D, order, 1)
     error = np.take_along_axis(slack, order, 1)
-    one_hot = np.eye(len(weights))[labels]
+    one_hot = np.eye(len(weights))[labels] * often[:, np.newaxis]
     counts = np.cumsum(one_hot[order], axis=1)
     left, n = counts[:, :-1] * weights, len(labels)
     right = counts[:, -1:] * weights - left
@@ -394,8 +394,9 @@ def all_cuts(D, slack, labels, weights, leaf, leaf_weight) -> Cuts:
     parts = left.sum(axis=2) * entropy(left) + right.sum(axis=2) * entropy(right)
     gain = entropy(counts[0, -1] * weights) - parts / total
     size = np.arange(1, n)
-    sums = np.cumsum(ordered, axis=1)
-    gap = (sums[:, -1:] - sums[:, :-1]) / (n - size) - sums[:, :-1] / size
+    sums, near = np.cumsum(ordered * often[order], axis=1), np.cumsum(often[order], axis=1)
+    near, far = near[:, :-1], near[:, -1:] - near[:, :-1]
+    gap = (sums[:, -1:] - sums[:, :-1]) / far - sums[:, :-1] / near
     wide = np.diff(ordered, axis=1)
     fits = (size >= leaf) & (n - size >= leaf)
     fits = fits & (left.sum(axis=2) >= leaf_weight - 1e-9 * total)
@@ -440,6 +441,9 @@ def draw_tree(d: Draw, n: int, most: int) -> tuple[list, dict[str, Any]]:
         "class_weight": weights,
         "max_candidates": d.pick("max_candidates", (None, 1, 20), (6, 1, 1)),
         "random_state": d.pick("random_state", (0, 1)),
+        "fit.sample_weight": d.pick(
+            "fit.sample_weight", (None, "whole", "some", "odd", "alike"), (5, 2, 2, 2, 1)
+        ),
         "score.sample_weight": d.pick("sample_weight", (False, True)),
         # each method walks the tree anew: one of them, beside those that the oracle starts from
         "call.also": d.pick("methods", (*WALKS, "score", "pruning", "all")),
@@ -453,6 +457,21 @@ def class_weights(kind: str | None, y: list) -> Any:
         return kind
     factor = {"large": 1000.0, "small": 2.0**-30, "odd": 0.37}[kind]
     return {label: factor * (1 + 0.5 * k) for k, label in enumerate(sorted(set(y), key=repr))}
+
+
+def series_weights(kind: str | None, y: list) -> np.ndarray | None:
+    """What is handed over as `sample_weight`; "some" leaves series of every class out."""
+    n = len(y)
+    if kind is None:
+        return None
+    firsts = np.isin(np.arange(n), np.unique(y, return_index=True)[1])
+    weights = {
+        "whole": 1.0 + np.arange(n) * 5 % 3,
+        "some": np.where(firsts, 2.0, np.arange(n) * 3 % 4),
+        "odd": 0.01 + np.modf(np.arange(1, n + 1) * 0.6180339887498949)[0],
+        "alike": np.full(n, 0.37),
+    }
+    return weights[kind]
 
 
 class Tree(Recipe):
@@ -491,10 +510,16 @@ class Tree(Recipe):
         if not super().possible(case) or X.lengths.min() < 1 or len(case.data["y"]) != len(X):
             return False
         lengths = self.lengths(case)
-        return bool(lengths) and lengths[-1] <= X.lengths.min() and options["length_step"] >= 1
+        shortest = X.lengths[self.rows(case)].min()
+        return bool(lengths) and lengths[-1] <= shortest and options["length_step"] >= 1
+
+    def rows(self, case: Case) -> np.ndarray:
+        """The series that have a weight."""
+        weights = series_weights(case.options["fit.sample_weight"], case.data["y"])
+        return np.arange(len(case.data["y"])) if weights is None else np.flatnonzero(weights)
 
     def lengths(self, case: Case) -> list[int]:
-        shortest = int(case.data["X"].lengths.min())
+        shortest = int(case.data["X"].lengths[self.rows(case)].min())
         least, most = case.options["min_length"], case.options["max_length"]
         if least == "auto":
             least = shortest if shortest < 3 else max(3, shortest // 4)
@@ -512,7 +537,8 @@ class Tree(Recipe):
     def call(self, case: Case, how: How) -> dict:
         X, y, Q = case.data["X"].give(), case.data["y"], case.data["Q"].give()
         model = self.model(case, how)
-        model.fit(X, y)
+        own = series_weights(case.options["fit.sample_weight"], y)
+        model.fit(X, y, sample_weight=own)
         found = {f"tree {key}": value for key, value in model.tree_._asdict().items()}
         found["shapelets"] = np.int64(len(model.shapelets_))
         for k, shapelet in enumerate(model.shapelets_):
@@ -530,26 +556,33 @@ class Tree(Recipe):
             weights = np.arange(1, len(y) + 1) if case.options["score.sample_weight"] else None
             found["score"] = np.float64(model.score(X, y, sample_weight=weights))
         if also in ("pruning", "all"):
-            path = model.cost_complexity_pruning_path(X, y)
+            path = model.cost_complexity_pruning_path(X, y, sample_weight=own)
             found["alphas"], found["impurities"] = path.ccp_alphas, path.impurities
         found["names"] = np.array(model.get_feature_names_out(), str)
-        check(len(found["names"]) == len(model.shapelets_), "get_feature_names_out: number")
+        check(len(set(found["names"])) == len(model.shapelets_), "get_feature_names_out: number")
+        found["importances"] = model.shapelet_importances_
+        found["importances of points"] = model.feature_importances_
+        for values in (found["importances"], found["importances of points"]):
+            check((values >= 0).all(), "importances: negative")
+            close("importances", values.sum(), float(bool(model.shapelets_)), 1e-9)
         if case.relation == "output" and len(found["names"]):
             check_output(model, X, y, Q, found["Q transform"], model.predict(Q))
         return found
 
-    def weights(self, case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Classes, labels, and the weight of each class."""
+    def weights(self, case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Classes, labels, the weight of each class, and that of each series."""
         classes, y = np.unique(case.data["y"], return_inverse=True)
         given = class_weights(case.options["class_weight"], case.data["y"])
+        own = series_weights(case.options["fit.sample_weight"], case.data["y"])
+        own = np.ones(len(y)) if own is None else own
         if given is None:
-            return classes, y, np.ones(len(classes))
+            return classes, y, np.ones(len(classes)), own
         if given == "balanced":
-            return classes, y, len(y) / (len(classes) * np.bincount(y))
-        return classes, y, np.array([given[label] for label in classes.tolist()])
+            return classes, y, own.sum() / (len(classes) * np.bincount(y, own)), own
+        return classes, y, np.array([given[label] for label in classes.tolist()]), own
 
     def check(self, case: Case, found: dict) -> None:
-        classes, y, weights = self.weights(case)
+        classes, y, weights, own = self.weights(case)
         same("classes_", found["classes"], classes)
         X, Q = case.data["X"], case.data["Q"]
         try:
@@ -559,7 +592,7 @@ class Tree(Recipe):
         self._check_predictions(found, classes, y, case.options["score.sample_weight"])
         if members:
             try:
-                self._check_nodes(case, found, y, weights)
+                self._check_nodes(case, found, y, weights, own)
             except Ambiguous:
                 return
 
@@ -640,19 +673,22 @@ class Tree(Recipe):
             check((np.diff(found["alphas"]) >= 0).all() and found["alphas"][0] == 0, "ccp_alphas")
             check((np.diff(found["impurities"]) >= -1e-12).all(), "impurities: not ascending")
 
-    def _check_nodes(self, case: Case, found: dict, y, weights) -> None:
-        options, n = case.options, len(y)
-        candidates = Candidates.of(case.data["X"].series, self.lengths(case))
+    def _check_nodes(self, case: Case, found: dict, y, weights, own) -> None:
+        rows = self.rows(case)
+        options, n = case.options, len(rows)
+        series = tuple(case.data["X"].series[row] for row in rows)
+        candidates = Candidates.of(series, self.lengths(case))
+        y, own, number = y[rows], own[rows], {int(row): k for k, row in enumerate(rows)}
         leaf, split = options["min_samples_leaf"], options["min_samples_split"]
         leaf = leaf if isinstance(leaf, int) else math.ceil(leaf * n)
         split = split if isinstance(split, int) else max(2, math.ceil(split * n))
-        total = weights[y].sum()
+        total = (weights[y] * own).sum()
         limits = leaf, options["min_weight_fraction_leaf"] * total
-        shapelets = self._shapelets(found)
+        shapelets = [one | {"series": number[int(one["series"])]} for one in self._shapelets(found)]
         waiting = [(0, np.arange(n), 0)]
         while waiting:
             node, members, depth = waiting.pop()
-            each = np.bincount(y[members], minlength=len(weights)) * weights
+            each = np.bincount(y[members], own[members], len(weights)) * weights
             check(found["tree n_node_samples"][node] == len(members), "n_node_samples")
             close(
                 "weighted_n_node_samples", found["tree weighted_n_node_samples"][node], each.sum()
@@ -668,12 +704,11 @@ class Tree(Recipe):
             count = int(found["tree n_literals"][node])
             share = each.sum() / total
             follow = self._check_split(
-                case,
+                series,
+                options,
                 candidates,
                 members,
-                y,
-                weights,
-                limits,
+                (y[members], weights, own[members], *limits),
                 share,
                 shapelets[first : first + count] if not is_leaf else [],
                 stops,
@@ -690,9 +725,8 @@ class Tree(Recipe):
                 ):
                     waiting.append((int(child), members[rows], depth + 1))
 
-    def _check_split(self, case, candidates, members, y, weights, limits, share, literals, stops):
+    def _check_split(self, series, options, candidates, members, rules, share, literals, stops):
         """Compare the literals of a node with all others; return the joined distances."""
-        options = case.options
         D, slack = candidates.distances[:, members], candidates.slack[:, members]
         of_members = np.isin(candidates.place[:, 1], members)
         everything = options["max_candidates"] is None
@@ -719,10 +753,10 @@ class Tree(Recipe):
                 place = [int(literal[key]) for key in ("length", "series", "start", "channel")]
                 check(place[1] in members, "literal: of another node")
                 k = candidates.find(*place)
-                x = case.data["X"].series[place[1]][place[3], place[2] : place[2] + place[0]]
+                x = series[place[1]][place[3], place[2] : place[2] + place[0]]
                 same("shapelet values", literal["values"], x)
                 _, mine, mine_error = next(one for one in lines if one[0] == way)
-                cuts = all_cuts(mine[[k]], mine_error[[k]], y[members], weights, *limits)
+                cuts = all_cuts(mine[[k]], mine_error[[k]], *rules)
                 gain, gap = float(literal["gain"]), float(literal["gap"])
                 tolerance = 1e-9 + mine_error[k].max()
                 fits = (np.abs(cuts.gain - gain) <= 1e-9) & (np.abs(cuts.gap - gap) <= tolerance)
@@ -739,9 +773,7 @@ class Tree(Recipe):
                 check(better, "literal: no better than without", f"{gain} {gap}")
             if everything and (literal is not None or not stops or rank > 0):
                 for way, other, other_error in lines:
-                    cuts = all_cuts(
-                        other[of_members], other_error[of_members], y[members], weights, *limits
-                    )
+                    cuts = all_cuts(other[of_members], other_error[of_members], *rules)
                     self._check_best(
                         candidates.place[of_members],
                         way,
@@ -816,12 +848,14 @@ class Tree(Recipe):
 
     def relate_weights(self, case, found, call):
         """Weights times a power of two give the same tree."""
-        if case.options["class_weight"] in (None, "balanced"):
-            return
         model = self.model(case, How("numba"))
         factor = 2.0**-7
-        model.set_params(class_weight={k: factor * v for k, v in model.class_weight.items()})
-        model.fit(case.data["X"].give(), case.data["y"])
+        own = self.weights(case)[3]
+        if isinstance(model.class_weight, dict):
+            model.set_params(class_weight={k: factor * v for k, v in model.class_weight.items()})
+        else:
+            own = factor * own
+        model.fit(case.data["X"].give(), case.data["y"], sample_weight=own)
         for key, value in model.tree_._asdict().items():
             if key == "weighted_n_node_samples":
                 value = value / factor
@@ -855,7 +889,9 @@ class ExportText(Recipe):
         return Case(TREE.name, case.data, options)
 
     def call(self, case: Case, how: How) -> dict:
-        model = TREE.model(self._tree(case), how).fit(case.data["X"].give(), case.data["y"])
+        tree, y = self._tree(case), case.data["y"]
+        own = series_weights(tree.options["fit.sample_weight"], y)
+        model = TREE.model(tree, how).fit(case.data["X"].give(), y, sample_weight=own)
         found = {"text": np.array(self.target(model, **case.given()))}
         found |= {f"tree {key}": value for key, value in model.tree_._asdict().items()}
         return found | {"classes": model.classes_, "shapelets": np.int64(len(model.shapelets_))}

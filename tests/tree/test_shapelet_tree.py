@@ -475,7 +475,10 @@ def test_forms_of_input_give_the_same(rng):
     same_tree(clone(model).fit(padded, y), expected, rtol=0)
     frame = pd.DataFrame(X, columns=[f"t{i}" for i in range(20)])
     model.set_output(transform="pandas").fit(frame, y)
-    names = [f"shapelettreeclassifier{k}" for k in range(len(model.shapelets_))]
+    names = [
+        f"shapelet{k}_series{one.series}_start{one.start}_length{one.length}"
+        for k, one in enumerate(model.shapelets_)
+    ]
     assert list(model.transform(frame).columns) == names
     assert_array_equal(model.feature_names_in_, frame.columns)
 

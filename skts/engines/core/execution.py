@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from ..._config import config_context, get_config
+from ..._log import tell
 from ...exceptions import MemoryBudgetError
 from .budget import out_of_memory
 from .interrupts import heeding
 from .plan import Plan, halve, make_plan
-from .progress import describe, progress
+from .progress import Report, describe, progress
 from .reduction import Learning, Reduction, Tile
 from .registry import get_engine
 
@@ -63,12 +64,13 @@ def execute(plan: Plan, total: Any, take: Callable[[Tile, Any], None], *, verbos
         See `run`.
     """
     if verbose >= 2 and plan.tiles:
-        print(describe(plan))
+        tell(describe(plan))
     lock, scarce = threading.Lock(), threading.RLock()
     with config_context(devices=plan.devices):
         compute = partial(_compute, plan, get_config(), total, take, lock, scarce)
-        with progress(plan.reduction, plan.tiles, verbose) as advance:
-            _work_through(plan, compute, advance)
+        where = plan.engine.name, plan.workers
+        with progress(plan.reduction, plan.tiles, verbose, where) as report:
+            _work_through(plan, compute, report)
 
 
 def _compute(
@@ -116,35 +118,33 @@ def _compute(
                     take(tile, result)
 
 
-def _work_through(
-    plan: Plan, compute: Callable[[Tile, np.ndarray], None], advance: Callable[[], None]
-) -> None:
+def _work_through(plan: Plan, compute: Callable[[Tile, np.ndarray], None], report: Report) -> None:
     """Compute every tile, here or in threads; on an error or interrupt stop all of them."""
     cancel = np.zeros(1, np.uint8)
     workers = max(1, plan.workers)
     if workers == 1 and all(plan.reduction.work(tile) <= INLINE_WORK for tile in plan.tiles[:1]):
         for tile in plan.tiles:
             compute(tile, cancel)
-            advance()
+            report.advance(tile)
         return
-    queue = iter(plan.tiles)
+    queue, running = iter(plan.tiles), dict[Future[None], Tile]()
     with ThreadPoolExecutor(workers, thread_name_prefix="skts") as pool:
 
-        def submit_next() -> set[Future[None]]:
+        def submit_next() -> None:
             tile = next(queue, None)
-            return set() if tile is None else {pool.submit(compute, tile, cancel)}
+            if tile is not None:
+                running[pool.submit(compute, tile, cancel)] = tile
 
         try:
             # two tiles a worker are under way, so that none waits for this thread
-            running: set[Future[None]] = set()
             for _ in range(2 * workers):
-                running |= submit_next()
+                submit_next()
             while running:
-                done, running = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
-                for future in done:
+                for future in wait(running, timeout=0.2, return_when=FIRST_COMPLETED).done:
                     future.result()
-                    advance()
-                    running |= submit_next()
+                    report.advance(running.pop(future))
+                    submit_next()
+                report.tick()
         except BaseException:
             cancel[0] = 1
             pool.shutdown(wait=True, cancel_futures=True)

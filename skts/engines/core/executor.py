@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from ..._config import get_config, parse_memory
+from ..._log import tell
 from .budget import check_size, physical_memory
 from .distribute import share_out
 from .engine import DEFAULT_MEMORY, Engine
@@ -49,7 +50,8 @@ def run(
         Threads: None is all that Numba was given, or the number of an enclosing
         ``joblib.parallel_config(n_jobs=...)``; negative numbers count from all, as joblib's do.
     verbose : int, default 0
-        1 shows a progress bar, 2 also the plan: engine, devices, parts, memory.
+        1 shows a progress bar, 2 also the plan: engine, devices, parts, memory. Plans go to the
+        logger "skts", and are printed where no logging is set up.
 
     Returns
     -------
@@ -105,9 +107,9 @@ def _send(
         workers=1,
     )
     if verbose >= 2:
-        print(describe_shares(reduction, engine, type(elsewhere).__name__, shares, workers))
-    with progress(reduction, shares, verbose) as advance:
+        tell(describe_shares(reduction, engine, type(elsewhere).__name__, shares, workers))
+    with progress(reduction, shares, verbose, (engine, workers)) as report:
         for results in share_out(elsewhere, reduction, shares, engine, n_jobs):
             for tile, result in results:
                 reduction.merge(total, tile, result)
-            advance()
+            report.advance()

@@ -24,6 +24,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from skts import config_context
+from skts._log import LOGGER
 from skts.engines import (
     DTWMatrix,
     DTWNeighbors,
@@ -36,6 +37,7 @@ from skts.engines import (
     get_engine,
     run,
 )
+from skts.engines.core.progress import Estimate, progress
 from skts.engines.core.reduction import Reduction
 from skts.engines.cupy import CupyEngine
 from skts.exceptions import MemoryBudgetError
@@ -107,18 +109,96 @@ def test_progress_is_reported_and_ends_at_the_total(fast_engine, make_series):
     assert seen[-1][0] == seen[-1][1]
 
 
-def test_verbose_shows_a_bar_and_the_plan(make_series, capsys, monkeypatch):
+def test_verbose_shows_a_bar_and_the_plan(make_series, capsys, caplog, monkeypatch):
     monkeypatch.setattr("skts.engines.core.progress.DELAY", 0)
     work = DTWMatrix(make_series(300, 100), make_series(200, 100))
     run(work, engine="numba", n_jobs=2, verbose=2)
     captured = capsys.readouterr()
-    assert "DTWMatrix: 300 x 200 on numba, 6e+08 cells in" in captured.out
+    (plan,) = (record.getMessage() for record in caplog.records if record.name == "skts")
+    assert "DTWMatrix: 300 x 200 on numba, 6e+08 cells in" in plan and captured.out == ""
     words = r"in \d+ parts of up to \d+ x \d+, \d workers?, [\d.]+ \wiB of 1 GiB"
-    assert re.search(words, captured.out)
+    assert re.search(words, plan)
     assert "100%" in captured.err and "600M/600M" in captured.err and "cells/s" in captured.err
     run(work, engine="numba", verbose=1)
     quiet = capsys.readouterr()
-    assert quiet.out == "" and "100%" in quiet.err
+    assert quiet.out == "" and "100%" in quiet.err and len(caplog.records) == 1
+
+
+def test_without_logging_the_plan_is_printed(make_series, capsys, monkeypatch):
+    work = DTWMatrix(make_series(9, 10), make_series(9, 10))
+    monkeypatch.setattr(LOGGER, "hasHandlers", lambda: False)
+    run(work, engine="numba", verbose=2)
+    assert capsys.readouterr().out.startswith("DTWMatrix: 9 x 9 on numba")
+    LOGGER.setLevel("WARNING")
+    try:
+        run(work, engine="numba", verbose=2)
+    finally:
+        LOGGER.setLevel("INFO")
+    assert capsys.readouterr().out == ""
+
+
+class Slow:
+    """An engine whose one part takes long, as kernels do."""
+
+    def __init__(self, monkeypatch, seconds):
+        self.engine = find_engine("numba")
+
+        def wait(reduction, tile, cancel):
+            time.sleep(seconds)
+            return np.zeros(tile.shape)
+
+        monkeypatch.setattr(self.engine, "dtw_matrix", wait)
+        monkeypatch.setattr("skts.engines.core.execution.INLINE_WORK", 0)
+        monkeypatch.setattr("skts.engines.core.progress.DELAY", 0.1)
+
+
+def test_a_single_part_shows_a_bar_with_what_was_learned(make_series, capsys, monkeypatch):
+    engine = Slow(monkeypatch, 0.7).engine
+    monkeypatch.setattr("skts.engines.core.progress._RATES", {})
+    work = DTWMatrix(make_series(2, 8), make_series(2, 8))
+    run(work, engine=engine, n_jobs=1, verbose=1)
+    first = capsys.readouterr().err
+    assert "0%|" in first and "100%" in first and "left" not in first.split("100%")[0]
+    run(work, engine=engine, n_jobs=1, verbose=1)
+    second = capsys.readouterr().err
+    assert re.search(r"0%\|.*about 00:00 left", second) and "256/256" in second
+
+
+def test_estimates_learn(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("skts.engines.core.progress.monotonic", lambda: now[0])
+    monkeypatch.setattr("skts.engines.core.progress._RATES", {})
+    key = "numba", "DTWMatrix", 2
+    estimate = Estimate(key, 1000)
+    assert estimate.left() is None
+    now[0] = 10.0
+    estimate.add(500)
+    assert estimate.left() == pytest.approx(10)
+    now[0] = 14.0
+    assert estimate.left() == pytest.approx(6)
+    now[0] = 21.0
+    assert estimate.left() is None  # longer than thought
+    estimate.add(500)
+    estimate.learn()
+    again = Estimate(key, 2000)
+    assert again.left() == pytest.approx(42)
+    now[0] += 21  # twice as slow
+    again.add(500)
+    assert 31.5 < again.left() < 63
+    now[0] += 63
+    again.add(1500)
+    again.learn()
+    assert 42 < Estimate(key, 2000).left() < 84
+    assert Estimate(("numba", "DTWMatrix", 1), 10).left() is None
+
+
+def test_the_bar_counts_what_parts_hold(make_series, monkeypatch):
+    work = DTWMatrix(make_series(5, 8), make_series(3, 8))
+    with progress(work, [Tile(0, 1, 0, 3), Tile(1, 5, 0, 3)], 0) as report:
+        report.advance(Tile(1, 5, 0, 3))
+        assert report.estimate.done * 5 == 4 * report.estimate.total
+        report.advance(Tile(0, 1, 0, 3))
+        assert report.estimate.done == report.estimate.total
 
 
 def test_quick_work_shows_no_bar(make_series, capsys, monkeypatch):

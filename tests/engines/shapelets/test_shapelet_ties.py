@@ -12,14 +12,15 @@ from numpy.testing import assert_array_equal
 
 from skts.engines import Criterion, Series, ShapeletSearch, SubsequenceMatches, run
 from skts.engines.core.constants import TOLERANCE
-from tests.reference_splits import cuts, exact_distance, gain_of
+from tests.reference_splits import cuts, exact_distance, gain_of, numbers
 
 
 def search(engine, values, labels, lengths, rules=None, **options):
     values = np.asarray(values, np.float64)
     series = Series(values[:, np.newaxis], np.full(len(values), values.shape[1]))
-    weights, leaf, least = rules or ([1] * (max(labels) + 1), 1, 0)
-    criterion = Criterion(np.asarray(labels), np.asarray(weights, np.float64), leaf, least)
+    weights, leaf, least, *often = rules or ([1] * (max(labels) + 1), 1, 0)
+    weights, *often = (np.asarray(some, np.float64) for some in (weights, *often))
+    criterion = Criterion(np.asarray(labels), weights, leaf, least, *often)
     work = ShapeletSearch(series, np.arange(len(values)), lengths, criterion, **options)
     return run(work, engine=engine)
 
@@ -36,14 +37,16 @@ def draw(rng):
     weights = [1] * n_classes if rng.random() < 0.6 else rng.choices(range(1, 6), k=n_classes)
     total = sum(weights[label] for label in labels)
     leaf, least = rng.choice([(1, 0), (1, 0), (2, 0), (1, total // 5)])
-    return values, labels, lengths, (weights, leaf, least)
+    often = rng.choices(range(1, 4), k=n) if max(weights) == 1 and rng.random() < 0.5 else None
+    return values, labels, lengths, (weights, leaf, least, *([often] if often else []))
 
 
 def judge(found, before, case, ways):
     """Compare a split, or none, with all that there are; return its exact line."""
     values, labels, lengths, rules = case
     rows = [tuple(row) for row in values]
-    counts = [labels.count(c) for c in range(len(rules[0]))]
+    often = rules[3] if len(rules) > 3 else [1] * len(labels)
+    counts = numbers(labels, often, len(rules[0]))
     joins = {"first": lambda _, new: new, "and": max, "or": min}
     lines = {
         (length, row, start, way): [
@@ -68,7 +71,8 @@ def judge(found, before, case, ways):
         return None
     place = found.length, found.series, found.start, found.way
     on_left = found.distances <= found.cut.threshold
-    left = [int(np.sum(on_left & (np.array(labels) == c))) for c in range(len(counts))]
+    here = [m * is_left for m, is_left in zip(often, on_left.tolist(), strict=True)]
+    left = numbers(labels, here, len(counts))
     assert gain_of(left, counts, rules[0]) == best[place][0] == gain
     assert abs(found.cut.gap - gap) < 1e-9
     assert found.cut.gain > 0
@@ -83,7 +87,7 @@ def attack(engine, seed):
     """Search a node, and a partner for what is found."""
     rng = random.Random(seed)
     case = values, labels, lengths, rules = draw(rng)
-    counts = [labels.count(c) for c in range(len(rules[0]))]
+    counts = numbers(labels, rules[3] if len(rules) > 3 else [1] * len(labels), len(rules[0]))
     nothing = gain_of([0] * len(counts), counts, rules[0]), np.inf, None
     first = search(engine, values, labels, lengths, rules)
     before = judge(first, nothing, case, ("first",))
@@ -182,6 +186,40 @@ def test_bounds_of_engines_hold_the_rounded_gains():
             )
             exact = criterion._exact_gain(row.tolist())
             assert abs(int(own) + tables.whole - both - exact) <= tables.slack
+
+
+@pytest.mark.parametrize("drawn", ["whole", "any"])
+def test_bounds_of_engines_hold_gains_of_weighted_series(drawn):
+    """Numbers of classes that are weights; and groups, whose gains are no less."""
+    rng = np.random.default_rng(5)
+    n, labels = 40, rng.integers(0, 3, 40)
+    often = rng.integers(1, 4, n).astype(float) if drawn == "whole" else rng.random(n) + 0.01
+    criterion = Criterion(labels, np.array([1.0, 0.3, 2.0]), sample_weight=often)
+    tables, groups = criterion.tables(), criterion.tables(of_groups=True)
+    assert len(groups.counts) == len(np.unique(np.stack([labels, often]), axis=1).T) > 3
+    order = rng.permutation(n)
+    left = np.cumsum((np.eye(3, dtype=np.int64)[labels] * tables.steps[:, None])[order], axis=0)
+    assert_array_equal(left[-1], tables.counts)
+    allowed = np.ones((1, n - 1), bool)
+    gains = criterion._gains(left[np.newaxis, :-1], allowed)[0]
+    # the definition, in plain sums
+    weights = np.array([1.0, 0.3, 2.0])[labels] * often
+    for k in range(n - 1):
+        sides = [
+            np.bincount(labels[part], weights[part], 3) for part in (order[: k + 1], order[k + 1 :])
+        ]
+        parts = [sum(-v * np.log(v / side.sum()) for v in side if v > 0) for side in sides]
+        whole = sum(sides)
+        gain = sum(-v * np.log(v / whole.sum()) for v in whole) - sum(parts)
+        assert abs(gains[k] / criterion.unit - gain / whole.sum()) < 1e-10
+        number = np.bincount(groups.labels[order[: k + 1]], minlength=len(groups.counts))
+        bound, sizes = groups.whole, (number, groups.counts - number)
+        for c, (here, there) in enumerate(zip(*sizes, strict=True)):
+            changes = groups.changes[c]
+            bound += changes[:here].sum() - changes[there : groups.counts[c]].sum()
+        for side in (size @ groups.weights for size in sizes):
+            bound -= int(np.rint(groups.unit * side * np.log(side)))
+        assert bound + groups.slack >= gains[k]
 
 
 @pytest.mark.parametrize("factor", [3.0, 0.1, 1e3])

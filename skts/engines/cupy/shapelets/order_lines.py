@@ -9,7 +9,7 @@ import numpy as np
 
 from ...families.shapelets.criterion import Criterion, Tables
 from ...families.shapelets.matches import LEAST_NORMALIZED
-from ...families.shapelets.search import Survivors, are_normalized
+from ...families.shapelets.search import BATCH_CELLS, Survivors, are_normalized
 from ..loading import blocks_for, load_kernel
 from ..transfers import bring, send
 from .matches import best_matches
@@ -43,7 +43,7 @@ class DeviceRules:
     """
 
     def __init__(self, criterion: Criterion) -> None:
-        tables: Tables = criterion.tables()
+        tables: Tables = criterion.tables(of_groups=True)
         labels, counts = (a.astype(np.int32) for a in (tables.labels, tables.counts))
         terms = np.zeros((len(tables.counts), len(tables.labels) + 1), np.int64)
         for changes, count, row in zip(tables.changes, tables.counts.tolist(), terms, strict=True):
@@ -57,6 +57,8 @@ class DeviceRules:
         slack = 2.0**-23 * (100 + len(counts)) * largest
         self.arrays = send(labels, terms, base, tables.weights, counts, *rough)
         self.exact, self.slack = base.size > 0, tables.slack
+        #: Whether gains are those of groups: bounds, and no gains of classes.
+        self.only_bounds = criterion.sample_weight is not None
         self.n_members, self.n_classes = labels.size, counts.size
         share = tables.weights.max() / tables.total if tables.total > 0 else 1.0
         addresses = [array.data.ptr if array.size else 0 for array in self.arrays]
@@ -110,6 +112,7 @@ class Lines:
         self.possible = 0
         self.values, self.sizes = values, sizes
         self.rules, self.ways, self.host_members = DeviceRules(criterion), ways, members
+        self.criterion = criterion
         numbers = [("first", "and", "or").index(way) for way in ways]
         known = np.zeros(len(members)) if before is None else before
         with np.errstate(over="ignore"):
@@ -317,15 +320,19 @@ class Lines:
 
         Where the weights of classes are equal the gains found are those of the host, to the bit,
         and of equal candidates the first is kept, with its distances; else they differ by
-        roundings, and all are kept that come close.
+        roundings, and all are kept that come close. Where series of a class weigh differently the
+        host finds the cuts.
         """
-        slack = self.rules.slack
-        first, size = 0, min(FEW, self.measured)
+        slack, most = self.rules.slack, self.measured
+        if self.rules.only_bounds:
+            cells = self.rules.n_members * len(self.criterion.class_weight)
+            most = min(most, max(1, BATCH_CELLS // cells))
+        first, size = 0, min(FEW, most)
         while first < len(gain) and (int(gain[first]), gap[first]) >= self.best:
             some = where[first : first + size]
-            first, size = first + size, min(4 * size, self.measured)
+            first, size = first + size, min(4 * size, most)
             gains, gaps, distances = self._cuts(some)
-            if self.rules.exact:
+            if self.rules.exact or self.rules.only_bounds:
                 self._keep_best(gains, gaps, some, distances)
                 continue
             self.best = max(self.best, (int(gains.max()) - slack, -np.inf))
@@ -373,11 +380,13 @@ class Lines:
             both = cp.asarray(np.array(self.ways)[where[:, 4]] == "and")[:, None]
             larger, smaller = (f(self.before, distances) for f in (cp.maximum, cp.minimum))
             joined = cp.where(both, larger, smaller)
+        normalized = are_normalized(where, self.ways, self.before_normalized)
+        if self.rules.only_bounds:
+            cuts = self.criterion.best_cuts(bring(joined), normalized)
+            return cuts.gain, cuts.gap, distances
         order = cp.argsort(joined, axis=1)
         ordered = cp.take_along_axis(joined, order, axis=1)
-        normalized = cp.asarray(
-            are_normalized(where, self.ways, self.before_normalized).astype(np.uint8)
-        )
+        normalized = cp.asarray(normalized.astype(np.uint8))
         left, sums = cp.zeros((m, self.rules.n_classes), np.int32), cp.empty((m, n))
         found = cp.empty((2, m), np.int64)
         load_kernel("shapelets/order_lines.cu", "cuts")(

@@ -66,7 +66,7 @@ class ShapeletTiles:
 
     def shapelet_search_lacks(self, reduction: ShapeletSearch) -> str | None:
         """Return None if shared memory holds so many series and classes, else the reason."""
-        n, classes = len(reduction.members), len(reduction.criterion.class_weight)
+        n, classes = len(reduction.members), len(reduction.criterion.groups[1])
         most = MOST_SHARED
         if self.available() is None:
             from .order_lines import most_shared
@@ -79,8 +79,11 @@ class ShapeletTiles:
             )
         if scan_kernel(n, classes, most) is None:
             fewer = most_classes(n, most)
+            kinds = "classes"
+            if reduction.criterion.sample_weight is not None:
+                kinds = "pairs of a class and a weight"
             return (
-                f"engine='cupy' searches shapelets of {fewer} classes at most among {n} "
+                f"engine='cupy' searches shapelets of {fewer} {kinds} at most among {n} "
                 f"series; here are {classes}."
             )
         return None

@@ -62,14 +62,20 @@ def _entropies(shares: np.ndarray) -> np.ndarray:
 
 
 def _whole_weights(weights: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Weights of classes in the ratio of whole numbers, whose sum over all series is exact.
+    """Weights in the ratio of whole numbers, whose sum over all series is exact.
 
-    Weights that are ratios of small numbers but for their last bits, as 1 / 3 or "balanced" ones,
-    become these, so that sums which should be equal are.
+    `counts` are the series of each weight. Weights that are ratios of small numbers but for their
+    last bits, as 1 / 3 or "balanced" ones, become these, so that sums which should be equal are.
     """
-    ratios = [Fraction(float(weight)) / Fraction(float(weights.max())) for weight in weights]
-    small = [ratio.limit_denominator(DENOMINATOR) for ratio in ratios]
-    if all(abs(a - b) <= b / 2**50 for a, b in zip(small, ratios, strict=True)):
+    largest = float(weights.max()) or 1.0
+    ratios = [Fraction(float(weight)) / Fraction(largest) for weight in weights]
+    small: list[Fraction] = []
+    for ratio in ratios:
+        near = ratio.limit_denominator(DENOMINATOR)
+        if abs(near - ratio) > ratio / 2**50:
+            break
+        small.append(near)
+    else:
         common = math.lcm(*(ratio.denominator for ratio in small))
         whole = [int(ratio * common) for ratio in small]
         if sum(a * b for a, b in zip(whole, counts.tolist(), strict=True)) <= EXACT:
@@ -118,7 +124,7 @@ class Tables(NamedTuple):
     weights : ndarray of shape (n_classes,), float64
         Weight of a series of each class: 1, or its share of all where classes weigh differently.
     counts : ndarray of shape (n_classes,), int64
-        Series of each class.
+        Series of each class, or the sums of their `steps`.
     whole : int
         Entropy of the node, with the terms of its classes on the right of a cut.
     leaf : int
@@ -130,6 +136,9 @@ class Tables(NamedTuple):
     slack : int
         Largest difference of sums of these integers from the gains of `Criterion`; where classes
         weigh the same, how much gains may fall short of convexity.
+    steps : ndarray of shape (n_members,), int64
+        By how much each series raises the number of its class, where series of one class weigh
+        differently: such numbers are weights. Empty elsewhere: each adds 1.
     """
 
     labels: np.ndarray
@@ -143,6 +152,7 @@ class Tables(NamedTuple):
     total: float
     unit: float
     slack: int
+    steps: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +161,8 @@ class Criterion:
 
     Gains are integers, and depend on the numbers of classes on either side alone: equal gains of
     different numbers are equal integers, and one of nothing is 0. Where all classes weigh the same
-    they are sums of `_logarithms`; else the exact gain, rounded.
+    they are sums of `_logarithms`; else the exact gain, rounded. With weights of single series
+    gains and gaps are those of series that are there as often as these weights say.
 
     Parameters
     ----------
@@ -163,12 +174,15 @@ class Criterion:
         Series that must lie on either side.
     min_weight_leaf : float, default 0.0
         Weight that must lie on either side.
+    sample_weight : ndarray of shape (n_members,), float64, or None, default None
+        Weight of each series beside that of its class, above 0; None where all are 1.
     """
 
     labels: np.ndarray
     class_weight: np.ndarray
     min_samples_leaf: int = 1
     min_weight_leaf: float = 0.0
+    sample_weight: np.ndarray | None = None
 
     @cached_property
     def counts(self) -> np.ndarray:
@@ -177,8 +191,28 @@ class Criterion:
 
     @cached_property
     def equal(self) -> bool:
-        """Whether all classes weigh the same."""
-        return bool(np.all(self.class_weight == self.class_weight[0]))
+        """Whether all series weigh the same."""
+        same = bool(np.all(self.class_weight == self.class_weight[0]))
+        return same and self.sample_weight is None
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """Weight of each series."""
+        weights = self.class_weight[self.labels]
+        return weights if self.sample_weight is None else weights * self.sample_weight
+
+    @cached_property
+    def groups(self) -> tuple[np.ndarray, np.ndarray]:
+        """Classes whose series weigh the same: the group of each series, and a group's weight.
+
+        Series of one class and different weights are of different groups. A gain of groups is no
+        less than that of their classes: whoever knows the group knows the class.
+        """
+        if self.sample_weight is None:
+            return self.labels, self.class_weight
+        both = np.stack([self.labels.astype(np.float64), self.weights])
+        (_, weights), group = np.unique(both, axis=1, return_inverse=True)
+        return group.reshape(-1), weights
 
     @cached_property
     def unit(self) -> float:
@@ -197,17 +231,28 @@ class Criterion:
         return np.arange(n + 1) * self._logs[0][: n + 1]
 
     @cached_property
-    def _whole(self) -> tuple[np.ndarray, int]:
-        """Weights as whole numbers, and the weight of the node."""
-        weights = _whole_weights(self.class_weight, self.counts)
-        return weights, max(1, int(weights @ self.counts))
+    def _whole_groups(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+        """Groups: of each series, weights as whole numbers, counts; and the weight of the node."""
+        labels, weights = self.groups
+        counts = np.bincount(labels, minlength=len(weights))
+        whole = _whole_weights(weights, counts)
+        return labels, whole, counts, max(1, int(whole @ counts))
 
     @cached_property
-    def _of_class(self) -> np.ndarray:
-        """X ln x of the share that so many of a class have of the weight of all, class by class."""
-        weights, total = self._whole
-        numbers = np.minimum(np.arange(len(self.labels) + 1), self.counts[:, np.newaxis])
-        return _entropies(numbers * weights[:, np.newaxis] / total)
+    def _steps(self) -> np.ndarray:
+        """What each series adds to the number of its class: 1, or a weight of its own."""
+        labels, whole, *_ = self._whole_groups
+        return np.ones(len(labels), np.int64) if self.sample_weight is None else whole[labels]
+
+    @cached_property
+    def _whole(self) -> tuple[np.ndarray, np.ndarray, int]:
+        """What 1 of the number of a class weighs; these numbers; and the weight of the node."""
+        _, whole, _, total = self._whole_groups
+        if self.sample_weight is None:
+            return whole, self.counts, total
+        numbers = np.zeros(len(self.class_weight), np.int64)
+        np.add.at(numbers, self.labels, self._steps)
+        return np.ones(len(numbers), np.int64), numbers, total
 
     @property
     def _leaf(self) -> int:
@@ -222,7 +267,9 @@ class Criterion:
     @property
     def _least(self) -> float:
         """Share of the weight that must lie on either side, where classes weigh differently."""
-        total = float(self.counts @ self.class_weight)
+        total = float(
+            self.counts @ self.class_weight if self.sample_weight is None else self.weights.sum()
+        )
         if self.equal or total <= 0:
             return 0.0
         return self.min_weight_leaf / total * (1 - 1e-12)
@@ -231,26 +278,44 @@ class Criterion:
         """Entropy of sets of series times their number, where all classes weigh the same."""
         return self._of_number[counts.sum(axis=-1)] - self._of_number[counts].sum(axis=-1)
 
-    def tables(self) -> Tables:
-        """Entropies by the numbers of each class."""
-        n, n_classes = len(self.labels), len(self.class_weight)
+    def tables(self, *, of_groups: bool = False) -> Tables:
+        """Entropies by the numbers of each class.
+
+        Parameters
+        ----------
+        of_groups : bool, default False
+            Take groups for classes, for engines that know no weights of single series: gains are
+            then bounds, which no gain of the classes exceeds.
+
+        Returns
+        -------
+        Tables
+            These.
+        """
+        n, none = len(self.labels), np.empty(0, np.int64)
         if self.equal:
             sizes = self._of_number
-            changes = np.tile(np.append(np.diff(sizes), 0), (n_classes, 1))
+            changes = np.tile(np.append(np.diff(sizes), 0), (len(self.class_weight), 1))
             bits = math.log2(max(2, n))
             slack = 0 if n <= CONVEX else math.ceil(2.5 * n * bits)
-            judged = np.ones(n_classes), self.counts, int(sizes[n])
-            rest = float(n), math.ldexp(1.0, self._logs[1]), slack
-            sides = sizes + sizes[::-1]
+            weights, whole = np.ones(len(self.class_weight)), int(sizes[n])
+            rest = float(n), math.ldexp(1.0, self._logs[1]), slack, none
+            judged = weights, self.counts, whole, self._leaf, self._least
+            return Tables(self.labels, changes, sizes + sizes[::-1], *judged, *rest)
+        if self.sample_weight is None or of_groups:
+            labels, of_one, numbers, total = self._whole_groups
+            each = np.minimum(np.arange(n + 1), numbers[:, np.newaxis])
+            shares = each * of_one[:, np.newaxis] / total
+            table = np.rint(ROUNDED * _entropies(shares)).astype(np.int64)
+            changes, steps = np.diff(table, axis=1, append=table[:, -1:]), none
         else:
-            weights, total = self._whole
-            table = np.rint(ROUNDED * self._of_class).astype(np.int64)
-            changes = np.diff(table, axis=1, append=table[:, -1:])
-            judged = weights / total, self.counts, 0
-            # half a unit for each term of a class, and for both sides, and for the gain itself
-            # see "weighted gains" in docs/developer/numerics.rst
-            rest, sides = (1.0, ROUNDED, 2 * n_classes + 8), np.empty(0, np.int64)
-        return Tables(self.labels, changes, sides, *judged, self._leaf, self._least, *rest)
+            of_one, numbers, total = self._whole
+            labels, changes, steps = self.labels, np.empty((0, 0), np.int64), self._steps
+        # half a unit for each term of a class, and for both sides, and for the gain itself
+        # see "weighted gains" in docs/developer/numerics.rst
+        rest = 1.0, ROUNDED, 2 * len(numbers) + 8, steps
+        judged = of_one / total, numbers, 0, self._leaf, self._least
+        return Tables(labels, changes, none, *judged, *rest)
 
     def best_cuts(self, distances: np.ndarray, normalized: np.ndarray | bool = True) -> Cuts:
         """Choose for each row of certified distances the cut with the largest (gain, gap).
@@ -265,7 +330,8 @@ class Criterion:
         order = np.argsort(distances, axis=1, kind="stable")
         ordered = np.take_along_axis(distances, order, axis=1)
         left = np.zeros((m, n, len(self.class_weight)), np.int64)
-        np.put_along_axis(left, self.labels[order][..., np.newaxis], 1, axis=2)
+        steps = 1 if self.equal else self._steps[order][..., np.newaxis]
+        np.put_along_axis(left, self.labels[order][..., np.newaxis], steps, axis=2)
         left = np.cumsum(left, axis=1)[:, :-1]
         size = np.arange(1, n)
         floor = np.broadcast_to(np.asarray(normalized, np.float64), m)[:, np.newaxis]
@@ -275,8 +341,13 @@ class Criterion:
         allowed &= np.minimum(size, n - size) >= self._leaf
         gain = self._gains(left, allowed)
         best = gain.max(axis=1)
-        sums = np.cumsum(ordered, axis=1)
-        gaps = (sums[:, -1:] - sums[:, :-1]) / (n - size) - sums[:, :-1] / size
+        if self.sample_weight is None:
+            sums, near, far = np.cumsum(ordered, axis=1), size, n - size
+        else:
+            often = self.sample_weight[order]
+            sums, sizes = np.cumsum(ordered * often, axis=1), np.cumsum(often, axis=1)
+            near, far = sizes[:, :-1], sizes[:, -1:] - sizes[:, :-1]
+        gaps = (sums[:, -1:] - sums[:, :-1]) / far - sums[:, :-1] / near
         gaps = np.where(allowed & (gain == best[:, np.newaxis]), gaps, -np.inf)
         at, rows = np.argmax(gaps, axis=1), np.arange(m)
         a, b = ordered[rows, at], ordered[rows, at + 1]
@@ -292,13 +363,13 @@ class Criterion:
         if self.equal:
             gain = self.terms(self.counts) - self.terms(left) - self.terms(self.counts - left)
             return np.where(allowed, gain, -1)
-        weights, total = self._whole
+        weights, numbers, total = self._whole
         # sums of whole numbers in float64, exact in any order
         share = left.astype(np.float64) @ weights.astype(np.float64) / total
         allowed &= np.minimum(share, 1 - share) >= self._least
-        classes = np.arange(len(weights))
-        both = self._of_class[classes, left] + self._of_class[classes, self.counts - left]
-        both = (both - self._of_class[classes, self.counts]).sum(axis=-1)
+        each = (_entropies(some * weights / total) for some in (left, numbers - left, numbers))
+        here, there, together = each
+        both = (here + there - together).sum(axis=-1)
         rough = ROUNDED * (both - _entropies(share) - _entropies(1 - share))
         gain = np.where(allowed, np.rint(rough), -1).astype(np.int64)
         # error of the sum: an ulp of each term, five of each logarithm
@@ -317,12 +388,12 @@ class Criterion:
         A sum of whole multiples of logarithms of whole numbers is 0 or irrational, so that 64
         digits tell on which side of a rounding edge it is.
         """
-        weights, total = self._whole[0].tolist(), self._whole[1]
+        weights, numbers, total = (np.asarray(part).tolist() for part in self._whole)
         on_left = sum(a * b for a, b in zip(weights, left, strict=True))
         with localcontext(prec=64):
             terms = _exact_entropy(total) - _exact_entropy(on_left)
             terms -= _exact_entropy(total - on_left)
-            for weight, here, count in zip(weights, left, self.counts.tolist(), strict=True):
+            for weight, here, count in zip(weights, left, numbers, strict=True):
                 terms += _exact_entropy(weight * here) + _exact_entropy(weight * (count - here))
                 terms -= _exact_entropy(weight * count)
             return int((terms * int(ROUNDED) / total).to_integral_value())

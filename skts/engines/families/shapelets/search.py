@@ -288,7 +288,7 @@ class ShapeletSearch(Reduction):
                 item = f"the distance of {where} and member {member}"
                 yield check_value(item, answer.distances[member], expected)
             left = distances <= answer.cut.threshold
-            best = self._plain_gain(left), float(distances[~left].mean() - distances[left].mean())
+            best = self._plain_gain(left), self._plain_gap(distances, left)
             yield check_value(f"the gain of {where}", answer.cut.gain / unit, best[0], CLOSE)
             close = CLOSE * abs(best[1])
             yield check_value(f"the gap of {where}", answer.cut.gap, best[1], close)
@@ -331,8 +331,7 @@ class ShapeletSearch(Reduction):
 
     def _plain_cuts(self, distances: np.ndarray, floor: float) -> Iterator[tuple[float, float]]:
         """Gain and gap of each cut of a line that is allowed for certain."""
-        rules = self.criterion
-        weights = rules.class_weight[rules.labels]
+        rules, weights = self.criterion, self.criterion.weights
         ordered = np.sort(distances)
         for low, high in zip(ordered[:-1].tolist(), ordered[1:].tolist(), strict=True):
             if not high - low > 2 * max(floor, TOLERANCE * high) or high == np.inf:
@@ -342,19 +341,26 @@ class ShapeletSearch(Reduction):
             lightest = min(weights[left].sum(), weights[~left].sum())
             enough = lightest > rules.min_weight_leaf * (1 + CLOSE)
             if smallest >= rules.min_samples_leaf and enough:
-                gap = distances[~left].mean() - distances[left].mean()
-                yield self._plain_gain(left), float(gap)
+                yield self._plain_gain(left), self._plain_gap(distances, left)
+
+    def _plain_gap(self, distances: np.ndarray, left: np.ndarray) -> float:
+        """Mean distance on the right of a cut less that on the left."""
+        often = self.criterion.sample_weight
+        often = np.ones(left.size) if often is None else often
+        means = (np.average(distances[side], weights=often[side]) for side in (~left, left))
+        far, near = means
+        return float(far - near)
 
     def _plain_gain(self, left: np.ndarray) -> float:
         """Information gain of a cut, in nats."""
         rules = self.criterion
-        weights = rules.class_weight / rules.class_weight.max()
+        weights, classes = rules.weights / rules.weights.max(), len(rules.class_weight)
 
         def impurity(members: np.ndarray) -> float:
-            shares = np.bincount(rules.labels[members], minlength=len(weights)) * weights
+            shares = np.bincount(rules.labels[members], weights[members], classes)
             whole = shares.sum()
             return float(sum(-share * math.log(share / whole) for share in shares if share > 0))
 
         everyone = np.ones(left.size, bool)
-        whole = float(weights[rules.labels].sum())
+        whole = float(weights.sum())
         return (impurity(everyone) - impurity(left) - impurity(~left)) / whole

@@ -121,6 +121,16 @@ def _sides(left, tables):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def _change(before, after, count, weight, unit):
+    """What a class adds to the gain as its number on the left, which is a weight, changes."""
+    total = np.int64(0)
+    for number, sign in ((after, 1), (before, -1), (count - after, 1), (count - before, -1)):
+        share = number * weight
+        total += sign * np.int64(np.rint(unit * share * np.log(max(share, 1e-300))))
+    return total
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def _open_gain(tables, scratch, best, n_best, each):
     """Bound the gain of cuts among distances of unknown order: the best of all subsets on the left.
 
@@ -130,7 +140,7 @@ def _open_gain(tables, scratch, best, n_best, each):
     at its largest. Returns the best, how many cuts have it, and False where classes are too many.
     """
     left, run, places = scratch.left, scratch.run, scratch.places
-    changes, counts = tables.changes, tables.counts
+    changes, counts, weights, unit = tables.changes, tables.counts, tables.weights, tables.unit
     n_open, subset = 0, np.empty(MANY, np.int64)
     for c in range(run.size):
         if run[c] > 0:
@@ -143,7 +153,7 @@ def _open_gain(tables, scratch, best, n_best, each):
         return best, n_best, True
     if n_open > MANY:
         return best, n_best, False
-    tried = left.copy()
+    tried, all_of_them = left.copy(), counts.sum()
     n_ways = 1 << n_open
     for chosen in range(0 if limited else 1, n_ways if limited else n_ways - 1):
         total, size = each, 0
@@ -151,11 +161,14 @@ def _open_gain(tables, scratch, best, n_best, each):
             c = subset[k]
             tried[c] = left[c] - (run[c] if chosen >> k & 1 else 0)
             # these go to the right
+            if tables.steps.size > 0:
+                total += _change(left[c], tried[c], counts[c], weights[c], unit)
+                continue
             for m in range(tried[c], left[c]):
                 total -= changes[c, m] - changes[c, counts[c] - m - 1]
         for c in range(counts.size):
             size += tried[c]
-        if size == 0 or size == tables.labels.size:
+        if size == 0 or size == all_of_them:
             continue
         gain = tables.whole - _sides(tried, tables)[0] + total
         if gain > best:
@@ -208,7 +221,9 @@ def promise(line, tables, needed, scratch):
         Memory.
     """
     squares, sure, errors, error = line
-    labels, changes, sides, _, counts, whole, leaf, _, total_weight, unit, slack = tables
+    labels, changes, sides, weights, counts, whole, leaf, _, total_weight, unit, slack, steps = (
+        tables
+    )
     order, ordered, heads, buckets, left, run, places, low = scratch
     n = labels.size
     _order(squares, order, ordered, heads, buckets)
@@ -224,17 +239,22 @@ def promise(line, tables, needed, scratch):
             low[k] = min(low[k + 1], ordered[k] - own)
     left[:] = 0
     run[:] = 0
-    equal = sides.size > 0
+    equal, weighed = sides.size > 0, steps.size > 0
     # no literals, for which callees are compiled again
     best, n_best, each, begin = np.int64(_NONE), np.int64(0), np.int64(0), 0
     certain, bounded, high, spread = True, True, -np.inf, 0.0
     all_sure, opened = True, False
     for k in range(n):
         label = labels[order[k]]
-        each += changes[label, left[label]] - changes[label, counts[label] - left[label] - 1]
-        left[label] += 1
+        here, step = left[label], np.int64(1)
+        if weighed:
+            step = steps[order[k]]
+            each += _change(here, here + step, counts[label], weights[label], unit)
+        else:
+            each += changes[label, here] - changes[label, counts[label] - here - 1]
+        left[label] = here + step
         if near:
-            run[label] += 1
+            run[label] += step
             own = 0.0 if sure[order[k]] else errors[order[k]]
             all_sure = all_sure and sure[order[k]]
             high = max(high, ordered[k] + own)
