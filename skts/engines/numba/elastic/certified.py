@@ -44,7 +44,8 @@ def _fill(rows, columns, lanes, radius, out, options, cancel):
     n_channels, n, m = rows.shape[0], rows.shape[1] // lanes, columns.shape[1] // lanes
     # row i + 1 of an antidiagonal is row i of the matrix; in front the border above the first row
     size = (n + 2) * lanes
-    two, one, now = np.full(size, np.inf), np.full(size, np.inf), np.full(size, np.inf)
+    two, one, now = np.empty(size), np.empty(size), np.empty(size)
+    two[:], one[:], now[:] = np.inf, np.inf, np.inf
     fused = n_channels == 1 and squared and not largest
     here = np.empty(0 if fused else n * lanes)
     above, before = 0.0 if free_columns else np.inf, 0.0 if free_rows else np.inf
