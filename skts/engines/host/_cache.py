@@ -17,12 +17,13 @@ reads has another value.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import marshal
 import os
 import sys
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -99,8 +100,20 @@ def _compile_aside(
 
     before = misses()
     # what is found on disk is not compiled
-    with compiling(lambda: misses() > before):
+    with compiling(lambda: misses() > before), _no_collections():
         return aside(partial(compile_for, *args, **kwargs))
+
+
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """Keep the garbage of a compilation to its end: looking for it takes 6 % of its time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def stamp_of(*functions: Dispatcher | FunctionType) -> tuple[Hashable, ...]:

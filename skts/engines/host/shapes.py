@@ -24,7 +24,8 @@ def fft_length(n_timepoints: int) -> int:
 @njit(nogil=True, cache=True)
 def largest(values):
     """Largest value, in lanes; -inf if there is none."""
-    lanes = np.full(8, -np.inf)
+    lanes = np.empty(8)
+    lanes[:] = -np.inf
     whole = values.size // 8 * 8
     for i in range(0, whole, 8):
         for lane in range(8):
@@ -130,7 +131,8 @@ def lane_sum(x, y):
 @njit(nogil=True, cache=True)
 def extremes(x):
     """Least and largest value of a row, in four lanes each."""
-    low, high = np.full(4, x[0]), np.full(4, x[0])
+    low, high = np.empty(4), np.empty(4)
+    low[:], high[:] = x[0], x[0]
     whole = x.size // 4 * 4
     for t in range(0, whole, 4):
         for lane in range(4):

@@ -82,7 +82,8 @@ def _fill(rows, columns, lanes, radius, out, cell, uneven, free_columns, free_ro
     n_channels, n, m = rows.shape[0], rows.shape[1] // lanes, columns.shape[1] // lanes
     # row i + 1 of an antidiagonal is row i of the matrix; in front the border above the first row
     size = (n + 2) * lanes
-    two, one, now = np.full(size, np.inf), np.full(size, np.inf), np.full(size, np.inf)
+    two, one, now = np.empty(size), np.empty(size), np.empty(size)
+    two[:], one[:], now[:] = np.inf, np.inf, np.inf
     # one channel, the usual case, takes one pass
     fused = uneven is None and n_channels == 1
     here = np.empty(0 if fused or uneven is not None else n * lanes)

@@ -292,7 +292,8 @@ def cascade(
     reach = np.zeros(lanes, np.int64)
     out = np.empty(lanes, np.float32)
     members = np.empty(lanes, np.int64)
-    best = np.full(n_neighbors, inf)  # ascending
+    best = np.empty(n_neighbors, np.float32)  # ascending
+    best[:] = inf
     limit = inf
     count = 0
     # the first few by their bounds, then all others that the limit of those leaves
