@@ -273,6 +273,9 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _E + "families/kshape/certified.py": [
         ("certified_distances", "break", ("break",), INTERRUPTED),
     ],
+    _E + "core/budget.py": [
+        ("physical_memory", "limits = [2**62]", ("2 -> 3",), "no machine has as much"),
+    ],
     _E + "core/series.py": [
         (
             "_any_below",

@@ -93,6 +93,14 @@ def test_votes(engine, data, weights):
     assert_array_equal(model.predict(Q), np.array(list("abc"))[np.argmax(shares, axis=1)])
 
 
+def test_weights_of_another_shape_are_refused():
+    model = DTWNearestNeighbor(2, weights=lambda distances: distances[:, 0])
+    model.fit([[0.0, 0], [1, 1], [2, 2]], ["b", "a", "b"])
+    message = r"shape \(1,\) for distances of shape \(1, 2\); return one weight for each distance"
+    with pytest.raises(ValueError, match=message):
+        model.predict([[0.0, 0]])
+
+
 def test_equal_votes_go_to_the_first_class(engine):
     model = DTWNearestNeighbor(2, engine=engine).fit([[0.0, 0], [1, 1]], ["b", "a"])
     assert_array_equal(model.predict([[0.0, 0]]), ["a"])

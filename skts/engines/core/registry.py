@@ -121,14 +121,14 @@ def _choose(reduction: Reduction | None) -> Engine:
     """The engine that takes the least time, as they say themselves; without work, the default."""
     if reduction is None:
         return find_engine(REFERENCE)
-    offers: list[tuple[float, int, Engine]] = []
+    offers: list[tuple[float, Engine]] = []
     for name in engine_names():
         engine = find_engine(name)
         seconds = engine.seconds(reduction)
         if seconds is not None:
-            offers.append((seconds, len(offers), engine))
+            offers.append((seconds, engine))
     reasons = []
-    for *_, engine in sorted(offers, key=lambda offer: offer[:2]):
+    for _, engine in sorted(offers, key=lambda offer: offer[0]):
         # asked in this order, so that small work does not look for a GPU
         reason = engine.available() or engine.supports(reduction)
         if reason is None:

@@ -25,10 +25,11 @@ from skts.engines import (
     find_engine,
     run,
 )
-from skts.engines.core.budget import format_bytes, physical_memory
+from skts.engines.core.budget import check_size, format_bytes, physical_memory
 from skts.engines.core.plan import balance, halve, plan_tiles
 from skts.engines.core.prepared import PreparedStore
 from skts.exceptions import MemoryBudgetError
+from skts.metrics import pairwise_dtw
 
 
 def reduction(n_rows, n_cols, length):
@@ -106,6 +107,22 @@ def test_a_fraction_is_of_the_memory_of_this_machine_or_its_container(tmp_path, 
         pytest.raises(MemoryBudgetError, match="the budget is 1000 bytes"),
     ):
         run(DTWMatrix(series, series), engine=engine)
+
+
+def test_results_larger_than_the_memory_of_the_machine_are_refused(tmp_path, monkeypatch):
+    limit = tmp_path / "limit"
+    limit.write_text("1000000\n")
+    monkeypatch.setattr("skts.engines.core.budget.CONTAINER_LIMITS", (limit,))
+    check_size(1_000_000, (5, 25_000))
+    with pytest.raises(
+        MemoryBudgetError, match=r"The result of shape \(5, 25001\) needs 976.6 KiB"
+    ):
+        check_size(1_000_040, (5, 25_001))
+    # machines that say they have none have so much
+    limit.write_text("0\n")
+    check_size(2**16, (1, 2**13))
+    with pytest.raises(MemoryBudgetError, match="this machine has 0 bytes of memory. Ask for part"):
+        pairwise_dtw(np.zeros((100, 3)), np.zeros((82, 3)))
 
 
 @pytest.mark.gpu

@@ -8,7 +8,9 @@ import reference
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skts import DTWNearestNeighbor
-from skts.engines import Series
+from skts.engines import Series, engine_names, find_engine
+from skts.engines.core.series import fetch, lies_on_gpu
+from skts.exceptions import EngineNotAvailableError
 
 
 @pytest.mark.parametrize(
@@ -79,6 +81,7 @@ def test_extent_leaves_out_what_lies_beyond_the_end_of_a_series(points):
     low, high = points
     values = np.array([[[low, high, low]], [[high, low, 0.0]]])
     assert Series(values, np.array([3, 2])).extent == (low, high)
+    assert Series(np.full((2, 1, 3), low) + [0, high - low, 0], np.full(2, 3)).extent == (low, high)
     values[1, 0, 1] = np.nan
     assert np.isnan(Series(values, np.array([3, 2])).extent).all()
 
@@ -95,3 +98,22 @@ def test_float32_takes_a_common_offset_off_series_of_unequal_lengths(fast_engine
     # the range of all data, along the longest path
     largest = max(x.max() for x in X) - min(x.min() for x in X)
     assert_allclose(found, right, rtol=1e-5, atol=80 * 2.0**-24 * largest)
+
+
+class OnDevice:
+    """An array in a memory that NumPy does not read."""
+
+    __cuda_array_interface__ = {}
+
+
+def test_arrays_are_fetched_by_the_engine_that_owns_them(monkeypatch):
+    for name in engine_names():
+        kind = type(find_engine(name))
+        monkeypatch.setattr(kind, "owns", lambda self, array: self.name == "oracle")
+        monkeypatch.setattr(kind, "fetch", lambda self, array: (self.name, array))
+    array = OnDevice()
+    assert fetch(array, "X") == ("oracle", array)
+    monkeypatch.setattr(type(find_engine("oracle")), "owns", lambda self, array: False)
+    with pytest.raises(EngineNotAvailableError, match="X lies in the memory of a device that no"):
+        fetch(array, "X")
+    assert lies_on_gpu(array) and not lies_on_gpu(np.arange(3.0))
