@@ -17,7 +17,7 @@ from reference_sbd import SBDOracle
 from reference_shapelets import ShapeletOracle
 from reference_subsequence_search import SubsequenceOracle
 
-from skts.engines import Engine, Warping, WarpingPath
+from skts.engines import Engine, WarpingPath
 from skts.engines.core.certify import Bound, Shortlist
 
 
@@ -125,7 +125,7 @@ class OracleEngine(
         return 0, 0
 
     def dtw_matrix_lacks(self, reduction):
-        if type(reduction.warping) is not Warping:
+        if reduction.warping.metric not in ("dtw", "dog_keeper"):
             return f"engine='oracle' has no loops for {type(reduction.warping).__name__}."
         return None
 
