@@ -156,7 +156,12 @@ def set_config(
         "progress": progress,
     }
     new["verify"] = verify
-    new = {key: value for key, value in new.items() if value is not _KEEP}
+    # scalars of NumPy become Python's
+    new = {
+        key: value.item() if getattr(value, "ndim", None) == 0 else value
+        for key, value in new.items()
+        if value is not _KEEP
+    }
     if not isinstance(new.get("engine", ""), str):
         raise ValueError(f"engine={engine!r} is not the name of an engine.")
     if new.get("memory") is not None:

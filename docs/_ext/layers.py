@@ -75,7 +75,7 @@ IMPORTS = {
     "metrics": {"_parameters", "base", "engines", "_scalars"},
     "base": {"engines", "exceptions", "_parameters", "_scalars", "_version"},
     "utils": {"engines", "_version"},
-    "datasets": {"_parameters"},
+    "datasets": {"_parameters", "_scalars"},
     "engines": {"engines.core", *FAMILIES},
     "engines.numba": {"engines.core", "engines.host", *FAMILIES},
     "engines.cupy": {"engines.core", "_config", "exceptions", *FAMILIES},

@@ -10,6 +10,7 @@ from sklearn.utils import Bunch
 from sklearn.utils._param_validation import StrOptions
 
 from .._parameters import checks_arguments
+from .._scalars import takes_plain
 
 __all__ = ["load_arrow_head", "load_ecg", "load_gunpoint"]
 
@@ -69,6 +70,7 @@ def load_gunpoint(  # numpydoc ignore=GL08
 def load_gunpoint(  # numpydoc ignore=GL08
     *, split: str | None = ..., return_X_y: bool
 ) -> Bunch | tuple[np.ndarray, np.ndarray]: ...
+@takes_plain
 @checks_arguments(_split_constraints)
 def load_gunpoint(
     *, split: str | None = None, return_X_y: bool = False
@@ -159,6 +161,7 @@ def load_arrow_head(  # numpydoc ignore=GL08
 def load_arrow_head(  # numpydoc ignore=GL08
     *, split: str | None = ..., return_X_y: bool
 ) -> Bunch | tuple[np.ndarray, np.ndarray]: ...
+@takes_plain
 @checks_arguments(_split_constraints)
 def load_arrow_head(
     *, split: str | None = None, return_X_y: bool = False

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from .._parameters import checks_arguments
+from .._scalars import takes_plain
 
 __all__ = [
     "make_cylinder_bell_funnel",
@@ -84,6 +85,7 @@ class _Shapes:
 # The generators ------------------------------------------------------------------------------
 
 
+@takes_plain
 @checks_arguments(
     {
         "n_samples": _at_least(1),
@@ -147,6 +149,7 @@ def make_random_walk(
     return np.cumsum(steps, axis=-1)
 
 
+@takes_plain
 @checks_arguments({**_labelled, "n_timepoints": _at_least(8)})
 def make_cylinder_bell_funnel(
     n_samples: int = 90,
@@ -215,6 +218,7 @@ def make_cylinder_bell_funnel(
     return X + noise * rng.standard_normal((n_samples, n)), y
 
 
+@takes_plain
 @checks_arguments({**_labelled, "n_timepoints": _at_least(16)})
 def make_two_patterns(
     n_samples: int = 120,
@@ -291,6 +295,7 @@ def _starts_without_overlap(
     return np.sort(rng.randint(0, free + 1, size=len(lengths))) + before
 
 
+@takes_plain
 @checks_arguments(
     {
         "n_timepoints": _at_least(4),
@@ -424,6 +429,7 @@ def make_shifted_shapes(  # numpydoc ignore=GL08
     tuple[np.ndarray, np.ndarray, np.ndarray]
     | tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 ): ...
+@takes_plain
 @checks_arguments(
     {
         **_labelled,
@@ -559,6 +565,7 @@ def make_warped_shapes(  # numpydoc ignore=GL08
     return_warps: bool,
     random_state: RandomState = ...,
 ) -> tuple[np.ndarray, np.ndarray] | tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]: ...
+@takes_plain
 @checks_arguments(
     {
         **_labelled,

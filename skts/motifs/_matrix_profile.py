@@ -349,8 +349,9 @@ def discords(
     --------
     >>> from skts.motifs import discords
     >>> x = [0, 1, 2, 1] * 3 + [0, 2, 1, 3] + [0, 1, 2, 1] * 3
-    >>> [(found.position, round(found.distance, 2)) for found in discords(x, window=4)]
-    [(12, 2.34), (14, 1.68), (10, 1.09)]
+    >>> found = discords(x, window=4, n_discords=2)
+    >>> [(discord.position, round(discord.distance, 2)) for discord in found]
+    [(12, 2.34), (15, 1.61)]
     """
     windows = _windows(a, window, exclusion, separation, normalize)
     profile = run(windows.join(), engine=engine, n_jobs=n_jobs, verbose=verbose)

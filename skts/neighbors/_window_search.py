@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import StrOptions
 
 from .._parameters import checks_arguments
-from .._scalars import takes_plain
+from .._scalars import plain, takes_plain
 from .._summary import summarized
 from ..base import check_series, check_target
 from ..engines import DTWWindowSearch, Series, Warping, run
@@ -170,7 +170,7 @@ def _check_windows(windows: ArrayLike | None) -> np.ndarray:
     if given.ndim == 1 and all(numbers):
         # no series is as long as int64 goes
         given = np.minimum(given, 2**62)
-    given = np.array(given.tolist())
+    given = np.array([plain(window) for window in given] if given.ndim == 1 else given.tolist())
     if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iuf":
         raise ValueError(
             f"windows={windows!r} is not a list of numbers of points or of fractions of the length."

@@ -148,6 +148,42 @@ def test_functions_refuse_huge_integers_or_take_them_for_all(function, huge):
             assert found == result_of(function, given, {name: 10**6}), name
 
 
+@pytest.mark.parametrize("name", [one for one in skts.datasets.__all__ if "make_" in one])
+def test_generators_take_scalars_of_numpy(name):
+    make = getattr(skts.datasets, name)
+    forms = {bool: [np.bool_, np.array], int: INTEGERS, float: REALS}
+    for option, parameter in inspect.signature(make).parameters.items():
+        kind = type(parameter.default)
+        if kind not in forms:
+            continue
+        value = {bool: True, int: 3, float: 0.5}[kind]
+        if option in ("n_timepoints", "window"):
+            value = 100
+        options = {"n_timepoints": 1000, "random_state": 0}
+        if option == "n_timepoints":
+            options |= {"window": 10} if "planted" in name else {}
+        expected = pickle.dumps(make(**options | {option: value}))
+        for form in forms[kind]:
+            assert pickle.dumps(make(**options | {option: form(value)})) == expected, (option, form)
+
+
+def test_scalars_of_numpy_in_lists_and_settings():
+    windows = [np.int8(1), np.uint64(2), np.array(0)]
+    found = skts.neighbors.dtw_window_search(X, [0, 1] * 3, windows=windows, engine="oracle")
+    assert found.windows.tolist() == [1, 2, 0] and type(found.best) is int
+    model = skts.MotifFinder([np.int8(5), np.float16(0.25)], engine="oracle").fit(X[:2])
+    assert model.window_.tolist() == [5, 6]
+    settings = {"memory": np.float32(0.5), "verify": np.True_, "devices": np.array([0])}
+    with skts.config_context(engine=np.str_("numba"), **settings):
+        found = skts.get_config()
+    assert (found["memory"], found["verify"], found["devices"]) == (0.5, True, (0,))
+    assert (type(found["memory"]), type(found["verify"]), type(found["engine"])) == (
+        float,
+        bool,
+        str,
+    )
+
+
 def test_arguments_of_methods():
     model = skts.DTWNearestNeighbor(engine="numba").fit(X, [0, 1] * 3)
     expected = model.kneighbors(X, 2)
