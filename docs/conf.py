@@ -8,6 +8,7 @@ import skts
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
+COMING_FROM = sorted((HERE / "user_guide" / "coming_from").glob("*.rst"))
 URLS = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"]["urls"]
 
 project = "skts"
@@ -102,9 +103,8 @@ html_theme_options = {
     "header_links_before_dropdown": 8,
     "secondary_sidebar_items": {
         "**": ["page-toc", "edit-this-page"],
-        "user_guide/coming_from/*": [],
-        "auto_examples/**": ["page-toc"],  # made from examples/, where there is nothing to edit
-        "api/generated/**": ["page-toc"],
+        # two programs need the width
+        **{f"user_guide/coming_from/{path.stem}": [] for path in COMING_FROM},
         "index": [],
     },
     "use_edit_page_button": True,
@@ -126,7 +126,6 @@ html_sidebars = {
         "install",
         "getting_started",
         "auto_examples/index",
-        "user_guide/coming_from/*",
         "benchmarks",
         "changelog",
     )
@@ -142,6 +141,13 @@ def skip_member(app, what, name, obj, skip, options):
     return True if home.startswith("sklearn.") else None
 
 
+def no_edit_button(app, pagename, templatename, context, doctree):
+    """Offer no link to the source of pages that have none: they are made when this is built."""
+    if pagename.startswith(("auto_examples/", "api/generated/")):
+        context["theme_use_edit_page_button"] = False
+
+
 def setup(app):
-    """Connect the handler above."""
+    """Connect the handlers above."""
     app.connect("autodoc-skip-member", skip_member)
+    app.connect("html-page-context", no_edit_button)

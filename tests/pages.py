@@ -113,7 +113,8 @@ def run(page: str) -> Iterator[tuple[Block, Block | None, str, float]]:
 
 def same(shown: Block | None, printed: str) -> bool:
     """Whether what stands on the page is what was printed; ``...`` stands for anything."""
-    wanted = "" if shown is None else shown.code
+    wanted = "\n" if shown is None else shown.code
+    printed = printed.strip("\n") + "\n"
     return doctest.OutputChecker().check_output(wanted, printed, doctest.ELLIPSIS)
 
 

@@ -49,6 +49,8 @@ print(f"on the test series  {search.score(X_test, y_test):.3f}")
 ConfusionMatrixDisplay.from_estimator(search, X_test, y_test, cmap="Blues", colorbar=False)
 plt.show()
 
+# sphinx_gallery_thumbnail_number = 2
+
 # %%
 # Distances as features
 # ---------------------
