@@ -15,7 +15,7 @@ from . import cluster, motifs, neighbors, tree
 from .engines import engine_names, find_engine, get_engine
 from .engines.core.compiling import announced
 
-__all__ = ["warm_up"]
+__all__ = ["all_estimators", "warm_up"]
 
 #: Series enough for the search by bounds, which smaller sets do without, and a few longer ones.
 _SETS = ((140, 30), (10, 200))
@@ -57,7 +57,7 @@ def warm_up(
         names = [name for name in engine_names() if find_engine(name).available() is None]
     else:
         names = [get_engine(engine).name]
-    chosen = _estimators() if estimators is None else list(estimators)
+    chosen = all_estimators() if estimators is None else list(estimators)
     with announced(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # small data may be too few for an estimator's taste
         for name in names:
@@ -66,7 +66,7 @@ def warm_up(
                 _call_all_methods(model.set_params(engine=name))
 
 
-def _estimators() -> list[type[BaseEstimator]]:
+def all_estimators() -> list[type[BaseEstimator]]:
     """All estimators of the package."""
     return [
         kind

@@ -83,7 +83,7 @@ def test_typical_calls_are_of_all_estimators():
 
 
 def test_all_estimators_are_found():
-    assert set(_warm_up._estimators()) == set(estimators())
+    assert set(_warm_up.all_estimators()) == set(estimators())
 
 
 @pytest.mark.parametrize("kind", estimators())
