@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,6 @@ from sklearn.utils import get_tags
 
 from . import cluster, motifs, neighbors, tree
 from .engines import engine_names, find_engine, get_engine
-from .engines.core.compiling import announced
 
 __all__ = ["all_estimators", "warm_up"]
 
@@ -58,12 +59,27 @@ def warm_up(
     else:
         names = [get_engine(engine).name]
     chosen = all_estimators() if estimators is None else list(estimators)
-    with announced(), warnings.catch_warnings():
+    with _unannounced(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # small data may be too few for an estimator's taste
         for name in names:
             for kind in chosen:
                 model = clone(kind) if isinstance(kind, BaseEstimator) else kind()
                 _call_all_methods(model.set_params(engine=name))
+
+
+@contextmanager
+def _unannounced() -> Iterator[None]:
+    """Keep back the line that says that kernels are compiled: the user asked for it."""
+    logger = logging.getLogger("skts")
+
+    def nothing(record: logging.LogRecord) -> bool:
+        return False
+
+    logger.addFilter(nothing)
+    try:
+        yield
+    finally:
+        logger.removeFilter(nothing)
 
 
 def all_estimators() -> list[type[BaseEstimator]]:

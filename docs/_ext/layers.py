@@ -59,7 +59,7 @@ FAMILIES = {
 }
 IMPORTS = {
     "warm_up": {"_warm_up"},
-    "_warm_up": {"neighbors", "cluster", "tree", "motifs", "engines", "engines.core"},
+    "_warm_up": {"neighbors", "cluster", "tree", "motifs", "engines"},
     "plotting": {"neighbors", "cluster", "tree", "motifs", "metrics", "engines"},
     "neighbors": {"_parameters", "base", "engines", "_scalars"},
     "cluster": {"_parameters", "base", "engines"},
