@@ -83,7 +83,13 @@ def _unannounced() -> Iterator[None]:
 
 
 def all_estimators() -> list[type[BaseEstimator]]:
-    """All estimators of the package."""
+    """Find all estimators of the package.
+
+    Returns
+    -------
+    list of classes
+        In the order of their packages.
+    """
     return [
         kind
         for package in (neighbors, cluster, tree, motifs)
