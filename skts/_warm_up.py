@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,9 +15,8 @@ from sklearn.utils import get_tags
 
 from . import cluster, motifs, neighbors, tree
 from .engines import engine_names, find_engine, get_engine
-from .engines.core.compiling import announced
 
-__all__ = ["warm_up"]
+__all__ = ["all_estimators", "warm_up"]
 
 #: Series enough for the search by bounds, which smaller sets do without, and a few longer ones.
 _SETS = ((140, 30), (10, 200))
@@ -57,8 +58,8 @@ def warm_up(
         names = [name for name in engine_names() if find_engine(name).available() is None]
     else:
         names = [get_engine(engine).name]
-    chosen = _estimators() if estimators is None else list(estimators)
-    with announced(), warnings.catch_warnings():
+    chosen = all_estimators() if estimators is None else list(estimators)
+    with _unannounced(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # small data may be too few for an estimator's taste
         for name in names:
             for kind in chosen:
@@ -66,8 +67,29 @@ def warm_up(
                 _call_all_methods(model.set_params(engine=name))
 
 
-def _estimators() -> list[type[BaseEstimator]]:
-    """All estimators of the package."""
+@contextmanager
+def _unannounced() -> Iterator[None]:
+    """Keep back the line that says that kernels are compiled: the user asked for it."""
+    logger = logging.getLogger("skts")
+
+    def nothing(record: logging.LogRecord) -> bool:
+        return False
+
+    logger.addFilter(nothing)
+    try:
+        yield
+    finally:
+        logger.removeFilter(nothing)
+
+
+def all_estimators() -> list[type[BaseEstimator]]:
+    """Find all estimators of the package.
+
+    Returns
+    -------
+    list of classes
+        In the order of their packages.
+    """
     return [
         kind
         for package in (neighbors, cluster, tree, motifs)

@@ -6,19 +6,21 @@ import argparse
 import sys
 import time
 
-import skts
-from skts._warm_up import warm_up
+from skts._warm_up import all_estimators, warm_up
 
 
 def main() -> None:
     """Read the command line, compile, and say how long it took."""
     parser = argparse.ArgumentParser(prog="python -m skts.warm_up", description=__doc__)
     parser.add_argument("--engine", help="numba, cupy, ...; all that can run here by default")
-    parser.add_argument("--estimators", nargs="+", metavar="NAME", help="all by default")
+    known = {kind.__name__: kind for kind in all_estimators()}
+    parser.add_argument(
+        "--estimators", nargs="+", choices=known, default=list(known), metavar="NAME",
+        help=f"of {', '.join(known)}; all by default",
+    )  # fmt: skip
     options = parser.parse_args()
-    names = options.estimators
     begin = time.perf_counter()
-    warm_up(options.engine, None if names is None else [getattr(skts, name) for name in names])
+    warm_up(options.engine, [known[name] for name in options.estimators])
     print(f"ready after {time.perf_counter() - begin:.1f} s")
 
 

@@ -83,7 +83,7 @@ def test_typical_calls_are_of_all_estimators():
 
 
 def test_all_estimators_are_found():
-    assert set(_warm_up._estimators()) == set(estimators())
+    assert set(_warm_up.all_estimators()) == set(estimators())
 
 
 @pytest.mark.parametrize("kind", estimators())
@@ -166,7 +166,7 @@ def test_seconds_of_many_kernels_add_up(lines, monkeypatch):
 
 
 def test_nothing_is_said_to_who_asked_for_it(lines):
-    with compiling.announced(), compiling.compiling(lambda: True):
+    with _warm_up._unannounced(), compiling.compiling(lambda: True):
         time.sleep(0.1)
     assert not lines()
 

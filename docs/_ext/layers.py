@@ -10,6 +10,7 @@ from sphinx.util.docutils import SphinxDirective
 #: Rows from the top down, each box with its share of the width. Imports point downwards. Nobody
 #: imports the two engines: the registry finds them by their names.
 ROWS = (
+    {"warm_up": 1},
     {"plotting": 4, "datasets": 1.2, "_warm_up": 1.2},
     {"neighbors": 1, "cluster": 1, "tree": 1, "motifs": 1.2, "metrics": 1},
     {"base": 5, "utils": 1.2},
@@ -30,6 +31,7 @@ ROWS = (
 )
 WORDS = {
     "plotting": "displays",
+    "warm_up": "command line",
     "_warm_up": "compiles ahead",
     "neighbors": "estimators",
     "cluster": "estimator",
@@ -66,7 +68,8 @@ FAMILIES = {
     "families.shapelets",
 }
 IMPORTS = {
-    "_warm_up": {"neighbors", "cluster", "tree", "motifs", "engines", "engines.core"},
+    "warm_up": {"_warm_up"},
+    "_warm_up": {"neighbors", "cluster", "tree", "motifs", "engines"},
     "plotting": {"neighbors", "cluster", "tree", "motifs", "metrics", "engines"},
     "neighbors": {"_parameters", "base", "engines", "_scalars", "_summary"},
     "cluster": {"_log", "_parameters", "base", "engines"},

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["announced", "compiling"]
+__all__ = ["compiling"]
 
 #: Seconds of compilation in a process that pass without a word.
 PATIENCE = 1.0
@@ -42,17 +42,6 @@ def compiling(really: Callable[[], bool]) -> Iterator[None]:
                 _spent += time.monotonic() - begin
         if timer is not None:
             timer.cancel()
-
-
-@contextmanager
-def announced() -> Iterator[None]:
-    """Say nothing of compilers inside: the user asked for them."""
-    global _said
-    before, _said = _said, True
-    try:
-        yield
-    finally:
-        _said = before
 
 
 def _say(really: Callable[[], bool]) -> None:
