@@ -8,7 +8,11 @@ import skts
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
-COMING_FROM = sorted((HERE / "user_guide" / "coming_from").glob("*.rst"))
+#: Pages with two programs beside each other: they need the width.
+COMING_FROM = [
+    f"user_guide/coming_from/{path.stem}"
+    for path in sorted((HERE / "user_guide" / "coming_from").glob("*.rst"))
+]
 URLS = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"]["urls"]
 
 project = "skts"
@@ -38,6 +42,7 @@ default_role = "py:obj"
 html_math_renderer = "mathml"
 extlinks = {"doi": ("https://doi.org/%s", "doi:%s")}
 templates_path = ["_templates"]
+suppress_warnings = ["config.cache"]  # the gallery's options hold a function
 
 # Names of others, in inventories of few lines: a build needs no network. A new name needs a line
 # there; without one it is shown without a link.
@@ -60,7 +65,6 @@ plot_formats = [("png", 100)]
 
 # Copied is the code, not what it prints
 copybutton_selector = "div:not(.highlight-none) > div.highlight pre"
-suppress_warnings = ["config.cache"]  # the gallery's options hold a function
 
 # API reference
 autosummary_generate = True
@@ -103,8 +107,7 @@ html_theme_options = {
     "header_links_before_dropdown": 8,
     "secondary_sidebar_items": {
         "**": ["page-toc", "edit-this-page"],
-        # two programs need the width
-        **{f"user_guide/coming_from/{path.stem}": [] for path in COMING_FROM},
+        **{page: [] for page in COMING_FROM},
         "index": [],
     },
     "use_edit_page_button": True,
@@ -126,6 +129,7 @@ html_sidebars = {
         "install",
         "getting_started",
         "auto_examples/index",
+        *COMING_FROM,
         "benchmarks",
         "changelog",
     )

@@ -39,6 +39,8 @@ model = KShapeClusterer(2, n_init=5, random_state=0).fit(X)
 ClusterDisplay.from_estimator(model, X)
 plt.show()
 
+# sphinx_gallery_thumbnail_number = 2
+
 # %%
 # Where they are
 # --------------

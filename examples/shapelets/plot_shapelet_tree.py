@@ -38,6 +38,8 @@ print(f"accuracy: {model.score(X_test, y_test):.3f}")
 ShapeletTreeDisplay.from_estimator(model, X_train, y_train)
 plt.show()
 
+# sphinx_gallery_thumbnail_number = 2
+
 # %%
 # Why this class?
 # ---------------
