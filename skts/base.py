@@ -6,6 +6,7 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import date, timedelta
 from functools import wraps
 from numbers import Real
@@ -239,29 +240,35 @@ def _numbers(X: Any, input_name: str, **options: Any) -> np.ndarray:
     if isinstance(first, str | bytes) or (any(map(_is_text, kinds)) and np.size(first)):
         raise _text_error(np.ravel(first)[:1].tolist()[0], input_name)
     # numbers too large for float64 become infinite, and are refused as infinite
-    with np.errstate(over="ignore", invalid="ignore"):
-        try:
-            if isinstance(X, list | tuple):
-                array = np.asarray(X)
-                if _is_text(array.dtype):  # of numbers and text NumPy makes text
-                    text = next(one for one in _leaves(X) if isinstance(one, str | bytes))
-                    raise _text_error(text, input_name)
-                X = array
-            return check_array(
-                X,
-                dtype=np.float64,
-                allow_nd=True,
-                ensure_all_finite=False,
-                input_name=input_name,
-                **options,
-            )
-        except ValueError as error:
-            # scikit-learn shows all complex numbers, NumPy a shape
-            text = re.split(r"\n|\. ", str(error))[0].rstrip(".")
-            for start, advice in _ADVICE.items():
-                if text.startswith(start):
-                    raise ValueError(f"{text} in {input_name}: {advice}") from error
-            raise
+    with np.errstate(over="ignore", invalid="ignore"), _advice(input_name):
+        if isinstance(X, list | tuple):
+            array = np.asarray(X)
+            if _is_text(array.dtype):  # of numbers and text NumPy makes text
+                text = next(one for one in _leaves(X) if isinstance(one, str | bytes))
+                raise _text_error(text, input_name)
+            X = array
+        return check_array(
+            X,
+            dtype=np.float64,
+            allow_nd=True,
+            ensure_all_finite=False,
+            input_name=input_name,
+            **options,
+        )
+
+
+@contextmanager
+def _advice(input_name: str) -> Iterator[None]:
+    """Mend messages of scikit-learn and NumPy: name the argument, and say how to go on."""
+    try:
+        yield
+    except ValueError as error:
+        # scikit-learn shows all complex numbers, NumPy a shape
+        text = re.split(r"\n|\. ", str(error))[0].rstrip(".")
+        for start, advice in _ADVICE.items():
+            if text.startswith(start):
+                raise ValueError(f"{text} in {input_name}: {advice}") from error
+        raise
 
 
 def _is_text(kind: Any) -> bool:
@@ -378,14 +385,15 @@ def _check_shape(values: np.ndarray, input_name: str) -> None:
 def _check_on_gpu(X: Any, input_name: str, estimator: Any) -> Series:
     """Check an array on a GPU there; where it holds what cannot stay so, it is fetched."""
     _refuse_one_dimension(_form(X), input_name)
-    form = check_array(
-        _form(X),
-        dtype=None,
-        allow_nd=True,
-        ensure_all_finite=False,
-        estimator=estimator,
-        input_name=input_name,
-    )
+    with _advice(input_name):
+        form = check_array(
+            _form(X),
+            dtype=None,
+            allow_nd=True,
+            ensure_all_finite=False,
+            estimator=estimator,
+            input_name=input_name,
+        )
     _check_shape(form, input_name)
     series = Series.on_gpu(X, input_name)
     return series if _in_range(series) else _measure(series.values, input_name)
