@@ -48,7 +48,7 @@ from skts.engines.families.profile.pool import fill_gaps
 from skts.engines.families.profile.statistics import window_statistics
 from skts.engines.families.search.subsequence import TileMatches
 from skts.engines.host import shapes
-from skts.engines.numba.elastic import certified, dtw, lower_bounds, rotation
+from skts.engines.numba.elastic import certified, dtw, lower_bounds, rotation, window_search
 from skts.engines.numba.elastic.cells import cell_of
 from skts.engines.numba.kshape import sbd
 from skts.engines.numba.search.lanes import (
@@ -68,6 +68,14 @@ GO_ON = np.zeros(1, np.uint8)
 
 
 # --- shapes ------------------------------------------------------------------------------------
+
+
+def test_candidates_in_the_order_of_their_costs(rng):
+    for n in range(1, 40):
+        costs = rng.integers(0, 1 + n // 2, size=n).astype(float)
+        costs[rng.random(n) < 0.1] = np.inf
+        order = window_search._order(costs, np.empty(n, np.int64), np.empty(n, np.int64))
+        np.testing.assert_array_equal(order, np.argsort(costs, kind="stable"))
 
 
 def test_largest(rng):
