@@ -67,7 +67,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _N + "elastic/window_search.py": [
         (
             "search",
-            "slack = 1.0 + 2.0 * _UNIT * (n * n_channels + 2 * n + n_channels + 8)",
+            "slack = 1.0 + 2.0 * FLOAT64_UNIT * (n * n_channels + 2 * n + n_channels + 8)",
             ("1.0", "2.0", "8 -> 9", "2 -> 3"),
             LOOSER,
         ),
@@ -131,11 +131,16 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             SPARES,
         ),
         ("search", "if need > 0 and distance == np.inf:", None, SPARES),
-        ("search", "if better and need > 0:", ("> -> >=", "and -> or"), SPARES),
+        (
+            "search",
+            "if need > 0 and (distances[before:count] < distance).any():",
+            ("> -> >=", "and -> or"),
+            SPARES,
+        ),
         ("", "_LOOK = 8", None, "how often it is looked whether a bound is beyond the limit"),
         (
             "running_statistics",
-            "exact = 8 * _UNIT * size * scale <= 0.5 * TOLERANCE",
+            "exact = 8 * FLOAT64_UNIT * size * scale <= 0.5 * TOLERANCE",
             ("<= -> <",),
             AT_THE_LIMIT,
         ),
@@ -175,7 +180,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
         (
             "center_error",
-            "rounding = PRODUCT_UNITS * 2.0**-53 * np.sqrt(values[0] * squares)",
+            "rounding = PRODUCT_UNITS * FLOAT64_UNIT * np.sqrt(values[0] * squares)",
             ("53 -> 52",),
             "a looser bound: more centres are computed again, and the same are found",
         ),
