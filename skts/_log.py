@@ -1,4 +1,4 @@
-"""What skts says while it works: the logger "skts"."""
+"""Lines for the user while long work goes on: the logger "skts"."""
 
 from __future__ import annotations
 

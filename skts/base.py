@@ -324,7 +324,7 @@ def _refuse_one_dimension(X: Any, input_name: str) -> None:
 
 
 def _shortened(value: Any) -> str:
-    """What was given, in a few words."""
+    """Return the text of a value, or its type where that is long."""
     text = repr(value)
     return text if len(text) <= _SHOWN else f"a {type(value).__name__}"
 

@@ -51,7 +51,7 @@ def length_of(window: float, shortest: int) -> int:
 
 
 def separation_of(separation: float | None, exclusion: int, length: int, longest: int) -> int:
-    """What is found later starts beyond so many points: by default half of the window.
+    """Points beyond which later finds start: by default half of the window.
 
     A default is never below the exclusion.
     """

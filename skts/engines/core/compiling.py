@@ -7,18 +7,18 @@ no matter for `warnings`. Output that doctests compare is left alone.
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+from ..._log import LOGGER
 
 __all__ = ["compiling"]
 
 #: Seconds of compilation in a process that pass without a word.
 PATIENCE = 1.0
 
-_logger = logging.getLogger("skts")
 _lock = threading.Lock()
 _spent = 0.0
 _said = False
@@ -50,7 +50,7 @@ def _say(really: Callable[[], bool]) -> None:
         if _said or not really():
             return
         _said = True
-    _logger.warning(
+    LOGGER.warning(
         "skts compiles its kernels at the first call of each kind, which takes some seconds; "
         "later processes find them on disk. skts.warm_up() compiles ahead."
     )

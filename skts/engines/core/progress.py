@@ -103,7 +103,7 @@ class Estimate:
 
 
 class Report:
-    """What a run tells while it works: a bar, and the user's callback.
+    """Progress of a run: a bar, and the user's callback.
 
     The bar counts elementary steps, cells of warping matrices or of matrices of distances, so that
     its rate can be compared between kinds of work.

@@ -240,13 +240,13 @@ class Criterion:
 
     @cached_property
     def _steps(self) -> np.ndarray:
-        """What each series adds to the number of its class: 1, or a weight of its own."""
+        """By how much each series raises the number of its class: 1, or a weight of its own."""
         labels, whole, *_ = self._whole_groups
         return np.ones(len(labels), np.int64) if self.sample_weight is None else whole[labels]
 
     @cached_property
     def _whole(self) -> tuple[np.ndarray, np.ndarray, int]:
-        """What 1 of the number of a class weighs; these numbers; and the weight of the node."""
+        """Weight of 1 of the number of a class; these numbers; and the weight of the node."""
         _, whole, _, total = self._whole_groups
         if self.sample_weight is None:
             return whole, self.counts, total

@@ -240,7 +240,7 @@ def _height(top, side):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _doubt(blur, shift, length):
-    """What normalised windows leave open of a squared distance.
+    """Error of a squared distance that normalised windows leave open.
 
     `blur` is the larger ratio of a largest magnitude to a norm, `shift` that of an error of a mean.
     Each point of the line is rounded once, and the means are, of the line and of certified

@@ -122,7 +122,7 @@ def _sides(left, tables):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _change(before, after, count, weight, unit):
-    """What a class adds to the gain as its number on the left, which is a weight, changes."""
+    """Change of the gain by a class as its number on the left, which is a weight, changes."""
     total = np.int64(0)
     for number, sign in ((after, 1), (before, -1), (count - after, 1), (count - before, -1)):
         share = number * weight
