@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, clone, is_clusterer
 from sklearn.utils import get_tags
 
 from . import cluster, motifs, neighbors, tree
+from ._log import LOGGER
 from .engines import engine_names, find_engine, get_engine
 
 __all__ = ["all_estimators", "warm_up"]
@@ -70,16 +71,15 @@ def warm_up(
 @contextmanager
 def _unannounced() -> Iterator[None]:
     """Keep back the line that says that kernels are compiled: the user asked for it."""
-    logger = logging.getLogger("skts")
 
     def nothing(record: logging.LogRecord) -> bool:
         return False
 
-    logger.addFilter(nothing)
+    LOGGER.addFilter(nothing)
     try:
         yield
     finally:
-        logger.removeFilter(nothing)
+        LOGGER.removeFilter(nothing)
 
 
 def all_estimators() -> list[type[BaseEstimator]]:
