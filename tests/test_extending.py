@@ -160,10 +160,10 @@ def test_what_the_engine_lacks_of_the_distance(outside, rng):
 # --- a reduction -------------------------------------------------------------------------------
 
 
-def test_the_reduction_runs_as_a_script(capsys):
+def test_the_reduction_runs_as_a_script(caplog):
     found = runpy.run_path(str(GUIDE / "reduction_example.py"), run_name="__main__")
     assert_array_equal(found["counts"], (found["X"] > 1).sum(axis=1))
-    assert "16 parts" in capsys.readouterr().out
+    assert "16 parts" in caplog.text
 
 
 def test_the_reduction_answers_the_same_however_it_is_cut(outside, rng):

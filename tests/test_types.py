@@ -97,6 +97,8 @@ CALLS = {
     "make_warped_shapes(return_warps=True)": FOUR,
     "make_warped_shapes(return_warps=on)": f"{PAIR} | {FOUR}",
     "read_series('file')": "tuple[ndarray | list[ndarray], ndarray | None]",
+    "fetch_ucr('GunPoint')[0]": "ndarray | list[ndarray]",
+    "fetch_ucr('GunPoint')[3]": "ndarray | None",
     "read_train_test('train', 'test')[0]": "ndarray | list[ndarray]",
     "read_train_test('train', 'test')[3]": "ndarray | None",
     # estimators
@@ -127,6 +129,7 @@ CALLS = {
     "tree.cost_complexity_pruning_path(X, y)": "Any",
     "tree.decision_path(X)": "Any",
     "tree.get_depth()": "int",
+    "tree.get_feature_names_out()": "ndarray",
     "tree.get_n_leaves()": "int",
     "tree.locate(X)": "ndarray",
     "tree.predict(X)": "ndarray",
@@ -244,7 +247,7 @@ def untyped(node, compiled=False):
             arguments = [*given.posonlyargs, *given.args, *given.kwonlyargs]
             stated = all(a.annotation or a.arg in ("self", "cls") for a in arguments)
             names = {ast.unparse(each).partition("(")[0] for each in child.decorator_list}
-            inside = compiled or bool(names & {"njit", "overload", "intrinsic"})
+            inside = compiled or bool(names & {"njit", "overload", "intrinsic", "unbox", "lower_getattr_generic"})
             if not inside and not (child.returns and stated):
                 yield child.name
         yield from untyped(child, inside)

@@ -79,7 +79,7 @@ class GapCell(Cell):
 @cell_of.register
 def _(distance: Gaps):
     if distance.squared:
-        return None  # refused in a sentence, as by engines that do not know the distance
+        raise LookupError  # refused in a sentence, as by engines that do not know the distance
     return GapCell(float(distance.delete), float(distance.insert))
 
 

@@ -445,6 +445,7 @@ def draw_tree(d: Draw, n: int, most: int) -> tuple[list, dict[str, Any]]:
             "fit.sample_weight", (None, "whole", "some", "odd", "alike"), (5, 2, 2, 2, 1)
         ),
         "score.sample_weight": d.pick("sample_weight", (False, True)),
+        "cost_complexity_pruning_path.sample_weight": d.pick("sample_weight", (False, True)),
         # each method walks the tree anew: one of them, beside those that the oracle starts from
         "call.also": d.pick("methods", (*WALKS, "score", "pruning", "all")),
     }
@@ -556,7 +557,8 @@ class Tree(Recipe):
             weights = np.arange(1, len(y) + 1) if case.options["score.sample_weight"] else None
             found["score"] = np.float64(model.score(X, y, sample_weight=weights))
         if also in ("pruning", "all"):
-            path = model.cost_complexity_pruning_path(X, y, sample_weight=own)
+            weigh = case.options["cost_complexity_pruning_path.sample_weight"]
+            path = model.cost_complexity_pruning_path(X, y, sample_weight=own if weigh else None)
             found["alphas"], found["impurities"] = path.ccp_alphas, path.impurities
         found["names"] = np.array(model.get_feature_names_out(), str)
         check(len(set(found["names"])) == len(model.shapelets_), "get_feature_names_out: number")

@@ -97,7 +97,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _E + "host/shapes.py": [
         (
             "largest",
-            "whole = start + (stop - start) // 8 * 8",
+            "whole = values.size // 8 * 8",
             ("8 -> 9 #0",),
             "what the lanes leave is looked at one by one",
         ),
@@ -109,7 +109,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
         (
             "largest",
-            "lanes = np.full(8, -np.inf)",
+            "lanes = np.empty(8)",
             ("8 -> 9",),
             "a lane more holds minus infinity",
         ),
@@ -163,26 +163,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "if len(self.parts) > 1:",
             ("> -> >=",),
             "what is filled with NaN is written over where there is one series",
-        ),
-    ],
-    _E + "families/kshape/centers.py": [
-        (
-            "SBDCenters.groups",
-            "kind = np.uint8 if self.n_clusters <= 2**8 else np.uint16",
-            ("** -> *", "<= -> <"),
-            "the type that labels are sorted in, as long as it holds them",
-        ),
-        (
-            "SBDCenters.groups",
-            "if self.n_clusters > 2**16:",
-            ("** -> *", "> -> >="),
-            "the type that labels are sorted in, as long as it holds them",
-        ),
-        (
-            "center_error",
-            "rounding = PRODUCT_UNITS * FLOAT64_UNIT * np.sqrt(values[0] * squares)",
-            ("53 -> 52",),
-            "a looser bound: more centres are computed again, and the same are found",
         ),
     ],
     _E + "families/kshape/eigenvectors.py": [

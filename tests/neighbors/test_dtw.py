@@ -389,7 +389,7 @@ def test_copies_are_not_prepared_from_each_other(fast_engine, rng):
         assert_array_equal(model.kneighbors(Q)[0], expected_neighbors(X, Q, 2)[0])
 
 
-def test_verbose_tells_the_engine(fast_engine, data, capsys):
+def test_verbose_tells_the_engine(fast_engine, data, caplog):
     X, y, Q = data
     DTWNearestNeighbor(engine=fast_engine, verbose=2).fit(X, y).predict(Q)
-    assert f"DTWNeighbors: 6 x 14 on {fast_engine}" in capsys.readouterr().out
+    assert f"DTWNeighbors: 6 x 14 on {fast_engine}" in caplog.text

@@ -156,7 +156,7 @@ def test_bad_input():
         dtw_window_search(X[:1], [0])
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         dtw_window_search(X, [0, 1])
-    with pytest.raises(ValueError, match="cost='cubed'"):
+    with pytest.raises(ValueError, match="'cost' parameter of dtw_window_search"):
         dtw_window_search(X, [0, 1, 0], cost="cubed")
     with pytest.raises(ValueError, match="Unknown label type"):
         dtw_window_search(X, [0.1, 0.5, 0.2])

@@ -120,7 +120,7 @@ def test_a_class_without_weight_is_not_there():
         (0.0, "sample_weight is zero for all series"),
         (np.ones(5), r"sample_weight has the shape \(5,\); give one number for each of the 6"),
         (np.ones((6, 1)), r"sample_weight has the shape \(6, 1\); give one number"),
-        (["a"] * 6, "could not convert string to float"),
+        (["a"] * 6, "sample_weight holds text, such as 'a'"),
     ],
 )
 def test_bad_weights_are_refused(weights, message):

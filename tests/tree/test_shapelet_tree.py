@@ -527,7 +527,7 @@ def test_the_distance_of_a_subsequence():
     )
     with pytest.raises(ValueError, match="x has 3 time points, more than the 2 of the series"):
         subsequence_distance([1, 2, 3], [1, 2])
-    with pytest.raises(ValueError, match="one channel"):
+    with pytest.raises(ValueError, match=r"x has shape \(2, 3\); one series of shape"):
         subsequence_distance(np.ones((2, 3)), np.ones((2, 5)))
     with pytest.raises(ValueError, match="NaN at series 0, time point 1"):
         subsequence_distance([1, np.nan, 3], np.ones(5))
