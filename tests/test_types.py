@@ -247,7 +247,9 @@ def untyped(node, compiled=False):
             arguments = [*given.posonlyargs, *given.args, *given.kwonlyargs]
             stated = all(a.annotation or a.arg in ("self", "cls") for a in arguments)
             names = {ast.unparse(each).partition("(")[0] for each in child.decorator_list}
-            inside = compiled or bool(names & {"njit", "overload", "intrinsic", "unbox", "lower_getattr_generic"})
+            inside = compiled or bool(
+                names & {"njit", "overload", "intrinsic", "unbox", "lower_getattr_generic"}
+            )
             if not inside and not (child.returns and stated):
                 yield child.name
         yield from untyped(child, inside)
