@@ -91,8 +91,9 @@ class Sample:
         else:
             values = np.stack(self.series)
         if values.shape[2] == 1 and values.shape[:2] != (1, 1):
-            # arrays of columns are refused, or warned of, as axes that changed places
-            return [_lay(x, self.dtype, self.layout) for x in self.series]
+            # arrays of columns, nested lists too, are refused or warned of as exchanged axes
+            layout = "C" if self.layout == "nested" else self.layout
+            return [_lay(x, self.dtype, layout) for x in self.series]
         if self.n_channels == 1 and self.form != "array3d":
             values = values[:, 0]
         if self.form == "frame":
