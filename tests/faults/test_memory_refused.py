@@ -40,6 +40,9 @@ def place(request):
 def skip_elsewhere(place, engine):
     if place == "device" and engine != "cupy":
         pytest.skip("this engine takes no memory of a device")
+    if place == "host" and np.__version__ < "2":
+        # its np.where goes on after an allocation was refused, and frees memory that is not its own
+        pytest.skip("NumPy 1 does not bear it itself")
 
 
 def held(engine):
