@@ -18,6 +18,7 @@ import contextlib
 import doctest
 import importlib.util
 import io
+import logging
 import os
 import re
 import sys
@@ -95,6 +96,8 @@ def run(page: str) -> Iterator[tuple[Block, Block | None, str, float]]:
 
     namespace = {"__name__": "__main__"}
     every = blocks(page)
+    logger = logging.getLogger("skts")
+    level = logger.level
     try:
         with skts.config_context():
             for block, following in zip(every, [*every[1:], None], strict=False):
@@ -109,6 +112,7 @@ def run(page: str) -> Iterator[tuple[Block, Block | None, str, float]]:
                 yield block, shown, printed.getvalue(), seconds
     finally:
         plt.close("all")
+        logger.setLevel(level)
 
 
 def same(shown: Block | None, printed: str) -> bool:

@@ -69,7 +69,7 @@ FAMILIES = {
 }
 IMPORTS = {
     "warm_up": {"_warm_up"},
-    "_warm_up": {"neighbors", "cluster", "tree", "motifs", "engines"},
+    "_warm_up": {"neighbors", "cluster", "tree", "motifs", "engines", "_log"},
     "plotting": {"neighbors", "cluster", "tree", "motifs", "metrics", "engines"},
     "neighbors": {"_parameters", "base", "engines", "_scalars", "_summary"},
     "cluster": {"_log", "_parameters", "base", "engines"},
