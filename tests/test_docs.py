@@ -69,7 +69,8 @@ def test_commands_name_what_exists(block):
     for target in re.findall(r"^make (\w+)", block.code, re.MULTILINE):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
     for module in re.findall(r"python -m ([\w.]+)", block.code):
-        assert module == "venv" or importlib.util.find_spec(module) is not None, module
+        there = module in (*sys.modules, "venv")
+        assert there or importlib.util.find_spec(module) is not None, module
     for path in re.findall(r"python (\w[\w/]*\.py)", block.code):
         assert (ROOT / path).exists(), path
     for extras in re.findall(r"(?:skts|\.)\[([\w,]+)\]", block.code):
