@@ -51,6 +51,7 @@ from skts.engines.host import shapes
 from skts.engines.numba.elastic import certified, dtw, lower_bounds, rotation, window_search
 from skts.engines.numba.elastic.cells import cell_of
 from skts.engines.numba.kshape import sbd
+from skts.engines.numba.profile import walk
 from skts.engines.numba.search.lanes import (
     LANES,
     TOLERANCE,
@@ -84,6 +85,20 @@ def test_largest(rng):
         start = int(rng.integers(0, 30))
         stop = int(rng.integers(start + 1, 41))
         assert shapes.largest(values[start:stop]) == values[start:stop].max()
+
+
+@pytest.mark.parametrize("start", [0, 3])
+def test_products_of_a_window_with_those_of_a_line(rng, start):
+    """As many as are asked for, up to the last window of the line."""
+    line, window = rng.normal(size=60), rng.normal(size=5)
+    windows = np.lib.stride_tricks.sliding_window_view(line, 5)
+    for count in (1, walk.LANES - 1, walk.LANES, walk.LANES + 1, 56 - start):
+        around = np.full(count + 2 * walk.LANES, 7.0)
+        out = around[walk.LANES : walk.LANES + count]
+        walk.seeds(line, start, 0.25, window, out)
+        assert_allclose(out, (windows[start : start + count] - 0.25) @ window, rtol=1e-12)
+        around[walk.LANES : walk.LANES + count] = 7.0
+        assert (around == 7.0).all()
 
 
 @pytest.mark.parametrize("n", [5, 33])

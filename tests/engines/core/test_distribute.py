@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from concurrent.futures import CancelledError
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.model_selection import GridSearchCV
 
 from skts import DTWNearestNeighbor, config_context
 from skts.engines import DTWMatrix, DTWNeighbors, Join, Pool, Series, Tile, find_engine, run
-from skts.engines.core.distribute import _file_of, _pack, _place, _unpack
+from skts.engines.core.distribute import TRIES, _file_of, _on_dask, _pack, _place, _unpack
 from skts.engines.core.execution import compute_area
 from skts.engines.core.worker import find_backend, in_dask_worker, worker_number
 
@@ -125,6 +126,58 @@ def test_killed_workers_change_nothing(works, eager, cluster, how_many):
     assert len(killed) == how_many
     while len(alive()) < 2:  # the next test has two
         time.sleep(0.1)
+
+
+class Forgetful:
+    """A cluster that loses an array, or the first of its answers, some times; then it works."""
+
+    id = "forgetful"
+
+    def __init__(self, arrays, answers):
+        self.arrays, self.answers, self.status = arrays, answers, "finished"
+
+    def scatter(self, array, **options):
+        """Hold an array."""
+        if self.arrays > 0:
+            self.arrays -= 1
+            raise CancelledError
+        return self
+
+    def submit(self, task, inputs, share, **options):
+        """Take a share."""
+        return Answer(self, share)
+
+    def cancel(self, futures):
+        """Forget shares."""
+
+
+class Answer:
+    """That of a share."""
+
+    def __init__(self, client, share):
+        self.client, self.share = client, share
+
+    def result(self):
+        """Return it, or lose it."""
+        if self.client.answers > 0:
+            self.client.answers -= 1
+            raise CancelledError
+        return self.share
+
+
+def test_what_a_cluster_loses_is_sent_again_some_times(monkeypatch):
+    monkeypatch.setattr("distributed.as_completed", list)
+    shares = [Tile(i, i + 1, 0, 1) for i in range(3)]
+
+    def found(**losses):
+        return sorted(_on_dask(Forgetful(**losses), None, [np.zeros(1)], shares))
+
+    for lost in range(TRIES):
+        assert found(arrays=lost, answers=0) == found(arrays=0, answers=lost) == shares
+    with pytest.raises(CancelledError):
+        found(arrays=TRIES, answers=0)
+    with pytest.raises(RuntimeError, match=f"its workers {TRIES} times; 1 of 3 shares"):
+        found(arrays=0, answers=3 * (TRIES - 1) + 1)
 
 
 def test_an_error_of_a_worker_reaches_the_caller(works, eager, cluster):

@@ -201,6 +201,19 @@ def test_the_bar_counts_what_parts_hold(make_series, monkeypatch):
         assert report.estimate.done == report.estimate.total
 
 
+def test_parts_that_other_processes_did_add_up_to_the_whole(make_series):
+    """Whatever each of them held: they count alike."""
+    work = DTWMatrix(make_series(5, 8), make_series(3, 8))
+    for parts in (1, 2, 7):
+        with progress(work, [Tile(0, 5, 0, 3)] * parts, 0) as report:
+            done = [0]
+            for _ in range(parts):
+                report.advance()
+                done.append(report.estimate.done)
+        assert done[-1] == report.estimate.total
+        assert np.ptp(np.diff(done)) <= 1
+
+
 def test_quick_work_shows_no_bar(make_series, capsys, monkeypatch):
     # it is quick, however long others hold it up
     monkeypatch.setattr("skts.engines.core.progress.DELAY", 100)

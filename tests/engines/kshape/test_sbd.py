@@ -83,6 +83,23 @@ def test_ties_take_the_shortest_shift_then_the_one_to_the_left(engine):
         assert found.shifts[0, 0] == expected
 
 
+@pytest.mark.parametrize("transform", ["in one block", "long"])
+@pytest.mark.parametrize("place", [0, 1])
+def test_what_is_a_tie_does_not_depend_on_the_company(
+    fast_engine, rng, monkeypatch, transform, place
+):
+    """A quiet series shares its transform, and the rounding errors of that, with a loud one."""
+    if fast_engine == "cupy" and transform == "long":
+        monkeypatch.setattr("skts.engines.cupy.kshape.sbd.transform_for", lambda n: None)
+    n, steps = 24, np.arange(-9, 10, 2) * 32
+    X, C = np.zeros((2, 1, n)), np.zeros((steps.size, 1, n))
+    X[place, 0, 12], X[1 - place] = 1.0, 1e3 * rng.normal(size=n)
+    C[:, 0, 8] = 1.0
+    C[:, 0, 16] = 1.0 + 1e-9 * np.sqrt(2) + steps * 2.0**-52
+    found = run(SBDMatrix(Shapes.of(X), Shapes.of(C)), engine=fast_engine)
+    assert_array_equal(found.shifts[place], np.where(steps < 0, -4, 4))
+
+
 def test_ties_of_centers_take_the_lowest_index(engine, rng):
     C = shapes(rng, 3, 20).values
     C = np.concatenate([C, C[1:2] * 2.0, C[:1]])

@@ -90,6 +90,31 @@ def test_self_join_with_sides(rng, fast_engine, kind, normalize):
     check_all(join, fast_engine)
 
 
+@pytest.mark.parametrize("sides", [False, True])
+def test_bytes_of_the_answer_are_those_stated(rng, sides):
+    line = Pool.of([rng.normal(size=60)])
+    join = Join(line, None, 11, 3, n_neighbors=2, sides=sides)
+    found = run(join, engine="numba")
+    parts = found[:2] if not sides else (*found[:2], *found.left, *found.right)
+    assert join.result_bytes() == sum(part.nbytes for part in parts)
+
+
+def test_a_quiet_window_at_the_end_of_a_loud_band(fast_engine):
+    """The covariances of its row carry the rounding errors of those before it."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        x, piece = 1e8 * rng.normal(size=200), rng.normal(size=8)
+        # to the last, which is quiet too, the second is nearer than the first
+        x[20:28] = 1e8 * (piece + 0.2 * rng.normal(size=8))
+        x[63:71] = piece + 0.1 * rng.normal(size=8)
+        x[150:158] = piece
+        distances, _ = reference_join.exact_distances(x, x, 8)
+        distances[np.abs(np.subtract.outer(range(193), range(193))) <= 3] = np.inf
+        for sides in (False, True):
+            found = run(Join(Pool.of([x]), None, 8, 3, sides=sides), engine=fast_engine)
+            assert_array_equal(found.indices[:, 0], distances.argmin(axis=1))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("normalize", [True, False])
 def test_join_of_two_lines(rng, fast_engine, kind, normalize):

@@ -43,6 +43,19 @@ def test_plain_loops_over_all_pairs_find_the_same(rng, fast_engine, kind):
         assert_allclose(found.distance, expected.distance, rtol=1e-13, atol=1e-13)
 
 
+@pytest.mark.parametrize("scale", [2.0**-9, 1.0, 2.0**9])
+def test_windows_of_any_size(rng, fast_engine, scale):
+    """As they are: gaps are compared in units of the largest distance."""
+    line = rng.normal(size=160)
+    windows = np.lib.stride_tricks.sliding_window_view(scale * line, 9)
+    distances = np.linalg.norm(windows[:, None] - windows, axis=2)
+    distances[np.subtract.outer(range(152), range(152)) >= -2] = np.inf
+    first, second = np.unravel_index(np.argmin(distances), distances.shape)
+    found = run(MotifPair(Pool.of([scale * line]), 9, 2, False), engine=fast_engine)
+    assert found[1:3] == (first, second)
+    assert found.distance == pytest.approx(distances.min(), rel=1e-12)
+
+
 def test_hundreds_of_random_series(fast_engine):
     """The thesis's rule for stopping gives wrong pairs in many of these."""
     for seed in range(250):

@@ -214,6 +214,34 @@ def test_estimates_are_within_their_bounds(kind):
             assert np.max(block.errors * block.weights.max(axis=1, keepdims=True)) < 1e-6
 
 
+def test_distances_that_are_kept_take_half_of_the_budget():
+    series = make(30, 60)
+    criterion = Criterion(np.arange(30) % 2, np.ones(2))
+    work = ShapeletSearch(series, np.arange(30), tuple(range(5, 60, 5)), criterion)
+    for budget in (2**19, 2**21, 2**22, 2**23, 2**30):
+        kept, size = shapelet_tiles._kept(work, budget)
+        assert size <= budget // 2
+        assert kept == frozenset(work.lengths[: len(kept)])
+        # squares of all pairs, and a few numbers of each window
+        least = sum(8 * 30 * 30 * (61 - length) for length in kept)
+        assert least <= size <= 1.1 * least
+    assert len(kept) == 11
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("windows", [31, 32, 63, 95, 97])
+def test_windows_that_all_run_the_other_way(windows):
+    """Every score of a pair is a bad one: columns that are no windows must not count as better."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(24) % 2
+    slopes = np.where(labels == 1, -1.0, np.where(np.arange(24) < 12, 1.0, 0.0))
+    values = slopes[:, None] * np.arange(windows + 8) + rng.normal(size=(24, windows + 8))
+    series = Series(values[:, np.newaxis], np.full(24, windows + 8))
+    found, expected = (search(e, series, labels, (9,)) for e in ("cupy", "numba"))
+    same(found, expected)
+    assert_array_equal(found.distances, expected.distances)
+
+
 @pytest.mark.parametrize("weight", [1.1, 1 / 3, 30 / 27])
 def test_gains_are_those_of_the_tables(weight):
     """To the bit, also where all classes weigh the same, but not 1."""
