@@ -16,10 +16,17 @@ EQUAL = "of equal values it does not matter which"
 LOOSER = "a looser bound: more is measured, and the same is found"
 UNREAD = "an entry more, that nobody reads"
 AT_THE_LIMIT = "what is just at a limit may be on either side of it"
+COMPILED = "a check at compile time, that no instance fails"
+BETWEEN = "one less or one more than an even key marks it as unclear, and lies between the same two"
+SHUFFLES = "exchanges with 1, 2, 4, 8 and 17 lanes away still bring together what all 32 hold"
+PRICES = "prices choose between kernels, all of which find the same"
+ROOM = "an estimate of memory: smaller by less than what it leaves free"
+TOGETHER = "how many go together changes how long it takes, and no result"
 
 _E, _N = "skts/engines/", "skts/engines/numba/"
-#: By module: function, line, what is changed on it (an operator, that and what it
-#: becomes, or None: anything), and why no result differs.
+#: By module, or folder of modules whose functions may move from one to another: function, line,
+#: what is changed on it (an operator, that and what it becomes, or None: anything), and why no
+#: result differs.
 EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _N + "elastic/dtw.py": [
         (
@@ -258,6 +265,136 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _E + "families/kshape/certified.py": [
         ("certified_distances", "break", ("break",), INTERRUPTED),
     ],
+    _N + "profile/candidates.py": [
+        ("look", "scores[at] >= need", ("at -> at - 1",), "only which pair is measured first"),
+    ],
+    _N + "shapelets/walk.py": [
+        (
+            "walk",
+            "together = count == DIAGONALS and steps > 0",
+            ("0 -> 1",),
+            "diagonals that are walked one by one have the same sums",
+        ),
+    ],
+    _N + "shapelets/tiles.py": [
+        ("Held.add", "if self.size > LISTED:", ("> -> >=",), "only how often a list is weeded"),
+    ],
+    _E + "core/verify.py": [
+        (
+            "check_neighbors",
+            "distance, index = listed[place]",
+            ("place -> place - 1",),
+            "others are looked at, and as many",
+        ),
+    ],
+    _E + "cupy/elastic/": [
+        (
+            "certify",
+            'static_assert(!Cell::BORDERS && !Cell::LOOKS_BACK, "plain borders only");',
+            ("&&",),
+            COMPILED,
+        ),
+        (
+            "offset_counts",
+            "return list(range(2, most + 1, 2))",
+            ("1 -> 2",),
+            "what is even ends before both",
+        ),
+    ],
+    _E + "cupy/search/": [
+        (
+            "warp_windows",
+            "!Cell::BORDERS && !Cell::LOOKS_BACK && !Cell::PLACED,",
+            ("&&",),
+            COMPILED,
+        ),
+        (
+            "moments",
+            "affine[w] = known ? make_float2((float)a, (float)b) : make_float2(0.0f, 0.0f);",
+            ("0.0f -> 1.0f",),
+            "the error beside it is infinite, and its cost says nothing",
+        ),
+    ],
+    _E + "cupy/kshape/": [
+        (
+            "smaller",
+            "if (value.x >= floor0) key0 = smaller(key0, key + (value.x < clear0));",
+            ("+",),
+            BETWEEN,
+        ),
+        (
+            "smaller",
+            "if (value.y >= floor1) key1 = smaller(key1, key + (value.y < clear1));",
+            ("+",),
+            BETWEEN,
+        ),
+        (
+            "longest",
+            "if (value.x >= floor[0]) key[0] = min(key[0], 2 * rank + (value.x < clear[0]));",
+            ("+",),
+            BETWEEN,
+        ),
+        (
+            "longest",
+            "if (value.y >= floor[1]) key[1] = min(key[1], 2 * rank + (value.y < clear[1]));",
+            ("+",),
+            BETWEEN,
+        ),
+        ("longest", "double floor[2], clear[2];", ("2 -> 3",), UNREAD),
+        (
+            "_cost",
+            "return cost * crowded * (1 + 0.01 * max(0, threads // 32 - 8))",
+            ("0 -> 1",),
+            PRICES,
+        ),
+        (
+            "SBDTiles.sbd_centers_bytes",
+            "if choose_gram(size) is None or resident > self.prepared.capacity // 2:",
+            ("> -> >=",),
+            AT_THE_LIMIT,
+        ),
+    ],
+    _E + "cupy/profile/": [
+        (
+            "nearest",
+            "height = 4096 if min(tile.shape) >= 2**17 else 1024",
+            (">=",),
+            TOGETHER,
+        ),
+        (
+            "_leading_bits",
+            "single = cp.where(single > scores, cp.nextafter(single, np.float32(0)), single)",
+            ("> -> >=",),
+            LOOSER,
+        ),
+    ],
+    _E + "cupy/shapelets/": [
+        (
+            "survey",
+            "double farthest = 0;",
+            ("0 -> 1",),
+            "points in a larger unit: fewer windows can be judged, the others are measured",
+        ),
+        (
+            "normalize",
+            "for (int other = 16; other > 0; other /= 2) {",
+            ("16 -> 17",),
+            SHUFFLES,
+        ),
+        (
+            "Lines._scan_narrow",
+            "stop = min(first + max(1, fits), first + 65535)",
+            ("max",),
+            TOGETHER,
+        ),
+        (
+            "_room",
+            "nbytes = of_lengths(together) + 48 * n * (windows + width * "
+            "reduction.series.n_channels)",
+            ("48 -> 47",),
+            ROOM,
+        ),
+    ],
     _E + "core/budget.py": [
         ("physical_memory", "limits = [2**62]", ("2 -> 3",), "no machine has as much"),
     ],
@@ -288,7 +425,9 @@ def names_of(mutant: Mutant) -> tuple[str, ...]:
 
 def reason_of(mutant: Mutant) -> str:
     """Return why a mutant is equivalent, or nothing."""
-    for function, text, before, reason in EQUIVALENT.get(mutant.module, []):
+    folder = mutant.module.rpartition("/")[0] + "/"
+    here = *EQUIVALENT.get(mutant.module, []), *EQUIVALENT.get(folder, [])
+    for function, text, before, reason in here:
         same = (mutant.function, mutant.text) == (function, text)
         names = names_of(mutant)
         if same and (before is None or any(name in before for name in names)):
