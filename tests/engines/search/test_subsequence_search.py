@@ -19,6 +19,7 @@ from skts.engines.cupy.search.room import (
     least_bytes,
     row_bytes,
 )
+from skts.engines.families.search.subsequence import TileMatches
 
 LENGTH = 21
 
@@ -119,6 +120,48 @@ def test_radius(rng, fast_engine, name):
     for radius in (0.0, 1.5, math.sqrt(LENGTH), np.inf):
         work = search(queries, [line], WARPINGS[name], n_neighbors=None, radius=radius)
         same(run(work, engine=fast_engine), list(matches_of_the_definition(work)))
+
+
+@pytest.mark.parametrize("n_neighbors", [1, 2, 8, None])
+@pytest.mark.parametrize("exclusion", [0, 1, 4])
+def test_parts_in_any_order_lose_no_match(n_neighbors, exclusion):
+    """As few windows as can bound the last match bound it; what ties with it stays."""
+    for seed in range(90):
+        rng = np.random.default_rng(seed)
+        lengths, radius = (12, 17), 3.0 if seed % 2 else math.inf
+        series = LongSeries(tuple(np.zeros(n) for n in lengths))
+        work = SubsequenceNeighbors(
+            (np.zeros(3),), series, n_neighbors=n_neighbors, exclusion=exclusion, radius=radius
+        )
+        # many ties, or none; windows that touch two series are none
+        values = rng.permutation(work.shape[1]) // (1 + seed % 3 * 3) / 4.0
+        values[10:13] = np.inf
+        total, cuts = work.start(), np.sort(rng.integers(0, values.size + 1, 7)).tolist()
+        tiles = list(zip([0, *cuts], [*cuts, values.size], strict=True))
+        for at in rng.permutation(8):
+            tile = Tile(0, 1, *tiles[at])
+            limit = work.informed(total).limit_of(0)
+            here = np.flatnonzero((values[tile.cols] <= limit) & (values[tile.cols] < np.inf))
+            work.merge(total, tile, [TileMatches(here, values[tile.cols][here])])
+        (found,) = work.finish(total, run)
+        expected = []
+        for place in np.argsort(values, kind="stable").tolist():
+            row, start = (0, place) if place < 10 else (1, place - 13)
+            near = n_neighbors is not None and any(
+                row == other and abs(start - at) <= exclusion for _, other, at in expected
+            )
+            if values[place] <= radius and values[place] < np.inf and not near:
+                expected.append((values[place], row, start))
+        expected = np.array(expected[:n_neighbors]).reshape(-1, 3)
+        assert_array_equal(found.distances, expected[:, 0])
+        assert_array_equal(found.positions, expected[:, 1:])
+
+
+def test_a_share_that_is_whole_but_for_rounding_is_that_number():
+    series = LongSeries((np.zeros(1000),))
+    for share, length, points in ((0.07, 100, 7), (0.25, 8, 2), (0.25, 9, 3), (1.0, 5, 5)):
+        work = SubsequenceNeighbors((np.zeros(length),), series, exclusion=share)
+        assert work.exclusion_of(length) == points
 
 
 def test_a_better_match_that_displaces_two(fast_engine):
