@@ -122,6 +122,18 @@ def test_rows_with_too_many_survivors_become_unsettled(monkeypatch):
     assert_array_equal(candidate, [3])
 
 
+@pytest.mark.parametrize("bound", [Bound(), Bound(0.9, 1.1)], ids=["exact", "estimated"])
+def test_a_query_that_lacks_one_candidate_loses_none(bound):
+    """Those of the next query are none of its own."""
+    lists = Shortlists(3, 2)
+    three = np.arange(3)
+    distances = np.array([5.0, 1.0, 3.0])
+    lists.add((0, 0), Shortlist(three, three, distances, bound))
+    query, candidate, estimate, *_ = lists.compact()
+    assert_array_equal([query, candidate], [three, three])
+    assert_array_equal(estimate, distances)
+
+
 def test_the_queries_with_most_survivors_become_unsettled():
     """As few as leave the others room: half of what is held for each on average."""
     counts = np.array([30, 60, 10, 45, 1])

@@ -115,6 +115,26 @@ def test_a_quiet_window_at_the_end_of_a_loud_band(fast_engine):
             assert_array_equal(found.indices[:, 0], distances.argmin(axis=1))
 
 
+@pytest.mark.parametrize("kind", ["scales", "far scales", "fill values"])
+def test_a_line_of_one_window(rng, fast_engine, kind):
+    """Also for windows that no search holds, which are measured one by one."""
+    a, b = make_line(kind, 110, rng), rng.normal(size=9)
+    for normalize in (True, False):
+        for one, other in ((a, b), (b, a)):
+            join = Join(Pool.of([one]), Pool.of([other]), 9, n_neighbors=2, normalize=normalize)
+            check_all(join, fast_engine)
+
+
+def test_constant_windows_come_first_where_others_are_as_far(fast_engine):
+    """Windows of ones and minus ones that differ in two of eight are as far as constant ones."""
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        line = np.concatenate([rng.choice([-1.0, 1.0], 13), np.full(8, 5.0), [-1.0, 1.0] * 3])
+        for k in (1, 2):
+            join = Join(Pool.of([np.roll(line, seed)]), None, 8, 2, n_neighbors=k, sides=True)
+            check_all(join, fast_engine)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("normalize", [True, False])
 def test_join_of_two_lines(rng, fast_engine, kind, normalize):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -155,6 +156,20 @@ def test_parts_in_any_order_lose_no_match(n_neighbors, exclusion):
         expected = np.array(expected[:n_neighbors]).reshape(-1, 3)
         assert_array_equal(found.distances, expected[:, 0])
         assert_array_equal(found.positions, expected[:, 1:])
+
+
+def test_a_part_that_comes_late_may_displace_two_matches():
+    series = LongSeries((np.zeros(1000),))
+    distances = {100: 1.0, 110: 1.1, 105: 0.5, 600: 3.0}
+    for order in itertools.permutations(distances):
+        work = SubsequenceNeighbors((np.zeros(3),), series, n_neighbors=2, exclusion=6)
+        total = work.start()
+        for place in order:
+            found = TileMatches(np.array([0]), np.array([distances[place]]))
+            work.merge(total, Tile(0, 1, place, place + 1), [found])
+        (matches,) = work.finish(total, run)
+        assert_array_equal(matches.positions[:, 1], [105, 600])
+        assert_array_equal(matches.distances, [0.5, 3.0])
 
 
 def test_a_share_that_is_whole_but_for_rounding_is_that_number():

@@ -146,15 +146,22 @@ def test_gains_are_ordered_as_exact_ones():
             assert all((gain == 0) == (a == nothing) for a, gain in ordered)
 
 
-def test_gains_near_a_rounding_edge_are_rounded_exactly():
+@pytest.mark.parametrize("percent", [31, 43])
+def test_gains_near_a_rounding_edge_are_rounded_exactly(percent):
     """Sums in float64 leave open on which side; which one it is follows from the counts."""
-    labels = np.repeat([0, 1], [400, 300])
-    criterion = Criterion(labels, np.array([1.0, 0.37]))
-    rng = np.random.default_rng(0)
-    left = np.stack([rng.integers(0, 401, 20_000), rng.integers(0, 301, 20_000)], axis=1)
-    left = left[np.newaxis, (left.sum(axis=1) > 0) & (left.sum(axis=1) < 700)]
-    for row in left[0, :50].tolist():
+    criterion = Criterion(np.repeat([0, 1], [400, 300]), np.array([1.0, percent / 100]))
+    left = np.stack(np.meshgrid(np.arange(401), np.arange(301)), axis=-1).reshape(1, -1, 2)[:, 1:-1]
+    # the cuts nearest to an edge, where there are numbers longer than float64
+    weights, counts = np.array([100, percent], np.longdouble), np.array([400, 300])
+    each = [side * weights for side in (left[0], counts - left[0], counts)]
+    near, far, whole = (
+        (x * np.log(np.maximum(x, 1))).sum(axis=-1) - x.sum(axis=-1) * np.log(x.sum(axis=-1))
+        for x in each
+    )
+    gains = (near + far - whole) / each[2].sum() * 2.0**38
+    for at in np.argsort(np.abs(gains % 1 - 0.5))[:8]:
         # alone on its line every gain is the best
+        row = left[0, at].tolist()
         one = np.array([[row]])
         assert criterion._gains(one, np.ones((1, 1), bool))[0, 0] == criterion._exact_gain(row)
     found = criterion._gains(left, np.ones(left.shape[:2], bool))[0]
