@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -47,7 +48,7 @@ from skts.engines.families.profile.nearest import FEW, least_of_rows
 from skts.engines.families.profile.pool import fill_gaps
 from skts.engines.families.profile.statistics import window_statistics
 from skts.engines.families.search.subsequence import TileMatches
-from skts.engines.host import shapes
+from skts.engines.host import shapes, windows
 from skts.engines.numba.elastic import certified, dtw, lower_bounds, rotation, window_search
 from skts.engines.numba.elastic.cells import cell_of
 from skts.engines.numba.kshape import sbd
@@ -99,6 +100,40 @@ def test_products_of_a_window_with_those_of_a_line(rng, start):
         assert_allclose(out, (windows[start : start + count] - 0.25) @ window, rtol=1e-12)
         around[walk.LANES : walk.LANES + count] = 7.0
         assert (around == 7.0).all()
+
+
+def test_dot_products_have_twice_the_precision(rng):
+    for n in (1, 2, 9, 40):
+        x, y = np.exp(rng.normal(scale=9, size=(2, n))) * rng.choice([-1, 1], (2, n))
+        # what comes first is taken away again
+        x, y = np.concatenate([x, x, [1.0]]), np.concatenate([y, -y, [2.0**-30]])
+        y[n - 1] *= 1 + 2.0**-45
+        total, rest = shapes.two_fold_dot(x, y, 0.0, 0.0)
+        exact = sum(Fraction(a) * Fraction(b) for a, b in zip(x.tolist(), y.tolist(), strict=True))
+        error = abs(Fraction(total) + Fraction(rest) - exact)
+        assert error <= 2.0**-52 * abs(exact) + 2.0**-100 * x.size**2 * float(np.abs(x * y).sum())
+
+
+def test_norms_of_series_as_they_are(rng):
+    """Between 1 and 2, by a power of two that is told: nothing is rounded."""
+    given = rng.normal(size=(30, 2, 7)) * 10.0 ** rng.integers(-200, 200, 30)[:, None, None]
+    found = Shapes.normalized(Series(given, np.full(30, 7)), normalize=False)
+    assert np.all((found.norms >= 1) & (found.norms < 2))
+    assert_array_equal(np.ldexp(found.values, found.exponents[:, None, None]), given)
+
+
+def test_pieces_are_as_loud_as_their_windows_allow(rng):
+    for length in (2, 5):
+        for _ in range(40):
+            line = rng.normal(size=60) * 10.0 ** np.repeat(rng.integers(-2, 3, 12), 5)
+            ranges = np.ptp(np.lib.stride_tricks.sliding_window_view(line, length), axis=1)
+            ranges[rng.random(ranges.size) < 0.2] = np.inf
+            begins = windows.cut(line, ranges, length, 20.0)
+            assert begins[0]
+            edges = [*np.flatnonzero(begins).tolist(), line.size]
+            for first, stop in itertools.pairwise(edges):
+                inside = ranges[first : max(first, stop - length + 1)]
+                assert np.ptp(line[first:stop]) <= 20.0 * inside.min(initial=np.inf)
 
 
 @pytest.mark.parametrize("n", [5, 33])
@@ -1008,8 +1043,8 @@ def test_best_part_of_candidates_of_unequal_lengths(rng):
 
 def test_nearly_constant_channels_and_large_offsets(rng):
     near = np.full((1, 3, 6), -1.0)
-    near[0, 0, 2] += 2.0**-42
-    near[0, 1, 2] += 2.0**-38
+    near[0, 0, 2] += 2.0**-40
+    near[0, 1, 2] += 1.5 * 2.0**-40
     shapes = Shapes.normalized(Series(near, np.array([6])))
     assert not shapes.values[0, 0].any() and not shapes.values[0, 2].any()
     assert shapes.values[0, 1].any()

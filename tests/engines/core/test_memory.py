@@ -308,6 +308,15 @@ def test_store_makes_room_for_the_newest():
     assert rebuilt == [0]
 
 
+def test_store_keeps_what_just_fits():
+    store, owner = PreparedStore(capacity=20), np.zeros(1)
+    for key in "ab":
+        store.get(owner, key, lambda: (object(), 10), 10)
+    assert store.size() == 20
+    store.get(owner, "large", lambda: (object(), 30), 30)
+    assert store.size() == 30  # alone, as whoever asked for it holds it anyway
+
+
 def test_halves_meet_between_cells():
     assert halve(Tile(0, 8, 64, 320), (4, 64)) == [Tile(0, 8, 64, 192), Tile(0, 8, 192, 320)]
     assert halve(Tile(0, 7, 0, 50), (4, 64)) == [Tile(0, 4, 0, 50), Tile(4, 7, 0, 50)]

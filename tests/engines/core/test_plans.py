@@ -154,6 +154,17 @@ def test_devices_are_those_of_the_engine_or_of_the_configuration(monkeypatch):
         assert make_plan(work, engine).devices == (1,)
 
 
+@pytest.mark.parametrize("shared", [0, 5 * 10**5])
+def test_prepared_data_leave_room_for_the_tiles_of_all_workers(monkeypatch, shared):
+    engine, work = find_engine("numba"), DTWMatrix(hollow(500, 50), hollow(640, 50))
+    monkeypatch.setattr(engine, "footprint", lambda work, rows, cols: (shared, 100 * cols))
+    with config_context(memory=10**6):
+        plan = make_plan(work, engine, n_jobs=3)
+    each = 100 * max(tile.shape[1] for tile in plan.tiles)
+    assert plan.memory == shared + plan.workers * each <= plan.budget == 10**6
+    assert plan.prepared == plan.budget - (plan.workers * each if shared else 0)
+
+
 def test_halves_are_of_whole_cells_and_differ_by_one_at_most():
     assert halve(Tile(0, 9, 64, 448), (9, 64)) == [Tile(0, 9, 64, 256), Tile(0, 9, 256, 448)]
     assert halve(Tile(4, 40, 0, 64), (4, 64)) == [Tile(4, 24, 0, 64), Tile(24, 40, 0, 64)]

@@ -86,6 +86,31 @@ def test_path(make_series, engine, warping, n, m):
     assert_array_equal(path, expected)
 
 
+def test_shares_of_a_band_are_rounded_up_but_for_rounding():
+    longest = np.arange(1, 301)
+    for percent in range(101):
+        found = Warping(window=percent / 100).points(longest)
+        assert_array_equal(found, -(-percent * longest // 100))
+
+
+@pytest.mark.parametrize("window", [0, 1, 4, 0.3, 1.0, None])
+def test_the_widest_band_and_whether_one_binds(rng, window):
+    warping = Warping(window=window)
+    for longest in range(1, 9):
+        n, m = (rng.integers(1, longest + 1, 3) for _ in range(2))
+        n[0] = longest
+        radii = [int(warping.radius(i, j)) for i in n for j in m]
+        if window is not None:
+            assert radii == [reference.band_radius(window, i, j) for i in n for j in m]
+        assert warping.largest_radius(n, m) == max(radii)
+        left_out = any(
+            abs(i - j) > warping.radius(a, b)
+            for a, b in product(range(1, longest + 1), repeat=2)
+            for i, j in product(range(a), range(b))
+        )
+        assert warping.binds(longest) == left_out
+
+
 @pytest.mark.parametrize("alignment", ["global", "subsequence", "supersequence"])
 def test_of_paths_whose_costs_overflow_the_first_is_taken(engine, alignment):
     """All ends are equal: the first; all steps back are: the diagonal."""

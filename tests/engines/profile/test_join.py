@@ -135,6 +135,14 @@ def test_constant_windows_come_first_where_others_are_as_far(fast_engine):
             check_all(join, fast_engine)
 
 
+@pytest.mark.parametrize("sides", [False, True])
+def test_constant_windows_among_old_and_new_ones(rng, fast_engine, sides):
+    line = rng.normal(size=40)
+    line[5:16], line[22:33] = 0.0, 7.0
+    for since in range(0, 34, 3):
+        check_all(Join(Pool.of([line]), None, 8, 2, sides=sides, since=since), fast_engine)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("normalize", [True, False])
 def test_join_of_two_lines(rng, fast_engine, kind, normalize):
