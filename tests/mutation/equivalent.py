@@ -395,6 +395,30 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ROOM,
         ),
     ],
+    _E + "core/certify.py": [
+        (
+            "Shortlists.compact",
+            "closed = counts > survivor_cap(self.n_neighbors)",
+            ("> -> >=",),
+            "queries without room for their survivors are searched again, with the same answer",
+        ),
+    ],
+    _E + "families/kshape/centers.py": [
+        (
+            "SBDCenters.finish",
+            "uncertain = np.flatnonzero(~(errors <= LARGEST_ERROR))",
+            ("<= -> <",),
+            AT_THE_LIMIT,
+        ),
+    ],
+    _E + "families/elastic/rotation.py": [
+        (
+            "RotationNeighbors.informed",
+            "full = np.bincount(query, minlength=len(limits)) >= self.n_neighbors",
+            (">= -> >",),
+            SPARES,
+        ),
+    ],
     _E + "core/budget.py": [
         ("physical_memory", "limits = [2**62]", ("2 -> 3",), "no machine has as much"),
     ],
