@@ -20,7 +20,6 @@ REASON = re.compile(r"\bone function\b", re.IGNORECASE)
 DEBTS = {
     "engines/cupy/elastic/shortlist.cu:shortlist",
     "engines/cupy/kshape/shapes.cu:gram",
-    "engines/cupy/profile/join.cu:join",
     "engines/cupy/search/search_warp.cu:warp_windows",
     "engines/cupy/shapelets/matches.cu:match",
     "engines/cupy/shapelets/matches.cu:sift",
