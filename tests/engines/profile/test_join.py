@@ -20,6 +20,7 @@ from skts.engines.families.profile.lines import (
     even_line,
     line_as_it_is,
     line_of_pieces,
+    step_factors,
 )
 from skts.engines.families.profile.nearest import Nearest
 from skts.engines.families.profile.pool import fill_gaps
@@ -63,6 +64,23 @@ KINDS = [
     *("walk", "noise", "flat stretches", "gaps", "scales", "offset", "repeats"),
     *("near repeats", "nearly flat", "fill values", "far scales"),
 ]
+
+
+@pytest.mark.parametrize("frame", [None, Frame(0.0, 1.0)])
+def test_factors_of_steps_move_covariances_on(frame):
+    x, length = np.random.default_rng(0).uniform(-1, 1, 40), 7
+    windows = np.lib.stride_tricks.sliding_window_view(x, length)
+    mean = windows.mean(axis=1)
+    lead, trail = step_factors(x, mean, frame)
+    assert lead[0] == trail[0] == 0
+    if frame is None:
+        centered = windows - mean[:, np.newaxis]
+        products, grown = centered @ centered.T, np.outer(lead, trail) + np.outer(trail, lead)
+    else:
+        products, grown = windows @ windows.T, np.outer(lead, lead) - np.outer(trail, trail)
+    assert_allclose(
+        products[:-1, :-1] + grown[1:, 1:], products[1:, 1:], rtol=0, atol=1e-14 * length
+    )
 
 
 def check(found, expected, length):
