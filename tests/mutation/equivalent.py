@@ -229,12 +229,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("done[block] = 1 -> pass",),
             "gaps in the order grow and the limit falls: nothing of such a block is left later",
         ),
-        (
-            "walk",
-            "cutoff = (best[0] + slip) * (best[0] + slip) * (1.0 + 1e-9) + 2.0**-900",
-            ("2.0 -> 4.0",),
-            "where squares lose bits, the certified distance is the root of the same squares",
-        ),
     ],
     _N + "elastic/rotation.py": [
         (

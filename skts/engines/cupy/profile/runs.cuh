@@ -4,10 +4,10 @@
 
 // A run of possible neighbours: of a row in lanes of a strip, or of a column in rows of a chunk.
 struct Run {
-    int window;  // which window they may be near to
-    int first;   // the first of them
+    int window;      // to which one they may be near
+    int first;       // the first of them
     unsigned which;  // lanes of the strip; rows of the chunk
-    int score;   // leading bits of the upper bound of its best score
+    int score;       // leading bits of the upper bound of its best score
 };
 
 // One side of a join: bounds of the neighbours of its windows, and the list of possible ones.
