@@ -224,7 +224,7 @@ def quiet_far_from_zero(n_series, length, n_windows):
 
 @pytest.mark.parametrize("length", [1000, 4000])
 def test_estimates_of_long_quiet_windows_are_within_their_bounds(length):
-    """Certified means sum thousands of points at their level, and are off by parts of a deviation."""
+    """Certified means sum thousands of points at their level: off by parts of a deviation."""
     series, cancel = quiet_far_from_zero(3, length, 6), np.zeros(1, np.uint8)
     ((_, block),) = shapelet_tiles._blocks(
         series, 0, 0, 3, (length,), shapelet_tiles.Buffer(), cancel
