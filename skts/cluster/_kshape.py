@@ -22,11 +22,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._log import tell
 from .._parameters import checks_parameters
-from ..base import SeriesMixin, _is_3d, check_series
+from .._validation import check_series, is_3d
+from ..base import SeriesMixin
 from ..engines import (
     REFERENCE,
     TIE,
     Assignment,
+    Engine,
+    Reduction,
     SBDAssign,
     SBDCenters,
     SBDMatrix,
@@ -34,7 +37,6 @@ from ..engines import (
     Shapes,
     certified_distances,
     get_engine,
-    run,
 )
 
 __all__ = ["KShapeClusterer"]
@@ -270,7 +272,7 @@ class KShapeClusterer(
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        flat = series.n_channels == 1 and not _is_3d(X)
+        flat = series.n_channels == 1 and not is_3d(X)
         fitted = {
             "cluster_centers_": centers.values[:, 0] if flat else centers.values,
             "labels_": assigned.labels,
@@ -365,7 +367,7 @@ class KShapeClusterer(
         width = max(fitted, series.n_timepoints)
         centers = np.pad(centers, ((0, 0), (0, 0), (0, width - fitted)))
         shapes = self._shapes(series, fitted, width)
-        return self._run(self.engine, work(shapes, Shapes.of(centers)))
+        return self._run(work(shapes, Shapes.of(centers)))
 
     def _shapes(self, series: Series, fitted: int, width: int | None = None) -> Shapes:
         """Normalise series the way those of `fit`, of `fitted` points, are."""
@@ -386,8 +388,14 @@ class KShapeClusterer(
             )
         return Shapes.normalized(given, short=series.n_timepoints < SHORT)
 
-    def _run(self, engine: Any, work: Any) -> Any:
-        return run(work, engine=engine, n_jobs=self.n_jobs, verbose=max(0, self.verbose - 1))
+    def _run(
+        self,
+        reduction: Reduction,
+        engine: str | Engine | None = None,
+        verbose: int | None = None,
+    ) -> Any:
+        """Compute a step; `verbose` of 1 is for iterations, its bars come with 2."""
+        return super()._run(reduction, engine, max(0, self.verbose - 1))
 
     def _run_once(
         self,
@@ -425,7 +433,7 @@ class KShapeClusterer(
                 centered,
             )
             small = shapes.values.size <= FEW_VALUES
-            centers = self._run(REFERENCE if small else engine, work)
+            centers = self._run(work, REFERENCE if small else engine)
             before, previous = assigned, latest
             centers, assigned = self._assign(engine, shapes, centers, work)
             inertia = float(assigned.distances.sum())
@@ -466,10 +474,11 @@ class KShapeClusterer(
         moves = 0
         while True:
             nearest = SBDAssign(shapes, centers)
-            assigned = self._run(engine, nearest)
+            assigned = self._run(nearest, engine)
             empty = np.bincount(assigned.labels, minlength=len(centers)) == 0
-            if centers.errors is not None and (empty.any() or not assigned.clear):
-                centers = self._run(REFERENCE, work)
+            doubtful = centers.errors is not None and (empty.any() or not assigned.clear)
+            if work is not None and doubtful:
+                centers = self._run(work, REFERENCE)
                 continue
             if not empty.any():
                 return centers, assigned
@@ -509,7 +518,7 @@ class KShapeClusterer(
     def _certified_inertia(self, shapes: Shapes, iterate: _Iterate) -> float:
         """The inertia from certified centres and distances, correctly rounded."""
         certified = iterate.centers.errors is None
-        centers = iterate.centers if certified else self._run(REFERENCE, iterate.work)
+        centers = iterate.centers if certified else self._run(iterate.work, REFERENCE)
         pairs = enumerate(iterate.assigned.labels)
         return math.fsum(certified_distances(SBDAssign(shapes, centers), pairs)[0])
 
@@ -525,7 +534,7 @@ class KShapeClusterer(
         while len(drawn) < k:
             work = SBDMatrix(shapes, shapes.take(np.array(drawn)))
             latest = SBDMatrix(shapes, shapes.take(np.array(drawn[-1:])))
-            distances = self._run(engine, latest).distances[:, 0]
+            distances = self._run(latest, engine).distances[:, 0]
             near = np.flatnonzero(np.abs(distances - TIE) <= 2 * work.rounding)
             distances[near], _ = certified_distances(latest, ((int(row), 0) for row in near))
             nearest = np.minimum(nearest, np.where(distances > TIE, distances, 0.0))

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._parameters import checks_arguments, warn_user
 from .._scalars import takes_plain
-from ..base import check_layout, check_one, check_series, transposed
+from .._validation import check_layout, check_one, check_series, transposed
 from ..engines import DTWMatrix, DTWPath, Series, Warping, run
 
 __all__ = ["dog_keeper", "dtw", "dtw_path", "lb_keogh", "pairwise_dtw"]

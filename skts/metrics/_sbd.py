@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from .._parameters import checks_arguments
 from .._scalars import takes_plain
-from ..base import check_series
+from .._validation import check_series
 from ..engines import SBDMatrix, Series, Shapes, run
 from ._dtw import _check_pair, _check_sets
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from .._parameters import checks_arguments
 from .._scalars import takes_plain
-from ..base import as_host, check_one
+from .._validation import as_host, check_one
 from ..engines import Series, SubsequenceMatches, run
 
 __all__ = ["SubsequenceDistance", "subsequence_distance"]

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Hidden, Interval, RealNotInt, StrOpt
 
 from .._parameters import checks_arguments, renamed
 from .._scalars import takes_plain
-from ..base import check_univariate
+from .._validation import check_univariate
 from ..engines import Join, MotifPair, Pool, get_engine, run
 from ._records import Discord, MatrixProfile, Motif
 from ._search import (

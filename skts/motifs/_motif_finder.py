@@ -22,8 +22,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import checks_parameters, renamed
 from .._scalars import plain, takes_plain
-from ..base import SeriesMixin, as_host, check_univariate
-from ..engines import JoinFound, Pool, Reduction, Series, WindowDistances, get_engine, run
+from .._validation import as_host, check_univariate
+from ..base import SeriesMixin
+from ..engines import JoinFound, Pool, Reduction, Series, WindowDistances, get_engine
 from ._records import Discord, Motif, SeriesProfile
 from ._search import (
     SAME,
@@ -499,7 +500,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         ]
 
     def _computer(self, engine: Any) -> Callable[[Reduction], Any]:
-        return partial(run, engine=engine, n_jobs=self.n_jobs, verbose=self.verbose)
+        return partial(self._run, engine=engine)
 
     def _find(
         self,

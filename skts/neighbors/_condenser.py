@@ -14,8 +14,9 @@ from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from .._parameters import checks_parameters
-from ..base import SeriesMixin, as_host, check_series
-from ..engines import DTWNeighbors, Series, Warping, get_engine, run
+from .._validation import as_host, check_series
+from ..base import SeriesMixin
+from ..engines import DTWNeighbors, Series, Warping, get_engine
 from ._window_search import _search_windows
 
 __all__ = ["DTWCondenser"]
@@ -278,20 +279,16 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
             return window
         if not self.adapt_window:
             return math.inf
-        options: dict[str, Any] = {
-            "engine": self.engine_,
-            "n_jobs": self.n_jobs,
-            "verbose": self.verbose,
-        }
         if series.equal_length:
-            return _search_windows(series, labels, **options).best
+            options: Any = {"n_jobs": self.n_jobs, "verbose": self.verbose}
+            return _search_windows(series, labels, engine=self.engine_, **options).best
         errors = []
         for percent in range(101):
             warping = Warping(window=percent / 100)
             search = DTWNeighbors(
                 series, series, 1, np.arange(len(series)), self.precision, warping
             )
-            indices = run(search, **options).indices[:, 0]
+            indices = self._run(search, self.engine_).indices[:, 0]
             errors.append(np.count_nonzero(labels[indices] != labels))
         return int(np.argmin(errors)) / 100
 
@@ -384,7 +381,7 @@ class _Nearest:
             self.condenser.precision,
             warping,
         )
-        found = run(reduction, engine=self.engine, n_jobs=self.condenser.n_jobs, verbose=verbose)
+        found = self.condenser._run(reduction, self.engine, verbose)
         indices = np.where(found.indices < 0, -1, kept[found.indices])
         return found.distances, indices
 

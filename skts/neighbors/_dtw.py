@@ -21,8 +21,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import checks_parameters
 from .._scalars import takes_plain
-from ..base import SeriesMixin, check_series
-from ..engines import DTWNeighbors, RotationNeighbors, Series, Warping, get_engine, run
+from .._validation import check_series
+from ..base import SeriesMixin
+from ..engines import DTWNeighbors, RotationNeighbors, Series, Warping, get_engine
 
 __all__ = ["DTWNearestNeighbor"]
 
@@ -271,6 +272,7 @@ class DTWNearestNeighbor(
             If more neighbours are asked for than there are training series.
         """
         check_is_fitted(self)
+        self._validate_params()  # set_params may have come after fit
         k = self.n_neighbors if n_neighbors is None else n_neighbors
         if isinstance(k, bool) or not isinstance(k, Integral):
             raise TypeError(f"n_neighbors does not take {type(k)} value, enter integer value")
@@ -379,6 +381,7 @@ class DTWNearestNeighbor(
             Distances; columns as in `classes_`.
         """
         check_is_fitted(self)
+        self._validate_params()  # set_params may have come after fit
         queries = self._validate_series(X)
         columns = []
         for label in range(len(self.classes_)):
@@ -424,10 +427,6 @@ class DTWNearestNeighbor(
         if self.rotation_invariant and not self._precomputed:
             return RotationNeighbors(queries, candidates, k, excluded, warping)
         return DTWNeighbors(queries, candidates, k, excluded, self.precision, warping)
-
-    def _run(self, reduction: DTWNeighbors | RotationNeighbors) -> Any:
-        self._validate_params()  # set_params may have come after fit
-        return run(reduction, engine=self.engine, n_jobs=self.n_jobs, verbose=self.verbose)
 
 
 def _weigh(distances: np.ndarray, weights: str | Callable[[np.ndarray], np.ndarray]) -> np.ndarray:

@@ -14,16 +14,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import checks_parameters
 from .._scalars import takes_plain
-from ..base import SeriesMixin, check_series, check_univariate
+from .._validation import check_series, check_univariate
+from ..base import SeriesMixin
 from ..engines import (
     LongSeries,
     Series,
     SubsequenceNeighbors,
     Warping,
-    WindowMatches,
     check_size,
     get_engine,
-    run,
 )
 
 __all__ = ["SubsequenceSearch"]
@@ -378,9 +377,6 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
             *(n_neighbors, radius, exclusion),
             precision=self.precision,
         )
-
-    def _run(self, reduction: SubsequenceNeighbors) -> list[WindowMatches]:
-        return run(reduction, engine=self.engine, n_jobs=self.n_jobs, verbose=self.verbose)
 
 
 def _as_series(points: np.ndarray) -> Series:

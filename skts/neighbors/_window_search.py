@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import StrOptions
 from .._parameters import checks_arguments
 from .._scalars import plain, takes_plain
 from .._summary import summarized
-from ..base import check_series, check_target
+from .._validation import check_series, check_target
 from ..engines import DTWWindowSearch, Series, Warping, run
 
 __all__ = ["WindowSearch", "dtw_window_search"]

@@ -20,7 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import checks_parameters
 from .._summary import summarized, table
-from ..base import LARGEST, LEAST, SeriesMixin, check_series
+from .._validation import LARGEST, LEAST, check_series, check_weights
+from ..base import SeriesMixin
 from ..engines import (
     LEAST_NORMALIZED,
     Criterion,
@@ -29,7 +30,6 @@ from ..engines import (
     ShapeletSplit,
     SubsequenceMatches,
     get_engine,
-    run,
 )
 
 __all__ = ["Shapelet", "ShapeletTree", "ShapeletTreeClassifier"]
@@ -550,7 +550,7 @@ class ShapeletTreeClassifier(
     ) -> tuple[Series, _Growth]:
         """Validate training data; return the series, and the growth on those that have a weight."""
         y = self._validate_target(X, y)
-        weights = self._validate_weights(sample_weight, len(y))
+        weights = check_weights(sample_weight, len(y), self)
         series = check_series(X, estimator=self).freeze()
         rows = np.flatnonzero(weights)
         there = series if len(rows) == len(series) else series.take(rows).freeze()
@@ -576,9 +576,6 @@ class ShapeletTreeClassifier(
                 f"{name}={value} is above the {shortest} time points of series {row}, the shortest."
             )
         return tuple(range(int(least), int(most) + 1, int(self.length_step)))
-
-    def _run(self, reduction: Any) -> Any:
-        return run(reduction, engine=self.engine, n_jobs=self.n_jobs, verbose=self.verbose)
 
     def _measure(self, series: Series) -> tuple[np.ndarray, np.ndarray]:
         """Distances and places of all shapelets in all series."""
