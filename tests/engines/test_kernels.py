@@ -53,7 +53,7 @@ from skts.engines.numba.elastic.cells import cell_of
 from skts.engines.numba.kshape import sbd
 from skts.engines.numba.search.lanes import (
     LANES,
-    TOLERANCE,
+    RUNNING_ERROR,
     bound_by_windows,
     far_apart,
     gather,
@@ -387,8 +387,8 @@ def test_a_spike_leaves_later_windows_known_and_right(rng):
     mean, inverse = np.zeros(297), np.ones(297)
     running_statistics(line, length, 297, mean, inverse)
     windows = np.lib.stride_tricks.sliding_window_view(line, length)
-    assert_allclose(inverse * windows.std(axis=1), 1, rtol=TOLERANCE)
-    assert np.all(np.abs(mean - windows.mean(axis=1)) * inverse <= TOLERANCE)
+    assert_allclose(inverse * windows.std(axis=1), 1, rtol=RUNNING_ERROR)
+    assert np.all(np.abs(mean - windows.mean(axis=1)) * inverse <= RUNNING_ERROR)
     # windows that are far less than what their line is rounded to are not known
     far = 1e10 + rng.normal(size=300)
     running_statistics(far, length, 297, mean, inverse)

@@ -140,7 +140,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ("", "_LOOK = 8", None, "how often it is looked whether a bound is beyond the limit"),
         (
             "running_statistics",
-            "exact = 8 * FLOAT64_UNIT * size * scale <= 0.5 * TOLERANCE",
+            "exact = 8 * FLOAT64_UNIT * size * scale <= 0.5 * RUNNING_ERROR",
             ("<= -> <",),
             AT_THE_LIMIT,
         ),

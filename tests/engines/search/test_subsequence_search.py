@@ -316,7 +316,7 @@ def test_running_statistics_keep_their_promise(rng):
             rough = (line[start : start + LENGTH] - mean[start]) * inverse[start]
             if not np.isnan(inverse[start]):
                 error = np.abs(rough - exact)
-                assert np.all(error <= subsequence_search.TOLERANCE * (1 + np.abs(exact)))
+                assert np.all(error <= subsequence_search.RUNNING_ERROR * (1 + np.abs(exact)))
 
 
 @pytest.mark.parametrize("before, after", [(0, 0), (3, 3), (0, 9), (50, 50)])
