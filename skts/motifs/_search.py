@@ -174,7 +174,7 @@ class PairSearch:
     """
 
     #: Whether MK gives up where a profile is likely to take less time.
-    hurried = False
+    allow_give_up = False
 
     def __init__(
         self,
@@ -204,7 +204,7 @@ class PairSearch:
                     excluded=self.masked.copy(),
                     n_references=self._n_references,
                     seed=int(self._random_state.randint(2**31 - 1)),
-                    hurried=self.hurried,
+                    allow_give_up=self.allow_give_up,
                 )
             )
             if found.given_up:
@@ -315,7 +315,7 @@ class EitherSearch(ProfileSearch):
         Draws them.
     """
 
-    hurried = True
+    allow_give_up = True
 
     def __init__(
         self,
@@ -338,7 +338,7 @@ class EitherSearch(ProfileSearch):
                     self._profiled = True
                 except MemoryError:
                     # a profile needs more of a line than MK does
-                    self.hurried = False
+                    self.allow_give_up = False
                     return PairSearch.best_pair(self)
         return super().best_pair()
 

@@ -298,7 +298,8 @@ def test_what_is_wrong_is_said(call, message):
 def test_a_line_larger_than_the_budget_is_said_before_any_work(rng, monkeypatch, ask, needs):
     monkeypatch.setattr(type(find_engine("numba")), "compute", None)
     message = (
-        rf"needs [\d.]+ MiB of working memory, as it holds {needs} whole; the budget is 9 MiB\."
+        rf"needs [\d.]+ MiB of working memory, as every part holds {needs} in full; "
+        r"the budget is 9 MiB\."
     )
     with config_context(memory="9MiB", engine="numba"), pytest.raises(MemoryError, match=message):
         ask(rng.normal(size=200_000))

@@ -152,7 +152,7 @@ def test_tilings_and_threads_do_not_matter(rng, fast_engine, kind):
     rng.shuffle(corners)
     for row, col in corners:
         tile = Tile(row, min(row + 2, rows), col, min(col + 4096, cols))
-        part = work.informed(total).part(tile)
+        part = work.with_incumbent(total).part(tile)
         whole = Tile(0, part.shape[0], 0, part.shape[1])
         assert part.shape[1] <= tile.shape[1]
         result = engine.compute(part, whole, np.zeros(1, np.uint8))
