@@ -21,7 +21,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._log import tell
-from .._parameters import checks_parameters
+from .._parameters import N_JOBS, checks_parameters
 from .._validation import check_series, is_3d
 from ..base import SeriesMixin
 from ..engines import (
@@ -189,7 +189,7 @@ class KShapeClusterer(
         "random_state": ["random_state"],
         "precision": [StrOptions({"auto", "float64"})],
         "engine": [str],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "verbose": ["verbose"],
     }
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._parameters import checks_arguments, warn_user
+from .._parameters import N_JOBS, checks_arguments, warn_user
 from .._scalars import takes_plain
 from .._validation import check_layout, check_one, check_series, transposed
 from ..engines import DTWMatrix, DTWPath, Series, Warping, run
@@ -28,7 +28,7 @@ _WARPING: dict[str, list[Any]] = {
 }
 _DISTANCE = {name: forms for name, forms in _WARPING.items() if name != "metric"}
 _BOUND = {name: _WARPING[name] for name in ("metric", "window", "cost")}
-_WORK: dict[str, list[Any]] = {"n_jobs": [Integral, None], "verbose": ["verbose"]}
+_WORK: dict[str, list[Any]] = {"n_jobs": N_JOBS, "verbose": ["verbose"]}
 
 
 @takes_plain

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._parameters import checks_arguments
+from .._parameters import N_JOBS, checks_arguments
 from .._scalars import takes_plain
 from .._validation import check_series
 from ..engines import SBDMatrix, Series, Shapes, run
@@ -19,7 +18,7 @@ __all__ = ["ShapeDistance", "pairwise_sbd", "sbd"]
 _OPTIONS: dict[str, list[Any]] = {"normalize": ["boolean"], "engine": [str, None]}
 _SETS: dict[str, list[Any]] = {
     "return_shifts": ["boolean"],
-    "n_jobs": [Integral, None],
+    "n_jobs": N_JOBS,
     "verbose": ["verbose"],
 }
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._parameters import checks_arguments
+from .._parameters import N_JOBS, checks_arguments
 from .._scalars import takes_plain
 from .._validation import as_host, check_one
 from ..engines import Series, SubsequenceMatches, run
@@ -39,7 +38,7 @@ class SubsequenceDistance(NamedTuple):
 
 @takes_plain
 @checks_arguments(
-    {"normalize": ["boolean"], "engine": [str, None], "n_jobs": [Integral, None]},
+    {"normalize": ["boolean"], "engine": [str, None], "n_jobs": N_JOBS},
 )
 def subsequence_distance(
     x: ArrayLike,

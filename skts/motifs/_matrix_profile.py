@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, RealNotInt, StrOptions
 
-from .._parameters import checks_arguments, renamed
+from .._parameters import N_JOBS, checks_arguments, renamed
 from .._scalars import takes_plain
 from .._validation import check_univariate
 from ..engines import Join, MotifPair, Pool, get_engine, run
@@ -25,6 +25,7 @@ from ._search import (
     find_discords,
     find_motifs,
     length_of,
+    raise_no_pair,
     separation_of,
 )
 
@@ -45,7 +46,7 @@ _COMMON = {
     "exclusion": _APART,
     "normalize": ["boolean"],
     "engine": [str, None],
-    "n_jobs": [Integral, None],
+    "n_jobs": N_JOBS,
     "verbose": ["verbose"],
 }
 _PRECISION = {"precision": [StrOptions({"auto", "float32", "float64"})]}
@@ -251,12 +252,13 @@ def motifs(
     Returns
     -------
     list of Motif
-        Best first; fewer than `n_motifs` where no pair is left.
+        Best first; fewer than `n_motifs` where no further pair is left.
 
     Raises
     ------
     ValueError
-        If `a` is no 1-D array or shorter than the window.
+        If `a` is no 1-D array or shorter than the window; if there is no pair at all, as no two
+        finite windows start more than `exclusion` apart.
 
     See Also
     --------
@@ -287,7 +289,10 @@ def motifs(
     else:
         kind = PairSearch if algorithm == "mk" else EitherSearch
         search = kind(windows, compute, n_references, check_random_state(random_state))
-    return find_motifs([search], n_motifs, max_matches, factor)
+    found = find_motifs([search], n_motifs, max_matches, factor)
+    if not found:
+        raise_no_pair("motif", windows)
+    return found
 
 
 @takes_plain
@@ -339,7 +344,8 @@ def discords(
     Raises
     ------
     ValueError
-        If `a` is no 1-D array or shorter than the window.
+        If `a` is no 1-D array or shorter than the window; if no window has a neighbour, as no two
+        finite windows start more than `exclusion` apart.
 
     See Also
     --------
@@ -355,7 +361,10 @@ def discords(
     """
     windows = _windows(a, window, exclusion, separation, normalize)
     profile = run(windows.join(), engine=engine, n_jobs=n_jobs, verbose=verbose)
-    return find_discords([windows], [profile], n_discords)
+    found = find_discords([windows], [profile], n_discords)
+    if not found:
+        raise_no_pair("discord", windows)
+    return found
 
 
 def _windows(

@@ -20,7 +20,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._parameters import checks_parameters, renamed
+from .._parameters import N_JOBS, checks_parameters, renamed
 from .._scalars import plain, takes_plain
 from .._validation import as_host, check_univariate
 from ..base import SeriesMixin
@@ -36,6 +36,7 @@ from ._search import (
     find_motifs,
     length_of,
     norm_of,
+    raise_no_pair,
     separation_of,
 )
 
@@ -221,7 +222,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         "random_state": ["random_state"],
         "precision": [StrOptions({"auto", "float32", "float64"})],
         "engine": [str],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "verbose": ["verbose"],
         "radius": [
             Interval(Real, 1, None, closed="left"),
@@ -307,7 +308,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             profiles = [compute(each.join(sides=bool(self.left_right))) for each in windows]
         motifs, discords, rates = self._find(windows, profiles, compute)
         if not motifs:
-            raise ValueError(_no_pair(windows[0], len(series)))
+            raise_no_pair("motif", windows[0], len(series))
         self._remember_form(X, _as_series(series[0]))
         several = not isinstance(self.window, str | Real)
         self.window_ = np.array(lengths) if several else lengths[0]
@@ -732,14 +733,6 @@ def _private(series: list[np.ndarray], gap: int) -> Pool:
     if len(series) == 1:
         series = [_as_series(series[0]).freeze().values[0, 0]]
     return Pool.of(series, gap)
-
-
-def _no_pair(windows: Windows, n_samples: int) -> str:
-    return (
-        f"There is no motif: no two windows of {windows.length} points in the "
-        f"n_samples = {n_samples} series are finite and start more than {windows.exclusion} points "
-        "apart."
-    )
 
 
 def _by_series(pool: Pool, length: int, found: Any) -> SeriesProfile:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -22,6 +22,7 @@ __all__ = [
     "find_motifs",
     "length_of",
     "norm_of",
+    "raise_no_pair",
     "separation_of",
 ]
 
@@ -341,6 +342,15 @@ class EitherSearch(ProfileSearch):
                     self.allow_give_up = False
                     return PairSearch.best_pair(self)
         return super().best_pair()
+
+
+def raise_no_pair(wanted: str, windows: Windows, n_samples: int = 1) -> NoReturn:
+    """Say that no two windows can be compared, so that nothing is known of repeats."""
+    samples = f"in the n_samples = {n_samples} series " if n_samples > 1 else ""
+    raise ValueError(
+        f"There is no {wanted}: no two windows of {windows.length} points {samples}are finite and "
+        f"start more than {windows.exclusion} points apart."
+    )
 
 
 def find_motifs(

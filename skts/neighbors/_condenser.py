@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
-from .._parameters import checks_parameters
+from .._parameters import N_JOBS, checks_parameters
 from .._validation import as_host, check_series
 from ..base import SeriesMixin
 from ..engines import DTWNeighbors, Series, Warping, get_engine
@@ -145,7 +145,7 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
         "adapt_window": ["boolean"],
         "precision": [StrOptions({"auto", "float32", "float64"})],
         "engine": [str],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "verbose": ["verbose"],
     }
 

@@ -19,7 +19,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._parameters import checks_parameters
+from .._parameters import N_JOBS, checks_parameters
 from .._scalars import takes_plain
 from .._validation import check_series
 from ..base import SeriesMixin
@@ -150,7 +150,7 @@ class DTWNearestNeighbor(
         "weights": [StrOptions({"uniform", "distance"}), callable],
         "precision": [StrOptions({"auto", "float32", "float64"})],
         "engine": [str],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "verbose": ["verbose"],
     }
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import StrOptions
 
-from .._parameters import checks_arguments
+from .._parameters import N_JOBS, checks_arguments
 from .._scalars import plain, takes_plain
 from .._summary import summarized
 from .._validation import check_series, check_target
@@ -46,7 +46,7 @@ class WindowSearch(NamedTuple):
     {
         "cost": [StrOptions({"squared", "absolute"})],
         "engine": [str, None],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "verbose": ["verbose"],
     }
 )

@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted
 
-from .._parameters import checks_parameters
+from .._parameters import N_JOBS, checks_parameters
 from .._summary import summarized, table
 from .._validation import LARGEST, LEAST, check_series, check_weights
 from ..base import SeriesMixin
@@ -255,7 +255,7 @@ class ShapeletTreeClassifier(
         "max_candidates": [Interval(Integral, 1, None, closed="left"), None],
         "random_state": ["random_state"],
         "engine": [str],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "verbose": ["verbose"],
     }
 
