@@ -100,11 +100,12 @@ class KShapeClusterer(
     precision : {"auto", "float64"}, default "auto"
         Both compute in float64.
     engine : str, default "auto"
-        "auto", "numba", "cupy", or another registered engine. "auto" takes the GPU where there is
-        one and the work is worth the transfer; "cupy" never falls back to the CPU.
+        "auto", "numba", "cupy", or another registered engine. "auto" takes the GPU if there is one
+        and the work is large enough to pay for the transfer; "cupy" never falls back to the CPU.
     n_jobs : int or None, default None
-        Threads on the CPU; None is all that Numba was given, or the number of an enclosing
-        ``joblib.parallel_config(n_jobs=...)``; -1 is all.
+        Threads on the CPU. None takes the number of an enclosing
+        ``joblib.parallel_config(n_jobs=...)``, or else all threads that Numba has; -1 takes all of
+        these.
     verbose : int, default 0
         1 tells run, iteration and inertia of each iteration, 2 also shows progress bars of long
         work, 3 also plans.

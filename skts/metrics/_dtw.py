@@ -53,14 +53,14 @@ def dtw(
     x, y : array-like of shape (n_timepoints,) or (n_channels, n_timepoints)
         Two series, of any lengths and the same number of channels.
     window : int, float or None, default None
-        Sakoe-Chiba band, not the length of a subsequence: matched time points are at most so far
-        apart. A fraction is one of the longer series, rounded up. The band is widened to the
-        difference of the lengths; None is no limit.
+        Sakoe-Chiba band, not the length of a subsequence: the largest distance in time between two
+        matched points. An int counts points; a float is a fraction of the longer series, rounded
+        up. The band is widened to the difference of the lengths; None sets no limit.
     cost : {"squared", "absolute"}, default "squared"
         Cost of matching two points, summed over channels.
     alignment : {"global", "subsequence", "supersequence"}, default "global"
-        Whether both series are matched in full; or `x` to a contiguous part of `y`; or `y` to a
-        contiguous part of `x`. The latter two take no window.
+        "global" matches both series in full, "subsequence" matches `x` with a contiguous part of
+        `y`, "supersequence" matches `y` with a contiguous part of `x`. The last two take no window.
     engine : str or None, default None
         "auto", "numba", "cupy" or another registered engine; None takes the configured one.
 
@@ -72,8 +72,8 @@ def dtw(
     Raises
     ------
     ValueError
-        If a series is empty, has NaN inside or infinity, the channels differ, or an option is
-        unknown or does not go with another.
+        If a series is empty, or holds infinity, or NaN before its last value; if the numbers of
+        channels differ; if an option is unknown or contradicts another.
 
     See Also
     --------
@@ -123,14 +123,14 @@ def dog_keeper(
     x, y : array-like of shape (n_timepoints,) or (n_channels, n_timepoints)
         Two series, of any lengths and the same number of channels.
     window : int, float or None, default None
-        Sakoe-Chiba band, not the length of a subsequence: matched time points are at most so far
-        apart. A fraction is one of the longer series, rounded up. The band is widened to the
-        difference of the lengths; None is no limit.
+        Sakoe-Chiba band, not the length of a subsequence: the largest distance in time between two
+        matched points. An int counts points; a float is a fraction of the longer series, rounded
+        up. The band is widened to the difference of the lengths; None sets no limit.
     cost : {"squared", "absolute"}, default "squared"
         Cost of matching two points, summed over channels.
     alignment : {"global", "subsequence", "supersequence"}, default "global"
-        Whether both series are matched in full; or `x` to a contiguous part of `y`; or `y` to a
-        contiguous part of `x`. The latter two take no window.
+        "global" matches both series in full, "subsequence" matches `x` with a contiguous part of
+        `y`, "supersequence" matches `y` with a contiguous part of `x`. The last two take no window.
     engine : str or None, default None
         "auto", "numba", "cupy" or another registered engine; None takes the configured one.
 
@@ -142,8 +142,8 @@ def dog_keeper(
     Raises
     ------
     ValueError
-        If a series is empty, has NaN inside or infinity, the channels differ, or an option is
-        unknown or does not go with another.
+        If a series is empty, or holds infinity, or NaN before its last value; if the numbers of
+        channels differ; if an option is unknown or contradicts another.
 
     See Also
     --------
@@ -184,16 +184,16 @@ def dtw_path(
     x, y : array-like of shape (n_timepoints,) or (n_channels, n_timepoints)
         Two series, of any lengths and the same number of channels.
     metric : {"dtw", "dog_keeper"}, default "dtw"
-        Whether costs along the path are added, or the largest counts.
+        "dtw" adds the costs along a warping path, "dog_keeper" takes the largest of them.
     window : int, float or None, default None
-        Sakoe-Chiba band, not the length of a subsequence: matched time points are at most so far
-        apart. A fraction is one of the longer series, rounded up. The band is widened to the
-        difference of the lengths; None is no limit.
+        Sakoe-Chiba band, not the length of a subsequence: the largest distance in time between two
+        matched points. An int counts points; a float is a fraction of the longer series, rounded
+        up. The band is widened to the difference of the lengths; None sets no limit.
     cost : {"squared", "absolute"}, default "squared"
         Cost of matching two points, summed over channels.
     alignment : {"global", "subsequence", "supersequence"}, default "global"
-        Whether both series are matched in full; or `x` to a contiguous part of `y`; or `y` to a
-        contiguous part of `x`. The latter two take no window.
+        "global" matches both series in full, "subsequence" matches `x` with a contiguous part of
+        `y`, "supersequence" matches `y` with a contiguous part of `x`. The last two take no window.
     engine : str or None, default None
         "auto", "numba", "cupy" or another registered engine; None takes the configured one.
 
@@ -207,8 +207,8 @@ def dtw_path(
     Raises
     ------
     ValueError
-        If a series is empty, has NaN inside or infinity, the channels differ, or an option is
-        unknown or does not go with another.
+        If a series is empty, or holds infinity, or NaN before its last value; if the numbers of
+        channels differ; if an option is unknown or contradicts another.
 
     Notes
     -----
@@ -253,20 +253,21 @@ def pairwise_dtw(
     Y : array-like or None, default None
         A second set in one of these forms; None compares `X` with itself, each pair once.
     metric : {"dtw", "dog_keeper"}, default "dtw"
-        Whether costs along a path are added, or the largest counts.
+        "dtw" adds the costs along a warping path, "dog_keeper" takes the largest of them.
     window : int, float or None, default None
-        Sakoe-Chiba band, not the length of a subsequence: matched time points are at most so far
-        apart. A fraction is one of the longer series, rounded up. The band is widened to the
-        difference of the lengths; None is no limit.
+        Sakoe-Chiba band, not the length of a subsequence: the largest distance in time between two
+        matched points. An int counts points; a float is a fraction of the longer series, rounded
+        up. The band is widened to the difference of the lengths; None sets no limit.
     cost : {"squared", "absolute"}, default "squared"
         Cost of matching two points, summed over channels.
     alignment : {"global", "subsequence", "supersequence"}, default "global"
-        Whether both series are matched in full; or series of `X` to a contiguous part of those of
-        `Y`; or the other way round. The latter two take no window.
+        "global" matches both series in full, "subsequence" matches a series of `X` with a
+        contiguous part of one of `Y`, "supersequence" one of `Y` with a contiguous part of one of
+        `X`. The last two take no window.
     engine : str or None, default None
         "auto", "numba", "cupy" or another registered engine; None takes the configured one.
     n_jobs : int or None, default None
-        Threads on the CPU; None is all that Numba was given.
+        Threads on the CPU; None takes all that Numba has.
     verbose : int, default 0
         1 shows a progress bar.
 
@@ -278,8 +279,8 @@ def pairwise_dtw(
     Raises
     ------
     ValueError
-        If a series is empty, has NaN inside or infinity, the channels differ, or an option is
-        unknown or does not go with another.
+        If a series is empty, or holds infinity, or NaN before its last value; if the numbers of
+        channels differ; if an option is unknown or contradicts another.
     MemoryBudgetError
         If the matrix is larger than the memory of the machine.
 
@@ -321,9 +322,9 @@ def lb_keogh(
     metric : {"dtw", "dog_keeper"}, default "dtw"
         Which distance to bound.
     window : int, float or None, default None
-        Sakoe-Chiba band, not the length of a subsequence: matched time points are at most so far
-        apart. A fraction is one of the longer series, rounded up. The band is widened to the
-        difference of the lengths; None is no limit.
+        Sakoe-Chiba band, not the length of a subsequence: the largest distance in time between two
+        matched points. An int counts points; a float is a fraction of the longer series, rounded
+        up. The band is widened to the difference of the lengths; None sets no limit.
     cost : {"squared", "absolute"}, default "squared"
         Cost of matching two points, summed over channels.
 
@@ -335,8 +336,8 @@ def lb_keogh(
     Raises
     ------
     ValueError
-        If a series is empty, has NaN inside or infinity, the channels differ, or an option is
-        unknown or does not go with another.
+        If a series is empty, or holds infinity, or NaN before its last value; if the numbers of
+        channels differ; if an option is unknown or contradicts another.
 
     References
     ----------

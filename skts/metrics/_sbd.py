@@ -77,7 +77,8 @@ def sbd(
     Raises
     ------
     ValueError
-        If a series is empty or has NaN inside or infinity, or the channels differ.
+        If a series is empty, or holds infinity, or NaN before its last value; if the numbers of
+        channels differ.
 
     See Also
     --------
@@ -160,7 +161,7 @@ def pairwise_sbd(
     engine : str or None, default None
         "auto", "numba", "cupy" or another registered engine; None takes the configured one.
     n_jobs : int or None, default None
-        Threads on the CPU; None is all that Numba was given.
+        Threads on the CPU; None takes all that Numba has.
     verbose : int, default 0
         1 shows a progress bar.
 
@@ -174,7 +175,8 @@ def pairwise_sbd(
     Raises
     ------
     ValueError
-        If a series is empty or has NaN inside or infinity, or the channels differ.
+        If a series is empty, or holds infinity, or NaN before its last value; if the numbers of
+        channels differ.
     MemoryBudgetError
         If the matrix is larger than the memory of the machine.
 

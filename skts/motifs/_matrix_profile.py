@@ -100,7 +100,7 @@ def matrix_profile(
     engine : str or None, default None
         "auto", "numba", "cupy", or another registered engine; None takes the configuration's.
     n_jobs : int or None, default None
-        Threads on the CPU; None is all that Numba was given.
+        Threads on the CPU; None takes all that Numba has.
     verbose : int, default 0
         1 shows a progress bar.
 
@@ -240,7 +240,7 @@ def motifs(
     engine : str or None, default None
         "auto", "numba", "cupy", or another registered engine; None takes the configuration's.
     n_jobs : int or None, default None
-        Threads on the CPU; None is all that Numba was given.
+        Threads on the CPU; None takes all that Numba has.
     verbose : int, default 0
         1 shows a progress bar.
     radius : float
@@ -331,7 +331,7 @@ def discords(
     engine : str or None, default None
         "auto", "numba", "cupy", or another registered engine; None takes the configuration's.
     n_jobs : int or None, default None
-        Threads on the CPU; None is all that Numba was given.
+        Threads on the CPU; None takes all that Numba has.
     verbose : int, default 0
         1 shows a progress bar.
 

@@ -103,11 +103,12 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         answer is certified in float64. "float32" leaves out the certificate, "float64" searches in
         float64.
     engine : str, default "auto"
-        "auto", "numba", "cupy", or another registered engine. "auto" takes the GPU where there is
-        one and the work is worth the transfer; "cupy" never falls back to the CPU.
+        "auto", "numba", "cupy", or another registered engine. "auto" takes the GPU if there is one
+        and the work is large enough to pay for the transfer; "cupy" never falls back to the CPU.
     n_jobs : int or None, default None
-        Threads on the CPU; None is all that Numba was given, or the number of an enclosing
-        ``joblib.parallel_config(n_jobs=...)``; -1 is all.
+        Threads on the CPU. None takes the number of an enclosing
+        ``joblib.parallel_config(n_jobs=...)``, or else all threads that Numba has; -1 takes all of
+        these.
     verbose : int, default 0
         1 shows a progress bar in long work, 2 also the plan: engine, parts, memory.
     radius : float

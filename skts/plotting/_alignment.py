@@ -107,7 +107,7 @@ class AlignmentDisplay(PanelsMixin):
         x, y : array-like of shape (n_timepoints,) or (n_channels, n_timepoints)
             Two series, of any lengths and the same number of channels.
         metric : {"dtw", "dog_keeper"}, default "dtw"
-            Whether costs along the path are added, or the largest counts.
+            "dtw" adds the costs along a warping path, "dog_keeper" takes the largest of them.
         window : int, float or None, default None
             Sakoe-Chiba band, as in `skts.metrics.dtw_path`.
         cost : {"squared", "absolute"}, default "squared"

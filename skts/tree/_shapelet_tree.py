@@ -171,8 +171,9 @@ class ShapeletTreeClassifier(
     engine : str, default "auto"
         "auto", "numba", "cupy" or another registered engine.
     n_jobs : int or None, default None
-        Threads on the CPU; None is all that Numba was given, or the number of an enclosing
-        ``joblib.parallel_config(n_jobs=...)``; -1 is all.
+        Threads on the CPU. None takes the number of an enclosing
+        ``joblib.parallel_config(n_jobs=...)``, or else all threads that Numba has; -1 takes all of
+        these.
     verbose : int, default 0
         1 shows a progress bar in long work, 2 also the plan: engine, parts, memory.
 
