@@ -80,23 +80,23 @@ class KShapeClusterer(
     n_clusters : int, default 3
         Number of clusters.
     init : {"random", "series", "plusplus"} or array-like, default "random"
-        How to start: from random labels, as the paper does; from series drawn as centres; from
-        series drawn one after the other with a probability that grows with the squared distance
-        to those before ("plusplus"); or from centres of shape (n_clusters, n_timepoints) or
-        (n_clusters, n_channels, n_timepoints).
+        How to start. "random" draws labels, as the paper does; "series" draws series as centres;
+        "plusplus" draws them one after the other, each with a probability in proportion to the
+        squared distance to the nearest centre so far. An array holds the centres, of shape
+        (n_clusters, n_timepoints) or (n_clusters, n_channels, n_timepoints).
     n_init : int or "auto", default "auto"
-        How often to start; the run with the least inertia counts. "auto" is 10 for "random" and
-        "series", 1 for "plusplus" and centres.
+        How often to start; the run with the least inertia is kept. "auto" means 10 for "random" and
+        "series", 1 for "plusplus" and given centres.
     max_iter : int, default 100
         Iterations of a run at most.
     tol : float, default 0.0
-        Stop when inertia changes by less than this share of itself; with 0 a run stops only when no
+        A run stops when the inertia changes by less than this share of itself; with 0, only when no
         label changes.
     normalize : bool, default True
-        Whether each channel of each series is z-normalised. A constant one becomes zeros. Series
-        of 1 or 2 points are scaled to norm 1 instead.
+        Whether each channel of each series is z-normalised; a constant channel becomes zeros.
+        Series of 1 or 2 points are scaled to norm 1 instead.
     random_state : int, RandomState or None, default None
-        Random numbers of the starts.
+        Draws the labels or series to start from.
     precision : {"auto", "float64"}, default "auto"
         Both compute in float64.
     engine : str, default "auto"
@@ -107,8 +107,8 @@ class KShapeClusterer(
         ``joblib.parallel_config(n_jobs=...)``, or else all threads that Numba has; -1 takes all of
         these.
     verbose : int, default 0
-        1 tells run, iteration and inertia of each iteration, 2 also shows progress bars of long
-        work, 3 also plans.
+        1 reports each iteration with its inertia, 2 also shows progress bars of long work, 3 also
+        the plans: engine, parts, memory.
 
     Attributes
     ----------
@@ -146,18 +146,18 @@ class KShapeClusterer(
 
     Notes
     -----
-    An assignment never raises the inertia, and a centre never lowers the sum of the squared
-    correlations with its members as they are shifted; but these are two objectives, and inertia may
-    rise from one iteration to the next.
+    The two steps have two objectives. Assigning series never raises the inertia; a new centre never
+    lowers the sum of its squared correlations with the shifted members. So the inertia may rise
+    from one iteration to the next.
 
-    The first iteration from random labels has no centre to align members to; in later ones the
-    members of a cluster are aligned to its centre before. Shifts whose correlation lies within
-    1e-9 of the largest tie, and the shortest is taken, then the one to the left; of centres whose
-    distances lie within 1e-9 the first, and of starts whose mean distances do. Centres follow
-    equation 8 of [1]_: aligned members are not normalised again. All engines find the same labels
-    and shifts in the same number of iterations.
+    The first iteration from random labels has no centres yet and does not shift the members; later
+    ones shift them to match the centre of the iteration before. Shifts whose correlations lie
+    within 1e-9 of the largest tie: the shortest is taken, of two the one to the left. Centres whose
+    distances lie within 1e-9 tie as well, and so do runs by their mean distance: the first is
+    taken. Centres follow equation 8 of [1]_: aligned members are not normalised again. All engines
+    find the same labels and shifts in the same number of iterations.
 
-    A cluster that loses all members gets the series that is farthest from its centre as its new
+    A cluster that loses all its members gets a new centre: the series that is farthest from its own
     centre.
 
     References
@@ -241,8 +241,8 @@ class KShapeClusterer(
         Raises
         ------
         ValueError
-            If there are fewer series than clusters, `init` has another shape than centres of these
-            series have, or a series holds NaN or infinity inside.
+            If there are fewer series than clusters; if `init` has another shape than the centres of
+            these series; if a series holds infinity, or NaN before its last value.
         """
         get_engine(self.engine)
         series = check_series(X, estimator=self)

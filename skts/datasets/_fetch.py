@@ -29,15 +29,15 @@ def fetch_ucr(
     """Download a data set of the UCR or UEA archive, or take it from the cache.
 
     The first download of a data set writes its SHA-256 to ``registry.txt`` beside it; from then on
-    a file that differs is refused. skts knows no checksums of the archive by itself: give
-    `known_hash` where the very same data are needed elsewhere.
+    a file that differs is refused. skts itself knows no checksums of the archive: give `known_hash`
+    to make sure that another machine gets the same data.
 
     Parameters
     ----------
     name : str
         Name of the data set, as in the archive: "GunPoint".
     data_home : str, path-like or None, default None
-        Folder of the cache; None is the user's cache folder, in it ``skts``.
+        Folder of the cache; None is ``skts`` in the user's cache folder.
     url : str
         Address of a zip file with ``NAME_TRAIN`` and ``NAME_TEST``; ``{name}`` stands for the name.
     known_hash : str or None, default None
@@ -55,7 +55,7 @@ def fetch_ucr(
     OSError
         Where there is no such file, or no network.
     ValueError
-        Where the file is another one than before, or holds no data set.
+        Where the file differs from the one that was downloaded first, or holds no data set.
 
     See Also
     --------

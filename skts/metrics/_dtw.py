@@ -44,9 +44,9 @@ def dtw(
 ) -> float:
     """Compute the dynamic time warping distance of two series.
 
-    The least sum of costs over all warping paths, which match first with first point, last with
-    last, and never step back. For squared costs the distance is the square root of that sum, for
-    absolute costs the sum itself.
+    The sum of costs along a warping path, minimised over all paths. A path matches the first points
+    of both series, the last points of both, and never steps back. For squared costs the distance is
+    the square root of that sum, for absolute costs the sum itself.
 
     Parameters
     ----------
@@ -113,10 +113,10 @@ def dog_keeper(
 ) -> float:
     """Compute the dog-keeper (discrete Frechet) distance of two series.
 
-    The least, over all warping paths, of the largest cost along the path: the shortest leash that
-    lets a keeper and a dog walk their paths. For squared costs the distance is the square root.
-    Without a window and for whole series it obeys the triangle inequality; repeating points
-    costs nothing.
+    The largest cost along a warping path, minimised over all paths: the length of the shortest
+    leash with which a keeper and a dog can walk along the two series. For squared costs the
+    distance is the square root. Without a window, and if both series are matched in full, it obeys
+    the triangle inequality; repeated points cost nothing.
 
     Parameters
     ----------
@@ -176,8 +176,8 @@ def dtw_path(
 ) -> tuple[np.ndarray, float]:
     """Find the best warping path of two series, and the distance along it.
 
-    Of several best paths it returns the one that ends first and, followed backwards from its end,
-    takes the diagonal step where it can, then a step back in `x`.
+    Of several best paths it returns the one that ends first. Followed backwards from its end, that
+    path takes the diagonal step where it can, otherwise a step back in `x`.
 
     Parameters
     ----------
@@ -310,7 +310,7 @@ def lb_keogh(
     window: float | None = None,
     cost: str = "squared",
 ) -> float:
-    """Bound the distance of two series from below: by how far `x` leaves the envelope of `y`.
+    """Bound the distance of two series from below, by how far `x` leaves the envelope of `y`.
 
     Point i of `x` can only be matched with points of `y` in the band, so it costs at least its
     distance from the range of those. Call it both ways and take the larger value.

@@ -70,9 +70,8 @@ def sbd(
     distance : float
         Between 0 (one is a shifted multiple of the other) and 2; 1 where a norm is 0.
     shift : int
-        How many time points `x` moves to the right to match `y`. Where several correlations are
-        within 1e-9 of the largest, it is the shortest of their shifts, and of two as short the one
-        to the left.
+        How many time points `x` moves to the right to match `y`. If several correlations are within
+        1e-9 of the largest, the shortest of their shifts is taken, of two the one to the left.
 
     Raises
     ------

@@ -23,7 +23,7 @@ class SubsequenceDistance(NamedTuple):
     distance : float
         Root mean square difference.
     start : int
-        The first of equally good matches.
+        Where the best match begins, of several the earliest.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def subsequence_distance(
     distance : float
         Root mean square difference to the best window.
     start : int
-        Where that window begins, the first of equals.
+        Where that window begins, of several the earliest.
 
     Raises
     ------

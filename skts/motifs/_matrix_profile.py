@@ -78,24 +78,26 @@ def matrix_profile(
     Parameters
     ----------
     a : array-like of shape (n_timepoints,)
-        The series for whose windows neighbours are searched. A window that holds NaN or infinity
-        has no neighbour, and is no neighbour of others. A memory map is read where it is.
+        The series whose windows look for neighbours. A window that holds NaN or infinity has no
+        neighbour, and is the neighbour of none. A memory map is not copied.
     b : array-like of shape (n_timepoints_b,) or None, default None
-        The series in which neighbours are searched; None is `a` itself.
+        The series in which they look; None is `a` itself.
     window : int or float
         Length of the subsequences that are compared (not a band of warping), in points; or a
         fraction of the shorter series, rounded up.
     exclusion : int, float or None, default None
-        Within `a` itself, windows that start at most so many points apart are no neighbours; a
-        float is a fraction of the window, rounded up, and None a quarter. With `b` all pairs count.
+        Within `a` itself, windows that start at most this many points apart are no neighbours; a
+        float is a fraction of the window, rounded up, and None means a quarter. With `b` all pairs
+        count.
     k : int, default 1
         Neighbours of each window.
     sides : bool, default False
-        Whether to find the nearest among earlier and among later windows as well; not with `b`.
+        Whether to also find the nearest neighbour among earlier windows and among later ones; not
+        with `b`.
     normalize : bool, default True
         Whether windows are z-normalised. Otherwise distances are plain Euclidean ones.
     precision : {"auto", "float32", "float64"}, default "auto"
-        "auto" is exact: the search may run in float32 where its error is known, and every answer is
+        "auto" is exact: the search may run in float32, with known error, and every answer is
         certified in float64. "float32" leaves out the certificate, "float64" searches in float64.
     engine : str or None, default None
         "auto", "numba", "cupy", or another registered engine; None takes the configuration's.
@@ -123,9 +125,9 @@ def matrix_profile(
     -----
     A window is constant when its range is at most 2^-40 of its largest magnitude, or at most
     2^-500. Two constant windows are at distance 0, a constant and another one at ``sqrt(window)``.
-    Of equally near neighbours the first counts. Distances are norms of differences of normalised
-    windows, computed in float64 from the points of the two windows alone; they are the same on
-    every engine.
+    Of equally near neighbours the earliest is returned. A distance is the norm of the difference of
+    two normalised windows. It is computed in float64 from the points of these windows alone, and so
+    is the same on every engine.
 
     References
     ----------
@@ -216,27 +218,28 @@ def motifs(
     max_matches : int or None, default 10
         Occurrences that are returned of each motif, best first; None is all.
     radius_factor : float, default 2.0
-        Occurrences are within so many times the distance of the pair from its first window; at
-        least 1. Where the distance is 0, within 1e-7 sqrt(window), or 1e-7 times the norm of the
-        window if windows are compared as they are.
+        Occurrences lie within this many times the distance of the pair from the first window of the
+        pair; at least 1. If the distance is 0, they lie within 1e-7 sqrt(window), or, without
+        z-normalisation, within 1e-7 times the norm of the window.
     exclusion : int, float or None, default None
-        Windows that start at most so far apart are neither a pair nor both occurrences of one
-        motif; a float is a fraction of the window, rounded up, and None a quarter.
+        Windows that start at most this many points apart are neither a pair nor two occurrences of
+        one motif; a float is a fraction of the window, rounded up, and None means a quarter.
     separation : int, float or None, default None
-        No further motif has a window that starts at most so far from an occurrence of an earlier
-        one; a float is a fraction of the window, rounded up. None is half of the window, or
-        `exclusion` where that is more.
+        Windows that start at most this many points from an occurrence of a motif are left out of
+        the search for further motifs; a float is a fraction of the window, rounded up. None means
+        half of the window, or `exclusion` if that is more.
     normalize : bool, default True
         Whether windows are z-normalised.
     algorithm : {"auto", "profile", "mk"}, default "auto"
         "profile" computes the distance of every window to its nearest neighbour, "mk" measures
-        distances to reference windows, and the pairs that these cannot rule out. "auto" begins with
-        MK where there are 131,072 windows or more, and turns to the profile when that is likely to
-        take less time, judged by the pairs that are left. All give the same motifs.
+        distances to a few reference windows, and then only the pairs that these do not rule out.
+        "auto" begins with MK if there are 131,072 windows or more, and changes to the profile as
+        soon as that is likely to be faster, judged by the pairs that are left. All three find the
+        same motifs.
     n_references : int, default 10
         Reference windows of MK.
     random_state : int, RandomState or None, default None
-        Random numbers by which these are drawn; the motifs do not depend on them.
+        Draws the reference windows; the motifs do not depend on it.
     engine : str or None, default None
         "auto", "numba", "cupy", or another registered engine; None takes the configuration's.
     n_jobs : int or None, default None
@@ -321,11 +324,12 @@ def discords(
     n_discords : int, default 3
         How many discords at most.
     exclusion : int, float or None, default None
-        Windows that start at most so far apart are no neighbours; a float is a fraction of the
-        window, rounded up, and None a quarter.
+        Windows that start at most this many points apart are no neighbours; a float is a fraction
+        of the window, rounded up, and None means a quarter.
     separation : int, float or None, default None
-        No further discord starts at most so far from an earlier one; a float is a fraction of the
-        window, rounded up. None is half of the window, or `exclusion` where that is more.
+        Windows that start at most this many points from a discord are left out of the search for
+        further discords; a float is a fraction of the window, rounded up. None means half of the
+        window, or `exclusion` if that is more.
     normalize : bool, default True
         Whether windows are z-normalised.
     engine : str or None, default None
@@ -338,7 +342,7 @@ def discords(
     Returns
     -------
     list of Discord
-        Discords, the one whose nearest neighbour is farthest first. A window without any neighbour
+        The window whose nearest neighbour is farthest comes first. A window without any neighbour
         is no discord.
 
     Raises

@@ -99,13 +99,15 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
     DTWNearestNeighbor : The classifier for which the set is condensed.
     skts.neighbors.dtw_window_search : The search of the first window.
 
-    Notes ----- Of series with equal sums, the one that is farther from the series whose neighbour
-    it is goes first (the smaller sum of inverse squared distances), then the one with the higher
-    index. All training series count in these sums, also those that were removed: they stand for the
-    series that the kept ones will have to classify. A window is tested by the leave-one-out
-    accuracy of all training series against those that are kept. It changes only if that raises the
-    accuracy; if both neighbours raise it alike, the narrower one is taken. A series that is left
-    alone has no neighbour, and counts as misclassified.
+    Notes
+    -----
+    Of series with equal sums, the one that is farther from the series whose neighbour it is goes
+    first (the smaller sum of inverse squared distances), then the one with the higher index. All
+    training series count in these sums, also those that were removed: they stand for the series
+    that the kept ones will have to classify. A window is tested by the leave-one-out accuracy of
+    all training series against those that are kept. It changes only if that raises the accuracy; if
+    both neighbours raise it alike, the narrower one is taken. A series that is left alone has no
+    neighbour, and counts as misclassified.
 
     `fit_resample` is the convention of imbalanced-learn: in its pipelines the set is condensed when
     a pipeline is fitted, and left alone when it predicts.

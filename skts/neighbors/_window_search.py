@@ -100,9 +100,11 @@ def dtw_window_search(
     --------
     skts.DTWNearestNeighbor : The classifier for which the window is chosen.
 
-    Notes ----- Of series at equal distances the one that comes first in `X` is the nearest. The
-    published windows of the archive were found in the same way. A window that is chosen in this way
-    is fitted to `X`: estimate the error of the classifier on other series.
+    Notes
+    -----
+    Of series at equal distances the one that comes first in `X` is the nearest. The published
+    windows of the archive were found in the same way. A window that is chosen in this way is fitted
+    to `X`: estimate the error of the classifier on other series.
 
     References
     ----------
