@@ -235,22 +235,46 @@ def test_survivors_are_compacted_after_some_thousand_and_then_after_twice_as_man
     assert Shortlists(2000, 3).compact_at == 12_000
 
 
-def test_the_queries_with_most_survivors_become_unsettled():
+@pytest.mark.parametrize(
+    ("counts", "closed"),
+    [
+        ([30, 60, 10, 45, 1], []),
+        ([30, 60, 10, 45], [1]),
+        ([30, 60, 10], [1]),
+        ([60, 60, 60, 1], [0]),
+        ([60, 60, 0, 60, 60], [0, 1]),
+    ],
+)
+def test_the_queries_with_most_survivors_become_unsettled(counts, closed):
     """As few as leave the others room: half of what is held for each on average."""
-    counts = np.array([30, 60, 10, 45, 1])
-    for n_queries, closed in ((5, []), (4, [1]), (3, [1])):
-        lists = Shortlists(n_queries, 1)
-        lists.compact_at = 0
-        rows = np.repeat(np.arange(n_queries), counts[:n_queries])
-        cols = np.concatenate([np.arange(count) for count in counts[:n_queries]])
-        found = Shortlist(rows, cols, np.ones(rows.size), Bound(0.5, 2.0), np.empty(0, np.int64))
-        lists.add((0, 0), found)
-        query, candidate, *_ = lists.compact()
-        room = n_queries * survivors_held(1) // 2
-        assert (counts[:n_queries].sum() > room) == bool(closed)
-        assert_array_equal(np.concatenate(lists.unsettled), closed)
-        assert_array_equal(query, rows[~np.isin(rows, closed)])
-        assert_array_equal(candidate, cols[~np.isin(rows, closed)])
+    n_queries, total = len(counts), sum(counts)
+    lists = Shortlists(n_queries, 1)
+    lists.compact_at = 0
+    rows = np.repeat(np.arange(n_queries), counts)
+    cols = np.concatenate([np.arange(count) for count in counts])
+    found = Shortlist(rows, cols, np.ones(rows.size), Bound(0.5, 2.0))
+    lists.add((0, 0), found)
+    query, candidate, *_ = lists.compact()
+    assert (total > n_queries * survivors_held(1) // 2) == bool(closed)
+    assert_array_equal(np.concatenate(lists.unsettled), closed)
+    assert_array_equal(query, rows[~np.isin(rows, closed)])
+    assert_array_equal(candidate, cols[~np.isin(rows, closed)])
+
+
+@pytest.mark.parametrize("n_neighbors", [1, 3, 40])
+def test_of_exact_values_no_more_than_the_neighbours_are_kept(rng, n_neighbors):
+    """Of equal ones those of lower index, however many there are."""
+    values = rng.integers(0, 3, (4, 30)).astype(float)
+    lists = Shortlists(4, n_neighbors)
+    for col in rng.permutation(range(0, 30, 10)):
+        lists.add((0, col), shortlist(values[:, col : col + 10].copy(), n_neighbors, Bound(), None))
+    query, candidate, *_ = lists.compact()
+    kept = min(n_neighbors, 30)
+    assert_array_equal(query, np.repeat(np.arange(4), kept))
+    assert_array_equal(
+        np.sort(candidate.reshape(4, kept), axis=1),
+        np.sort(np.argsort(values, axis=1, kind="stable")[:, :kept], axis=1),
+    )
 
 
 def test_survivors_are_compacted_column_by_column():
