@@ -20,7 +20,7 @@ from ._search import (
     EitherSearch,
     PairSearch,
     ProfileSearch,
-    Windows,
+    WindowSet,
     exclusion_of,
     find_discords,
     find_motifs,
@@ -377,12 +377,12 @@ def _windows(
     exclusion: float | None,
     separation: float | None,
     normalize: bool,
-) -> Windows:
+) -> WindowSet:
     """The windows of one series."""
     (pool, _), length = _lines({"a": a}, window)
     near = exclusion_of(exclusion, length, pool.points.size)
     apart = separation_of(separation, near, length, pool.points.size)
-    return Windows(pool, length, near, apart, bool(normalize))
+    return WindowSet(pool, length, near, apart, bool(normalize))
 
 
 def _lines(series: dict[str, ArrayLike | None], window: float) -> tuple[list[Any], int]:

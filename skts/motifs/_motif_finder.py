@@ -30,7 +30,7 @@ from ._search import (
     SAME,
     PairSearch,
     ProfileSearch,
-    Windows,
+    WindowSet,
     exclusion_of,
     find_discords,
     find_motifs,
@@ -495,12 +495,12 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         longest = max(points.size for points in series)
         return max(max(self._apart(length, longest)) - length + 1 for length in lengths)
 
-    def _windows(self, pool: Pool, lengths: Sequence[int]) -> list[Windows]:
+    def _windows(self, pool: Pool, lengths: Sequence[int]) -> list[WindowSet]:
         """The windows of all lengths on a line."""
         longest = int(pool.lengths.max())
         options: Any = bool(self.normalize), self.precision
         return [
-            Windows(pool, length, *self._apart(length, longest), *options) for length in lengths
+            WindowSet(pool, length, *self._apart(length, longest), *options) for length in lengths
         ]
 
     def _computer(self, engine: Any) -> Callable[[Reduction], Any]:
@@ -508,7 +508,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def _find(
         self,
-        windows: list[Windows],
+        windows: list[WindowSet],
         profiles: list[JoinFound] | None,
         compute: Callable[[Reduction], Any],
     ) -> tuple[list[Motif], list[Discord], np.ndarray | None]:
@@ -533,7 +533,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def _grow(
         self,
         compute: Callable[[Reduction], Any],
-        windows: Windows,
+        windows: WindowSet,
         n_known: int,
         old: JoinFound | None,
     ) -> JoinFound:
@@ -590,7 +590,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 found = spread([getattr(profile, side) for profile in profiles])
                 setattr(self, f"{side}_profile_", found if several else found[0])
 
-    def _line_profiles(self, windows: list[Windows]) -> list[JoinFound]:
+    def _line_profiles(self, windows: list[WindowSet]) -> list[JoinFound]:
         """The profiles that are kept, as they lie on the line."""
         several = not isinstance(self.window_, int)
 
@@ -752,7 +752,7 @@ def _by_series(pool: Pool, length: int, found: Any) -> SeriesProfile:
     return SeriesProfile(distances, starts, series)
 
 
-def _on_line(windows: Windows, profile: SeriesProfile) -> JoinFound:
+def _on_line(windows: WindowSet, profile: SeriesProfile) -> JoinFound:
     """The inverse of `_by_series`, also on a line that has grown since."""
     pool = windows.pool
     distances = np.full((windows.number, 1), np.inf)

@@ -16,7 +16,7 @@ __all__ = [
     "EitherSearch",
     "PairSearch",
     "ProfileSearch",
-    "Windows",
+    "WindowSet",
     "exclusion_of",
     "find_discords",
     "find_motifs",
@@ -74,7 +74,7 @@ def norm_of(points: np.ndarray) -> float:
     return math.sqrt(float(np.cumsum(points * points)[-1]))
 
 
-class Windows(NamedTuple):
+class WindowSet(NamedTuple):
     """The windows of one length on a line, and how they are compared.
 
     Attributes
@@ -164,7 +164,7 @@ class PairSearch:
 
     Parameters
     ----------
-    windows : Windows
+    windows : WindowSet
         Where to search.
     compute : callable
         Runs a reduction.
@@ -179,7 +179,7 @@ class PairSearch:
 
     def __init__(
         self,
-        windows: Windows,
+        windows: WindowSet,
         compute: Callable[[Reduction], Any],
         n_references: int = 0,
         random_state: np.random.RandomState | None = None,
@@ -248,7 +248,7 @@ class ProfileSearch(PairSearch):
 
     Parameters
     ----------
-    windows : Windows
+    windows : WindowSet
         Where to search.
     compute : callable
         Runs a reduction.
@@ -257,7 +257,7 @@ class ProfileSearch(PairSearch):
     """
 
     def __init__(
-        self, windows: Windows, compute: Callable[[Reduction], Any], profile: JoinFound
+        self, windows: WindowSet, compute: Callable[[Reduction], Any], profile: JoinFound
     ) -> None:
         super().__init__(windows, compute)
         self._take(profile)
@@ -306,7 +306,7 @@ class EitherSearch(ProfileSearch):
 
     Parameters
     ----------
-    windows : Windows
+    windows : WindowSet
         Where to search.
     compute : callable
         Runs a reduction.
@@ -320,7 +320,7 @@ class EitherSearch(ProfileSearch):
 
     def __init__(
         self,
-        windows: Windows,
+        windows: WindowSet,
         compute: Callable[[Reduction], Any],
         n_references: int,
         random_state: np.random.RandomState,
@@ -344,7 +344,7 @@ class EitherSearch(ProfileSearch):
         return super().best_pair()
 
 
-def raise_no_pair(wanted: str, windows: Windows, n_samples: int = 1) -> NoReturn:
+def raise_no_pair(wanted: str, windows: WindowSet, n_samples: int = 1) -> NoReturn:
     """Say that no two windows can be compared, so that nothing is known of repeats."""
     samples = f"in the n_samples = {n_samples} series " if n_samples > 1 else ""
     raise ValueError(
@@ -388,7 +388,7 @@ def find_motifs(
 
 
 def find_discords(
-    windows: Sequence[Windows], profiles: Sequence[JoinFound], n_discords: int
+    windows: Sequence[WindowSet], profiles: Sequence[JoinFound], n_discords: int
 ) -> list[Discord]:
     """Find the windows whose nearest neighbour is farthest, each apart from those before.
 
