@@ -1,4 +1,4 @@
-"""What all estimators of series share: validation, state, tags; and the checks of functions."""
+"""The base of all estimators of series: validation, state, tags; and the checks of functions."""
 
 from __future__ import annotations
 

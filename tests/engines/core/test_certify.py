@@ -243,6 +243,8 @@ def test_survivors_are_compacted_after_some_thousand_and_then_after_twice_as_man
         ([30, 60, 10], [1]),
         ([60, 60, 60, 1], [0]),
         ([60, 60, 0, 60, 60], [0, 1]),
+        ([64, 64, 0, 64], [0]),  # what is left fills the room
+        ([64, 0], []),
     ],
 )
 def test_the_queries_with_most_survivors_become_unsettled(counts, closed):
