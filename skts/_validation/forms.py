@@ -42,8 +42,10 @@ def is_3d(X: Any) -> bool:
 
 
 def form_of(X: Any) -> Any:
-    """Return `X` as it is looked at: series of a long frame as a list; of an array on a GPU a
-    stand-in of its shape and type without memory.
+    """Return an object by which the form of `X` can be judged.
+
+    That is `X` itself, the list of series of a long frame, or, for an array on a GPU, a stand-in of
+    its shape and type that takes no memory.
     """
     if _is_long_frame(X):
         return _split(X)
