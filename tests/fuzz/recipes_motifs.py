@@ -346,8 +346,17 @@ class Profile(_Windowed):
             check_profile(f"{name}profile", line, each, *parts, uncertain=uncertain)
 
 
+def _without_pairs(case: Case) -> bool:
+    """Whether no two windows of the series may be compared."""
+    line = Line.of(case.data["a"].lines, case.options["window"], case.options)
+    return not np.isfinite(line.admissible()).any()
+
+
 class Motifs(_Windowed):
     name = "skts.motifs.motifs"
+
+    def refuses(self, case: Case) -> bool:
+        return _without_pairs(case)
 
     def draw(self, d: Draw) -> Case:
         n, length = self.draw_line(d, self.most)
@@ -408,6 +417,9 @@ def _check_prefix(found: dict, whole: dict, most: int) -> None:
 
 class Discords(_Windowed):
     name = "skts.motifs.discords"
+
+    def refuses(self, case: Case) -> bool:
+        return _without_pairs(case)
 
     def draw(self, d: Draw) -> Case:
         n, length = self.draw_line(d, self.most)
