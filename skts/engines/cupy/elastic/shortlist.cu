@@ -1,6 +1,7 @@
 // Rescaling of series for the search, and the survivors of a block of estimates.
 
 #include "include/constants.cuh"
+#include "include/warp.cuh"
 
 // rescale: float32 values for the search, (value - offset) * scale, and the largest rounding error,
 // that of the float64 subtraction included.
@@ -20,8 +21,7 @@ extern "C" __global__ void rescale(
         if (offset != 0) rounding += FLOAT64_UNIT * (fabs(scaled) + fabs(offset) * scale);
         largest = fmaxf(largest, __double2float_ru(rounding));
     }
-    for (int other = 16; other > 0; other /= 2)
-        largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, other));
+    largest = warp_largest(largest);
     if (threadIdx.x % 32 == 0) atomicMax(error, __float_as_int(largest));
 }
 
@@ -127,10 +127,10 @@ __global__ void shortlist(
     for (int first = 0; first < n_cols; first += blockDim.x) {
         const int i = first + threadIdx.x;
         const bool tie = i < n_cols && i != skip && key(values[i]) == kth;
-        const unsigned ballot = __ballot_sync(0xffffffffu, tie);
+        const unsigned ballot = __ballot_sync(ALL, tie);
         if (lane == 0) warp_ties[warp] = __popc(ballot);
         __syncthreads();
-        int before = ties + __popc(ballot & ((1u << lane) - 1));
+        int before = ties + lanes_before(ballot, lane);
         for (int w = 0; w < warp; ++w) before += warp_ties[w];
         if (tie && before < n_ties) append(i);
         __syncthreads();

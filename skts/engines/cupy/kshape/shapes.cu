@@ -1,6 +1,7 @@
 // k-Shape on the GPU but for its transforms: labels, members by cluster, centres.
 
 #include "include/constants.cuh"
+#include "include/warp.cuh"
 
 // longest: distance and shift of a pair of series from their correlations with one centre, for
 // transforms too long for correlate.cu. One block a pair; `n` complex values each, not divided by n.
@@ -20,8 +21,7 @@ extern "C" __global__ void longest(
             top[1] = fmax(top[1], values[i].y);
         }
     for (int which = 0; which < 2; ++which) {
-        for (int other = 16; other > 0; other /= 2)
-            top[which] = fmax(top[which], __shfl_xor_sync(0xffffffffu, top[which], other));
+        top[which] = warp_largest(top[which]);
         if (threadIdx.x % 32 == 0) tops[which][threadIdx.x / 32] = top[which];
     }
     __syncthreads();
@@ -46,8 +46,7 @@ extern "C" __global__ void longest(
             if (value.y >= floor[1]) key[1] = min(key[1], 2 * rank + (value.y < clear[1]));
         }
     for (int which = 0; which < 2; ++which) {
-        for (int other = 16; other > 0; other /= 2)
-            key[which] = min(key[which], __shfl_xor_sync(0xffffffffu, key[which], other));
+        key[which] = warp_least(key[which]);
         if (threadIdx.x % 32 == 0) keys[which][threadIdx.x / 32] = key[which];
     }
     __syncthreads();
@@ -240,9 +239,7 @@ __global__ void __launch_bounds__(T) gram(
             }
 #pragma unroll
             for (int i = 0; i < ROWS * 2; ++i) {
-#pragma unroll
-                for (int other = 16; other > 0; other /= 2)
-                    weight[i] += __shfl_xor_sync(0xffffffffu, weight[i], other);
+                weight[i] = warp_sum(weight[i]);
                 if (T > 32 && t % 32 == 0) sums[turn][i][t / 32] = weight[i];
             }
             if (T > 32) {
@@ -307,16 +304,9 @@ extern "C" __global__ void collect(
 
 constexpr int STEP_THREADS = 1024;
 
-__device__ __forceinline__ double over_warp(double value) {
-#pragma unroll
-    for (int other = 16; other > 0; other /= 2)
-        value += __shfl_xor_sync(0xffffffffu, value, other);
-    return value;
-}
-
 // Sum over the block; `scratch` holds a value a warp and is free again after the next barrier.
 __device__ __forceinline__ double over_block(double value, double* scratch) {
-    value = over_warp(value);
+    value = warp_sum(value);
     __syncthreads();
     if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = value;
     __syncthreads();
@@ -337,7 +327,7 @@ __device__ void center(double* pair, int n_channels, int length) {
         double* channel = pair + (long long)part * length;
         double sum = 0;
         for (int i = threadIdx.x % 32; i < length; i += 32) sum += channel[i];
-        const double mean = over_warp(sum) / length;
+        const double mean = warp_sum(sum) / length;
         for (int i = threadIdx.x % 32; i < length; i += 32) channel[i] -= mean;
     }
     __syncthreads();
@@ -353,8 +343,8 @@ __device__ void project(double* pair, const double* basis, int known, int size, 
             a += v * pair[d];
             b += v * pair[size + d];
         }
-        a = over_warp(a);
-        b = over_warp(b);
+        a = warp_sum(a);
+        b = warp_sum(b);
         if (lane == 0) {
             shares[i] = a;
             shares[known + i] = b;
@@ -484,7 +474,7 @@ extern "C" __global__ void align(
         if (centered)
             for (int i = threadIdx.x; i < length; i += blockDim.x)
                 sum += i >= shift && i - shift < length ? source[i - shift] : 0.0;
-        sum = over_warp(sum);
+        sum = warp_sum(sum);
         __syncthreads();
         if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = sum;
         __syncthreads();

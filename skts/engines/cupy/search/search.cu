@@ -12,6 +12,7 @@
 // accumulated from float32 points; `Interval` says what they tell of certified distances.
 
 #include "include/constants.cuh"
+#include "include/warp.cuh"
 
 constexpr int THREADS = 256;
 // Beyond this error of a point nothing is known.
@@ -57,10 +58,7 @@ struct Interval {
 
 __device__ __forceinline__ double finite_range(double& low, double& high) {
     __shared__ double lows[32], highs[32];
-    for (int other = 16; other > 0; other /= 2) {
-        low = fmin(low, __shfl_xor_sync(0xffffffffu, low, other));
-        high = fmax(high, __shfl_xor_sync(0xffffffffu, high, other));
-    }
+    low = warp_least(low), high = warp_largest(high);
     if (threadIdx.x % 32 == 0) {
         lows[threadIdx.x / 32] = low;
         highs[threadIdx.x / 32] = high;
@@ -245,10 +243,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) choose(
         const int w = i < total ? (positions ? positions[i] : i) : -1;
         const float off = w < 0 ? -1.0f : error[w];
         const bool in = off >= 0 && (double)interval.lower(costs[i], off) <= limit;
-        const unsigned ballot = __ballot_sync(0xffffffffu, in);
+        const unsigned ballot = __ballot_sync(ALL, in);
         int at = 0;
         if (lane == 0 && ballot) at = atomicAdd(n_found, __popc(ballot));
-        at = __shfl_sync(0xffffffffu, at, 0) + __popc(ballot & ((1u << lane) - 1));
+        at = __shfl_sync(ALL, at, 0) + lanes_before(ballot, lane);
         if (in) found[at] = w;
         if (in && kept) kept[at] = costs[i];
     }

@@ -26,6 +26,7 @@
 // are neighbours in the list, the first by its number, others from the counter `taken`. Shared memory: none.
 // out[i] is written by lane G - 1 of the group that did window i, infinite where it was given up.
 #include "include/cells.cuh"
+#include "include/warp.cuh"
 
 constexpr int THREADS = 128;
 
@@ -46,7 +47,6 @@ __global__ void __launch_bounds__(THREADS, B) warp_windows(
         "windows follow each other without a pause");
     using A = Arithmetic<float>;
     const float inf = A::infinity();
-    const unsigned all = 0xffffffffu;
     const int lane = threadIdx.x & (G - 1);
     const int n_groups = gridDim.x * THREADS / G;
     const int total = count ? *count : n;
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(THREADS, B) warp_windows(
             for (int r = 0; r < ROWS; ++r) raw[r] = at[r];
 #pragma unroll
             for (int r = 0; r < ROWS; ++r) {
-                left[r] = __shfl_up_sync(all, edge[r], 1, G);
+                left[r] = __shfl_up_sync(ALL, edge[r], 1, G);
                 left[r] = lane == 0 ? inf : left[r];
             }
             // P rows at a time: their cells follow each other down a column, but wait for each other
@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(THREADS, B) warp_windows(
             }
 #pragma unroll
             for (int r = 0; r < ROWS; ++r) edge[r] = left[r];
-            const int offered = __shfl_sync(all, next_slot, 0, G);
+            const int offered = __shfl_sync(ALL, next_slot, 0, G);
             --left_over;
             if (ends) {
                 if (lane == G - 1 && slot >= 0) {
@@ -144,16 +144,16 @@ __global__ void __launch_bounds__(THREADS, B) warp_windows(
                 given_up = false;
             }
         }
-        if (!__any_sync(all, slot >= 0)) return;
+        if (!__any_sync(ALL, slot >= 0)) return;
         // lanes are in one window once lane 0 has done G steps of it
-        const bool together = steps - __shfl_sync(all, left_over, 0, G) >= G;
+        const bool together = steps - __shfl_sync(ALL, left_over, 0, G) >= G;
         float least = diagonal;
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) least = A::min3(least, edge[r], edge[r]);
 #pragma unroll
         for (int k = 0; k + 1 < K; k += 2) least = A::min3(least, D[k], D[k + 1]);
         for (int other = G / 2; other > 0; other /= 2)
-            least = A::min3(least, least, __shfl_xor_sync(all, least, other));
+            least = A::min3(least, least, __shfl_xor_sync(ALL, least, other));
         if (together && least > limit) {
             given_up = true;
             left_over = lane + 1;
