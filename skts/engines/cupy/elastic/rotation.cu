@@ -1,6 +1,7 @@
 // Lists of the shifts that a rotation-invariant search still has to look at, and distances without
 // warping.
 #include "include/cells.cuh"
+#include "include/constants.cuh"
 #include "include/warp.cuh"
 
 struct alignas(16) Turns {
@@ -76,7 +77,7 @@ extern "C" __global__ void probe(
 __device__ __forceinline__ double allowance(double row_norm, double col_norm, double roundings) {
     // see "spectra" in docs/developer/numerics.rst
     const double norms = sqrt(row_norm) + sqrt(col_norm);
-    return roundings * norms * norms + 0x1p-1022;
+    return roundings * norms * norms + FLOAT64_TINY;
 }
 
 // peaks: bounds of the least squared distance over all shifts of every pair.

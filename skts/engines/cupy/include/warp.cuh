@@ -15,8 +15,15 @@ __device__ __forceinline__ T fold_lanes(T value, const Fold& fold) {
     return value;
 }
 
+// In place, for values that lie in an array of registers.
+__device__ __forceinline__ void add_lanes(double& value) {
+#pragma unroll
+    for (int other = 16; other > 0; other /= 2) value += __shfl_xor_sync(ALL, value, other);
+}
+
 __device__ __forceinline__ double warp_sum(double value) {
-    return fold_lanes(value, [](double a, double b) { return a + b; });
+    add_lanes(value);
+    return value;
 }
 
 __device__ __forceinline__ int warp_largest(int value) {

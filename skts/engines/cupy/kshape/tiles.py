@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...core.constants import FLOAT64_UNIT
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...families.kshape.centers import Centers, SBDCenters, center_error, scaled_center
@@ -33,7 +34,7 @@ __all__ = ["SBDTiles"]
 LARGEST_GRID = 65_535
 #: Residual of eigenvectors from S itself, relative to the eigenvalue.
 #: see "centres" in docs/developer/numerics.rst
-DENSE_RESIDUAL = 64 * 2.0**-53
+DENSE_RESIDUAL = 64 * FLOAT64_UNIT
 
 
 class SBDTiles:

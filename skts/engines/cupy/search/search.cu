@@ -15,8 +15,10 @@
 #include "include/warp.cuh"
 
 constexpr int THREADS = 256;
-// Beyond this error of a point nothing is known.
-constexpr double DOUBTFUL = 0x1p-3;
+// Beyond this error of a point nothing is known, nor where a normalised point or the factor is larger
+// than these: float32 must hold their squares and products.
+// see "search float32" in docs/developer/numerics.rst
+constexpr double DOUBTFUL = 0x1p-3, LARGEST_POINT = 0x1p50, LARGEST_FACTOR = 0x1p120;
 
 // Where windows lie.
 struct Place {
@@ -51,12 +53,13 @@ struct Interval {
     // a cost whose lower value exceeds the limit, and that of every larger one
     __device__ __forceinline__ float beyond(double limit, float error) const {
         // see "cost limits" in docs/developer/numerics.rst
-        const double v = (limit + slack * (base + (double)error)) / shrink * (1 + 1e-9);
+        const double v = (limit + slack * (base + (double)error)) / shrink * LIMIT_MARGIN;
         return v >= 0 ? __double2float_ru(squared ? v * v : v) : __int_as_float(0x7f800000);
     }
 };
 
-__device__ __forceinline__ double finite_range(double& low, double& high) {
+// Least and largest value of the block: every thread gets them.
+__device__ __forceinline__ void range_of_block(double& low, double& high) {
     __shared__ double lows[32], highs[32];
     low = warp_least(low), high = warp_largest(high);
     if (threadIdx.x % 32 == 0) {
@@ -68,7 +71,6 @@ __device__ __forceinline__ double finite_range(double& low, double& high) {
         low = fmin(low, lows[warp]);
         high = fmax(high, highs[warp]);
     }
-    return low;
 }
 
 // segments: the float32 copy of the line. What is not finite, or beyond its end, is 0.
@@ -87,7 +89,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) segments(
             high = fmax(high, point);
         }
     }
-    finite_range(low, high);
+    range_of_block(low, high);
     const bool some = low <= high;
     const double center = some ? low / 2 + high / 2 : 0.0;
     const double reach = some ? fmax(high - center, center - low) : 0.0;
@@ -150,7 +152,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) moments(
     // see "search float32" in docs/developer/numerics.rst
     const double off = inner == 0 ? 0.0
                                   : 1.01 * FLOAT32_UNIT * (2 * reach + fabs(b) + largest) + 0x1p-100;
-    const bool known = off < DOUBTFUL && largest < 0x1p50 && a < 0x1p120;
+    const bool known = off < DOUBTFUL && largest < LARGEST_POINT && a < LARGEST_FACTOR;
     affine[w] = known ? make_float2((float)a, (float)b) : make_float2(0.0f, 0.0f);
     error[w] = !whole ? -1.0f : known ? __double2float_ru(off) : __int_as_float(0x7f800000);
 }
