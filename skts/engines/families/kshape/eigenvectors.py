@@ -138,7 +138,8 @@ def krylov(
         matrix[:stop, size:stop] = inner
         matrix[size:stop, :stop] = inner.T
         scale = float(np.abs(np.diagonal(matrix[:stop, :stop])).max())
-        block, coupling = _orthonormal(image, basis[:stop], NEGLIGIBLE * max(scale, _largest(image)))
+        floor = NEGLIGIBLE * max(scale, _largest(image))
+        block, coupling = _orthonormal(image, basis[:stop], floor)
         steps += 1
         exhausted = len(block) == 0
         full = stop + len(block) > max_vectors
