@@ -56,8 +56,8 @@ def kernel_row(rng, n_points, length, must, reach):
     """Every window warped, on the device: normalised on the fly, no window left out."""
     import cupy
 
-    from skts.engines.cupy.elastic.cells import cell_of
     from skts.engines.core.certify import UNDERFLOW
+    from skts.engines.cupy.elastic.cells import cell_of
     from skts.engines.cupy.search import windows as gpu
     from skts.engines.cupy.search.programs import choose_warp
     from skts.engines.cupy.search.query import prepare_query
