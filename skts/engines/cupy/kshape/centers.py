@@ -276,11 +276,11 @@ def _ritz(
         # the second value only grows, so its distance is never more than it is now
         least = center_error((ritz[0], ritz[1]), (0.0, 0.0), squares[cluster])
         error = center_error((ritz[0], ritz[1]), (first, second), squares[cluster])
-        hopeless = not least <= LARGEST_ERROR
-        done[cluster] = hopeless or error <= LARGEST_ERROR
+        too_close = not least <= LARGEST_ERROR
+        done[cluster] = too_close or error <= LARGEST_ERROR
         if done[cluster]:
             leading.values[cluster] = ritz[0]
-            leading.errors[cluster] = np.inf if hopeless else error
+            leading.errors[cluster] = np.inf if too_close else error
     return mixes, done
 
 

@@ -1,6 +1,6 @@
 // Shape-based distances: spectra of series, and the best shift against every centre.
 //
-// Two series travel as the real and imaginary part of one complex series u. Its spectrum times the
+// Two series are the real and the imaginary part of one complex series u. Its spectrum times the
 // conjugate spectrum of a real centre, transformed back, holds the correlations of the first series
 // in its real and those of the second in its imaginary part: one transform for two, and no
 // array of (series, centres, shifts) anywhere.

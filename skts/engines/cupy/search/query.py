@@ -120,7 +120,7 @@ class Query:
         interval["squared"] = squared
         return interval
 
-    def learn(self, positions: np.ndarray, values: np.ndarray) -> None:
+    def lower_limit(self, positions: np.ndarray, values: np.ndarray) -> None:
         """Lower the limit by windows that are far from each other.
 
         Parameters

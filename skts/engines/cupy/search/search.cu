@@ -1,5 +1,6 @@
-// Windows of a long series: normalised on the fly, bounded, listed. What a search does besides
-// warping, which `search_warp.cu` and the kernels for pairs do.
+// Windows of a long series: prepared (`segments`, `moments`), bounded (`bounds`), listed (`minima`,
+// `choose`), and given to the kernels that warp them (`enter` to search_warp.cu, `rows_float` and
+// `rows_double` to those for pairs of series).
 //
 // The float32 copy of the line has segments of `step` points (a power of two), each with the points
 // behind it that its windows need, `pitch` values in all. A segment counts from the middle of its
@@ -29,7 +30,7 @@ struct Place {
     }
 };
 
-// What accumulated costs tell of distances, in the units of the search: float32 holds those, not every data's.
+// What accumulated costs tell of distances, in the units of the search: float32 holds these, but not the units of all data.
 struct Interval {
     double shrink, grow;    // share of rounding
     double slack, base;     // slack * (base + error of a window) is what input errors cost
@@ -104,7 +105,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) segments(
     if (threadIdx.x == 0) frames[blockIdx.x] = make_double2(center, scale);
 }
 
-// moments: how each window is normalised, and what float32 makes of it.
+// moments: how each window is normalised, and how far its points are off in float32.
 // One thread: a window; neighbours read the same points. moments[w]: mean from the first point on,
 // and 1 / deviation, certified: the operations of `window_moments` on the CPU in their order.
 // Without `normalize`: (point - offset) * scale stands for a point.
@@ -117,11 +118,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) moments(
     const double* window = points + w;
     const double anchor = window[0];
     double low = anchor, high = anchor, total = 0;
-    bool whole = true;
+    bool finite = true;
 #pragma unroll 4
     for (int i = 0; i < length; ++i) {
         const double point = window[i];
-        whole = whole && isfinite(point);
+        finite = finite && isfinite(point);
         total = __dadd_rn(total, __dsub_rn(point, anchor));
         low = point < low ? point : low;
         high = point > high ? point : high;
@@ -154,7 +155,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) moments(
                                   : 1.01 * FLOAT32_UNIT * (2 * reach + fabs(b) + largest) + 0x1p-100;
     const bool known = off < DOUBTFUL && largest < LARGEST_POINT && a < LARGEST_FACTOR;
     affine[w] = known ? make_float2((float)a, (float)b) : make_float2(0.0f, 0.0f);
-    error[w] = !whole ? -1.0f : known ? __double2float_ru(off) : __int_as_float(0x7f800000);
+    error[w] = !finite ? -1.0f : known ? __double2float_ru(off) : __int_as_float(0x7f800000);
 }
 
 template <bool LARGEST>

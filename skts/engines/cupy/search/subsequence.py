@@ -24,11 +24,11 @@ from .windows import (
     Listed,
     Windows,
     bound_windows,
-    known,
     least_of_runs,
     prepare_windows,
     row_distances,
     warp_windows,
+    with_length,
     within,
 )
 
@@ -55,7 +55,7 @@ def estimate(
         interval = query.interval(query.rough, squared=warping.squared)
         return listed._replace(costs=warp_windows(windows, listed, query, kernel, interval))
     if listed.count is not None:
-        listed = known(listed)
+        listed = with_length(listed)
     costs = cp.empty(listed.n, np.float32)
     first = 0
     for some in row_distances(windows, listed.positions, query, reduction, plan, certified=False):
@@ -82,13 +82,13 @@ def search_part(
     # few windows are certified at once, which tells as much as estimates do
     settled = reduction.precision == "float64"
     if settled:
-        listed = known(within(windows, listed, query, rough, np.inf))
+        listed = with_length(within(windows, listed, query, rough, np.inf))
     elif query.radius > 0:
         if query.need and query.limit == np.inf:
             _seed(windows, listed, query, reduction, first, plan)
         listed = within(windows, listed, query, rough, query.limit)
         if query.radius < length - 1:
-            listed = known(listed)
+            listed = with_length(listed)
             # an antidiagonal of a narrow band takes a warp as long as one of 64 cells
             cells = max(warping.cells(length, length), 64 * length)
             settled = not single and listed.n * cells <= FEW_CELLS
@@ -97,8 +97,8 @@ def search_part(
     if not settled:
         if query.need and listed.n:
             positions, values = least_of_runs(windows, listed, query, fine, upper=True)
-            query.learn(positions + first, values)
-        listed = known(within(windows, listed, query, fine, query.limit, keep=single))
+            query.lower_limit(positions + first, values)
+        listed = with_length(within(windows, listed, query, fine, query.limit, keep=single))
     if listed.n == 0:
         return
     assert listed.positions is not None  # as `within` lists them
@@ -118,7 +118,7 @@ def search_part(
         where = positions[begin : begin + values.size]
         begin += values.size
         if query.need:
-            query.learn(where, values)
+            query.lower_limit(where, values)
         keep = values <= query.limit
         query.positions.append(where[keep])
         query.distances.append(values[keep])
@@ -144,7 +144,7 @@ def _seed(
         found = estimate(windows, seeds, query, reduction, plan)
         fine = query.interval(query.bound, squared=squared)
         positions, values = least_of_runs(windows, found, query, fine, upper=True)
-        query.learn(positions + first, values)
+        query.lower_limit(positions + first, values)
 
 
 def search(

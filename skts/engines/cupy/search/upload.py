@@ -28,8 +28,8 @@ class Part(NamedTuple):
 
 
 @dataclass
-class Kept:
-    """Points of a tile that stay on the device; of them the first `filled` are there."""
+class ResidentPoints:
+    """Points of a tile that stay on the device; the first `filled` of them are there."""
 
     points: cp.ndarray
     filled: int = 0
@@ -40,17 +40,17 @@ def upload_parts(
 ) -> Generator[Part, None, None]:
     """Copy parts of a tile to the device, by a stream of its own, while others are searched.
 
-    A part is under way when it is handed out. Of a single series that is ours and takes little of
-    the memory, points stay on the device. Others go to two buffers in turn, each of which is used
-    again two parts later, once `used` has been reached.
+    A part is still being copied when it is yielded. The points of a single series stay on the
+    device if nobody can change them and they take little of the memory. Others go to two buffers
+    in turn, each of which is used again two parts later, once `used` has been reached.
     """
     longest, series, size = reduction.longest, reduction.series, plan.windows
     owner = series.parts[0]
-    ours = len(series.parts) == 1 and not owner.flags.writeable and not _maps_file(owner)
+    unchanging = len(series.parts) == 1 and not owner.flags.writeable and not _maps_file(owner)
     kept = None
-    if ours and 8 * series.n_points <= plan.keep:
+    if unchanging and 8 * series.n_points <= plan.keep:
         key = ("points", cp.cuda.Device().id, tile.col, n_points)
-        kept = prepared.get(owner, key, lambda: (Kept(cp.empty(n_points)), 8 * n_points))
+        kept = prepared.get(owner, key, lambda: (ResidentPoints(cp.empty(n_points)), 8 * n_points))
     stream = cp.cuda.Stream(non_blocking=True)
     most = min(n_points, size + longest - 1)
     pinned = cp.cuda.alloc_pinned_memory(2 * 8 * most)

@@ -24,11 +24,11 @@ __all__ = [
     "Listed",
     "Windows",
     "bound_windows",
-    "known",
     "least_of_runs",
     "prepare_windows",
     "row_distances",
     "warp_windows",
+    "with_length",
     "within",
 ]
 
@@ -226,7 +226,7 @@ def within(
     return Listed(found, listed.n, count, kept)
 
 
-def known(listed: Listed) -> Listed:
+def with_length(listed: Listed) -> Listed:
     """The same list, its length known on the host."""
     assert listed.positions is not None and listed.count is not None  # as `within` lists them
     n = int(listed.count.get()[0])
