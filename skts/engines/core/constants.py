@@ -11,6 +11,8 @@ __all__ = [
     "FLOAT32_UNIT",
     "FLOAT64_TINY",
     "FLOAT64_UNIT",
+    "LIMIT_MARGIN",
+    "NEGLIGIBLE",
     "SMALLEST_RANGE",
     "TIE",
     "TOLERANCE",
@@ -22,6 +24,9 @@ FLOAT32_UNIT = 2.0**-24
 FLOAT64_UNIT = 2.0**-53
 #: The least float64 with all its bits: where something underflows, less than this is lost.
 FLOAT64_TINY = 2.0**-1022
+#: Limits of accumulated costs are raised by this factor, which covers their roundings.
+#: see "cost limits" in docs/developer/numerics.rst
+LIMIT_MARGIN = 1 + 1e-9
 #: A window, or a channel of a series, is constant when its range is at most this share of its
 #: largest magnitude,
 #: see "constant windows" in docs/developer/numerics.rst
@@ -33,6 +38,9 @@ SMALLEST_RANGE = 2.0**-500
 TIE = 1e-9
 #: k-Shape: in place of the shift of a pair whose choice an engine's rounding leaves open.
 UNCLEAR = -(2**31)
+#: k-Shape: a vector of which less than this share is left adds nothing to a basis.
+#: see "centres" in docs/developer/numerics.rst
+NEGLIGIBLE = 1e-14
 #: Shapelets: distances a < b on an order line are equal where b - a is at most this share of b; or,
 #: where one is of normalised windows, of 1 if that is more. Two windows of l points that are equal
 #: once they are normalised are at most 2^-53 (l (m + m') + l + 8) apart as certified, with m, m'
@@ -40,14 +48,11 @@ UNCLEAR = -(2**31)
 #: see "equal distances" in docs/developer/numerics.rst
 TOLERANCE = 2.0**-36
 
-#: Constants that CUDA sources read.
-_OF_KERNELS = tuple(name for name in __all__ if name != "FLOAT64_TINY")
-
 
 def cuda_header() -> str:
     """Return the constants as C++, for CUDA sources."""
     lines = ["// Made from skts/engines/core/constants.py."]
-    for name in _OF_KERNELS:
+    for name in __all__:
         value = globals()[name]
         written = (
             f"double {name} = {value.hex()}"
