@@ -43,7 +43,6 @@ EXEMPT = {
     "skts.base.check_target": "labels; every classifier calls it",
     "skts.base.transposed": "text of messages: test_wrong_uses",
     "skts.config_context": "settings: every case runs inside of it",
-    "skts.datasets.TrainTest": "a record",
     "skts.datasets.fetch_ucr": "downloads files",
     "skts.datasets.load_arrow_head": "a stored file",
     "skts.datasets.load_ecg": "a stored file",
