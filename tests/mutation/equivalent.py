@@ -15,6 +15,7 @@ SPARES = "bounds and seeds only spare work: without them all is computed, with t
 EQUAL = "of equal values it does not matter which"
 LOOSER = "a looser bound: more is measured, and the same is found"
 UNREAD = "an entry more, that nobody reads"
+HELD = "how many survivors are held together changes memory and time, and no answer"
 AT_THE_LIMIT = "what is just at a limit may be on either side of it"
 
 _E, _N = "skts/engines/", "skts/engines/numba/"
@@ -140,7 +141,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ("", "_LOOK = 8", None, "how often it is looked whether a bound is beyond the limit"),
         (
             "running_statistics",
-            "exact = 8 * FLOAT64_UNIT * size * scale <= 0.5 * TOLERANCE",
+            "exact = 8 * FLOAT64_UNIT * size * scale <= 0.5 * RUNNING_ERROR",
             ("<= -> <",),
             AT_THE_LIMIT,
         ),
@@ -251,6 +252,16 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "families/kshape/certified.py": [
         ("certified_distances", "break", ("break",), INTERRUPTED),
+    ],
+    _E + "core/certify.py": [
+        ("", "SURVIVORS_SHARE = 1 / 4", None, HELD),
+        ("", "ENTRY_BYTES = 200", ("200 -> 199", "200 -> 201"), HELD),
+        (
+            "dtw_bound",
+            "single, double = gamma(roundings, FLOAT32_UNIT), gamma(roundings + 4, FLOAT64_UNIT)",
+            ("4 -> 3", "4 -> 5", "+ -> -"),
+            "a rounding of float32 is counted that does not occur: it holds 2^29 of float64",
+        ),
     ],
     _E + "core/budget.py": [
         ("physical_memory", "limits = [2**62]", ("2 -> 3",), "no machine has as much"),

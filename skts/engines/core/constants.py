@@ -15,7 +15,9 @@ __all__ = [
     "FLOAT64_UNIT",
     "JOIN_GROUP",
     "JOIN_SQUARE",
+    "LIMIT_MARGIN",
     "LOST_SQUARES",
+    "NEGLIGIBLE",
     "SCORE_ABOVE32",
     "SCORE_ABOVE64",
     "SCORE_BELOW32",
@@ -37,6 +39,9 @@ FLOAT64_TINY = 2.0**-1022
 #: More than covariances in float32 lose where they underflow.
 #: see "covariance walk" in docs/developer/numerics.rst
 FLOAT32_LOST = 1e-38
+#: Limits of accumulated costs are raised by this factor, which covers their roundings.
+#: see "cost limits" in docs/developer/numerics.rst
+LIMIT_MARGIN = 1 + 1e-9
 #: A window, or a channel of a series, is constant when its range is at most this share of its
 #: largest magnitude,
 #: see "constant windows" in docs/developer/numerics.rst
@@ -68,6 +73,9 @@ LOST_SQUARES = 2.0**-900
 TIE = 1e-9
 #: k-Shape: in place of the shift of a pair whose choice an engine's rounding leaves open.
 UNCLEAR = -(2**31)
+#: k-Shape: a vector of which less than this share is left adds nothing to a basis.
+#: see "centres" in docs/developer/numerics.rst
+NEGLIGIBLE = 1e-14
 #: Shapelets: distances a < b on an order line are equal where b - a is at most this share of b; or,
 #: where one is of normalised windows, of 1 if that is more. Two windows of l points that are equal
 #: once they are normalised are at most 2^-53 (l (m + m') + l + 8) apart as certified, with m, m'
@@ -75,14 +83,11 @@ UNCLEAR = -(2**31)
 #: see "equal distances" in docs/developer/numerics.rst
 TOLERANCE = 2.0**-36
 
-#: Constants that CUDA sources read.
-_OF_KERNELS = tuple(name for name in __all__ if name != "FLOAT64_TINY")
-
 
 def cuda_header() -> str:
     """Return the constants as C++, for CUDA sources."""
     lines = ["// Made from skts/engines/core/constants.py."]
-    for name in _OF_KERNELS:
+    for name in __all__:
         value = globals()[name]
         written = (
             f"double {name} = {value.hex()}"

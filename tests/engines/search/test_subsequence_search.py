@@ -152,7 +152,7 @@ def test_tilings_and_threads_do_not_matter(rng, fast_engine, kind):
     rng.shuffle(corners)
     for row, col in corners:
         tile = Tile(row, min(row + 2, rows), col, min(col + 4096, cols))
-        part = work.informed(total).part(tile)
+        part = work.with_incumbent(total).part(tile)
         whole = Tile(0, part.shape[0], 0, part.shape[1])
         assert part.shape[1] <= tile.shape[1]
         result = engine.compute(part, whole, np.zeros(1, np.uint8))
@@ -316,7 +316,7 @@ def test_running_statistics_keep_their_promise(rng):
             rough = (line[start : start + LENGTH] - mean[start]) * inverse[start]
             if not np.isnan(inverse[start]):
                 error = np.abs(rough - exact)
-                assert np.all(error <= subsequence_search.TOLERANCE * (1 + np.abs(exact)))
+                assert np.all(error <= subsequence_search.RUNNING_ERROR * (1 + np.abs(exact)))
 
 
 @pytest.mark.parametrize("before, after", [(0, 0), (3, 3), (0, 9), (50, 50)])
