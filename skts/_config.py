@@ -127,15 +127,15 @@ def set_config(
         GPUs, of all the memory of those in use. None is 1 GiB on the CPU and three quarters of what
         is free on a GPU.
     devices : sequence of int or None, default None
-        Numbers of the GPUs to use, the first of them first: as many as the work is worth. None is
-        all that the process sees, the current one first; in a process that joblib's loky started it
-        is one of them.
+        Numbers of the GPUs that may be used. Small work takes only the first of them. None stands
+        for all that the process sees, the current one first; in a process that joblib's loky
+        started, for one of them.
     progress : callable or None, default None
         Called as ``progress(done, total)`` with the parts of the work that are done.
     verify : bool, default False
-        Whether a sample of every answer is computed again by plain code, which shares nothing with
-        the engines; a difference raises `skts.exceptions.VerificationError`. Answers of
-        ``precision="float32"``, which are estimates, are not checked.
+        Whether a sample of every answer is computed again by plain code that shares nothing with
+        the engines; a difference raises `skts.exceptions.VerificationError`. Answers with
+        ``precision="float32"`` are estimates, and are not checked.
 
     Raises
     ------

@@ -16,9 +16,22 @@ from typing import Any, TypeVar, cast
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, InvalidParameterError, validate_params
 
-__all__ = ["checks_arguments", "checks_parameters", "refuse_truth", "renamed", "warn_user"]
+__all__ = [
+    "N_JOBS",
+    "checks_arguments",
+    "checks_parameters",
+    "refuse_truth",
+    "renamed",
+    "warn_user",
+]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+#: Threads: as joblib counts them, which knows no number for none.
+N_JOBS: list[Any] = [
+    Interval(Integral, None, -1, closed="right"),
+    Interval(Integral, 1, None, closed="left"),
+    None,
+]
 
 
 def checks_parameters(method: Function) -> Function:

@@ -32,10 +32,10 @@ def warm_up(
     """Compile what estimators need, and keep it on disk for the processes that come later.
 
     Kernels are compiled at the first call that needs them, which then takes seconds longer. This
-    makes those calls now, with small data: all methods of each estimator.
-    ``python -m skts.warm_up`` does the same, for images of containers and for continuous
-    integration, which keep the folder of ``NUMBA_CACHE_DIR``, or on a GPU of ``CUPY_CACHE_DIR``. A
-    processor of another kind, or another version of skts, Numba or CuPy, compiles again.
+    function makes such calls now, of all methods of each estimator, with small data. ``python -m
+    skts.warm_up`` does the same, for container images and continuous integration: keep the folder
+    that ``NUMBA_CACHE_DIR`` names, or, for a GPU, ``CUPY_CACHE_DIR``. Another kind of processor, or
+    another version of skts, Numba or CuPy, compiles again.
 
     Parameters
     ----------

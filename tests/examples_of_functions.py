@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 import skts.metrics
@@ -9,7 +13,7 @@ import skts.motifs
 import skts.neighbors
 from tests.discovery import Examples
 
-__all__ = ["FUNCTIONS", "X"]
+__all__ = ["FUNCTIONS", "X", "needed"]
 
 X = np.random.default_rng(3).normal(size=(6, 24)).cumsum(axis=1)
 #: Functions, arguments to start from, and values of those parameters that take numbers.
@@ -47,3 +51,10 @@ FUNCTIONS: Examples = Examples({
     ),
     skts.neighbors.dtw_window_search: ((X, [0, 1] * 3), {"n_jobs": [2], "verbose": [0]}),
 }, "`FUNCTIONS` of tests/examples_of_functions.py")  # fmt: skip
+
+
+def needed(function: Callable[..., Any]) -> dict[str, Any]:
+    """Parameters without a default, beside those to start from, with a value of the example."""
+    given, values = FUNCTIONS[function]
+    others = list(inspect.signature(function).parameters.values())[len(given) :]
+    return {one.name: values[one.name][0] for one in others if one.default is one.empty}

@@ -31,7 +31,7 @@ from tests import examples_of_displays, examples_of_estimators
 from tests.contract import check_described
 from tests.discovery import Examples, displays, estimators, functions
 from tests.examples_of_estimators import arguments, methods
-from tests.examples_of_functions import FUNCTIONS
+from tests.examples_of_functions import FUNCTIONS, needed
 
 pytest.importorskip("matplotlib").use("Agg")
 
@@ -52,9 +52,7 @@ def work_of_estimator(kind: type, *, small: bool) -> list[Any]:
 
 def work_of_function(function: Callable[..., Any], *, small: bool) -> Any:
     """Call a function with its example, and what it must be given beside the series."""
-    given, values = FUNCTIONS[function]
-    needed = list(inspect.signature(function).parameters.values())[len(given) :]
-    return function(*given, **{p.name: values[p.name][0] for p in needed if p.default is p.empty})
+    return function(*FUNCTIONS[function][0], **needed(function))
 
 
 def work_of_display(kind: type, maker: str, *, small: bool) -> dict[str, Any]:

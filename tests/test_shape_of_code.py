@@ -18,10 +18,6 @@ LINES = 80
 REASON = re.compile(r"\bone function\b", re.IGNORECASE)
 #: Functions that are too long and do not say why.
 DEBTS = {
-    "engines/cupy/elastic/shortlist.cu:shortlist",
-    "engines/cupy/kshape/shapes.cu:gram",
-    "engines/cupy/profile/join.cu:join",
-    "engines/cupy/search/search_warp.cu:warp_windows",
     "engines/cupy/shapelets/matches.cu:match",
     "engines/cupy/shapelets/matches.cu:sift",
     "engines/cupy/shapelets/matches.py:best_matches",

@@ -459,7 +459,7 @@ def test_channels_share_their_scale():
 
 
 def test_long_recordings_are_looked_at_in_pieces(tmp_path, monkeypatch):
-    monkeypatch.setattr("skts.base._PIECE", 10)
+    monkeypatch.setattr("skts._validation.scale._PIECE", 10)
     x = np.full(35, 1e-200)
     x[[2, 31]] = np.nan, np.inf
     with pytest.raises(ValueError, match="above 2e-200, at series 0, time point 24"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from inspect import isfunction, signature
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ import skts
 from skts.engines import find_engine
 from skts.metrics import dtw, pairwise_dtw
 from tests.discovery import estimators, functions
+from tests.examples_of_estimators import examples
+from tests.examples_of_functions import FUNCTIONS, needed
 
 #: Modules whose public names are used without them.
 MODULES = (
@@ -92,6 +95,21 @@ def test_wrong_uses_are_refused_in_a_sentence(names, code):
     assert "\n" not in text and len(text) < 320
 
 
+TAKE_JOBS = [one for one in (*estimators(), *functions()) if "n_jobs" in signature(one).parameters]
+
+
+@pytest.mark.parametrize("kind", TAKE_JOBS, ids=lambda kind: kind.__name__)
+@pytest.mark.usefixtures("no_work")
+def test_no_threads_at_all_are_refused_before_any_work(kind):
+    message = f"^The 'n_jobs' parameter of {kind.__name__} must be .* Got 0 instead.$"
+    with pytest.raises(ValueError, match=message):
+        if isinstance(kind, type):
+            example = examples()[kind]
+            example.make().set_params(n_jobs=0).fit(*example.first)
+        else:
+            kind(*FUNCTIONS[kind][0], **needed(kind), n_jobs=0)
+
+
 @pytest.mark.parametrize("code", DOUBTFUL)
 @pytest.mark.usefixtures("no_work")
 def test_what_is_seldom_meant_so_warns_where_it_is_written(names, code):
@@ -135,7 +153,8 @@ def test_the_list_names_everything_public():
     assert len(WRONG) >= 115
     words = set(re.findall(r"\w+", " ".join(WRONG)))
     wanted = {one.__name__ for one in (*estimators(), *functions())}
-    wanted |= {"export_text", *skts.datasets.__all__}
+    of_data = {name for name in skts.datasets.__all__ if isfunction(getattr(skts.datasets, name))}
+    wanted |= {"export_text", *of_data}
     assert wanted <= words
 
 

@@ -216,6 +216,8 @@ def device_times(engine, shapes, n_clusters, assigned, centers):
     import cupyx
 
     from skts.engines.cupy.kshape import sbd
+    from skts.engines.cupy.kshape.centers import Products
+    from skts.engines.cupy.kshape.members import sort
 
     n = len(shapes)
     spectra, norms = engine._sbd_spectra(shapes, 0, n)
@@ -224,8 +226,8 @@ def device_times(engine, shapes, n_clusters, assigned, centers):
     doubts = cupy.asarray(SBDAssign(shapes, Shapes.of(centers)).doubts)
     values = engine._sbd_series(shapes, 0, n).values
     labels, shifts = (cupy.asarray(a) for a in (assigned.labels, assigned.shifts))
-    members = sbd.sort(labels, shifts, None, n_clusters, slice(0, n_clusters))
-    products = sbd._Products(values, members)
+    members = sort(labels, shifts, None, n_clusters, slice(0, n_clusters))
+    products = Products(values, members)
     vectors = cupy.random.standard_normal((n_clusters, 2, products.size))
     out = cupy.empty_like(vectors)
 
@@ -234,9 +236,7 @@ def device_times(engine, shapes, n_clusters, assigned, centers):
         return float(np.median(times)) * 1e3
 
     found = {
-        "sort": milliseconds(
-            lambda: sbd.sort(labels, shifts, None, n_clusters, slice(0, n_clusters))
-        ),
+        "sort": milliseconds(lambda: sort(labels, shifts, None, n_clusters, slice(0, n_clusters))),
         "correlate": milliseconds(
             lambda: sbd.distances(
                 spectra, norms, target_spectra, targets.norms, doubts, shapes.n_timepoints

@@ -76,7 +76,7 @@ def by(figure, name, n, length, k, rng):
 
 def solver(n, length, k, rng):
     """Figure 14: centres from S and all eigenvectors, by cuBLAS and cuSOLVER."""
-    from skts.engines.cupy.kshape import sbd
+    from skts.engines.cupy.kshape.centers import dense_eigenvectors
 
     engine = find_engine("cupy")
     shapes, _ = moved_shapes(n, length, k, rng)
@@ -87,7 +87,7 @@ def solver(n, length, k, rng):
 
     def dense():
         return [
-            sbd.dense_eigenvectors(
+            dense_eigenvectors(
                 shapes, values, work.members(c), work.shifts, None, cancel, centered=True
             )[1][0]
             for c in range(k)

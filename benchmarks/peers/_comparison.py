@@ -49,7 +49,7 @@ class Comparison:
     Attributes
     ----------
     rows : list of dict
-        Rows of the record, which the caller adds.
+        Rows of the record: of `measure_all`, or which the caller adds.
     """
 
     def __init__(self, script, options, tolerance=1e-9):
@@ -79,6 +79,31 @@ class Comparison:
                 self.versions[outcome.library] = {key: outcome.versions[key] for key in kept}
         return outcomes
 
+    def measure_all(self, works):
+        """Measure the works that were asked for; print a table of each, and add its rows.
+
+        Parameters
+        ----------
+        works : dict
+            By name: has a `name`, and a method `request`, which returns the input of the workers
+            and the number of cells.
+
+        Returns
+        -------
+        list of (dict, Outcome)
+            The rows, and the outcomes that they are of.
+        """
+        found = []
+        for work in (works[name] for name in self.options.works):
+            request, cells = work.request()
+            for threads in self.options.threads:
+                outcomes = self.measure(request, threads)
+                new = list(rows(work, outcomes, threads, cells))
+                print(*table(new), sep="\n", flush=True)
+                found += zip(new, outcomes, strict=True)
+        self.rows += [row | {"difference": outcome.difference} for row, outcome in found]
+        return found
+
     def write(self, title, **more):
         """Write the record."""
         found = _records.record(
@@ -105,3 +130,37 @@ class Comparison:
             python=self.options.python,
             upgrade=self.options.upgrade,
         )
+
+
+def rows(work, outcomes, threads, cells):
+    """The figures kept of each outcome: the columns of the table."""
+    mine = next((o for o in outcomes if o.library == "skts" and not o.failure), None)
+    for outcome in outcomes:
+        row = {"work": work.name, "threads": threads, "library": outcome.library}
+        if outcome.failure:
+            yield row | {"result": f"failed: {outcome.failure}"}
+            continue
+        yield row | {
+            "seconds": outcome.seconds,
+            "fastest": min(outcome.wall),
+            "rounds": len(outcome.wall),
+            "Gcells/s": cells / outcome.seconds / 1e9,
+            "time / skts": outcome.seconds / mine.seconds if mine else None,
+            "result": "agrees"
+            if outcome.agrees
+            else f"DISAGREES by {outcome.difference:.2g}: times cannot be compared",
+        }
+
+
+def table(rows):
+    """The rows of one work, as lines of text."""
+    yield f"\n{rows[0]['work']}, {rows[0]['threads']} thread(s)"
+    head = f"  {'library':14}{'median s':>10}{'fastest':>10}{'rounds':>8}{'Gcells/s':>10}"
+    yield f"{head}{'/ skts':>8}"
+    for row in rows:
+        line = f"  {row['library']:14}"
+        if "seconds" in row:
+            line += f"{row['seconds']:10.3f}{row['fastest']:10.3f}{row['rounds']:8}"
+            line += f"{row['Gcells/s']:10.3f}"
+            line += f"{row['time / skts']:8.2f}" if row["time / skts"] else " " * 8
+        yield f"{line}  {row['result']}"

@@ -79,62 +79,14 @@ WORKS = {
 }
 
 
-def rows(work, outcomes, threads, cells):
-    """The figures kept of each outcome: the columns of the table."""
-    mine = next((o for o in outcomes if o.library == "skts" and not o.failure), None)
-    for outcome in outcomes:
-        row = {"work": work.name, "threads": threads, "library": outcome.library}
-        if outcome.failure:
-            yield row | {"result": f"failed: {outcome.failure}"}
-            continue
-        yield row | {
-            "seconds": outcome.seconds,
-            "fastest": min(outcome.wall),
-            "rounds": len(outcome.wall),
-            "Gcells/s": cells / outcome.seconds / 1e9,
-            "time / skts": outcome.seconds / mine.seconds if mine else None,
-            "result": "agrees"
-            if outcome.agrees
-            else f"DISAGREES by {outcome.difference:.2g}: times cannot be compared",
-        }
-
-
-def table(rows):
-    """The rows of one work, as lines of text."""
-    yield f"\n{rows[0]['work']}, {rows[0]['threads']} thread(s)"
-    head = f"  {'library':14}{'median s':>10}{'fastest':>10}{'rounds':>8}{'Gcells/s':>10}"
-    yield f"{head}{'/ skts':>8}"
-    for row in rows:
-        line = f"  {row['library']:14}"
-        if "seconds" in row:
-            line += f"{row['seconds']:10.3f}{row['fastest']:10.3f}{row['rounds']:8}"
-            line += f"{row['Gcells/s']:10.3f}"
-            line += f"{row['time / skts']:8.2f}" if row["time / skts"] else " " * 8
-        yield f"{line}  {row['result']}"
-
-
 def main():
     threads = sorted({1, os.cpu_count()})
     parser = make_parser(__doc__, PEERS, WORKS, "peers-dtw.json", threads=threads, patience=120)
     options = parser.parse_args()
     comparison, timings = Comparison(SCRIPT, options), []
-    for work in (WORKS[name] for name in options.works):
-        request, cells = work.request()
-        for threads in options.threads:
-            outcomes = comparison.measure(request, threads)
-            new = list(rows(work, outcomes, threads, cells))
-            print(*table(new), sep="\n", flush=True)
-            comparison.rows += new
-            timings += [
-                {
-                    "work": work.name,
-                    "threads": threads,
-                    "library": outcome.library,
-                    "wall": outcome.wall,
-                    "processor": outcome.processor,
-                }
-                for outcome in outcomes
-            ]
+    for row, outcome in comparison.measure_all(WORKS):
+        what = {key: row[key] for key in ("work", "threads", "library")}
+        timings.append(what | {"wall": outcome.wall, "processor": outcome.processor})
     data = "OSULeaf" if os.environ.get("SKTS_DATA") else "warped shapes in its place"
     comparison.write("DTW beside its peers on a CPU", data=data, timings=timings)
     comparison.exit_if_skts_failed()

@@ -19,7 +19,6 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.peers._comparison import Comparison, make_parser
-from benchmarks.peers.elastic import rows, table
 
 PEERS = ("stumpy", "pyscamp", "matrixprofile")
 SCRIPT = Path(__file__).with_name("_profile_worker.py")
@@ -83,14 +82,7 @@ def main():
     threads = sorted({1, os.cpu_count()})
     options = make_parser(__doc__, PEERS, WORKS, "peers-motifs.json", threads=threads).parse_args()
     comparison = Comparison(SCRIPT, options, TOLERANCE)
-    for work in (WORKS[name] for name in options.works):
-        request, cells = work.request()
-        for threads in options.threads:
-            outcomes = comparison.measure(request, threads)
-            new = list(rows(work, outcomes, threads, cells))
-            print(*table(new), sep="\n", flush=True)
-            for row, outcome in zip(new, outcomes, strict=True):
-                comparison.rows.append(row | {"difference": outcome.difference})
+    comparison.measure_all(WORKS)
     comparison.write("The matrix profile beside its peers on a CPU", note=NOTE)
     comparison.exit_if_skts_failed()
 

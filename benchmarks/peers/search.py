@@ -18,7 +18,6 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.peers._comparison import Comparison, make_parser
-from benchmarks.peers.elastic import rows, table
 
 PEERS = ("ucrdtw", "wildboar")
 SCRIPT = Path(__file__).with_name("_search_worker.py")
@@ -82,24 +81,28 @@ WORKS = {
 }
 
 
+class SearchComparison(Comparison):
+    """With several threads skts alone is measured, and judged by the answers with one."""
+
+    def measure(self, request, threads):
+        """Let the libraries do the work of a request; an `Outcome` for each."""
+        if threads == 1:
+            outcomes = super().measure(request, threads)
+            self.expected = [one.result for one in outcomes if one.agrees]
+            return outcomes
+        outcomes = super().measure(request, threads, ["skts"])
+        for one in outcomes:
+            if not one.failure:
+                one.agrees = any(np.array_equal(one.result, other) for other in self.expected)
+        return outcomes
+
+
 def main():
     parser = make_parser(__doc__, PEERS, WORKS, "peers-search.json", threads=[1, 2])
     parser.add_argument("--note", help="a sentence about this run, kept in the record")
     options = parser.parse_args()
-    comparison = Comparison(SCRIPT, options, TOLERANCE)
-    for work in (WORKS[name] for name in options.works):
-        request, cells = work.request()
-        for threads in options.threads:
-            outcomes = comparison.measure(request, threads, None if threads == 1 else ["skts"])
-            if threads == 1:
-                expected = [one.result for one in outcomes if one.agrees]
-            for one in outcomes:
-                if threads > 1 and not one.failure:
-                    one.agrees = any(np.array_equal(one.result, other) for other in expected)
-            new = list(rows(work, outcomes, threads, cells))
-            print(*table(new), sep="\n", flush=True)
-            for row, outcome in zip(new, outcomes, strict=True):
-                comparison.rows.append(row | {"difference": outcome.difference})
+    comparison = SearchComparison(SCRIPT, options, TOLERANCE)
+    comparison.measure_all(WORKS)
     note = {"note": options.note} if options.note else {}
     comparison.write("Subsequence search beside its peers on a CPU", **note)
     comparison.exit_if_skts_failed()

@@ -81,7 +81,7 @@ def whole_rows(rng):
 
 def kernel_rows(rng):
     """The walk alone, by CUDA events around its launches."""
-    from skts.engines.cupy.profile import join
+    from skts.engines.cupy.profile import walk
 
     engine = find_engine("cupy")
     for kind, n, must, reach in KERNEL_ROWS:
@@ -93,7 +93,7 @@ def kernel_rows(rng):
             elapsed = []
 
             for _ in range(4):
-                with launch_seconds(join, "join<") as seconds:
+                with launch_seconds(walk, "join<") as seconds:
                     part = engine.compute(work, Tile(0, n, 0, n), np.zeros(1, np.uint8))
                 elapsed.append(sum(seconds))
             total = work.start()

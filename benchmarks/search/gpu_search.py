@@ -56,16 +56,19 @@ def kernel_row(rng, n_points, length, must, reach):
     """Every window warped, on the device: normalised on the fly, no window left out."""
     import cupy
 
+    from skts.engines.core.certify import UNDERFLOW
     from skts.engines.cupy.elastic.cells import cell_of
-    from skts.engines.cupy.search import subsequence as gpu
+    from skts.engines.cupy.search import windows as gpu
     from skts.engines.cupy.search.programs import choose_warp
+    from skts.engines.cupy.search.query import prepare_query
+    from skts.engines.cupy.search.upload import Part
     from skts.engines.numba.search import lanes
 
     line, given = walk(rng, n_points), walk(rng, length)
     work = SubsequenceNeighbors((given,), LongSeries((line,)))
     tile = Tile(0, 1, 0, n_points - length + 1)
-    query = gpu.prepare_query(work, 0)
-    part = gpu.Part(0, cupy.asarray(line), cupy.cuda.Event(), cupy.cuda.Event())
+    query = prepare_query(work, 0)
+    part = Part(0, cupy.asarray(line), cupy.cuda.Event(), cupy.cuda.Event())
     windows = gpu.prepare_windows(part, length, tile.shape[1], work, query.rescaling)
     listed = gpu.Listed(cupy.arange(tile.shape[1], dtype=np.int32), tile.shape[1])
     kernel = choose_warp(length, cell_of(work.warping))
@@ -90,7 +93,7 @@ def kernel_row(rng, n_points, length, must, reach):
     )
     distances = run(DTWMatrix(*sides), engine="numba").ravel()
     estimates = np.sqrt(costs[cupy.asarray(sample)].get().astype(float))
-    slack = query.terms * (query.error + windows.error[cupy.asarray(sample)].get() + 2.0**-63)
+    slack = query.terms * (query.error + windows.error[cupy.asarray(sample)].get() + UNDERFLOW)
     low, high = query.bound.shrink * estimates - slack, query.bound.grow * estimates + slack
     held = bool(np.all((low <= distances) & (distances <= high)))
     off = np.max(np.abs(estimates - distances) / distances)

@@ -21,12 +21,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._log import tell
-from .._parameters import checks_parameters
-from ..base import SeriesMixin, _is_3d, check_series
+from .._parameters import N_JOBS, checks_parameters
+from .._validation import check_series, is_3d
+from ..base import SeriesMixin
 from ..engines import (
     REFERENCE,
     TIE,
     Assignment,
+    Engine,
+    Reduction,
     SBDAssign,
     SBDCenters,
     SBDMatrix,
@@ -34,7 +37,6 @@ from ..engines import (
     Shapes,
     certified_distances,
     get_engine,
-    run,
 )
 
 __all__ = ["KShapeClusterer"]
@@ -78,34 +80,35 @@ class KShapeClusterer(
     n_clusters : int, default 3
         Number of clusters.
     init : {"random", "series", "plusplus"} or array-like, default "random"
-        How to start: from random labels, as the paper does; from series drawn as centres; from
-        series drawn one after the other with a probability that grows with the squared distance
-        to those before ("plusplus"); or from centres of shape (n_clusters, n_timepoints) or
-        (n_clusters, n_channels, n_timepoints).
+        How to start. "random" draws labels, as the paper does; "series" draws series as centres;
+        "plusplus" draws them one after the other, each with a probability in proportion to the
+        squared distance to the nearest centre so far. An array holds the centres, of shape
+        (n_clusters, n_timepoints) or (n_clusters, n_channels, n_timepoints).
     n_init : int or "auto", default "auto"
-        How often to start; the run with the least inertia counts. "auto" is 10 for "random" and
-        "series", 1 for "plusplus" and centres.
+        How often to start; the run with the least inertia is kept. "auto" means 10 for "random" and
+        "series", 1 for "plusplus" and given centres.
     max_iter : int, default 100
         Iterations of a run at most.
     tol : float, default 0.0
-        Stop when inertia changes by less than this share of itself; with 0 a run stops only when no
+        A run stops when the inertia changes by less than this share of itself; with 0, only when no
         label changes.
     normalize : bool, default True
-        Whether each channel of each series is z-normalised. A constant one becomes zeros. Series
-        of 1 or 2 points are scaled to norm 1 instead.
+        Whether each channel of each series is z-normalised; a constant channel becomes zeros.
+        Series of 1 or 2 points are scaled to norm 1 instead.
     random_state : int, RandomState or None, default None
-        Random numbers of the starts.
+        Draws the labels or series to start from.
     precision : {"auto", "float64"}, default "auto"
         Both compute in float64.
     engine : str, default "auto"
-        "auto", "numba", "cupy", or another registered engine. "auto" takes the GPU where there is
-        one and the work is worth the transfer; "cupy" never falls back to the CPU.
+        "auto", "numba", "cupy", or another registered engine. "auto" takes the GPU if there is one
+        and the work is large enough to pay for the transfer; "cupy" never falls back to the CPU.
     n_jobs : int or None, default None
-        Threads on the CPU; None is all that Numba was given, or the number of an enclosing
-        ``joblib.parallel_config(n_jobs=...)``; -1 is all.
+        Threads on the CPU. None takes the number of an enclosing
+        ``joblib.parallel_config(n_jobs=...)``, or else all threads that Numba has; -1 takes all of
+        these.
     verbose : int, default 0
-        1 tells run, iteration and inertia of each iteration, 2 also shows progress bars of long
-        work, 3 also plans.
+        1 reports each iteration with its inertia, 2 also shows progress bars of long work, 3 also
+        the plans: engine, parts, memory.
 
     Attributes
     ----------
@@ -143,18 +146,18 @@ class KShapeClusterer(
 
     Notes
     -----
-    An assignment never raises the inertia, and a centre never lowers the sum of the squared
-    correlations with its members as they are shifted; but these are two objectives, and inertia may
-    rise from one iteration to the next.
+    The two steps have two objectives. Assigning series never raises the inertia; a new centre never
+    lowers the sum of its squared correlations with the shifted members. So the inertia may rise
+    from one iteration to the next.
 
-    The first iteration from random labels has no centre to align members to; in later ones the
-    members of a cluster are aligned to its centre before. Shifts whose correlation lies within
-    1e-9 of the largest tie, and the shortest is taken, then the one to the left; of centres whose
-    distances lie within 1e-9 the first, and of starts whose mean distances do. Centres follow
-    equation 8 of [1]_: aligned members are not normalised again. All engines find the same labels
-    and shifts in the same number of iterations.
+    The first iteration from random labels has no centres yet and does not shift the members; later
+    ones shift them to match the centre of the iteration before. Shifts whose correlations lie
+    within 1e-9 of the largest tie: the shortest is taken, of two the one to the left. Centres whose
+    distances lie within 1e-9 tie as well, and so do runs by their mean distance: the first is
+    taken. Centres follow equation 8 of [1]_: aligned members are not normalised again. All engines
+    find the same labels and shifts in the same number of iterations.
 
-    A cluster that loses all members gets the series that is farthest from its centre as its new
+    A cluster that loses all its members gets a new centre: the series that is farthest from its own
     centre.
 
     References
@@ -187,7 +190,7 @@ class KShapeClusterer(
         "random_state": ["random_state"],
         "precision": [StrOptions({"auto", "float64"})],
         "engine": [str],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "verbose": ["verbose"],
     }
 
@@ -238,8 +241,8 @@ class KShapeClusterer(
         Raises
         ------
         ValueError
-            If there are fewer series than clusters, `init` has another shape than centres of these
-            series have, or a series holds NaN or infinity inside.
+            If there are fewer series than clusters; if `init` has another shape than the centres of
+            these series; if a series holds infinity, or NaN before its last value.
         """
         get_engine(self.engine)
         series = check_series(X, estimator=self)
@@ -270,7 +273,7 @@ class KShapeClusterer(
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        flat = series.n_channels == 1 and not _is_3d(X)
+        flat = series.n_channels == 1 and not is_3d(X)
         fitted = {
             "cluster_centers_": centers.values[:, 0] if flat else centers.values,
             "labels_": assigned.labels,
@@ -365,7 +368,7 @@ class KShapeClusterer(
         width = max(fitted, series.n_timepoints)
         centers = np.pad(centers, ((0, 0), (0, 0), (0, width - fitted)))
         shapes = self._shapes(series, fitted, width)
-        return self._run(self.engine, work(shapes, Shapes.of(centers)))
+        return self._run(work(shapes, Shapes.of(centers)))
 
     def _shapes(self, series: Series, fitted: int, width: int | None = None) -> Shapes:
         """Normalise series the way those of `fit`, of `fitted` points, are."""
@@ -386,8 +389,14 @@ class KShapeClusterer(
             )
         return Shapes.normalized(given, short=series.n_timepoints < SHORT)
 
-    def _run(self, engine: Any, work: Any) -> Any:
-        return run(work, engine=engine, n_jobs=self.n_jobs, verbose=max(0, self.verbose - 1))
+    def _run(
+        self,
+        reduction: Reduction,
+        engine: str | Engine | None = None,
+        verbose: int | None = None,
+    ) -> Any:
+        """Compute a step; `verbose` of 1 is for iterations, its bars come with 2."""
+        return super()._run(reduction, engine, max(0, self.verbose - 1))
 
     def _run_once(
         self,
@@ -425,7 +434,7 @@ class KShapeClusterer(
                 centered,
             )
             small = shapes.values.size <= FEW_VALUES
-            centers = self._run(REFERENCE if small else engine, work)
+            centers = self._run(work, REFERENCE if small else engine)
             before, previous = assigned, latest
             centers, assigned = self._assign(engine, shapes, centers, work)
             inertia = float(assigned.distances.sum())
@@ -466,10 +475,11 @@ class KShapeClusterer(
         moves = 0
         while True:
             nearest = SBDAssign(shapes, centers)
-            assigned = self._run(engine, nearest)
+            assigned = self._run(nearest, engine)
             empty = np.bincount(assigned.labels, minlength=len(centers)) == 0
-            if centers.errors is not None and (empty.any() or not assigned.clear):
-                centers = self._run(REFERENCE, work)
+            doubtful = centers.errors is not None and (empty.any() or not assigned.clear)
+            if work is not None and doubtful:
+                centers = self._run(work, REFERENCE)
                 continue
             if not empty.any():
                 return centers, assigned
@@ -509,7 +519,7 @@ class KShapeClusterer(
     def _certified_inertia(self, shapes: Shapes, iterate: _Iterate) -> float:
         """The inertia from certified centres and distances, correctly rounded."""
         certified = iterate.centers.errors is None
-        centers = iterate.centers if certified else self._run(REFERENCE, iterate.work)
+        centers = iterate.centers if certified else self._run(iterate.work, REFERENCE)
         pairs = enumerate(iterate.assigned.labels)
         return math.fsum(certified_distances(SBDAssign(shapes, centers), pairs)[0])
 
@@ -525,7 +535,7 @@ class KShapeClusterer(
         while len(drawn) < k:
             work = SBDMatrix(shapes, shapes.take(np.array(drawn)))
             latest = SBDMatrix(shapes, shapes.take(np.array(drawn[-1:])))
-            distances = self._run(engine, latest).distances[:, 0]
+            distances = self._run(latest, engine).distances[:, 0]
             near = np.flatnonzero(np.abs(distances - TIE) <= 2 * work.rounding)
             distances[near], _ = certified_distances(latest, ((int(row), 0) for row in near))
             nearest = np.minimum(nearest, np.where(distances > TIE, distances, 0.0))

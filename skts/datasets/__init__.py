@@ -8,7 +8,7 @@
 
 from ._fetch import fetch_ucr
 from ._loaders import load_arrow_head, load_ecg, load_gunpoint
-from ._readers import read_series, read_train_test
+from ._readers import TrainTest, read_series, read_train_test
 from ._samples_generator import (
     make_cylinder_bell_funnel,
     make_planted_motifs,
@@ -19,6 +19,7 @@ from ._samples_generator import (
 )
 
 __all__ = [
+    "TrainTest",
     "fetch_ucr",
     "load_arrow_head",
     "load_ecg",

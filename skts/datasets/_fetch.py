@@ -7,9 +7,7 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from zipfile import BadZipFile, ZipFile
 
-import numpy as np
-
-from ._readers import Series, check_name, read_train_test
+from ._readers import TrainTest, check_name, read_train_test
 
 __all__ = ["fetch_ucr"]
 
@@ -27,19 +25,19 @@ def fetch_ucr(
     data_home: str | PathLike[str] | None = None,
     url: str = ARCHIVE,
     known_hash: str | None = None,
-) -> tuple[Series, Series, np.ndarray | None, np.ndarray | None]:
+) -> TrainTest:
     """Download a data set of the UCR or UEA archive, or take it from the cache.
 
     The first download of a data set writes its SHA-256 to ``registry.txt`` beside it; from then on
-    a file that differs is refused. skts knows no checksums of the archive by itself: give
-    `known_hash` where the very same data are needed elsewhere.
+    a file that differs is refused. skts itself knows no checksums of the archive: give `known_hash`
+    to make sure that another machine gets the same data.
 
     Parameters
     ----------
     name : str
         Name of the data set, as in the archive: "GunPoint".
     data_home : str, path-like or None, default None
-        Folder of the cache; None is the user's cache folder, in it ``skts``.
+        Folder of the cache; None is ``skts`` in the user's cache folder.
     url : str
         Address of a zip file with ``NAME_TRAIN`` and ``NAME_TEST``; ``{name}`` stands for the name.
     known_hash : str or None, default None
@@ -47,10 +45,8 @@ def fetch_ucr(
 
     Returns
     -------
-    X_train, X_test : ndarray or list of ndarray
-        The series, as `read_series` returns them.
-    y_train, y_test : ndarray of shape (n_samples,) or None
-        The labels.
+    TrainTest
+        As `read_train_test` returns it.
 
     Raises
     ------
@@ -59,7 +55,7 @@ def fetch_ucr(
     OSError
         Where there is no such file, or no network.
     ValueError
-        Where the file is another one than before, or holds no data set.
+        Where the file differs from the one that was downloaded first, or holds no data set.
 
     See Also
     --------
@@ -115,7 +111,7 @@ def _recorded(registry: Path) -> dict[str, str]:
     return {line[0]: line[1] for line in lines if len(line) == 2}
 
 
-def _read_zip(path: Path, name: str) -> tuple[Series, Series, np.ndarray | None, np.ndarray | None]:
+def _read_zip(path: Path, name: str) -> TrainTest:
     """Read the two files of a data set, wherever in a zip file they are."""
     with ZipFile(path) as archive, TemporaryDirectory() as folder:
         for member in archive.namelist():

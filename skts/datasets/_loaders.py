@@ -87,7 +87,7 @@ def load_gunpoint(
     Parameters
     ----------
     split : {"train", "test"} or None, default None
-        Which part of the archive's own split to return; None is both, train first.
+        Which part of the archive's split to return; None returns both, the training part first.
     return_X_y : bool, default False
         Return ``(data, target)`` instead of a Bunch.
 
@@ -178,7 +178,7 @@ def load_arrow_head(
     Parameters
     ----------
     split : {"train", "test"} or None, default None
-        Which part of the archive's own split to return; None is both, train first.
+        Which part of the archive's split to return; None returns both, the training part first.
     return_X_y : bool, default False
         Return ``(data, target)`` instead of a Bunch.
 

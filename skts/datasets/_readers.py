@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from io import StringIO
 from os import PathLike
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["read_series", "read_train_test"]
+__all__ = ["TrainTest", "read_series", "read_train_test"]
 
 Series = np.ndarray | list[np.ndarray]
 #: Longest label, in characters: files with longer ones are taken for damaged.
@@ -21,6 +22,23 @@ LONGEST_LABEL = 1000
 UNEVEN_LABELS, MANY_CHARACTERS = 32, 2**22
 #: Characters of a file that a message shows.
 SHOWN = 40
+
+
+class TrainTest(NamedTuple):
+    """A data set in two parts, in the order of scikit-learn's `train_test_split`.
+
+    Attributes
+    ----------
+    X_train, X_test : ndarray or list of ndarray
+        The series, as `read_series` returns them.
+    y_train, y_test : ndarray of shape (n_samples,) or None
+        Their labels, as `read_series` returns them.
+    """
+
+    X_train: Series
+    X_test: Series
+    y_train: np.ndarray | None
+    y_test: np.ndarray | None
 
 
 def read_series(path: str | PathLike[str]) -> tuple[Series, np.ndarray | None]:
@@ -104,9 +122,7 @@ def read_series(path: str | PathLike[str]) -> tuple[Series, np.ndarray | None]:
         return read_lines(path, lines)
 
 
-def read_train_test(
-    folder: str | PathLike[str], name: str
-) -> tuple[Series, Series, np.ndarray | None, np.ndarray | None]:
+def read_train_test(folder: str | PathLike[str], name: str) -> TrainTest:
     r"""Read the training and the test file of a data set.
 
     The files are ``NAME_TRAIN`` and ``NAME_TEST`` with the ending ``.ts``, ``.tsv``, ``.txt``,
@@ -121,10 +137,8 @@ def read_train_test(
 
     Returns
     -------
-    X_train, X_test : ndarray or list of ndarray
-        The series, as `read_series` returns them.
-    y_train, y_test : ndarray of shape (n_samples,) or None
-        The labels.
+    TrainTest
+        Series and labels: ``X_train, X_test, y_train, y_test``.
 
     Raises
     ------
@@ -167,7 +181,7 @@ def read_train_test(
             )
         parts.append(read_series(found))
     (X_train, y_train), (X_test, y_test) = parts
-    return X_train, X_test, y_train, y_test
+    return TrainTest(X_train, X_test, y_train, y_test)
 
 
 def _as_path(path: str | PathLike[str], name: str) -> Path:

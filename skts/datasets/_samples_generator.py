@@ -323,9 +323,9 @@ def make_planted_motifs(
 
     with e(i) standard normal and ``s = sqrt(window / 6)``, which is the standard deviation of every
     pattern and, on average, that of a random walk inside a window: a copy stands out by its shape
-    alone. The level makes the first point of the noise-free copy continue the walk, which goes on
-    from its last. Occurrences do not overlap. Planting known motifs in a random walk is the test of
-    exact motif discovery [1]_.
+    alone. The level is such that the first point of the copy (without noise) continues the walk,
+    and the walk goes on from the last point of the copy. Occurrences do not overlap. Planting known
+    motifs in a random walk is the test of exact motif discovery [1]_.
 
     Parameters
     ----------
@@ -477,7 +477,8 @@ def make_shifted_shapes(
         Largest shift either way: an int in points, below `n_timepoints`; a float below 1 as a
         fraction of `n_timepoints`, rounded down.
     boundary : {"zero", "circular"}, default "zero"
-        What enters at one end as the shape leaves at the other: zeros, or what left.
+        What enters at one end as the shape leaves at the other: "zero" lets zeros in, "circular"
+        the points that left.
     noise : float, default 0.1
         Standard deviation of the noise.
     shuffle : bool, default True
@@ -606,7 +607,7 @@ def make_warped_shapes(
     n_shapes : int, default 3
         Number of shapes, which are the classes.
     warp : float, default 0.5
-        Strength of the warp; 0 is none.
+        Strength of the warp; 0 means none.
     noise : float, default 0.1
         Standard deviation of the noise.
     shuffle : bool, default True

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._parameters import checks_arguments, warn_user
+from .._parameters import N_JOBS, checks_arguments, warn_user
 from .._scalars import takes_plain
-from ..base import check_layout, check_one, check_series, transposed
+from .._validation import check_layout, check_one, check_series, transposed
 from ..engines import DTWMatrix, DTWPath, Series, Warping, run
 
 __all__ = ["dog_keeper", "dtw", "dtw_path", "lb_keogh", "pairwise_dtw"]
@@ -28,7 +28,7 @@ _WARPING: dict[str, list[Any]] = {
 }
 _DISTANCE = {name: forms for name, forms in _WARPING.items() if name != "metric"}
 _BOUND = {name: _WARPING[name] for name in ("metric", "window", "cost")}
-_WORK: dict[str, list[Any]] = {"n_jobs": [Integral, None], "verbose": ["verbose"]}
+_WORK: dict[str, list[Any]] = {"n_jobs": N_JOBS, "verbose": ["verbose"]}
 
 
 @takes_plain
@@ -44,23 +44,23 @@ def dtw(
 ) -> float:
     """Compute the dynamic time warping distance of two series.
 
-    The least sum of costs over all warping paths, which match first with first point, last with
-    last, and never step back. For squared costs the distance is the square root of that sum, for
-    absolute costs the sum itself.
+    The sum of costs along a warping path, minimised over all paths. A path matches the first points
+    of both series, the last points of both, and never steps back. For squared costs the distance is
+    the square root of that sum, for absolute costs the sum itself.
 
     Parameters
     ----------
     x, y : array-like of shape (n_timepoints,) or (n_channels, n_timepoints)
         Two series, of any lengths and the same number of channels.
     window : int, float or None, default None
-        Sakoe-Chiba band, not the length of a subsequence: matched time points are at most so far
-        apart. A fraction is one of the longer series, rounded up. The band is widened to the
-        difference of the lengths; None is no limit.
+        Sakoe-Chiba band, not the length of a subsequence: the largest distance in time between two
+        matched points. An int counts points; a float is a fraction of the longer series, rounded
+        up. The band is widened to the difference of the lengths; None sets no limit.
     cost : {"squared", "absolute"}, default "squared"
         Cost of matching two points, summed over channels.
     alignment : {"global", "subsequence", "supersequence"}, default "global"
-        Whether both series are matched in full; or `x` to a contiguous part of `y`; or `y` to a
-        contiguous part of `x`. The latter two take no window.
+        "global" matches both series in full, "subsequence" matches `x` with a contiguous part of
+        `y`, "supersequence" matches `y` with a contiguous part of `x`. The last two take no window.
     engine : str or None, default None
         "auto", "numba", "cupy" or another registered engine; None takes the configured one.
 
@@ -72,8 +72,8 @@ def dtw(
     Raises
     ------
     ValueError
-        If a series is empty, has NaN inside or infinity, the channels differ, or an option is
-        unknown or does not go with another.
+        If a series is empty, or holds infinity, or NaN before its last value; if the numbers of
+        channels differ; if an option is unknown or contradicts another.
 
     See Also
     --------
@@ -113,24 +113,24 @@ def dog_keeper(
 ) -> float:
     """Compute the dog-keeper (discrete Frechet) distance of two series.
 
-    The least, over all warping paths, of the largest cost along the path: the shortest leash that
-    lets a keeper and a dog walk their paths. For squared costs the distance is the square root.
-    Without a window and for whole series it obeys the triangle inequality; repeating points
-    costs nothing.
+    The largest cost along a warping path, minimised over all paths: the length of the shortest
+    leash with which a keeper and a dog can walk along the two series. For squared costs the
+    distance is the square root. Without a window, and if both series are matched in full, it obeys
+    the triangle inequality; repeated points cost nothing.
 
     Parameters
     ----------
     x, y : array-like of shape (n_timepoints,) or (n_channels, n_timepoints)
         Two series, of any lengths and the same number of channels.
     window : int, float or None, default None
-        Sakoe-Chiba band, not the length of a subsequence: matched time points are at most so far
-        apart. A fraction is one of the longer series, rounded up. The band is widened to the
-        difference of the lengths; None is no limit.
+        Sakoe-Chiba band, not the length of a subsequence: the largest distance in time between two
+        matched points. An int counts points; a float is a fraction of the longer series, rounded
+        up. The band is widened to the difference of the lengths; None sets no limit.
     cost : {"squared", "absolute"}, default "squared"
         Cost of matching two points, summed over channels.
     alignment : {"global", "subsequence", "supersequence"}, default "global"
-        Whether both series are matched in full; or `x` to a contiguous part of `y`; or `y` to a
-        contiguous part of `x`. The latter two take no window.
+        "global" matches both series in full, "subsequence" matches `x` with a contiguous part of
+        `y`, "supersequence" matches `y` with a contiguous part of `x`. The last two take no window.
     engine : str or None, default None
         "auto", "numba", "cupy" or another registered engine; None takes the configured one.
 
@@ -142,8 +142,8 @@ def dog_keeper(
     Raises
     ------
     ValueError
-        If a series is empty, has NaN inside or infinity, the channels differ, or an option is
-        unknown or does not go with another.
+        If a series is empty, or holds infinity, or NaN before its last value; if the numbers of
+        channels differ; if an option is unknown or contradicts another.
 
     See Also
     --------
@@ -176,24 +176,24 @@ def dtw_path(
 ) -> tuple[np.ndarray, float]:
     """Find the best warping path of two series, and the distance along it.
 
-    Of several best paths it returns the one that ends first and, followed backwards from its end,
-    takes the diagonal step where it can, then a step back in `x`.
+    Of several best paths it returns the one that ends first. Followed backwards from its end, that
+    path takes the diagonal step where it can, otherwise a step back in `x`.
 
     Parameters
     ----------
     x, y : array-like of shape (n_timepoints,) or (n_channels, n_timepoints)
         Two series, of any lengths and the same number of channels.
     metric : {"dtw", "dog_keeper"}, default "dtw"
-        Whether costs along the path are added, or the largest counts.
+        "dtw" adds the costs along a warping path, "dog_keeper" takes the largest of them.
     window : int, float or None, default None
-        Sakoe-Chiba band, not the length of a subsequence: matched time points are at most so far
-        apart. A fraction is one of the longer series, rounded up. The band is widened to the
-        difference of the lengths; None is no limit.
+        Sakoe-Chiba band, not the length of a subsequence: the largest distance in time between two
+        matched points. An int counts points; a float is a fraction of the longer series, rounded
+        up. The band is widened to the difference of the lengths; None sets no limit.
     cost : {"squared", "absolute"}, default "squared"
         Cost of matching two points, summed over channels.
     alignment : {"global", "subsequence", "supersequence"}, default "global"
-        Whether both series are matched in full; or `x` to a contiguous part of `y`; or `y` to a
-        contiguous part of `x`. The latter two take no window.
+        "global" matches both series in full, "subsequence" matches `x` with a contiguous part of
+        `y`, "supersequence" matches `y` with a contiguous part of `x`. The last two take no window.
     engine : str or None, default None
         "auto", "numba", "cupy" or another registered engine; None takes the configured one.
 
@@ -207,8 +207,8 @@ def dtw_path(
     Raises
     ------
     ValueError
-        If a series is empty, has NaN inside or infinity, the channels differ, or an option is
-        unknown or does not go with another.
+        If a series is empty, or holds infinity, or NaN before its last value; if the numbers of
+        channels differ; if an option is unknown or contradicts another.
 
     Notes
     -----
@@ -253,20 +253,21 @@ def pairwise_dtw(
     Y : array-like or None, default None
         A second set in one of these forms; None compares `X` with itself, each pair once.
     metric : {"dtw", "dog_keeper"}, default "dtw"
-        Whether costs along a path are added, or the largest counts.
+        "dtw" adds the costs along a warping path, "dog_keeper" takes the largest of them.
     window : int, float or None, default None
-        Sakoe-Chiba band, not the length of a subsequence: matched time points are at most so far
-        apart. A fraction is one of the longer series, rounded up. The band is widened to the
-        difference of the lengths; None is no limit.
+        Sakoe-Chiba band, not the length of a subsequence: the largest distance in time between two
+        matched points. An int counts points; a float is a fraction of the longer series, rounded
+        up. The band is widened to the difference of the lengths; None sets no limit.
     cost : {"squared", "absolute"}, default "squared"
         Cost of matching two points, summed over channels.
     alignment : {"global", "subsequence", "supersequence"}, default "global"
-        Whether both series are matched in full; or series of `X` to a contiguous part of those of
-        `Y`; or the other way round. The latter two take no window.
+        "global" matches both series in full, "subsequence" matches a series of `X` with a
+        contiguous part of one of `Y`, "supersequence" one of `Y` with a contiguous part of one of
+        `X`. The last two take no window.
     engine : str or None, default None
         "auto", "numba", "cupy" or another registered engine; None takes the configured one.
     n_jobs : int or None, default None
-        Threads on the CPU; None is all that Numba was given.
+        Threads on the CPU; None takes all that Numba has.
     verbose : int, default 0
         1 shows a progress bar.
 
@@ -278,8 +279,8 @@ def pairwise_dtw(
     Raises
     ------
     ValueError
-        If a series is empty, has NaN inside or infinity, the channels differ, or an option is
-        unknown or does not go with another.
+        If a series is empty, or holds infinity, or NaN before its last value; if the numbers of
+        channels differ; if an option is unknown or contradicts another.
     MemoryBudgetError
         If the matrix is larger than the memory of the machine.
 
@@ -309,7 +310,7 @@ def lb_keogh(
     window: float | None = None,
     cost: str = "squared",
 ) -> float:
-    """Bound the distance of two series from below: by how far `x` leaves the envelope of `y`.
+    """Bound the distance of two series from below, by how far `x` leaves the envelope of `y`.
 
     Point i of `x` can only be matched with points of `y` in the band, so it costs at least its
     distance from the range of those. Call it both ways and take the larger value.
@@ -321,9 +322,9 @@ def lb_keogh(
     metric : {"dtw", "dog_keeper"}, default "dtw"
         Which distance to bound.
     window : int, float or None, default None
-        Sakoe-Chiba band, not the length of a subsequence: matched time points are at most so far
-        apart. A fraction is one of the longer series, rounded up. The band is widened to the
-        difference of the lengths; None is no limit.
+        Sakoe-Chiba band, not the length of a subsequence: the largest distance in time between two
+        matched points. An int counts points; a float is a fraction of the longer series, rounded
+        up. The band is widened to the difference of the lengths; None sets no limit.
     cost : {"squared", "absolute"}, default "squared"
         Cost of matching two points, summed over channels.
 
@@ -335,8 +336,8 @@ def lb_keogh(
     Raises
     ------
     ValueError
-        If a series is empty, has NaN inside or infinity, the channels differ, or an option is
-        unknown or does not go with another.
+        If a series is empty, or holds infinity, or NaN before its last value; if the numbers of
+        channels differ; if an option is unknown or contradicts another.
 
     References
     ----------

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._parameters import checks_arguments
+from .._parameters import N_JOBS, checks_arguments
 from .._scalars import takes_plain
-from ..base import check_series
+from .._validation import check_series
 from ..engines import SBDMatrix, Series, Shapes, run
 from ._dtw import _check_pair, _check_sets
 
@@ -19,7 +18,7 @@ __all__ = ["ShapeDistance", "pairwise_sbd", "sbd"]
 _OPTIONS: dict[str, list[Any]] = {"normalize": ["boolean"], "engine": [str, None]}
 _SETS: dict[str, list[Any]] = {
     "return_shifts": ["boolean"],
-    "n_jobs": [Integral, None],
+    "n_jobs": N_JOBS,
     "verbose": ["verbose"],
 }
 
@@ -71,14 +70,14 @@ def sbd(
     distance : float
         Between 0 (one is a shifted multiple of the other) and 2; 1 where a norm is 0.
     shift : int
-        How many time points `x` moves to the right to match `y`. Where several correlations are
-        within 1e-9 of the largest, it is the shortest of their shifts, and of two as short the one
-        to the left.
+        How many time points `x` moves to the right to match `y`. If several correlations are within
+        1e-9 of the largest, the shortest of their shifts is taken, of two the one to the left.
 
     Raises
     ------
     ValueError
-        If a series is empty or has NaN inside or infinity, or the channels differ.
+        If a series is empty, or holds infinity, or NaN before its last value; if the numbers of
+        channels differ.
 
     See Also
     --------
@@ -161,7 +160,7 @@ def pairwise_sbd(
     engine : str or None, default None
         "auto", "numba", "cupy" or another registered engine; None takes the configured one.
     n_jobs : int or None, default None
-        Threads on the CPU; None is all that Numba was given.
+        Threads on the CPU; None takes all that Numba has.
     verbose : int, default 0
         1 shows a progress bar.
 
@@ -175,7 +174,8 @@ def pairwise_sbd(
     Raises
     ------
     ValueError
-        If a series is empty or has NaN inside or infinity, or the channels differ.
+        If a series is empty, or holds infinity, or NaN before its last value; if the numbers of
+        channels differ.
     MemoryBudgetError
         If the matrix is larger than the memory of the machine.
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._parameters import checks_arguments
+from .._parameters import N_JOBS, checks_arguments
 from .._scalars import takes_plain
-from ..base import as_host, check_one
+from .._validation import as_host, check_one
 from ..engines import Series, SubsequenceMatches, run
 
 __all__ = ["SubsequenceDistance", "subsequence_distance"]
@@ -24,7 +23,7 @@ class SubsequenceDistance(NamedTuple):
     distance : float
         Root mean square difference.
     start : int
-        The first of equally good matches.
+        Where the best match begins, of several the earliest.
 
     Examples
     --------
@@ -39,7 +38,7 @@ class SubsequenceDistance(NamedTuple):
 
 @takes_plain
 @checks_arguments(
-    {"normalize": ["boolean"], "engine": [str, None], "n_jobs": [Integral, None]},
+    {"normalize": ["boolean"], "engine": [str, None], "n_jobs": N_JOBS},
 )
 def subsequence_distance(
     x: ArrayLike,
@@ -74,7 +73,7 @@ def subsequence_distance(
     distance : float
         Root mean square difference to the best window.
     start : int
-        Where that window begins, the first of equals.
+        Where that window begins, of several the earliest.
 
     Raises
     ------

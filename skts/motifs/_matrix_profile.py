@@ -11,20 +11,21 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, RealNotInt, StrOptions
 
-from .._parameters import checks_arguments, renamed
+from .._parameters import N_JOBS, checks_arguments, renamed
 from .._scalars import takes_plain
-from ..base import check_univariate
+from .._validation import check_univariate
 from ..engines import Join, MotifPair, Pool, get_engine, run
 from ._records import Discord, MatrixProfile, Motif
 from ._search import (
     EitherSearch,
     PairSearch,
     ProfileSearch,
-    Windows,
+    WindowSet,
     exclusion_of,
     find_discords,
     find_motifs,
     length_of,
+    raise_no_pair,
     separation_of,
 )
 
@@ -45,7 +46,7 @@ _COMMON = {
     "exclusion": _APART,
     "normalize": ["boolean"],
     "engine": [str, None],
-    "n_jobs": [Integral, None],
+    "n_jobs": N_JOBS,
     "verbose": ["verbose"],
 }
 _PRECISION = {"precision": [StrOptions({"auto", "float32", "float64"})]}
@@ -77,29 +78,31 @@ def matrix_profile(
     Parameters
     ----------
     a : array-like of shape (n_timepoints,)
-        The series for whose windows neighbours are searched. A window that holds NaN or infinity
-        has no neighbour, and is no neighbour of others. A memory map is read where it is.
+        The series whose windows look for neighbours. A window that holds NaN or infinity has no
+        neighbour, and is the neighbour of none. A memory map is not copied.
     b : array-like of shape (n_timepoints_b,) or None, default None
-        The series in which neighbours are searched; None is `a` itself.
+        The series in which they look; None is `a` itself.
     window : int or float
         Length of the subsequences that are compared (not a band of warping), in points; or a
         fraction of the shorter series, rounded up.
     exclusion : int, float or None, default None
-        Within `a` itself, windows that start at most so many points apart are no neighbours; a
-        float is a fraction of the window, rounded up, and None a quarter. With `b` all pairs count.
+        Within `a` itself, windows that start at most this many points apart are no neighbours; a
+        float is a fraction of the window, rounded up, and None means a quarter. With `b` all pairs
+        count.
     k : int, default 1
         Neighbours of each window.
     sides : bool, default False
-        Whether to find the nearest among earlier and among later windows as well; not with `b`.
+        Whether to also find the nearest neighbour among earlier windows and among later ones; not
+        with `b`.
     normalize : bool, default True
         Whether windows are z-normalised. Otherwise distances are plain Euclidean ones.
     precision : {"auto", "float32", "float64"}, default "auto"
-        "auto" is exact: the search may run in float32 where its error is known, and every answer is
+        "auto" is exact: the search may run in float32, with known error, and every answer is
         certified in float64. "float32" leaves out the certificate, "float64" searches in float64.
     engine : str or None, default None
         "auto", "numba", "cupy", or another registered engine; None takes the configuration's.
     n_jobs : int or None, default None
-        Threads on the CPU; None is all that Numba was given.
+        Threads on the CPU; None takes all that Numba has.
     verbose : int, default 0
         1 shows a progress bar.
 
@@ -122,9 +125,9 @@ def matrix_profile(
     -----
     A window is constant when its range is at most 2^-40 of its largest magnitude, or at most
     2^-500. Two constant windows are at distance 0, a constant and another one at ``sqrt(window)``.
-    Of equally near neighbours the first counts. Distances are norms of differences of normalised
-    windows, computed in float64 from the points of the two windows alone; they are the same on
-    every engine.
+    Of equally near neighbours the earliest is returned. A distance is the norm of the difference of
+    two normalised windows. It is computed in float64 from the points of these windows alone, and so
+    is the same on every engine.
 
     References
     ----------
@@ -215,31 +218,32 @@ def motifs(
     max_matches : int or None, default 10
         Occurrences that are returned of each motif, best first; None is all.
     radius_factor : float, default 2.0
-        Occurrences are within so many times the distance of the pair from its first window; at
-        least 1. Where the distance is 0, within 1e-7 sqrt(window), or 1e-7 times the norm of the
-        window if windows are compared as they are.
+        Occurrences lie within this many times the distance of the pair from the first window of the
+        pair; at least 1. If the distance is 0, they lie within 1e-7 sqrt(window), or, without
+        z-normalisation, within 1e-7 times the norm of the window.
     exclusion : int, float or None, default None
-        Windows that start at most so far apart are neither a pair nor both occurrences of one
-        motif; a float is a fraction of the window, rounded up, and None a quarter.
+        Windows that start at most this many points apart are neither a pair nor two occurrences of
+        one motif; a float is a fraction of the window, rounded up, and None means a quarter.
     separation : int, float or None, default None
-        No further motif has a window that starts at most so far from an occurrence of an earlier
-        one; a float is a fraction of the window, rounded up. None is half of the window, or
-        `exclusion` where that is more.
+        Windows that start at most this many points from an occurrence of a motif are left out of
+        the search for further motifs; a float is a fraction of the window, rounded up. None means
+        half of the window, or `exclusion` if that is more.
     normalize : bool, default True
         Whether windows are z-normalised.
     algorithm : {"auto", "profile", "mk"}, default "auto"
         "profile" computes the distance of every window to its nearest neighbour, "mk" measures
-        distances to reference windows, and the pairs that these cannot rule out. "auto" begins with
-        MK where there are 131,072 windows or more, and turns to the profile when that is likely to
-        take less time, judged by the pairs that are left. All give the same motifs.
+        distances to a few reference windows, and then only the pairs that these do not rule out.
+        "auto" begins with MK if there are 131,072 windows or more, and changes to the profile as
+        soon as that is likely to be faster, judged by the pairs that are left. All three find the
+        same motifs.
     n_references : int, default 10
         Reference windows of MK.
     random_state : int, RandomState or None, default None
-        Random numbers by which these are drawn; the motifs do not depend on them.
+        Draws the reference windows; the motifs do not depend on it.
     engine : str or None, default None
         "auto", "numba", "cupy", or another registered engine; None takes the configuration's.
     n_jobs : int or None, default None
-        Threads on the CPU; None is all that Numba was given.
+        Threads on the CPU; None takes all that Numba has.
     verbose : int, default 0
         1 shows a progress bar.
     radius : float
@@ -251,12 +255,13 @@ def motifs(
     Returns
     -------
     list of Motif
-        Best first; fewer than `n_motifs` where no pair is left.
+        Best first; fewer than `n_motifs` where no further pair is left.
 
     Raises
     ------
     ValueError
-        If `a` is no 1-D array or shorter than the window.
+        If `a` is no 1-D array or shorter than the window; if there is no pair at all, as no two
+        finite windows start more than `exclusion` apart.
 
     See Also
     --------
@@ -287,7 +292,10 @@ def motifs(
     else:
         kind = PairSearch if algorithm == "mk" else EitherSearch
         search = kind(windows, compute, n_references, check_random_state(random_state))
-    return find_motifs([search], n_motifs, max_matches, factor)
+    found = find_motifs([search], n_motifs, max_matches, factor)
+    if not found:
+        raise_no_pair("motif", windows)
+    return found
 
 
 @takes_plain
@@ -316,30 +324,32 @@ def discords(
     n_discords : int, default 3
         How many discords at most.
     exclusion : int, float or None, default None
-        Windows that start at most so far apart are no neighbours; a float is a fraction of the
-        window, rounded up, and None a quarter.
+        Windows that start at most this many points apart are no neighbours; a float is a fraction
+        of the window, rounded up, and None means a quarter.
     separation : int, float or None, default None
-        No further discord starts at most so far from an earlier one; a float is a fraction of the
-        window, rounded up. None is half of the window, or `exclusion` where that is more.
+        Windows that start at most this many points from a discord are left out of the search for
+        further discords; a float is a fraction of the window, rounded up. None means half of the
+        window, or `exclusion` if that is more.
     normalize : bool, default True
         Whether windows are z-normalised.
     engine : str or None, default None
         "auto", "numba", "cupy", or another registered engine; None takes the configuration's.
     n_jobs : int or None, default None
-        Threads on the CPU; None is all that Numba was given.
+        Threads on the CPU; None takes all that Numba has.
     verbose : int, default 0
         1 shows a progress bar.
 
     Returns
     -------
     list of Discord
-        Discords, the one whose nearest neighbour is farthest first. A window without any neighbour
+        The window whose nearest neighbour is farthest comes first. A window without any neighbour
         is no discord.
 
     Raises
     ------
     ValueError
-        If `a` is no 1-D array or shorter than the window.
+        If `a` is no 1-D array or shorter than the window; if no window has a neighbour, as no two
+        finite windows start more than `exclusion` apart.
 
     See Also
     --------
@@ -355,7 +365,10 @@ def discords(
     """
     windows = _windows(a, window, exclusion, separation, normalize)
     profile = run(windows.join(), engine=engine, n_jobs=n_jobs, verbose=verbose)
-    return find_discords([windows], [profile], n_discords)
+    found = find_discords([windows], [profile], n_discords)
+    if not found:
+        raise_no_pair("discord", windows)
+    return found
 
 
 def _windows(
@@ -364,12 +377,12 @@ def _windows(
     exclusion: float | None,
     separation: float | None,
     normalize: bool,
-) -> Windows:
+) -> WindowSet:
     """The windows of one series."""
     (pool, _), length = _lines({"a": a}, window)
     near = exclusion_of(exclusion, length, pool.points.size)
     apart = separation_of(separation, near, length, pool.points.size)
-    return Windows(pool, length, near, apart, bool(normalize))
+    return WindowSet(pool, length, near, apart, bool(normalize))
 
 
 def _lines(series: dict[str, ArrayLike | None], window: float) -> tuple[list[Any], int]:

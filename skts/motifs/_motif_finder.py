@@ -20,21 +20,23 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._parameters import checks_parameters, renamed
+from .._parameters import N_JOBS, checks_parameters, renamed
 from .._scalars import plain, takes_plain
-from ..base import SeriesMixin, as_host, check_univariate
-from ..engines import JoinFound, Pool, Reduction, Series, WindowDistances, get_engine, run
+from .._validation import as_host, check_univariate
+from ..base import SeriesMixin
+from ..engines import JoinFound, Pool, Reduction, Series, WindowDistances, get_engine
 from ._records import Discord, Motif, SeriesProfile
 from ._search import (
     SAME,
     PairSearch,
     ProfileSearch,
-    Windows,
+    WindowSet,
     exclusion_of,
     find_discords,
     find_motifs,
     length_of,
     norm_of,
+    raise_no_pair,
     separation_of,
 )
 
@@ -51,9 +53,10 @@ SHORTEST = 3
 class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Find motifs and discords: patterns that repeat, and windows that are unlike all others.
 
-    A motif is the pair of windows that are nearest to each other, with its further occurrences; a
-    discord is a window whose nearest neighbour is far away. Windows are compared by the Euclidean
-    distance after z-normalisation of each. The answer is exact, and the same on every engine.
+    A motif is the pair of windows that are nearest to each other, together with the other windows
+    that are near to it; a discord is a window whose nearest neighbour is far away. Windows are
+    compared by the Euclidean distance after z-normalisation of each. The answer is exact, and the
+    same on every engine.
 
     Several series are searched together: a window and its neighbour may lie in different series.
 
@@ -61,9 +64,9 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     ----------
     window : int, float, "auto" or array-like, default "auto"
         Length of the subsequences that are compared (not a band of warping), in points; or a
-        fraction of the shortest series, rounded up. "auto" is one period, see the notes; and a
-        tenth of the shortest series, at least 3 points, where there is none. Several lengths
-        compete by distance over the square root of the length.
+        fraction of the shortest series, rounded up. "auto" takes one period of the series (see the
+        notes); if there is none, a tenth of the shortest series, but at least 3 points. With
+        several lengths, pairs are compared by their distance over the square root of the length.
     n_motifs : int, default 3
         How many motifs at most. The k-th is the nearest pair among the windows that do not start
         within `separation` of an occurrence of an earlier one.
@@ -71,41 +74,42 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Occurrences that are kept of each motif, best first; None is all. Windows near to any
         occurrence, kept or not, are left out of the search for further motifs.
     radius_factor : float, default 2.0
-        Occurrences are within so many times the distance of the pair from its first window; at
-        least 1. Where that distance is 0, within 1e-7 times the square root of the window, or 1e-7
-        times the norm of the window if windows are compared as they are.
+        Occurrences lie within this many times the distance of the pair from the first window of the
+        pair; at least 1. If the distance is 0, they lie within 1e-7 sqrt(window), or, without
+        z-normalisation, within 1e-7 times the norm of the window.
     n_discords : int, default 0
         How many discords at most.
     exclusion : int, float or None, default None
-        Windows of one series that start at most so far apart are neither a pair nor both
-        occurrences of one motif; a float is a fraction of the window, rounded up, and None a
+        Windows of one series that start at most this many points apart are neither a pair nor two
+        occurrences of one motif; a float is a fraction of the window, rounded up, and None means a
         quarter.
     separation : int, float or None, default None
-        No further motif has a window that starts at most so far from an occurrence of an earlier
-        one, and no further discord starts so near to an earlier one; a float is a fraction of the
-        window, rounded up. None is half of the window, or `exclusion` where that is more.
+        Windows that start at most this many points from an occurrence of a motif are left out of
+        the search for further motifs, and those so near to a discord out of the search for further
+        discords; a float is a fraction of the window, rounded up. None means half of the window, or
+        `exclusion` if that is more.
     normalize : bool, default True
         Whether windows are z-normalised.
     left_right : bool, default False
-        Whether to keep the nearest neighbours among earlier and among later windows, too.
+        Whether to also keep the nearest neighbour among earlier windows and among later ones.
     algorithm : {"auto", "profile", "mk"}, default "auto"
-        "profile" computes the distance of every window to its nearest neighbour. "mk" finds the
-        best pairs alone, by distances to reference windows, and has no profile and no discords.
-        "auto" is "profile", which was far faster in all measurements; see the user guide.
+        "profile" computes the distance of every window to its nearest neighbour. "mk" finds only
+        the best pairs, by distances to reference windows, and gives neither a profile nor discords.
+        "auto" takes "profile", which was far faster in all measurements; see the user guide.
     n_references : int, default 10
         Reference windows of MK.
     random_state : int, RandomState or None, default None
-        Random numbers by which the reference windows are drawn; the answer does not depend on them.
+        Draws the reference windows; the answer does not depend on it.
     precision : {"auto", "float32", "float64"}, default "auto"
-        "auto" is exact: the profile may be searched in float32 where its error is known, and every
-        answer is certified in float64. "float32" leaves out the certificate, "float64" searches in
-        float64.
+        "auto" is exact: the search may run in float32, with known error, and every answer is
+        certified in float64. "float32" leaves out the certificate, "float64" searches in float64.
     engine : str, default "auto"
-        "auto", "numba", "cupy", or another registered engine. "auto" takes the GPU where there is
-        one and the work is worth the transfer; "cupy" never falls back to the CPU.
+        "auto", "numba", "cupy", or another registered engine. "auto" takes the GPU if there is one
+        and the work is large enough to pay for the transfer; "cupy" never falls back to the CPU.
     n_jobs : int or None, default None
-        Threads on the CPU; None is all that Numba was given, or the number of an enclosing
-        ``joblib.parallel_config(n_jobs=...)``; -1 is all.
+        Threads on the CPU. None takes the number of an enclosing
+        ``joblib.parallel_config(n_jobs=...)``, or else all threads that Numba has; -1 takes all of
+        these.
     verbose : int, default 0
         1 shows a progress bar in long work, 2 also the plan: engine, parts, memory.
     radius : float
@@ -120,21 +124,22 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Motifs, best first: `window`, `positions`, `distances`, `values` and `series` of the
         occurrences, `radius`, `n_matches`. Fewer than `n_motifs` where no pair is left.
     discords_ : list of Discord
-        Discords, the one farthest from its neighbour first; windows without any neighbour are no
-        discords.
+        Discords; the one farthest from its nearest neighbour comes first. A window without any
+        neighbour is no discord.
     window_ : int or ndarray of int
         Points of a window; an array where several lengths were given.
     profile_ : ndarray of shape (n_samples, n_windows)
         Distance of every window to its nearest neighbour; infinite where there is none, or where a
-        series is shorter than the longest. A list of these where several lengths were given. Not
-        there after ``algorithm="mk"``.
+        series is shorter than the longest. A list of such arrays where several lengths were given.
+        Missing after ``algorithm="mk"``.
     profile_index_ : ndarray of shape (n_samples, n_windows), int64
         Where the neighbours start in their series, -1 where there is none.
     profile_series_ : ndarray of shape (n_samples, n_windows), int64
         In which series the neighbours lie, -1 where there is none.
     left_profile_, right_profile_ : SeriesProfile
-        `distances`, `indices` and `series` of neighbours among the windows before, and among those
-        after; all windows of one series come before those of the next. Only with `left_right`.
+        `distances`, `indices` and `series` of the nearest neighbours among earlier windows, and
+        among later ones. All windows of a series are earlier than those of the next. Only with
+        `left_right`.
     pruning_rate_ : ndarray of shape (n_searches,)
         Share of the pairs whose distance MK never measured, for each pair that it searched. Only
         with ``algorithm="mk"``.
@@ -156,21 +161,21 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     NaN and infinities may be anywhere: a window that holds one is left out. A window is constant
     when its range is at most 2^-40 of its largest magnitude, or at most 2^-500; two constant
     windows are at distance 0, a constant and another one at ``sqrt(window)``. Equally near windows
-    are ordered by their place, and series by their row. The distance of two windows depends on
-    their points alone, whatever else is in the series.
+    are ordered by their row, then by their start. The distance of two windows depends on their
+    points alone, whatever else is in the series.
 
     ``window="auto"`` is the lag, from 3 points to a third of the shortest series, at which the
-    series repeat most clearly. Windows are z-normalised, so that drift plays no part in them, and
-    it is removed here, too: for every octave of lags a trend is subtracted before the series are
-    correlated with themselves. The trend is a moving mean of a moving mean, each over twice the
-    shortest of these lags, or a straight line where that would leave less than half of a series. A
-    peak of the mean correlation scores its height times its prominence over the root of its lag; a
-    peak whose height times prominence is below 0.01 does not count. Of the peaks within a tenth of
-    the best score the one with the shortest lag is taken. At most the first 100 series and 262,144
-    of their points are used.
+    series repeat most clearly. Slow drift, which hardly shows within a z-normalised window, is
+    removed first: for every octave of lags a trend is subtracted before the series are correlated
+    with themselves. The trend is a moving mean of a moving mean, each over twice the shortest of
+    these lags, or a straight line where that would leave less than half of a series. A peak of the
+    mean correlation scores its height times its prominence over the root of its lag; a peak whose
+    height times prominence is below 0.01 does not count. Of the peaks whose score is within a tenth
+    of the best, the one with the shortest lag is taken. At most the first 100 series and 262,144 of
+    their points are used.
 
-    A single series is one row: ``fit(x.reshape(1, -1))``. A row that is a `numpy.memmap` of float64
-    is used where it is; several rows are copied.
+    A single series is one row: ``fit(x.reshape(1, -1))``. A single row that is a `numpy.memmap` of
+    float64 is not copied; several rows are.
 
     References
     ----------
@@ -220,7 +225,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         "random_state": ["random_state"],
         "precision": [StrOptions({"auto", "float32", "float64"})],
         "engine": [str],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "verbose": ["verbose"],
         "radius": [
             Interval(Real, 1, None, closed="left"),
@@ -306,7 +311,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             profiles = [compute(each.join(sides=bool(self.left_right))) for each in windows]
         motifs, discords, rates = self._find(windows, profiles, compute)
         if not motifs:
-            raise ValueError(_no_pair(windows[0], len(series)))
+            raise_no_pair("motif", windows[0], len(series))
         self._remember_form(X, _as_series(series[0]))
         several = not isinstance(self.window, str | Real)
         self.window_ = np.array(lengths) if several else lengths[0]
@@ -317,10 +322,10 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     @takes_plain
     def update(self, points: ArrayLike, series: int = -1) -> Self:
-        """Append points to a series, and find profile, motifs and discords of all its points.
+        """Append points to a series, and bring profile, motifs and discords up to date.
 
-        The profile of earlier points is not computed again, unless a series other than the last one
-        grows. Window lengths stay as they are.
+        The result is that of a new `fit` on all points with the same window lengths. If the last
+        series grows, the profile of its earlier points is not computed again.
 
         Parameters
         ----------
@@ -446,10 +451,10 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Returns
         -------
         ndarray of shape (n_samples,), int64
-            Index into `motifs_` of the nearest one that is within its radius, by distance over the
-            square root of the window; -1 where there is none. Differences up to 1e-7 (of the root
-            mean square of the motif, if windows are compared as they are) do not count: of equally
-            near motifs it is the first.
+            Index into `motifs_` of the nearest motif whose radius reaches the series, by distance
+            over the square root of the window; -1 where there is none. Distances that differ by up
+            to 1e-7 (without z-normalisation: times the root mean square of the motif) count as
+            equal; then the first motif is taken.
         """
         distances = self._distances(X)
         radii = np.array([motif.radius for motif in self.motifs_])
@@ -490,20 +495,20 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         longest = max(points.size for points in series)
         return max(max(self._apart(length, longest)) - length + 1 for length in lengths)
 
-    def _windows(self, pool: Pool, lengths: Sequence[int]) -> list[Windows]:
+    def _windows(self, pool: Pool, lengths: Sequence[int]) -> list[WindowSet]:
         """The windows of all lengths on a line."""
         longest = int(pool.lengths.max())
         options: Any = bool(self.normalize), self.precision
         return [
-            Windows(pool, length, *self._apart(length, longest), *options) for length in lengths
+            WindowSet(pool, length, *self._apart(length, longest), *options) for length in lengths
         ]
 
     def _computer(self, engine: Any) -> Callable[[Reduction], Any]:
-        return partial(run, engine=engine, n_jobs=self.n_jobs, verbose=self.verbose)
+        return partial(self._run, engine=engine)
 
     def _find(
         self,
-        windows: list[Windows],
+        windows: list[WindowSet],
         profiles: list[JoinFound] | None,
         compute: Callable[[Reduction], Any],
     ) -> tuple[list[Motif], list[Discord], np.ndarray | None]:
@@ -528,7 +533,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def _grow(
         self,
         compute: Callable[[Reduction], Any],
-        windows: Windows,
+        windows: WindowSet,
         n_known: int,
         old: JoinFound | None,
     ) -> JoinFound:
@@ -585,7 +590,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 found = spread([getattr(profile, side) for profile in profiles])
                 setattr(self, f"{side}_profile_", found if several else found[0])
 
-    def _line_profiles(self, windows: list[Windows]) -> list[JoinFound]:
+    def _line_profiles(self, windows: list[WindowSet]) -> list[JoinFound]:
         """The profiles that are kept, as they lie on the line."""
         several = not isinstance(self.window_, int)
 
@@ -733,14 +738,6 @@ def _private(series: list[np.ndarray], gap: int) -> Pool:
     return Pool.of(series, gap)
 
 
-def _no_pair(windows: Windows, n_samples: int) -> str:
-    return (
-        f"There is no motif: no two windows of {windows.length} points in the "
-        f"n_samples = {n_samples} series are finite and start more than {windows.exclusion} points "
-        "apart."
-    )
-
-
 def _by_series(pool: Pool, length: int, found: Any) -> SeriesProfile:
     """Cut a profile on the line into one row for each series."""
     counts = pool.lengths - length + 1
@@ -755,7 +752,7 @@ def _by_series(pool: Pool, length: int, found: Any) -> SeriesProfile:
     return SeriesProfile(distances, starts, series)
 
 
-def _on_line(windows: Windows, profile: SeriesProfile) -> JoinFound:
+def _on_line(windows: WindowSet, profile: SeriesProfile) -> JoinFound:
     """The inverse of `_by_series`, also on a line that has grown since."""
     pool = windows.pool
     distances = np.full((windows.number, 1), np.inf)

@@ -15,8 +15,8 @@ __all__ = ["Discord", "MatrixProfile", "Motif", "SeriesProfile"]
 class Motif(NamedTuple):
     """A pattern that repeats.
 
-    The two windows that are nearest to each other come first, the earlier one at place 0; the
-    others are its further occurrences, best first.
+    The first two occurrences are the two windows that are nearest to each other, the earlier one
+    first; the others follow by their distance from the first.
 
     Attributes
     ----------
@@ -25,13 +25,13 @@ class Motif(NamedTuple):
     positions : ndarray of shape (n_occurrences,), int64
         Where the occurrences start in their series.
     distances : ndarray of shape (n_occurrences,), float64
-        From the first occurrence; `distances[1]` is that of the motif pair.
+        Distances from the first occurrence; `distances[1]` is that of the nearest pair.
     values : ndarray of shape (n_occurrences, window), float64
         Points of the occurrences, as given.
     series : ndarray of shape (n_occurrences,), int64
         In which series (row of `X`) the occurrences lie.
     radius : float
-        How far an occurrence may be from the first.
+        Largest distance of an occurrence from the first.
     n_matches : int
         How many occurrences there are, also those beyond `max_matches`.
     """
@@ -67,7 +67,7 @@ class Discord(NamedTuple):
     position : int
         Where it starts in its series.
     distance : float
-        To its nearest neighbour.
+        Distance to its nearest neighbour.
     values : ndarray of shape (window,), float64
         Its points, as given.
     series : int
@@ -98,7 +98,7 @@ class MatrixProfile(NamedTuple):
     indices : ndarray of shape (n_windows,) or (n_windows, k), int64
         Where the neighbours start, -1 where there is none.
     left, right : MatrixProfile or None
-        The nearest among earlier and among later windows, where asked for.
+        The nearest neighbours among earlier windows, and among later ones, where asked for.
     """
 
     distances: np.ndarray

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -16,12 +16,13 @@ __all__ = [
     "EitherSearch",
     "PairSearch",
     "ProfileSearch",
-    "Windows",
+    "WindowSet",
     "exclusion_of",
     "find_discords",
     "find_motifs",
     "length_of",
     "norm_of",
+    "raise_no_pair",
     "separation_of",
 ]
 
@@ -73,7 +74,7 @@ def norm_of(points: np.ndarray) -> float:
     return math.sqrt(float(np.cumsum(points * points)[-1]))
 
 
-class Windows(NamedTuple):
+class WindowSet(NamedTuple):
     """The windows of one length on a line, and how they are compared.
 
     Attributes
@@ -163,7 +164,7 @@ class PairSearch:
 
     Parameters
     ----------
-    windows : Windows
+    windows : WindowSet
         Where to search.
     compute : callable
         Runs a reduction.
@@ -174,11 +175,11 @@ class PairSearch:
     """
 
     #: Whether MK gives up where a profile is likely to take less time.
-    hurried = False
+    allow_give_up = False
 
     def __init__(
         self,
-        windows: Windows,
+        windows: WindowSet,
         compute: Callable[[Reduction], Any],
         n_references: int = 0,
         random_state: np.random.RandomState | None = None,
@@ -204,7 +205,7 @@ class PairSearch:
                     excluded=self.masked.copy(),
                     n_references=self._n_references,
                     seed=int(self._random_state.randint(2**31 - 1)),
-                    hurried=self.hurried,
+                    allow_give_up=self.allow_give_up,
                 )
             )
             if found.given_up:
@@ -247,7 +248,7 @@ class ProfileSearch(PairSearch):
 
     Parameters
     ----------
-    windows : Windows
+    windows : WindowSet
         Where to search.
     compute : callable
         Runs a reduction.
@@ -256,7 +257,7 @@ class ProfileSearch(PairSearch):
     """
 
     def __init__(
-        self, windows: Windows, compute: Callable[[Reduction], Any], profile: JoinFound
+        self, windows: WindowSet, compute: Callable[[Reduction], Any], profile: JoinFound
     ) -> None:
         super().__init__(windows, compute)
         self._take(profile)
@@ -305,7 +306,7 @@ class EitherSearch(ProfileSearch):
 
     Parameters
     ----------
-    windows : Windows
+    windows : WindowSet
         Where to search.
     compute : callable
         Runs a reduction.
@@ -315,11 +316,11 @@ class EitherSearch(ProfileSearch):
         Draws them.
     """
 
-    hurried = True
+    allow_give_up = True
 
     def __init__(
         self,
-        windows: Windows,
+        windows: WindowSet,
         compute: Callable[[Reduction], Any],
         n_references: int,
         random_state: np.random.RandomState,
@@ -338,9 +339,18 @@ class EitherSearch(ProfileSearch):
                     self._profiled = True
                 except MemoryError:
                     # a profile needs more of a line than MK does
-                    self.hurried = False
+                    self.allow_give_up = False
                     return PairSearch.best_pair(self)
         return super().best_pair()
+
+
+def raise_no_pair(wanted: str, windows: WindowSet, n_samples: int = 1) -> NoReturn:
+    """Say that no two windows can be compared, so that nothing is known of repeats."""
+    samples = f"in the n_samples = {n_samples} series " if n_samples > 1 else ""
+    raise ValueError(
+        f"There is no {wanted}: no two windows of {windows.length} points {samples}are finite and "
+        f"start more than {windows.exclusion} points apart."
+    )
 
 
 def find_motifs(
@@ -378,7 +388,7 @@ def find_motifs(
 
 
 def find_discords(
-    windows: Sequence[Windows], profiles: Sequence[JoinFound], n_discords: int
+    windows: Sequence[WindowSet], profiles: Sequence[JoinFound], n_discords: int
 ) -> list[Discord]:
     """Find the windows whose nearest neighbour is farthest, each apart from those before.
 

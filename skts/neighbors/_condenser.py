@@ -13,9 +13,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
-from .._parameters import checks_parameters
-from ..base import SeriesMixin, as_host, check_series
-from ..engines import DTWNeighbors, Series, Warping, get_engine, run
+from .._parameters import N_JOBS, checks_parameters
+from .._validation import as_host, check_series
+from ..base import SeriesMixin
+from ..engines import DTWNeighbors, Series, Warping, get_engine
 from ._window_search import _search_windows
 
 __all__ = ["DTWCondenser"]
@@ -35,11 +36,11 @@ _WINDOWS = 6
 class DTWCondenser(SeriesMixin, BaseEstimator):
     """Condense a training set to the series that nearest-neighbour classification under DTW needs.
 
-    The method is AWARD [1]_. Each series has a rank by its use as a nearest neighbour: the sum,
-    over the training series whose nearest other kept series it is, of 1 where the classes agree and
-    ``-2 / (n_classes - 1)`` where they differ. The series of lowest rank is removed, and so on. The
-    fewer series are left, the wider the best warping window tends to be: after each removal the
-    windows 1 % narrower and 1 % wider are tested too.
+    The method is AWARD [1]_. A series is ranked by its use as a nearest neighbour. For each
+    training series whose nearest neighbour it is, among the other series that are kept, it gets 1
+    if their classes agree, and ``-2 / (n_classes - 1)`` if not. The series with the lowest sum is
+    removed, again and again. The fewer series are left, the wider the best warping window tends to
+    be: after each removal the windows that are 1 % narrower and 1 % wider are tested too.
 
     Parameters
     ----------
@@ -51,9 +52,9 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
         ``n_prototypes=1``.
     window : int, float or None, default None
         Sakoe-Chiba band (not the length of a subsequence) to start with, in time points or as a
-        fraction of the longer series. None
-        is the window of least leave-one-out error among 0, 1, ... 100 %, the smallest of equals;
-        with ``adapt_window=False`` it is no limit.
+        fraction of the longer series. None takes the window with the least leave-one-out error
+        among 0, 1, ... 100 %, of several the smallest; with ``adapt_window=False`` it sets no
+        limit.
     adapt_window : bool, default True
         Whether the window is adapted as the set shrinks.
     precision : {"auto", "float32", "float64"}, default "auto"
@@ -62,7 +63,7 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
     engine : str, default "auto"
         "auto", "numba", "cupy", or another registered engine.
     n_jobs : int or None, default None
-        Threads on the CPU; None is all that Numba was given.
+        Threads on the CPU; None takes all that Numba has.
     verbose : int, default 0
         1 shows a progress bar in long work, 2 also the plan: engine, parts, memory.
 
@@ -71,15 +72,14 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
     sample_indices_ : ndarray of shape (n_kept,), int64
         Rows of the training set that are kept, ascending.
     ranks_ : ndarray of shape (n_samples,), int64
-        1 for series that are kept, 2 for the last one that was removed, 3 for the one before:
-        ``ranks_ <= 1 + k`` are the series that were left when k more were still to be removed.
+        1 for series that are kept, 2 for the last one that was removed, 3 for the one before it,
+        and so on: ``ranks_ <= 1 + k`` selects the series that were left before the last k removals.
     windows_ : ndarray of shape (n_removed + 1,), float64
-        The window, as a fraction of the length, with which the set was used before the first
-        removal and after each; infinite where there is no limit. ``windows_[-1]`` belongs to the
-        kept series.
+        The window, as a fraction of the length, before the first removal and after each; infinite
+        where there is no limit. ``windows_[-1]`` belongs to the kept series.
     accuracies_ : ndarray of shape (n_removed + 1,), float64
         Leave-one-out accuracy with these windows: the share of all training series whose nearest
-        other kept series is of their class.
+        neighbour, among the other series that were kept then, is of their class.
     n_features_in_ : int
         Time points of the training series; not set after `fit` on a list.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -101,12 +101,13 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
 
     Notes
     -----
-    Where ranks are equal, the series with the smaller sum of inverse squared distances to those
-    whose neighbour it is goes first, then the one with the higher index. All training series count
-    in the ranks, also those that were removed: they stand for the series that the kept ones will
-    have to classify. A window is tested by the leave-one-out accuracy of all training series
-    against those that are kept, and changes only for a higher one, to the smaller of two equals.
-    The last series left has no other, and counts as misclassified.
+    Of series with equal sums, the one that is farther from the series whose neighbour it is goes
+    first (the smaller sum of inverse squared distances), then the one with the higher index. All
+    training series count in these sums, also those that were removed: they stand for the series
+    that the kept ones will have to classify. A window is tested by the leave-one-out accuracy of
+    all training series against those that are kept. It changes only if that raises the accuracy; if
+    both neighbours raise it alike, the narrower one is taken. A series that is left alone has no
+    neighbour, and counts as misclassified.
 
     `fit_resample` is the convention of imbalanced-learn: in its pipelines the set is condensed when
     a pipeline is fitted, and left alone when it predicts.
@@ -144,7 +145,7 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
         "adapt_window": ["boolean"],
         "precision": [StrOptions({"auto", "float32", "float64"})],
         "engine": [str],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "verbose": ["verbose"],
     }
 
@@ -193,7 +194,8 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
         Warns
         -----
         UserWarning
-            If the accuracy of the whole set is below `min_accuracy` already; nothing is removed.
+            If the accuracy of the complete set is below `min_accuracy` already; then nothing is
+            removed.
         """
         get_engine(self.engine)
         y = self._validate_target(X, y)
@@ -236,8 +238,8 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
         Returns
         -------
         X_kept : array-like or list of array-like
-            Some of the series, in the form in which they were given (a list stays a list, a data
-            frame a data frame; arrays on a GPU become NumPy's).
+            The series that are kept, in the form in which they were given: a list stays a list, a
+            data frame a data frame; arrays on a GPU become NumPy's.
         y_kept : array-like of shape (n_kept,)
             Their labels.
         """
@@ -278,20 +280,16 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
             return window
         if not self.adapt_window:
             return math.inf
-        options: dict[str, Any] = {
-            "engine": self.engine_,
-            "n_jobs": self.n_jobs,
-            "verbose": self.verbose,
-        }
         if series.equal_length:
-            return _search_windows(series, labels, **options).best
+            options: Any = {"n_jobs": self.n_jobs, "verbose": self.verbose}
+            return _search_windows(series, labels, engine=self.engine_, **options).best
         errors = []
         for percent in range(101):
             warping = Warping(window=percent / 100)
             search = DTWNeighbors(
                 series, series, 1, np.arange(len(series)), self.precision, warping
             )
-            indices = run(search, **options).indices[:, 0]
+            indices = self._run(search, self.engine_).indices[:, 0]
             errors.append(np.count_nonzero(labels[indices] != labels))
         return int(np.argmin(errors)) / 100
 
@@ -384,7 +382,7 @@ class _Nearest:
             self.condenser.precision,
             warping,
         )
-        found = run(reduction, engine=self.engine, n_jobs=self.condenser.n_jobs, verbose=verbose)
+        found = self.condenser._run(reduction, self.engine, verbose)
         indices = np.where(found.indices < 0, -1, kept[found.indices])
         return found.distances, indices
 

@@ -19,10 +19,11 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._parameters import checks_parameters
+from .._parameters import N_JOBS, checks_parameters
 from .._scalars import takes_plain
-from ..base import SeriesMixin, check_series
-from ..engines import DTWNeighbors, RotationNeighbors, Series, Warping, get_engine, run
+from .._validation import check_series
+from ..base import SeriesMixin
+from ..engines import DTWNeighbors, RotationNeighbors, Series, Warping, get_engine
 
 __all__ = ["DTWNearestNeighbor"]
 
@@ -38,7 +39,7 @@ class DTWNearestNeighbor(
 
     The distance of two series is, by default, the square root of the least sum of squared
     differences over all warping paths. Neighbours are exact and the same on every engine: the
-    search runs in float32 where that is faster, everything it cannot rule out is compared in
+    search runs in float32 where that is faster, candidates that it cannot rule out are compared in
     float64, and of equally near series the one with the lower index comes first.
 
     Parameters
@@ -46,38 +47,41 @@ class DTWNearestNeighbor(
     n_neighbors : int, default 1
         Neighbours that vote.
     metric : {"dtw", "dog_keeper", "precomputed"}, default "dtw"
-        Whether the costs along a path are added (dynamic time warping) or the largest counts
-        (dog-keeper distance); or `X` is a matrix of distances to the training series.
+        "dtw" (dynamic time warping) adds the costs along a warping path, "dog_keeper" takes the
+        largest of them. With "precomputed", `X` is a matrix of distances to the training series.
     cost : {"squared", "absolute"}, default "squared"
         Cost of matching two points, summed over channels. The distance is the square root of
         accumulated squared costs, or the accumulated absolute costs.
     window : int, float or None, default None
-        Sakoe-Chiba band, not the length of a subsequence: matched time points are at most so far
-        apart. A float is a fraction of the longer series, rounded up (the UCR archive's rule); the
-        band is widened to the difference of the lengths; 0 is the Euclidean distance for equal
-        lengths; None is no limit.
+        Sakoe-Chiba band, not the length of a subsequence: the largest distance in time between two
+        matched points. An int counts points; a float is a fraction of the longer series, rounded up
+        (the rule of the UCR archive). The band is widened to the difference of the lengths. 0 gives
+        the Euclidean distance of series of one length; None sets no limit.
     alignment : {"global", "subsequence", "supersequence"}, default "global"
-        Whether series are matched in full; or the query to a contiguous part of the training
-        series; or the training series to a contiguous part of the query. No window goes with these.
+        "global" matches both series in full, "subsequence" matches the query with a contiguous part
+        of the training series, "supersequence" matches the training series with a contiguous part
+        of the query. The last two take no window.
     rotation_invariant : bool, default False
         Whether training series may be rotated: the distance is the least over all circular shifts
         of the training series. For series of one length, with ``metric="dtw"`` without a window, or
         with ``window=0`` for the Euclidean distance. Answers are certified in float64 whatever
         `precision` says.
     weights : {"uniform", "distance"} or callable, default "uniform"
-        Weight of a neighbour's vote: 1; the inverse of its distance (series at distance 0 then
-        outvote all others); or the values that a callable returns for an array of distances.
+        Weights of the votes: "uniform" gives each neighbour 1, "distance" the inverse of its
+        distance (neighbours at distance 0 then outvote all others). A callable takes an array of
+        distances and returns one of weights.
     precision : {"auto", "float32", "float64"}, default "auto"
         "auto" searches in float32 and certifies the answer in float64, "float32" leaves out the
-        certificate (near ties may be resolved wrongly, distances carry about 5 digits; those
-        beyond the range of float32 around the training series are computed in float64),
-        "float64" computes everything in float64.
+        certificate (near ties may be resolved wrongly, and distances carry about 5 digits; queries
+        too large for float32 are still computed in float64), "float64" computes everything in
+        float64.
     engine : str, default "auto"
-        "auto", "numba", "cupy", or another registered engine. "auto" takes the GPU where there is
-        one and the work is worth the transfer; "cupy" never falls back to the CPU.
+        "auto", "numba", "cupy", or another registered engine. "auto" takes the GPU if there is one
+        and the work is large enough to pay for the transfer; "cupy" never falls back to the CPU.
     n_jobs : int or None, default None
-        Threads on the CPU; None is all that Numba was given, or the number of an enclosing
-        ``joblib.parallel_config(n_jobs=...)``; -1 is all.
+        Threads on the CPU. None takes the number of an enclosing
+        ``joblib.parallel_config(n_jobs=...)``, or else all threads that Numba has; -1 takes all of
+        these.
     verbose : int, default 0
         1 shows a progress bar in long work, 2 also the plan: engine, parts, memory.
 
@@ -149,7 +153,7 @@ class DTWNearestNeighbor(
         "weights": [StrOptions({"uniform", "distance"}), callable],
         "precision": [StrOptions({"auto", "float32", "float64"})],
         "engine": [str],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "verbose": ["verbose"],
     }
 
@@ -252,9 +256,10 @@ class DTWNearestNeighbor(
         Parameters
         ----------
         X : array-like, list of array-like or None, default None
-            Series; None asks for the neighbours of each training series among the others.
+            Series; None stands for the training series, each of which then finds neighbours among
+            the others.
         n_neighbors : int or None, default None
-            How many; None takes the parameter.
+            How many; None takes the parameter of the estimator.
         return_distance : bool, default True
             Whether to return distances too.
 
@@ -263,7 +268,7 @@ class DTWNearestNeighbor(
         distances : ndarray of shape (n_queries, n_neighbors)
             Ascending; only with `return_distance`.
         indices : ndarray of shape (n_queries, n_neighbors), int64
-            Rows of the training series; of equal distances the lower index first.
+            Rows of the training series; of equally near ones, the lower index comes first.
 
         Raises
         ------
@@ -271,6 +276,7 @@ class DTWNearestNeighbor(
             If more neighbours are asked for than there are training series.
         """
         check_is_fitted(self)
+        self._validate_params()  # set_params may have come after fit
         k = self.n_neighbors if n_neighbors is None else n_neighbors
         if isinstance(k, bool) or not isinstance(k, Integral):
             raise TypeError(f"n_neighbors does not take {type(k)} value, enter integer value")
@@ -307,7 +313,7 @@ class DTWNearestNeighbor(
         X : array-like, list of array-like or None, default None
             Series; None as in `kneighbors`.
         n_neighbors : int or None, default None
-            How many; None takes the parameter.
+            How many; None takes the parameter of the estimator.
         mode : {"connectivity", "distance"}, default "connectivity"
             Whether entries are ones or distances.
 
@@ -338,12 +344,13 @@ class DTWNearestNeighbor(
         Parameters
         ----------
         X : array-like, list of array-like or None
-            Series; None asks about each training series by its neighbours among the others.
+            Series; None stands for the training series, each judged by its neighbours among the
+            others.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            Labels; of classes with equal votes the first of `classes_`.
+            Labels; of classes with equal votes, the one that comes first in `classes_`.
         """
         votes = self._votes(X)
         return self.classes_[votes.argmax(axis=1)]
@@ -379,6 +386,7 @@ class DTWNearestNeighbor(
             Distances; columns as in `classes_`.
         """
         check_is_fitted(self)
+        self._validate_params()  # set_params may have come after fit
         queries = self._validate_series(X)
         columns = []
         for label in range(len(self.classes_)):
@@ -424,10 +432,6 @@ class DTWNearestNeighbor(
         if self.rotation_invariant and not self._precomputed:
             return RotationNeighbors(queries, candidates, k, excluded, warping)
         return DTWNeighbors(queries, candidates, k, excluded, self.precision, warping)
-
-    def _run(self, reduction: DTWNeighbors | RotationNeighbors) -> Any:
-        self._validate_params()  # set_params may have come after fit
-        return run(reduction, engine=self.engine, n_jobs=self.n_jobs, verbose=self.verbose)
 
 
 def _weigh(distances: np.ndarray, weights: str | Callable[[np.ndarray], np.ndarray]) -> np.ndarray:

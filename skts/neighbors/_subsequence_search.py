@@ -12,18 +12,17 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._parameters import checks_parameters
+from .._parameters import N_JOBS, checks_parameters
 from .._scalars import takes_plain
-from ..base import SeriesMixin, check_series, check_univariate
+from .._validation import check_series, check_univariate
+from ..base import SeriesMixin
 from ..engines import (
     LongSeries,
     Series,
     SubsequenceNeighbors,
     Warping,
-    WindowMatches,
     check_size,
     get_engine,
-    run,
 )
 
 __all__ = ["SubsequenceSearch"]
@@ -39,20 +38,21 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
     Parameters
     ----------
     metric : {"dtw", "dog_keeper", "euclidean"}, default "dtw"
-        How a window and the query are compared: dynamic time warping; the dog-keeper distance,
-        where the largest cost of a path counts instead of their sum; or point by point.
+        How a window and the query are compared: "dtw" adds the costs along a warping path,
+        "dog_keeper" takes the largest of them, "euclidean" compares point by point.
     cost : {"squared", "absolute"}, default "squared"
         Cost of matching two points under warping. The distance is the square root of the
         accumulated squared costs, or the accumulated absolute costs.
     window : int, float or None, default None
-        Sakoe-Chiba band, not the length of a subsequence, which is that of the query: matched
-        points are at most so far apart. A float is a fraction of the query, rounded up; 0 is no
-        warping; None is no limit. Not for ``metric="euclidean"``.
+        Sakoe-Chiba band, not the length of a subsequence (which is that of the query): the largest
+        distance in time between two matched points. An int counts points; a float is a fraction of
+        the query, rounded up. 0 allows no warping; None sets no limit. Not for
+        ``metric="euclidean"``.
     normalize : bool, default True
         Whether each window, and the query, is z-normalised (population deviation).
     exclusion : int, float or None, default None
-        Matches that `kneighbors` returns start more than so many points apart within a series; a
-        float is a fraction of the query, rounded up, and None a quarter.
+        Matches of one series that `kneighbors` returns start more than this many points apart; a
+        float is a fraction of the query, rounded up, and None means a quarter.
     precision : {"auto", "float32", "float64"}, default "auto"
         "auto" is exact: the GPU searches in float32 and certifies the windows that may match.
         "float32" leaves out the certificate, "float64" searches in float64 throughout. The CPU
@@ -60,8 +60,9 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
     engine : str, default "auto"
         "auto", "numba", "cupy", or another registered engine.
     n_jobs : int or None, default None
-        Threads on the CPU; None is all that Numba was given, or the number of an enclosing
-        ``joblib.parallel_config(n_jobs=...)``; -1 is all.
+        Threads on the CPU. None takes the number of an enclosing
+        ``joblib.parallel_config(n_jobs=...)``, or else all threads that Numba has; -1 takes all of
+        these.
     verbose : int, default 0
         1 shows a progress bar in long work, 2 also the plan: engine, parts, memory.
 
@@ -90,8 +91,8 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
     2^-500, and normalises to zeros.
 
     A single series is one row: ``fit(x.reshape(1, -1))``. A `numpy.memmap` of float64, alone or in
-    a list, is used where it is, and read piece by piece: its file must not change while the
-    estimator is in use.
+    a list, is not copied but read piece by piece: its file must not change while the estimator is
+    in use.
 
     References
     ----------
@@ -131,7 +132,7 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
         ],
         "precision": [StrOptions({"auto", "float32", "float64"})],
         "engine": [str],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "verbose": ["verbose"],
     }
 
@@ -220,8 +221,8 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
     ) -> tuple[np.ndarray, np.ndarray] | np.ndarray:
         """Find the best matches of each query, more than `exclusion` points apart.
 
-        The best match comes first, then the best of those that start far enough from it, and so on;
-        of equal distances the first series and start.
+        The best match comes first, then the best of those that start far enough from it, and so on.
+        Of equally near windows the one in the first series, then the earliest, counts.
 
         Parameters
         ----------
@@ -282,7 +283,7 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
     def radius_neighbors(
         self, Q: ArrayLike | list[ArrayLike], radius: float, return_distance: bool = True
     ) -> tuple[np.ndarray, np.ndarray] | np.ndarray:
-        """Find all windows within a distance of each query, also those that overlap.
+        """Find all windows within a distance of each query; they may overlap.
 
         Parameters
         ----------
@@ -298,7 +299,8 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
         distances : ndarray of shape (n_queries,) of ndarray of shape (n_matches,)
             Ascending; only with `return_distance`.
         positions : ndarray of shape (n_queries,) of ndarray of shape (n_matches, 2), int64
-            Series (row of `X`) and start in it; of equal distances the first.
+            Series (row of `X`) and start in it; of equally near windows the first series, then the
+            earliest start, comes first.
 
         Raises
         ------
@@ -378,9 +380,6 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
             *(n_neighbors, radius, exclusion),
             precision=self.precision,
         )
-
-    def _run(self, reduction: SubsequenceNeighbors) -> list[WindowMatches]:
-        return run(reduction, engine=self.engine, n_jobs=self.n_jobs, verbose=self.verbose)
 
 
 def _as_series(points: np.ndarray) -> Series:

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import StrOptions
 
-from .._parameters import checks_arguments
+from .._parameters import N_JOBS, checks_arguments
 from .._scalars import plain, takes_plain
 from .._summary import summarized
-from ..base import check_series, check_target
+from .._validation import check_series, check_target
 from ..engines import DTWWindowSearch, Series, Warping, run
 
 __all__ = ["WindowSearch", "dtw_window_search"]
@@ -29,8 +29,8 @@ class WindowSearch(NamedTuple):
     errors : ndarray of shape (n_windows,), float64
         Share of the series whose nearest other series has another label.
     best : int or float
-        The window of least error, the smallest of equals: in points, or as a fraction of the
-        length where `fractions` is not None. It suits ``DTWNearestNeighbor(window=...)``.
+        The window with the least error, of several the smallest: a fraction of the length, or
+        points where `fractions` is None. ``DTWNearestNeighbor(window=...)`` takes it as it is.
     fractions : ndarray of shape (n_windows,), float64, or None
         The windows as fractions of the length, where they were given so.
     """
@@ -46,7 +46,7 @@ class WindowSearch(NamedTuple):
     {
         "cost": [StrOptions({"squared", "absolute"})],
         "engine": [str, None],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "verbose": ["verbose"],
     }
 )
@@ -62,9 +62,9 @@ def dtw_window_search(
 ) -> WindowSearch:
     """Compute the leave-one-out error of 1-NN classification for every warping window at once.
 
-    The errors are those that ``DTWNearestNeighbor(window=w).fit(X, y).kneighbors()`` leads to for
-    each window, exactly; but distances that are the same for several windows are computed once,
-    and most are only bounded.
+    The errors are exactly those of ``DTWNearestNeighbor(window=w).fit(X, y).kneighbors()`` for each
+    window. A distance that is the same for several windows is computed once, and most distances are
+    only bounded.
 
     Parameters
     ----------
@@ -73,15 +73,15 @@ def dtw_window_search(
     y : array-like of shape (n_samples,)
         Class labels.
     windows : array-like of int or float, or None, default None
-        Half widths of the Sakoe-Chiba band (no lengths of subsequences) to try, in time points; or
-        as fractions of the length between 0 and 1, rounded up to points. None is 0, 1, ... 100 % of
-        the length, as in the UCR archive.
+        Half widths of the Sakoe-Chiba band (no lengths of subsequences) to try, in time points, or
+        as fractions of the length between 0 and 1, rounded up to points. None tries 0, 1, ... 100 %
+        of the length, as the UCR archive does.
     cost : {"squared", "absolute"}, default "squared"
         Cost of matching two points, summed over channels.
     engine : str or None, default None
         "auto", "numba", "cupy" or another registered engine; None takes the configured one.
     n_jobs : int or None, default None
-        Threads on the CPU; None is all that Numba was given.
+        Threads on the CPU; None takes all that Numba has.
     verbose : int, default 0
         1 shows a progress bar, 2 also the plan: engine, parts, memory.
 
@@ -102,9 +102,9 @@ def dtw_window_search(
 
     Notes
     -----
-    Of series at equal distance the one that comes first in `X` is the nearest. The archive's
-    published windows were found in the same way. A window chosen so is fitted to `X`: estimate the
-    error of the classifier on other series.
+    Of series at equal distances the one that comes first in `X` is the nearest. The published
+    windows of the archive were found in the same way. A window that is chosen in this way is fitted
+    to `X`: estimate the error of the classifier on other series.
 
     References
     ----------

@@ -37,7 +37,7 @@ class AlignmentDisplay(PanelsMixin):
     cost : {"squared", "absolute"}, default "squared"
         Cost of matching two points, summed over channels.
     radius : int or None, default None
-        Half width of the band outside of which nothing is matched; None is no band.
+        Half width of the band, in time points; None means no band.
     names : tuple of str, default ("x", "y")
         What the series are called.
 
@@ -107,7 +107,7 @@ class AlignmentDisplay(PanelsMixin):
         x, y : array-like of shape (n_timepoints,) or (n_channels, n_timepoints)
             Two series, of any lengths and the same number of channels.
         metric : {"dtw", "dog_keeper"}, default "dtw"
-            Whether costs along the path are added, or the largest counts.
+            "dtw" adds the costs along a warping path, "dog_keeper" takes the largest of them.
         window : int, float or None, default None
             Sakoe-Chiba band, as in `skts.metrics.dtw_path`.
         cost : {"squared", "absolute"}, default "squared"
@@ -157,8 +157,8 @@ class AlignmentDisplay(PanelsMixin):
         Parameters
         ----------
         estimator : DTWNearestNeighbor
-            A fitted estimator that was not given distances. One that turns training series round
-            shows its neighbour as it was turned.
+            A fitted estimator, not with ``metric="precomputed"``. With ``rotation_invariant=True``
+            the neighbour is shown as it was rotated.
         x : array-like of shape (n_timepoints,) or (n_channels, n_timepoints)
             A series.
         rank : int, default 0

@@ -15,7 +15,7 @@ __all__ = ["ClusterDisplay"]
 
 
 class ClusterDisplay(PanelsMixin):
-    """Clusters of series: aligned members behind their centre, and inertia by iteration.
+    """Clusters of series: members, aligned with the centre, and the inertia of each iteration.
 
     Make one with `from_estimator`.
 

@@ -13,7 +13,8 @@ __all__ = ["MotifDisplay"]
 
 
 class MotifDisplay(PanelsMixin):
-    """A series with its motifs and discords, occurrences on top of each other, and the profile.
+    """A series with its motifs and discords, the occurrences of each motif in one panel, and the
+    profile.
 
     Make one with `from_estimator`.
 
@@ -83,8 +84,8 @@ class MotifDisplay(PanelsMixin):
         estimator : MotifFinder
             A fitted estimator.
         series : int, default 0
-            Which of its series (row of `X`). Occurrences in others are only laid on top of each
-            other.
+            Which of its series is drawn (row of `X`). Occurrences in other series are only shown in
+            the panels of the motifs.
         axes : list of matplotlib.axes.Axes or None, default None
             Where to draw: the series, each motif, and the profile if there is one; None makes a
             figure.

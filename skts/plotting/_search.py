@@ -95,8 +95,8 @@ class SearchDisplay(PanelsMixin):
         n_neighbors : int, default 3
             How many matches of each.
         series : int, default 0
-            Which of the series of the estimator is drawn (row of `X`). Matches in others are only
-            laid on top of the query.
+            Which of the series of the estimator is drawn (row of `X`). Matches in other series are
+            only shown in the panels of the queries.
         axes : list of matplotlib.axes.Axes or None, default None
             Where to draw: the series, and each query; None makes a figure.
 

@@ -18,9 +18,10 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted
 
-from .._parameters import checks_parameters
+from .._parameters import N_JOBS, checks_parameters
 from .._summary import summarized, table
-from ..base import LARGEST, LEAST, SeriesMixin, check_series
+from .._validation import LARGEST, LEAST, check_series, check_weights
+from ..base import SeriesMixin
 from ..engines import (
     LEAST_NORMALIZED,
     Criterion,
@@ -29,7 +30,6 @@ from ..engines import (
     ShapeletSplit,
     SubsequenceMatches,
     get_engine,
-    run,
 )
 
 __all__ = ["Shapelet", "ShapeletTree", "ShapeletTreeClassifier"]
@@ -49,7 +49,7 @@ class Shapelet(NamedTuple):
     series, start, length, channel : int
         Where it lies in the training data.
     threshold : float
-        Series whose (joined) distance is at most this go left.
+        Series whose distance (joined, if there are several shapelets) is at most this go left.
     gain : float
         Information gain in nats, of the split with this shapelet and those before it in the node.
     gap : float
@@ -128,12 +128,12 @@ class ShapeletTreeClassifier(
     Each node takes, of all subsequences of its training series, the one that separates the classes
     best. The distance of a shapelet to a series is the least root mean square difference to the
     windows of the series, both z-normalised; windows of fewer than 3 points are compared as they
-    are. Of cuts with equal information gain the one with the larger separation gap wins, then the
-    shorter shapelet, the lower series, the earlier start, the lower channel. Gains tie only where
-    they are equal numbers, and a node is not split where nothing is gained. No threshold lies
-    between distances that differ by up to 2^-36 of the larger one, or for normalised windows by up
-    to 2^-36: such differences may be rounding errors. Splits rest on certified float64 distances:
-    every engine and memory budget grows the same tree.
+    are. Of splits with equal information gain the one with the larger separation gap wins, then the
+    shorter shapelet, the series with the lower index, the earlier start, the lower channel. Gains
+    are compared exactly, and a node is not split if nothing is gained. Distances that differ by at
+    most 2^-36 of the larger one (for normalised windows: by at most 2^-36) are never separated,
+    since such a difference may be a rounding error. Splits rest on certified float64 distances, so
+    that every engine and memory budget grows the same tree.
 
     Parameters
     ----------
@@ -143,10 +143,10 @@ class ShapeletTreeClassifier(
     max_length : int or "auto", default "auto"
         Points of the longest candidate; "auto" is two thirds of the shortest series.
     length_step : int, default 1
-        Step between lengths.
+        Step from one candidate length to the next.
     logic : sequence of {"and", "or"}, default ("and", "or")
-        How further shapelets may join a node: "and" takes the larger distance, "or" the smaller;
-        () allows one shapelet alone.
+        How further shapelets may join a node: "and" takes the larger of the two distances, "or" the
+        smaller; () allows one shapelet only.
     max_literals : int, default 2
         Shapelets of a node at most.
     max_depth : int or None, default None
@@ -167,12 +167,13 @@ class ShapeletTreeClassifier(
     max_candidates : int or None, default None
         Candidates tried at each node, drawn at random; None tries all.
     random_state : int, RandomState instance or None, default None
-        Random numbers by which candidates are drawn.
+        Draws the candidates.
     engine : str, default "auto"
         "auto", "numba", "cupy" or another registered engine.
     n_jobs : int or None, default None
-        Threads on the CPU; None is all that Numba was given, or the number of an enclosing
-        ``joblib.parallel_config(n_jobs=...)``; -1 is all.
+        Threads on the CPU. None takes the number of an enclosing
+        ``joblib.parallel_config(n_jobs=...)``, or else all threads that Numba has; -1 takes all of
+        these.
     verbose : int, default 0
         1 shows a progress bar in long work, 2 also the plan: engine, parts, memory.
 
@@ -255,7 +256,7 @@ class ShapeletTreeClassifier(
         "max_candidates": [Interval(Integral, 1, None, closed="left"), None],
         "random_state": ["random_state"],
         "engine": [str],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "verbose": ["verbose"],
     }
 
@@ -314,9 +315,9 @@ class ShapeletTreeClassifier(
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), float or None, default None
-            Weights of the series, 0 or above; None is 1 for all. Splits are those of series that
-            are there as often as these say, and those of weight 0 are not there; only
-            `min_samples_split` and `min_samples_leaf` count series without their weights.
+            Weights of the series, 0 or above; None means 1 for all. A series of weight 2 counts
+            like two equal series, one of weight 0 not at all. Only `min_samples_split` and
+            `min_samples_leaf` count series without their weights.
 
         Returns
         -------
@@ -350,7 +351,7 @@ class ShapeletTreeClassifier(
         Returns
         -------
         ndarray of shape (n_samples,)
-            Labels; of equally frequent classes in a leaf the first of `classes_`.
+            Labels; of equally frequent classes in a leaf, the one that comes first in `classes_`.
         """
         proba = self.predict_proba(X)
         return self.classes_[proba.argmax(axis=1)]
@@ -398,7 +399,8 @@ class ShapeletTreeClassifier(
         Returns
         -------
         ndarray of shape (n_samples, n_shapelets), int64
-            Starts, the first of equals; -1 where a series is shorter than the shapelet.
+            Start of the best match, of several the earliest; -1 where a series is shorter than the
+            shapelet.
         """
         check_is_fitted(self)
         return self._measure(self._validate_series(X))[1]
@@ -483,8 +485,8 @@ class ShapeletTreeClassifier(
         Returns
         -------
         Bunch
-            ``ccp_alphas``, ascending, and ``impurities``: the entropy of all leaves, weighted by
-            their share of the training series, of the tree that is left at each.
+            ``ccp_alphas``, ascending, and ``impurities``: for each of them the entropy of the
+            leaves of the pruned tree, weighted by their shares of the training series.
         """
         growth = self._start_growth(X, y, sample_weight)[1]
         alphas, impurities, _ = _prune(growth.grow()[0], np.inf)
@@ -512,7 +514,7 @@ class ShapeletTreeClassifier(
     def shapelet_importances_(self) -> np.ndarray:
         """Return the share of each shapelet in the decrease of entropy by the whole tree.
 
-        A further shapelet of a node has the part by which it raises the gain.
+        Of several shapelets in a node, each gets the part by which it raises the gain.
 
         Returns
         -------
@@ -530,9 +532,10 @@ class ShapeletTreeClassifier(
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """Return the importance of each time point: those of the shapelets, spread over theirs.
+        """Return the importance of each time point of the training series.
 
-        A shapelet matches anywhere; these tell where in the training series it was taken from.
+        The importance of a shapelet is spread over the time points that it was taken from; in other
+        series it may match anywhere.
 
         Returns
         -------
@@ -550,7 +553,7 @@ class ShapeletTreeClassifier(
     ) -> tuple[Series, _Growth]:
         """Validate training data; return the series, and the growth on those that have a weight."""
         y = self._validate_target(X, y)
-        weights = self._validate_weights(sample_weight, len(y))
+        weights = check_weights(sample_weight, len(y), self)
         series = check_series(X, estimator=self).freeze()
         rows = np.flatnonzero(weights)
         there = series if len(rows) == len(series) else series.take(rows).freeze()
@@ -576,9 +579,6 @@ class ShapeletTreeClassifier(
                 f"{name}={value} is above the {shortest} time points of series {row}, the shortest."
             )
         return tuple(range(int(least), int(most) + 1, int(self.length_step)))
-
-    def _run(self, reduction: Any) -> Any:
-        return run(reduction, engine=self.engine, n_jobs=self.n_jobs, verbose=self.verbose)
 
     def _measure(self, series: Series) -> tuple[np.ndarray, np.ndarray]:
         """Distances and places of all shapelets in all series."""

@@ -124,7 +124,7 @@ def clusters(engine):
     work = SBDCenters(Shapes.of(X[:, np.newaxis]), zeros, zeros, 1)
     with pytest.MonkeyPatch.context() as patch:
         if engine == "cupy":
-            patch.setattr("skts.engines.cupy.kshape.sbd.choose_gram", lambda size: None)
+            patch.setattr("skts.engines.cupy.kshape.centers.choose_gram", lambda size: None)
         yield np.round(run(work, engine=engine).values, 6)
 
 

@@ -44,7 +44,7 @@ from skts.engines.families.profile.lines import (
     line_as_it_is,
     line_of_pieces,
 )
-from skts.engines.families.profile.nearest import FEW, least_of_rows
+from skts.engines.families.profile.nearest import MOST_UNSORTED, least_of_rows
 from skts.engines.families.profile.pool import fill_gaps
 from skts.engines.families.profile.statistics import window_statistics
 from skts.engines.families.search.subsequence import TileMatches
@@ -55,7 +55,7 @@ from skts.engines.numba.kshape import sbd
 from skts.engines.numba.profile import walk
 from skts.engines.numba.search.lanes import (
     LANES,
-    TOLERANCE,
+    RUNNING_ERROR,
     bound_by_windows,
     far_apart,
     gather,
@@ -437,8 +437,8 @@ def test_a_spike_leaves_later_windows_known_and_right(rng):
     mean, inverse = np.zeros(297), np.ones(297)
     running_statistics(line, length, 297, mean, inverse)
     windows = np.lib.stride_tricks.sliding_window_view(line, length)
-    assert_allclose(inverse * windows.std(axis=1), 1, rtol=TOLERANCE)
-    assert np.all(np.abs(mean - windows.mean(axis=1)) * inverse <= TOLERANCE)
+    assert_allclose(inverse * windows.std(axis=1), 1, rtol=RUNNING_ERROR)
+    assert np.all(np.abs(mean - windows.mean(axis=1)) * inverse <= RUNNING_ERROR)
     # windows that are far less than what their line is rounded to are not known
     far = 1e10 + rng.normal(size=300)
     running_statistics(far, length, 297, mean, inverse)
@@ -630,7 +630,7 @@ def test_distances_of_windows_do_not_depend_on_their_company(
     assert_array_equal(alone[:2, [4, 0]], alone[:2, [4, 0]].T)
 
 
-@pytest.mark.parametrize("k", [1, 3, FEW, FEW + 1])
+@pytest.mark.parametrize("k", [1, 3, MOST_UNSORTED, MOST_UNSORTED + 1])
 def test_the_least_of_a_row_are_the_first_of_equal_ones(rng, k):
     values = np.append(rng.integers(0, 4, (30, 12)).astype(float), np.full((1, 12), np.inf), axis=0)
     values[::3, ::2] = np.inf
@@ -974,7 +974,7 @@ def test_searches_merge_from_tiles_in_any_order(fast_engine, rng, neighbors):
     for order in (tiles, tiles[::-1], [tiles[i] for i in rng.permutation(len(tiles))]):
         total = work.start()
         for tile in order:
-            informed = work.informed(total)
+            informed = work.with_incumbent(total)
             work.merge(total, tile, engine.compute(informed, tile, GO_ON))
         for one, other in zip(work.finish(total, None), expected, strict=True):
             assert_array_equal(one.positions, other.positions)

@@ -120,7 +120,7 @@ def single_uncertain(lines: list[np.ndarray], length: int, normalize: bool) -> f
     steps = 2.0**-22 * length * sum(map(len, lines))
     if not normalize:
         return steps * float(np.abs(windows).max(initial=0.0)) ** 2
-    spread = windows.max(axis=1, initial=0.0) - windows.min(axis=1, initial=0.0)
+    spread = np.ptp(windows, axis=1)
     spread = spread[spread > 0]
     ratio = float(spread.max() / spread.min()) if spread.size else 1.0
     return 2 * length * min(1.0, steps * ratio**2)
@@ -346,8 +346,17 @@ class Profile(_Windowed):
             check_profile(f"{name}profile", line, each, *parts, uncertain=uncertain)
 
 
+def _without_pairs(case: Case) -> bool:
+    """Whether no two windows of the series may be compared."""
+    line = Line.of(case.data["a"].lines, case.options["window"], case.options)
+    return not np.isfinite(line.admissible()).any()
+
+
 class Motifs(_Windowed):
     name = "skts.motifs.motifs"
+
+    def refuses(self, case: Case) -> bool:
+        return _without_pairs(case)
 
     def draw(self, d: Draw) -> Case:
         n, length = self.draw_line(d, self.most)
@@ -408,6 +417,9 @@ def _check_prefix(found: dict, whole: dict, most: int) -> None:
 
 class Discords(_Windowed):
     name = "skts.motifs.discords"
+
+    def refuses(self, case: Case) -> bool:
+        return _without_pairs(case)
 
     def draw(self, d: Draw) -> Case:
         n, length = self.draw_line(d, self.most)

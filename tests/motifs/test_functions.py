@@ -237,12 +237,25 @@ def test_values_are_the_points_as_given(rng, fast_engine):
     assert_array_equal(discord.values, x[discord.position : discord.position + 10])
 
 
-def test_windows_without_neighbours_are_no_discords(fast_engine):
+@pytest.mark.parametrize("algorithm", ["auto", "profile", "mk"])
+def test_without_any_pair_there_is_an_error_and_an_infinite_profile(fast_engine, algorithm):
     x = np.array([np.nan, 1, 5, 2, np.nan, 3, 1, 7, 2, np.nan])
-    assert discords(x, window=3, exclusion=5, engine=fast_engine) == []
-    assert motifs(x, window=3, exclusion=5, engine=fast_engine) == []
-    profile = matrix_profile(x, window=3, exclusion=5, engine=fast_engine)
+    options = {"window": 3, "exclusion": 5, "engine": fast_engine}
+    why = "no two windows of 3 points are finite and start more than 5 points apart"
+    with pytest.raises(ValueError, match=f"^There is no motif: {why}"):
+        motifs(x, algorithm=algorithm, **options)
+    with pytest.raises(ValueError, match=f"^There is no motif: {why}"):
+        MotifFinder(algorithm=algorithm, n_discords=0, **options).fit([x])
+    with pytest.raises(ValueError, match=f"^There is no discord: {why}"):
+        discords(x, **options)
+    profile = matrix_profile(x, **options)
     assert (profile.indices == -1).all() and np.isinf(profile.distances).all()
+
+
+def test_windows_without_neighbours_are_no_discords(fast_engine):
+    x = np.array([1.0, 5, 2, np.nan, 3, 1, 7, 2, 1])
+    found = discords(x, window=3, n_discords=9, exclusion=5, separation=0, engine=fast_engine)
+    assert {discord.position for discord in found} == {0, 6}
 
 
 def test_memory_maps_lists_and_other_types(rng, tmp_path):
@@ -298,7 +311,8 @@ def test_what_is_wrong_is_said(call, message):
 def test_a_line_larger_than_the_budget_is_said_before_any_work(rng, monkeypatch, ask, needs):
     monkeypatch.setattr(type(find_engine("numba")), "compute", None)
     message = (
-        rf"needs [\d.]+ MiB of working memory, as it holds {needs} whole; the budget is 9 MiB\."
+        rf"needs [\d.]+ MiB of working memory, as every part holds {needs} in full; "
+        r"the budget is 9 MiB\."
     )
     with config_context(memory="9MiB", engine="numba"), pytest.raises(MemoryError, match=message):
         ask(rng.normal(size=200_000))

@@ -15,6 +15,7 @@ SPARES = "bounds and seeds only spare work: without them all is computed, with t
 EQUAL = "of equal values it does not matter which"
 LOOSER = "a looser bound: more is measured, and the same is found"
 UNREAD = "an entry more, that nobody reads"
+HELD = "how many survivors are held together changes memory and time, and no answer"
 AT_THE_LIMIT = "what is just at a limit may be on either side of it"
 COMPILED = "a check at compile time, that no instance fails"
 BETWEEN = "one less or one more than an even key marks it as unclear, and lies between the same two"
@@ -147,7 +148,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ("", "_LOOK = 8", None, "how often it is looked whether a bound is beyond the limit"),
         (
             "running_statistics",
-            "exact = 8 * FLOAT64_UNIT * size * scale <= 0.5 * TOLERANCE",
+            "exact = 8 * FLOAT64_UNIT * size * scale <= 0.5 * RUNNING_ERROR",
             ("<= -> <",),
             AT_THE_LIMIT,
         ),
@@ -235,12 +236,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "done[block] = 1",
             ("done[block] = 1 -> pass",),
             "gaps in the order grow and the limit falls: nothing of such a block is left later",
-        ),
-        (
-            "walk",
-            "cutoff = (best[0] + slip) * (best[0] + slip) * (1.0 + 1e-9) + 2.0**-900",
-            ("2.0 -> 4.0",),
-            "where squares lose bits, the certified distance is the root of the same squares",
         ),
     ],
     _N + "elastic/rotation.py": [
@@ -356,12 +351,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/profile/": [
         (
-            "nearest",
-            "height = 4096 if min(tile.shape) >= 2**17 else 1024",
-            (">=",),
-            TOGETHER,
-        ),
-        (
             "_leading_bits",
             "single = cp.where(single > scores, cp.nextafter(single, np.float32(0)), single)",
             ("> -> >=",),
@@ -395,14 +384,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ROOM,
         ),
     ],
-    _E + "core/certify.py": [
-        (
-            "Shortlists.compact",
-            "closed = counts > survivor_cap(self.n_neighbors)",
-            ("> -> >=",),
-            "queries without room for their survivors are searched again, with the same answer",
-        ),
-    ],
     _E + "families/kshape/centers.py": [
         (
             "SBDCenters.finish",
@@ -413,10 +394,20 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "families/elastic/rotation.py": [
         (
-            "RotationNeighbors.informed",
+            "RotationNeighbors.with_incumbent",
             "full = np.bincount(query, minlength=len(limits)) >= self.n_neighbors",
             (">= -> >",),
             SPARES,
+        ),
+    ],
+    _E + "core/certify.py": [
+        ("", "SURVIVORS_SHARE = 1 / 4", None, HELD),
+        ("", "ENTRY_BYTES = 200", ("200 -> 199", "200 -> 201"), HELD),
+        (
+            "dtw_bound",
+            "single, double = gamma(roundings, FLOAT32_UNIT), gamma(roundings + 4, FLOAT64_UNIT)",
+            ("4 -> 3", "4 -> 5", "+ -> -"),
+            "a rounding of float32 is counted that does not occur: it holds 2^29 of float64",
         ),
     ],
     _E + "core/budget.py": [

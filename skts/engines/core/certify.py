@@ -47,6 +47,11 @@ HELD_PER_NEIGHBOR = 4
 ENTRY_BYTES = 200
 #: Part of the memory budget that survivors may take.
 SURVIVORS_SHARE = 1 / 4
+#: The error of a point counts so much more, since its square may underflow in float32,
+UNDERFLOW = 2.0**-63
+#: and the slack for errors of points is raised by this factor, for roundings of certified values.
+#: see "dtw float32" in docs/developer/numerics.rst
+INPUT_SLACK = 1 + 1e-6
 
 
 def survivor_cap(n_neighbors: int) -> int:
@@ -174,7 +179,7 @@ def dtw_bound(
     shrink, grow, terms = 1 / (1 + single), 1 / (1 - single), float(n_steps * n_channels)
     if squared:
         shrink, grow, terms = math.sqrt(shrink), math.sqrt(grow), math.sqrt(terms)
-    slack = terms * (error + 2.0**-63) / scale * (1 + 1e-6)
+    slack = terms * (error + UNDERFLOW) / scale * INPUT_SLACK
     return Bound((1 - double) * shrink, (1 + double) * grow, slack)
 
 

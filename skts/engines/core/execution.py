@@ -22,7 +22,7 @@ from .budget import out_of_memory
 from .interrupts import heeding
 from .plan import Plan, halve, make_plan
 from .progress import Report, describe, progress
-from .reduction import Learning, Reduction, Tile
+from .reduction import Reduction, Tile, UsesIncumbent
 from .registry import get_engine
 
 __all__ = ["Results", "compute_area", "execute"]
@@ -36,17 +36,18 @@ INLINE_WORK = 2**29
 def compute_area(reduction: Reduction, area: Tile, *, engine: str, n_jobs: int | None) -> Results:
     """Compute a rectangle of grid cells in this process; return the results of its tiles."""
     results: Results = []
-    learner = reduction if isinstance(reduction, Learning) else None
-    total = None if learner is None else reduction.start()
+    total = reduction.start() if isinstance(reduction, UsesIncumbent) else None
 
     def take(tile: Tile, result: Any) -> None:
         results.append((tile, result))
-        if learner is not None:
+        if total is not None:
             reduction.merge(total, tile, result)
 
     plan = make_plan(reduction, get_engine(engine, reduction), n_jobs=n_jobs, area=area)
     execute(plan, total, take)
-    return results if learner is None else [*results, *learner.collect(total, area)]
+    if isinstance(reduction, UsesIncumbent):
+        results += reduction.drain(total, area)
+    return results
 
 
 def execute(plan: Plan, total: Any, take: Callable[[Tile, Any], None], *, verbose: int = 0) -> None:
@@ -99,9 +100,9 @@ def _compute(
             tile = waiting.pop()
             try:
                 work = plan.reduction
-                if isinstance(work, Learning):
+                if isinstance(work, UsesIncumbent):
                     with lock:
-                        work = work.informed(total)
+                        work = work.with_incumbent(total)
                 result = plan.engine.compute(work, tile, cancel)
             except MemoryBudgetError:
                 raise

@@ -98,8 +98,8 @@ def make_plan(
         stack.enter_context(config_context(devices=devices))
         budget = engine.budget()
         stack.enter_context(engine.prepared.limited(budget))
-        for later in reduction.later() if isinstance(reduction, FollowedUp) else ():
-            check_smallest(later, partial(engine.footprint, later), budget)
+        for follow_up in reduction.follow_ups() if isinstance(reduction, FollowedUp) else ():
+            check_smallest(follow_up, partial(engine.footprint, follow_up), budget)
         footprint = cache(partial(engine.footprint, reduction))
         tiles, workers = plan_tiles(
             reduction,
@@ -131,7 +131,8 @@ def check_smallest(
     extent = reduction.shape if area is None else area.shape
     shared, each = footprint(*(min(c, n) for c, n in zip(reduction.cell, extent, strict=True)))
     if shared + each > budget:
-        why = f", as it holds {reduction.whole} whole" if reduction.whole else ""
+        undivided = reduction.undivided_input
+        why = f", as every part holds {undivided} in full" if undivided else ""
         raise MemoryBudgetError(
             f"The smallest part of this work needs {format_bytes(shared + each)} of working "
             f"memory{why}; the budget is {format_bytes(budget)}. Raise it with "
@@ -215,8 +216,8 @@ def plan_tiles(
     while cols < n_cols and fits(rows, min(2 * cols, n_cols)):
         cols = min(2 * cols, n_cols)
     if not tiling.square:
-        whole = n_rows * n_cols * reduction.step_work
-        tile_work = max(tile_work, min(row_scale * tile_work, whole // (8 * workers)))
+        all_steps = n_rows * n_cols * reduction.step_work
+        tile_work = max(tile_work, min(row_scale * tile_work, all_steps // (8 * workers)))
     while rows < n_rows and fits(min(2 * rows, n_rows), cols):
         rows = min(2 * rows, n_rows)
     tiles = (

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from .verify import Check, Sample
 
-__all__ = ["FollowedUp", "InBatches", "Learning", "Reduction", "Tile", "Tiling"]
+__all__ = ["FollowedUp", "InBatches", "UsesIncumbent", "Reduction", "Tile", "Tiling"]
 
 
 class Tile(NamedTuple):
@@ -62,7 +62,7 @@ class Tiling(NamedTuple):
 class Reduction(ABC):
     """A piece of work: shapes, options, how it splits, how parts merge.
 
-    Abilities that only some work needs are mixins: `Learning`, `InBatches`, `FollowedUp`.
+    Abilities that only some work needs are mixins: `UsesIncumbent`, `InBatches`, `FollowedUp`.
     """
 
     #: Name of the engine's method that computes a tile of it.
@@ -103,7 +103,7 @@ class Reduction(ABC):
         return 0
 
     @property
-    def whole(self) -> str:
+    def undivided_input(self) -> str:
         """Name, for messages, data that every tile holds in full, where they are most of it."""
         return ""
 
@@ -131,14 +131,14 @@ class Reduction(ABC):
         return ()
 
 
-class Learning(ABC):
+class UsesIncumbent(ABC):
     """Work whose tiles take less time when results of earlier ones are known."""
 
     @abstractmethod
-    def informed(self, total: Any) -> Reduction:
+    def with_incumbent(self, total: Any) -> Reduction:
         """Return the work with the results so far, which may spare work and change no answer."""
 
-    def collect(self, total: Any, area: Tile) -> Iterable[tuple[Tile, Any]]:
+    def drain(self, total: Any, area: Tile) -> Iterable[tuple[Tile, Any]]:
         """Yield results that engines have kept on their devices, and free them there.
 
         They merge as results of tiles do.
@@ -166,5 +166,5 @@ class FollowedUp(ABC):
     """Work whose answer needs other large work, which must fit in memory before any is done."""
 
     @abstractmethod
-    def later(self) -> list[Reduction]:
+    def follow_ups(self) -> list[Reduction]:
         """Return work as large as what `finish` will run."""

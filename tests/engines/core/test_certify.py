@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import tracemalloc
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -22,8 +24,10 @@ from skts.engines.core.certify import (
     Shortlist,
     Shortlists,
     dtw_bound,
+    gamma,
     nearest,
     shortlist,
+    survivor_cap,
     survivors_held,
 )
 from skts.engines.numba.elastic import certified, dtw
@@ -46,6 +50,51 @@ def test_bound_holds_the_certified_distance(rng, length, scale, offset, channels
     assert not np.array_equal(estimates, exact)
     assert np.all(bound.lower(estimates) <= exact)
     assert np.all(exact <= bound.upper(estimates))
+
+
+@pytest.mark.parametrize("squared", [True, False])
+@pytest.mark.parametrize(
+    ("n_steps", "n_channels"), [(1, 1), (59, 1), (599, 7), (2**21, 2), (2**23 - 4, 1)]
+)
+def test_the_interval_is_the_one_that_is_derived(n_steps, n_channels, squared):
+    """In the section "dtw float32" of the developer guide."""
+    error, scale = 3e-8, 2.0**-5
+    roundings, terms = n_steps + n_channels + 2, n_steps * n_channels
+    single = Fraction(roundings, 2**24 - roundings)
+    double = Fraction(roundings + 4, 2**53 - roundings - 4)
+    power = 0.5 if squared else 1.0
+    bound = dtw_bound(n_steps, n_channels, error, scale, squared=squared)
+    assert bound.shrink == pytest.approx((1 - double) * float(1 + single) ** -power, rel=1e-15)
+    left = float(1 - single)
+    assert bound.grow == pytest.approx((1 + double) * left**-power, rel=1e-15 / left)
+    slack = terms**power * (error + 2.0**-63) / scale * (1 + 1e-6)
+    assert bound.slack == pytest.approx(slack, rel=1e-15)
+    none = dtw_bound(n_steps, n_channels, 0.0, scale, squared=squared)
+    assert none.slack == pytest.approx(terms**power * 2.0**-63 / scale * (1 + 1e-6), rel=1e-15)
+
+
+def test_an_interval_is_that_of_squared_costs_unless_said_otherwise():
+    assert dtw_bound(9, 2, 1e-7, 0.5) == dtw_bound(9, 2, 1e-7, 0.5, squared=True)
+
+
+def test_roundings_that_may_add_up_to_everything_say_nothing():
+    assert gamma(3, 2.0**-24) == 3 / (2**24 - 3)
+    assert [gamma(n, 2.0**-4) for n in (15, 16, 17)] == [15, math.inf, math.inf]
+    # where the error may be as large as the value
+    assert dtw_bound(2**23 - 3, 1, 0.0, 1.0) == Bound(0.0, 1.0, math.inf)
+
+
+@pytest.mark.parametrize("inexact", [{"shrink": 0.5}, {"grow": 2.0}, {"slack": 1.0}])
+def test_an_interval_is_exact_unless_one_of_its_ends_is_not(inexact):
+    estimates = np.array([0.5, 4.0, np.nan])
+    exact = Bound()
+    assert exact.exact and exact == Bound(1.0, 1.0, 0.0)
+    assert exact.lower(estimates) is estimates and exact.upper(estimates) is estimates
+    bound = Bound(**inexact)
+    assert not bound.exact
+    by, times, more = bound.shrink, bound.grow, bound.slack
+    assert_array_equal(bound.lower(estimates), [max(0.5 * by - more, 0), 4 * by - more, 0])
+    assert_array_equal(bound.upper(estimates), [0.5 * times + more, 4 * times + more, np.inf])
 
 
 def test_bound_says_nothing_where_it_cannot():
@@ -71,6 +120,34 @@ def test_rescaling_removes_a_large_offset(rng):
     single, error = Rescaling.of(values).apply(values)
     assert 0.25 < np.ptp(single) <= 2
     assert 0 < error < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "offset", "scale"),
+    [
+        (0.0, 2.0, 0.0, 0.25),  # an offset of half of the spread is none
+        (0.5, 2.0, 1.25, 1.0),
+        (-2.0, -0.5, -1.25, 1.0),
+        (-3.0, 1.0, 0.0, 0.25),
+        (-1.0, 3.0, 0.0, 0.25),
+        (7.0, 7.0, 7.0, 0.125),
+        (0.0, 0.0, 0.0, 1.0),
+        (-(2.0**1023), 2.0**1023, 0.0, 2.0**-1024),
+    ],
+)
+def test_rescaling_by_the_least_and_the_largest(low, high, offset, scale):
+    assert Rescaling.between(low, high) == (offset, scale)
+
+
+@pytest.mark.parametrize("offset", [0.0, -1e6])
+def test_the_error_of_rescaling_is_measured_and_holds_that_of_the_offset(rng, offset):
+    values = offset + rng.normal(size=300)
+    found, error = Rescaling(offset, 0.125).apply(values)
+    exact = [(Fraction(value) - Fraction(offset)) / 8 for value in values.tolist()]
+    off = max(abs(Fraction(one) - two) for one, two in zip(found.tolist(), exact, strict=True))
+    margin = Fraction(1, 2**53) * (max(map(abs, exact)) + abs(Fraction(offset)) / 8)
+    assert off <= error
+    assert error == pytest.approx(float(off + (margin if offset else 0)), rel=1e-11)
 
 
 def test_rescaling_of_constants():
@@ -134,22 +211,84 @@ def test_a_query_that_lacks_one_candidate_loses_none(bound):
     assert_array_equal(estimate, distances)
 
 
-def test_the_queries_with_most_survivors_become_unsettled():
+@pytest.mark.parametrize(("n_neighbors", "cap", "held"), [(1, 64, 64), (9, 72, 64), (17, 136, 68)])
+def test_as_many_survivors_as_there_is_room_for_are_kept(n_neighbors, cap, held):
+    assert survivors_held(n_neighbors) == held
+    for n_survivors, overflowed in ((cap, []), (cap + 1, [0])):
+        found = shortlist(np.ones((1, n_survivors)), n_neighbors, Bound(0.9, 1.1, 0.0), None)
+        assert_array_equal(found.unsettled, overflowed)
+        assert found.rows.size == (0 if overflowed else cap)
+        # the same where they come from several tiles, and other queries have none
+        lists = Shortlists(20, n_neighbors)
+        for cols in np.array_split(np.arange(n_survivors), 3):
+            rows = np.zeros(cols.size, np.int64)
+            lists.add((0, 0), Shortlist(rows, cols, np.ones(cols.size), Bound(0.9, 1.1, 0.0)))
+        lists.compact()
+        assert_array_equal(lists.unsettled[0], overflowed)
+        assert lists.size == (0 if overflowed else cap)
+    assert survivor_cap(n_neighbors) == cap
+
+
+def test_survivors_are_compacted_after_some_thousand_and_then_after_twice_as_many():
+    lists = Shortlists(100, 2)
+    bound = Bound(0.5, 2.0)
+
+    def add(n):
+        rows = np.arange(n) % 100
+        lists.add((0, 0), Shortlist(rows, np.arange(n), np.ones(n), bound))
+
+    add(COMPACT_AFTER)
+    add(0)
+    assert COMPACT_AFTER == 4096 and len(lists.parts) == 2
+    add(1)
+    assert len(lists.parts) == 1
+    held = lists.size
+    assert lists.compact_at == max(COMPACT_AFTER, 2 * held)
+    assert Shortlists(2000, 3).compact_at == 12_000
+
+
+@pytest.mark.parametrize(
+    ("counts", "closed"),
+    [
+        ([30, 60, 10, 45, 1], []),
+        ([30, 60, 10, 45], [1]),
+        ([30, 60, 10], [1]),
+        ([60, 60, 60, 1], [0]),
+        ([60, 60, 0, 60, 60], [0, 1]),
+        ([64, 64, 0, 64], [0]),  # what is left fills the room
+        ([64, 0], []),
+    ],
+)
+def test_the_queries_with_most_survivors_become_unsettled(counts, closed):
     """As few as leave the others room: half of what is held for each on average."""
-    counts = np.array([30, 60, 10, 45, 1])
-    for n_queries, closed in ((5, []), (4, [1]), (3, [1])):
-        lists = Shortlists(n_queries, 1)
-        lists.compact_at = 0
-        rows = np.repeat(np.arange(n_queries), counts[:n_queries])
-        cols = np.concatenate([np.arange(count) for count in counts[:n_queries]])
-        found = Shortlist(rows, cols, np.ones(rows.size), Bound(0.5, 2.0), np.empty(0, np.int64))
-        lists.add((0, 0), found)
-        query, candidate, *_ = lists.compact()
-        room = n_queries * survivors_held(1) // 2
-        assert (counts[:n_queries].sum() > room) == bool(closed)
-        assert_array_equal(np.concatenate(lists.unsettled), closed)
-        assert_array_equal(query, rows[~np.isin(rows, closed)])
-        assert_array_equal(candidate, cols[~np.isin(rows, closed)])
+    n_queries, total = len(counts), sum(counts)
+    lists = Shortlists(n_queries, 1)
+    lists.compact_at = 0
+    rows = np.repeat(np.arange(n_queries), counts)
+    cols = np.concatenate([np.arange(count) for count in counts])
+    found = Shortlist(rows, cols, np.ones(rows.size), Bound(0.5, 2.0))
+    lists.add((0, 0), found)
+    query, candidate, *_ = lists.compact()
+    assert (total > n_queries * survivors_held(1) // 2) == bool(closed)
+    assert_array_equal(np.concatenate(lists.unsettled), closed)
+    assert_array_equal(query, rows[~np.isin(rows, closed)])
+    assert_array_equal(candidate, cols[~np.isin(rows, closed)])
+
+
+@pytest.mark.parametrize("n_neighbors", [1, 3, 40])
+def test_of_exact_values_no_more_than_the_neighbours_are_kept(rng, n_neighbors):
+    """Of equal ones those of lower index, however many there are."""
+    values = rng.integers(0, 3, (4, 30)).astype(float)
+    lists = Shortlists(4, n_neighbors)
+    for col in rng.permutation(range(0, 30, 10)):
+        lists.add((0, col), shortlist(values[:, col : col + 10].copy(), n_neighbors, Bound(), None))
+    query, candidate, *_ = lists.compact()
+    kept = min(n_neighbors, 30)
+    assert_array_equal(query, np.repeat(np.arange(4), kept))
+    assert_array_equal(
+        np.sort(candidate.reshape(4, kept), axis=1),
+        np.sort(np.argsort(values, axis=1, kind="stable")[:, :kept], axis=1),
+    )
 
 
 def test_survivors_are_compacted_column_by_column():
@@ -172,6 +311,20 @@ def test_survivors_are_compacted_column_by_column():
     # queries, candidates, three values, twice over; their order, ranks and what is kept
     assert held == pytest.approx(40 * n, rel=0.1)
     assert peak < 120 * n
+
+
+def test_bytes_of_answers_and_survivors(make_series):
+    queries, candidates = make_series(7, 12), make_series(90, 12)
+    work = DTWNeighbors(queries, candidates, 3)
+    found = run(work, engine="oracle")
+    assert work.result_bytes() == found.distances.nbytes + found.indices.nbytes
+    assert math.isinf(work.limit_of(0))
+    # all pairs, unless that is more than is held
+    assert work.survivor_bytes() == ENTRY_BYTES * 7 * 90
+    many = replace(work, queries=make_series(100, 12))
+    assert many.survivor_bytes() == ENTRY_BYTES * 100 * survivors_held(3)
+    few = replace(work, queries=make_series(50, 12))
+    assert few.survivor_bytes() == ENTRY_BYTES * COMPACT_AFTER
 
 
 @pytest.mark.parametrize("budget", [0, 2**24, 2**27, 2**30])

@@ -213,7 +213,7 @@ def test_limits_of_further_blocks_are_the_farthest_of_full_lists(rng, monkeypatc
     rows, cols = np.array([0, 1, 1, 3, 3, 3]), np.array([2, 0, 3, 0, 1, 2])
     distances = np.array([9.0, 4.0, 2.0, 8.0, 5.0, 7.0])
     total.add((0, 0), Shortlist(rows, cols, distances, Bound(), np.empty(0, np.int64)))
-    assert_array_equal(work.informed(total).limits, [np.inf, 4, np.inf, 7])
+    assert_array_equal(work.with_incumbent(total).limits, [np.inf, 4, np.inf, 7])
 
 
 def test_periods_are_those_of_the_cpu(rng):

@@ -60,7 +60,8 @@ def test_kernels_compile(arch):
         "skts.engines.cupy.compile", reason="NVRTC is not installed"
     ).compile_program
     names = kernels()
-    assert compile("kshape/shapes.cu", names["kshape/shapes.cu"], arch) > 1000
+    for file in ("kshape/labels.cu", "kshape/centers.cu"):
+        assert compile(file, names[file], arch) > 1000
     few = [name for n in (8, 56, 600) for name in choose_transform(n).names]
     assert set(few) <= set(names["kshape/correlate.cu"])
     assert compile("kshape/correlate.cu", few, arch) > 1000

@@ -20,6 +20,7 @@ from skts.engines.families.profile.lines import (
     even_line,
     line_as_it_is,
     line_of_pieces,
+    step_factors,
 )
 from skts.engines.families.profile.nearest import Nearest
 from skts.engines.families.profile.pool import fill_gaps
@@ -63,6 +64,23 @@ KINDS = [
     *("walk", "noise", "flat stretches", "gaps", "scales", "offset", "repeats"),
     *("near repeats", "nearly flat", "fill values", "far scales"),
 ]
+
+
+@pytest.mark.parametrize("frame", [None, Frame(0.0, 1.0)])
+def test_factors_of_steps_move_covariances_on(frame):
+    x, length = np.random.default_rng(0).uniform(-1, 1, 40), 7
+    windows = np.lib.stride_tricks.sliding_window_view(x, length)
+    mean = windows.mean(axis=1)
+    lead, trail = step_factors(x, mean, frame)
+    assert lead[0] == trail[0] == 0
+    if frame is None:
+        centered = windows - mean[:, np.newaxis]
+        products, grown = centered @ centered.T, np.outer(lead, trail) + np.outer(trail, lead)
+    else:
+        products, grown = windows @ windows.T, np.outer(lead, lead) - np.outer(trail, trail)
+    assert_allclose(
+        products[:-1, :-1] + grown[1:, 1:], products[1:, 1:], rtol=0, atol=1e-14 * length
+    )
 
 
 def check(found, expected, length):
@@ -213,7 +231,7 @@ def test_tiles_do_not_change_the_answer(rng, fast_engine, sides):
     ]
     for tile in reversed(tiles):
         if join.wanted(tile):
-            work = join.informed(total)
+            work = join.with_incumbent(total)
             join.merge(total, tile, engine.join(work, tile, cancel))
     found = join.finish(total, lambda work: run(work, engine=engine))
     assert_array_equal(found.indices, expected.indices)
@@ -235,7 +253,7 @@ def test_what_several_devices_keep_comes_together(rng, fast_engine, sides):
     totals = [join.start() for _ in range(3)]
     for number, tile in enumerate(filter(join.wanted, tiles)):
         mine = totals[number % 3]
-        join.merge(totals[0], tile, engine.join(join.informed(mine), tile, cancel))
+        join.merge(totals[0], tile, engine.join(join.with_incumbent(mine), tile, cancel))
     # as if they had worked for one
     for number, other in enumerate(totals[1:], 1):
         totals[0].board.update({(100 + number, *key): kept for key, kept in other.board.items()})
@@ -268,15 +286,15 @@ def test_what_is_kept_is_merged_once_and_may_be_part_of_the_work(rng):
     join = Join(line, None, 11, 3)
     expected, n = run(join, engine="numba"), line.n_windows(11)
     total = join.start()
-    work = join.informed(total)
+    work = join.with_incumbent(total)
     for device, half in enumerate((slice(0, 20), slice(20, n))):
         work.board[device] = _Kept(n)
         work.board[device].rows.distances[half] = expected.distances[half]
         work.board[device].rows.indices[half] = expected.indices[half]
     join.merge(total, Tile(0, n, 0, n), None)
-    for area, part in join.collect(total, Tile(10, n, 0, n)):
+    for area, part in join.drain(total, Tile(10, n, 0, n)):
         join.merge(total, area, part)
-    assert list(join.collect(total, area)) == []
+    assert list(join.drain(total, area)) == []
     assert_array_equal(total.lists[0].indices[10:], expected.indices[10:])
     assert (total.lists[0].indices[:10] == -1).all()
 
@@ -448,7 +466,7 @@ def run_in_tiles(join, engine, rng):
     total, cancel = join.start(), np.zeros(1, np.uint8)
     for number in rng.permutation(len(tiles)):
         if join.wanted(tiles[number]):
-            part = engine.join(join.informed(total), tiles[number], cancel)
+            part = engine.join(join.with_incumbent(total), tiles[number], cancel)
             join.merge(total, tiles[number], part)
     return join.finish(total, lambda work: run(work, engine=engine))
 

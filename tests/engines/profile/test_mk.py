@@ -160,7 +160,7 @@ def test_tiles_do_not_change_the_answer(rng, fast_engine, kind):
         total = walk.start()
         for tile in order:
             if walk.wanted(tile):
-                walk.merge(total, tile, engine.pair_walk(walk.informed(total), tile, cancel))
+                walk.merge(total, tile, engine.pair_walk(walk.with_incumbent(total), tile, cancel))
         assert total[0] == expected
 
 
@@ -172,13 +172,13 @@ def test_gaps_that_say_nothing_leave_all_pairs(rng, fast_engine):
     assert run(MotifPair(line, 50, 13), engine=fast_engine)[:3] == profile_pair(line, 50, 13)
 
 
-def test_a_hurried_search_gives_up_where_a_profile_is_faster(rng, fast_engine):
+def test_a_search_gives_up_where_a_profile_is_faster(rng, fast_engine):
     x = rng.normal(size=6000).cumsum()
     noise = Pool.of([rng.normal(size=6000)])
-    found = run(MotifPair(noise, 64, 16, hurried=True), engine=fast_engine)
+    found = run(MotifPair(noise, 64, 16, allow_give_up=True), engine=fast_engine)
     assert found.given_up and np.isnan(found.distance)
     x[4000:4064] = x[100:164]
-    work = MotifPair(Pool.of([x]), 64, 16, hurried=True)
+    work = MotifPair(Pool.of([x]), 64, 16, allow_give_up=True)
     assert run(work, engine=fast_engine)[:3] == (0.0, 100, 4000)
     assert not run(MotifPair(noise, 64, 16), engine=fast_engine).given_up
     # not long enough to find out

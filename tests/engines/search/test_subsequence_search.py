@@ -141,7 +141,7 @@ def test_parts_in_any_order_lose_no_match(n_neighbors, exclusion):
         tiles = list(zip([0, *cuts], [*cuts, values.size], strict=True))
         for at in rng.permutation(8):
             tile = Tile(0, 1, *tiles[at])
-            limit = work.informed(total).limit_of(0)
+            limit = work.with_incumbent(total).limit_of(0)
             here = np.flatnonzero((values[tile.cols] <= limit) & (values[tile.cols] < np.inf))
             work.merge(total, tile, [TileMatches(here, values[tile.cols][here])])
         (found,) = work.finish(total, run)
@@ -210,7 +210,7 @@ def test_tilings_and_threads_do_not_matter(rng, fast_engine, kind):
     rng.shuffle(corners)
     for row, col in corners:
         tile = Tile(row, min(row + 2, rows), col, min(col + 4096, cols))
-        part = work.informed(total).part(tile)
+        part = work.with_incumbent(total).part(tile)
         whole = Tile(0, part.shape[0], 0, part.shape[1])
         assert part.shape[1] <= tile.shape[1]
         result = engine.compute(part, whole, np.zeros(1, np.uint8))
@@ -374,7 +374,7 @@ def test_running_statistics_keep_their_promise(rng):
             rough = (line[start : start + LENGTH] - mean[start]) * inverse[start]
             if not np.isnan(inverse[start]):
                 error = np.abs(rough - exact)
-                assert np.all(error <= subsequence_search.TOLERANCE * (1 + np.abs(exact)))
+                assert np.all(error <= subsequence_search.RUNNING_ERROR * (1 + np.abs(exact)))
 
 
 @pytest.mark.parametrize("before, after", [(0, 0), (3, 3), (0, 9), (50, 50)])

@@ -100,8 +100,8 @@ __device__ __forceinline__ void block_of_rows(
 #pragma unroll
         for (int s = 0; s < 2; ++s) {
             const T inf = Arithmetic<T>::infinity();
-            T left = __shfl_up_sync(0xffffffffu, last, 1, G);
-            T above = __shfl_down_sync(0xffffffffu, first, 1, G);
+            T left = __shfl_up_sync(ALL, last, 1, G);
+            T above = __shfl_down_sync(ALL, first, 1, G);
             if (lane == 0) left = inf;
             if (lane == G - 1) above = inf;
             side[s].template step<U>(left, above, row_stride, col_stride, first, last);
@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(THREADS, 2) band(
 #pragma unroll
             for (int ch = 0; ch < C; ++ch) me.x[ch] = me.row[ch * row_stride + me.i];
         }
-        steps = warp_max(steps);
+        steps = largest_by_shuffles(steps);
         T first = inf, last = inf;
         for (int done = 0; done < steps; done += K)
             block_of_rows<0>(side, lane, G, row_stride, col_stride, first, last);

@@ -1,6 +1,8 @@
 // Lists of the shifts that a rotation-invariant search still has to look at, and distances without
 // warping.
 #include "include/cells.cuh"
+#include "include/constants.cuh"
+#include "include/warp.cuh"
 
 struct alignas(16) Turns {
     int query, candidate, first, count;
@@ -75,7 +77,7 @@ extern "C" __global__ void probe(
 __device__ __forceinline__ double allowance(double row_norm, double col_norm, double roundings) {
     // see "spectra" in docs/developer/numerics.rst
     const double norms = sqrt(row_norm) + sqrt(col_norm);
-    return roundings * norms * norms + 0x1p-1022;
+    return roundings * norms * norms + FLOAT64_TINY;
 }
 
 // peaks: bounds of the least squared distance over all shifts of every pair.
@@ -92,8 +94,7 @@ extern "C" __global__ void peaks(
     if (p >= n_pairs) return;
     double largest = -Arithmetic<double>::infinity();
     for (int i = lane; i < n; i += 32) largest = fmax(largest, correlations[p * n + i]);
-    for (int other = 16; other > 0; other /= 2)
-        largest = fmax(largest, __shfl_xor_sync(0xffffffffu, largest, other));
+    largest = warp_largest(largest);
     if (lane != 0) return;
     const double row = row_norms[p / n_cols], col = col_norms[p % n_cols];
     const double error = allowance(row, col, roundings);

@@ -21,7 +21,7 @@ import cupy as cp
 import numpy as np
 
 from ...core.certify import Bound
-from ...core.constants import FLOAT64_UNIT
+from ...core.constants import FLOAT64_UNIT, LIMIT_MARGIN
 from ...families.elastic.warping import Warping
 from ..loading import blocks_for, load_kernel
 from . import dtw
@@ -290,7 +290,7 @@ class Turning:
             if self.bound.shrink > 0:
                 most = (limits + self.bound.slack) / self.bound.shrink * self.scale
             # see "cost limits" in docs/developer/numerics.rst
-            most = (most * most if self.squared else most) * (1 + 1e-9)
+            most = (most * most if self.squared else most) * LIMIT_MARGIN
             self.limits = cp.asarray(np.nextafter(most.astype(np.float32), np.float32(np.inf)))
 
     def certify(self) -> None:

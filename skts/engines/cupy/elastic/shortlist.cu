@@ -1,6 +1,7 @@
 // Rescaling of series for the search, and the survivors of a block of estimates.
 
 #include "include/constants.cuh"
+#include "include/warp.cuh"
 
 // rescale: float32 values for the search, (value - offset) * scale, and the largest rounding error,
 // that of the float64 subtraction included.
@@ -20,8 +21,7 @@ extern "C" __global__ void rescale(
         if (offset != 0) rounding += FLOAT64_UNIT * (fabs(scaled) + fabs(offset) * scale);
         largest = fmaxf(largest, __double2float_ru(rounding));
     }
-    for (int other = 16; other > 0; other /= 2)
-        largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, other));
+    largest = warp_largest(largest);
     if (threadIdx.x % 32 == 0) atomicMax(error, __float_as_int(largest));
 }
 
@@ -31,13 +31,62 @@ __device__ __forceinline__ unsigned long long key(double value) {
     return (unsigned long long)__double_as_longlong(value);
 }
 
+// The key of the value with `remaining` smaller ones, `skip` left out: by radix selection, a byte at
+// a time from the top. All threads of a block; `prefix`, 0 before, receives the key.
+template <typename T, typename Key>
+__device__ __forceinline__ void select(
+    const T* values, int n_cols, int skip, int (&histogram)[256], int& remaining, Key& prefix) {
+    for (int shift = 8 * sizeof(Key) - 8; shift >= 0; shift -= 8) {
+        for (int i = threadIdx.x; i < 256; i += blockDim.x) histogram[i] = 0;
+        __syncthreads();
+        const Key high = prefix;
+        // keys that share the bytes found so far (none yet at the first)
+        const Key mask = shift + 8 == 8 * sizeof(Key) ? 0 : ~Key(0) << (shift + 8);
+        for (int i = threadIdx.x; i < n_cols; i += blockDim.x)
+            if (i != skip && (key(values[i]) & mask) == high)
+                atomicAdd(&histogram[(key(values[i]) >> shift) & 255], 1);
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            int before = 0, byte = 0;
+            while (before + histogram[byte] <= remaining) before += histogram[byte++];
+            remaining -= before;
+            prefix = high | (Key(byte) << shift);
+        }
+        __syncthreads();
+    }
+}
+
+// Append the first `count` columns with the key `kth`, `skip` left out, in their order: blockDim.x columns
+// at a time. All threads of a block; `ties`, 0 before, counts those so far, warp_ties[w] those of a warp.
+template <typename T, typename Key, typename Append>
+__device__ __forceinline__ void append_ties(
+    const T* values, int n_cols, int skip, Key kth, int count, int (&warp_ties)[32], int& ties,
+    const Append& append) {
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    for (int first = 0; first < n_cols; first += blockDim.x) {
+        const int i = first + threadIdx.x;
+        const bool tie = i < n_cols && i != skip && key(values[i]) == kth;
+        const unsigned ballot = __ballot_sync(ALL, tie);
+        if (lane == 0) warp_ties[warp] = __popc(ballot);
+        __syncthreads();
+        int before = ties + lanes_before(ballot, lane);
+        for (int w = 0; w < warp; ++w) before += warp_ties[w];
+        if (tie && before < count) append(i);
+        __syncthreads();
+        if (threadIdx.x == 0)
+            for (int w = 0; w < blockDim.x / 32; ++w) ties += warp_ties[w];
+        __syncthreads();
+        if (ties >= count) return;
+    }
+}
+
 // shortlist: of each row of a block of estimates, what may be among its k nearest.
 //
-// One block: a row. It finds the k-th smallest estimate by radix selection, a byte at a time from
-// the top, turns it into the k-th smallest upper value, and lists every column whose lower value
-// does not exceed that. float: estimates are accumulated costs in scaled units (`squared`: their roots are
-// distances), an interval around each. double: estimates are certified distances; exactly the k nearest are listed, ties by
-// column. A row with more than `cap` survivors lists none and is marked in `unsettled`.
+// One block: a row. It selects the k-th smallest estimate, turns it into the k-th smallest upper
+// value, and lists every column whose lower value does not exceed that. float: estimates are accumulated
+// costs in scaled units (`squared`: their roots are distances), an interval around each. double:
+// estimates are certified distances; exactly the k nearest are listed, ties by column. A row with
+// more than `cap` survivors lists none and is marked in `unsettled`.
 // Shared memory: 256 counters and a few scalars. Lists are appended to by one atomic a row.
 template <typename T>
 __global__ void shortlist(
@@ -62,26 +111,7 @@ __global__ void shortlist(
         remaining = k - 1;
         count = ties = 0;
     }
-    if (!all) {
-        for (int shift = 8 * sizeof(Key) - 8; shift >= 0; shift -= 8) {
-            for (int i = threadIdx.x; i < 256; i += blockDim.x) histogram[i] = 0;
-            __syncthreads();
-            const Key high = prefix;
-            // keys that share the bytes found so far (none yet at the first)
-            const Key mask = shift + 8 == 8 * sizeof(Key) ? 0 : ~Key(0) << (shift + 8);
-            for (int i = threadIdx.x; i < n_cols; i += blockDim.x)
-                if (i != skip && (key(values[i]) & mask) == high)
-                    atomicAdd(&histogram[(key(values[i]) >> shift) & 255], 1);
-            __syncthreads();
-            if (threadIdx.x == 0) {
-                int before = 0, byte = 0;
-                while (before + histogram[byte] <= remaining) before += histogram[byte++];
-                remaining -= before;
-                prefix = high | (Key(byte) << shift);
-            }
-            __syncthreads();
-        }
-    }
+    if (!all) select(values, n_cols, skip, histogram, remaining, prefix);
     __syncthreads();
     const Key kth = prefix;
     auto distance = [&](T value) {
@@ -122,21 +152,5 @@ __global__ void shortlist(
     for (int i = threadIdx.x; i < n_cols; i += blockDim.x)
         if (survives(i)) append(i);
     if (!EXACT || all) return;
-    // columns in order, blockDim.x at a time, so that the lowest of the ties are taken
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    for (int first = 0; first < n_cols; first += blockDim.x) {
-        const int i = first + threadIdx.x;
-        const bool tie = i < n_cols && i != skip && key(values[i]) == kth;
-        const unsigned ballot = __ballot_sync(0xffffffffu, tie);
-        if (lane == 0) warp_ties[warp] = __popc(ballot);
-        __syncthreads();
-        int before = ties + __popc(ballot & ((1u << lane) - 1));
-        for (int w = 0; w < warp; ++w) before += warp_ties[w];
-        if (tie && before < n_ties) append(i);
-        __syncthreads();
-        if (threadIdx.x == 0)
-            for (int w = 0; w < blockDim.x / 32; ++w) ties += warp_ties[w];
-        __syncthreads();
-        if (ties >= n_ties) return;
-    }
+    append_ties(values, n_cols, skip, kth, n_ties, warp_ties, ties, append);
 }

@@ -119,12 +119,12 @@ class DTWTiles:
 
         from . import dtw
 
-        whole = sum(
+        both_sides = sum(
             dtw.device_bytes(len(side), side.n_channels, side.n_timepoints)
             for side in reduction.sides
         )
         part, rows = reduction, tile.rows
-        if whole > self.prepared.capacity // 2:
+        if both_sides > self.prepared.capacity // 2:
             part, rows = reduction.part(tile), slice(None)
         pairs = cupy.asarray(np.ascontiguousarray(part.pairs[rows], np.int32))
         left, right = (self._on_device(side, 0, len(side)) for side in part.sides)
@@ -169,13 +169,13 @@ class DTWTiles:
     def _nearest(self, search: DTWNeighbors, cancel: np.ndarray) -> np.ndarray:
         """The nearest candidate of each query, certified."""
 
-        def whole(work: Reduction) -> Any:
+        def compute(work: Reduction) -> Any:
             """Compute some work as one tile."""
             tile, total = Tile(0, work.shape[0], 0, work.shape[1]), work.start()
             work.merge(total, tile, getattr(self, work.method)(work, tile, cancel))
-            return work.finish(total, whole)
+            return work.finish(total, compute)
 
-        return whole(search).indices[:, 0]
+        return compute(search).indices[:, 0]
 
     def _distances(
         self,

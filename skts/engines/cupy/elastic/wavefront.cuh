@@ -160,19 +160,18 @@ struct Wavefront {
     // step, `single` whether only the first of two rows counts
     __device__ __forceinline__ void step(const T (*x)[C], const T* in, int t, bool single) {
         const T inf = Arithmetic<T>::infinity();
-        const unsigned all = 0xffffffffu;
         const bool strip = STRIPS && first > 0;
         const int i = row0 + ROWS * t;               // row of lane 0
         const int own = i - ROWS * lane;             // row of this lane
         const int offset = first + lane * K - own + reach;
         if (ROWS == 1) {
-            T left = __shfl_up_sync(all, columns.D[K - 1], 1, G);
+            T left = __shfl_up_sync(ALL, columns.D[K - 1], 1, G);
             if (lane == 0) left = strip ? from_edge(in[0], i) : inf;
             columns.row(x[0], diagonal, left, offset, reach);
             diagonal = left;
         } else {
-            T left0 = __shfl_up_sync(all, above, 1, G);
-            T left1 = __shfl_up_sync(all, columns.D[K - 1], 1, G);
+            T left0 = __shfl_up_sync(ALL, above, 1, G);
+            T left1 = __shfl_up_sync(ALL, columns.D[K - 1], 1, G);
             if (lane == 0) left0 = strip ? from_edge(in[0], i) : inf;
             if (lane == 0) left1 = strip ? from_edge(in[1], i + 1) : inf;
             above = columns.two_rows(x[0], x[1], diagonal, left0, left1, single, offset, reach);
@@ -193,7 +192,7 @@ struct Wavefront {
         const T* points, int stride, int stop, int n_rows, Begin begin, End end) {
         constexpr int STEPS = UNROLL / ROWS;
         const T* in_edge = STRIPS ? edge + row0 : nullptr;
-        const int first_stop = -warp_max(-stop), last_stop = warp_max(stop);
+        const int first_stop = -largest_by_shuffles(-stop), last_stop = largest_by_shuffles(stop);
         int t = 0;
         // BEGIN: the steps in which lanes reach their first row go one by one, as do the last ones
 #pragma unroll 1

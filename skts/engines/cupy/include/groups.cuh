@@ -1,6 +1,7 @@
 // Groups of G lanes (G = 1, 2, 4, ..., 32, all within one warp): which one a lane belongs to, and what
-// the lanes of a group or of a warp find together.
+// the lanes of a group find together.
 #pragma once
+#include "include/warp.cuh"
 
 // Those of a warp go on together, so that every shuffle finds 32 lanes.
 struct Groups {
@@ -16,17 +17,16 @@ struct Groups {
           count(gridDim.x * blockDim.x / G) {}
 };
 
-__device__ __forceinline__ int warp_max(int value) {
-#pragma unroll
-    for (int other = 16; other > 0; other /= 2)
-        value = max(value, __shfl_xor_sync(0xffffffffu, value, other));
-    return value;
+// As `warp_largest`, but by shuffles on every device: the loops of wavefront.cuh and band.cu that end
+// at this value are compiled otherwise with the one instruction, and have been measured with these.
+__device__ __forceinline__ int largest_by_shuffles(int value) {
+    return fold_lanes(value, [](int a, int b) { return max(a, b); });
 }
 
 template <typename T>
 __device__ __forceinline__ T group_least(T value, int G) {
     for (int other = G / 2; other > 0; other /= 2) {
-        const T theirs = __shfl_xor_sync(0xffffffffu, value, other);
+        const T theirs = __shfl_xor_sync(ALL, value, other);
         value = theirs < value ? theirs : value;
     }
     return value;

@@ -10,8 +10,7 @@
 // leading 32 bits are compared, which order as integers do: a float whole, a double to 2^-20 of its value.
 #pragma once
 #include "include/constants.cuh"
-
-constexpr unsigned ALL = 0xffffffffu;
+#include "include/warp.cuh"
 
 // Whether a window or query of normalised ones counts as constant, as all engines have it: see `core/constants.py`.
 __device__ __forceinline__ bool is_flat(double low, double high) {
@@ -35,22 +34,6 @@ template <typename T>
 __device__ __forceinline__ int bits_below(double bound) {
     if (!(bound > 0)) return 0;
     return sizeof(T) == 4 ? __float_as_int(__double2float_rd(bound)) : __double2hiint(bound);
-}
-
-__device__ __forceinline__ int warp_largest(int value) {
-#if __CUDA_ARCH__ >= 800
-    return __reduce_max_sync(ALL, value);
-#else
-#pragma unroll
-    for (int other = 16; other > 0; other /= 2) value = max(value, __shfl_xor_sync(ALL, value, other));
-    return value;
-#endif
-}
-
-__device__ __forceinline__ double warp_largest(double value) {
-#pragma unroll
-    for (int other = 16; other > 0; other /= 2) value = fmax(value, __shfl_xor_sync(ALL, value, other));
-    return value;
 }
 
 // What a row needs: its step and its weight, side by side for one load.

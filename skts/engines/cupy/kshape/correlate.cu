@@ -1,6 +1,6 @@
 // Shape-based distances: spectra of series, and the best shift against every centre.
 //
-// Two series travel as the real and imaginary part of one complex series u. Its spectrum times the
+// Two series are the real and the imaginary part of one complex series u. Its spectrum times the
 // conjugate spectrum of a real centre, transformed back, holds the correlations of the first series
 // in its real and those of the second in its imaginary part: one transform for two, and no
 // array of (series, centres, shifts) anywhere.
@@ -9,6 +9,7 @@
 // times slot(N) complex values (none where one pass does), then scratch for sums over warps.
 
 #include "include/constants.cuh"
+#include "include/warp.cuh"
 #include "kshape/fft.cuh"
 
 // Values that a thread holds at most, in the passes of these radices.
@@ -73,9 +74,7 @@ __global__ void __launch_bounds__(T* B) spectra(
 // Largest (or least) of a value over the T threads of a transform; all of them get it.
 template <int T, class Value, class Better>
 __device__ __forceinline__ Value over_threads(Value value, Value* scratch, const Better& better) {
-#pragma unroll
-    for (int other = (T < 32 ? T : 32) / 2; other > 0; other /= 2)
-        value = better(value, __shfl_xor_sync(0xffffffffu, value, other, T < 32 ? T : 32));
+    value = fold_lanes<(T < 32 ? T : 32)>(value, better);
     if constexpr (T > 32) {
         if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = value;
         __syncthreads();

@@ -10,7 +10,8 @@ from functools import cache
 from typing import NamedTuple
 
 __all__ = [
-    "SHAPE_KERNELS",
+    "CENTER_KERNELS",
+    "LABEL_KERNELS",
     "GramKernel",
     "Transform",
     "kernels",
@@ -18,18 +19,9 @@ __all__ = [
     "choose_transform",
 ]
 
-#: Kernels of ``shapes.cu`` that have one instance.
-SHAPE_KERNELS = (
-    "longest",
-    "nearest",
-    "count",
-    "scatter",
-    "bounds",
-    "collect",
-    "extend",
-    "combine",
-    "align",
-)
+#: Kernels of ``labels.cu``, and those of ``centers.cu`` that have one instance.
+LABEL_KERNELS = ("longest", "nearest", "count", "scatter", "bounds")
+CENTER_KERNELS = ("collect", "extend", "combine", "align")
 #: Additions and multiplications of a butterfly of each radix, a value.
 RADICES = {2: 2.0, 3: 4.0, 4: 4.0, 5: 6.4, 6: 6.7, 7: 9.4, 8: 6.5, 9: 9.4, 10: 9.2}
 RADICES |= {12: 9.0, 15: 11.2, 16: 9.0}
@@ -163,7 +155,7 @@ def _cost(n: int, threads: int, radices: tuple[int, ...]) -> float | None:
 
 
 class GramKernel(NamedTuple):
-    """An instance of the kernel ``gram`` of ``shapes.cu``.
+    """An instance of the kernel ``gram`` of ``centers.cu``.
 
     Attributes
     ----------
@@ -176,7 +168,7 @@ class GramKernel(NamedTuple):
     columns: int
     threads: int
 
-    file: str = "kshape/shapes.cu"
+    file: str = "kshape/centers.cu"
 
     @property
     def names(self) -> tuple[str, str]:
@@ -204,6 +196,7 @@ def kernels() -> dict[str, list[str]]:
         "kshape/correlate.cu": sorted(
             name for t in transforms if t is not None for name in t.names
         ),
-        "kshape/shapes.cu": sorted({name for g in grams if g is not None for name in g.names})
-        + list(SHAPE_KERNELS),
+        "kshape/labels.cu": list(LABEL_KERNELS),
+        "kshape/centers.cu": sorted({name for g in grams if g is not None for name in g.names})
+        + list(CENTER_KERNELS),
     }

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...core.constants import FLOAT64_UNIT
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...families.kshape.centers import Centers, SBDCenters, center_error, scaled_center
@@ -33,7 +34,7 @@ __all__ = ["SBDTiles"]
 LARGEST_GRID = 65_535
 #: Residual of eigenvectors from S itself, relative to the eigenvalue.
 #: see "centres" in docs/developer/numerics.rst
-DENSE_RESIDUAL = 64 * 2.0**-53
+DENSE_RESIDUAL = 64 * FLOAT64_UNIT
 
 
 class SBDTiles:
@@ -153,7 +154,7 @@ class SBDTiles:
 
     def sbd_centers_bytes(self, reduction: SBDCenters, rows: int, cols: int) -> tuple[int, int]:
         """Bytes on each device for some centres: of iteration on members, or of S."""
-        from .sbd import choose_gram, dense_bytes, krylov_bytes
+        from .centers import choose_gram, dense_bytes, krylov_bytes
 
         shapes = reduction.series
         n, size = len(shapes), shapes.n_channels * shapes.n_timepoints
@@ -167,23 +168,25 @@ class SBDTiles:
 
     def sbd_centers(self, reduction: SBDCenters, tile: Tile, cancel: np.ndarray) -> Centers:
         """Centres of some clusters, and how far they are at most from the certified ones."""
-        from . import sbd
+        from . import centers, members
 
         shapes = reduction.series
         n_clusters, size = tile.shape[0], shapes.n_channels * shapes.n_timepoints
-        resident = 8 * len(shapes) * size + sbd.krylov_bytes(len(shapes), n_clusters, size)
-        fits = sbd.choose_gram(size) is not None and resident <= self.prepared.capacity // 2
+        resident = 8 * len(shapes) * size + centers.krylov_bytes(len(shapes), n_clusters, size)
+        fits = centers.choose_gram(size) is not None and resident <= self.prepared.capacity // 2
         device_values = leading = None
         if fits:
             device_values = self._sbd_series(shapes, 0, len(shapes)).values
             # memory beside the series is not counted as prepared: prepared data make room
-            self.prepared.make_room(sbd.krylov_bytes(len(shapes), n_clusters, size))
+            self.prepared.make_room(centers.krylov_bytes(len(shapes), n_clusters, size))
             labels, shifts = self._sbd_labels(reduction.labels, reduction.shifts)
-            members = sbd.sort(labels, shifts, reduction.weights, reduction.n_clusters, tile.rows)
+            sorted_series = members.sort(
+                labels, shifts, reduction.weights, reduction.n_clusters, tile.rows
+            )
             previous = None if reduction.previous is None else reduction.previous[tile.rows]
-            leading = sbd.leading_vectors(
+            leading = centers.leading_vectors(
                 device_values,
-                members,
+                sorted_series,
                 previous,
                 reduction.squares[tile.rows],
                 cancel,
@@ -198,8 +201,8 @@ class SBDTiles:
                 value, error = leading.values[row], leading.errors[row]
                 vector, total = leading.vectors[row], leading.totals[row]
             else:
-                self.prepared.make_room(sbd.dense_bytes(size))
-                values, vectors, total = sbd.dense_eigenvectors(
+                self.prepared.make_room(centers.dense_bytes(size))
+                values, vectors, total = centers.dense_eigenvectors(
                     shapes,
                     device_values,
                     reduction.members(cluster),

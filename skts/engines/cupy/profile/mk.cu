@@ -1,6 +1,8 @@
 // The walk of MK: pairs of windows in the order of a reference that no reference can rule out, and their
 // distances. `order` holds windows in ascending order of their distance to reference 0; `gaps`, of shape
 // (n_references, n_ordered), the distances to all references in that order, scaled.
+#include "include/constants.cuh"
+#include "profile/certified.cuh"
 
 // Collect pairs of positions p and p + offset whose bounds do not exceed the limit.
 //
@@ -53,24 +55,17 @@ extern "C" __global__ void __launch_bounds__(128) measure(
     const int pair = blockIdx.x * blockDim.x + threadIdx.x;
     if (pair >= n_pairs) return;
     const int i = pairs[pair].x, j = pairs[pair].y;
-    const double mean_i = mean[i], inverse_i = inverse[i], mean_j = mean[j], inverse_j = inverse[j];
-    // points of z-normalised windows count from the first
-    const double anchor_i = normalize ? points[i] : 0.0, anchor_j = normalize ? points[j] : 0.0;
+    const Line line{points, mean, inverse};
+    const Window a(line, i, normalize), b(line, j, normalize);
     double total = 0;
     int t = 0;
     while (t < length) {
         const int stop = min(t + 16, length);
-        for (; t < stop; ++t) {
-            const double x = __dmul_rn(__dsub_rn(__dsub_rn(points[i + t], anchor_i), mean_i), inverse_i);
-            const double y = __dmul_rn(__dsub_rn(__dsub_rn(points[j + t], anchor_j), mean_j), inverse_j);
-            const double d = __dsub_rn(x, y);
-            total = __dadd_rn(total, __dmul_rn(d, d));
-        }
+        for (; t < stop; ++t) total = add_certified(total, a, b, t);
         const double known = __longlong_as_double(*(volatile long long*)best);
-        // squares lose less than this by rounding, so that what is left out is farther apart; those below
-        // 2^-900 may have lost bits
+        // squares lose less than this by rounding, so that what is left out is farther apart
         // see "mk squares" in docs/developer/numerics.rst
-        if (total > known * known * (1 + 1e-12) + 0x1p-900) {
+        if (total > known * known * (1 + 1e-12) + LOST_SQUARES) {
             out[pair] = __longlong_as_double(0x7ff0000000000000LL);
             return;
         }

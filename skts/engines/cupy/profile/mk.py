@@ -7,13 +7,12 @@ import numpy as np
 
 from ...core.reduction import Tile
 from ...families.profile.mk import PairWalk, Walked, better
-from ..loading import load_kernel
-from .join import DeviceLine
+from ..loading import blocks_for, load_kernel
+from .lines import DeviceLine
+from .programs import MK_CAPACITY
 
-__all__ = ["CAPACITY", "walk"]
+__all__ = ["walk"]
 
-#: Pairs that are measured at a time, if a run of positions is not longer.
-CAPACITY = 2**22
 #: Offsets of the first launch and of the largest; offsets of a thread.
 FEWEST, MOST, RUN = 4, 2**16, 32
 
@@ -49,7 +48,7 @@ def walk(
     n_ordered, n_references = order.size, len(gaps)
     row, row_stop = tile.row, tile.row_stop
     offset, stop = reduction.first + tile.col, reduction.first + tile.col_stop
-    capacity = max(CAPACITY, row_stop - row)
+    capacity = max(MK_CAPACITY, row_stop - row)
     pairs, values = cp.empty((capacity, 2), np.int32), cp.empty(capacity)
     best = reduction.best
     known, count = cp.array([best[0]]), cp.zeros(1, np.uint64)
@@ -65,15 +64,26 @@ def walk(
         here = min(chunk, stop - offset)
         count.fill(0)
         load_kernel("profile/mk.cu", "bound")(
-            (-(-(last - row) // 256), -(-here // RUN)),
-            (256,),
-            (
-                *(order, gaps, np.int32(n_ordered), np.int32(n_references)),
-                *(np.int32(row), np.int32(last), np.int32(offset), np.int32(offset + here)),
-                *(np.int32(RUN), known, np.float64(slope), np.float64(shift)),
-                *(np.int64(reduction.exclusion), np.int64(best[1]), np.int64(best[2])),
-                *(np.int32(capacity), count, pairs),
-            ),
+            (blocks_for(last - row, 256), blocks_for(here, RUN)),
+            256,
+            order=order,
+            gaps=gaps,
+            n_ordered=n_ordered,
+            n_references=n_references,
+            row=row,
+            row_stop=last,
+            first=offset,
+            stop=offset + here,
+            run=RUN,
+            best=known,
+            slope=slope,
+            shift=shift,
+            exclusion=reduction.exclusion,
+            best_first=best[1],
+            best_second=best[2],
+            capacity=capacity,
+            count=count,
+            pairs=pairs,
         )
         found = int(count[0])
         if found > capacity:
@@ -82,13 +92,18 @@ def walk(
         if found:
             measured += found
             load_kernel("profile/mk.cu", "measure")(
-                (-(-found // 128),),
-                (128,),
-                (
-                    *(line.points, line.mean, line.inverse, np.int32(reduction.length)),
-                    np.int32(reduction.normalize),
-                    *(pairs, np.int32(found), known, values),
-                ),
+                blocks_for(found, 128),
+                128,
+                points=line.points,
+                mean=line.mean,
+                inverse=line.inverse,
+                length=reduction.length,
+                normalize=reduction.normalize,
+                pairs=pairs,
+                n_pairs=found,
+                # bits of the distance, which order as integers do
+                best=known.view(np.uint64),
+                out=values,
             )
             least = float(values[:found].min())
             if least < np.inf:

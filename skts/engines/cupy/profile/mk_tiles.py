@@ -12,12 +12,13 @@ from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...families.profile.mk import PairWalk, Walked
 from ...families.profile.pool import Pool
+from .programs import MK_CAPACITY
 from .tiles import LINE_BYTES
 
 if TYPE_CHECKING:
     import cupy
 
-    from .join import DeviceLine
+    from .lines import DeviceLine
 
 __all__ = ["MKTiles"]
 
@@ -30,7 +31,7 @@ class MKTiles:
 
     def pair_walk_bytes(self, reduction: PairWalk, rows: int, cols: int) -> tuple[int, int]:
         """Bytes on each device for a tile: the line, the order, and pairs that are measured."""
-        pairs = max(2**22, rows)  # CAPACITY of `mk`, which needs CuPy
+        pairs = max(MK_CAPACITY, rows)
         held = reduction.gaps.nbytes + reduction.order.nbytes + 16 * rows
         return 0, LINE_BYTES * reduction.series.points.size + held + 48 * pairs
 

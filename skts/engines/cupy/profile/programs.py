@@ -8,14 +8,34 @@ import numpy as np
 
 from ...families.profile.join import Join
 
-__all__ = ["JoinKernel", "kernels", "choose_join", "seed_kernel"]
+__all__ = [
+    "HEIGHTS",
+    "MK_CAPACITY",
+    "RUNS_PER_WINDOW",
+    "SEED_BYTES",
+    "JoinKernel",
+    "choose_height",
+    "choose_join",
+    "kernels",
+    "room",
+    "seed_kernel",
+]
 
 _TYPES: dict[type, str] = {np.float32: "float", np.float64: "double"}
 #: Columns of a lane, and warps on a multiprocessor, which bound its registers: fastest on an H200.
 SHAPES: dict[type, tuple[int, int]] = {np.float32: (16, 16), np.float64: (10, 12)}
 
+#: Rows of a band, for tiles whose shorter side is at least so long.
+HEIGHTS = (2**17, 4096), (0, 1024)
+#: Bytes of first columns in a launch.
+SEED_BYTES = 2**30
 #: Runs of possible neighbours that a list has room for.
 RUNS_PER_WINDOW = 24
+#: From so many bytes on: runs that a list holds at least, and runs that are measured at a time.
+#: Rows whose runs do not fit on a list are walked again.
+ROOMS = (2**30, 2**20, 2**19), (0, 2**16, 2**16)
+#: Pairs that MK measures at a time, if a run of positions is not longer.
+MK_CAPACITY = 2**22
 
 
 class JoinKernel(NamedTuple):
@@ -69,6 +89,16 @@ def choose_join(join: Join, shape: tuple[int, int]) -> JoinKernel:
     return JoinKernel(dtype, columns, blocks, strips, join.within, join.normalize)
 
 
+def choose_height(shape: tuple[int, int]) -> int:
+    """Choose the rows of a band of a tile."""
+    return next(height for start, height in HEIGHTS if min(shape) >= start)
+
+
+def room(budget: int) -> tuple[int, int]:
+    """Runs that a list holds at least, and runs that are measured at a time, within a budget."""
+    return next((least, some) for start, least, some in ROOMS if budget >= start)
+
+
 def seed_kernel(kernel: JoinKernel) -> str:
     """Name of the kernel that computes the seeds of another."""
     return f"seeds<{_TYPES[kernel.dtype]}, {str(kernel.normalize).lower()}>"
@@ -82,11 +112,10 @@ def kernels() -> dict[str, list[str]]:
         for both in (True, False)
         for normalize in (True, False)
     ]
-    names = [kernel.name for kernel in instances]
-    names += sorted({seed_kernel(kernel) for kernel in instances})
-    names += ["refine", "certify", "first_of_equals"]
     return {
-        "profile/join.cu": names,
+        "profile/seeds.cu": sorted({seed_kernel(kernel) for kernel in instances}),
+        "profile/join.cu": [kernel.name for kernel in instances],
+        "profile/candidates.cu": ["refine", "certify", "first_of_equals"],
         "profile/windows.cu": ["statistics", "distances"],
         "profile/mk.cu": ["bound", "measure"],
     }

@@ -13,9 +13,11 @@ from ...families.profile.join import Join, JoinPart
 from ...families.profile.lines import Frame, common_frame
 from ...families.profile.pool import Pool, fill_gaps
 from ...families.profile.windows import Kinds, WindowDistances, WindowKinds
+from .programs import HEIGHTS, RUNS_PER_WINDOW, SEED_BYTES, choose_join, room
 
 if TYPE_CHECKING:
-    from .join import DeviceLine, Known, Searched, Steps
+    from .known import Known
+    from .lines import DeviceLine, Searched, Steps
 
 __all__ = ["JoinTiles"]
 
@@ -56,14 +58,14 @@ class JoinTiles:
         """Certified distances of some windows to a run of others."""
         import cupy as cp
 
-        from . import join
+        from . import lines
 
         length = reduction.length
         a = self._line(reduction.queries, length, reduction.normalize)
         b = self._line(reduction.series, length, reduction.normalize)
         positions = np.asarray(reduction.positions[tile.rows])
         normalize = bool(reduction.normalize)
-        found = join.window_distances(a, positions, b, tile.cols, length, normalize)
+        found = lines.window_distances(a, positions, b, tile.cols, length, normalize)
         constant_a, finite_a = a.constant[positions, None], a.finite[positions, None]
         constant_b, finite_b = b.constant[tile.cols], b.finite[tile.cols]
         found = cp.where(constant_a != constant_b, np.sqrt(length), found)
@@ -72,9 +74,6 @@ class JoinTiles:
 
     def join_bytes(self, reduction: Join, rows: int, cols: int) -> tuple[int, int]:
         """Bytes on each device for a tile: lines, lists, and the first columns of a launch."""
-        from .join import room
-        from .programs import RUNS_PER_WINDOW, choose_join
-
         kernel = choose_join(reduction, (rows, cols))
         size = np.dtype(kernel.dtype).itemsize
         lines = LINE_BYTES * sum(reduction.shape[: 1 if reduction.within else 2])
@@ -83,15 +82,18 @@ class JoinTiles:
         lists = 2 * 16 * max(least, RUNS_PER_WINDOW * (rows + cols)) + 512 * some
         lists += (32 + 24 * reduction.n_neighbors) * sum(reduction.shape)
         panels = -(-cols // kernel.panel)
-        seeds = max(2**30, size * panels * min(rows, 4096)) if rows > 4096 else size * panels * rows
-        return 0, lines + lists + seeds + size * cols * -(-rows // 1024)
+        high, low = (height for _, height in HEIGHTS)
+        seeds = size * panels * min(rows, high)
+        if rows > high:
+            seeds = max(SEED_BYTES, seeds)
+        return 0, lines + lists + seeds + size * cols * -(-rows // low)
 
     def join(self, reduction: Join, tile: Tile, cancel: np.ndarray) -> JoinPart | None:
         """Nearest windows within a tile; where there is a board, they stay on the device."""
         import cupy as cp
 
-        from . import join
-        from .programs import choose_join
+        from .join import nearest
+        from .lines import make_steps
 
         length, normalize = reduction.length, reduction.normalize
         pools = reduction.a, reduction.other
@@ -108,13 +110,13 @@ class JoinTiles:
         steps = []
         for pool, line, mask in zip(pools, searched, usual, strict=True):
             if reduction.excluded is not None:
-                steps.append(join.prepare(line, mask, length, level, dtype))
+                steps.append(make_steps(line, mask, level, dtype))
             else:
                 steps.append(self._steps(pool, line, length, level, dtype))
         masks = usual[0], usual[1]
         known, kept = self._known(reduction, searched, masks, tile, level)
         both = steps[0], steps[1]
-        join.nearest(reduction, lines, searched, both, masks, tile, level, known)
+        nearest(reduction, lines, searched, both, masks, tile, level, known)
         return None if kept else known.part(tile, 2 if reduction.within else 1)
 
     def _known(
@@ -132,16 +134,16 @@ class JoinTiles:
         """
         import cupy
 
-        from . import join
+        from .known import Known
 
         board = reduction.board
         lane = cupy.cuda.Device().id, cupy.cuda.get_current_stream().ptr
-        make = partial(join.Known, reduction, searched, usual)
+        make = partial(Known, reduction, searched, usual)
         budget = self.prepared.capacity
         if board is None or reduction.n_neighbors > 1:
             return make(tile, tile.shape, level, budget), False
         known = board.get(lane)
-        if not isinstance(known, join.Known):
+        if not isinstance(known, Known):
             area = Tile(0, reduction.shape[0], 0, reduction.shape[1])
             known = board[lane] = make(area, tile.shape, level, budget)
         return known, True
@@ -150,10 +152,10 @@ class JoinTiles:
         """A line on the current device, kept while it lives."""
         import cupy
 
-        from . import join
+        from .lines import prepare_line
 
         def build() -> tuple[DeviceLine, int]:
-            made = join.lay(pool, length, normalize)
+            made = prepare_line(pool, length, normalize)
             return made, made.nbytes
 
         key = ("windows", cupy.cuda.Device().id, length, normalize)
@@ -165,14 +167,14 @@ class JoinTiles:
         """Two lines, or the same twice, for the search of a join; kept while they live."""
         import cupy
 
-        from . import join
+        from .lines import prepare_search
 
         lines = [self._line(pool, length, normalize) for pool in pools]
         frame = None if normalize else self._frame(pools, lines, length)
 
         def search_line(pool: Pool, line: DeviceLine) -> Searched:
             def build() -> tuple[Searched, int]:
-                made = join.lay_search(pool, line, length, frame)
+                made = prepare_search(pool, line, length, frame)
                 return made, made.nbytes
 
             key = ("searched", cupy.cuda.Device().id, length, frame)
@@ -196,10 +198,10 @@ class JoinTiles:
         """Factors and bounds of a line for covariances, kept while it lives."""
         import cupy
 
-        from . import join
+        from .lines import make_steps
 
         def build() -> tuple[Steps, int]:
-            made = join.prepare(line, line.usual, length, level, dtype)
+            made = make_steps(line, line.usual, level, dtype)
             return made, made.nbytes
 
         key = ("steps", cupy.cuda.Device().id, length, line.frame, level, dtype)

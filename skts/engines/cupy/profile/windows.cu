@@ -1,6 +1,7 @@
 // Statistics of every window, and certified distances of chosen windows to all: the bits of the CPU engine.
 // One thread has one window; neighbouring threads read neighbouring points. Points of a window count from the
 // first of them, for distances where `anchored`.
+#include "profile/certified.cuh"
 
 extern "C" __global__ void statistics(
     const double* __restrict__ points, int n_windows, int length,
@@ -39,16 +40,8 @@ extern "C" __global__ void distances(
 ) {
     const int j = blockIdx.x * blockDim.x + threadIdx.x;
     if (j >= count) return;
-    const long long i = positions[blockIdx.y];
-    const double x_mean = mean_a[i], x_scale = inverse_a[i];
-    const double y_mean = mean_b[first + j], y_scale = inverse_b[first + j];
-    const double x_anchor = anchored ? a[i] : 0.0, y_anchor = anchored ? b[first + j] : 0.0;
-    double total = 0;
-    for (int t = 0; t < length; ++t) {
-        const double x = __dmul_rn(__dsub_rn(__dsub_rn(a[i + t], x_anchor), x_mean), x_scale);
-        const double y = __dmul_rn(__dsub_rn(__dsub_rn(b[first + j + t], y_anchor), y_mean), y_scale);
-        const double d = __dsub_rn(x, y);
-        total = __dadd_rn(total, __dmul_rn(d, d));
-    }
-    out[(long long)blockIdx.y * count + j] = __dsqrt_rn(total);
+    const int i = (int)positions[blockIdx.y];
+    const Window x(Line{a, mean_a, inverse_a}, i, anchored);
+    const Window y(Line{b, mean_b, inverse_b}, first + j, anchored);
+    out[(long long)blockIdx.y * count + j] = certified_distance(x, y, length);
 }

@@ -1,5 +1,6 @@
-// Windows of a long series: normalised on the fly, bounded, listed. What a search does besides
-// warping, which `search_warp.cu` and the kernels for pairs do.
+// Windows of a long series: prepared (`segments`, `moments`), bounded (`bounds`), listed (`minima`,
+// `choose`), and given to the kernels that warp them (`enter` to search_warp.cu, `rows_float` and
+// `rows_double` to those for pairs of series).
 //
 // The float32 copy of the line has segments of `step` points (a power of two), each with the points
 // behind it that its windows need, `pitch` values in all. A segment counts from the middle of its
@@ -12,10 +13,13 @@
 // accumulated from float32 points; `Interval` says what they tell of certified distances.
 
 #include "include/constants.cuh"
+#include "include/warp.cuh"
 
 constexpr int THREADS = 256;
-// Beyond this error of a point nothing is known.
-constexpr double DOUBTFUL = 0x1p-3;
+// Beyond this error of a point nothing is known, nor where a normalised point or the factor is larger
+// than these: float32 must hold their squares and products.
+// see "search float32" in docs/developer/numerics.rst
+constexpr double DOUBTFUL = 0x1p-3, LARGEST_POINT = 0x1p50, LARGEST_FACTOR = 0x1p120;
 
 // Where windows lie.
 struct Place {
@@ -26,7 +30,7 @@ struct Place {
     }
 };
 
-// What accumulated costs tell of distances, in the units of the search: float32 holds those, not every data's.
+// What accumulated costs tell of distances, in the units of the search: float32 holds these, but not the units of all data.
 struct Interval {
     double shrink, grow;    // share of rounding
     double slack, base;     // slack * (base + error of a window) is what input errors cost
@@ -50,17 +54,15 @@ struct Interval {
     // a cost whose lower value exceeds the limit, and that of every larger one
     __device__ __forceinline__ float beyond(double limit, float error) const {
         // see "cost limits" in docs/developer/numerics.rst
-        const double v = (limit + slack * (base + (double)error)) / shrink * (1 + 1e-9);
+        const double v = (limit + slack * (base + (double)error)) / shrink * LIMIT_MARGIN;
         return v >= 0 ? __double2float_ru(squared ? v * v : v) : __int_as_float(0x7f800000);
     }
 };
 
-__device__ __forceinline__ double finite_range(double& low, double& high) {
+// Least and largest value of the block: every thread gets them.
+__device__ __forceinline__ void range_of_block(double& low, double& high) {
     __shared__ double lows[32], highs[32];
-    for (int other = 16; other > 0; other /= 2) {
-        low = fmin(low, __shfl_xor_sync(0xffffffffu, low, other));
-        high = fmax(high, __shfl_xor_sync(0xffffffffu, high, other));
-    }
+    low = warp_least(low), high = warp_largest(high);
     if (threadIdx.x % 32 == 0) {
         lows[threadIdx.x / 32] = low;
         highs[threadIdx.x / 32] = high;
@@ -70,7 +72,6 @@ __device__ __forceinline__ double finite_range(double& low, double& high) {
         low = fmin(low, lows[warp]);
         high = fmax(high, highs[warp]);
     }
-    return low;
 }
 
 // segments: the float32 copy of the line. What is not finite, or beyond its end, is 0.
@@ -89,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) segments(
             high = fmax(high, point);
         }
     }
-    finite_range(low, high);
+    range_of_block(low, high);
     const bool some = low <= high;
     const double center = some ? low / 2 + high / 2 : 0.0;
     const double reach = some ? fmax(high - center, center - low) : 0.0;
@@ -104,7 +105,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) segments(
     if (threadIdx.x == 0) frames[blockIdx.x] = make_double2(center, scale);
 }
 
-// moments: how each window is normalised, and what float32 makes of it.
+// moments: how each window is normalised, and how far its points are off in float32.
 // One thread: a window; neighbours read the same points. moments[w]: mean from the first point on,
 // and 1 / deviation, certified: the operations of `window_moments` on the CPU in their order.
 // Without `normalize`: (point - offset) * scale stands for a point.
@@ -117,11 +118,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) moments(
     const double* window = points + w;
     const double anchor = window[0];
     double low = anchor, high = anchor, total = 0;
-    bool whole = true;
+    bool finite = true;
 #pragma unroll 4
     for (int i = 0; i < length; ++i) {
         const double point = window[i];
-        whole = whole && isfinite(point);
+        finite = finite && isfinite(point);
         total = __dadd_rn(total, __dsub_rn(point, anchor));
         low = point < low ? point : low;
         high = point > high ? point : high;
@@ -152,9 +153,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) moments(
     // see "search float32" in docs/developer/numerics.rst
     const double off = inner == 0 ? 0.0
                                   : 1.01 * FLOAT32_UNIT * (2 * reach + fabs(b) + largest) + 0x1p-100;
-    const bool known = off < DOUBTFUL && largest < 0x1p50 && a < 0x1p120;
+    const bool known = off < DOUBTFUL && largest < LARGEST_POINT && a < LARGEST_FACTOR;
     affine[w] = known ? make_float2((float)a, (float)b) : make_float2(0.0f, 0.0f);
-    error[w] = !whole ? -1.0f : known ? __double2float_ru(off) : __int_as_float(0x7f800000);
+    error[w] = !finite ? -1.0f : known ? __double2float_ru(off) : __int_as_float(0x7f800000);
 }
 
 template <bool LARGEST>
@@ -245,10 +246,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) choose(
         const int w = i < total ? (positions ? positions[i] : i) : -1;
         const float off = w < 0 ? -1.0f : error[w];
         const bool in = off >= 0 && (double)interval.lower(costs[i], off) <= limit;
-        const unsigned ballot = __ballot_sync(0xffffffffu, in);
+        const unsigned ballot = __ballot_sync(ALL, in);
         int at = 0;
         if (lane == 0 && ballot) at = atomicAdd(n_found, __popc(ballot));
-        at = __shfl_sync(0xffffffffu, at, 0) + __popc(ballot & ((1u << lane) - 1));
+        at = __shfl_sync(ALL, at, 0) + lanes_before(ballot, lane);
         if (in) found[at] = w;
         if (in && kept) kept[at] = costs[i];
     }

@@ -26,11 +26,80 @@
 // are neighbours in the list, the first by its number, others from the counter `taken`. Shared memory: none.
 // out[i] is written by lane G - 1 of the group that did window i, infinite where it was given up.
 #include "include/cells.cuh"
+#include "include/warp.cuh"
 
 constexpr int THREADS = 128;
 
 // Rows of a step.
 constexpr int ROWS = 4;
+
+template <int N>
+__device__ __forceinline__ void fill(float (&values)[N], float value) {
+#pragma unroll
+    for (int i = 0; i < N; ++i) values[i] = value;
+}
+
+// The cells of ROWS rows, P at a time: they follow each other down a column, but wait for each other
+// along a diagonal alone, so that P chains of cells are in flight. `left` is the column left of those
+// of this lane, and becomes its last one; `diagonal` is above `left`.
+template <int P, int K, typename Cell>
+__device__ __forceinline__ void rows_of_step(
+    float (&D)[K], float& diagonal, float (&left)[ROWS], const float (&x)[ROWS][1],
+    const float (&q)[K], const Cell& cell) {
+#pragma unroll
+    for (int r = 0; r < ROWS; r += P) {
+        float beside = diagonal;
+        diagonal = left[r + P - 1];
+#pragma unroll
+        for (int k = 0; k < K; ++k) {
+            float across = beside, above = beside = D[k];
+#pragma unroll
+            for (int p = r; p < r + P; ++p) {
+                const auto best = cells_before<Cell>(across, above, left[p]);
+                across = left[p];
+                above = left[p] = cell.join(CellPoints<float, 1>(x[p], &q[k]), best);
+            }
+            D[k] = above;
+        }
+    }
+}
+
+// The cost of a window whose last step has been done: the last column in its last row.
+__device__ __forceinline__ void write_cost(
+    float* out, const float (&edge)[ROWS], int length, bool given_up) {
+    float cost = edge[0];
+#pragma unroll
+    for (int r = 1; r < ROWS; ++r)
+        if (r == (length - 1) % ROWS) cost = edge[r];
+    *out = given_up ? Arithmetic<float>::infinity() : cost;
+}
+
+// The next window of a group's run, or the first of a new run: lane 0.
+__device__ __forceinline__ void take_window(
+    int& slot, int& more, int run, int n_groups, int total, int* taken) {
+    if (more > 0) {
+        ++slot;
+        --more;
+    } else if (slot < total) {
+        slot = n_groups * run + atomicAdd(taken, run);
+        more = run - 1;
+    }
+}
+
+// The least of the stairs of cells that every path of a group's window crosses.
+template <int K>
+__device__ __forceinline__ float least_of_stairs(
+    const float (&D)[K], float diagonal, const float (&edge)[ROWS], int G) {
+    using A = Arithmetic<float>;
+    float least = diagonal;
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) least = A::min3(least, edge[r], edge[r]);
+#pragma unroll
+    for (int k = 0; k + 1 < K; k += 2) least = A::min3(least, D[k], D[k + 1]);
+    for (int other = G / 2; other > 0; other /= 2)
+        least = A::min3(least, least, __shfl_xor_sync(ALL, least, other));
+    return least;
+}
 
 // `query`: G K points, the columns in front infinite; a window has more than G steps, or G is 1.
 // entries[i]: factor and summand of window i, where it lies in `line`, and the cost above which it is no
@@ -44,9 +113,7 @@ __global__ void __launch_bounds__(THREADS, B) warp_windows(
     static_assert(
         !Cell::BORDERS && !Cell::LOOKS_BACK && !Cell::PLACED,
         "windows follow each other without a pause");
-    using A = Arithmetic<float>;
-    const float inf = A::infinity();
-    const unsigned all = 0xffffffffu;
+    const float inf = Arithmetic<float>::infinity();
     const int lane = threadIdx.x & (G - 1);
     const int n_groups = gridDim.x * THREADS / G;
     const int total = count ? *count : n;
@@ -55,21 +122,15 @@ __global__ void __launch_bounds__(THREADS, B) warp_windows(
     const int steps = (length + ROWS - 1) / ROWS;
     // the free corner lies in front of the first point of the query, in the row above the first
     const int corner = G * K - length - 1 - lane * K;
-
     float q[K], D[K];
 #pragma unroll
-    for (int k = 0; k < K; ++k) {
-        q[k] = query[lane * K + k];
-        D[k] = inf;
-    }
+    for (int k = 0; k < K; ++k) q[k] = query[lane * K + k];
+    fill(D, inf);
     float diagonal = inf;               // left of column 0 in the row above
     float edge[ROWS];                   // last column of the rows of the step before
     float factor = 0, summand = 0, limit = inf, raw[ROWS];
-#pragma unroll
-    for (int r = 0; r < ROWS; ++r) {
-        edge[r] = inf;
-        raw[r] = 0;
-    }
+    fill(edge, inf);
+    fill(raw, 0.0f);
     // windows: the one under way, -1 for none, and the next, of which all is known
     int slot = -1, next_slot = (blockIdx.x * THREADS + threadIdx.x) / G * run;
     int4 next = entries[min(next_slot, total - 1)];
@@ -77,7 +138,6 @@ __global__ void __launch_bounds__(THREADS, B) warp_windows(
     int more = run - 1;        // windows of the run behind the next; lane 0 counts
     int left_over = lane + 1;  // steps until the next window; lanes begin one after the other
     bool given_up = false;
-
     for (;;) {
 #pragma unroll 1
         for (int t = period; t > 0; --t) {
@@ -90,39 +150,16 @@ __global__ void __launch_bounds__(THREADS, B) warp_windows(
             for (int r = 0; r < ROWS; ++r) raw[r] = at[r];
 #pragma unroll
             for (int r = 0; r < ROWS; ++r) {
-                left[r] = __shfl_up_sync(all, edge[r], 1, G);
+                left[r] = __shfl_up_sync(ALL, edge[r], 1, G);
                 left[r] = lane == 0 ? inf : left[r];
             }
-            // P rows at a time: their cells follow each other down a column, but wait for each other
-            // along a diagonal alone, so that P chains of cells are in flight
-#pragma unroll
-            for (int r = 0; r < ROWS; r += P) {
-                float beside = diagonal;
-                diagonal = left[r + P - 1];
-#pragma unroll
-                for (int k = 0; k < K; ++k) {
-                    float across = beside, above = beside = D[k];
-#pragma unroll
-                    for (int p = r; p < r + P; ++p) {
-                        const auto best = cells_before<Cell>(across, above, left[p]);
-                        across = left[p];
-                        above = left[p] = cell.join(CellPoints<float, 1>(x[p], &q[k]), best);
-                    }
-                    D[k] = above;
-                }
-            }
+            rows_of_step<P>(D, diagonal, left, x, q, cell);
 #pragma unroll
             for (int r = 0; r < ROWS; ++r) edge[r] = left[r];
-            const int offered = __shfl_sync(all, next_slot, 0, G);
+            const int offered = __shfl_sync(ALL, next_slot, 0, G);
             --left_over;
             if (ends) {
-                if (lane == G - 1 && slot >= 0) {
-                    float cost = edge[0];
-#pragma unroll
-                    for (int r = 1; r < ROWS; ++r)
-                        if (r == (length - 1) % ROWS) cost = edge[r];
-                    out[slot] = given_up ? inf : cost;
-                }
+                if (lane == G - 1 && slot >= 0) write_cost(out + slot, edge, length, given_up);
 #pragma unroll
                 for (int k = 0; k < K; ++k) D[k] = k == corner ? 0.0f : inf;
                 diagonal = corner == -1 ? 0.0f : inf;
@@ -130,30 +167,17 @@ __global__ void __launch_bounds__(THREADS, B) warp_windows(
                 summand = __int_as_float(next.y);
                 limit = __int_as_float(next.w);
                 slot = next_slot < total ? next_slot : -1;
-                if (lane > 0) {
-                    next_slot = offered;
-                } else if (more > 0) {
-                    ++next_slot;
-                    --more;
-                } else if (next_slot < total) {
-                    next_slot = n_groups * run + atomicAdd(taken, run);
-                    more = run - 1;
-                }
+                if (lane > 0) next_slot = offered;
+                else take_window(next_slot, more, run, n_groups, total, taken);
                 next = entries[min(next_slot, total - 1)];
                 left_over = steps;
                 given_up = false;
             }
         }
-        if (!__any_sync(all, slot >= 0)) return;
+        if (!__any_sync(ALL, slot >= 0)) return;
         // lanes are in one window once lane 0 has done G steps of it
-        const bool together = steps - __shfl_sync(all, left_over, 0, G) >= G;
-        float least = diagonal;
-#pragma unroll
-        for (int r = 0; r < ROWS; ++r) least = A::min3(least, edge[r], edge[r]);
-#pragma unroll
-        for (int k = 0; k + 1 < K; k += 2) least = A::min3(least, D[k], D[k + 1]);
-        for (int other = G / 2; other > 0; other /= 2)
-            least = A::min3(least, least, __shfl_xor_sync(all, least, other));
+        const bool together = steps - __shfl_sync(ALL, left_over, 0, G) >= G;
+        const float least = least_of_stairs(D, diagonal, edge, G);
         if (together && least > limit) {
             given_up = true;
             left_over = lane + 1;

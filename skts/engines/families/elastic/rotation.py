@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...core.certify import Neighbors, NeighborsInBatches, Rescaling, Shortlists, nearest
-from ...core.reduction import Learning, Reduction, Tile
+from ...core.reduction import Reduction, Tile, UsesIncumbent
 from ...core.series import Series
 from ...core.verify import Check, Sample, check_neighbors
 from .dtw import LANES
@@ -30,7 +30,7 @@ FILLED = 3
 
 
 @dataclass(frozen=True, eq=False)
-class RotationNeighbors(NeighborsInBatches, Learning):
+class RotationNeighbors(NeighborsInBatches, UsesIncumbent):
     """The nearest candidates of each query under all circular shifts of the candidates.
 
     Parameters
@@ -109,7 +109,7 @@ class RotationNeighbors(NeighborsInBatches, Learning):
         limits = None if self.limits is None else self.limits[tile.rows]
         return replace(super().part(tile), limits=limits)
 
-    def informed(self, total: Shortlists) -> RotationNeighbors:
+    def with_incumbent(self, total: Shortlists) -> RotationNeighbors:
         """Return the work with the distances of the neighbours found in other blocks."""
         if len(self.candidates) <= BLOCK:
             return self

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ...core.constants import NEGLIGIBLE
+
 __all__ = ["LEVEL", "RESIDUAL", "choose_shape", "krylov", "leading_shape"]
 
 #: The largest eigenvalues count as one where they differ by less than this share of the first.
@@ -136,7 +138,8 @@ def krylov(
         matrix[:stop, size:stop] = inner
         matrix[size:stop, :stop] = inner.T
         scale = float(np.abs(np.diagonal(matrix[:stop, :stop])).max())
-        block, coupling = _orthonormal(image, basis[:stop], 1e-14 * max(scale, _largest(image)))
+        floor = NEGLIGIBLE * max(scale, _largest(image))
+        block, coupling = _orthonormal(image, basis[:stop], floor)
         steps += 1
         exhausted = len(block) == 0
         full = stop + len(block) > max_vectors
@@ -173,7 +176,7 @@ def _orthonormal(
     found: list[np.ndarray] = []
     coordinates = np.zeros((len(vectors), len(vectors)))
     for row, vector in enumerate(rest):
-        floor = 1e-14 * _norm(vectors[row]) if least is None else least
+        floor = NEGLIGIBLE * _norm(vectors[row]) if least is None else least
         for _ in range(2):
             for which, other in enumerate(found):
                 share = float(other @ vector)

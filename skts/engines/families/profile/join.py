@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from ...core.reduction import Learning, Reduction, Tile, Tiling
+from ...core.reduction import Reduction, Tile, Tiling, UsesIncumbent
 from ...core.verify import Check, Sample
 from .nearest import Nearest, least_of_rows
 from .pool import Pool, name_lines
@@ -80,7 +80,7 @@ class JoinFound(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Join(Learning, Reduction):
+class Join(UsesIncumbent, Reduction):
     """The nearest windows of every window.
 
     Parameters
@@ -175,7 +175,7 @@ class Join(Learning, Reduction):
         return 16 * self.shape[0] * self.n_neighbors * (3 if self.sides else 1)
 
     @property
-    def whole(self) -> str:
+    def undivided_input(self) -> str:
         """The lines."""
         return name_lines(self.a, *([] if self.b is None else [self.b]))
 
@@ -193,12 +193,12 @@ class Join(Learning, Reduction):
             {},
         )
 
-    def informed(self, total: JoinTotal) -> Join:
+    def with_incumbent(self, total: JoinTotal) -> Join:
         """Return the join with the distances found so far, and the place for results on devices."""
         rows, cols = (total.lists[at].distances[:, -1] for at in (0, -1))
         return replace(self, hint=(rows, cols), board=total.board)
 
-    def collect(self, total: JoinTotal, area: Tile) -> Iterator[tuple[Tile, JoinPart]]:
+    def drain(self, total: JoinTotal, area: Tile) -> Iterator[tuple[Tile, JoinPart]]:
         """Return the results that workers have kept, merged by the first of them."""
         kept = [total.board[number] for number in sorted(total.board)]
         total.board.clear()
@@ -222,7 +222,7 @@ class Join(Learning, Reduction):
 
     def finish(self, total: JoinTotal, run: Callable[[Reduction], Any]) -> JoinFound:
         """Add constant and hidden windows, and measure windows whose lists may lack neighbours."""
-        for tile, part in self.collect(total, Tile(0, self.shape[0], 0, self.shape[1])):
+        for tile, part in self.drain(total, Tile(0, self.shape[0], 0, self.shape[1])):
             self.merge(total, tile, part)
         a, b = self._kinds(run)
         directions = ["right", "left"] if len(total.lists) == 2 else ["both"]

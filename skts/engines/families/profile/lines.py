@@ -28,6 +28,7 @@ __all__ = [
     "even_line",
     "line_as_it_is",
     "line_of_pieces",
+    "step_factors",
 ]
 
 #: A piece of a line spreads at most so many times the range of each of its windows.
@@ -219,3 +220,35 @@ def line_as_it_is(filled: np.ndarray, frame: Frame, length: int) -> SearchLine:
     if inside.all():
         return SearchLine(points * scale, hidden, scale, (frame.offset, scale))
     return SearchLine(repeat_last(points, inside) * scale, hidden, scale, None)
+
+
+def step_factors(points: Any, mean: Any, frame: Frame | None) -> tuple[Any, Any]:
+    """Make the two factors of the step that leads to each window from the one before.
+
+    When two windows move on by a point, their covariance grows by ``lead trail' + trail lead'``;
+    the product of windows that are compared as they are by ``lead lead' - trail trail'``.
+
+    Parameters
+    ----------
+    points : array of shape (n_points,), float64
+        Those of a `SearchLine`, in the memory of the engine.
+    mean : array of shape (n_windows,), float64
+        Means of its windows.
+    frame : Frame or None
+        That of windows which are compared as they are.
+
+    Returns
+    -------
+    lead, trail : array of shape (n_windows,), float64
+        0 for the first window.
+    """
+    # see "covariance walk" in docs/developer/numerics.rst
+    length = points.size - mean.size + 1
+    new, old = points[length:], points[: points.size - length]
+    lead, trail = np.zeros_like(mean), np.zeros_like(mean)
+    if frame is None:
+        lead[1:] = (new - old) / 2
+        trail[1:] = (new - mean[1:]) + (old - mean[:-1])
+    else:
+        lead[1:], trail[1:] = new, -old
+    return lead, trail

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ...core.constants import FLOAT32_UNIT, FLOAT64_UNIT
-from ...core.reduction import FollowedUp, Learning, Reduction, Tile, Tiling
+from ...core.reduction import FollowedUp, Reduction, Tile, Tiling, UsesIncumbent
 from ...core.verify import Check, Sample, check_value
 from .pool import Pool, name_lines
 from .windows import Kinds, WindowDistances, WindowKinds, plain_profile
@@ -66,7 +66,7 @@ class Walked(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class PairWalk(Learning, Reduction):
+class PairWalk(UsesIncumbent, Reduction):
     """The nearest two windows among pairs in the order of a reference.
 
     Rows are positions p in the order, columns offsets: the pair of row p and column c is that of
@@ -140,7 +140,7 @@ class PairWalk(Learning, Reduction):
         return slope, 2 * sums + 8 * FLOAT32_UNIT
 
     @property
-    def whole(self) -> str:
+    def undivided_input(self) -> str:
         """The line, and the order of its windows."""
         return f"{name_lines(self.series)} and {len(self.gaps)} distances of each window"
 
@@ -152,7 +152,7 @@ class PairWalk(Learning, Reduction):
         """Return what is known, and a count of measured pairs."""
         return [self.best, 0]
 
-    def informed(self, total: list[Any]) -> PairWalk:
+    def with_incumbent(self, total: list[Any]) -> PairWalk:
         """Return the walk with the best pair so far."""
         return replace(self, best=total[0])
 
@@ -198,7 +198,7 @@ class MotifPair(FollowedUp, Reduction):
         Reference windows.
     seed : int, default 0
         Of the random numbers that choose them.
-    hurried : bool, default False
+    allow_give_up : bool, default False
         Whether to give up where a profile is likely to take less time, after a short walk.
     """
 
@@ -209,7 +209,7 @@ class MotifPair(FollowedUp, Reduction):
     excluded: np.ndarray | None = None
     n_references: int = 10
     seed: int = 0
-    hurried: bool = False
+    allow_give_up: bool = False
     #: its tile tells the kinds of windows; the walk is done in `finish`
     method: ClassVar[str] = "window_kinds"
     joined: ClassVar[None] = None
@@ -230,11 +230,11 @@ class MotifPair(FollowedUp, Reduction):
         return 1, 1
 
     @property
-    def whole(self) -> str:
+    def undivided_input(self) -> str:
         """The line."""
         return name_lines(self.series)
 
-    def later(self) -> list[Reduction]:
+    def follow_ups(self) -> list[Reduction]:
         """Return a walk over all windows."""
         n_windows = self.series.n_windows(self.length)
         order = np.broadcast_to(0, n_windows)
@@ -270,7 +270,7 @@ class MotifPair(FollowedUp, Reduction):
         if len(usual) > 1:
             for walk in self._walks(usual, run, best):
                 if (
-                    self.hurried
+                    self.allow_give_up
                     and walk.first == _STARTS[2]
                     and self._profile_is_faster(walk, best)
                 ):

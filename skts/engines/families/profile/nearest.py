@@ -9,7 +9,7 @@ import numpy as np
 __all__ = ["Nearest", "least_of_rows"]
 
 #: Neighbours that are found one after the other; to sort whole rows is faster for more.
-FEW = 8
+MOST_UNSORTED = 8
 
 
 class Nearest(NamedTuple):
@@ -59,7 +59,7 @@ class Nearest(NamedTuple):
 def least_of_rows(values: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """The k least of each row, the first of equal ones first, and their places; overwrites."""
     rows = np.arange(len(values))[:, np.newaxis]
-    if k > FEW:
+    if k > MOST_UNSORTED:
         places = np.argsort(values, axis=1, kind="stable")[:, :k]
         return values[rows, places], places
     least, places = np.empty((len(values), k)), np.empty((len(values), k), np.int64)

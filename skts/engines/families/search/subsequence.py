@@ -11,7 +11,7 @@ import numpy as np
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
 from ...core.constants import CONSTANT, SMALLEST_RANGE
-from ...core.reduction import Learning, Reduction, Tile
+from ...core.reduction import Reduction, Tile, UsesIncumbent
 from ...core.verify import Check, Sample, check_value
 from ..elastic.warping import PLAIN, Warping
 
@@ -173,7 +173,7 @@ class Gathered:
 
 
 @dataclass(frozen=True, eq=False)
-class SubsequenceNeighbors(Learning, Reduction):
+class SubsequenceNeighbors(UsesIncumbent, Reduction):
     """The windows nearest to each query, or all within a radius.
 
     Windows have the length of the query. Windows and queries are z-normalised, each by its own
@@ -298,7 +298,7 @@ class SubsequenceNeighbors(Learning, Reduction):
         empty = np.empty(0, np.int64), np.empty(0)
         return [Gathered(self.limit_of(row), *empty) for row in range(len(self.queries))]
 
-    def informed(self, total: list[Gathered]) -> SubsequenceNeighbors:
+    def with_incumbent(self, total: list[Gathered]) -> SubsequenceNeighbors:
         """Return the work with the limits that are known by now."""
         return replace(self, limits=np.array([found.limit for found in total]))
 

@@ -61,7 +61,7 @@ def _entropies(shares: np.ndarray) -> np.ndarray:
     return shares * np.log(np.where(shares > 0, shares, 1.0))
 
 
-def _whole_weights(weights: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def _integer_weights(weights: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Weights in the ratio of whole numbers, whose sum over all series is exact.
 
     `counts` are the series of each weight. Weights that are ratios of small numbers but for their
@@ -231,23 +231,23 @@ class Criterion:
         return np.arange(n + 1) * self._logs[0][: n + 1]
 
     @cached_property
-    def _whole_groups(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    def _integer_groups(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
         """Groups: of each series, weights as whole numbers, counts; and the weight of the node."""
         labels, weights = self.groups
         counts = np.bincount(labels, minlength=len(weights))
-        whole = _whole_weights(weights, counts)
+        whole = _integer_weights(weights, counts)
         return labels, whole, counts, max(1, int(whole @ counts))
 
     @cached_property
     def _steps(self) -> np.ndarray:
         """By how much each series raises the number of its class: 1, or a weight of its own."""
-        labels, whole, *_ = self._whole_groups
+        labels, whole, *_ = self._integer_groups
         return np.ones(len(labels), np.int64) if self.sample_weight is None else whole[labels]
 
     @cached_property
-    def _whole(self) -> tuple[np.ndarray, np.ndarray, int]:
+    def _integers(self) -> tuple[np.ndarray, np.ndarray, int]:
         """Weight of 1 of the number of a class; these numbers; and the weight of the node."""
-        _, whole, _, total = self._whole_groups
+        _, whole, _, total = self._integer_groups
         if self.sample_weight is None:
             return whole, self.counts, total
         numbers = np.zeros(len(self.class_weight), np.int64)
@@ -303,13 +303,13 @@ class Criterion:
             judged = weights, self.counts, whole, self._leaf, self._least
             return Tables(self.labels, changes, sizes + sizes[::-1], *judged, *rest)
         if self.sample_weight is None or of_groups:
-            labels, of_one, numbers, total = self._whole_groups
+            labels, of_one, numbers, total = self._integer_groups
             each = np.minimum(np.arange(n + 1), numbers[:, np.newaxis])
             shares = each * of_one[:, np.newaxis] / total
             table = np.rint(ROUNDED * _entropies(shares)).astype(np.int64)
             changes, steps = np.diff(table, axis=1, append=table[:, -1:]), none
         else:
-            of_one, numbers, total = self._whole
+            of_one, numbers, total = self._integers
             labels, changes, steps = self.labels, np.empty((0, 0), np.int64), self._steps
         # half a unit for each term of a class, and for both sides, and for the gain itself
         # see "weighted gains" in docs/developer/numerics.rst
@@ -363,7 +363,7 @@ class Criterion:
         if self.equal:
             gain = self.terms(self.counts) - self.terms(left) - self.terms(self.counts - left)
             return np.where(allowed, gain, -1)
-        weights, numbers, total = self._whole
+        weights, numbers, total = self._integers
         # sums of whole numbers in float64, exact in any order
         share = left.astype(np.float64) @ weights.astype(np.float64) / total
         allowed &= np.minimum(share, 1 - share) >= self._least
@@ -388,7 +388,7 @@ class Criterion:
         A sum of whole multiples of logarithms of whole numbers is 0 or irrational, so that 64
         digits tell on which side of a rounding edge it is.
         """
-        weights, numbers, total = (np.asarray(part).tolist() for part in self._whole)
+        weights, numbers, total = (np.asarray(part).tolist() for part in self._integers)
         on_left = sum(a * b for a, b in zip(weights, left, strict=True))
         with localcontext(prec=64):
             terms = _exact_entropy(total) - _exact_entropy(on_left)

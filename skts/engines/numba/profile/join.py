@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ...core.constants import FLOAT64_UNIT
+from ...core.constants import CERTIFIED_ROUNDING, FLOAT64_UNIT
 from .candidates import (
     LISTED,
     Candidates,
@@ -248,7 +248,7 @@ def _doubt(blur, shift, length):
     """
     # see "normalised windows" in docs/developer/numerics.rst
     rounded = 8 * FLOAT64_UNIT * length * np.sqrt(length) * blur
-    return 1e-14 * length * length + rounded + 8 * (length * shift) ** 2
+    return CERTIFIED_ROUNDING * length * length + rounded + 8 * (length * shift) ** 2
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

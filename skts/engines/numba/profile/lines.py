@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.ndimage import maximum_filter1d
 
-from ...families.profile.lines import Frame
+from ...families.profile.lines import Frame, step_factors
 
 __all__ = ["HEIGHTS", "Searched", "Steps", "Windows", "make_steps", "weigh"]
 
@@ -116,12 +116,9 @@ def weigh(weight: np.ndarray, usual: np.ndarray, level: float) -> np.ndarray:
 
 def make_steps(line: Searched, length: int, level: float) -> Steps:
     """Make factors and bounds of the windows of a line; `level` keeps raw scores positive."""
-    points, mean = line.points, line.mean
-    new, old = points[length:], points[: points.size - length]
-    lead, trail = np.zeros(mean.size), np.zeros(mean.size)
+    mean = line.mean
+    lead, trail = step_factors(line.points, mean, line.frame)
     if line.frame is None:
-        lead[1:] = (new - old) / 2
-        trail[1:] = (new - mean[1:]) + (old - mean[:-1])
         norm = np.sqrt(length) * line.deviation
         weight = np.divide(1.0, norm, out=np.zeros(mean.size), where=line.usual)
         alpha = np.full(mean.size, 2.0 * length)
@@ -129,7 +126,6 @@ def make_steps(line: Searched, length: int, level: float) -> Steps:
         blur = line.size * weight
         shift = line.slip * weight
     else:
-        lead[1:], trail[1:] = new, -old
         energy = line.energy(length)
         norm = np.sqrt(energy)
         weight = weigh(level / 2 - energy / 2, line.usual, level)

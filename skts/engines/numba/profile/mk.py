@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from ...core.constants import LOST_SQUARES
 from ...host.windows import pair_distances
 
 __all__ = ["walk"]
@@ -113,9 +114,8 @@ def walk(
                 if best[0] == 0.0 and (i > places[0] or (i == places[0] and j >= places[1])):
                     continue  # none is nearer, and of equally near ones the first counts
                 measured += 1
-                # squares below 2^-900 may have lost bits
                 # see "mk squares" in docs/developer/numerics.rst
-                cutoff = (best[0] + slip) * (best[0] + slip) * (1.0 + 1e-9) + 2.0**-900
+                cutoff = (best[0] + slip) * (best[0] + slip) * (1.0 + 1e-9) + LOST_SQUARES
                 found = _square(
                     points, i, center[i], inverse[i], j, center[j], inverse[j], length, cutoff
                 )

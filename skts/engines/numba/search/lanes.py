@@ -25,7 +25,7 @@ _LOOK = 8
 _RUN = 1024
 #: Largest error of a normalised point by running statistics, per unit and per deviation.
 #: see "running statistics" in docs/developer/numerics.rst
-TOLERANCE = 1e-7
+RUNNING_ERROR = 1e-7
 #: Groups of lanes of windows that look good, which are warped first.
 _SEEDS = 4
 
@@ -64,7 +64,7 @@ def normalize_window(points, first, length, normalize, out):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def running_statistics(points, length, n_windows, mean, inverse):
-    """Mean and 1 / deviation of all windows, good to TOLERANCE.
+    """Mean and 1 / deviation of all windows, good to RUNNING_ERROR.
 
     The inverse is 0 where a window is constant, and NaN where it is not known as well as that.
     """
@@ -100,8 +100,8 @@ def running_statistics(points, length, n_windows, mean, inverse):
             error = square_error + 2 * abs(m) * mean_error + mean_error * mean_error
             # |d sqrt(v)| is dv / (2 sqrt(v)) and a little, and so much of it is the mean off
             # (the variance of a constant window is not known as well, or at most its range squared)
-            known = variance > 4 * SMALLEST_RANGE**2 and error <= TOLERANCE * variance
-            known = known and mean_error <= 0.5 * TOLERANCE * np.sqrt(abs(variance))
+            known = variance > 4 * SMALLEST_RANGE**2 and error <= RUNNING_ERROR * variance
+            known = known and mean_error <= 0.5 * RUNNING_ERROR * np.sqrt(abs(variance))
             mean[i] = center + m
             inverse[i] = 1.0 / np.sqrt(abs(variance)) if known else -1.0
             doubtful = doubtful or not known
@@ -110,7 +110,7 @@ def running_statistics(points, length, n_windows, mean, inverse):
                 if inverse[i] < 0:
                     own, scale = window_moments(points, i, length)
                     mean[i] = points[i] + own
-                    exact = 8 * FLOAT64_UNIT * size * scale <= 0.5 * TOLERANCE
+                    exact = 8 * FLOAT64_UNIT * size * scale <= 0.5 * RUNNING_ERROR
                     inverse[i] = scale if exact else np.nan
 
 
@@ -411,7 +411,7 @@ def search(
     length, n_windows = query.size, whole.size
     slack = 0.0
     if normalize:
-        slack = 2 * TOLERANCE * (np.sqrt(length) if squared else length)
+        slack = 2 * RUNNING_ERROR * (np.sqrt(length) if squared else length)
     bounds, out = np.empty(LANES), np.empty(LANES)
     members, promise = np.empty(2 * LANES, np.int64), np.empty(2 * LANES)
     windows = np.empty((length, LANES))

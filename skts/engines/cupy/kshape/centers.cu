@@ -1,152 +1,9 @@
-// k-Shape on the GPU but for its transforms: labels, members by cluster, centres.
-
+// k-Shape on the GPU, about centres: the leading eigenvectors of S = A' A, A the aligned members of a
+// cluster. `gram` multiplies with S from the members themselves, for all clusters at once; `extend` is
+// a step of the block Lanczos iteration on two vectors a cluster, `combine` takes what it has found;
+// `align` writes A where the members are so long that S is formed instead.
 #include "include/constants.cuh"
-
-// longest: distance and shift of a pair of series from their correlations with one centre, for
-// transforms too long for correlate.cu. One block a pair; `n` complex values each, not divided by n.
-// Writes column `center` of distances and shifts, as `correlate` does. Shared memory: 2 values and 2
-// keys a warp.
-extern "C" __global__ void longest(
-    const double2* __restrict__ correlations, int n, int length, long long first_series,
-    long long n_series, const double* __restrict__ norms, const double* __restrict__ center_norms,
-    const double* __restrict__ doubts, int center, int n_centers, double* __restrict__ distances, int* __restrict__ shifts) {
-    __shared__ double tops[2][32];
-    __shared__ long long keys[2][32];
-    const double2* values = correlations + (long long)blockIdx.x * n;
-    double top[2] = {-1e300, -1e300}, scale[2];
-    for (int i = threadIdx.x; i < n; i += blockDim.x)
-        if (i < length || i > n - length) {
-            top[0] = fmax(top[0], values[i].x);
-            top[1] = fmax(top[1], values[i].y);
-        }
-    for (int which = 0; which < 2; ++which) {
-        for (int other = 16; other > 0; other /= 2)
-            top[which] = fmax(top[which], __shfl_xor_sync(0xffffffffu, top[which], other));
-        if (threadIdx.x % 32 == 0) tops[which][threadIdx.x / 32] = top[which];
-    }
-    __syncthreads();
-    for (int which = 0; which < 2; ++which) {
-        for (int warp = 0; warp < blockDim.x / 32; ++warp)
-            top[which] = fmax(top[which], tops[which][warp]);
-        const long long series = first_series + 2 * blockIdx.x + which;
-        scale[which] = series < n_series ? n * (norms[series] * center_norms[center]) : 0.0;
-    }
-    const double doubt = 2 * doubts[center];
-    double floor[2], clear[2];
-    for (int which = 0; which < 2; ++which) {
-        floor[which] = top[which] - (TIE + doubt) * scale[which];
-        clear[which] = top[which] - (TIE - doubt) * scale[which];
-    }
-    long long key[2] = {4LL * n, 4LL * n};
-    for (int i = threadIdx.x; i < n; i += blockDim.x)
-        if (i < length || i > n - length) {
-            const long long rank = i == 0 ? 0 : i < length ? 2LL * i - 1 : 2LL * (n - i);
-            const double2 value = values[i];
-            if (value.x >= floor[0]) key[0] = min(key[0], 2 * rank + (value.x < clear[0]));
-            if (value.y >= floor[1]) key[1] = min(key[1], 2 * rank + (value.y < clear[1]));
-        }
-    for (int which = 0; which < 2; ++which) {
-        for (int other = 16; other > 0; other /= 2)
-            key[which] = min(key[which], __shfl_xor_sync(0xffffffffu, key[which], other));
-        if (threadIdx.x % 32 == 0) keys[which][threadIdx.x / 32] = key[which];
-    }
-    __syncthreads();
-    if (threadIdx.x < 2) {
-        const int which = threadIdx.x;
-        const long long series = first_series + 2 * blockIdx.x + which;
-        if (series >= n_series) return;
-        long long best = keys[which][0];
-        for (int warp = 1; warp < blockDim.x / 32; ++warp) best = min(best, keys[which][warp]);
-        const long long place = best / 2, half = (place + 1) / 2;
-        const bool none = scale[which] == 0;
-        distances[series * n_centers + center] =
-            none ? 1.0 : fmax(0.0, 1.0 - top[which] / scale[which]);
-        shifts[series * n_centers + center] = none ? 0 : best % 2 ? UNCLEAR : (int)(place % 2 ? -half : half);
-    }
-}
-
-// nearest: the centre of each series, of those within TIE of the least distance the first; the shift
-// is UNCLEAR where errors of the distances, at most doubts[centre], could change that.
-// One thread a series.
-extern "C" __global__ void nearest(
-    const double* __restrict__ distances, const int* __restrict__ shifts,
-    const double* __restrict__ doubts, long long n_series, int n_centers, int* __restrict__ labels, int* __restrict__ label_shifts,
-    double* __restrict__ label_distances) {
-    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= n_series) return;
-    const double* row = distances + i * n_centers;
-    double high = row[0] + doubts[0], low = row[0] - doubts[0];
-    for (int j = 1; j < n_centers; ++j) {
-        high = fmin(high, row[j] + doubts[j]);
-        low = fmin(low, row[j] - doubts[j]);
-    }
-    int label = 0;
-    while (!(row[label] - doubts[label] <= high + TIE)) ++label;
-    const bool clear = row[label] + doubts[label] <= low + TIE;
-    labels[i] = label;
-    label_shifts[i] = clear ? shifts[i * n_centers + label] : UNCLEAR;
-    label_distances[i] = row[label];
-}
-
-// --- counting sort of the series by label: in the order of their numbers within each cluster --------
-
-// Series of a block of the sort.
-constexpr int SORTED = 1024;
-
-// count: counts[label][block], how many of the block's series have the label.
-// One block: SORTED series, 256 threads. Shared memory: their labels.
-extern "C" __global__ void count(
-    const int* __restrict__ labels, long long n_series, int n_clusters, int* __restrict__ counts) {
-    __shared__ int mine[SORTED];
-    const long long first = (long long)blockIdx.x * SORTED;
-    const int size = (int)min((long long)SORTED, n_series - first);
-    for (int i = threadIdx.x; i < size; i += blockDim.x) mine[i] = labels[first + i];
-    __syncthreads();
-    for (int label = threadIdx.x; label < n_clusters; label += blockDim.x) {
-        int found = 0;
-        for (int i = 0; i < size; ++i) found += mine[i] == label;
-        counts[(long long)label * gridDim.x + blockIdx.x] = found;
-    }
-}
-
-// scatter: order[ends[label][block] - count + rank] = series. `ends` holds the running sums of
-// counts, in their order. One block and shared memory as above; one thread: four series.
-extern "C" __global__ void scatter(
-    const int* __restrict__ labels, long long n_series, const int* __restrict__ counts,
-    const long long* __restrict__ ends, int* __restrict__ order) {
-    __shared__ int mine[SORTED];
-    const long long first = (long long)blockIdx.x * SORTED;
-    const int size = (int)min((long long)SORTED, n_series - first);
-    for (int i = threadIdx.x; i < size; i += blockDim.x) mine[i] = labels[first + i];
-    __syncthreads();
-    for (int i = threadIdx.x; i < size; i += blockDim.x) {
-        int rank = 0;
-        for (int before = 0; before < i; ++before) rank += mine[before] == mine[i];
-        const long long place = (long long)mine[i] * gridDim.x + blockIdx.x;
-        order[ends[place] - counts[place] + rank] = (int)(first + i);
-    }
-}
-
-// bounds: where each of n_clusters, from `first` on, starts in the order, and its first chunk; all
-// of them are active.
-// One block; one thread adds up the chunks.
-extern "C" __global__ void bounds(
-    const long long* __restrict__ ends, long long blocks, int first, int n_clusters, int chunk,
-    long long* __restrict__ starts, int* __restrict__ chunk_starts,
-    unsigned char* __restrict__ active) {
-    for (int cluster = threadIdx.x; cluster <= n_clusters; cluster += blockDim.x) {
-        starts[cluster] = first + cluster ? ends[(first + cluster) * blocks - 1] : 0;
-        if (cluster < n_clusters) active[cluster] = 1;
-    }
-    __syncthreads();
-    if (threadIdx.x) return;
-    int chunks = 0;
-    for (int cluster = 0; cluster < n_clusters; ++cluster) {
-        chunk_starts[cluster] = chunks;
-        chunks += (int)((starts[cluster + 1] - starts[cluster] + chunk - 1) / chunk);
-    }
-    chunk_starts[n_clusters] = chunks;
-}
+#include "include/warp.cuh"
 
 // --- products with S = A' A, A the aligned members of a cluster ------------------------------------
 
@@ -161,14 +18,95 @@ __device__ __forceinline__ int cluster_of(const int* chunk_starts, int n_cluster
     return low;
 }
 
+// Members of a cluster whose numbers, shifts and weights are fetched ahead.
+constexpr int LISTED = 64;
+
+struct ListedMembers {
+    int *ids, *moves;
+    double* factors;
+};
+
+// Lists the members from `row` on, LISTED of them or as many as there are: all threads.
+template <int T>
+__device__ __forceinline__ void list_members(
+    const ListedMembers& members, const int* order, const int* shifts, const double* weights,
+    long long row, long long stop) {
+    __syncthreads();
+    for (int i = threadIdx.x; i < LISTED && row + i < stop; i += T) {
+        members.ids[i] = order[row + i];
+        members.moves[i] = shifts[members.ids[i]];
+        members.factors[i] = weights ? weights[members.ids[i]] : 1.0;
+    }
+    __syncthreads();
+}
+
+// Loads this thread's points of ROWS members from `row` on, aligned; time[m] is that of point m.
+// Members beyond `stop` are zeros.
+template <int K, int T, int ROWS>
+__device__ __forceinline__ void load_members(
+    double (&x)[ROWS][K], const double* values, const ListedMembers& members, int listed,
+    long long row, long long stop, const int (&time)[K], int length, int size) {
+    const int t = threadIdx.x;
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+        const bool there = row + r < stop;
+        const int member = there ? members.ids[listed + r] : 0;
+        const int shift = there ? members.moves[listed + r] : 0;
+        const double* source = values + (long long)member * size + t - shift;
+#pragma unroll
+        for (int m = 0; m < K; ++m) {
+            const int from = time[m] - shift;
+            x[r][m] = there && from >= 0 && from < length ? source[m * T] : 0.0;
+        }
+    }
+}
+
+// Products of ROWS members with both vectors, as far as this thread has their points: product 2 r + q
+// is that of member r with vector q.
+template <int K, int T, int ROWS>
+__device__ __forceinline__ void multiply(
+    double (&product)[ROWS * 2], const double (&x)[ROWS][K], const double* v, int size) {
+#pragma unroll
+    for (int i = 0; i < ROWS * 2; ++i) product[i] = 0;
+#pragma unroll
+    for (int m = 0; m < K; ++m) {
+        const int d = threadIdx.x + m * T;
+        const double a = d < size ? v[d] : 0.0, b = d < size ? v[size + d] : 0.0;
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r) {
+            product[2 * r] += x[r][m] * a;
+            product[2 * r + 1] += x[r][m] * b;
+        }
+    }
+}
+
+// Sums of N numbers over the block: every thread gets them. Two sets of `sums` take turns, so that
+// one barrier is enough.
+template <int T, int N>
+__device__ __forceinline__ void add_over_block(double (&value)[N], double (&sums)[N][T / 32]) {
+    const int t = threadIdx.x;
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+        add_lanes(value[i]);
+        if (T > 32 && t % 32 == 0) sums[i][t / 32] = value[i];
+    }
+    if (T > 32) {
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            value[i] = 0;
+#pragma unroll
+            for (int warp = 0; warp < T / 32; ++warp) value[i] += sums[i][warp];
+        }
+    }
+}
+
 // gram: products of S with two vectors, or (SUM) the sum of the members, over one chunk of members.
 // One block: `chunk` members of one cluster, T threads. One thread: K points (t, t + T, ...) of all of
 // them, in registers, ROWS members at a time; a member is read once. vectors[cluster] holds two vectors
 // of n_channels * length points, clusters lie `stride` apart. partial[block][2][points] is written.
 // Nothing is done for clusters that are not `active`. Members count `weights` times, where that is
-// not null. Shared memory: sums over warps.
-constexpr int LISTED = 64;  // members whose numbers and shifts are fetched ahead
-
+// not null. Shared memory: sums over warps, and members that are listed ahead.
 template <int K, int T, int ROWS, bool SUM>
 __global__ void __launch_bounds__(T) gram(
     const double* __restrict__ values, const double* __restrict__ weights,
@@ -179,6 +117,7 @@ __global__ void __launch_bounds__(T) gram(
     __shared__ double sums[2][ROWS * 2][T / 32];
     __shared__ int ids[LISTED], moves[LISTED];
     __shared__ double factors[LISTED];
+    const ListedMembers members{ids, moves, factors};
     const int block = blockIdx.x, t = threadIdx.x, size = n_channels * length;
     if (block >= chunk_starts[n_clusters]) return;
     const int cluster = cluster_of(chunk_starts, n_clusters, block);
@@ -197,75 +136,30 @@ __global__ void __launch_bounds__(T) gram(
     int turn = 0;
     for (long long row = first; row < stop; row += ROWS, turn ^= 1) {
         const int listed = (int)(row - first) % LISTED;
-        if (listed == 0) {
-            __syncthreads();
-            for (int i = t; i < LISTED && row + i < stop; i += T) {
-                ids[i] = order[row + i];
-                moves[i] = shifts[ids[i]];
-                factors[i] = weights ? weights[ids[i]] : 1.0;
-            }
-            __syncthreads();
-        }
+        if (listed == 0) list_members<T>(members, order, shifts, weights, row, stop);
         double x[ROWS][K];
-#pragma unroll
-        for (int r = 0; r < ROWS; ++r) {
-            const bool there = row + r < stop;
-            const int member = there ? ids[listed + r] : 0, shift = there ? moves[listed + r] : 0;
-            const double* source = values + (long long)member * size + t - shift;
-#pragma unroll
-            for (int m = 0; m < K; ++m) {
-                const int from = time[m] - shift;
-                x[r][m] = there && from >= 0 && from < length ? source[m * T] : 0.0;
-            }
-        }
+        load_members<K, T, ROWS>(x, values, members, listed, row, stop, time, length, size);
         if constexpr (SUM) {
 #pragma unroll
             for (int m = 0; m < K; ++m)
 #pragma unroll
                 for (int r = 0; r < ROWS; ++r)
-                    if (row + r < stop) total[0][m] += factors[listed + r] * x[r][m];
+                    if (row + r < stop) total[0][m] += members.factors[listed + r] * x[r][m];
         } else {
-            double weight[ROWS * 2];
-#pragma unroll
-            for (int i = 0; i < ROWS * 2; ++i) weight[i] = 0;
-#pragma unroll
-            for (int m = 0; m < K; ++m) {
-                const int d = t + m * T;
-                const double a = d < size ? v[d] : 0.0, b = d < size ? v[size + d] : 0.0;
-#pragma unroll
-                for (int r = 0; r < ROWS; ++r) {
-                    weight[2 * r] += x[r][m] * a;
-                    weight[2 * r + 1] += x[r][m] * b;
-                }
-            }
-#pragma unroll
-            for (int i = 0; i < ROWS * 2; ++i) {
-#pragma unroll
-                for (int other = 16; other > 0; other /= 2)
-                    weight[i] += __shfl_xor_sync(0xffffffffu, weight[i], other);
-                if (T > 32 && t % 32 == 0) sums[turn][i][t / 32] = weight[i];
-            }
-            if (T > 32) {
-                // two sets of sums take turns: one barrier a round is enough
-                __syncthreads();
-#pragma unroll
-                for (int i = 0; i < ROWS * 2; ++i) {
-                    weight[i] = 0;
-#pragma unroll
-                    for (int warp = 0; warp < T / 32; ++warp) weight[i] += sums[turn][i][warp];
-                }
-            }
+            double product[ROWS * 2];
+            multiply<K, T, ROWS>(product, x, v, size);
+            add_over_block<T>(product, sums[turn]);
             if (weights) {
 #pragma unroll
                 for (int i = 0; i < ROWS * 2; ++i)
-                    if (row + i / 2 < stop) weight[i] *= factors[listed + i / 2] * factors[listed + i / 2];
+                    if (row + i / 2 < stop) product[i] *= members.factors[listed + i / 2] * members.factors[listed + i / 2];
             }
 #pragma unroll
             for (int m = 0; m < K; ++m)
 #pragma unroll
                 for (int r = 0; r < ROWS; ++r) {
-                    total[0][m] += weight[2 * r] * x[r][m];
-                    total[1][m] += weight[2 * r + 1] * x[r][m];
+                    total[0][m] += product[2 * r] * x[r][m];
+                    total[1][m] += product[2 * r + 1] * x[r][m];
                 }
         }
     }
@@ -307,16 +201,9 @@ extern "C" __global__ void collect(
 
 constexpr int STEP_THREADS = 1024;
 
-__device__ __forceinline__ double over_warp(double value) {
-#pragma unroll
-    for (int other = 16; other > 0; other /= 2)
-        value += __shfl_xor_sync(0xffffffffu, value, other);
-    return value;
-}
-
 // Sum over the block; `scratch` holds a value a warp and is free again after the next barrier.
 __device__ __forceinline__ double over_block(double value, double* scratch) {
-    value = over_warp(value);
+    value = warp_sum(value);
     __syncthreads();
     if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = value;
     __syncthreads();
@@ -337,7 +224,7 @@ __device__ void center(double* pair, int n_channels, int length) {
         double* channel = pair + (long long)part * length;
         double sum = 0;
         for (int i = threadIdx.x % 32; i < length; i += 32) sum += channel[i];
-        const double mean = over_warp(sum) / length;
+        const double mean = warp_sum(sum) / length;
         for (int i = threadIdx.x % 32; i < length; i += 32) channel[i] -= mean;
     }
     __syncthreads();
@@ -353,8 +240,8 @@ __device__ void project(double* pair, const double* basis, int known, int size, 
             a += v * pair[d];
             b += v * pair[size + d];
         }
-        a = over_warp(a);
-        b = over_warp(b);
+        a = warp_sum(a);
+        b = warp_sum(b);
         if (lane == 0) {
             shares[i] = a;
             shares[known + i] = b;
@@ -414,7 +301,7 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS) extend(
                 __syncthreads();
             }
         rest[q] = sqrt(dot(vector, vector, size, scratch));
-        if (!(rest[q] > 1e-14 * norms[q])) rest[q] = 0;
+        if (!(rest[q] > NEGLIGIBLE * norms[q])) rest[q] = 0;
         const double factor = rest[q] > 0 ? 1 / rest[q] : 0.0;
         for (int d = threadIdx.x; d < size; d += STEP_THREADS)
             vector[d] = factor > 0 ? vector[d] * factor : 0.0;
@@ -484,7 +371,7 @@ extern "C" __global__ void align(
         if (centered)
             for (int i = threadIdx.x; i < length; i += blockDim.x)
                 sum += i >= shift && i - shift < length ? source[i - shift] : 0.0;
-        sum = over_warp(sum);
+        sum = warp_sum(sum);
         __syncthreads();
         if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = sum;
         __syncthreads();

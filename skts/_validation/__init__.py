@@ -1,0 +1,23 @@
+"""Validation of what users give: series in any form, labels, weights."""
+
+from .forms import as_host, form_of, is_3d, is_list_of_series, transposed
+from .layout import check_layout
+from .scale import LARGEST, LEAST
+from .series import check_one, check_series, check_univariate
+from .targets import check_target, check_weights
+
+__all__ = [
+    "LARGEST",
+    "LEAST",
+    "as_host",
+    "form_of",
+    "check_layout",
+    "check_one",
+    "check_series",
+    "check_target",
+    "check_univariate",
+    "check_weights",
+    "is_3d",
+    "is_list_of_series",
+    "transposed",
+]

@@ -1,0 +1,131 @@
+"""Forms that series come in: arrays, lists of arrays, frames, arrays on a GPU."""
+
+from __future__ import annotations
+
+from typing import Any, TypeGuard
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..engines import fetch, lies_on_gpu
+
+__all__ = ["as_host", "form_of", "is_3d", "is_list_of_series", "shortened", "transposed"]
+
+#: Characters of a value that a message shows.
+_SHOWN = 60
+
+
+def is_list_of_series(X: Any) -> TypeGuard[list[ArrayLike]]:
+    """Whether `X` is a list (or tuple) of arrays rather than a nested list of numbers.
+
+    A long frame is, too.
+    """
+    if _is_long_frame(X):
+        return True
+    if not isinstance(X, list | tuple) or len(X) == 0:
+        return False
+    if any(hasattr(x, "shape") for x in X):
+        return True
+    lengths = {len(x) if isinstance(x, list | tuple) else -1 for x in X}
+    return len(lengths) > 1 and -1 not in lengths
+
+
+def _is_long_frame(X: Any) -> bool:
+    """Whether `X` is a data frame with a row for each time point: its index has levels."""
+    return hasattr(X, "columns") and getattr(getattr(X, "index", None), "nlevels", 1) > 1
+
+
+def is_3d(X: Any) -> bool:
+    """Whether `X`, which is no list of series, has three dimensions."""
+    X = form_of(X)
+    return not is_list_of_series(X) and (X if hasattr(X, "ndim") else np.asarray(X)).ndim == 3
+
+
+def form_of(X: Any) -> Any:
+    """Return an object by which the form of `X` can be judged.
+
+    That is `X` itself, the list of series of a long frame, or, for an array on a GPU, a stand-in of
+    its shape and type that takes no memory.
+    """
+    if _is_long_frame(X):
+        return _split(X)
+    if not lies_on_gpu(X):
+        return X
+    try:
+        interface = X.__cuda_array_interface__
+    except RuntimeError:  # CUDA does not run here, which is said where the array is fetched
+        return fetch(X, "X")
+    return np.broadcast_to(np.zeros((), interface["typestr"]), interface["shape"])
+
+
+def _split(frame: Any) -> list[np.ndarray]:
+    """The series of a long frame, in the order in which they come."""
+    if frame.index.nlevels != 2:
+        raise ValueError(
+            f"The index of the frame has {frame.index.nlevels} levels; those of series are two, "
+            "series and time points."
+        )
+    found = []
+    for name, part in frame.groupby(level=0, sort=False):
+        times = part.index.get_level_values(1)
+        if not (times.is_monotonic_increasing and times.is_unique):
+            raise ValueError(
+                f"The time points of series {name!r} do not ascend: sort the frame by its index."
+            )
+        found.append(part.to_numpy().T)
+    if found and len(found[0]) > max(part.shape[1] for part in found):
+        raise ValueError(
+            "The index of the frame has two levels, series and time points, but there are more "
+            "columns than time points; if each row is a series, leave the index out with "
+            "reset_index(drop=True)."
+        )
+    return found
+
+
+def as_host(X: Any, input_name: str) -> Any:
+    """Return `X`, or for an array on a GPU its values in host memory.
+
+    Parameters
+    ----------
+    X : object
+        Whatever was given.
+    input_name : str
+        The argument's name in messages.
+
+    Returns
+    -------
+    object
+        The same, or an ndarray.
+    """
+    return fetch(X, input_name) if lies_on_gpu(X) else X
+
+
+def transposed(X: Any, input_name: str, axes: tuple[int, ...] = ()) -> str:
+    """Say how to write the transpose of an array, a data frame, or of lists in a list.
+
+    Parameters
+    ----------
+    X : object
+        What was given.
+    input_name : str
+        The argument's name.
+    axes : tuple of int, default ()
+        The order of the axes, if there are more than two.
+
+    Returns
+    -------
+    str
+        Code.
+    """
+    if not axes:
+        return f"{input_name}.T" if hasattr(X, "T") else f"np.transpose({input_name})"
+    order = ", ".join(map(str, axes))
+    if isinstance(X, np.ndarray):
+        return f"{input_name}.transpose({order})"
+    return f"np.transpose({input_name}, ({order}))"
+
+
+def shortened(value: Any) -> str:
+    """Return the text of a value, or its type where that is long."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"a {type(value).__name__}"

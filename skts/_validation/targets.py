@@ -1,0 +1,109 @@
+"""Labels and weights that go with series."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import assert_all_finite, check_consistent_length, column_or_1d
+
+from .forms import as_host, form_of, is_list_of_series, transposed
+from .layout import refuse_one_dimension
+from .numbers import as_numbers
+from .scale import LARGEST
+
+__all__ = ["check_target", "check_weights"]
+
+
+def check_target(X: Any, y: Any, name: str) -> np.ndarray:
+    """Validate class labels that go with `X`.
+
+    Parameters
+    ----------
+    X : array-like or list of array-like
+        Series.
+    y : array-like of shape (n_samples,)
+        Their labels.
+    name : str
+        Who needs them.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        The labels.
+
+    Raises
+    ------
+    ValueError
+        If there are no labels, or not as many as series, or one is missing, or they are numbers of
+        a regression.
+    """
+    if y is None:
+        raise ValueError(f"{name} requires y to be passed, but the target y is None.")
+    if not is_list_of_series(X):
+        refuse_one_dimension(form_of(X), "X")
+    if np.ma.is_masked(y):
+        raise ValueError(f"y has a masked label, at {int(np.argmax(np.ma.getmaskarray(y)))}.")
+    labels: np.ndarray = column_or_1d(as_host(y, "y"), warn=True)
+    if labels.dtype == object and len(kinds := {type(label).__name__ for label in labels}) > 1:
+        raise ValueError(f"y holds labels of several types: {', '.join(sorted(kinds))}.")
+    assert_all_finite(labels, input_name="y")
+    try:
+        check_consistent_length(form_of(X), labels)
+    except ValueError as error:
+        advice = ""
+        if getattr(form_of(X), "shape", ())[1:] == (len(labels),):
+            advice = f" If the series are columns, write {transposed(X, 'X')}."
+        raise ValueError(f"{error}: series in X and labels in y.{advice}") from None
+    check_classification_targets(labels)
+    return labels
+
+
+def check_weights(sample_weight: Any, n_samples: int, estimator: Any = None) -> np.ndarray:
+    """Validate weights of series.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_samples,), float or None
+        The weights; a number is that of each series, None is 1.
+    n_samples : int
+        How many series there are.
+    estimator : estimator or str or None, default None
+        The estimator in messages.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        One weight a series.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many as series; if one is negative, too large or no number; if all are
+        zero.
+    """
+    if sample_weight is None or isinstance(sample_weight, Real):
+        weights = np.full(n_samples, 1.0 if sample_weight is None else float(sample_weight))
+    else:
+        weights = as_numbers(
+            as_host(sample_weight, "sample_weight"),
+            "sample_weight",
+            ensure_2d=False,
+            estimator=estimator,
+        )
+    if weights.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight has the shape {weights.shape}; give one number for each of the "
+            f"{n_samples} series."
+        )
+    bad = np.flatnonzero(~((weights >= 0) & (weights <= LARGEST)))
+    if bad.size:
+        raise ValueError(
+            f"sample_weight is {weights[bad[0]]:g} for series {bad[0]}; give numbers from 0 to "
+            f"{LARGEST:.1g}."
+        )
+    if not weights.any():
+        raise ValueError("sample_weight is zero for all series; give one of them a weight.")
+    return weights

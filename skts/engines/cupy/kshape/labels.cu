@@ -1,0 +1,148 @@
+// k-Shape on the GPU, about series: their distances to centres where transforms are long, the nearest
+// centre, and their order by cluster. correlate.cu has the other distances, centers.cu the centres.
+#include "include/constants.cuh"
+#include "include/warp.cuh"
+
+// longest: distance and shift of a pair of series from their correlations with one centre, for
+// transforms too long for correlate.cu. One block a pair; `n` complex values each, not divided by n.
+// Writes column `center` of distances and shifts, as `correlate` does. Shared memory: 2 values and 2
+// keys a warp.
+extern "C" __global__ void longest(
+    const double2* __restrict__ correlations, int n, int length, long long first_series,
+    long long n_series, const double* __restrict__ norms, const double* __restrict__ center_norms,
+    const double* __restrict__ doubts, int center, int n_centers, double* __restrict__ distances, int* __restrict__ shifts) {
+    __shared__ double tops[2][32];
+    __shared__ long long keys[2][32];
+    const double2* values = correlations + (long long)blockIdx.x * n;
+    double top[2] = {-1e300, -1e300}, scale[2];
+    for (int i = threadIdx.x; i < n; i += blockDim.x)
+        if (i < length || i > n - length) {
+            top[0] = fmax(top[0], values[i].x);
+            top[1] = fmax(top[1], values[i].y);
+        }
+    for (int which = 0; which < 2; ++which) {
+        top[which] = warp_largest(top[which]);
+        if (threadIdx.x % 32 == 0) tops[which][threadIdx.x / 32] = top[which];
+    }
+    __syncthreads();
+    for (int which = 0; which < 2; ++which) {
+        for (int warp = 0; warp < blockDim.x / 32; ++warp)
+            top[which] = fmax(top[which], tops[which][warp]);
+        const long long series = first_series + 2 * blockIdx.x + which;
+        scale[which] = series < n_series ? n * (norms[series] * center_norms[center]) : 0.0;
+    }
+    const double doubt = 2 * doubts[center];
+    double floor[2], clear[2];
+    for (int which = 0; which < 2; ++which) {
+        floor[which] = top[which] - (TIE + doubt) * scale[which];
+        clear[which] = top[which] - (TIE - doubt) * scale[which];
+    }
+    long long key[2] = {4LL * n, 4LL * n};
+    for (int i = threadIdx.x; i < n; i += blockDim.x)
+        if (i < length || i > n - length) {
+            const long long rank = i == 0 ? 0 : i < length ? 2LL * i - 1 : 2LL * (n - i);
+            const double2 value = values[i];
+            if (value.x >= floor[0]) key[0] = min(key[0], 2 * rank + (value.x < clear[0]));
+            if (value.y >= floor[1]) key[1] = min(key[1], 2 * rank + (value.y < clear[1]));
+        }
+    for (int which = 0; which < 2; ++which) {
+        key[which] = warp_least(key[which]);
+        if (threadIdx.x % 32 == 0) keys[which][threadIdx.x / 32] = key[which];
+    }
+    __syncthreads();
+    if (threadIdx.x < 2) {
+        const int which = threadIdx.x;
+        const long long series = first_series + 2 * blockIdx.x + which;
+        if (series >= n_series) return;
+        long long best = keys[which][0];
+        for (int warp = 1; warp < blockDim.x / 32; ++warp) best = min(best, keys[which][warp]);
+        const long long place = best / 2, half = (place + 1) / 2;
+        const bool none = scale[which] == 0;
+        distances[series * n_centers + center] =
+            none ? 1.0 : fmax(0.0, 1.0 - top[which] / scale[which]);
+        shifts[series * n_centers + center] = none ? 0 : best % 2 ? UNCLEAR : (int)(place % 2 ? -half : half);
+    }
+}
+
+// nearest: the centre of each series, of those within TIE of the least distance the first; the shift
+// is UNCLEAR where errors of the distances, at most doubts[centre], could change that.
+// One thread a series.
+extern "C" __global__ void nearest(
+    const double* __restrict__ distances, const int* __restrict__ shifts,
+    const double* __restrict__ doubts, long long n_series, int n_centers, int* __restrict__ labels, int* __restrict__ label_shifts,
+    double* __restrict__ label_distances) {
+    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n_series) return;
+    const double* row = distances + i * n_centers;
+    double high = row[0] + doubts[0], low = row[0] - doubts[0];
+    for (int j = 1; j < n_centers; ++j) {
+        high = fmin(high, row[j] + doubts[j]);
+        low = fmin(low, row[j] - doubts[j]);
+    }
+    int label = 0;
+    while (!(row[label] - doubts[label] <= high + TIE)) ++label;
+    const bool clear = row[label] + doubts[label] <= low + TIE;
+    labels[i] = label;
+    label_shifts[i] = clear ? shifts[i * n_centers + label] : UNCLEAR;
+    label_distances[i] = row[label];
+}
+
+// --- counting sort of the series by label: in the order of their numbers within each cluster --------
+
+// Series of a block of the sort.
+constexpr int SORTED = 1024;
+
+// count: counts[label][block], how many of the block's series have the label.
+// One block: SORTED series, 256 threads. Shared memory: their labels.
+extern "C" __global__ void count(
+    const int* __restrict__ labels, long long n_series, int n_clusters, int* __restrict__ counts) {
+    __shared__ int mine[SORTED];
+    const long long first = (long long)blockIdx.x * SORTED;
+    const int size = (int)min((long long)SORTED, n_series - first);
+    for (int i = threadIdx.x; i < size; i += blockDim.x) mine[i] = labels[first + i];
+    __syncthreads();
+    for (int label = threadIdx.x; label < n_clusters; label += blockDim.x) {
+        int found = 0;
+        for (int i = 0; i < size; ++i) found += mine[i] == label;
+        counts[(long long)label * gridDim.x + blockIdx.x] = found;
+    }
+}
+
+// scatter: order[ends[label][block] - count + rank] = series. `ends` holds the running sums of
+// counts, in their order. One block and shared memory as above; one thread: four series.
+extern "C" __global__ void scatter(
+    const int* __restrict__ labels, long long n_series, const int* __restrict__ counts,
+    const long long* __restrict__ ends, int* __restrict__ order) {
+    __shared__ int mine[SORTED];
+    const long long first = (long long)blockIdx.x * SORTED;
+    const int size = (int)min((long long)SORTED, n_series - first);
+    for (int i = threadIdx.x; i < size; i += blockDim.x) mine[i] = labels[first + i];
+    __syncthreads();
+    for (int i = threadIdx.x; i < size; i += blockDim.x) {
+        int rank = 0;
+        for (int before = 0; before < i; ++before) rank += mine[before] == mine[i];
+        const long long place = (long long)mine[i] * gridDim.x + blockIdx.x;
+        order[ends[place] - counts[place] + rank] = (int)(first + i);
+    }
+}
+
+// bounds: where each of n_clusters, from `first` on, starts in the order, and its first chunk; all
+// of them are active.
+// One block; one thread adds up the chunks.
+extern "C" __global__ void bounds(
+    const long long* __restrict__ ends, long long blocks, int first, int n_clusters, int chunk,
+    long long* __restrict__ starts, int* __restrict__ chunk_starts,
+    unsigned char* __restrict__ active) {
+    for (int cluster = threadIdx.x; cluster <= n_clusters; cluster += blockDim.x) {
+        starts[cluster] = first + cluster ? ends[(first + cluster) * blocks - 1] : 0;
+        if (cluster < n_clusters) active[cluster] = 1;
+    }
+    __syncthreads();
+    if (threadIdx.x) return;
+    int chunks = 0;
+    for (int cluster = 0; cluster < n_clusters; ++cluster) {
+        chunk_starts[cluster] = chunks;
+        chunks += (int)((starts[cluster + 1] - starts[cluster] + chunk - 1) / chunk);
+    }
+    chunk_starts[n_clusters] = chunks;
+}

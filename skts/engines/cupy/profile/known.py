@@ -1,0 +1,218 @@
+"""Bounds of the neighbours of windows on a device, and the neighbours that have been found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import cupy as cp
+import numpy as np
+
+from ...core.constants import TAKES_NO_PART
+from ...core.reduction import Tile
+from ...families.profile.join import Join, JoinPart
+from ...families.profile.nearest import Nearest
+from ..transfers import to_host
+from .lines import Searched, inverse_norm
+from .programs import RUNS_PER_WINDOW, choose_join, room
+
+__all__ = ["Found", "Known", "Side", "from_leading_bits"]
+
+#: Windows whose neighbours come to the host at a time.
+ANSWERED = 2**20
+
+
+class Side(NamedTuple):
+    """Windows of one side of a join: bounds of their neighbours, and the list of possible ones."""
+
+    tops: cp.ndarray
+    slots: cp.ndarray
+    skipped: cp.ndarray
+    runs: cp.ndarray
+    count: cp.ndarray
+
+    def addresses(self) -> list[int]:
+        """Return the kernel's ``Side``."""
+        return [array.data.ptr for array in self] + [len(self.runs)]
+
+
+def _open_side(
+    windows: slice, usual: cp.ndarray, scores: cp.ndarray, k: int, capacity: int, dtype: type
+) -> Side:
+    """Windows outside of a tile take no part, those inside know what `scores` say they reach."""
+    tops = cp.full(usual.size, np.int32(TAKES_NO_PART))
+    inside = cp.where(usual[windows], _leading_bits(scores, dtype), np.int32(TAKES_NO_PART))
+    tops[windows] = inside
+    slots = cp.repeat(tops, k) if k > 1 else cp.zeros(1, np.int32)
+    return Side(
+        tops,
+        slots,
+        cp.zeros(usual.size, np.int32),
+        cp.empty((capacity, 4), np.int32),
+        cp.zeros(1, np.int32),
+    )
+
+
+def _leading_bits(scores: cp.ndarray, dtype: type) -> cp.ndarray:
+    """Leading bits of scores, towards zero; 0 for those that are not positive."""
+    scores = cp.where(scores > 0, scores, 0.0)
+    if dtype is np.float32:
+        single = scores.astype(np.float32)
+        single = cp.where(single > scores, cp.nextafter(single, np.float32(0)), single)
+        return single.view(np.int32)
+    return (scores.view(np.int64) >> 32).astype(np.int32)
+
+
+def from_leading_bits(bits: cp.ndarray, dtype: type) -> cp.ndarray:
+    """The least scores with such leading bits."""
+    if dtype is np.float32:
+        return bits.view(np.float32).astype(np.float64)
+    return (bits.astype(np.int64) << 32).view(np.float64)
+
+
+class Found:
+    """Neighbours that have been measured, on the device.
+
+    Parameters
+    ----------
+    n_windows : int
+        Windows of the line.
+    n_neighbors : int
+        Neighbours of each.
+    """
+
+    def __init__(self, n_windows: int, n_neighbors: int) -> None:
+        self.distances = cp.full((n_windows, n_neighbors), np.inf)
+        self.indices = cp.full((n_windows, n_neighbors), np.int32(TAKES_NO_PART), np.int32)
+
+    def take(self, other: Found) -> None:
+        """Take neighbours from this or another device where they are nearer: one of a window."""
+        distances, indices = cp.asarray(other.distances), cp.asarray(other.indices)
+        nearer = (distances < self.distances) | (
+            (distances == self.distances) & (indices < self.indices)
+        )
+        self.distances = cp.where(nearer, distances, self.distances)
+        self.indices = cp.where(nearer, indices, self.indices)
+
+    def answer(self, windows: slice) -> Nearest:
+        """Return the neighbours of some windows."""
+        indices = self.indices[windows].astype(np.int64)
+        indices[indices == np.int32(TAKES_NO_PART)] = -1
+        return Nearest(to_host(self.distances[windows]), to_host(indices))
+
+
+class Known:
+    """Bounds of the neighbours of windows on a device, and the neighbours found there.
+
+    Parameters
+    ----------
+    join : Join
+        The work.
+    searched, usual : tuple of two
+        Lines of the search, and which windows take part, along rows and columns.
+    area : Tile
+        Windows that look for neighbours.
+    shape : tuple of int
+        Rows and columns that are walked at a time: lists have room for them.
+    level : float
+        As in `prepare`.
+    budget : int
+        Bytes of working memory.
+    """
+
+    def __init__(
+        self,
+        join: Join,
+        searched: tuple[Searched, Searched],
+        usual: tuple[cp.ndarray, cp.ndarray],
+        area: Tile,
+        shape: tuple[int, int],
+        level: float,
+        budget: int,
+    ) -> None:
+        # `board` holds this object: a reference back would keep both alive
+        self.join = replace(join, hint=None, board=None)
+        self.usual, self.device = usual, cp.cuda.Device()
+        self.stream = cp.cuda.get_current_stream()
+        self.dtype, k = choose_join(join, shape).dtype, join.n_neighbors
+        self.linear = [_linear(line, join.length, level) for line in searched]
+        self.unit = searched[0].unit
+        least, self.at_a_time = room(budget)
+        sides = []
+        for at, windows in enumerate((area.rows, area.cols)):
+            alpha, beta = (values[windows] for values in self.linear[at])
+            scores = cp.zeros(alpha.size)
+            if join.hint is not None and (at == 0 or join.within):
+                # see "join limits" in docs/developer/numerics.rst
+                limit = (cp.asarray(join.hint[at][windows]) * self.unit) ** 2 * (1 + 1e-12)
+                scores = (alpha - limit) / beta
+                scores = cp.where(cp.isfinite(scores), scores * (1 - 1e-12), 0.0)
+            capacity = min(max(least, RUNS_PER_WINDOW * shape[at]), 2**27)
+            if at and not join.within:
+                capacity = 1
+            sides.append(_open_side(windows, usual[at], scores, k, capacity, self.dtype))
+        self.sides = sides[0], sides[1]
+        self.found = [Found(side.tops.size, k) for side in sides]
+
+    def take(self, other: Known) -> None:
+        """Add the results of another device or lane; for one neighbour of each window."""
+        with other.device:
+            other.stream.synchronize()
+        with self.device, self.stream:
+            for mine, theirs in zip(self.found, other.found, strict=True):
+                mine.take(theirs)
+            for side, its in zip(self.sides, other.sides, strict=True):
+                cp.maximum(side.skipped, cp.asarray(its.skipped), out=side.skipped)
+
+    def answer(self, area: Tile) -> Iterator[tuple[Tile, JoinPart]]:
+        """Yield the neighbours of the windows of an area, piece by piece; only once."""
+        join, same = self.join, area.rows == area.cols
+        if join.within and not same:
+            yield area, self.part(area, 2)
+            return
+        n_sides = 2 if join.within else 1
+        if n_sides == 2 and join.n_neighbors == 1 and not join.sides:
+            # the same windows have neighbours as rows and as columns, which merge here
+            with self.device, self.stream:
+                self.found[0].take(self.found[1])
+                rows, cols = (side.skipped for side in self.sides)
+                cp.maximum(rows, cols, out=rows)
+            n_sides = 1
+        for row in range(area.row, area.row_stop, ANSWERED):
+            piece = area._replace(row=row, row_stop=min(row + ANSWERED, area.row_stop))
+            if join.within:
+                piece = piece._replace(col=piece.row, col_stop=piece.row_stop)
+            yield piece, self.part(piece, n_sides)
+
+    def part(self, area: Tile, n_sides: int) -> JoinPart:
+        """Return the neighbours of the windows of an area, of rows or of both sides."""
+        answers: list[Nearest] = []
+        floors: list[np.ndarray] = []
+        with self.device, self.stream:
+            for at, windows in enumerate((area.rows, area.cols)[:n_sides]):
+                answers.append(self.found[at].answer(windows))
+                floors.append(to_host(self._floor(at, windows)))
+        if n_sides == 1:
+            return JoinPart(answers[0], None, floors[0])
+        return JoinPart(answers[0], answers[1], floors[0], floors[1])
+
+    def _floor(self, at: int, windows: slice) -> cp.ndarray:
+        """Distances that neighbours of some windows which are on no list do not fall below."""
+        alpha, beta = (values[windows] for values in self.linear[at])
+        floor = alpha - beta * from_leading_bits(self.sides[at].skipped[windows], self.dtype)
+        if self.join.normalize:
+            # so unlike that the leading bits of a score cannot hold the rounding of the distance
+            length = self.join.length
+            # see "leading bits" in docs/developer/numerics.rst
+            floor = cp.minimum(floor, 2.0 * length * (1 - min(0.5, 1e-6 * length)))
+        floor = cp.sqrt(cp.maximum(floor, 0.0)) / self.unit
+        return cp.where(self.usual[at][windows], floor, np.inf)
+
+
+def _linear(line: Searched, length: int, level: float) -> tuple[cp.ndarray, cp.ndarray]:
+    """Squared distances of a window are alpha - beta score."""
+    if line.frame is None:
+        alpha = cp.full(line.mean.size, 2.0 * length)
+        return alpha, 2.0 * length * inverse_norm(line, line.usual)
+    return line.norm**2 + level, cp.full(line.mean.size, 2.0)

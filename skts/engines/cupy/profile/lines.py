@@ -1,0 +1,247 @@
+"""Lines on the device: what certified distances, searches and covariances need of every window."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import cupy as cp
+import numpy as np
+
+from ...core.constants import JOIN_GROUP
+from ...families.profile.lines import (
+    Frame,
+    even_line,
+    line_as_it_is,
+    line_of_pieces,
+    step_factors,
+)
+from ...families.profile.pool import Pool, fill_gaps, whole_windows
+from ...families.profile.statistics import settle_statistics
+from ..loading import blocks_for, load_kernel
+from ..transfers import to_host
+
+__all__ = [
+    "PAD",
+    "DeviceLine",
+    "Searched",
+    "Steps",
+    "inverse_norm",
+    "make_steps",
+    "prepare_line",
+    "prepare_search",
+    "window_distances",
+]
+
+#: Rows that the walk may fetch beyond the last: two of its chunks.
+PAD = 64
+
+
+class DeviceLine(NamedTuple):
+    """A line on the device, prepared for certified distances between windows of one length.
+
+    Attributes
+    ----------
+    points : cupy.ndarray of float64
+        The line from `fill_gaps`.
+    mean, inverse : cupy.ndarray of float64
+        Mean, counted from the first point of each window, and 1 / deviation, or 0 and 1.
+    moments : list of four cupy.ndarray of float64
+        Mean, deviation, least and largest point of all windows of that line, as they came out.
+    constant, finite : cupy.ndarray of bool
+        Which windows are constant, none if they are compared as they are; which are finite.
+    """
+
+    points: cp.ndarray
+    mean: cp.ndarray
+    inverse: cp.ndarray
+    moments: list[cp.ndarray]
+    constant: cp.ndarray
+    finite: cp.ndarray
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on the device."""
+        arrays = self.points, self.inverse, *self.moments, self.constant, self.finite
+        return sum(array.nbytes for array in arrays)
+
+    @property
+    def usual(self) -> cp.ndarray:
+        """Which windows are finite and not constant."""
+        return self.finite & ~self.constant
+
+
+class Searched(NamedTuple):
+    """A line on the device, prepared for the search of a join.
+
+    Attributes
+    ----------
+    points : cupy.ndarray of float64
+        Those of the `SearchLine`.
+    mean, norm, size, slip : cupy.ndarray of float64
+        Mean, norm, largest magnitude and error of the mean of all windows of that line; the norm
+        of what covariances are taken of.
+    usual, hidden : cupy.ndarray of bool
+        Which windows are searched; which of the finite ones that are not constant are not.
+    unit : float
+        That of the `SearchLine`.
+    frame : Frame or None
+        Offset and size that raw windows have in common.
+    """
+
+    points: cp.ndarray
+    mean: cp.ndarray
+    norm: cp.ndarray
+    size: cp.ndarray
+    slip: cp.ndarray
+    usual: cp.ndarray
+    hidden: cp.ndarray
+    unit: float
+    frame: Frame | None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on the device."""
+        return sum(array.nbytes for array in self[:-2])
+
+
+def _statistics(points: cp.ndarray, length: int) -> list[cp.ndarray]:
+    """Mean, from the first point of each window on, deviation, least and largest point."""
+    n_windows = points.size - length + 1
+    found = [cp.empty(n_windows) for _ in range(4)]
+    mean, deviation, low, high = found
+    load_kernel("profile/windows.cu", "statistics")(
+        blocks_for(n_windows, 128),
+        128,
+        points=points,
+        n_windows=n_windows,
+        length=length,
+        mean=mean,
+        deviation=deviation,
+        low=low,
+        high=high,
+    )
+    return found
+
+
+def prepare_line(pool: Pool, length: int, normalize: bool) -> DeviceLine:
+    """Bring a line to the device, prepared for certified distances."""
+    filled, finite = fill_gaps(pool.points)
+    points = cp.asarray(filled)
+    moments = _statistics(points, length)
+    mean, deviation, low, high = moments
+    whole = cp.asarray(whole_windows(finite, length))
+    found = settle_statistics(mean, deviation, low, high, whole)
+    if normalize:
+        inverse = cp.where(found.deviation > 0, 1.0 / found.deviation, 0.0)
+        # a mean of what is not finite is never looked at
+        return DeviceLine(points, moments[0], inverse, moments, found.constant, found.finite)
+    inverse, zeros = found.finite.astype(np.float64), cp.zeros_like(moments[0])
+    constant = cp.zeros_like(found.constant)
+    return DeviceLine(points, zeros, inverse, moments, constant, found.finite)
+
+
+def prepare_search(pool: Pool, line: DeviceLine, length: int, frame: Frame | None) -> Searched:
+    """Prepare a line for the search of a join; `frame` is that of windows as they are."""
+    usual = line.usual
+    if frame is None:
+        low, high = line.moments[2:]
+        ranges = cp.where(usual, high - low, np.inf)
+        made = even_line(line.points, ranges)
+        if made is None:
+            made = line_of_pieces(fill_gaps(pool.points)[0], to_host(ranges), length)
+    else:
+        made = line_as_it_is(fill_gaps(pool.points)[0], frame, length)
+    points, hidden = cp.asarray(made.points), cp.asarray(made.hidden) & usual
+    made = made._replace(points=points)
+    mean, deviation, size, slip = made.moments(line.moments, lambda one: _statistics(one, length))
+    square = deviation**2 if frame is None else deviation**2 + mean**2
+    norm = cp.sqrt(length * square)
+    return Searched(points, mean, norm, size, slip, usual & ~hidden, hidden, made.unit, frame)
+
+
+class Steps(NamedTuple):
+    """Factors and bounds of the covariances of the windows of a line, in the type of a search.
+
+    Attributes
+    ----------
+    rows : cupy.ndarray of shape (n_windows + PAD, 4)
+        The two factors of the step that leads to a window, and its weight, along the rows.
+    first, second, weight : cupy.ndarray of shape (n_windows,)
+        The same, along the columns.
+    groups : cupy.ndarray of shape (n_groups, 7), float64
+        The kernel's ``Group``.
+    """
+
+    rows: cp.ndarray
+    first: cp.ndarray
+    second: cp.ndarray
+    weight: cp.ndarray
+    groups: cp.ndarray
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on the device."""
+        return sum(array.nbytes for array in self)
+
+
+def make_steps(line: Searched, usual: cp.ndarray, level: float, dtype: type) -> Steps:
+    """Make factors and bounds for covariances; `level` keeps scores of raw windows positive."""
+    mean = line.mean
+    n_windows = mean.size
+    lead, trail = step_factors(line.points, mean, line.frame)
+    if line.frame is None:
+        weight = inverse_norm(line, usual)
+        first, second = trail, lead
+    else:
+        weight = cp.where(usual, level / 2 - line.norm**2 / 2, -level)
+        first, second = lead, -trail
+    rows = cp.zeros((n_windows + PAD, 4), dtype)
+    rows[:n_windows] = cp.stack([lead, trail, weight, cp.zeros(n_windows)], axis=1)
+    n_groups = -(-n_windows // JOIN_GROUP)
+    groups = cp.empty((n_groups, 7))
+    step = cp.abs(lead) + cp.abs(trail)
+    bounds = line.norm, step, line.size, line.slip, cp.maximum(weight, 0), -mean, mean
+    for at, values in enumerate(bounds):
+        padded = cp.full(n_groups * JOIN_GROUP, -np.inf)
+        padded[:n_windows] = values
+        groups[:, at] = padded.reshape(n_groups, JOIN_GROUP).max(axis=1)
+    groups[:, 5] *= -1
+    first, second, weight = (array.astype(dtype) for array in (first, second, weight))
+    return Steps(rows, first, second, weight, groups)
+
+
+def inverse_norm(line: Searched, usual: cp.ndarray) -> cp.ndarray:
+    """1 / norm of windows that take part, 0 of others."""
+    return cp.where(usual, 1.0 / cp.where(usual, line.norm, 1.0), 0.0)
+
+
+def window_distances(
+    a: DeviceLine,
+    positions: np.ndarray,
+    b: DeviceLine,
+    columns: slice,
+    length: int,
+    normalize: bool,
+) -> cp.ndarray:
+    """Certified distances of chosen windows to a run of others, constant ones not settled."""
+    first, count = columns.start, columns.stop - columns.start
+    out = cp.empty((len(positions), count))
+    for start in range(0, len(positions), 65535):
+        some = cp.asarray(positions[start : start + 65535].astype(np.int64))
+        load_kernel("profile/windows.cu", "distances")(
+            (blocks_for(count, 256), len(some)),
+            256,
+            a=a.points,
+            mean_a=a.mean,
+            inverse_a=a.inverse,
+            positions=some,
+            b=b.points,
+            mean_b=b.mean,
+            inverse_b=b.inverse,
+            first=first,
+            count=count,
+            length=length,
+            anchored=normalize,
+            out=out[start:],
+        )
+    return out

@@ -1,0 +1,87 @@
+"""Parts of a tile of subsequence search: points on their way to the device."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import cupy as cp
+import numpy as np
+
+from ...core.prepared import PreparedStore
+from ...core.reduction import Tile
+from ...core.series import _maps_file
+from ...families.search.subsequence import SubsequenceNeighbors
+from .room import Room
+
+__all__ = ["Part", "upload_parts"]
+
+
+class Part(NamedTuple):
+    """Points of a part of a tile on the device, from window `first` of the tile on."""
+
+    first: int
+    points: cp.ndarray
+    ready: cp.cuda.Event
+    used: cp.cuda.Event
+
+
+@dataclass
+class ResidentPoints:
+    """Points of a tile that stay on the device; the first `filled` of them are there."""
+
+    points: cp.ndarray
+    filled: int = 0
+
+
+def upload_parts(
+    reduction: SubsequenceNeighbors, tile: Tile, n_points: int, plan: Room, prepared: PreparedStore
+) -> Generator[Part, None, None]:
+    """Copy parts of a tile to the device, by a stream of its own, while others are searched.
+
+    A part is still being copied when it is yielded. The points of a single series stay on the
+    device if nobody can change them and they take little of the memory. Others go to two buffers
+    in turn, each of which is used again two parts later, once `used` has been reached.
+    """
+    longest, series, size = reduction.longest, reduction.series, plan.windows
+    owner = series.parts[0]
+    unchanging = len(series.parts) == 1 and not owner.flags.writeable and not _maps_file(owner)
+    kept = None
+    if unchanging and 8 * series.n_points <= plan.keep:
+        key = ("points", cp.cuda.Device().id, tile.col, n_points)
+        kept = prepared.get(owner, key, lambda: (ResidentPoints(cp.empty(n_points)), 8 * n_points))
+    stream = cp.cuda.Stream(non_blocking=True)
+    most = min(n_points, size + longest - 1)
+    pinned = cp.cuda.alloc_pinned_memory(2 * 8 * most)
+    host = np.frombuffer(pinned, np.float64, 2 * most).reshape(2, most)
+    device = cp.empty((2, most)) if kept is None else None
+    parts: list[Part] = []
+    # the current stream may still use the former contents of this memory
+    begun = cp.cuda.Event(disable_timing=True)
+    begun.record()
+    stream.wait_event(begun)
+    try:
+        for index, first in enumerate(range(0, max(1, tile.shape[1]), size)):
+            half, stop = index % 2, min(first + size + longest - 1, n_points)
+            if index >= 2:
+                parts[index - 2].ready.synchronize()
+            if device is not None:
+                if index >= 2:
+                    stream.wait_event(parts[index - 2].used)
+                begin, points = first, device[half, : stop - first]
+                target = points
+            elif kept is not None:
+                begin, points = max(first, kept.filled), kept.points[first:stop]
+                target = kept.points[begin:stop]
+            if begin < stop:
+                piece = series.piece(tile.col + begin, tile.col + stop, host[half])
+                target.set(piece, stream=stream)
+            if kept is not None:
+                kept.filled = max(kept.filled, stop)
+            events = (cp.cuda.Event(disable_timing=True) for _ in range(2))
+            parts.append(Part(first, points, *events))
+            parts[-1].ready.record(stream)
+            yield parts[-1]
+    finally:
+        stream.synchronize()
