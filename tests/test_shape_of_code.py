@@ -22,13 +22,6 @@ DEBTS = {
     "engines/cupy/kshape/shapes.cu:gram",
     "engines/cupy/profile/join.cu:join",
     "engines/cupy/search/search_warp.cu:warp_windows",
-    "engines/cupy/shapelets/matches.cu:match",
-    "engines/cupy/shapelets/matches.cu:sift",
-    "engines/cupy/shapelets/matches.py:best_matches",
-    "engines/cupy/shapelets/order_lines.cu:scan",
-    "engines/cupy/shapelets/shapelets.cu:nearest",
-    "engines/cupy/shapelets/shapelets.cu:segments",
-    "engines/cupy/shapelets/wide_lines.cu:scan_wide",
     "engines/numba/elastic/dtw.py:sweep",
 }
 #: A function or kernel of CUDA: what stands before its name, its arguments, what it does.

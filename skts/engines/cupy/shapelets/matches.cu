@@ -51,6 +51,48 @@ struct Line {
 struct alignas(16) Entry {
     int query, column, window, unused;
 };
+// Results of `survey`, and the shape of the series in all columns.
+struct Surveyed {
+    const double* centered;
+    const double2 *sums, *squares;
+    const int2* reaches;
+    const Line* lines;
+    int width, n_channels, n_columns;
+};
+// Queries, and results of `normalize`.
+struct Queries {
+    const Query* queries;
+    const double* normal;
+    const unsigned char* kinds;
+};
+// Series, and which of them the columns are.
+struct Columns {
+    const double* values;
+    int width, n_channels;
+    const int *sizes, *series;
+    int n_columns;
+};
+// Pairs of queries and columns: those that are left; where this is null, groups of queries with all columns.
+struct Pairs {
+    const int2* groups;
+    int n_groups;
+    const int2* left;
+    const int* counts;
+};
+// Windows that could be the best, up to `capacity`; pairs of a query and a column that are left to `match`, and marks of
+// these; counts of both.
+struct Lists {
+    int capacity;
+    Entry* entries;
+    unsigned* marks;
+    int2* left;
+    int* counts;
+};
+// Distances of best matches, and where these begin; that may be null.
+struct Answers {
+    double* distances;
+    long long* starts;
+};
 // Sum of numbers and of what its roundings left over.
 struct Sum {
     double high, low;
@@ -247,10 +289,11 @@ __device__ __forceinline__ double weigh(
 ) {
     doubt = 0;
     if (j > width - length) return -0.0;
-    const int2 reach = reaches[j];
+    const int2 reach = __ldg(reaches + j);
     if (reach.x < length) return -0.0;
-    if (reach.y >= length) return j > 0 && reaches[j - 1].y >= length ? -0.0 : 0.0;
-    const double2 s0 = sums[j], s1 = sums[j + length], q0 = squares[j], q1 = squares[j + length];
+    if (reach.y >= length) return j > 0 && __ldg(&reaches[j - 1].y) >= length ? -0.0 : 0.0;
+    const double2 s0 = __ldg(sums + j), s1 = __ldg(sums + j + length);
+    const double2 q0 = __ldg(squares + j), q1 = __ldg(squares + j + length);
     const double s = (s1.x - s0.x) + (s1.y - s0.y), q = (q1.x - q0.x) + (q1.y - q0.y);
     // what is left of squares about the mean, and what that is wrong by
     const double rest = q - s * s * share;
@@ -258,8 +301,8 @@ __device__ __forceinline__ double weigh(
     doubt = ANYTHING;
     if (!(wrong < 1e-3 * rest)) return 0;
     const double weight = rsqrt(rest * share);
-    if (!(weight >= line.lightest && weight <= line.heaviest)) return 0;
-    const float range = (float)(line.magnitude * weight);  // magnitude of raw points over the deviation
+    if (!(weight >= __ldg(&line.lightest) && weight <= __ldg(&line.heaviest))) return 0;
+    const float range = (float)(__ldg(&line.magnitude) * weight);  // magnitude of raw points over the deviation
     const float shift = (float)FLOAT64_UNIT * length * range;       // what the certified mean is off by
     if (!(range < 0x1p38f && shift < 1e-2f)) return 0;
     // see "match keys" in docs/developer/numerics.rst
@@ -279,12 +322,11 @@ __device__ __forceinline__ int pieces_of_block(int pieces) {
 }
 
 // Say that a query and column are to be matched window by window.
-__device__ __forceinline__ void leave(
-    int query, int column, int n_columns, unsigned* __restrict__ marks, int2* __restrict__ left, int* __restrict__ count
-) {
+__device__ __forceinline__ void leave(int query, int column, int n_columns, const Lists& lists) {
     const long long pair = (long long)query * n_columns + column;
     const unsigned bit = 1u << (pair & 31);
-    if (!(atomicOr(marks + pair / 32, bit) & bit)) left[atomicAdd(count, 1)] = make_int2(query, column);
+    if (!(atomicOr(lists.marks + pair / 32, bit) & bit))
+        lists.left[atomicAdd(lists.counts + 1, 1)] = make_int2(query, column);
 }
 
 // Add the products of R neighbouring windows with Q queries. Shares of a step lie side by side; of a single query
@@ -311,6 +353,262 @@ __device__ __forceinline__ void add_products(
     }
 }
 
+// What a block of `sift` works on: the queries of a unit, and `n_items` pieces of neighbouring series.
+struct SiftBlock {
+    int2 unit;                              // the first query, and how many
+    int length, channel;                    // of its queries
+    long long place;                        // of the points of the first one
+    int pieces;                             // of a series
+    int first_column, first_piece;          // where the block begins
+    int n_items, n_series;                  // its pieces, and the series that these belong to
+    int steps;                              // of time between two loads
+    bool once, twofold;                     // whether one load has all steps; else whether a tile holds two loads
+
+    __device__ __forceinline__ long long row_of(int column, int n_channels) const {
+        return (long long)column * n_channels + channel;
+    }
+};
+
+// Shared memory of a block of `sift`.
+struct SiftShared {
+    double* tile;                   // points of the pieces, for some steps
+    double (*shares)[2 * STEPS];    // points of one or two queries for these, of two loads
+    double* weights;                // of windows
+    int* doubts;                    // of their keys
+    int (*tops)[2][MOST_SERIES];    // largest certain key of each query and series, of two rounds
+};
+
+// Say which pieces this block of `sift` has, and how many steps it loads at a time; false where it has none.
+__device__ __forceinline__ bool begin_block(
+    SiftBlock& block, const Surveyed& surveyed, const int2* __restrict__ units, const Query* __restrict__ queries
+) {
+    block.unit = __ldg(units + blockIdx.y);
+    const Query& query = queries[block.unit.x];
+    const int length = block.length = __ldg(&query.length);
+    block.channel = __ldg(&query.channel), block.place = __ldg(&query.place);
+    const int pieces = block.pieces = max(1, (surveyed.width - length + R) / R), each = pieces_of_block(pieces);
+    const long long begin = (long long)blockIdx.x * each, end = (long long)surveyed.n_columns * pieces;
+    if (begin >= end) return false;
+    block.n_items = (int)min((long long)each, end - begin);
+    block.first_column = (int)(begin / pieces), block.first_piece = (int)(begin % pieces);
+    const int n_series = block.n_series = (block.first_piece + block.n_items - 1) / pieces + 1;
+    // all steps, or as many as a tile has room for; half a tile, where that is worth while
+    const int whole = (TILE - THREADS * R) / n_series / R * R, halved = (TILE / 2 - THREADS * R) / n_series / R * R;
+    const int all = (length + R - 1) / R * R;
+    block.once = all <= min(STEPS, whole), block.twofold = !block.once && halved >= 4 * R;
+    block.steps = block.once ? all : min(STEPS, block.twofold ? halved : whole);
+    return true;
+}
+
+// Begin to load the steps from `from` on of one or two queries, those from `set` on: all threads.
+__device__ __forceinline__ void load_steps(
+    const SiftBlock& block, const SiftShared& shared, const Surveyed& surveyed, const double* normal, int set, int from,
+    int buffer
+) {
+    const int me = threadIdx.x, length = block.length, steps = block.steps;
+    const int count = min(steps, length - from);
+    // threads that load a series together
+    const int team = block.n_series < 4 ? THREADS : 32;
+    if (set == 0 || !block.once)
+        for (int s = me / team; s < block.n_series; s += THREADS / team) {
+            const int skipped = s == 0 ? 0 : s * block.pieces - block.first_piece;  // pieces of series before
+            const int size = (min((s + 1) * block.pieces - block.first_piece, block.n_items) - skipped) * R + steps;
+            const int t0 = (s == 0 ? block.first_piece * R : 0) + from, there_are = surveyed.width - t0;
+            const double* const line =
+                surveyed.centered + block.row_of(block.first_column + s, surveyed.n_channels) * surveyed.width + t0;
+            double* const to = shared.tile + (block.twofold ? buffer * (TILE / 2) : 0) + skipped * R + s * steps;
+            for (int i = me % team; i < size; i += team)
+                copy_8(to + i, line + min(i, there_are - 1), i < there_are);
+        }
+    const double* const own = normal + block.place + (long long)set * length + from;
+    const int padded = (count + R - 1) / R * R;
+    if (set + 1 < block.unit.y) {
+        for (int i = me; i < 2 * padded; i += THREADS)
+            copy_8(shared.shares[buffer] + i, own + (i & 1) * length + min(i / 2, count - 1), i / 2 < count);
+    } else {
+        for (int i = me; i < padded; i += THREADS)
+            copy_8(shared.shares[buffer] + i / R * (R + 1) + i % R, own + min(i, count - 1), i < count);
+    }
+}
+
+// Weights and doubts of all windows of a block: all threads.
+__device__ __forceinline__ void weigh_windows(
+    const SiftBlock& block, const SiftShared& shared, const Surveyed& surveyed, const float* __restrict__ leans,
+    int power
+) {
+    const int length = block.length, width = surveyed.width;
+    float lean = 0;
+    for (int u = 0; u < block.unit.y; ++u) {
+        const float its = __ldg(leans + block.unit.x + u);
+        if (its < 1) lean = fmaxf(lean, its);
+    }
+    const double share = 1.0 / length, scale = (double)(1 << power);
+    for (int i = threadIdx.x; i < THREADS * R; i += THREADS) {
+        shared.weights[i] = -0.0, shared.doubts[i] = 0;
+        if (i >= block.n_items * R) continue;
+        const int item = block.first_piece + i / R, j = item % block.pieces * R + i % R;
+        const long long row = block.row_of(block.first_column + item / block.pieces, surveyed.n_channels);
+        int doubt;
+        shared.weights[i] = weigh(
+            surveyed.sums + row * (width + 1), surveyed.squares + row * (width + 1), surveyed.reaches + row * width,
+            surveyed.lines[row], width, length, share, scale, j, lean, doubt
+        );
+        shared.doubts[i] = doubt;
+    }
+}
+
+// Forget the largest keys of a round: all threads.
+__device__ __forceinline__ void clear_tops(int (*tops)[MOST_SERIES]) {
+    for (int i = threadIdx.x; i < 2 * MOST_SERIES; i += THREADS) (&tops[0][0])[i] = NOTHING;
+}
+
+// Dot products of the windows of this thread with Q queries from `set` on: while all threads add those of some steps, the
+// next ones are loaded, those of the next queries at the end.
+template <int Q>
+__device__ __forceinline__ void multiply(
+    Number<Q> how_many, const SiftBlock& block, const SiftShared& shared, const Surveyed& surveyed, const double* normal,
+    int set, int& buffer, double (&dots)[R][Q]
+) {
+    const int me = threadIdx.x, length = block.length, steps = block.steps;
+    const bool there = me < block.n_items;
+    const double* const mine = shared.tile + me * R + (block.first_piece + me) / block.pieces * steps;
+    for (int from = 0; from < length; from += steps) {
+        const int count = min(steps, length - from);
+        wait_for_copies();
+        __syncthreads();
+        if (from == 0) clear_tops(shared.tops[(set / 2 + 1) & 1]);
+        const bool last = from + steps >= length;
+        const int next_set = last ? set + Q : set, next = last ? 0 : from + steps;
+        // a tile that is the only one is loaded when all are done with it
+        const bool early = block.once || block.twofold;
+        if (early && next_set < block.unit.y) load_steps(block, shared, surveyed, normal, next_set, next, buffer ^ 1);
+        if (there)
+            add_products(
+                how_many, dots, mine + (block.twofold ? buffer * (TILE / 2) : 0), shared.shares[buffer], count
+            );
+        buffer ^= 1;
+        if (!early && next_set < block.unit.y) {
+            __syncthreads();
+            load_steps(block, shared, surveyed, normal, next_set, next, buffer);
+        }
+    }
+}
+
+// Keys of the windows of this thread, and the largest key less its doubt of each query and series of the block: each
+// warp finds those of its lanes of a series, whose first lane raises that in shared memory.
+template <int Q>
+__device__ __forceinline__ void make_keys(
+    const SiftShared& shared, const double (&dots)[R][Q], int half, int nth, bool there, int (*tops)[MOST_SERIES],
+    int (&keys)[R][Q]
+) {
+    const int me = threadIdx.x, lane = me & 31;
+    int best[Q];
+#pragma unroll
+    for (int k = 0; k < Q; ++k) best[k] = NOTHING;
+#pragma unroll
+    for (int r = 0; r < R; ++r) {
+        const double weight = shared.weights[me * R + r];
+        const int doubt = shared.doubts[me * R + r], sign = __double2hiint(weight);
+        const int base = sign < 0 ? NOTHING : sign > 0 ? -half : 0;
+#pragma unroll
+        for (int k = 0; k < Q; ++k) {
+            keys[r][k] = __double2loint(fma(dots[r][k], weight, ROUNDER)) + base;
+            best[k] = max(best[k], keys[r][k] - doubt);
+        }
+    }
+#pragma unroll
+    for (int other = 1; other < 32; other *= 2) {
+        const bool same = __shfl_down_sync(ALL, nth, other) == nth && lane + other < 32;
+#pragma unroll
+        for (int k = 0; k < Q; ++k) {
+            const int theirs = __shfl_down_sync(ALL, best[k], other);
+            if (same) best[k] = max(best[k], theirs);
+        }
+    }
+    const int before = __shfl_up_sync(ALL, nth, 1);
+    if (there && (lane == 0 || before != nth)) {
+#pragma unroll
+        for (int k = 0; k < Q; ++k) atomicMax(&tops[k][nth], best[k]);
+    }
+}
+
+// One bit for each window and query of this thread: whether its key with its doubt reaches the largest certain one.
+template <int Q>
+__device__ __forceinline__ unsigned windows_that_reach(
+    const SiftShared& shared, const int (&keys)[R][Q], int nth, const int (*tops)[MOST_SERIES]
+) {
+    unsigned listed = 0;
+#pragma unroll
+    for (int r = 0; r < R; ++r) {
+        const int doubt = shared.doubts[threadIdx.x * R + r];
+#pragma unroll
+        for (int k = 0; k < Q; ++k) {
+            if (keys[r][k] + doubt >= max(tops[k][nth], NOTHING + 1)) listed |= 1u << (k * R + r);
+        }
+    }
+    return listed;
+}
+
+// Set the answers of `count` queries in a column to "nothing", and leave those to `match` whose queries cannot be judged
+// here: the thread with the first piece of the column.
+__device__ __forceinline__ void begin_answers(
+    const Queries& asked, const float* __restrict__ leans, int first, int count, int column, int n_columns,
+    const Lists& lists, const Answers& answers
+) {
+#pragma unroll 1
+    for (int q = first; q < first + count; ++q) {
+        const long long place = (long long)__ldg(&asked.queries[q].row) * n_columns + column;
+        answers.distances[place] = infinite();
+        if (answers.starts) answers.starts[place] = -1;
+        if (__ldg(asked.kinds + q) != 2 && !(__ldg(leans + q) < 1)) leave(q, column, n_columns, lists);
+    }
+}
+
+// Put the windows of this thread that are `listed` on the list, unless one that comes before is as good for certain.
+__device__ __forceinline__ void list_windows(
+    unsigned listed, const SiftShared& shared, const Queries& asked, const float* __restrict__ leans, int first, int count,
+    int column, int piece, int n_columns, const Lists& lists
+) {
+    while (listed) {
+        const int bit = __ffs(listed) - 1, k = bit / R, q = first + k;
+        listed &= listed - 1;
+        if (k >= count || __ldg(asked.kinds + q) == 2 || !(__ldg(leans + q) < 1)) continue;
+        // all normal windows are at one distance from a constant query: the first will do
+        const int r = bit % R, i = threadIdx.x * R + r;
+        if (__ldg(asked.kinds + q) == 1 && shared.weights[i] > 0 && i > 0 && piece + r > 0 && shared.weights[i - 1] > 0) continue;
+        // not counted on when it is full: there may be more than an int holds
+        const int place = *(volatile int*)lists.counts < lists.capacity ? atomicAdd(lists.counts, 1) : lists.capacity;
+        if (place < lists.capacity)
+            lists.entries[place] = {q, column, piece * R + r, 0};
+        else
+            leave(q, column, n_columns, lists);
+    }
+}
+
+// List the windows that could be the best match of Q queries of the unit, those from `set` on: all threads.
+template <int Q>
+__device__ __forceinline__ void sift_queries(
+    Number<Q> how_many, const SiftBlock& block, const SiftShared& shared, const Surveyed& surveyed, const Queries& asked,
+    const float* __restrict__ leans, const Lists& lists, const Answers& answers, int set, int half, int& buffer
+) {
+    double dots[R][Q] = {};
+    multiply(how_many, block, shared, surveyed, asked.normal, set, buffer, dots);
+    // where this thread is, computed here: registers are for the sums
+    int item = block.first_piece + threadIdx.x;
+    asm volatile("" : "+r"(item));
+    const int nth = item / block.pieces, piece = item % block.pieces, column = block.first_column + nth;
+    const bool there = threadIdx.x < block.n_items;
+    int (*const tops)[MOST_SERIES] = shared.tops[set / 2 & 1];
+    int keys[R][Q];
+    make_keys(shared, dots, half, nth, there, tops, keys);
+    __syncthreads();
+    if (!there) return;
+    const unsigned listed = windows_that_reach(shared, keys, nth, tops);
+    const int first = block.unit.x + set, count = min(Q, block.unit.y - set);
+    if (piece == 0) begin_answers(asked, leans, first, count, column, surveyed.n_columns, lists, answers);
+    list_windows(listed, shared, asked, leans, first, count, column, piece, surveyed.n_columns, lists);
+}
+
 // List the windows that could be the best match of the queries of a unit (first query, how many), which have one
 // length and channel. One thread has R neighbouring windows, a piece of a series, and takes one or two queries
 // at a time; block (x, unit) has the pieces from x * pieces_of_block on, of neighbouring series.
@@ -325,188 +623,29 @@ __device__ __forceinline__ void add_products(
 // root, which is monotone but makes equals of neighbours. Constant queries are 0: constant windows have
 // the largest key, or all have one.
 //
-// Shared: points of the pieces, for some steps of time; queries for these; weights and doubts of windows; the
-// largest key of each series. Written: entries, up to `capacity`; what is `left` to `match`, once each by `marks`;
-// how many of both to `counts`; answers are set to "nothing".
+// Written: entries, up to `capacity`; what is `left` to `match`, once each by `marks`; how many of both to `counts`;
+// answers are set to "nothing".
 extern "C" __global__ void __launch_bounds__(THREADS, 5) sift(
-    const double* __restrict__ centered, const double2* __restrict__ sums,
-    const double2* __restrict__ squares, const int2* __restrict__ reaches, const Line* __restrict__ lines,
-    int width, int n_channels, int n_columns, const int2* __restrict__ units,
-    const Query* __restrict__ queries, const double* __restrict__ normal,
-    const unsigned char* __restrict__ kinds, const float* __restrict__ leans, int capacity,
-    Entry* __restrict__ entries, unsigned* __restrict__ marks, int2* __restrict__ left, int* __restrict__ counts,
-    double* __restrict__ distances, long long* __restrict__ starts
+    const __grid_constant__ Surveyed surveyed, const int2* __restrict__ units, const __grid_constant__ Queries asked,
+    const float* __restrict__ leans, const __grid_constant__ Lists lists, const __grid_constant__ Answers answers
 ) {
     __shared__ double tile[TILE], weights[THREADS * R];
     alignas(16) __shared__ double shares[2][2 * STEPS];
     __shared__ int doubts[THREADS * R], tops[2][2][MOST_SERIES];
-    const int2 unit = units[blockIdx.y];
-    const Query query = queries[unit.x];
-    const int length = query.length, me = threadIdx.x, lane = me & 31;
-    const int pieces = max(1, (width - length + R) / R), each = pieces_of_block(pieces);
-    const long long begin = (long long)blockIdx.x * each, end = (long long)n_columns * pieces;
-    if (begin >= end) return;
-    const int n_items = (int)min((long long)each, end - begin);
-    const int first_column = (int)(begin / pieces), first_piece = (int)(begin % pieces);
-    const int n_series = (first_piece + n_items - 1) / pieces + 1;
-    // steps between two loads: all, or as many as a tile has room for; half a tile, where that is worth while
-    const int whole = (TILE - THREADS * R) / n_series / R * R, halved = (TILE / 2 - THREADS * R) / n_series / R * R;
-    const int all = (length + R - 1) / R * R;
-    const bool once = all <= min(STEPS, whole), twofold = !once && halved >= 4 * R;
-    const int steps = once ? all : min(STEPS, twofold ? halved : whole);
-    auto row_of = [&](int column) { return (long long)column * n_channels + query.channel; };
-
-    // threads that load a series together
-    const int team = n_series < 4 ? THREADS : 32;
-    // Begin to load the steps from `from` on of one or two queries.
-    auto fetch = [&](int set, int from, int buffer) {
-        const int count = min(steps, length - from);
-        if (set == 0 || !once)
-            for (int s = me / team; s < n_series; s += THREADS / team) {
-                const int skipped = s == 0 ? 0 : s * pieces - first_piece;  // pieces of series before
-                const int size = (min((s + 1) * pieces - first_piece, n_items) - skipped) * R + steps;
-                const int t0 = (s == 0 ? first_piece * R : 0) + from, there_are = width - t0;
-                const double* __restrict__ const line = centered + row_of(first_column + s) * width + t0;
-                double* const to = tile + (twofold ? buffer * (TILE / 2) : 0) + skipped * R + s * steps;
-                for (int i = me % team; i < size; i += team)
-                    copy_8(to + i, line + min(i, there_are - 1), i < there_are);
-            }
-        const double* __restrict__ const own = normal + query.place + (long long)set * length + from;
-        const int padded = (count + R - 1) / R * R;
-        if (set + 1 < unit.y) {
-            for (int i = me; i < 2 * padded; i += THREADS)
-                copy_8(shares[buffer] + i, own + (i & 1) * length + min(i / 2, count - 1), i / 2 < count);
-        } else {
-            for (int i = me; i < padded; i += THREADS)
-                copy_8(shares[buffer] + i / R * (R + 1) + i % R, own + min(i, count - 1), i < count);
-        }
-    };
+    const SiftShared shared = {tile, shares, weights, doubts, tops};
+    SiftBlock block;
+    if (!begin_block(block, surveyed, units, asked.queries)) return;
     int buffer = 0;
-    fetch(0, 0, 0);
-    for (int i = me; i < 2 * MOST_SERIES; i += THREADS) (&tops[0][0][0])[i] = NOTHING;
-
+    load_steps(block, shared, surveyed, asked.normal, 0, 0, 0);
+    clear_tops(tops[0]);
     // units of a key: 2^29 to 2^30 are the length
-    const int power = 29 - ilogb((double)length), half = length << (power - 1);
-    {
-        float lean = 0;
-        for (int u = 0; u < unit.y; ++u) {
-            const float its = leans[unit.x + u];
-            if (its < 1) lean = fmaxf(lean, its);
-        }
-        const double share = 1.0 / length, scale = (double)(1 << power);
-        for (int i = me; i < THREADS * R; i += THREADS) {
-            weights[i] = -0.0, doubts[i] = 0;
-            if (i >= n_items * R) continue;
-            const int item = first_piece + i / R, j = item % pieces * R + i % R;
-            const long long row = row_of(first_column + item / pieces);
-            int doubt;
-            weights[i] = weigh(
-                sums + row * (width + 1), squares + row * (width + 1), reaches + row * width, lines[row], width,
-                length, share, scale, j, lean, doubt
-            );
-            doubts[i] = doubt;
-        }
-    }
-    const bool there = me < n_items;
-    const double* const mine = tile + me * R + (first_piece + me) / pieces * steps;
-
-    auto judge = [&](auto how_many, int set) {
-        constexpr int Q = decltype(how_many)::value;
-        double dots[R][Q] = {};
-        for (int from = 0; from < length; from += steps) {
-            const int count = min(steps, length - from);
-            wait_for_copies();
-            __syncthreads();
-            if (from == 0)
-                for (int i = me; i < 2 * MOST_SERIES; i += THREADS) (&tops[(set / 2 + 1) & 1][0][0])[i] = NOTHING;
-            const bool last = from + steps >= length;
-            const int next_set = last ? set + Q : set, next = last ? 0 : from + steps;
-            // a tile that is the only one is loaded when all are done with it
-            const bool early = once || twofold;
-            if (early && next_set < unit.y) fetch(next_set, next, buffer ^ 1);
-            if (there) add_products(how_many, dots, mine + (twofold ? buffer * (TILE / 2) : 0), shares[buffer], count);
-            buffer ^= 1;
-            if (!early && next_set < unit.y) {
-                __syncthreads();
-                fetch(next_set, next, buffer);
-            }
-        }
-
-        // where this thread is, computed here: registers are for the sums
-        int item = first_piece + me;
-        asm volatile("" : "+r"(item));
-        const int nth = item / pieces, piece = item % pieces, column = first_column + nth;
-        // keys, and the largest that is sure
-        int keys[R][Q], best[Q];
-#pragma unroll
-        for (int k = 0; k < Q; ++k) best[k] = NOTHING;
-#pragma unroll
-        for (int r = 0; r < R; ++r) {
-            const double weight = weights[me * R + r];
-            const int doubt = doubts[me * R + r], sign = __double2hiint(weight);
-            const int base = sign < 0 ? NOTHING : sign > 0 ? -half : 0;
-#pragma unroll
-            for (int k = 0; k < Q; ++k) {
-                keys[r][k] = __double2loint(fma(dots[r][k], weight, ROUNDER)) + base;
-                best[k] = max(best[k], keys[r][k] - doubt);
-            }
-        }
-#pragma unroll
-        for (int other = 1; other < 32; other *= 2) {
-            const bool same = __shfl_down_sync(ALL, nth, other) == nth && lane + other < 32;
-#pragma unroll
-            for (int k = 0; k < Q; ++k) {
-                const int theirs = __shfl_down_sync(ALL, best[k], other);
-                if (same) best[k] = max(best[k], theirs);
-            }
-        }
-        const int before = __shfl_up_sync(ALL, nth, 1);
-        if (there && (lane == 0 || before != nth)) {
-#pragma unroll
-            for (int k = 0; k < Q; ++k) atomicMax(&tops[set / 2 & 1][k][nth], best[k]);
-        }
-        __syncthreads();
-        if (!there) return;
-        // one bit for each window and query
-        unsigned listed = 0;
-#pragma unroll
-        for (int r = 0; r < R; ++r) {
-            const int doubt = doubts[me * R + r];
-#pragma unroll
-            for (int k = 0; k < Q; ++k) {
-                if (keys[r][k] + doubt >= max(tops[set / 2 & 1][k][nth], NOTHING + 1)) listed |= 1u << (k * R + r);
-            }
-        }
-        const int here = min(Q, unit.y - set);
-        if (piece == 0) {
-#pragma unroll 1
-            for (int q = unit.x + set; q < unit.x + set + here; ++q) {
-                const long long place = (long long)queries[q].row * n_columns + column;
-                distances[place] = infinite();
-                if (starts) starts[place] = -1;
-                if (kinds[q] != 2 && !(leans[q] < 1)) leave(q, column, n_columns, marks, left, counts + 1);
-            }
-        }
-        while (listed) {
-            const int bit = __ffs(listed) - 1, k = bit / R, q = unit.x + set + k;
-            listed &= listed - 1;
-            if (k >= here || kinds[q] == 2 || !(leans[q] < 1)) continue;
-            // all normal windows are at one distance from a constant query: the first will do
-            const int r = bit % R, i = me * R + r;
-            if (kinds[q] == 1 && weights[i] > 0 && i > 0 && piece + r > 0 && weights[i - 1] > 0) continue;
-            // not counted on when it is full: there may be more than an int holds
-            const int place = *(volatile int*)counts < capacity ? atomicAdd(counts, 1) : capacity;
-            if (place < capacity)
-                entries[place] = {q, column, piece * R + r, 0};
-            else
-                leave(q, column, n_columns, marks, left, counts + 1);
-        }
-    };
-    for (int set = 0; set < unit.y; set += 2) {
-        if (unit.y - set > 1)
-            judge(Number<2>(), set);
+    const int length = block.length, power = 29 - ilogb((double)length), half = length << (power - 1);
+    weigh_windows(block, shared, surveyed, leans, power);
+    for (int set = 0; set < block.unit.y; set += 2) {
+        if (block.unit.y - set > 1)
+            sift_queries(Number<2>(), block, shared, surveyed, asked, leans, lists, answers, set, half, buffer);
         else
-            judge(Number<1>(), set);
+            sift_queries(Number<1>(), block, shared, surveyed, asked, leans, lists, answers, set, half, buffer);
     }
 }
 
@@ -632,6 +771,70 @@ extern "C" __global__ void __launch_bounds__(128) first(
     }
 }
 
+// Compare window j of a series with Q queries of one length: one thread, which keeps the least distance of each and the
+// first of equals.
+template <int Q>
+__device__ __forceinline__ void compare_window(
+    const double* __restrict__ window, int j, int length, bool normalized, const double* (&own)[Q],
+    const unsigned char* __restrict__ kinds, int n_queries, double (&best)[Q], int (&where)[Q]
+) {
+    auto visit = [&](auto use) {
+#pragma unroll 8
+        for (int t = 0; t < length; ++t) use(__ldg(window + t), t);
+    };
+    const Window about = describe(visit, length, normalized);
+    if (!about.finite) return;
+    double sums[Q] = {};
+    for (int t = 0; t < length; ++t) {
+        const double y = __dmul_rn(__dsub_rn(__ldg(window + t), about.mean), about.inverse);
+#pragma unroll
+        for (int u = 0; u < Q; ++u) {
+            const double d = __dsub_rn(__ldg(own[u] + t), y);
+            sums[u] = __dadd_rn(sums[u], __dmul_rn(d, d));
+        }
+    }
+#pragma unroll
+    for (int u = 0; u < Q; ++u) {
+        const int kind = __ldg(kinds + min(u, n_queries - 1));
+        if (kind == 2) continue;
+        double distance = distance_of(sums[u], about.constant, kind, length);
+        // squares may be lost beyond these
+        if (!normalized && !(distance > 0x1p-450 && distance < 0x1p450))
+            distance = scaled_distance(own[u], window, length);
+        if (distance < best[u]) best[u] = distance, where[u] = j;
+    }
+}
+
+// The least distance of each query among the threads of a block, and the first window of equals: lane 0 of each warp
+// writes those of the warp, thread k then reads those of query k.
+template <int Q>
+__device__ __forceinline__ void first_of_block(
+    double (&best)[Q], int (&where)[Q], double (*least)[THREADS / 32], int (*first_of)[THREADS / 32], int n_queries,
+    double& distance, int& start
+) {
+    const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
+#pragma unroll
+    for (int u = 0; u < Q; ++u) {
+#pragma unroll
+        for (int other = 16; other > 0; other /= 2) {
+            const double theirs = __shfl_xor_sync(ALL, best[u], other);
+            const int at = __shfl_xor_sync(ALL, where[u], other);
+            if (at >= 0 && (theirs < best[u] || (theirs == best[u] && (where[u] < 0 || at < where[u]))))
+                best[u] = theirs, where[u] = at;
+        }
+        if (lane == 0) least[u][warp] = best[u], first_of[u][warp] = where[u];
+    }
+    __syncthreads();
+    distance = infinite(), start = -1;
+    const int k = threadIdx.x;
+    if (k >= n_queries) return;
+    for (int other = 0; other < THREADS / 32; ++other) {
+        const int at = first_of[k][other];
+        if (at >= 0 && (least[k][other] < distance || (least[k][other] == distance && at < start)))
+            distance = least[k][other], start = at;
+    }
+}
+
 // Best match of up to Q queries of one length and channel in a column, window by window: one block, one after the other
 // of the pairs (query, column) in `left`, counts[1] of them; or without `left`, of `n_groups` groups (first query,
 // how many) with all columns.
@@ -641,82 +844,41 @@ extern "C" __global__ void __launch_bounds__(128) first(
 // query k.
 template <int Q>
 __global__ void __launch_bounds__(THREADS) match(
-    const double* __restrict__ values, int width, int n_channels, const int* __restrict__ sizes,
-    const int* __restrict__ series, int n_columns, const int2* __restrict__ groups, int n_groups,
-    const int2* __restrict__ left, const int* __restrict__ counts, const Query* __restrict__ queries,
-    const double* __restrict__ normal, const unsigned char* __restrict__ kinds, int normalized,
-    double* __restrict__ distances, long long* __restrict__ starts
+    const __grid_constant__ Columns columns, const __grid_constant__ Pairs pairs, const __grid_constant__ Queries asked,
+    int normalized, const __grid_constant__ Answers answers
 ) {
     __shared__ double least[Q][THREADS / 32];
     __shared__ int first_of[Q][THREADS / 32];
-    const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
-    const long long n = left ? counts[1] : (long long)n_groups * n_columns;
+    const int *__restrict__ const sizes = columns.sizes, *__restrict__ const series = columns.series;
+    const int2 *__restrict__ const groups = pairs.groups, *__restrict__ const left = pairs.left;
+    const int* __restrict__ const counts = pairs.counts;
+    const Query* __restrict__ const queries = asked.queries;
+    const int n_columns = columns.n_columns;
+    const long long n = left ? counts[1] : (long long)pairs.n_groups * n_columns;
     for (long long item = blockIdx.x; item < n; item += gridDim.x) {
         const int2 group = left ? make_int2(left[item].x, 1) : groups[item / n_columns];
         const int column = left ? left[item].y : (int)(item % n_columns), b = series[column];
         const Query query = queries[group.x];
         const int length = query.length, count = sizes[b] - length + 1;
-        const double* __restrict__ const line = values + ((long long)b * n_channels + query.channel) * width;
-        const double* __restrict__ own[Q];
+        const double* __restrict__ const line =
+            columns.values + ((long long)b * columns.n_channels + query.channel) * columns.width;
+        const double* own[Q];
         double best[Q];
         int where[Q];
 #pragma unroll
         for (int u = 0; u < Q; ++u) {
-            own[u] = normal + query.place + (long long)min(u, group.y - 1) * length;
+            own[u] = asked.normal + query.place + (long long)min(u, group.y - 1) * length;
             best[u] = infinite(), where[u] = -1;
         }
-        for (int j = threadIdx.x; j < count; j += THREADS) {
-            const double* __restrict__ const window = line + j;
-            auto visit = [&](auto use) {
-#pragma unroll 8
-                for (int t = 0; t < length; ++t) use(__ldg(window + t), t);
-            };
-            const Window about = describe(visit, length, normalized);
-            if (!about.finite) continue;
-            double sums[Q] = {};
-            for (int t = 0; t < length; ++t) {
-                const double y = __dmul_rn(__dsub_rn(__ldg(window + t), about.mean), about.inverse);
-#pragma unroll
-                for (int u = 0; u < Q; ++u) {
-                    const double d = __dsub_rn(__ldg(own[u] + t), y);
-                    sums[u] = __dadd_rn(sums[u], __dmul_rn(d, d));
-                }
-            }
-#pragma unroll
-            for (int u = 0; u < Q; ++u) {
-                const int kind = kinds[group.x + min(u, group.y - 1)];
-                if (kind == 2) continue;
-                double distance = distance_of(sums[u], about.constant, kind, length);
-                // squares may be lost beyond these
-                if (!normalized && !(distance > 0x1p-450 && distance < 0x1p450))
-                    distance = scaled_distance(own[u], window, length);
-                if (distance < best[u]) best[u] = distance, where[u] = j;
-            }
-        }
-#pragma unroll
-        for (int u = 0; u < Q; ++u) {
-#pragma unroll
-            for (int other = 16; other > 0; other /= 2) {
-                const double theirs = __shfl_xor_sync(ALL, best[u], other);
-                const int at = __shfl_xor_sync(ALL, where[u], other);
-                if (at >= 0 && (theirs < best[u] || (theirs == best[u] && (where[u] < 0 || at < where[u]))))
-                    best[u] = theirs, where[u] = at;
-            }
-            if (lane == 0) least[u][warp] = best[u], first_of[u][warp] = where[u];
-        }
-        __syncthreads();
-        const int k = threadIdx.x;
-        if (k < group.y) {
-            double distance = infinite();
-            int start = -1;
-            for (int other = 0; other < THREADS / 32; ++other) {
-                const int at = first_of[k][other];
-                if (at >= 0 && (least[k][other] < distance || (least[k][other] == distance && at < start)))
-                    distance = least[k][other], start = at;
-            }
-            const long long place = (long long)queries[group.x + k].row * n_columns + column;
-            distances[place] = distance;
-            if (starts) starts[place] = start;
+        for (int j = threadIdx.x; j < count; j += THREADS)
+            compare_window(line + j, j, length, normalized, own, asked.kinds + group.x, group.y, best, where);
+        double distance;
+        int start;
+        first_of_block(best, where, least, first_of, group.y, distance, start);
+        if (threadIdx.x < group.y) {
+            const long long place = (long long)queries[group.x + threadIdx.x].row * n_columns + column;
+            answers.distances[place] = distance;
+            if (answers.starts) answers.starts[place] = start;
         }
         __syncthreads();
     }

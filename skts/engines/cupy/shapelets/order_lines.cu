@@ -4,6 +4,9 @@
 // the best goes to a list, which `weed` cuts down. `cuts` finds the best cut of certified distances.
 #include "shapelets/order_lines.cuh"
 
+// Neighbouring candidates of a series that a block of `scan` has.
+constexpr int BESIDE = 8;
+
 // Put keys r and r + apart of each lane in order, of all r without the bit `apart`; the other way round of keys that are
 // sorted in runs of `size`, in every second run.
 template <int E>
@@ -144,6 +147,308 @@ __device__ __noinline__ bool judge_runs(
     return all;
 }
 
+// The best cut so far: its gain, the largest gap of those that gain as much, and of those that are there for certain.
+struct BestCut {
+    long long gain;
+    float gap, sure_gap;
+
+    __device__ __forceinline__ void add(long long found, float here, bool sure) {
+        if (found > gain) gain = found, gap = sure_gap = -endless();
+        if (found == gain) {
+            gap = fmaxf(gap, here);
+            if (sure) sure_gap = fmaxf(sure_gap, here);
+        }
+    }
+    // the best of all lanes
+    __device__ __forceinline__ void agree() {
+#pragma unroll
+        for (int other = 16; other > 0; other /= 2) {
+            const long long theirs = __shfl_xor_sync(ALL, gain, other);
+            const float their_gap = __shfl_xor_sync(ALL, gap, other);
+            const float their_sure_gap = __shfl_xor_sync(ALL, sure_gap, other);
+            add(theirs, their_gap, false);
+            if (theirs == gain) sure_gap = fmaxf(sure_gap, their_sure_gap);
+        }
+    }
+};
+
+// The line of a warp: its keys in order, key r of lane l at 32 r + l, and for each lane the numbers of classes on the left
+// of where it is.
+template <int E>
+struct WarpLine {
+    constexpr static int UNROLLED = E < 8 ? E : 8;
+    unsigned* keys;
+    unsigned short* left;
+    int lane, mine;  // keys of this lane that there are
+    unsigned after;  // the first key of the next lane
+
+    __device__ __forceinline__ unsigned key(int r) const { return keys[32 * r + lane]; }
+    __device__ __forceinline__ unsigned next(int r) const { return r + 1 < E ? keys[32 * (r + 1) + lane] : after; }
+    __device__ __forceinline__ unsigned short& count(unsigned key) const { return left[(key & 511) * 32 + lane]; }
+    // back to what lies before this lane, from behind its last cut
+    __device__ __forceinline__ void rewind(int n) const {
+        for (int r = 0; r < min(mine, n - 1 - lane * E); ++r) --count(key(r));
+    }
+};
+
+// Bring a structure to shared memory, a thread 8 bytes of it.
+template <typename T>
+__device__ __forceinline__ void bring(T& to, const T* __restrict__ from) {
+    if (threadIdx.x < sizeof(T) / 8) ((long long*)&to)[threadIdx.x] = ((const long long*)from)[threadIdx.x];
+}
+
+// Bring the scores of the candidates of a block to shared memory, labels and kinds of all members, the worst error of the
+// series of these, and whether any member has constant windows or none: all threads.
+__device__ __forceinline__ void load_candidates(
+    const Scores& scores, const Judge& judge, const int* __restrict__ members, int row, int start, int count, int n_block,
+    int n_series, int* tile, int* about, int& worst, int& special
+) {
+    const int n = judge.n_members;
+    for (int place = threadIdx.x; place < n * BESIDE; place += blockDim.x) {
+        const int k = place / BESIDE, at = start + place % BESIDE;
+        if (at < count)
+            tile[k * (BESIDE + 1) + place % BESIDE] =
+                scores.heads[((long long)members[k] * n_block + row) * scores.n_windows + at];
+    }
+    int own_worst = 0;
+    for (int k = threadIdx.x; k < n; k += blockDim.x) {
+        const int kind = scores.kinds[members[k]];
+        about[k] = judge.labels[k] | kind << 9;
+        if (kind != 2) special = 1;
+        own_worst = max(own_worst, scores.errors[(long long)row * n_series + members[k]]);
+    }
+    own_worst = warp_largest(own_worst);
+    if ((threadIdx.x & 31) == 0) atomicMax(&worst, own_worst);
+}
+
+// Distances of a candidate from all members, joined with those before, as keys: every lane those of members lane,
+// lane + 32, ... in any order. False where none can differ from those before. `most` is the largest distance.
+template <int E>
+__device__ __forceinline__ bool make_keys(
+    unsigned (&keys)[E], const int* scores, const int* about, int n, int lane, int own, bool plain, bool is_constant,
+    Doubt& doubt, int way, const float* __restrict__ before, const unsigned char* __restrict__ settled, float& most
+) {
+    unsigned long long sures = 0;
+    bool changed = way == 0;
+    most = 0;
+#pragma unroll
+    for (int r = 0; r < E; ++r) {
+        // any order will do before the sort: this one reads neighbours
+        const int k = r * 32 + lane;
+        keys[r] = 0xffffffffu;
+        if (k >= n) continue;
+        bool sure;
+        const float distance = joined_distance(
+            scores[k * (BESIDE + 1)], about[k] >> 9, k == own, plain, is_constant, doubt, way, before, settled, k, sure,
+            changed
+        );
+        keys[r] = __float_as_int(distance);
+        sures |= (unsigned long long)sure << r;
+        most = fmaxf(most, distance);
+    }
+    if (!__any_sync(ALL, changed)) return false;
+    // non-negative floats order as integers do
+    most = __int_as_float(warp_largest(__float_as_int(most)));
+    doubt.unit = fmaxf(most, 1e-30f) * 0x1p-22f;
+#pragma unroll
+    for (int r = 0; r < E; ++r) {
+        const int k = r * 32 + lane;
+        if (k >= n) continue;
+        keys[r] = key_of(__int_as_float(keys[r]), sures >> r & 1, about[k] & 511, doubt);
+    }
+    return true;
+}
+
+// Sort keys, and lay them down as the line of the warp.
+template <int E>
+__device__ __forceinline__ void lay_down(unsigned (&keys)[E], WarpLine<E>& line, int n) {
+    sort_keys<E>(keys, line.lane);
+    line.after = __shfl_down_sync(ALL, keys[0], 1);
+    __syncwarp();
+#pragma unroll
+    for (int r = 0; r < E; ++r) line.keys[32 * r + line.lane] = keys[r];
+    __syncwarp();
+    line.mine = min(E, n - line.lane * E);
+}
+
+// Numbers of classes of this lane, then of the lanes before, two at a time. Returns the entropies of both sides there, in
+// single precision.
+template <int E>
+__device__ __forceinline__ float count_before(const Judge& judge, const WarpLine<E>& line) {
+    constexpr int UNROLLED = WarpLine<E>::UNROLLED;
+    const int n = judge.n_members, n_classes = judge.n_classes, lane = line.lane;
+    unsigned short* const left = line.left;
+    for (int c = 0; c < n_classes; ++c) left[c * 32 + lane] = 0;
+#pragma unroll UNROLLED
+    for (int r = 0; r < line.mine; ++r) ++line.count(line.key(r));
+    float rough = 0;
+    for (int c = 0; c < n_classes; c += 2) {
+        const bool two = c + 1 < n_classes;
+        const int both = left[c * 32 + lane] | (two ? left[c * 32 + 32 + lane] << 16 : 0);
+        const int ahead = scan_sum(both, lane) - both;
+        left[c * 32 + lane] = (unsigned short)(ahead & 0xffff);
+        rough += __ldg(judge.rough_terms + c * (n + 1) + (ahead & 0xffff));
+        if (two) {
+            left[c * 32 + 32 + lane] = (unsigned short)(ahead >> 16);
+            rough += __ldg(judge.rough_terms + (c + 1) * (n + 1) + (ahead >> 16));
+        }
+    }
+    return rough;
+}
+
+// A first look at a line, in single precision: whether it may gain what is reached for certain. `top` gets the best gain of
+// any cut in nats, allowed or not: in the true order one of the same size may be.
+template <int E>
+__device__ __forceinline__ bool first_look(
+    const Judge& judge, const WarpLine<E>& line, const Doubt& doubt, float rough, float nats, const Reached* reached,
+    float& top
+) {
+    constexpr int UNROLLED = WarpLine<E>::UNROLLED;
+    const int n = judge.n_members;
+    // none is open beyond
+    const float near = 2 * ((doubt.root + (float)TOLERANCE) / doubt.unit + UNITS) + 2;
+    int open = 0, tied = 0;
+#pragma unroll UNROLLED
+    for (int r = 0; r < line.mine; ++r) {
+        const int k = line.lane * E + r;
+        if (k == n - 1) break;
+        const unsigned key = line.key(r), label = key & 511;
+        const unsigned next = line.next(r);
+        const float* const term = judge.rough_terms + label * (n + 1) + line.left[label * 32 + line.lane]++;
+        rough += __ldg(term + 1) - __ldg(term);
+        if ((float)((int)(next >> 10) - (int)(key >> 10)) <= near) {
+            const int relative = relation(key, next, doubt);
+            open += relative == OPEN;
+            tied += relative == EQUAL;
+        }
+        if (k + 1 >= judge.leaf && n - 1 - k >= judge.leaf)
+            top = fmaxf(top, rough + __ldg(judge.rough_base + k + 1));
+    }
+#pragma unroll
+    for (int other = 16; other > 0; other /= 2) {
+        top = fmaxf(top, __shfl_xor_sync(ALL, top, other));
+        open += __shfl_xor_sync(ALL, open, other);
+        tied += __shfl_xor_sync(ALL, tied, other);
+    }
+    // with cuts that leaves forbid the next allowed one may lie beyond what is tied
+    if (open && judge.leaf > 1) open += tied;
+    const float gain = open ? fmaxf(top, 0.0f) + gain_of_changes(judge, open) : top;
+    const float goal = (float)*(volatile long long*)&reached->gain * nats;
+    if (gain + (float)judge.slack < __shfl_sync(ALL, goal, 0)) return false;
+    line.rewind(n);
+    return true;
+}
+
+// Entropies of both sides before this lane, exactly.
+template <int E>
+__device__ __forceinline__ long long entropies_before(const Judge& judge, const WarpLine<E>& line) {
+    long long each = 0;
+    for (int c = 0; c < judge.n_classes; ++c)
+        each += __ldg(judge.terms + (long long)c * (judge.n_members + 1) + line.left[c * 32 + line.lane]);
+    return each;
+}
+
+// Sum of the distances of this lane.
+template <int E>
+__device__ __forceinline__ float sum_of_distances(const WarpLine<E>& line, const Doubt& doubt) {
+    constexpr int UNROLLED = WarpLine<E>::UNROLLED;
+    float sum = 0;
+#pragma unroll UNROLLED
+    for (int r = 0; r < line.mine; ++r) sum += doubt.distance(line.key(r));
+    return sum;
+}
+
+// The cuts of this lane, exactly: the best one, runs of neighbours whose order is open, and `top` where weights differ.
+// `near` is the sum of distances before this lane, `total` that of all, `each` the entropies of both sides there.
+template <int E>
+__device__ __forceinline__ void judge_cuts(
+    const Judge& judge, const WarpLine<E>& line, const Doubt& doubt, long long each, float near, float total, float nats,
+    float& top, BestCut& best, Runs& runs
+) {
+    constexpr int UNROLLED = WarpLine<E>::UNROLLED;
+    const int n = judge.n_members, alone = judge.base ? 1 : 0;
+    const long long* const terms = judge.terms;
+    auto change = [&](unsigned key) {
+        const int label = key & 511;
+        const long long* term = terms + label * (n + 1) + line.left[label * 32 + line.lane];
+        return __ldg(term + 1) - __ldg(term);
+    };
+#pragma unroll UNROLLED
+    for (int r = 0; r < line.mine; ++r) {
+        const int k = line.lane * E + r;
+        if (k == n - 1) break;
+        const unsigned key = line.key(r);
+        const unsigned next = line.next(r);
+        const float distance = doubt.distance(key);
+        const long long all_before = each;
+        each += change(key);
+        near += distance;
+        ++line.count(key);
+        const int relative = relation(key, next, doubt);
+        const bool open = relative == OPEN, differ = (key ^ next) & 511;
+        runs.add(relative, differ, alone);
+        if (k + 1 < judge.leaf || n - 1 - k < judge.leaf) continue;
+        if (relative == EQUAL && judge.base) continue;  // no place for a cut
+        const float here = __fdividef(total - near, (float)(n - 1 - k)) - __fdividef(near, (float)(k + 1));
+        long long base;
+        if (judge.base) {
+            base = __ldg(judge.base + k + 1);
+            if (open && differ) best.add(base + all_before + change(next), here, false);
+        } else {
+            const bool enough = weigh(judge, line.left + line.lane, 32, base);
+            base = judge.whole - base;
+            top = fmaxf(top, __ll2float_ru(base + each) * nats);
+            if (relative == EQUAL || !enough) continue;
+        }
+        best.add(base + each, here, !open);
+    }
+}
+
+// The most doubtful pairs of a run of the line: runs go on in the next lanes. `tail` is what ends with a lane, all of it if
+// none of it is broken.
+__device__ __forceinline__ int longest_run(const Runs& runs, int lane, int alone) {
+    int tail = runs.run, whole = !runs.broken;
+#pragma unroll
+    for (int other = 1; other < 32; other *= 2) {
+        const int tail_before = __shfl_up_sync(ALL, tail, other);
+        const int whole_before = __shfl_up_sync(ALL, whole, other);
+        if (lane >= other && whole) {
+            tail = add_runs(tail_before, tail);
+            whole = whole_before;
+        }
+    }
+    const int tail_before = __shfl_up_sync(ALL, tail, 1);
+    const int head = add_runs(lane ? tail_before : 0, runs.broken ? runs.head : runs.run);
+    const int longest = max(runs.longest, max(doubtful_pairs(head, alone), doubtful_pairs(tail, alone)));
+    return warp_largest(longest);
+}
+
+// What a line gains at most whose longest run of doubtful pairs is known: `top` is the best gain of the cuts of this lane.
+__device__ __forceinline__ long long gain_of_open_runs(const Judge& judge, int longest, float top) {
+#pragma unroll
+    for (int other = 16; other > 0; other /= 2) top = fmaxf(top, __shfl_xor_sync(ALL, top, other));
+    long long any = (long long)(judge.unit * (fmaxf(top, 0.0f) + judge.slack + gain_of_changes(judge, longest)));
+    any += judge.margin + 4096;
+    return any;
+}
+
+// What gaps are off by where the largest distance is `most`: sums of so many, over the smaller side.
+template <int E>
+__device__ __forceinline__ float slack_of_gaps(const Judge& judge, const Doubt& doubt, float most) {
+    // see "order line sums" in docs/developer/numerics.rst
+    return 2 * doubt.root + (1e-5f + 1.2e-7f * (E + 8) * judge.n_members / max(1LL, judge.leaf)) * most;
+}
+
+// Put a promise on the list, unless another candidate is better for certain: one lane.
+__device__ __forceinline__ void list_promise(const Promise& found, const Promises& promises) {
+    Reached* const reached = promises.reached;
+    if (found.gain < *(volatile long long*)&reached->gain) return;
+    if (found.gain == reached->settled && found.high < reached->gap) return;
+    if (found.low > -endless()) atomicMax(&reached->gain, found.gain);
+    const int place = atomicAdd(&reached->count, 1);
+    if (place < promises.capacity) promises.list[place] = found;
+}
+
 // Judge candidates: one warp, one candidate and way. Block (x, row, length) has 8 consecutive starts of one series, whose
 // scores it brings to shared memory together, beside the keys in order and the numbers of classes of each lane.
 //
@@ -157,48 +462,30 @@ __device__ __noinline__ bool judge_runs(
 // beyond follows from how many series could change sides.
 template <int E>
 __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
-    const Scores* __restrict__ lengths, int n_block, int n_series, const int* __restrict__ rows,
-    const int* __restrict__ sizes, const int* __restrict__ owns, const int* __restrict__ members,
-    const Judge* __restrict__ rules, const float* __restrict__ before,
-    const unsigned char* __restrict__ settled, int n_ways, const int* __restrict__ ways, int channel,
-    Reached* reached, Promise* __restrict__ list, int capacity
+    const Scores* __restrict__ lengths, int n_block, int n_series, const __grid_constant__ Rows candidates,
+    const __grid_constant__ Node node, const __grid_constant__ Promises promises
 ) {
-    constexpr int BESIDE = 8, UNROLLED = E < 8 ? E : 8;
     extern __shared__ int shared[];
     __shared__ int worst, special;
     __shared__ Judge judge;
     __shared__ Scores scores;
-    if (threadIdx.x < sizeof(Judge) / 8)
-        ((long long*)&judge)[threadIdx.x] = ((const long long*)rules)[threadIdx.x];
-    if (threadIdx.x < sizeof(Scores) / 8)
-        ((long long*)&scores)[threadIdx.x] = ((const long long*)(lengths + blockIdx.z))[threadIdx.x];
+    bring(judge, node.rules);
+    bring(scores, lengths + blockIdx.z);
     if (threadIdx.x == 0) worst = special = 0;
     __syncthreads();
     const int n = judge.n_members, n_classes = judge.n_classes, n_windows = scores.n_windows;
     int* const tile = shared;  // (n, BESIDE + 1)
     const int lane = threadIdx.x & 31, which = threadIdx.x / 32;
     int* const about = shared + n * (BESIDE + 1);  // label and kind of each member
-    unsigned* const line = (unsigned*)about + n + which * 32 * E;  // key r of lane l at 32 r + l
-    unsigned short* const left =
-        (unsigned short*)(about + n + BESIDE * 32 * E) + which * n_classes * 32;
-    const int row = rows[blockIdx.y], own = owns[blockIdx.y], start = blockIdx.x * BESIDE;
-    const int count = sizes[blockIdx.y] - scores.length + 1;
+    WarpLine<E> line;
+    line.keys = (unsigned*)about + n + which * 32 * E;
+    line.left = (unsigned short*)(about + n + BESIDE * 32 * E) + which * n_classes * 32;
+    line.lane = lane;
+    const int* __restrict__ const members = node.members;
+    const int row = candidates.rows[blockIdx.y], own = candidates.owns[blockIdx.y], start = blockIdx.x * BESIDE;
+    const int count = candidates.sizes[blockIdx.y] - scores.length + 1;
     if (start >= count) return;
-    for (int place = threadIdx.x; place < n * BESIDE; place += blockDim.x) {
-        const int k = place / BESIDE, at = start + place % BESIDE;
-        if (at < count)
-            tile[k * (BESIDE + 1) + place % BESIDE] =
-                scores.heads[((long long)members[k] * n_block + row) * n_windows + at];
-    }
-    int own_worst = 0;
-    for (int k = threadIdx.x; k < n; k += blockDim.x) {
-        const int kind = scores.kinds[members[k]];
-        about[k] = judge.labels[k] | kind << 9;
-        if (kind != 2) special = 1;
-        own_worst = max(own_worst, scores.errors[(long long)row * n_series + members[k]]);
-    }
-    own_worst = warp_largest(own_worst);
-    if (lane == 0) atomicMax(&worst, own_worst);
+    load_candidates(scores, judge, members, row, start, count, n_block, n_series, tile, about, worst, special);
     __syncthreads();
     const int i = start + which;
     if (i >= count) return;
@@ -207,224 +494,47 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
     const float error = error_of(scores, worst, row, candidate);
     Doubt doubt = {error, sqrtf(error), 0};
     const float nats = (float)(1 / judge.unit);  // a power of two
-
-    for (int way = 0; way < n_ways; ++way) {
+    const int* __restrict__ const ways = node.ways;
+    Reached* const reached = promises.reached;
+    for (int way = 0; way < node.n_ways; ++way) {
         unsigned keys[E];
-        unsigned long long sures = 0;
-        float most = 0;
-        bool changed = ways[way] == 0;
-#pragma unroll
-        for (int r = 0; r < E; ++r) {
-            // any order will do before the sort: this one reads neighbours
-            const int k = r * 32 + lane;
-            keys[r] = 0xffffffffu;
-            if (k >= n) continue;
-            bool sure;
-            const float distance = joined_distance(
-                tile[k * (BESIDE + 1) + which], about[k] >> 9, k == own, plain, is_constant, doubt, ways[way],
-                before, settled, k, sure, changed
-            );
-            keys[r] = __float_as_int(distance);
-            sures |= (unsigned long long)sure << r;
-            most = fmaxf(most, distance);
-        }
-        if (!__any_sync(ALL, changed)) continue;
-        // non-negative floats order as integers do
-        most = __int_as_float(warp_largest(__float_as_int(most)));
-        doubt.unit = fmaxf(most, 1e-30f) * 0x1p-22f;
-#pragma unroll
-        for (int r = 0; r < E; ++r) {
-            const int k = r * 32 + lane;
-            if (k >= n) continue;
-            keys[r] = key_of(__int_as_float(keys[r]), sures >> r & 1, about[k] & 511, doubt);
-        }
-        sort_keys<E>(keys, lane);
-        const unsigned after = __shfl_down_sync(ALL, keys[0], 1);
-        __syncwarp();
-#pragma unroll
-        for (int r = 0; r < E; ++r) line[32 * r + lane] = keys[r];
-        __syncwarp();
-        const int mine = min(E, n - lane * E);  // keys of this lane that there are
-
-        // numbers of classes of this lane, then of the lanes before, two at a time; entropies of both sides
-        for (int c = 0; c < n_classes; ++c) left[c * 32 + lane] = 0;
-#pragma unroll UNROLLED
-        for (int r = 0; r < mine; ++r) ++left[(line[32 * r + lane] & 511) * 32 + lane];
-        float rough = 0;
-        for (int c = 0; c < n_classes; c += 2) {
-            const bool two = c + 1 < n_classes;
-            const int both = left[c * 32 + lane] | (two ? left[c * 32 + 32 + lane] << 16 : 0);
-            const int ahead = scan_sum(both, lane) - both;
-            left[c * 32 + lane] = (unsigned short)(ahead & 0xffff);
-            rough += __ldg(judge.rough_terms + c * (n + 1) + (ahead & 0xffff));
-            if (two) {
-                left[c * 32 + 32 + lane] = (unsigned short)(ahead >> 16);
-                rough += __ldg(judge.rough_terms + (c + 1) * (n + 1) + (ahead >> 16));
-            }
-        }
-        // the best gain in nats of any cut, allowed or not: in the true order one of the same size may be
+        float most;
+        const bool differs = make_keys<E>(
+            keys, tile + which, about, n, lane, own, plain, is_constant, doubt, ways[way], node.before, node.settled, most
+        );
+        if (!differs) continue;
+        lay_down<E>(keys, line, n);
+        const float rough = count_before(judge, line);
         float top = -endless();
-        if (judge.base) {
-            // none is open beyond
-            const float near = 2 * ((doubt.root + (float)TOLERANCE) / doubt.unit + UNITS) + 2;
-            int open = 0, tied = 0;
-#pragma unroll UNROLLED
-            for (int r = 0; r < mine; ++r) {
-                const int k = lane * E + r;
-                if (k == n - 1) break;
-                const unsigned key = line[32 * r + lane], label = key & 511;
-                const unsigned next = r + 1 < E ? line[32 * (r + 1) + lane] : after;
-                const float* const term = judge.rough_terms + label * (n + 1) + left[label * 32 + lane]++;
-                rough += __ldg(term + 1) - __ldg(term);
-                if ((float)((int)(next >> 10) - (int)(key >> 10)) <= near) {
-                    const int relative = relation(key, next, doubt);
-                    open += relative == OPEN;
-                    tied += relative == EQUAL;
-                }
-                if (k + 1 >= judge.leaf && n - 1 - k >= judge.leaf)
-                    top = fmaxf(top, rough + __ldg(judge.rough_base + k + 1));
-            }
-#pragma unroll
-            for (int other = 16; other > 0; other /= 2) {
-                top = fmaxf(top, __shfl_xor_sync(ALL, top, other));
-                open += __shfl_xor_sync(ALL, open, other);
-                tied += __shfl_xor_sync(ALL, tied, other);
-            }
-            // with cuts that leaves forbid the next allowed one may lie beyond what is tied
-            if (open && judge.leaf > 1) open += tied;
-            const float gain = open ? fmaxf(top, 0.0f) + gain_of_changes(judge, open) : top;
-            const float goal = (float)*(volatile long long*)&reached->gain * nats;
-            if (gain + (float)judge.slack < __shfl_sync(ALL, goal, 0)) continue;
-            for (int r = 0; r < min(mine, n - 1 - lane * E); ++r) --left[(line[32 * r + lane] & 511) * 32 + lane];
-        }
-
-        const long long* const terms = judge.terms;
-        long long each = 0;
-        for (int c = 0; c < n_classes; ++c) each += __ldg(terms + (long long)c * (n + 1) + left[c * 32 + lane]);
-        float sum = 0;
-#pragma unroll UNROLLED
-        for (int r = 0; r < mine; ++r) sum += doubt.distance(line[32 * r + lane]);
+        if (judge.base && !first_look(judge, line, doubt, rough, nats, reached, top)) continue;
+        const long long each = entropies_before(judge, line);
+        const float sum = sum_of_distances(line, doubt);
         const float sums = scan_sum(sum, lane), total = __shfl_sync(ALL, sums, 31);
-        auto change = [&](unsigned key) {
-            const int label = key & 511;
-            const long long* term = terms + label * (n + 1) + left[label * 32 + lane];
-            return __ldg(term + 1) - __ldg(term);
-        };
-        float near = sums - sum;
-        // the best gain, its largest gap, and the largest of a cut that is there for certain
-        long long best = -1 - judge.margin;
-        float gap = -endless(), sure_gap = -endless();
-        auto judged = [&](long long gain, float here, bool sure) {
-            if (gain > best) best = gain, gap = sure_gap = -endless();
-            if (gain == best) {
-                gap = fmaxf(gap, here);
-                if (sure) sure_gap = fmaxf(sure_gap, here);
-            }
-        };
-        // runs of neighbours that are equal or open: the longest that is doubtful, the first of this lane, the one
-        // that goes on
-        int longest = 0, head_run = 0, run = 0;
-        bool broken = false;
-        const int alone = judge.base ? 1 : 0;
-#pragma unroll UNROLLED
-        for (int r = 0; r < mine; ++r) {
-            const int k = lane * E + r;
-            if (k == n - 1) break;
-            const unsigned key = line[32 * r + lane];
-            const unsigned next = r + 1 < E ? line[32 * (r + 1) + lane] : after;
-            const float distance = doubt.distance(key);
-            const long long all_before = each;
-            each += change(key);
-            near += distance;
-            ++left[(key & 511) * 32 + lane];
-            const int relative = relation(key, next, doubt);
-            const bool open = relative == OPEN, differ = (key ^ next) & 511;
-            if (relative != APART) {
-                run = add_runs(run, pair_of(relative, differ));
-                longest = max(longest, doubtful_pairs(run, alone));
-            } else {
-                if (!broken) head_run = run;
-                broken = true;
-                run = 0;
-            }
-            if (k + 1 < judge.leaf || n - 1 - k < judge.leaf) continue;
-            if (relative == EQUAL && judge.base) continue;  // no place for a cut
-            const float here =
-                __fdividef(total - near, (float)(n - 1 - k)) - __fdividef(near, (float)(k + 1));
-            long long base;
-            if (judge.base) {
-                base = __ldg(judge.base + k + 1);
-                if (open && differ) judged(base + all_before + change(next), here, false);
-            } else {
-                const bool enough = weigh(judge, left + lane, 32, base);
-                base = judge.whole - base;
-                top = fmaxf(top, __ll2float_ru(base + each) * nats);
-                if (relative == EQUAL || !enough) continue;
-            }
-            judged(base + each, here, !open);
-        }
-        // runs that go on in the next lanes: `tail` is what ends with a lane, all of it if none of it is broken
-        int tail = run, whole = !broken;
-#pragma unroll
-        for (int other = 1; other < 32; other *= 2) {
-            const int tail_before = __shfl_up_sync(ALL, tail, other);
-            const int whole_before = __shfl_up_sync(ALL, whole, other);
-            if (lane >= other && whole) {
-                tail = add_runs(tail_before, tail);
-                whole = whole_before;
-            }
-        }
-        const int tail_before = __shfl_up_sync(ALL, tail, 1);
-        const int head = add_runs(lane ? tail_before : 0, broken ? head_run : run);
-        longest = max(longest, max(doubtful_pairs(head, alone), doubtful_pairs(tail, alone)));
-        longest = warp_largest(longest);
-        auto agree = [&] {
-#pragma unroll
-            for (int other = 16; other > 0; other /= 2) {
-                const long long theirs = __shfl_xor_sync(ALL, best, other);
-                const float their_gap = __shfl_xor_sync(ALL, gap, other);
-                const float their_sure_gap = __shfl_xor_sync(ALL, sure_gap, other);
-                judged(theirs, their_gap, false);
-                if (theirs == best) sure_gap = fmaxf(sure_gap, their_sure_gap);
-            }
-        };
-        agree();
+        BestCut best = {-1 - judge.margin, -endless(), -endless()};
+        Runs runs = {0, 0, 0, false};
+        judge_cuts(judge, line, doubt, each, sums - sum, total, nats, top, best, runs);
+        const int longest = longest_run(runs, lane, judge.base ? 1 : 0);
+        best.agree();
         bool open_end = longest > 0;
-        long long any = 0;
-        if (open_end) {
-#pragma unroll
-            for (int other = 16; other > 0; other /= 2) top = fmaxf(top, __shfl_xor_sync(ALL, top, other));
-            any = (long long)(judge.unit * (fmaxf(top, 0.0f) + judge.slack + gain_of_changes(judge, longest)));
-            any += judge.margin + 4096;
-        }
+        long long any = open_end ? gain_of_open_runs(judge, longest, top) : 0;
         if (open_end && judge.base && any >= __shfl_sync(ALL, *(volatile long long*)&reached->gain, 0)) {
-            // worth a closer look: back to what lies before this lane, then every run by itself
-            for (int r = 0; r < min(mine, n - 1 - lane * E); ++r) --left[(line[32 * r + lane] & 511) * 32 + lane];
+            // worth a closer look: every run by itself
+            line.rewind(n);
             Best open = {-1, -endless()};
-            open_end = !judge_runs<E>(judge, line, left, lane, doubt, sums - sum, total, open);
-            judged(open.gain, open.gap, false);
-            agree();
+            open_end = !judge_runs<E>(judge, line.keys, line.left, lane, doubt, sums - sum, total, open);
+            best.add(open.gain, open.gap, false);
+            best.agree();
         }
         if (lane != 0) continue;
-        Promise found = {best, endless(), -endless(), own, i, scores.length, channel << 2 | way};
-        if (open_end) {
-            found.gain = any;
-        } else if (best + judge.margin < 0) {
-            continue;
-        } else if (!judge.base) {
-            // gains of the host are compared with other ones
-            found.gain = best + judge.margin;
-        } else if (most < LARGEST) {
-            // sums of so many, over the smaller side
-            // see "order line sums" in docs/developer/numerics.rst
-            const float slack = 2 * doubt.root + (1e-5f + 1.2e-7f * (E + 8) * n / max(1LL, judge.leaf)) * most;
-            found.high = gap + slack, found.low = sure_gap - slack;
+        Promise found = {best.gain, endless(), -endless(), own, i, scores.length, node.channel << 2 | way};
+        if (open_end) found.gain = any;
+        else if (best.gain + judge.margin < 0) continue;
+        else if (!judge.base) found.gain = best.gain + judge.margin;  // gains of the host are compared with other ones
+        else if (most < LARGEST) {
+            const float slack = slack_of_gaps<E>(judge, doubt, most);
+            found.high = best.gap + slack, found.low = best.sure_gap - slack;
         }
-        if (found.gain < *(volatile long long*)&reached->gain) continue;
-        if (found.gain == reached->settled && found.high < reached->gap) continue;
-        if (found.low > -endless()) atomicMax(&reached->gain, found.gain);
-        const int place = atomicAdd(&reached->count, 1);
-        if (place < capacity) list[place] = found;
+        list_promise(found, promises);
     }
 }
 

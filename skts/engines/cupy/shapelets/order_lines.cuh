@@ -34,6 +34,31 @@ struct Reached {
     int count;  // entries on the list
 };
 
+// Of every row to judge: where it is in the block of candidates, how many points its series has, and which of the members
+// that is.
+struct Rows {
+    const int *rows, *sizes, *owns;
+};
+
+// The node whose candidates are judged: which series its members are; distances of the literals before, and which are
+// exactly 0 or 1; the ways to join these, and the channel of the candidates.
+struct Node {
+    const int* members;
+    const Judge* rules;
+    const float* before;
+    const unsigned char* settled;
+    int n_ways;
+    const int* ways;
+    int channel;
+};
+
+// The list of promises.
+struct Promises {
+    Reached* reached;
+    Promise* list;
+    int capacity;
+};
+
 // n ln n of both sides of a cut where classes weigh differently; false where a side weighs too little. `left`
 // has the numbers of classes on the left, `apart` from each other.
 template <typename T>
@@ -102,6 +127,24 @@ __device__ __forceinline__ int relation(unsigned key, unsigned next, const Doubt
     if ((key >> 9 & 1) && (next >> 9 & 1) && doubt.unit < 0.25f) return apart == 0 ? EQUAL : APART;
     return (apart - 1) * doubt.unit <= 2 * doubt.of(doubt.distance(key)) ? OPEN : APART;
 }
+
+// Runs of neighbours that are open or equal, as one lane or thread meets them: the most doubtful pairs of one, its first
+// run, which may go on from the lane before, the run that goes on, and whether there is one between that ended.
+struct Runs {
+    int longest, head, run;
+    bool broken;
+
+    __device__ __forceinline__ void add(int relative, bool differ, int alone) {
+        if (relative != APART) {
+            run = add_runs(run, pair_of(relative, differ));
+            longest = max(longest, doubtful_pairs(run, alone));
+        } else {
+            if (!broken) head = run;
+            broken = true;
+            run = 0;
+        }
+    }
+};
 
 // The distance that a score of `shapelets.cu` stands for: the root of twice the middle of what its bits may be. Scores
 // are 2 at most, unless products were too large.

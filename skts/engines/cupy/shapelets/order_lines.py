@@ -176,11 +176,13 @@ class Lines:
             self._make_room(int(counts[first:stop].sum()))
             launch(
                 (blocks_for(max(windows[first:stop]), 8), n_rows, stop - first),
-                (256,),
-                (
-                    *(table[first:stop], np.int32(n_block), np.int32(n_series), *of_rows),
-                    *(members, *self._told(channel)),
-                ),
+                256,
+                lengths=table[first:stop],
+                n_block=n_block,
+                n_series=n_series,
+                candidates=dict(zip(("rows", "sizes", "owns"), of_rows, strict=True)),
+                node=self._node(members, channel),
+                promises=self._promises,
                 shared_mem=kernel.shared,
             )
             self._weed()
@@ -211,13 +213,14 @@ class Lines:
                 self._make_room(some[0].size * windows * len(self.ways))
                 launch(
                     (windows, some[0].size),
-                    (WIDE_THREADS,),
-                    (
-                        table[place : place + 1],
-                        cp.ascontiguousarray(here.transpose(1, 2, 0)),
-                        *(np.int32(kernel.keys), np.int32(len(scores)), *some, members),
-                        *self._told(channel),
-                    ),
+                    WIDE_THREADS,
+                    of_length=table[place : place + 1],
+                    heads=cp.ascontiguousarray(here.transpose(1, 2, 0)),
+                    padded=kernel.keys,
+                    n_series=len(scores),
+                    candidates=dict(zip(("rows", "sizes", "owns"), some, strict=True)),
+                    node=self._node(members, channel),
+                    promises=self._promises,
                     shared_mem=kernel.shared,
                 )
                 self._weed()
@@ -227,13 +230,22 @@ class Lines:
         told = np.array([heads.table[z] for heads, z in lengths], SCORES)
         return cp.asarray(told.view(np.int64).reshape(len(told), -1))
 
-    def _told(self, channel: int) -> tuple[Any, ...]:
-        """The last arguments of both ways to judge."""
-        return (
-            *(self.rules.judge, self.rough_before, self.settled, np.int32(len(self.ways))),
-            *(self.way_numbers, np.int32(channel), self.reached, self.list),
-            np.int32(len(self.list)),
-        )
+    def _node(self, members: cp.ndarray, channel: int) -> dict[str, Any]:
+        """The argument `node` of kernels."""
+        return {
+            "members": members,
+            "rules": self.rules.judge,
+            "before": self.rough_before,
+            "settled": self.settled,
+            "n_ways": len(self.ways),
+            "ways": self.way_numbers,
+            "channel": channel,
+        }
+
+    @property
+    def _promises(self) -> dict[str, Any]:
+        """The argument `promises` of kernels."""
+        return {"reached": self.reached, "list": self.list, "capacity": len(self.list)}
 
     def every(self, where: np.ndarray) -> None:
         """Measure all of some candidates, given as (length, member, start, channel, way)."""
