@@ -36,11 +36,11 @@ class Kernel:
     """A kernel that is launched by calling it.
 
     Every argument must fit the parameter of the kernel's source: arrays lie on the device and have
-    items of the size that a pointer points to, None is the null pointer,
-    Python's and NumPy's numbers become exactly the type of the parameter, structures come as
-    dictionaries of their members or as arrays of one element. Where arguments are given by the names of their parameters, arrays must have the
-    type that a pointer points to; where all go by their places, items of that size, whose bits
-    a kernel may read as it likes.
+    items of the size that a pointer points to, None is the null pointer, Python's and NumPy's
+    numbers become exactly the type of the parameter, structures come as dictionaries of their
+    members or as arrays of one element. Where arguments are given by the names of their parameters,
+    and for members, arrays must have the type that a pointer points to; where all go by their
+    places, items of that size, whose bits a kernel may read as it likes.
 
     Parameters
     ----------
@@ -116,9 +116,7 @@ class Kernel:
         raise TypeError(f"{self.title} takes {len(self.names)} arguments and got {len(given)}.")
 
 
-def _converter(
-    title: str, file: str, parameter: Parameter, exact: bool
-) -> Callable[[Any], Any]:
+def _converter(title: str, file: str, parameter: Parameter, exact: bool) -> Callable[[Any], Any]:
     """Return what checks and converts the argument of a parameter."""
     name, type, pointer = parameter
     title = f"{title}: {name}"

@@ -125,9 +125,7 @@ def _normalize(
 ) -> Queries:
     """Normalise queries, which have so many points together."""
     n = len(table)
-    queries = Queries(
-        table, cp.empty(n_points), cp.empty(n, np.uint8), cp.empty(n, np.float32)
-    )
+    queries = Queries(table, cp.empty(n_points), cp.empty(n, np.uint8), cp.empty(n, np.float32))
     load_kernel("shapelets/matches.cu", "normalize")(
         blocks_for(n, THREADS // 32),
         THREADS,
