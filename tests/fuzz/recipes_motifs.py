@@ -120,7 +120,7 @@ def single_uncertain(lines: list[np.ndarray], length: int, normalize: bool) -> f
     steps = 2.0**-22 * length * sum(map(len, lines))
     if not normalize:
         return steps * float(np.abs(windows).max(initial=0.0)) ** 2
-    spread = windows.max(axis=1, initial=0.0) - windows.min(axis=1, initial=0.0)
+    spread = np.ptp(windows, axis=1)
     spread = spread[spread > 0]
     ratio = float(spread.max() / spread.min()) if spread.size else 1.0
     return 2 * length * min(1.0, steps * ratio**2)

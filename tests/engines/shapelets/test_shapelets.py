@@ -214,6 +214,29 @@ def test_estimates_are_within_their_bounds(kind):
             assert np.max(block.errors * block.weights.max(axis=1, keepdims=True)) < 1e-6
 
 
+def quiet_far_from_zero(n_series, length, n_windows):
+    """Long windows with one point that differs by as little as a window that varies must have."""
+    values = np.full((n_series, 1, length + n_windows - 1), 0.1)
+    for i in range(n_series):
+        values[i, 0, length // 2 + 7 * i] *= 1 + 2.0**-39
+    return Series(values, np.full(n_series, values.shape[-1]))
+
+
+@pytest.mark.parametrize("length", [1000, 4000])
+def test_estimates_of_long_quiet_windows_are_within_their_bounds(length):
+    """Certified means sum thousands of points at their level: off by parts of a deviation."""
+    series, cancel = quiet_far_from_zero(3, length, 6), np.zeros(1, np.uint8)
+    ((_, block),) = shapelet_tiles._blocks(
+        series, 0, 0, 3, (length,), shapelet_tiles.Buffer(), cancel
+    )
+    places = [(a, i) for a in range(3) for i in range(6)]
+    queries = tuple(series.values[a, 0, i : i + length] for a, i in places)
+    exact = run(SubsequenceMatches(queries, series), engine="numba").distances ** 2 / length
+    for (a, i), squares in zip(places, exact, strict=True):
+        bound = block.errors[a] * block.weights[a, i] + block.floor
+        assert np.all(np.abs(block.squares[a, i] - squares) <= bound)
+
+
 @pytest.mark.parametrize("weight", [1.1, 1 / 3, 30 / 27])
 def test_gains_are_those_of_the_tables(weight):
     """To the bit, also where all classes weigh the same, but not 1."""
@@ -371,6 +394,28 @@ def test_scores_of_the_gpu_are_within_their_bounds(kind, scale):
             found = np.where(kinds[z, others] == 3, np.minimum(found, 1), found)
             found = np.where(kinds[z, others] == 1, 1, found)
             assert np.all(np.abs(found - distances[others] ** 2) <= bound)
+
+
+@pytest.mark.gpu
+def test_scores_of_long_quiet_windows_are_within_their_bounds():
+    missing = find_engine("cupy").available()
+    if missing:
+        pytest.skip(missing)
+    from skts.engines.cupy.shapelets.walk import Walk, lay
+
+    length = 4000
+    series = quiet_far_from_zero(3, length, 4)
+    heads = Walk(lay(series, 0), 0, 3, length, 1)((length,))
+    scores, bits = heads.scores.get().astype(np.int64)[0], heads.errors.get().astype(np.int64)[0]
+    squares = 2 * np.clip(scores << 32, 0, np.float64(2).view(np.int64)).view(np.float64)
+    places = [(a, i) for a in range(3) for i in range(4)]
+    queries = tuple(series.values[a, 0, i : i + length] for a, i in places)
+    exact = run(SubsequenceMatches(queries, series), engine="numba").distances ** 2 / length
+    for (a, i), distances in zip(places, exact, strict=True):
+        others = np.flatnonzero(np.arange(3) != a)
+        bound = (bits[a].max() << 32).view(np.float64) * heads.weights.get()[0, a, i]
+        bound += heads.floors.get()[0, a] + 2.0**-19
+        assert np.all(np.abs(squares[others, a, i] - distances[others]) <= bound)
 
 
 @pytest.mark.gpu

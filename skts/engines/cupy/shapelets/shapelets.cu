@@ -164,6 +164,7 @@ extern "C" __global__ void __launch_bounds__(128) doubts(
     const double root = sqrt((double)length);
     const double norm = largest[3 * a], step = largest[3 * a + 1];
     const double coarse = 2 * FLOAT64_UNIT * root * (size[a] + middle[a]);
+    const double slip = 2 * FLOAT64_UNIT * (root * norm + size[a]);
     if (threadIdx.x == 0) coarsest = 0;
     __syncthreads();
     for (int b = threadIdx.x; b < n; b += blockDim.x) {
@@ -171,15 +172,19 @@ extern "C" __global__ void __launch_bounds__(128) doubts(
         const double its_coarse = 2 * FLOAT64_UNIT * root * (size[b] + middle[b]);
         // see "shapelet walk" in docs/developer/numerics.rst
         double error = FLOAT64_UNIT * (n_windows + 4) * (3 * norm * its_norm + 6 * step * its_step);
-        error += 2 * FLOAT64_UNIT * (length + 8.0) * length * size[a] * size[b];
-        // means that are rounded the same way at every step
-        error += 2 * FLOAT64_UNIT * n_windows * (its_step * size[a] + step * size[b]);
+        error += FLOAT64_UNIT * (length + 8.0) * length * size[a] * size[b];
+        // errors of means, which may follow the signs of the steps
+        const double its_slip = 2 * FLOAT64_UNIT * (root * its_norm + size[b]);
+        error += slip * (2.0 * n_windows * its_step + length * size[b]);
+        error += its_slip * (2.0 * n_windows * step + length * size[a]);
         error += coarse * its_norm + norm * its_coarse + LEAST * (n_windows + length);
         error = (2 * error * heavy + 8 * coarse) * 1.000001;
         // rounded up; what is not a number is endless
         const int bits = error < 1e300 ? __double2hiint(error) + 1 : 0x7ff00000;
         errors[line_of * n + b] = length <= SHORT ? 0 : bits;
-        const double own = its_coarse * heavy + LEAST * length * heavy * heavy;
+        // errors of certified means, of points as they are, over deviations
+        const double level = (length + 4) / 4.0 * its_coarse * heavy;
+        const double own = its_coarse * heavy + level * level + LEAST * length * heavy * heavy;
         atomicMax(&coarsest, __float_as_int((float)(own * 1.000001)));
     }
     __syncthreads();

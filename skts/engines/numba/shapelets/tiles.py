@@ -328,12 +328,16 @@ def _errors(
     # see "shapelet walk" in docs/developer/numerics.rst
     walked = 3 * np.outer(norm[own], norm) + 6 * np.outer(step[own], step)
     error = FLOAT64_UNIT * (n_windows + 4) * walked
-    error += 2 * FLOAT64_UNIT * (length + 8) * length * np.outer(size[own], size)
-    # means that are rounded the same way at every step
-    crossed = np.outer(size[own], step) + np.outer(step[own], size)
-    error += 2 * FLOAT64_UNIT * n_windows * crossed
+    error += FLOAT64_UNIT * (length + 8) * length * np.outer(size[own], size)
+    # errors of means, which may follow the signs of the steps
+    slip = FLOAT64_UNIT * (length / 2 + 2) * size
+    slipped = 2 * n_windows * step + length * size
+    error += np.outer(slip[own], slipped) + np.outer(slipped[own], slip)
     coarse = 2 * FLOAT64_UNIT * np.sqrt(length) * (size + middle)
     error += np.outer(coarse[own], norm) + np.outer(norm[own], coarse)
+    # errors of certified means, of points as they are, over deviations
+    level = FLOAT64_UNIT * (length / 2 + 2) * np.sqrt(length) * (size + middle) * heavy
     with np.errstate(over="ignore"):  # of stretches as loud beside others as quiet as there are
         errors = np.minimum(2 * error * heavy + 8 * coarse[own, np.newaxis], 2.0**1000)
-    return errors, float(16 * length * FLOAT64_UNIT + 8 * (coarse * heavy).max()) + 1e-13
+    floor = 16 * length * FLOAT64_UNIT + 8 * (coarse * heavy + level**2).max() + 1e-13
+    return errors, float(floor)
