@@ -31,7 +31,7 @@ def test_every_kernel_has_a_signature():
     kinds = {p.type for one in EVERY for p in parameters_of(*one) if not p.pointer}
     policies = {f"{metric}<{cost}>" for metric in ("Dtw", "DogKeeper") for cost in COSTS}
     numbers = {"int", "long long", "double", "unsigned", "unsigned long long", "float", "bool"}
-    shapelets = {"Answers", "Block", "Channel", "Columns", "Lists", "Node", "Pairs", "Promises"}
+    shapelets = {"Answers", "Block", "Channel", "Columns", "BoundList", "Lists", "Node", "Pairs"}
     shapelets |= {"Queries", "Rows", "Surveyed", "Windows"}
     assert kinds - numbers == {"Place", "Interval", "AnyWarping", *policies, *shapelets}
 

@@ -6,6 +6,7 @@
 // operations, without fused multiply-add, and keeps the least; `first` the first of equals. What `sift` cannot
 // judge, and windows that are not normalised, are measured one by one by `match`.
 
+#include "include/arithmetic.cuh"
 #include "include/constants.cuh"
 #include "include/walk.cuh"
 
@@ -44,7 +45,7 @@ struct Query {
 };
 // A channel of a series, in units in which its points are below 2 away from their mean: largest magnitude with the
 // mean, and 1 / deviation of windows, least and most, whose certified values neither overflow nor vanish.
-struct Line {
+struct ChannelScale {
     double magnitude, lightest, heaviest, unused;
 };
 // A window that could be the best match of a query.
@@ -56,7 +57,7 @@ struct Surveyed {
     const double* centered;
     const double2 *sums, *squares;
     const int2* reaches;
-    const Line* lines;
+    const ChannelScale* lines;
     int width, n_channels, n_columns;
 };
 // Queries, and results of `normalize`.
@@ -105,8 +106,6 @@ struct Sum {
     __device__ __forceinline__ double2 both() const { return make_double2(high, low); }
 };
 
-__device__ __forceinline__ double infinite() { return __longlong_as_double(0x7ff0000000000000LL); }
-
 // Largest value of a block, and sum; every thread gets it. `room` has one value for each warp.
 template <bool LARGEST>
 __device__ __forceinline__ double of_block(double value, double* room) {
@@ -132,7 +131,7 @@ __device__ __forceinline__ double of_block(double value, double* room) {
 extern "C" __global__ void __launch_bounds__(THREADS) survey(
     const double* __restrict__ values, int width, int n_channels, const int* __restrict__ sizes,
     const int* __restrict__ series, double* __restrict__ centered, double2* __restrict__ sums,
-    double2* __restrict__ squares, int2* __restrict__ reaches, Line* __restrict__ lines
+    double2* __restrict__ squares, int2* __restrict__ reaches, ChannelScale* __restrict__ lines
 ) {
     __shared__ double room[THREADS / 32];
     __shared__ double2 sums_of[THREADS], squares_of[THREADS];
@@ -202,7 +201,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) survey(
     if (me == 0) {
         const bool fine = power < 900;
         const int unit = max(-2000, min(2000, power + more));
-        const double lightest = fine ? scalbn(1.0, unit - 500) : infinite();
+        const double lightest = fine ? scalbn(1.0, unit - 500) : Arithmetic<double>::infinity();
         lines[row] = {scalbn(4.0, -more), lightest, fine ? scalbn(1.0, unit + 500) : 0.0, 0.0};
     }
 }
@@ -275,7 +274,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) normalize(
     lean = fabs(lean) / length + length * FLOAT64_UNIT;
     const bool sound = fabs(norm / length - 1) < 1e-6 && lean < 1e-3;
     kinds[k] = finite ? constant : 2;
-    leans[k] = constant ? 0.0f : sound ? (float)(1.01 * lean) : __int_as_float(0x7f800000);
+    leans[k] = constant ? 0.0f : sound ? (float)(1.01 * lean) : Arithmetic<float>::infinity();
 }
 
 // Weight of a window, `scale` / deviation, and a bound of the doubt of its keys; see `sift`.
@@ -284,7 +283,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) normalize(
 // where the window takes no part: it is not there, not finite, or is constant as the one before it, which comes first.
 __device__ __forceinline__ double weigh(
     const double2* __restrict__ sums, const double2* __restrict__ squares,
-    const int2* __restrict__ reaches, const Line& line, int width, int length, double share, double scale, int j,
+    const int2* __restrict__ reaches, const ChannelScale& line, int width, int length, double share, double scale, int j,
     float lean, int& doubt
 ) {
     doubt = 0;
@@ -558,7 +557,7 @@ __device__ __forceinline__ void begin_answers(
 #pragma unroll 1
     for (int q = first; q < first + count; ++q) {
         const long long place = (long long)__ldg(&asked.queries[q].row) * n_columns + column;
-        answers.distances[place] = infinite();
+        answers.distances[place] = Arithmetic<double>::infinity();
         if (answers.starts) answers.starts[place] = -1;
         if (__ldg(asked.kinds + q) != 2 && !(__ldg(leans + q) < 1)) leave(q, column, n_columns, lists);
     }
@@ -663,7 +662,7 @@ __device__ __forceinline__ Window describe(Visit visit, int length, bool normali
         visit([&](double point, int) { found.finite = found.finite && isfinite(point); });
         return found;
     }
-    double total = 0, low = infinite(), high = -infinite();
+    double total = 0, low = Arithmetic<double>::infinity(), high = -Arithmetic<double>::infinity();
     visit([&](double point, int) {
         found.finite = found.finite && isfinite(point);
         total = __dadd_rn(total, point);
@@ -766,7 +765,7 @@ extern "C" __global__ void __launch_bounds__(128) first(
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < min(counts[0], capacity); i += gridDim.x * blockDim.x) {
         const long long place = (long long)queries[entries[i].query].row * n_columns + entries[i].column;
         // -1, nothing, is the largest number without a sign
-        if (measured[i] < infinite() && measured[i] == distances[place])
+        if (measured[i] < Arithmetic<double>::infinity() && measured[i] == distances[place])
             atomicMin(starts + place, (unsigned long long)entries[i].window);
     }
 }
@@ -825,7 +824,7 @@ __device__ __forceinline__ void first_of_block(
         if (lane == 0) least[u][warp] = best[u], first_of[u][warp] = where[u];
     }
     __syncthreads();
-    distance = infinite(), start = -1;
+    distance = Arithmetic<double>::infinity(), start = -1;
     const int k = threadIdx.x;
     if (k >= n_queries) return;
     for (int other = 0; other < THREADS / 32; ++other) {
@@ -868,7 +867,7 @@ __global__ void __launch_bounds__(THREADS) match(
 #pragma unroll
         for (int u = 0; u < Q; ++u) {
             own[u] = asked.normal + query.place + (long long)min(u, group.y - 1) * length;
-            best[u] = infinite(), where[u] = -1;
+            best[u] = Arithmetic<double>::infinity(), where[u] = -1;
         }
         for (int j = threadIdx.x; j < count; j += THREADS)
             compare_window(line + j, j, length, normalized, own, asked.kinds + group.x, group.y, best, where);

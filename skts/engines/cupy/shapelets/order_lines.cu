@@ -70,7 +70,7 @@ struct Mask<64> {
 // tries one such choice. `left` and `near` are what lies before this lane.
 template <int E>
 __device__ __noinline__ bool judge_runs(
-    const Judge& judge, const unsigned* line, const unsigned short* left, int lane, const Doubt& doubt, float near,
+    const Judge& judge, const unsigned* line, const unsigned short* left, int lane, const ErrorBound& doubt, float near,
     float total, Best& best
 ) {
     using Bits = typename Mask<E>::Type;
@@ -153,7 +153,7 @@ struct BestCut {
     float gap, sure_gap;
 
     __device__ __forceinline__ void add(long long found, float here, bool sure) {
-        if (found > gain) gain = found, gap = sure_gap = -endless();
+        if (found > gain) gain = found, gap = sure_gap = -Arithmetic<float>::infinity();
         if (found == gain) {
             gap = fmaxf(gap, here);
             if (sure) sure_gap = fmaxf(sure_gap, here);
@@ -226,7 +226,7 @@ __device__ __forceinline__ void load_candidates(
 template <int E>
 __device__ __forceinline__ bool make_keys(
     unsigned (&keys)[E], const int* scores, const int* about, int n, int lane, int own, bool plain, bool is_constant,
-    Doubt& doubt, int way, const float* __restrict__ before, const unsigned char* __restrict__ settled, float& most
+    ErrorBound& doubt, int way, const float* __restrict__ before, const unsigned char* __restrict__ settled, float& most
 ) {
     unsigned long long sures = 0;
     bool changed = way == 0;
@@ -300,7 +300,7 @@ __device__ __forceinline__ float count_before(const Judge& judge, const WarpLine
 // any cut in nats, allowed or not: in the true order one of the same size may be.
 template <int E>
 __device__ __forceinline__ bool first_look(
-    const Judge& judge, const WarpLine<E>& line, const Doubt& doubt, float rough, float nats, const Reached* reached,
+    const Judge& judge, const WarpLine<E>& line, const ErrorBound& doubt, float rough, float nats, const Reached* reached,
     float& top
 ) {
     constexpr int UNROLLED = WarpLine<E>::UNROLLED;
@@ -350,7 +350,7 @@ __device__ __forceinline__ long long entropies_before(const Judge& judge, const 
 
 // Sum of the distances of this lane.
 template <int E>
-__device__ __forceinline__ float sum_of_distances(const WarpLine<E>& line, const Doubt& doubt) {
+__device__ __forceinline__ float sum_of_distances(const WarpLine<E>& line, const ErrorBound& doubt) {
     constexpr int UNROLLED = WarpLine<E>::UNROLLED;
     float sum = 0;
 #pragma unroll UNROLLED
@@ -362,7 +362,7 @@ __device__ __forceinline__ float sum_of_distances(const WarpLine<E>& line, const
 // `near` is the sum of distances before this lane, `total` that of all, `each` the entropies of both sides there.
 template <int E>
 __device__ __forceinline__ void judge_cuts(
-    const Judge& judge, const WarpLine<E>& line, const Doubt& doubt, long long each, float near, float total, float nats,
+    const Judge& judge, const WarpLine<E>& line, const ErrorBound& doubt, long long each, float near, float total, float nats,
     float& top, BestCut& best, Runs& runs
 ) {
     constexpr int UNROLLED = WarpLine<E>::UNROLLED;
@@ -434,19 +434,19 @@ __device__ __forceinline__ long long gain_of_open_runs(const Judge& judge, int l
 
 // What gaps are off by where the largest distance is `most`: sums of so many, over the smaller side.
 template <int E>
-__device__ __forceinline__ float slack_of_gaps(const Judge& judge, const Doubt& doubt, float most) {
+__device__ __forceinline__ float slack_of_gaps(const Judge& judge, const ErrorBound& doubt, float most) {
     // see "order line sums" in docs/developer/numerics.rst
     return 2 * doubt.root + (1e-5f + 1.2e-7f * (E + 8) * judge.n_members / max(1LL, judge.leaf)) * most;
 }
 
-// Put a promise on the list, unless another candidate is better for certain: one lane.
-__device__ __forceinline__ void list_promise(const Promise& found, const Promises& promises) {
-    Reached* const reached = promises.reached;
+// Put the bound of a candidate on the list, unless another candidate is better for certain: one lane.
+__device__ __forceinline__ void list_bound(const CandidateBound& found, const BoundList& bounds) {
+    Reached* const reached = bounds.reached;
     if (found.gain < *(volatile long long*)&reached->gain) return;
     if (found.gain == reached->settled && found.high < reached->gap) return;
-    if (found.low > -endless()) atomicMax(&reached->gain, found.gain);
+    if (found.low > -Arithmetic<float>::infinity()) atomicMax(&reached->gain, found.gain);
     const int place = atomicAdd(&reached->count, 1);
-    if (place < promises.capacity) promises.list[place] = found;
+    if (place < bounds.capacity) bounds.list[place] = found;
 }
 
 // Judge candidates: one warp, one candidate and way. Block (x, row, length) has 8 consecutive starts of one series, whose
@@ -463,7 +463,7 @@ __device__ __forceinline__ void list_promise(const Promise& found, const Promise
 template <int E>
 __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
     const Scores* __restrict__ lengths, int n_block, int n_series, const __grid_constant__ Rows candidates,
-    const __grid_constant__ Node node, const __grid_constant__ Promises promises
+    const __grid_constant__ Node node, const __grid_constant__ BoundList bounds
 ) {
     extern __shared__ int shared[];
     __shared__ int worst, special;
@@ -492,10 +492,10 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
     const long long candidate = (long long)row * n_windows + i;
     const bool is_constant = scores.constant[candidate], plain = !special && !is_constant;
     const float error = error_of(scores, worst, row, candidate);
-    Doubt doubt = {error, sqrtf(error), 0};
+    ErrorBound doubt = {error, sqrtf(error), 0};
     const float nats = (float)(1 / judge.unit);  // a power of two
     const int* __restrict__ const ways = node.ways;
-    Reached* const reached = promises.reached;
+    Reached* const reached = bounds.reached;
     for (int way = 0; way < node.n_ways; ++way) {
         unsigned keys[E];
         float most;
@@ -505,12 +505,12 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
         if (!differs) continue;
         lay_down<E>(keys, line, n);
         const float rough = count_before(judge, line);
-        float top = -endless();
+        float top = -Arithmetic<float>::infinity();
         if (judge.base && !first_look(judge, line, doubt, rough, nats, reached, top)) continue;
         const long long each = entropies_before(judge, line);
         const float sum = sum_of_distances(line, doubt);
         const float sums = scan_sum(sum, lane), total = __shfl_sync(ALL, sums, 31);
-        BestCut best = {-1 - judge.margin, -endless(), -endless()};
+        BestCut best = {-1 - judge.margin, -Arithmetic<float>::infinity(), -Arithmetic<float>::infinity()};
         Runs runs = {0, 0, 0, false};
         judge_cuts(judge, line, doubt, each, sums - sum, total, nats, top, best, runs);
         const int longest = longest_run(runs, lane, judge.base ? 1 : 0);
@@ -520,13 +520,13 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
         if (open_end && judge.base && any >= __shfl_sync(ALL, *(volatile long long*)&reached->gain, 0)) {
             // worth a closer look: every run by itself
             line.rewind(n);
-            Best open = {-1, -endless()};
+            Best open = {-1, -Arithmetic<float>::infinity()};
             open_end = !judge_runs<E>(judge, line.keys, line.left, lane, doubt, sums - sum, total, open);
             best.add(open.gain, open.gap, false);
             best.agree();
         }
         if (lane != 0) continue;
-        Promise found = {best.gain, endless(), -endless(), own, i, scores.length, node.channel << 2 | way};
+        CandidateBound found = {best.gain, Arithmetic<float>::infinity(), -Arithmetic<float>::infinity(), own, i, scores.length, node.channel << 2 | way};
         if (open_end) found.gain = any;
         else if (best.gain + judge.margin < 0) continue;
         else if (!judge.base) found.gain = best.gain + judge.margin;  // gains of the host are compared with other ones
@@ -534,13 +534,13 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
             const float slack = slack_of_gaps<E>(judge, doubt, most);
             found.high = best.gap + slack, found.low = best.sure_gap - slack;
         }
-        list_promise(found, promises);
+        list_bound(found, bounds);
     }
 }
 
 // Keep on the list what could still be the best: one block of 1,024 threads.
 extern "C" __global__ void __launch_bounds__(1024) weed(
-    Reached* reached, Promise* list, int capacity
+    Reached* reached, CandidateBound* list, int capacity
 ) {
     __shared__ int sums[32], most;
     const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
@@ -551,9 +551,9 @@ extern "C" __global__ void __launch_bounds__(1024) weed(
         const int bits = __float_as_int(gap);
         return bits < 0 ? bits ^ 0x7fffffff : bits;
     };
-    if (threadIdx.x == 0) most = turned(gain == reached->settled ? reached->gap : -endless());
+    if (threadIdx.x == 0) most = turned(gain == reached->settled ? reached->gap : -Arithmetic<float>::infinity());
     __syncthreads();
-    int mine = turned(-endless());
+    int mine = turned(-Arithmetic<float>::infinity());
     for (int k = threadIdx.x; k < count; k += blockDim.x)
         if (list[k].gain == gain) mine = max(mine, turned(list[k].low));
     atomicMax(&most, mine);
@@ -561,7 +561,7 @@ extern "C" __global__ void __launch_bounds__(1024) weed(
     int kept = 0;
     for (int base = 0; base < count; base += blockDim.x) {
         const int k = base + threadIdx.x;
-        Promise here;
+        CandidateBound here;
         bool keep = false;
         if (k < count) {
             here = list[k];
@@ -634,7 +634,7 @@ extern "C" __global__ void __launch_bounds__(64) cuts(
     const double floor = normalized[candidate];
     const long long none = judge.base ? -1 : -1 - judge.margin;
     long long best = none, each = 0;
-    double gap = -endless();
+    double gap = -Arithmetic<float>::infinity();
     for (int k = 0; k < n - 1; ++k) {
         const int label = judge.labels[order[k]], there = left[label]++;
         const long long* term = judge.terms + (long long)label * (n + 1) + there;

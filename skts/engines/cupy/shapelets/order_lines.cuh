@@ -1,9 +1,8 @@
-// Order lines: how cuts are judged, what scores and distances are worth, and what a line promises.
+// Order lines: how cuts are judged, what scores and distances are worth, and what bounds a candidate.
 #pragma once
+#include "include/arithmetic.cuh"
 #include "include/constants.cuh"
 #include "include/walk.cuh"
-
-__device__ __forceinline__ float endless() { return __int_as_float(0x7f800000); }
 
 // How cuts are judged; see `Tables`. Entropies are integers, of which `unit` are a nat times a weight of 1.
 struct Judge {
@@ -19,8 +18,8 @@ struct Judge {
     double unit;
 };
 
-// What an order line promises.
-struct Promise {
+// Bounds of a candidate, from its order line.
+struct CandidateBound {
     long long gain;   // that the gain does not exceed
     float high, low;  // that the gap does not exceed, and reaches for certain; low is -inf where nothing is
     int series, start, length, way;
@@ -52,10 +51,10 @@ struct Node {
     int channel;
 };
 
-// The list of promises.
-struct Promises {
+// The list of candidates that could be the best, and the best that is reached.
+struct BoundList {
     Reached* reached;
-    Promise* list;
+    CandidateBound* list;
     int capacity;
 };
 
@@ -88,10 +87,10 @@ __device__ __forceinline__ T scan_sum(T value, int lane) {
 // see "order line keys" in docs/developer/numerics.rst
 constexpr float UNITS = 3.5f;
 
-// What distances of a line are off by: `root`, or error / d where that is less, and some units, of which the largest
+// What distances of a line are wrong by: `root`, or error / d where that is less, and some units, of which the largest
 // distance has 2^22. What neighbours are apart where they are equal is counted with that: no unit is as small for
 // distances above 1.
-struct Doubt {
+struct ErrorBound {
     float error, root, unit;
 
     __device__ __forceinline__ float distance(unsigned key) const { return (float)(key >> 10) * unit; }
@@ -121,7 +120,7 @@ __device__ __forceinline__ int doubtful_pairs(int run, int alone) {
     return doubtful ? run & PAIRS : 0;
 }
 
-__device__ __forceinline__ int relation(unsigned key, unsigned next, const Doubt& doubt) {
+__device__ __forceinline__ int relation(unsigned key, unsigned next, const ErrorBound& doubt) {
     const int apart = (int)(next >> 10) - (int)(key >> 10);
     // exact distances are 0 or 1, unless all are large
     if ((key >> 9 & 1) && (next >> 9 & 1) && doubt.unit < 0.25f) return apart == 0 ? EQUAL : APART;
@@ -190,7 +189,7 @@ constexpr float LARGEST = 1e30f;
 // whether it may be another one than before. `kind` is 1 where the member has constant windows only, 2 where it has
 // none; `plain` tells that neither a member nor the candidate has any.
 __device__ __forceinline__ float joined_distance(
-    int score, int kind, bool own, bool plain, bool is_constant, const Doubt& doubt, int way, const float* before,
+    int score, int kind, bool own, bool plain, bool is_constant, const ErrorBound& doubt, int way, const float* before,
     const unsigned char* settled, int k, bool& sure, bool& changed
 ) {
     float distance = distance_of(score);
@@ -221,7 +220,7 @@ __device__ __forceinline__ float joined_distance(
 }
 
 // The key of a distance: its units in 22 bits, whether it is exact, and a label of 9 bits.
-__device__ __forceinline__ unsigned key_of(float distance, bool sure, int label, const Doubt& doubt) {
+__device__ __forceinline__ unsigned key_of(float distance, bool sure, int label, const ErrorBound& doubt) {
     const unsigned units = (unsigned)__fdividef(distance, doubt.unit);
     return min(units, (1u << 22) - 1) << 10 | (unsigned)sure << 9 | (unsigned)label;
 }

@@ -1,7 +1,7 @@
 // Order lines of many series: what `scan` of order_lines.cu does for as many as a warp sorts, by whole blocks.
 //
-// There is no first look and no gap: what a line promises is the gain of its best cut, and where the order of several
-// neighbours is open, what that may add. All that promise as much as is reached for certain go to the list.
+// There is no first look and no gap: the bound of a candidate is the gain of its best cut, and where the order of several
+// neighbours is open, what that may add. All that may gain as much as is reached for certain go to the list.
 #include "shapelets/order_lines.cuh"
 
 constexpr int THREADS = 256;
@@ -32,7 +32,7 @@ struct BlockLine {
 // can differ from those before.
 __device__ __forceinline__ bool make_keys(
     const BlockLine& line, const Judge& judge, const Scores& scores, const Node& node, const int* __restrict__ mine, int own,
-    bool plain, bool is_constant, Doubt& doubt, int way, long long* room
+    bool plain, bool is_constant, ErrorBound& doubt, int way, long long* room
 ) {
     const int n = judge.n_members;
     // distances, with their sign as the mark of those that are exact
@@ -96,7 +96,7 @@ struct Gains {
 
 // The cuts of a thread: gains, and runs of neighbours whose order is open.
 __device__ __forceinline__ void judge_cuts(
-    const Judge& judge, const BlockLine& line, const Doubt& doubt, Gains& gains, Runs& runs
+    const Judge& judge, const BlockLine& line, const ErrorBound& doubt, Gains& gains, Runs& runs
 ) {
     const int n = judge.n_members, alone = judge.base ? 1 : 0;
     auto change = [&](unsigned key) {
@@ -145,10 +145,10 @@ __device__ __forceinline__ int longest_run(const int (&ends)[3][THREADS], int al
 }
 
 // Put a candidate on the list if its gain may reach what is reached for certain: one thread.
-__device__ __forceinline__ void list_promise(
-    const Judge& judge, const Gains& gains, int longest, Promise found, const Promises& promises
+__device__ __forceinline__ void list_bound(
+    const Judge& judge, const Gains& gains, int longest, CandidateBound found, const BoundList& bounds
 ) {
-    Reached* const reached = promises.reached;
+    Reached* const reached = bounds.reached;
     found.gain = gains.best;
     if (longest)
         found.gain = max(gains.any, 0LL) + (long long)(judge.unit * gain_of_changes(judge, longest)) + 4096;
@@ -157,7 +157,7 @@ __device__ __forceinline__ void list_promise(
     if (found.gain < 0 || found.gain < *(volatile long long*)&reached->gain) return;
     if (judge.base && gains.certain >= 0) atomicMax(&reached->gain, gains.certain);
     const int place = atomicAdd(&reached->count, 1);
-    if (place < promises.capacity) promises.list[place] = found;
+    if (place < bounds.capacity) bounds.list[place] = found;
 }
 
 // Judge candidates: one block, one candidate and way; block (i, k) has window i of the series of row k. Shared memory
@@ -167,7 +167,7 @@ __device__ __forceinline__ void list_promise(
 // heads[k, i, member] are scores of one length; all else is as in `scan`.
 extern "C" __global__ void __launch_bounds__(THREADS) scan_wide(
     const Scores* __restrict__ of_length, const int* __restrict__ heads, int padded, int n_series,
-    const __grid_constant__ Rows candidates, const __grid_constant__ Node node, const __grid_constant__ Promises promises
+    const __grid_constant__ Rows candidates, const __grid_constant__ Node node, const __grid_constant__ BoundList bounds
 ) {
     extern __shared__ int shared[];
     __shared__ long long room[THREADS / 32];
@@ -189,7 +189,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) scan_wide(
     const long long candidate = (long long)row * scores.n_windows + i;
     const bool is_constant = scores.constant[candidate], plain = !special && !is_constant;
     const float error = error_of(scores, worst, row, candidate);
-    Doubt doubt = {error, sqrtf(error), 0};
+    ErrorBound doubt = {error, sqrtf(error), 0};
     const int share = (n + THREADS - 1) / THREADS, begin = thread * share, stop = min(n, begin + share);
     const BlockLine line = {(unsigned*)shared, (unsigned short*)(shared + padded), padded, begin, stop};
 
@@ -208,8 +208,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) scan_wide(
         gains.any = block_largest(gains.any, room);
         if (thread == 0) {
             const int longest = longest_run(ends, judge.base ? 1 : 0);
-            const Promise found = {0, endless(), -endless(), own, i, scores.length, node.channel << 2 | way};
-            list_promise(judge, gains, longest, found, promises);
+            const CandidateBound found = {0, Arithmetic<float>::infinity(), -Arithmetic<float>::infinity(), own, i, scores.length, node.channel << 2 | way};
+            list_bound(judge, gains, longest, found, bounds);
         }
         __syncthreads();
     }
