@@ -208,14 +208,14 @@ __device__ __forceinline__ void load_candidates(
         const int k = place / BESIDE, at = start + place % BESIDE;
         if (at < count)
             tile[k * (BESIDE + 1) + place % BESIDE] =
-                scores.heads[((long long)members[k] * n_block + row) * scores.n_windows + at];
+                scores.heads[((long long)__ldg(members + k) * n_block + row) * scores.n_windows + at];
     }
     int own_worst = 0;
     for (int k = threadIdx.x; k < n; k += blockDim.x) {
-        const int kind = scores.kinds[members[k]];
+        const int member = __ldg(members + k), kind = scores.kinds[member];
         about[k] = judge.labels[k] | kind << 9;
         if (kind != 2) special = 1;
-        own_worst = max(own_worst, scores.errors[(long long)row * n_series + members[k]]);
+        own_worst = max(own_worst, scores.errors[(long long)row * n_series + member]);
     }
     own_worst = warp_largest(own_worst);
     if ((threadIdx.x & 31) == 0) atomicMax(&worst, own_worst);
@@ -481,11 +481,10 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
     line.keys = (unsigned*)about + n + which * 32 * E;
     line.left = (unsigned short*)(about + n + BESIDE * 32 * E) + which * n_classes * 32;
     line.lane = lane;
-    const int* __restrict__ const members = node.members;
-    const int row = candidates.rows[blockIdx.y], own = candidates.owns[blockIdx.y], start = blockIdx.x * BESIDE;
-    const int count = candidates.sizes[blockIdx.y] - scores.length + 1;
+    const int row = __ldg(candidates.rows + blockIdx.y), own = __ldg(candidates.owns + blockIdx.y), start = blockIdx.x * BESIDE;
+    const int count = __ldg(candidates.sizes + blockIdx.y) - scores.length + 1;
     if (start >= count) return;
-    load_candidates(scores, judge, members, row, start, count, n_block, n_series, tile, about, worst, special);
+    load_candidates(scores, judge, node.members, row, start, count, n_block, n_series, tile, about, worst, special);
     __syncthreads();
     const int i = start + which;
     if (i >= count) return;
@@ -494,13 +493,12 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
     const float error = error_of(scores, worst, row, candidate);
     ErrorBound doubt = {error, sqrtf(error), 0};
     const float nats = (float)(1 / judge.unit);  // a power of two
-    const int* __restrict__ const ways = node.ways;
     Reached* const reached = bounds.reached;
     for (int way = 0; way < node.n_ways; ++way) {
         unsigned keys[E];
         float most;
         const bool differs = make_keys<E>(
-            keys, tile + which, about, n, lane, own, plain, is_constant, doubt, ways[way], node.before, node.settled, most
+            keys, tile + which, about, n, lane, own, plain, is_constant, doubt, __ldg(node.ways + way), node.before, node.settled, most
         );
         if (!differs) continue;
         lay_down<E>(keys, line, n);

@@ -207,14 +207,14 @@ __device__ __forceinline__ float joined_distance(
         }
     }
     if (way != 0) {
-        const float known = fminf(before[k], LARGEST), sign = way == 1 ? 1.0f : -1.0f;
+        const float known = fminf(__ldg(before + k), LARGEST), sign = way == 1 ? 1.0f : -1.0f;
         // how far this distance is beyond the one before, in the way that counts; both are rounded, unless exact
         const float ahead = sign * (distance - known);
         const float near = (sure ? 0.0f : doubt.of(fminf(distance, known))) + 2e-6f;
-        const bool open = !(sure && settled[k]) && fabsf(ahead) <= near;
+        const bool open = !(sure && __ldg(settled + k)) && fabsf(ahead) <= near;
         changed = changed || ahead > 0 || open;
         if (ahead <= 0) distance = known;
-        sure = !open && (ahead > 0 ? sure : settled[k] && settling);
+        sure = !open && (ahead > 0 ? sure : __ldg(settled + k) && settling);
     }
     return distance;
 }

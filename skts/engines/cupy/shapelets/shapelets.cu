@@ -18,9 +18,8 @@ struct Block {
     const int* lengths;
 };
 
-// A channel of series: their points, and less the mean of their series; magnitudes of these, at most, and of the mean.
+// A channel of series: how many points these have; magnitudes of centred points, at most, and of the means.
 struct Channel {
-    const double *points, *centered;
     const int* sizes;
     const double *magnitudes, *middles;
     int n, width;
@@ -82,9 +81,10 @@ __device__ __noinline__ double certified(const double* __restrict__ raw, int len
 // plus 2 if any is not; largest[z, b]: norm, step and weight. The last two start as 0. Of up to SHORT points only the
 // mean, of points as they are, the weight, which makes the squared distance of two windows a score, and the kinds.
 extern "C" __global__ void __launch_bounds__(128) prepare(
-    const __grid_constant__ Channel channel, int stride, const int* __restrict__ lengths, int n_lengths, int before,
-    Grown* __restrict__ grown, int edge, const __grid_constant__ Windows windows, unsigned char* __restrict__ constant,
-    int* __restrict__ kinds, double* __restrict__ largest
+    const double* __restrict__ points, const double* __restrict__ centered, const __grid_constant__ Channel channel,
+    int stride, const int* __restrict__ lengths, int n_lengths, int before, Grown* __restrict__ grown, int edge,
+    const __grid_constant__ Windows windows, unsigned char* __restrict__ constant, int* __restrict__ kinds,
+    double* __restrict__ largest
 ) {
     const int n = channel.n, width = channel.width;
     const int* __restrict__ const sizes = channel.sizes;
@@ -93,8 +93,8 @@ extern "C" __global__ void __launch_bounds__(128) prepare(
     double* __restrict__ const mean = windows.mean;
     const int i = blockIdx.x * blockDim.x + threadIdx.x, b = blockIdx.y;
     if (i >= stride + CHUNK) return;
-    const double* __restrict__ const raw = channel.points + (long long)b * width + i;
-    const double* __restrict__ const line = channel.centered + (long long)b * width + i;
+    const double* __restrict__ const raw = points + (long long)b * width + i;
+    const double* __restrict__ const line = centered + (long long)b * width + i;
     // what sums of raw points are wrong by, by the number of points
     const double coarse = 0x1p-52 * (__ldg(channel.magnitudes + b) + __ldg(channel.middles + b));
     Grown here;
@@ -339,6 +339,12 @@ struct ChunkOfRows {
     int* of_lanes;
 };
 
+// Fetch the step and the weight of a row.
+__device__ __forceinline__ Row<double> read_row(const Row<double>* row) {
+    const double2 step = __ldg((const double2*)row), rest = __ldg((const double2*)row + 1);
+    return {step.x, step.y, rest.x, rest.y};
+}
+
 // Begin a strip: a lane gets columns `from` to `from` + K - 1. Covariances are as if they stood one row above and one
 // column to the left: the step to the first row is 0.
 template <int K>
@@ -349,11 +355,11 @@ __device__ __forceinline__ void begin_strip(
 ) {
 #pragma unroll
     for (int k = 0; k < K; ++k) {
-        strip.q[k] = k < inner ? q[from + k] : 0.0;
-        strip.s[k] = k < inner ? s[from + k] : 0.0;
-        strip.weight[k] = k < inner ? w[from + k] : 0.0;
+        strip.q[k] = k < inner ? __ldg(q + from + k) : 0.0;
+        strip.s[k] = k < inner ? __ldg(s + from + k) : 0.0;
+        strip.weight[k] = k < inner ? __ldg(w + from + k) : 0.0;
         const int j = from + k + 1;
-        strip.cov[k] = k + 1 < inner ? first_row[j] - length * (mean_a[0] * mean_b[j]) : 0.0;
+        strip.cov[k] = k + 1 < inner ? __ldg(first_row + j) - length * (__ldg(mean_a) * __ldg(mean_b + j)) : 0.0;
     }
 }
 
@@ -409,12 +415,12 @@ __global__ void __launch_bounds__(128, 3) segments(
     const int na = sizes[a] - length + 1, nb = sizes[b] - length + 1;
     const long long from_a = (long long)z * n_series + a, from_b = (long long)z * n_series + b;
     const long long to_b = ((long long)z * n_block + own) * n_series + b;
-    const Row<double>* __restrict__ const rows = windows.rows + from_a * (stride + CHUNK);
-    const double* __restrict__ const mean_a = windows.mean + from_a * stride;
-    const double* __restrict__ const mean_b = windows.mean + from_b * stride;
-    const double* __restrict__ const q = windows.q + from_b * stride;
-    const double* __restrict__ const s = windows.s + from_b * stride;
-    const double* __restrict__ const w = windows.w + from_b * stride;
+    const Row<double>* const rows = windows.rows + from_a * (stride + CHUNK);
+    const double* const mean_a = windows.mean + from_a * stride;
+    const double* const mean_b = windows.mean + from_b * stride;
+    const double* const q = windows.q + from_b * stride;
+    const double* const s = windows.s + from_b * stride;
+    const double* const w = windows.w + from_b * stride;
     const double* __restrict__ const first_row = forward + to_b * edge;
     const double* __restrict__ const first_column = backward + (from_b * n_block + own) * edge;
     double* const mine = carry + to_b * stride;
@@ -436,18 +442,18 @@ __global__ void __launch_bounds__(128, 3) segments(
         // what enters on the left: one chunk ahead, since what leaves takes its place
         auto entering = [&](int i) {
             if (i >= na) return 0.0;
-            if (start == 0) return first_column[i] - length * (mean_a[i] * mean_b[0]);
-            return i ? __ldcg(mine + i) : first_row[start] - length * (mean_a[0] * mean_b[start]);
+            if (start == 0) return first_column[i] - length * (__ldg(mean_a + i) * __ldg(mean_b));
+            return i ? __ldcg(mine + i) : first_row[start] - length * (__ldg(mean_a) * __ldg(mean_b + start));
         };
         double ahead = entering(lane);
-        Row<double> row_ahead = rows[lane];
+        Row<double> row_ahead = read_row(rows + lane);
         for (int base = 0; base < na; base += CHUNK) {
             const int stop = min(CHUNK, na - base), i = base + lane;
             __syncwarp();
             chunk.stage[lane] = row_ahead;
             chunk.entering[lane] = ahead;
             ahead = entering(i + CHUNK);
-            if (base + CHUNK < na) row_ahead = rows[i + CHUNK];
+            if (base + CHUNK < na) row_ahead = read_row(rows + i + CHUNK);
             __syncwarp();
             if (full) walk_chunk<K, true>(strip, chunk, lowest, least, stop, lane);
             else walk_chunk<K, false>(strip, chunk, lowest, least, stop, lane);

@@ -159,13 +159,14 @@ class Walk:
         largest = zeros[: 3 * many * n]
         kinds = zeros[3 * many * n :].view(np.int32)[: many * n].reshape(many, n)
         sizes = cp.asarray(lengths, np.int32)
-        channel = {"points": series.points, "centered": series.centered, "sizes": series.sizes}
-        channel |= {"magnitudes": series.size, "middles": series.middle, "n": n, "width": width}
+        channel = {"sizes": series.sizes, "magnitudes": series.size, "middles": series.middle}
         windows = {"rows": rows, "q": q, "s": s, "w": w, "mean": mean}
         load_kernel("shapelets/shapelets.cu", "prepare")(
             (blocks_for(stride + CHUNK, 128), n),
             128,
-            channel=channel,
+            points=series.points,
+            centered=series.centered,
+            channel=channel | {"n": n, "width": width},
             stride=stride,
             lengths=sizes,
             n_lengths=many,

@@ -175,14 +175,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) scan_wide(
     const Judge judge = *node.rules;
     const Scores scores = *of_length;
     const int n = judge.n_members, thread = threadIdx.x, i = blockIdx.x;
-    const int* __restrict__ const members = node.members;
-    const int row = candidates.rows[blockIdx.y], own = candidates.owns[blockIdx.y];
-    if (i > candidates.sizes[blockIdx.y] - scores.length) return;
+    const int row = __ldg(candidates.rows + blockIdx.y), own = __ldg(candidates.owns + blockIdx.y);
+    if (i > __ldg(candidates.sizes + blockIdx.y) - scores.length) return;
     const int* __restrict__ const mine = heads + ((long long)blockIdx.y * gridDim.x + i) * n;
     int worst = 0, special = 0;
     for (int k = thread; k < n; k += THREADS) {
-        worst = max(worst, scores.errors[(long long)row * n_series + members[k]]);
-        special |= scores.kinds[members[k]] != 2;
+        const int member = __ldg(node.members + k);
+        worst = max(worst, scores.errors[(long long)row * n_series + member]);
+        special |= scores.kinds[member] != 2;
     }
     worst = (int)block_largest<long long>(worst, room);
     special = (int)block_largest<long long>(special, room);
@@ -193,9 +193,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) scan_wide(
     const int share = (n + THREADS - 1) / THREADS, begin = thread * share, stop = min(n, begin + share);
     const BlockLine line = {(unsigned*)shared, (unsigned short*)(shared + padded), padded, begin, stop};
 
-    const int* __restrict__ const ways = node.ways;
     for (int way = 0; way < node.n_ways; ++way) {
-        if (!make_keys(line, judge, scores, node, mine, own, plain, is_constant, doubt, ways[way], room)) continue;
+        if (!make_keys(line, judge, scores, node, mine, own, plain, is_constant, doubt, __ldg(node.ways + way), room)) continue;
         sort_keys(line);
         count_before(line, judge.n_classes);
         const long long none = -1 - judge.margin;
