@@ -14,7 +14,7 @@ __all__ = ["best_matches"]
 
 #: Blocks of what runs over lists whose lengths the host does not know.
 LIST_BLOCKS = 2048
-#: Bytes of `Entry` and `Line` of ``matches.cu``.
+#: Bytes of `Entry` and `ChannelScale` of ``matches.cuh``.
 ENTRY_BYTES, LINE_BYTES = 16, 32
 
 

@@ -397,8 +397,9 @@ __device__ __forceinline__ void walk_chunk(
 // of edges rows of `edge`.
 template <int K>
 __global__ void __launch_bounds__(128, 3) segments(
-    const __grid_constant__ Windows windows, const int* __restrict__ sizes, const __grid_constant__ Block block, const double* __restrict__ forward,
-    const double* __restrict__ backward, int edge, double* __restrict__ carry, int* __restrict__ heads
+    const __grid_constant__ Windows windows, const int* __restrict__ sizes, const __grid_constant__ Block block,
+    const double* __restrict__ forward, const double* __restrict__ backward, int edge, double* __restrict__ carry,
+    int* __restrict__ heads
 ) {
     __shared__ Row<double> stages[4][CHUNK];
     __shared__ double enterings[4][CHUNK], leavings[4][CHUNK];

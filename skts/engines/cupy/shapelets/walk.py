@@ -16,7 +16,7 @@ __all__ = ["DeviceSeries", "Heads", "Walk", "lay"]
 
 #: Rows that the walk may fetch beyond the last.
 CHUNK = 32
-#: Addresses and numbers of the scores of a length for kernels, as in `order_lines.cu`.
+#: Addresses and numbers of the scores of a length for kernels: `Scores` of ``order_lines.cuh``.
 SCORES = np.dtype(
     [(name, "u8") for name in ("scores", "weights", "constant", "errors", "floors", "kinds")]
     + [("n_windows", "i4"), ("length", "i4")]

@@ -194,7 +194,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) scan_wide(
     const BlockLine line = {(unsigned*)shared, (unsigned short*)(shared + padded), padded, begin, stop};
 
     for (int way = 0; way < node.n_ways; ++way) {
-        if (!make_keys(line, judge, scores, node, mine, own, plain, is_constant, doubt, __ldg(node.ways + way), room)) continue;
+        const int how = __ldg(node.ways + way);
+        if (!make_keys(line, judge, scores, node, mine, own, plain, is_constant, doubt, how, room)) continue;
         sort_keys(line);
         count_before(line, judge.n_classes);
         const long long none = -1 - judge.margin;
@@ -207,7 +208,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) scan_wide(
         gains.any = block_largest(gains.any, room);
         if (thread == 0) {
             const int longest = longest_run(ends, judge.base ? 1 : 0);
-            const CandidateBound found = {0, Arithmetic<float>::infinity(), -Arithmetic<float>::infinity(), own, i, scores.length, node.channel << 2 | way};
+            const float beyond = Arithmetic<float>::infinity();
+            const CandidateBound found = {0, beyond, -beyond, own, i, scores.length, node.channel << 2 | way};
             list_bound(judge, gains, longest, found, bounds);
         }
         __syncthreads();
