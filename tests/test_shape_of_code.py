@@ -18,13 +18,6 @@ LINES = 80
 REASON = re.compile(r"\bone function\b", re.IGNORECASE)
 #: Functions that are too long and do not say why.
 DEBTS = {
-    "engines/cupy/shapelets/matches.cu:match",
-    "engines/cupy/shapelets/matches.cu:sift",
-    "engines/cupy/shapelets/matches.py:best_matches",
-    "engines/cupy/shapelets/order_lines.cu:scan",
-    "engines/cupy/shapelets/shapelets.cu:nearest",
-    "engines/cupy/shapelets/shapelets.cu:segments",
-    "engines/cupy/shapelets/wide_lines.cu:scan_wide",
     "engines/numba/elastic/dtw.py:sweep",
 }
 #: A function or kernel of CUDA: what stands before its name, its arguments, what it does.

@@ -31,10 +31,36 @@ def test_every_kernel_has_a_signature():
     kinds = {p.type for one in EVERY for p in parameters_of(*one) if not p.pointer}
     policies = {f"{metric}<{cost}>" for metric in ("Dtw", "DogKeeper") for cost in COSTS}
     numbers = {"int", "long long", "double", "unsigned", "unsigned long long", "float", "bool"}
-    assert kinds - numbers == {"Place", "Interval", "AnyWarping", *policies}
+    shapelets = {"Answers", "Block", "Channel", "Columns", "BoundList", "Lists", "Node", "Pairs"}
+    shapelets |= {"Queries", "Rows", "Surveyed", "Windows"}
+    assert kinds - numbers == {"Place", "Interval", "AnyWarping", *policies, *shapelets}
 
 
 COSTS = ("Squared", "Absolute")
+
+
+def test_members_of_structures(monkeypatch):
+    found = signatures.members_of("shapelets/matches.cu", "Pairs")
+    assert found == (
+        Parameter("groups", "int2", True),
+        Parameter("n_groups", "int", False),
+        Parameter("left", "int2", True),
+        Parameter("counts", "int", True),
+    )
+    # neither functions nor structures that are not there
+    assert signatures.members_of("search/search.cu", "Place") == ()
+    assert signatures.members_of("search/search.cu", "Nothing") == ()
+    text = """struct Some {  // of; these
+        const Row<double, 3>* rows;
+        double *q, *s, w;
+    };"""
+    monkeypatch.setattr(signatures, "source", lambda file: text)
+    assert signatures.members_of.__wrapped__("some.cu", "Some") == (
+        Parameter("rows", "Row<double, 3>", True),
+        Parameter("q", "double", True),
+        Parameter("s", "double", True),
+        Parameter("w", "double", False),
+    )
 
 
 def test_types_of_an_instance():
@@ -213,3 +239,40 @@ def test_structures_and_vectors(kernel_of):
     ):
         with pytest.raises(TypeError, match=message):
             kernel(1, 256, **given | {name: value})
+
+
+@pytest.mark.gpu
+def test_members_of_a_structure_are_given_by_name(kernel_of):
+    import cupy as cp
+
+    kernel = kernel_of("shapelets/matches.cu", "match<1>")
+    pairs = {"groups": None, "n_groups": 3, "left": cp.zeros((2, 2), np.int32)}
+    pairs |= {"counts": cp.zeros(2, np.int32)}
+    columns = {"values": cp.zeros((1, 1, 4)), "width": 4, "n_channels": np.int64(1)}
+    columns |= {"sizes": cp.zeros(1, np.int32), "series": cp.zeros(1, np.int32), "n_columns": 1}
+    asked = {"queries": cp.zeros((1, 4), np.int64), "normal": cp.zeros(3)}
+    given = {
+        "columns": columns,
+        "pairs": pairs,
+        "asked": asked | {"kinds": cp.zeros(1, np.uint8)},
+        "normalized": True,
+        "answers": {"distances": cp.zeros(1), "starts": None},
+    }
+    kernel(1, 128, **given)
+    got = kernel.function.arguments[1]
+    # as C lays them out: a pointer begins at a multiple of its size
+    assert (got.shape, got.itemsize, got.dtype.fields["left"][1]) == ((1,), 32, 16)
+    assert got["left"][0] == pairs["left"].data.ptr
+    assert (got["groups"][0], got["n_groups"][0]) == (0, 3)
+    for wrong, message in (
+        ({"n_groups": 1.5}, "pairs: n_groups is an integer, and got float"),
+        ({"left": cp.zeros(1, np.int64)}, r"pairs: left is int2\*, and the array is of int64"),
+        ({"left": np.zeros(1, np.int32)}, "left is int2\\*, and numpy.ndarray is no array"),
+        ({"more": 1}, "pairs has no more"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            kernel(1, 128, **given | {"pairs": pairs | wrong})
+    with pytest.raises(TypeError, match="pairs misses left"):
+        kernel(1, 128, **given | {"pairs": {k: v for k, v in pairs.items() if k != "left"}})
+    with pytest.raises(TypeError, match="pairs is a Pairs, .* and got int"):
+        kernel(1, 128, **given | {"pairs": 0})

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import cupy as cp
 import numpy as np
 
-from .signatures import Parameter, parameters_of
+from .signatures import Parameter, members_of, parameters_of
 
 __all__ = ["Kernel"]
 
@@ -36,11 +36,11 @@ class Kernel:
     """A kernel that is launched by calling it.
 
     Every argument must fit the parameter of the kernel's source: arrays lie on the device and have
-    items of the size that a pointer points to, None is the null pointer,
-    Python's and NumPy's numbers become exactly the type of the parameter, structures come as arrays
-    of one element. Where arguments are given by the names of their parameters, arrays must have the
-    type that a pointer points to; where all go by their places, items of that size, whose bits
-    a kernel may read as it likes.
+    items of the size that a pointer points to, None is the null pointer, Python's and NumPy's
+    numbers become exactly the type of the parameter, structures come as dictionaries of their
+    members or as arrays of one element. Where arguments are given by the names of their parameters,
+    and for members, arrays must have the type that a pointer points to; where all go by their
+    places, items of that size, whose bits a kernel may read as it likes.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Kernel:
         parameters = parameters_of(file, name)
         self.names = tuple(parameter.name for parameter in parameters)
         self.by_name, self.by_place = (
-            tuple(self._converter(parameter, exact) for parameter in parameters)
+            tuple(_converter(self.title, file, parameter, exact) for parameter in parameters)
             for exact in (True, False)
         )
 
@@ -115,16 +115,17 @@ class Kernel:
                 raise TypeError(f"{self.title} {what} {', '.join(names)}.")
         raise TypeError(f"{self.title} takes {len(self.names)} arguments and got {len(given)}.")
 
-    def _converter(self, parameter: Parameter, exact: bool) -> Callable[[Any], Any]:
-        """Return what checks and converts the argument of a parameter."""
-        name, type, pointer = parameter
-        title = f"{self.title}: {name}"
-        if pointer:
-            return _pointer(title, type, exact)
-        number = TYPES.get(type)
-        if number is None:
-            return _structure(title, type)
-        return _float(title, number) if issubclass(number, np.floating) else _integer(title, number)
+
+def _converter(title: str, file: str, parameter: Parameter, exact: bool) -> Callable[[Any], Any]:
+    """Return what checks and converts the argument of a parameter."""
+    name, type, pointer = parameter
+    title = f"{title}: {name}"
+    if pointer:
+        return _pointer(title, type, exact)
+    number = TYPES.get(type)
+    if number is None:
+        return _structure(title, file, type)
+    return _float(title, number) if issubclass(number, np.floating) else _integer(title, number)
 
 
 def _pointer(title: str, type: str, exact: bool) -> Callable[[Any], Any]:
@@ -197,10 +198,24 @@ def _float(title: str, number: type) -> Callable[[Any], Any]:
     return convert
 
 
-def _structure(title: str, type: str) -> Callable[[Any], Any]:
-    """Return the converter of a structure: it takes an array of one element on the host."""
+def _structure(title: str, file: str, type: str) -> Callable[[Any], Any]:
+    """Return the converter of a structure: it takes its members by name, or an array of one."""
+    members = members_of(file, type)
+    plain = all(member.pointer or member.type in TYPES for member in members)
+    converters = {m.name: _converter(title, file, m, True) for m in members if plain}
+    layout = np.dtype(
+        [(m.name, np.uint64 if m.pointer else TYPES[m.type]) for m in members if plain], align=True
+    )
 
     def convert(value: Any) -> Any:
+        if isinstance(value, Mapping) and converters:
+            wrong = sorted(value.keys() ^ converters.keys())
+            if wrong:
+                verb = "has no" if wrong[0] in value else "misses"
+                raise TypeError(f"{title} {verb} {wrong[0]}.")
+            given = [convert(value[name]) for name, convert in converters.items()]
+            numbers = [one.data.ptr if isinstance(one, cp.ndarray) else one for one in given]
+            return np.array([tuple(numbers)], layout)
         if isinstance(value, np.ndarray) and value.size == 1:
             return value
         raise TypeError(f"{title} is a {type}, an array of one element, and got {_kind(value)}.")

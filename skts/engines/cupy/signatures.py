@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 from .programs import source
 
-__all__ = ["Parameter", "parameters_of", "signatures"]
+__all__ = ["Parameter", "members_of", "parameters_of", "signatures"]
 
 _KERNEL = re.compile(r"(?:template\s*<(?P<template>[^;{}]*?)>\s*)?(?:extern \"C\"\s+)?__global__\s")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_UNSAID = re.compile(r"\b(?:const|__restrict__)\b")
+_UNSAID = re.compile(r"\b(?:const|__restrict__|__grid_constant__)\b")
 
 
 class Parameter(NamedTuple):
-    """A parameter of a kernel.
+    """A parameter of a kernel, or a member of a structure that is one.
 
     Attributes
     ----------
@@ -97,6 +97,33 @@ def parameters_of(file: str, name: str) -> tuple[Parameter, ...]:
     signature = signatures(file)[plain]
     types = dict(zip(signature.template, _parts(arguments.removesuffix(">")), strict=False))
     return tuple(p._replace(type=types.get(p.type, p.type)) for p in signature.parameters)
+
+
+@cache
+def members_of(file: str, name: str) -> tuple[Parameter, ...]:
+    """Read the members of a structure that has nothing but numbers and pointers.
+
+    Parameters
+    ----------
+    file : str
+        Source file: ``"elastic/dtw.cu"``.
+    name : str
+        Name of the structure.
+
+    Returns
+    -------
+    tuple of Parameter
+        The members in their order; empty if there is no such structure.
+    """
+    text = _COMMENT.sub(" ", source(file))
+    found = re.search(rf"\bstruct\s+{re.escape(name)}\s*\{{([^{{}}()]*)\}}\s*;", text)
+    members = []
+    for declaration in (found[1] if found else "").split(";"):
+        first, *others = _parts(declaration) or [""]
+        if first:
+            members.append(_parameter(first))
+            members += [_parameter(f"{members[-1].type} {other}") for other in others]
+    return tuple(members)
 
 
 def _parameter(text: str) -> Parameter:

@@ -18,6 +18,7 @@
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
+#define __grid_constant__
 // blocks run one after the other: static memory is as good, and lies in .bss, which is poisoned before each
 #define __shared__ static
 

@@ -325,7 +325,7 @@ def test_what_may_lie_behind_a_tie_is_promised(counts, behind, rules, kernels):
         pytest.skip(missing)
     import cupy as cp
 
-    from skts.engines.cupy.shapelets.order_lines import PROMISE, Lines
+    from skts.engines.cupy.shapelets.order_lines import CANDIDATE_BOUND, Lines
     from skts.engines.cupy.shapelets.walk import Walk, lay
 
     rng, width = np.random.default_rng(0), 96
@@ -351,10 +351,10 @@ def test_what_may_lie_behind_a_tie_is_promised(counts, behind, rules, kernels):
         # each by itself, where its own gain is reached already
         row = everyone[a : a + 1]
         lines.best = (gain, -np.inf)
-        lines._tell()
+        lines._reset()
         lines.scan([(heads, 0)], 0, row, sizes[row], row, everyone, np.zeros(1, np.uint8))
         assert lines._count() == 1
-        assert lines.list[:1].get().view(PROMISE)[0, 0]["gain"] >= gain
+        assert lines.list[:1].get().view(CANDIDATE_BOUND)[0, 0]["gain"] >= gain
 
 
 @pytest.mark.gpu
@@ -366,7 +366,7 @@ def test_what_changes_by_less_than_a_rounding_is_judged(scale, kernels):
         pytest.skip(missing)
     import cupy as cp
 
-    from skts.engines.cupy.shapelets.order_lines import PROMISE, Lines
+    from skts.engines.cupy.shapelets.order_lines import CANDIDATE_BOUND, Lines
     from skts.engines.cupy.shapelets.walk import Walk, lay
 
     values = np.random.default_rng(0).normal(size=(6, 1, 9))
@@ -383,9 +383,9 @@ def test_what_changes_by_less_than_a_rounding_is_judged(scale, kernels):
     row = everyone[:1]
     lines.scan([(heads, 0)], 0, row, sizes[:1], row, everyone, np.zeros(1, np.uint8))
     assert lines._count() == 1
-    promise = lines.list[:1].get().view(PROMISE)[0, 0]
-    assert promise["gain"] >= cut.gain[0]
-    assert promise["gain"] > cut.gain[0] or promise["high"] >= cut.gap[0] >= promise["low"]
+    bound = lines.list[:1].get().view(CANDIDATE_BOUND)[0, 0]
+    assert bound["gain"] >= cut.gain[0]
+    assert bound["gain"] > cut.gain[0] or bound["high"] >= cut.gap[0] >= bound["low"]
 
 
 @pytest.mark.gpu
@@ -477,7 +477,7 @@ def test_the_gpu_writes_every_score_that_is_read(lengths, stop, monkeypatch):
 def test_of_many_equal_candidates_the_first_is_chosen(fast_engine, ways, monkeypatch):
     """Series of few values, as of switches."""
     if fast_engine == "cupy":
-        monkeypatch.setattr("skts.engines.cupy.shapelets.order_lines.FEW", 4)
+        monkeypatch.setattr("skts.engines.cupy.shapelets.order_lines.FIRST_BATCH", 4)
     rng = np.random.default_rng(3)
     values = np.repeat(rng.integers(0, 2, (14, 1, 5)), 4, axis=2).astype(float)
     labels = rng.integers(0, 2, 14)
@@ -497,7 +497,7 @@ def test_no_candidate_gains_more_than_the_gpu_promises(n, far):
     """Where the order of many neighbours is open, also of the last ones, far from all others."""
     import cupy as cp
 
-    from skts.engines.cupy.shapelets.order_lines import PROMISE, Lines
+    from skts.engines.cupy.shapelets.order_lines import CANDIDATE_BOUND, Lines
     from skts.engines.cupy.shapelets.walk import Walk, lay
 
     rng, width = np.random.default_rng(n), 16
@@ -518,11 +518,11 @@ def test_no_candidate_gains_more_than_the_gpu_promises(n, far):
         # each by itself, so that none is left out for what another one reaches
         row = everyone[a : a + 1]
         lines.scan([(heads, 0)], 0, row, sizes[row], row, everyone, np.zeros(1, np.uint8))
-        promise = lines.list[:1].get().view(PROMISE)[0, 0]
+        bound = lines.list[:1].get().view(CANDIDATE_BOUND)[0, 0]
         assert lines._count() == 1
-        assert promise["series"] == a
-        assert promise["gain"] >= gain
-        lines._tell()
+        assert bound["series"] == a
+        assert bound["gain"] >= gain
+        lines._reset()
 
 
 def test_the_gpu_says_how_many_series_it_takes():

@@ -28,7 +28,7 @@ FEW, MANY_BLOCKS, MANY = 2, 2**13, 16
 MEASURED_TOGETHER = 4
 #: Segments (a query and the windows of a series that are in one block) of a part of the queries.
 SEGMENTS = 2**20
-#: A query as `Query` of ``matches.cu``.
+#: A query as `Query` of ``matches.cuh``.
 QUERY = np.dtype(
     [
         ("begin", "i8"),
@@ -61,7 +61,7 @@ class Part(NamedTuple):
 
 
 def blocks_of(lengths: np.ndarray, n_columns: int, width: int) -> np.ndarray:
-    """Blocks for a query of each of some lengths: see `pieces_of_block` of ``matches.cu``."""
+    """Blocks for a query of each of some lengths: see `pieces_of_block` of ``sift.cuh``."""
     pieces = np.maximum(1, (width - lengths + WINDOWS) // WINDOWS)
     most = MOST_SERIES - 2
     whole = np.minimum(THREADS // pieces, most) * pieces

@@ -6,80 +6,8 @@
 // operations, without fused multiply-add, and keeps the least; `first` the first of equals. What `sift` cannot
 // judge, and windows that are not normalised, are measured one by one by `match`.
 
-#include "include/constants.cuh"
-#include "include/walk.cuh"
-
-constexpr int THREADS = 128;
-// Series of a block of `sift`, at most, windows of a thread, and steps of time between two loads of points.
-constexpr int MOST_SERIES = 56, R = 9, STEPS = 252;
-// Points of a tile, or of two: one for each window, and for each series as many as there are steps.
-constexpr int TILE = THREADS * R + 1536;
-// Keys of `sift`: that of what takes no part, and the doubt of what it cannot judge.
-constexpr int NOTHING = -0x7fffffff, ANYTHING = 0x7fffffff;
-// Added to a number, it leaves the nearest integer in the low word.
-constexpr double ROUNDER = 0x1.8p52;
-
-template <int V>
-struct Number {
-    static constexpr int value = V;
-};
-
-// Copy a double from global to shared memory, or put a 0 there: past registers where that can be.
-__device__ __forceinline__ void copy_8(double* shared, const double* global, bool there) {
-#if __CUDA_ARCH__ >= 800
-    asm volatile(
-        "cp.async.ca.shared.global [%0], [%1], 8, %2;"
-        ::"r"((unsigned)__cvta_generic_to_shared(shared)), "l"(global), "r"(there ? 8 : 0) : "memory"
-    );
-#else
-    *shared = there ? __ldg(global) : 0.0;
-#endif
-}
-
-// A query: `length` points from `begin` of some values on, normalised from `place` on, looked for in a
-// channel; its answer is a row of the result.
-struct Query {
-    long long begin, place;
-    int length, channel, row, unused;
-};
-// A channel of a series, in units in which its points are below 2 away from their mean: largest magnitude with the
-// mean, and 1 / deviation of windows, least and most, whose certified values neither overflow nor vanish.
-struct Line {
-    double magnitude, lightest, heaviest, unused;
-};
-// A window that could be the best match of a query.
-struct alignas(16) Entry {
-    int query, column, window, unused;
-};
-// Sum of numbers and of what its roundings left over.
-struct Sum {
-    double high, low;
-    __device__ __forceinline__ void add(double x) {
-        const double sum = __dadd_rn(high, x), part = __dsub_rn(sum, high);
-        low = __dadd_rn(low, __dadd_rn(__dsub_rn(high, __dsub_rn(sum, part)), __dsub_rn(x, part)));
-        high = sum;
-    }
-    __device__ __forceinline__ void add(double2 other) { add(other.x), low += other.y; }
-    __device__ __forceinline__ double2 both() const { return make_double2(high, low); }
-};
-
-__device__ __forceinline__ double infinite() { return __longlong_as_double(0x7ff0000000000000LL); }
-
-// Largest value of a block, and sum; every thread gets it. `room` has one value for each warp.
-template <bool LARGEST>
-__device__ __forceinline__ double of_block(double value, double* room) {
-#pragma unroll
-    for (int other = 16; other > 0; other /= 2) {
-        const double theirs = __shfl_xor_sync(ALL, value, other);
-        value = LARGEST ? fmax(value, theirs) : value + theirs;
-    }
-    __syncthreads();
-    if ((threadIdx.x & 31) == 0) room[threadIdx.x / 32] = value;
-    __syncthreads();
-    for (int warp = 0; warp < THREADS / 32; ++warp)
-        value = warp == 0 ? room[0] : LARGEST ? fmax(value, room[warp]) : value + room[warp];
-    return value;
-}
+#include "shapelets/matches.cuh"
+#include "shapelets/sift.cuh"
 
 // Describe a channel of a column, which is series[column]: block (column, channel); a thread has a piece of
 // neighbouring points.
@@ -90,7 +18,7 @@ __device__ __forceinline__ double of_block(double value, double* room) {
 extern "C" __global__ void __launch_bounds__(THREADS) survey(
     const double* __restrict__ values, int width, int n_channels, const int* __restrict__ sizes,
     const int* __restrict__ series, double* __restrict__ centered, double2* __restrict__ sums,
-    double2* __restrict__ squares, int2* __restrict__ reaches, Line* __restrict__ lines
+    double2* __restrict__ squares, int2* __restrict__ reaches, ChannelScale* __restrict__ lines
 ) {
     __shared__ double room[THREADS / 32];
     __shared__ double2 sums_of[THREADS], squares_of[THREADS];
@@ -160,7 +88,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) survey(
     if (me == 0) {
         const bool fine = power < 900;
         const int unit = max(-2000, min(2000, power + more));
-        const double lightest = fine ? scalbn(1.0, unit - 500) : infinite();
+        const double lightest = fine ? scalbn(1.0, unit - 500) : Arithmetic<double>::infinity();
         lines[row] = {scalbn(4.0, -more), lightest, fine ? scalbn(1.0, unit + 500) : 0.0, 0.0};
     }
 }
@@ -233,82 +161,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) normalize(
     lean = fabs(lean) / length + length * FLOAT64_UNIT;
     const bool sound = fabs(norm / length - 1) < 1e-6 && lean < 1e-3;
     kinds[k] = finite ? constant : 2;
-    leans[k] = constant ? 0.0f : sound ? (float)(1.01 * lean) : __int_as_float(0x7f800000);
-}
-
-// Weight of a window, `scale` / deviation, and a bound of the doubt of its keys; see `sift`.
-//
-// The weight is 0 of a constant window, and with a doubt of ANYTHING of one that cannot be judged here. It is -0
-// where the window takes no part: it is not there, not finite, or is constant as the one before it, which comes first.
-__device__ __forceinline__ double weigh(
-    const double2* __restrict__ sums, const double2* __restrict__ squares,
-    const int2* __restrict__ reaches, const Line& line, int width, int length, double share, double scale, int j,
-    float lean, int& doubt
-) {
-    doubt = 0;
-    if (j > width - length) return -0.0;
-    const int2 reach = reaches[j];
-    if (reach.x < length) return -0.0;
-    if (reach.y >= length) return j > 0 && reaches[j - 1].y >= length ? -0.0 : 0.0;
-    const double2 s0 = sums[j], s1 = sums[j + length], q0 = squares[j], q1 = squares[j + length];
-    const double s = (s1.x - s0.x) + (s1.y - s0.y), q = (q1.x - q0.x) + (q1.y - q0.y);
-    // what is left of squares about the mean, and what that is wrong by
-    const double rest = q - s * s * share;
-    const double wrong = 16 * FLOAT64_UNIT * q + 64 * FLOAT64_UNIT * FLOAT64_UNIT * ((double)width * width * width);
-    doubt = ANYTHING;
-    if (!(wrong < 1e-3 * rest)) return 0;
-    const double weight = rsqrt(rest * share);
-    if (!(weight >= line.lightest && weight <= line.heaviest)) return 0;
-    const float range = (float)(line.magnitude * weight);  // magnitude of raw points over the deviation
-    const float shift = (float)FLOAT64_UNIT * length * range;       // what the certified mean is off by
-    if (!(range < 0x1p38f && shift < 1e-2f)) return 0;
-    // see "match keys" in docs/developer/numerics.rst
-    const float part = 1 / (float)rest, steep = sqrtf((float)q * part);
-    const float sum = (float)FLOAT64_UNIT * ((length + 4) * steep + 4.0f * length + 40) + (float)wrong * part +
-                      shift * shift / 2 + lean * (steep + shift);
-    const float keys = 2.001f * sum * length * (float)scale;
-    if (!(keys < 0x1p27f)) return 0;
-    doubt = (int)keys + 3;
-    return weight * scale;
-}
-
-// Pieces of R windows that a block takes, of series with so many pieces: whole series where they nearly fill its warps.
-__device__ __forceinline__ int pieces_of_block(int pieces) {
-    const int most = MOST_SERIES - 2, whole = min(THREADS / pieces, most) * pieces;
-    return whole && (whole * 5 >= (whole + 31) / 32 * 128 || pieces * most < THREADS) ? whole : THREADS;
-}
-
-// Say that a query and column are to be matched window by window.
-__device__ __forceinline__ void leave(
-    int query, int column, int n_columns, unsigned* __restrict__ marks, int2* __restrict__ left, int* __restrict__ count
-) {
-    const long long pair = (long long)query * n_columns + column;
-    const unsigned bit = 1u << (pair & 31);
-    if (!(atomicOr(marks + pair / 32, bit) & bit)) left[atomicAdd(count, 1)] = make_int2(query, column);
-}
-
-// Add the products of R neighbouring windows with Q queries. Shares of a step lie side by side; of a single query
-// those of R steps, and a place that is left out.
-template <int Q>
-__device__ __forceinline__ void add_products(
-    Number<Q>, double (&dots)[R][Q], const double* mine, const double* share, int count
-) {
-    // points[(t + r) % R] is that of window r at time t
-    double points[R];
-#pragma unroll
-    for (int r = 0; r < R; ++r) points[r] = mine[r];
-    mine += R;
-    for (int t = 0; t < count; t += R, mine += R, share += Q == 1 ? R + 1 : R * Q) {
-#pragma unroll
-        for (int u = 0; u < R; ++u) {
-#pragma unroll
-            for (int k = 0; k < Q; ++k)
-#pragma unroll
-                for (int r = 0; r < R; ++r)
-                    dots[r][k] = fma(share[u * Q + k], points[(u + r) % R], dots[r][k]);
-            points[u] = mine[u];
-        }
-    }
+    leans[k] = constant ? 0.0f : sound ? (float)(1.01 * lean) : Arithmetic<float>::infinity();
 }
 
 // List the windows that could be the best match of the queries of a unit (first query, how many), which have one
@@ -325,188 +178,29 @@ __device__ __forceinline__ void add_products(
 // root, which is monotone but makes equals of neighbours. Constant queries are 0: constant windows have
 // the largest key, or all have one.
 //
-// Shared: points of the pieces, for some steps of time; queries for these; weights and doubts of windows; the
-// largest key of each series. Written: entries, up to `capacity`; what is `left` to `match`, once each by `marks`;
-// how many of both to `counts`; answers are set to "nothing".
+// Written: entries, up to `capacity`; what is `left` to `match`, once each by `marks`; how many of both to `counts`;
+// answers are set to "nothing".
 extern "C" __global__ void __launch_bounds__(THREADS, 5) sift(
-    const double* __restrict__ centered, const double2* __restrict__ sums,
-    const double2* __restrict__ squares, const int2* __restrict__ reaches, const Line* __restrict__ lines,
-    int width, int n_channels, int n_columns, const int2* __restrict__ units,
-    const Query* __restrict__ queries, const double* __restrict__ normal,
-    const unsigned char* __restrict__ kinds, const float* __restrict__ leans, int capacity,
-    Entry* __restrict__ entries, unsigned* __restrict__ marks, int2* __restrict__ left, int* __restrict__ counts,
-    double* __restrict__ distances, long long* __restrict__ starts
+    const __grid_constant__ Surveyed surveyed, const int2* __restrict__ units, const __grid_constant__ Queries asked,
+    const float* __restrict__ leans, const __grid_constant__ Lists lists, const __grid_constant__ Answers answers
 ) {
     __shared__ double tile[TILE], weights[THREADS * R];
     alignas(16) __shared__ double shares[2][2 * STEPS];
     __shared__ int doubts[THREADS * R], tops[2][2][MOST_SERIES];
-    const int2 unit = units[blockIdx.y];
-    const Query query = queries[unit.x];
-    const int length = query.length, me = threadIdx.x, lane = me & 31;
-    const int pieces = max(1, (width - length + R) / R), each = pieces_of_block(pieces);
-    const long long begin = (long long)blockIdx.x * each, end = (long long)n_columns * pieces;
-    if (begin >= end) return;
-    const int n_items = (int)min((long long)each, end - begin);
-    const int first_column = (int)(begin / pieces), first_piece = (int)(begin % pieces);
-    const int n_series = (first_piece + n_items - 1) / pieces + 1;
-    // steps between two loads: all, or as many as a tile has room for; half a tile, where that is worth while
-    const int whole = (TILE - THREADS * R) / n_series / R * R, halved = (TILE / 2 - THREADS * R) / n_series / R * R;
-    const int all = (length + R - 1) / R * R;
-    const bool once = all <= min(STEPS, whole), twofold = !once && halved >= 4 * R;
-    const int steps = once ? all : min(STEPS, twofold ? halved : whole);
-    auto row_of = [&](int column) { return (long long)column * n_channels + query.channel; };
-
-    // threads that load a series together
-    const int team = n_series < 4 ? THREADS : 32;
-    // Begin to load the steps from `from` on of one or two queries.
-    auto fetch = [&](int set, int from, int buffer) {
-        const int count = min(steps, length - from);
-        if (set == 0 || !once)
-            for (int s = me / team; s < n_series; s += THREADS / team) {
-                const int skipped = s == 0 ? 0 : s * pieces - first_piece;  // pieces of series before
-                const int size = (min((s + 1) * pieces - first_piece, n_items) - skipped) * R + steps;
-                const int t0 = (s == 0 ? first_piece * R : 0) + from, there_are = width - t0;
-                const double* __restrict__ const line = centered + row_of(first_column + s) * width + t0;
-                double* const to = tile + (twofold ? buffer * (TILE / 2) : 0) + skipped * R + s * steps;
-                for (int i = me % team; i < size; i += team)
-                    copy_8(to + i, line + min(i, there_are - 1), i < there_are);
-            }
-        const double* __restrict__ const own = normal + query.place + (long long)set * length + from;
-        const int padded = (count + R - 1) / R * R;
-        if (set + 1 < unit.y) {
-            for (int i = me; i < 2 * padded; i += THREADS)
-                copy_8(shares[buffer] + i, own + (i & 1) * length + min(i / 2, count - 1), i / 2 < count);
-        } else {
-            for (int i = me; i < padded; i += THREADS)
-                copy_8(shares[buffer] + i / R * (R + 1) + i % R, own + min(i, count - 1), i < count);
-        }
-    };
+    const SiftShared shared = {tile, shares, weights, doubts, tops};
+    SiftBlock block;
+    if (!begin_block(block, surveyed, units, asked.queries)) return;
     int buffer = 0;
-    fetch(0, 0, 0);
-    for (int i = me; i < 2 * MOST_SERIES; i += THREADS) (&tops[0][0][0])[i] = NOTHING;
-
+    load_steps(block, shared, surveyed, asked.normal, 0, 0, 0);
+    clear_tops(tops[0]);
     // units of a key: 2^29 to 2^30 are the length
-    const int power = 29 - ilogb((double)length), half = length << (power - 1);
-    {
-        float lean = 0;
-        for (int u = 0; u < unit.y; ++u) {
-            const float its = leans[unit.x + u];
-            if (its < 1) lean = fmaxf(lean, its);
-        }
-        const double share = 1.0 / length, scale = (double)(1 << power);
-        for (int i = me; i < THREADS * R; i += THREADS) {
-            weights[i] = -0.0, doubts[i] = 0;
-            if (i >= n_items * R) continue;
-            const int item = first_piece + i / R, j = item % pieces * R + i % R;
-            const long long row = row_of(first_column + item / pieces);
-            int doubt;
-            weights[i] = weigh(
-                sums + row * (width + 1), squares + row * (width + 1), reaches + row * width, lines[row], width,
-                length, share, scale, j, lean, doubt
-            );
-            doubts[i] = doubt;
-        }
-    }
-    const bool there = me < n_items;
-    const double* const mine = tile + me * R + (first_piece + me) / pieces * steps;
-
-    auto judge = [&](auto how_many, int set) {
-        constexpr int Q = decltype(how_many)::value;
-        double dots[R][Q] = {};
-        for (int from = 0; from < length; from += steps) {
-            const int count = min(steps, length - from);
-            wait_for_copies();
-            __syncthreads();
-            if (from == 0)
-                for (int i = me; i < 2 * MOST_SERIES; i += THREADS) (&tops[(set / 2 + 1) & 1][0][0])[i] = NOTHING;
-            const bool last = from + steps >= length;
-            const int next_set = last ? set + Q : set, next = last ? 0 : from + steps;
-            // a tile that is the only one is loaded when all are done with it
-            const bool early = once || twofold;
-            if (early && next_set < unit.y) fetch(next_set, next, buffer ^ 1);
-            if (there) add_products(how_many, dots, mine + (twofold ? buffer * (TILE / 2) : 0), shares[buffer], count);
-            buffer ^= 1;
-            if (!early && next_set < unit.y) {
-                __syncthreads();
-                fetch(next_set, next, buffer);
-            }
-        }
-
-        // where this thread is, computed here: registers are for the sums
-        int item = first_piece + me;
-        asm volatile("" : "+r"(item));
-        const int nth = item / pieces, piece = item % pieces, column = first_column + nth;
-        // keys, and the largest that is sure
-        int keys[R][Q], best[Q];
-#pragma unroll
-        for (int k = 0; k < Q; ++k) best[k] = NOTHING;
-#pragma unroll
-        for (int r = 0; r < R; ++r) {
-            const double weight = weights[me * R + r];
-            const int doubt = doubts[me * R + r], sign = __double2hiint(weight);
-            const int base = sign < 0 ? NOTHING : sign > 0 ? -half : 0;
-#pragma unroll
-            for (int k = 0; k < Q; ++k) {
-                keys[r][k] = __double2loint(fma(dots[r][k], weight, ROUNDER)) + base;
-                best[k] = max(best[k], keys[r][k] - doubt);
-            }
-        }
-#pragma unroll
-        for (int other = 1; other < 32; other *= 2) {
-            const bool same = __shfl_down_sync(ALL, nth, other) == nth && lane + other < 32;
-#pragma unroll
-            for (int k = 0; k < Q; ++k) {
-                const int theirs = __shfl_down_sync(ALL, best[k], other);
-                if (same) best[k] = max(best[k], theirs);
-            }
-        }
-        const int before = __shfl_up_sync(ALL, nth, 1);
-        if (there && (lane == 0 || before != nth)) {
-#pragma unroll
-            for (int k = 0; k < Q; ++k) atomicMax(&tops[set / 2 & 1][k][nth], best[k]);
-        }
-        __syncthreads();
-        if (!there) return;
-        // one bit for each window and query
-        unsigned listed = 0;
-#pragma unroll
-        for (int r = 0; r < R; ++r) {
-            const int doubt = doubts[me * R + r];
-#pragma unroll
-            for (int k = 0; k < Q; ++k) {
-                if (keys[r][k] + doubt >= max(tops[set / 2 & 1][k][nth], NOTHING + 1)) listed |= 1u << (k * R + r);
-            }
-        }
-        const int here = min(Q, unit.y - set);
-        if (piece == 0) {
-#pragma unroll 1
-            for (int q = unit.x + set; q < unit.x + set + here; ++q) {
-                const long long place = (long long)queries[q].row * n_columns + column;
-                distances[place] = infinite();
-                if (starts) starts[place] = -1;
-                if (kinds[q] != 2 && !(leans[q] < 1)) leave(q, column, n_columns, marks, left, counts + 1);
-            }
-        }
-        while (listed) {
-            const int bit = __ffs(listed) - 1, k = bit / R, q = unit.x + set + k;
-            listed &= listed - 1;
-            if (k >= here || kinds[q] == 2 || !(leans[q] < 1)) continue;
-            // all normal windows are at one distance from a constant query: the first will do
-            const int r = bit % R, i = me * R + r;
-            if (kinds[q] == 1 && weights[i] > 0 && i > 0 && piece + r > 0 && weights[i - 1] > 0) continue;
-            // not counted on when it is full: there may be more than an int holds
-            const int place = *(volatile int*)counts < capacity ? atomicAdd(counts, 1) : capacity;
-            if (place < capacity)
-                entries[place] = {q, column, piece * R + r, 0};
-            else
-                leave(q, column, n_columns, marks, left, counts + 1);
-        }
-    };
-    for (int set = 0; set < unit.y; set += 2) {
-        if (unit.y - set > 1)
-            judge(Number<2>(), set);
+    const int length = block.length, power = 29 - ilogb((double)length), half = length << (power - 1);
+    weigh_windows(block, shared, surveyed, leans, power);
+    for (int set = 0; set < block.unit.y; set += 2) {
+        if (block.unit.y - set > 1)
+            sift_queries(Number<2>(), block, shared, surveyed, asked, leans, lists, answers, set, half, buffer);
         else
-            judge(Number<1>(), set);
+            sift_queries(Number<1>(), block, shared, surveyed, asked, leans, lists, answers, set, half, buffer);
     }
 }
 
@@ -524,7 +218,7 @@ __device__ __forceinline__ Window describe(Visit visit, int length, bool normali
         visit([&](double point, int) { found.finite = found.finite && isfinite(point); });
         return found;
     }
-    double total = 0, low = infinite(), high = -infinite();
+    double total = 0, low = Arithmetic<double>::infinity(), high = -Arithmetic<double>::infinity();
     visit([&](double point, int) {
         found.finite = found.finite && isfinite(point);
         total = __dadd_rn(total, point);
@@ -627,8 +321,72 @@ extern "C" __global__ void __launch_bounds__(128) first(
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < min(counts[0], capacity); i += gridDim.x * blockDim.x) {
         const long long place = (long long)queries[entries[i].query].row * n_columns + entries[i].column;
         // -1, nothing, is the largest number without a sign
-        if (measured[i] < infinite() && measured[i] == distances[place])
+        if (measured[i] < Arithmetic<double>::infinity() && measured[i] == distances[place])
             atomicMin(starts + place, (unsigned long long)entries[i].window);
+    }
+}
+
+// Compare window j of a series with Q queries of one length: one thread, which keeps the least distance of each and the
+// first of equals.
+template <int Q>
+__device__ __forceinline__ void compare_window(
+    const double* __restrict__ window, int j, int length, bool normalized, const double* (&own)[Q],
+    const unsigned char* __restrict__ kinds, int n_queries, double (&best)[Q], int (&where)[Q]
+) {
+    auto visit = [&](auto use) {
+#pragma unroll 8
+        for (int t = 0; t < length; ++t) use(__ldg(window + t), t);
+    };
+    const Window about = describe(visit, length, normalized);
+    if (!about.finite) return;
+    double sums[Q] = {};
+    for (int t = 0; t < length; ++t) {
+        const double y = __dmul_rn(__dsub_rn(__ldg(window + t), about.mean), about.inverse);
+#pragma unroll
+        for (int u = 0; u < Q; ++u) {
+            const double d = __dsub_rn(__ldg(own[u] + t), y);
+            sums[u] = __dadd_rn(sums[u], __dmul_rn(d, d));
+        }
+    }
+#pragma unroll
+    for (int u = 0; u < Q; ++u) {
+        const int kind = __ldg(kinds + min(u, n_queries - 1));
+        if (kind == 2) continue;
+        double distance = distance_of(sums[u], about.constant, kind, length);
+        // squares may be lost beyond these
+        if (!normalized && !(distance > 0x1p-450 && distance < 0x1p450))
+            distance = scaled_distance(own[u], window, length);
+        if (distance < best[u]) best[u] = distance, where[u] = j;
+    }
+}
+
+// The least distance of each query among the threads of a block, and the first window of equals: lane 0 of each warp
+// writes those of the warp, thread k then reads those of query k.
+template <int Q>
+__device__ __forceinline__ void first_of_block(
+    double (&best)[Q], int (&where)[Q], double (*least)[THREADS / 32], int (*first_of)[THREADS / 32], int n_queries,
+    double& distance, int& start
+) {
+    const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
+#pragma unroll
+    for (int u = 0; u < Q; ++u) {
+#pragma unroll
+        for (int other = 16; other > 0; other /= 2) {
+            const double theirs = __shfl_xor_sync(ALL, best[u], other);
+            const int at = __shfl_xor_sync(ALL, where[u], other);
+            if (at >= 0 && (theirs < best[u] || (theirs == best[u] && (where[u] < 0 || at < where[u]))))
+                best[u] = theirs, where[u] = at;
+        }
+        if (lane == 0) least[u][warp] = best[u], first_of[u][warp] = where[u];
+    }
+    __syncthreads();
+    distance = Arithmetic<double>::infinity(), start = -1;
+    const int k = threadIdx.x;
+    if (k >= n_queries) return;
+    for (int other = 0; other < THREADS / 32; ++other) {
+        const int at = first_of[k][other];
+        if (at >= 0 && (least[k][other] < distance || (least[k][other] == distance && at < start)))
+            distance = least[k][other], start = at;
     }
 }
 
@@ -641,82 +399,41 @@ extern "C" __global__ void __launch_bounds__(128) first(
 // query k.
 template <int Q>
 __global__ void __launch_bounds__(THREADS) match(
-    const double* __restrict__ values, int width, int n_channels, const int* __restrict__ sizes,
-    const int* __restrict__ series, int n_columns, const int2* __restrict__ groups, int n_groups,
-    const int2* __restrict__ left, const int* __restrict__ counts, const Query* __restrict__ queries,
-    const double* __restrict__ normal, const unsigned char* __restrict__ kinds, int normalized,
-    double* __restrict__ distances, long long* __restrict__ starts
+    const __grid_constant__ Columns columns, const __grid_constant__ Pairs pairs, const __grid_constant__ Queries asked,
+    int normalized, const __grid_constant__ Answers answers
 ) {
     __shared__ double least[Q][THREADS / 32];
     __shared__ int first_of[Q][THREADS / 32];
-    const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
-    const long long n = left ? counts[1] : (long long)n_groups * n_columns;
+    const int *__restrict__ const sizes = columns.sizes, *__restrict__ const series = columns.series;
+    const int2 *__restrict__ const groups = pairs.groups, *__restrict__ const left = pairs.left;
+    const int* __restrict__ const counts = pairs.counts;
+    const Query* __restrict__ const queries = asked.queries;
+    const int n_columns = columns.n_columns;
+    const long long n = left ? counts[1] : (long long)pairs.n_groups * n_columns;
     for (long long item = blockIdx.x; item < n; item += gridDim.x) {
         const int2 group = left ? make_int2(left[item].x, 1) : groups[item / n_columns];
         const int column = left ? left[item].y : (int)(item % n_columns), b = series[column];
         const Query query = queries[group.x];
         const int length = query.length, count = sizes[b] - length + 1;
-        const double* __restrict__ const line = values + ((long long)b * n_channels + query.channel) * width;
-        const double* __restrict__ own[Q];
+        const double* __restrict__ const line =
+            columns.values + ((long long)b * columns.n_channels + query.channel) * columns.width;
+        const double* own[Q];
         double best[Q];
         int where[Q];
 #pragma unroll
         for (int u = 0; u < Q; ++u) {
-            own[u] = normal + query.place + (long long)min(u, group.y - 1) * length;
-            best[u] = infinite(), where[u] = -1;
+            own[u] = asked.normal + query.place + (long long)min(u, group.y - 1) * length;
+            best[u] = Arithmetic<double>::infinity(), where[u] = -1;
         }
-        for (int j = threadIdx.x; j < count; j += THREADS) {
-            const double* __restrict__ const window = line + j;
-            auto visit = [&](auto use) {
-#pragma unroll 8
-                for (int t = 0; t < length; ++t) use(__ldg(window + t), t);
-            };
-            const Window about = describe(visit, length, normalized);
-            if (!about.finite) continue;
-            double sums[Q] = {};
-            for (int t = 0; t < length; ++t) {
-                const double y = __dmul_rn(__dsub_rn(__ldg(window + t), about.mean), about.inverse);
-#pragma unroll
-                for (int u = 0; u < Q; ++u) {
-                    const double d = __dsub_rn(__ldg(own[u] + t), y);
-                    sums[u] = __dadd_rn(sums[u], __dmul_rn(d, d));
-                }
-            }
-#pragma unroll
-            for (int u = 0; u < Q; ++u) {
-                const int kind = kinds[group.x + min(u, group.y - 1)];
-                if (kind == 2) continue;
-                double distance = distance_of(sums[u], about.constant, kind, length);
-                // squares may be lost beyond these
-                if (!normalized && !(distance > 0x1p-450 && distance < 0x1p450))
-                    distance = scaled_distance(own[u], window, length);
-                if (distance < best[u]) best[u] = distance, where[u] = j;
-            }
-        }
-#pragma unroll
-        for (int u = 0; u < Q; ++u) {
-#pragma unroll
-            for (int other = 16; other > 0; other /= 2) {
-                const double theirs = __shfl_xor_sync(ALL, best[u], other);
-                const int at = __shfl_xor_sync(ALL, where[u], other);
-                if (at >= 0 && (theirs < best[u] || (theirs == best[u] && (where[u] < 0 || at < where[u]))))
-                    best[u] = theirs, where[u] = at;
-            }
-            if (lane == 0) least[u][warp] = best[u], first_of[u][warp] = where[u];
-        }
-        __syncthreads();
-        const int k = threadIdx.x;
-        if (k < group.y) {
-            double distance = infinite();
-            int start = -1;
-            for (int other = 0; other < THREADS / 32; ++other) {
-                const int at = first_of[k][other];
-                if (at >= 0 && (least[k][other] < distance || (least[k][other] == distance && at < start)))
-                    distance = least[k][other], start = at;
-            }
-            const long long place = (long long)queries[group.x + k].row * n_columns + column;
-            distances[place] = distance;
-            if (starts) starts[place] = start;
+        for (int j = threadIdx.x; j < count; j += THREADS)
+            compare_window(line + j, j, length, normalized, own, asked.kinds + group.x, group.y, best, where);
+        double distance;
+        int start;
+        first_of_block(best, where, least, first_of, group.y, distance, start);
+        if (threadIdx.x < group.y) {
+            const long long place = (long long)queries[group.x + threadIdx.x].row * n_columns + column;
+            answers.distances[place] = distance;
+            if (answers.starts) answers.starts[place] = start;
         }
         __syncthreads();
     }

@@ -2,30 +2,50 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import cupy as cp
 import numpy as np
 
 from ..loading import blocks_for, load_kernel
-from .match_programs import MEASURED_TOGETHER, QUERY, THREADS, plan, runs, split
+from .match_programs import MEASURED_TOGETHER, QUERY, THREADS, Part, plan, runs, split
 
 __all__ = ["best_matches"]
 
 #: Blocks of what runs over lists whose lengths the host does not know.
 LIST_BLOCKS = 2048
-#: Bytes of `Entry` and `Line` of ``matches.cu``.
+#: Bytes of `Entry` and `ChannelScale` of ``matches.cuh``.
 ENTRY_BYTES, LINE_BYTES = 16, 32
 
 
-class Survey(NamedTuple):
-    """Results of the kernel `survey` for series."""
+class Queries(NamedTuple):
+    """Queries on the device, in the order of their lengths and channels.
 
-    centered: cp.ndarray
-    sums: cp.ndarray
-    squares: cp.ndarray
-    reaches: cp.ndarray
-    lines: cp.ndarray
+    Attributes
+    ----------
+    table : cupy.ndarray of shape (n_queries, n_numbers), int64
+        A `QUERY` each.
+    normal : cupy.ndarray of float64
+        The points of all, normalised.
+    kinds : cupy.ndarray of shape (n_queries,), uint8
+        1 where a query is constant, 2 where it is not finite.
+    leans : cupy.ndarray of shape (n_queries,), float32
+        Bounds of the means of normalised points.
+    """
+
+    table: cp.ndarray
+    normal: cp.ndarray
+    kinds: cp.ndarray
+    leans: cp.ndarray
+
+    def after(self, first: int) -> Queries:
+        """Return the queries from one on; the points of all stay."""
+        return Queries(self.table[first:], self.normal, self.kinds[first:], self.leans[first:])
+
+    @property
+    def argument(self) -> dict[str, Any]:
+        """The argument of kernels."""
+        return {"queries": self.table, "normal": self.normal, "kinds": self.kinds}
 
 
 def best_matches(
@@ -64,8 +84,8 @@ def best_matches(
     lengths, channels = lengths[order], channels[order]
     ends = np.cumsum(lengths, dtype=np.int64)
     table = np.empty(len(order), QUERY)
-    columns = begins[order], ends - lengths, lengths, channels, rows[order]
-    for name, column in zip(QUERY.names or (), columns, strict=False):
+    given = begins[order], ends - lengths, lengths, channels, rows[order]
+    for name, column in zip(QUERY.names or (), given, strict=False):
         table[name] = column
     n_channels, width = values.shape[1:]
     if normalized:
@@ -76,89 +96,125 @@ def best_matches(
     packed = cp.asarray(
         np.concatenate([table.view(np.int64), *(u.ravel().view(np.int64) for u in units)])
     )
-    each = QUERY.itemsize // 8
-    queries, groups = packed[: each * len(table)], packed[each * len(table) :]
-    normal, kinds = cp.empty(int(ends[-1])), cp.empty(len(table), np.uint8)
-    leans = cp.empty(len(table), np.float32)
-    load_kernel("shapelets/matches.cu", "normalize")(
-        (blocks_for(len(table), THREADS // 32),),
-        (THREADS,),
-        (source_values, queries, np.int32(len(table)), np.int32(normalized), normal, kinds, leans),
-    )
-    here = values, np.int32(width), np.int32(n_channels)
-    answers = distances, 0 if starts is None else starts
-    look_in = series, np.int32(series.size)
+    n_numbers = len(table) * QUERY.itemsize // 8
+    on_device = packed[:n_numbers].reshape(len(table), -1)
+    groups = packed[n_numbers:].view(np.int32).reshape(-1, 2)
+    queries = _normalize(source_values, on_device, int(ends[-1]), normalized)
+    columns = {"values": values, "width": width, "n_channels": n_channels}
+    columns |= {"sizes": sizes, "series": series, "n_columns": series.size}
+    answers = {"distances": distances, "starts": starts}
     if not normalized:
-        n_blocks = min(len(units[0]) * series.size, 2**31 - 1)
         load_kernel("shapelets/matches.cu", f"match<{MEASURED_TOGETHER}>")(
-            (n_blocks,),
-            (THREADS,),
-            (
-                *(*here, sizes, *look_in, groups, np.int32(len(units[0])), 0, 0),
-                *(queries, normal, kinds, np.int32(False), *answers),
-            ),
+            min(len(groups) * series.size, 2**31 - 1),
+            THREADS,
+            columns=columns,
+            pairs={"groups": groups, "n_groups": len(groups), "left": None, "counts": None},
+            asked=queries.argument,
+            normalized=False,
+            answers=answers,
         )
         return
-    survey = _survey(values, sizes, series)
-    for first, stop, capacity, n_units, blocks in parts:
-        own, own_kinds, own_leans = queries[each * first :], kinds[first:], leans[first:]
-        n_pairs = (stop - first) * series.size
-        entries = cp.empty((capacity, ENTRY_BYTES // 8), np.int64)
-        left, measured = cp.empty(n_pairs, np.int64), cp.empty(capacity)
-        zeros = cp.zeros(2 + blocks_for(n_pairs, 32), np.int32)
-        counts, marks = zeros[:2], zeros[2:]
-        for some in range(0, n_units, 65535):
-            load_kernel("shapelets/matches.cu", "sift")(
-                (blocks, min(65535, n_units - some)),
-                (THREADS,),
-                (
-                    *(*survey, np.int32(width), np.int32(n_channels), np.int32(series.size)),
-                    *(groups[some:], own, normal, own_kinds, own_leans),
-                    *(np.int32(capacity), entries, marks, left, counts, *answers),
-                ),
-            )
-        groups = groups[n_units:]
-        load_kernel("shapelets/matches.cu", "certify")(
-            (min(4 * LIST_BLOCKS, blocks_for(capacity, 32)),),
-            (32,),
-            (
-                *(*here, *look_in, own, normal, own_kinds, entries, counts, np.int32(capacity)),
-                *(measured, distances),
-            ),
-        )
-        if starts is not None:
-            load_kernel("shapelets/matches.cu", "first")(
-                (min(LIST_BLOCKS, blocks_for(capacity, 128)),),
-                (128,),
-                (
-                    *(own, np.int32(series.size), entries, counts, np.int32(capacity), measured),
-                    *answers,
-                ),
-            )
-        load_kernel("shapelets/matches.cu", "match<1>")(
-            (min(LIST_BLOCKS, n_pairs),),
-            (THREADS,),
-            (
-                *(*here, sizes, *look_in, 0, np.int32(0), left, counts),
-                *(own, normal, own_kinds, np.int32(True), *answers),
-            ),
-        )
+    surveyed = _survey(columns)
+    for part in parts:
+        units_of_part, groups = groups[: part.n_units], groups[part.n_units :]
+        _match_part(part, units_of_part, queries.after(part.first), surveyed, columns, answers)
 
 
-def _survey(values: cp.ndarray, sizes: cp.ndarray, series: cp.ndarray) -> Survey:
-    """Describe the series of all columns."""
-    n_channels, width = values.shape[1:]
-    n = series.size * n_channels
-    survey = Survey(
-        cp.empty((n, width)),
-        cp.empty((n, width + 1, 2)),
-        cp.empty((n, width + 1, 2)),
-        cp.empty((n, width), np.int64),
-        cp.empty((n, LINE_BYTES // 8)),
+def _normalize(
+    source_values: cp.ndarray, table: cp.ndarray, n_points: int, normalized: bool
+) -> Queries:
+    """Normalise queries, which have so many points together."""
+    n = len(table)
+    queries = Queries(table, cp.empty(n_points), cp.empty(n, np.uint8), cp.empty(n, np.float32))
+    load_kernel("shapelets/matches.cu", "normalize")(
+        blocks_for(n, THREADS // 32),
+        THREADS,
+        values=source_values,
+        queries=table,
+        n_queries=n,
+        normalized=normalized,
+        out=queries.normal,
+        kinds=queries.kinds,
+        leans=queries.leans,
     )
+    return queries
+
+
+def _survey(columns: dict[str, Any]) -> dict[str, Any]:
+    """Describe the series of all columns: the argument `surveyed` of `sift`."""
+    width, n_channels, n_columns = (columns[name] for name in ("width", "n_channels", "n_columns"))
+    n = n_columns * n_channels
+    found = {
+        "centered": cp.empty((n, width)),
+        "sums": cp.empty((n, width + 1, 2)),
+        "squares": cp.empty((n, width + 1, 2)),
+        "reaches": cp.empty((n, width, 2), np.int32),
+        "lines": cp.empty((n, LINE_BYTES // 8)),
+    }
     load_kernel("shapelets/matches.cu", "survey")(
-        (series.size, n_channels),
-        (THREADS,),
-        (values, np.int32(width), np.int32(n_channels), sizes, series, *survey),
+        (n_columns, n_channels),
+        THREADS,
+        **{name: value for name, value in columns.items() if name != "n_columns"},
+        **found,
     )
-    return survey
+    return {**found, "width": width, "n_channels": n_channels, "n_columns": n_columns}
+
+
+def _match_part(
+    part: Part,
+    units: cp.ndarray,
+    queries: Queries,
+    surveyed: dict[str, Any],
+    columns: dict[str, Any],
+    answers: dict[str, Any],
+) -> None:
+    """Best matches of the queries of a part, which are the first of `queries`.
+
+    Windows that could be the best are listed, measured, and the first of the best is kept; what is
+    left is measured window by window.
+    """
+    n_columns, capacity = columns["n_columns"], part.capacity
+    n_pairs = (part.stop - part.first) * n_columns
+    entries = cp.empty((capacity, ENTRY_BYTES // 8), np.int64)
+    left, measured = cp.empty((n_pairs, 2), np.int32), cp.empty(capacity)
+    zeros = cp.zeros(2 + blocks_for(n_pairs, 32), np.int32)
+    counts, marks = zeros[:2], zeros[2:]
+    lists = {"capacity": capacity, "entries": entries, "counts": counts}
+    lists |= {"marks": marks, "left": left}
+    for first in range(0, part.n_units, 65535):
+        some = units[first : first + 65535]
+        load_kernel("shapelets/matches.cu", "sift")(
+            (part.blocks, len(some)),
+            THREADS,
+            surveyed=surveyed,
+            units=some,
+            asked=queries.argument,
+            leans=queries.leans,
+            lists=lists,
+            answers=answers,
+        )
+    listed = entries, counts, np.int32(capacity), measured
+    # distances that are not negative order as their bits do: kernels lower these
+    load_kernel("shapelets/matches.cu", "certify")(
+        min(4 * LIST_BLOCKS, blocks_for(capacity, 32)),
+        32,
+        (
+            *(columns[name] for name in ("values", "width", "n_channels", "series", "n_columns")),
+            *(*queries[:3], *listed, answers["distances"]),
+        ),
+    )
+    if answers["starts"] is not None:
+        load_kernel("shapelets/matches.cu", "first")(
+            min(LIST_BLOCKS, blocks_for(capacity, 128)),
+            128,
+            (queries.table, n_columns, *listed, answers["distances"], answers["starts"]),
+        )
+    load_kernel("shapelets/matches.cu", "match<1>")(
+        min(LIST_BLOCKS, n_pairs),
+        THREADS,
+        columns=columns,
+        pairs={"groups": None, "n_groups": 0, "left": left, "counts": counts},
+        asked=queries.argument,
+        normalized=True,
+        answers=answers,
+    )

@@ -3,146 +3,7 @@
 // `scan` sorts the rough distances of `shapelets.cu` and bounds gain and gap of the best cut; what could be
 // the best goes to a list, which `weed` cuts down. `cuts` finds the best cut of certified distances.
 #include "shapelets/order_lines.cuh"
-
-// Put keys r and r + apart of each lane in order, of all r without the bit `apart`; the other way round of keys that are
-// sorted in runs of `size`, in every second run.
-template <int E>
-__device__ __forceinline__ void sort_pairs(unsigned (&keys)[E], int apart, int size) {
-#pragma unroll
-    for (int r = 0; r < E; ++r)
-        if (!(r & apart)) {
-            const unsigned a = keys[r], b = keys[r | apart];
-            keys[r] = r & size ? max(a, b) : min(a, b);
-            keys[r | apart] = r & size ? min(a, b) : max(a, b);
-        }
-}
-
-// Sort 32 E keys of a warp, lane l then has those from l E on: first each lane its own, in turns up and down,
-// then ever longer runs of lanes. Runs that go down are sorted as complements.
-template <int E>
-__device__ __forceinline__ void sort_keys(unsigned (&keys)[E], int lane) {
-#pragma unroll
-    for (int size = 2; size < E; size *= 2)
-#pragma unroll
-        for (int apart = size / 2; apart > 0; apart /= 2) sort_pairs<E>(keys, apart, size);
-    unsigned turned = 0;
-#pragma unroll 1
-    for (int lanes = 1; lanes <= 32; lanes *= 2) {
-        const unsigned down = lanes < 32 && (lane & lanes) ? 0xffffffffu : 0u, turn = turned ^ down;
-        turned = down;
-#pragma unroll
-        for (int r = 0; r < E; ++r) keys[r] ^= turn;
-#pragma unroll 1
-        for (int far = lanes / 2; far > 0; far /= 2) {
-            const bool largest = lane & far;
-#pragma unroll
-            for (int r = 0; r < E; ++r) {
-                const unsigned other = __shfl_xor_sync(ALL, keys[r], far);
-                keys[r] = largest ? max(keys[r], other) : min(keys[r], other);
-            }
-        }
-#pragma unroll
-        for (int apart = E / 2; apart > 0; apart /= 2) sort_pairs<E>(keys, apart, 0);
-    }
-}
-
-struct Best {
-    long long gain;
-    float gap;
-};
-
-// Integers of E bits.
-template <int E>
-struct Mask {
-    using Type = unsigned;
-};
-template <>
-struct Mask<64> {
-    using Type = unsigned long long;
-};
-
-// The best of all cuts within runs of several neighbours whose order is open, for each lane the best that it tries;
-// false where a run has more classes than lanes can try. Whatever order a run has, the gain is convex in the numbers on
-// the left, so that at its largest each class lies on one side as a whole: the warp goes from run to run, and each lane
-// tries one such choice. `left` and `near` are what lies before this lane.
-template <int E>
-__device__ __noinline__ bool judge_runs(
-    const Judge& judge, const unsigned* line, const unsigned short* left, int lane, const Doubt& doubt, float near,
-    float total, Best& best
-) {
-    using Bits = typename Mask<E>::Type;
-    constexpr int MANY = 5, PARTS = (E + 31) / 32;
-    constexpr Bits NONE = 0, EVERY = ~NONE >> (8 * sizeof(Bits) - E);
-    const int n = judge.n_members;
-    const bool limited = judge.leaf > 1;
-    __syncwarp();  // counts of other lanes are read
-    // of each pair that begins in this lane: whether it is in a run, is open, and is such that order matters
-    Bits joined = 0, open = 0, matters = 0;
-    for (int r = 0; r < min(E, n - 1 - lane * E); ++r) {
-        const unsigned key = line[32 * r + lane], next = line[r + 1 < E ? 32 * (r + 1) + lane : lane + 1];
-        const int relative = relation(key, next, doubt);
-        joined |= (Bits)(relative != APART) << r;
-        open |= (Bits)(relative == OPEN) << r;
-        matters |= (Bits)(limited || relative == EQUAL || ((key ^ next) & 511)) << r;
-    }
-    // the bits of this lane from a place on; the first place that has its bit, among all lanes
-    auto from = [&](int k) { return k <= lane * E ? ~NONE : k < (lane + 1) * E ? ~NONE << k % E : NONE; };
-    auto first_of = [&](Bits bits) {
-        const unsigned lanes = __ballot_sync(ALL, bits != 0);
-        const int owner = max(0, __ffs(lanes) - 1);
-        const int place = owner * E + __ffsll((long long)__shfl_sync(ALL, bits, owner)) - 1;
-        return lanes ? place : n;
-    };
-    bool all = true;
-    for (int first = first_of(joined); first < n;) {
-        // keys first to last are a run; the pair that begins with the last is none of it
-        const int last = first_of(~joined & EVERY & from(first));
-        const Bits inside = from(first) & ~from(last);
-        if (last - first > 1 && __any_sync(ALL, (open & inside) != 0) && __any_sync(ALL, (matters & inside) != 0)) {
-            // keys of the lanes with its ends: those before the run, and those that do not lie behind it
-            const int head = first / E, tail = last / E;
-            unsigned before[PARTS], up_to[PARTS];
-            float on_left = 0;
-#pragma unroll
-            for (int part = 0; part < PARTS; ++part) {
-                const int r = part * 32 + lane;
-                before[part] = r < first % E ? line[32 * r + head] : ~0u;
-                up_to[part] = r <= last % E ? line[32 * r + tail] : ~0u;
-                if (r < first % E) on_left += doubt.distance(before[part]);
-            }
-            int n_labels = 0, size = first;
-            long long gain = 0;
-            for (int c = 0; c < judge.n_classes && n_labels <= MANY; ++c) {
-                int begin = left[c * 32 + head], end = left[c * 32 + tail];
-#pragma unroll
-                for (int part = 0; part < PARTS; ++part) {
-                    begin += __popc(__ballot_sync(ALL, before[part] != ~0u && (before[part] & 511) == c));
-                    end += __popc(__ballot_sync(ALL, up_to[part] != ~0u && (up_to[part] & 511) == c));
-                }
-                const bool chosen = end > begin && (lane >> n_labels & 1);
-                gain += __ldg(judge.terms + (long long)c * (n + 1) + (chosen ? end : begin));
-                size += chosen ? end - begin : 0;
-                n_labels += end > begin;
-            }
-#pragma unroll
-            for (int other = 16; other > 0; other /= 2) on_left += __shfl_xor_sync(ALL, on_left, other);
-            on_left += __shfl_sync(ALL, near, head);
-            on_left += (size - first) * doubt.distance(line[32 * (first % E) + head]);
-            const int ways = 1 << n_labels;
-            const bool one_side = lane == 0 || lane == ways - 1;
-            if (n_labels > MANY) all = false;
-            else if (lane < ways && (limited || !one_side) && size > 0 && size < n) {
-                gain += __ldg(judge.base + size);
-                const float gap = (total - on_left) / (n - size) - on_left / size;
-                if (gain > best.gain) best.gain = gain, best.gap = gap;
-                if (gain == best.gain) best.gap = fmaxf(best.gap, gap);
-            }
-        }
-        first = first_of(joined & from(last));
-    }
-    __syncwarp();
-    return all;
-}
+#include "shapelets/scan.cuh"
 
 // Judge candidates: one warp, one candidate and way. Block (x, row, length) has 8 consecutive starts of one series, whose
 // scores it brings to shared memory together, beside the keys in order and the numbers of classes of each lane.
@@ -157,280 +18,85 @@ __device__ __noinline__ bool judge_runs(
 // beyond follows from how many series could change sides.
 template <int E>
 __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
-    const Scores* __restrict__ lengths, int n_block, int n_series, const int* __restrict__ rows,
-    const int* __restrict__ sizes, const int* __restrict__ owns, const int* __restrict__ members,
-    const Judge* __restrict__ rules, const float* __restrict__ before,
-    const unsigned char* __restrict__ settled, int n_ways, const int* __restrict__ ways, int channel,
-    Reached* reached, Promise* __restrict__ list, int capacity
+    const Scores* __restrict__ lengths, int n_block, int n_series, const __grid_constant__ Rows candidates,
+    const __grid_constant__ Node node, const __grid_constant__ BoundList bounds
 ) {
-    constexpr int BESIDE = 8, UNROLLED = E < 8 ? E : 8;
     extern __shared__ int shared[];
     __shared__ int worst, special;
     __shared__ Judge judge;
     __shared__ Scores scores;
-    if (threadIdx.x < sizeof(Judge) / 8)
-        ((long long*)&judge)[threadIdx.x] = ((const long long*)rules)[threadIdx.x];
-    if (threadIdx.x < sizeof(Scores) / 8)
-        ((long long*)&scores)[threadIdx.x] = ((const long long*)(lengths + blockIdx.z))[threadIdx.x];
+    bring(judge, node.rules);
+    bring(scores, lengths + blockIdx.z);
     if (threadIdx.x == 0) worst = special = 0;
     __syncthreads();
     const int n = judge.n_members, n_classes = judge.n_classes, n_windows = scores.n_windows;
     int* const tile = shared;  // (n, BESIDE + 1)
     const int lane = threadIdx.x & 31, which = threadIdx.x / 32;
     int* const about = shared + n * (BESIDE + 1);  // label and kind of each member
-    unsigned* const line = (unsigned*)about + n + which * 32 * E;  // key r of lane l at 32 r + l
-    unsigned short* const left =
-        (unsigned short*)(about + n + BESIDE * 32 * E) + which * n_classes * 32;
-    const int row = rows[blockIdx.y], own = owns[blockIdx.y], start = blockIdx.x * BESIDE;
-    const int count = sizes[blockIdx.y] - scores.length + 1;
+    WarpLine<E> line;
+    line.keys = (unsigned*)about + n + which * 32 * E;
+    line.left = (unsigned short*)(about + n + BESIDE * 32 * E) + which * n_classes * 32;
+    line.lane = lane;
+    const int row = __ldg(candidates.rows + blockIdx.y), own = __ldg(candidates.owns + blockIdx.y), start = blockIdx.x * BESIDE;
+    const int count = __ldg(candidates.sizes + blockIdx.y) - scores.length + 1;
     if (start >= count) return;
-    for (int place = threadIdx.x; place < n * BESIDE; place += blockDim.x) {
-        const int k = place / BESIDE, at = start + place % BESIDE;
-        if (at < count)
-            tile[k * (BESIDE + 1) + place % BESIDE] =
-                scores.heads[((long long)members[k] * n_block + row) * n_windows + at];
-    }
-    int own_worst = 0;
-    for (int k = threadIdx.x; k < n; k += blockDim.x) {
-        const int kind = scores.kinds[members[k]];
-        about[k] = judge.labels[k] | kind << 9;
-        if (kind != 2) special = 1;
-        own_worst = max(own_worst, scores.errors[(long long)row * n_series + members[k]]);
-    }
-    own_worst = warp_largest(own_worst);
-    if (lane == 0) atomicMax(&worst, own_worst);
+    load_candidates(scores, judge, node.members, row, start, count, n_block, n_series, tile, about, worst, special);
     __syncthreads();
     const int i = start + which;
     if (i >= count) return;
     const long long candidate = (long long)row * n_windows + i;
     const bool is_constant = scores.constant[candidate], plain = !special && !is_constant;
     const float error = error_of(scores, worst, row, candidate);
-    Doubt doubt = {error, sqrtf(error), 0};
+    ErrorBound doubt = {error, sqrtf(error), 0};
     const float nats = (float)(1 / judge.unit);  // a power of two
-
-    for (int way = 0; way < n_ways; ++way) {
+    Reached* const reached = bounds.reached;
+    for (int way = 0; way < node.n_ways; ++way) {
         unsigned keys[E];
-        unsigned long long sures = 0;
-        float most = 0;
-        bool changed = ways[way] == 0;
-#pragma unroll
-        for (int r = 0; r < E; ++r) {
-            // any order will do before the sort: this one reads neighbours
-            const int k = r * 32 + lane;
-            keys[r] = 0xffffffffu;
-            if (k >= n) continue;
-            bool sure;
-            const float distance = joined_distance(
-                tile[k * (BESIDE + 1) + which], about[k] >> 9, k == own, plain, is_constant, doubt, ways[way],
-                before, settled, k, sure, changed
-            );
-            keys[r] = __float_as_int(distance);
-            sures |= (unsigned long long)sure << r;
-            most = fmaxf(most, distance);
-        }
-        if (!__any_sync(ALL, changed)) continue;
-        // non-negative floats order as integers do
-        most = __int_as_float(warp_largest(__float_as_int(most)));
-        doubt.unit = fmaxf(most, 1e-30f) * 0x1p-22f;
-#pragma unroll
-        for (int r = 0; r < E; ++r) {
-            const int k = r * 32 + lane;
-            if (k >= n) continue;
-            keys[r] = key_of(__int_as_float(keys[r]), sures >> r & 1, about[k] & 511, doubt);
-        }
-        sort_keys<E>(keys, lane);
-        const unsigned after = __shfl_down_sync(ALL, keys[0], 1);
-        __syncwarp();
-#pragma unroll
-        for (int r = 0; r < E; ++r) line[32 * r + lane] = keys[r];
-        __syncwarp();
-        const int mine = min(E, n - lane * E);  // keys of this lane that there are
-
-        // numbers of classes of this lane, then of the lanes before, two at a time; entropies of both sides
-        for (int c = 0; c < n_classes; ++c) left[c * 32 + lane] = 0;
-#pragma unroll UNROLLED
-        for (int r = 0; r < mine; ++r) ++left[(line[32 * r + lane] & 511) * 32 + lane];
-        float rough = 0;
-        for (int c = 0; c < n_classes; c += 2) {
-            const bool two = c + 1 < n_classes;
-            const int both = left[c * 32 + lane] | (two ? left[c * 32 + 32 + lane] << 16 : 0);
-            const int ahead = scan_sum(both, lane) - both;
-            left[c * 32 + lane] = (unsigned short)(ahead & 0xffff);
-            rough += __ldg(judge.rough_terms + c * (n + 1) + (ahead & 0xffff));
-            if (two) {
-                left[c * 32 + 32 + lane] = (unsigned short)(ahead >> 16);
-                rough += __ldg(judge.rough_terms + (c + 1) * (n + 1) + (ahead >> 16));
-            }
-        }
-        // the best gain in nats of any cut, allowed or not: in the true order one of the same size may be
-        float top = -endless();
-        if (judge.base) {
-            // none is open beyond
-            const float near = 2 * ((doubt.root + (float)TOLERANCE) / doubt.unit + UNITS) + 2;
-            int open = 0, tied = 0;
-#pragma unroll UNROLLED
-            for (int r = 0; r < mine; ++r) {
-                const int k = lane * E + r;
-                if (k == n - 1) break;
-                const unsigned key = line[32 * r + lane], label = key & 511;
-                const unsigned next = r + 1 < E ? line[32 * (r + 1) + lane] : after;
-                const float* const term = judge.rough_terms + label * (n + 1) + left[label * 32 + lane]++;
-                rough += __ldg(term + 1) - __ldg(term);
-                if ((float)((int)(next >> 10) - (int)(key >> 10)) <= near) {
-                    const int relative = relation(key, next, doubt);
-                    open += relative == OPEN;
-                    tied += relative == EQUAL;
-                }
-                if (k + 1 >= judge.leaf && n - 1 - k >= judge.leaf)
-                    top = fmaxf(top, rough + __ldg(judge.rough_base + k + 1));
-            }
-#pragma unroll
-            for (int other = 16; other > 0; other /= 2) {
-                top = fmaxf(top, __shfl_xor_sync(ALL, top, other));
-                open += __shfl_xor_sync(ALL, open, other);
-                tied += __shfl_xor_sync(ALL, tied, other);
-            }
-            // with cuts that leaves forbid the next allowed one may lie beyond what is tied
-            if (open && judge.leaf > 1) open += tied;
-            const float gain = open ? fmaxf(top, 0.0f) + gain_of_changes(judge, open) : top;
-            const float goal = (float)*(volatile long long*)&reached->gain * nats;
-            if (gain + (float)judge.slack < __shfl_sync(ALL, goal, 0)) continue;
-            for (int r = 0; r < min(mine, n - 1 - lane * E); ++r) --left[(line[32 * r + lane] & 511) * 32 + lane];
-        }
-
-        const long long* const terms = judge.terms;
-        long long each = 0;
-        for (int c = 0; c < n_classes; ++c) each += __ldg(terms + (long long)c * (n + 1) + left[c * 32 + lane]);
-        float sum = 0;
-#pragma unroll UNROLLED
-        for (int r = 0; r < mine; ++r) sum += doubt.distance(line[32 * r + lane]);
+        float most;
+        const bool differs = make_keys<E>(
+            keys, tile + which, about, n, lane, own, plain, is_constant, doubt, __ldg(node.ways + way), node.before,
+            node.settled, most
+        );
+        if (!differs) continue;
+        lay_down<E>(keys, line, n);
+        const float rough = count_before(judge, line);
+        float top = -Arithmetic<float>::infinity();
+        if (judge.base && !first_look(judge, line, doubt, rough, nats, reached, top)) continue;
+        const long long each = entropies_before(judge, line);
+        const float sum = sum_of_distances(line, doubt);
         const float sums = scan_sum(sum, lane), total = __shfl_sync(ALL, sums, 31);
-        auto change = [&](unsigned key) {
-            const int label = key & 511;
-            const long long* term = terms + label * (n + 1) + left[label * 32 + lane];
-            return __ldg(term + 1) - __ldg(term);
-        };
-        float near = sums - sum;
-        // the best gain, its largest gap, and the largest of a cut that is there for certain
-        long long best = -1 - judge.margin;
-        float gap = -endless(), sure_gap = -endless();
-        auto judged = [&](long long gain, float here, bool sure) {
-            if (gain > best) best = gain, gap = sure_gap = -endless();
-            if (gain == best) {
-                gap = fmaxf(gap, here);
-                if (sure) sure_gap = fmaxf(sure_gap, here);
-            }
-        };
-        // runs of neighbours that are equal or open: the longest that is doubtful, the first of this lane, the one
-        // that goes on
-        int longest = 0, head_run = 0, run = 0;
-        bool broken = false;
-        const int alone = judge.base ? 1 : 0;
-#pragma unroll UNROLLED
-        for (int r = 0; r < mine; ++r) {
-            const int k = lane * E + r;
-            if (k == n - 1) break;
-            const unsigned key = line[32 * r + lane];
-            const unsigned next = r + 1 < E ? line[32 * (r + 1) + lane] : after;
-            const float distance = doubt.distance(key);
-            const long long all_before = each;
-            each += change(key);
-            near += distance;
-            ++left[(key & 511) * 32 + lane];
-            const int relative = relation(key, next, doubt);
-            const bool open = relative == OPEN, differ = (key ^ next) & 511;
-            if (relative != APART) {
-                run = add_runs(run, pair_of(relative, differ));
-                longest = max(longest, doubtful_pairs(run, alone));
-            } else {
-                if (!broken) head_run = run;
-                broken = true;
-                run = 0;
-            }
-            if (k + 1 < judge.leaf || n - 1 - k < judge.leaf) continue;
-            if (relative == EQUAL && judge.base) continue;  // no place for a cut
-            const float here =
-                __fdividef(total - near, (float)(n - 1 - k)) - __fdividef(near, (float)(k + 1));
-            long long base;
-            if (judge.base) {
-                base = __ldg(judge.base + k + 1);
-                if (open && differ) judged(base + all_before + change(next), here, false);
-            } else {
-                const bool enough = weigh(judge, left + lane, 32, base);
-                base = judge.whole - base;
-                top = fmaxf(top, __ll2float_ru(base + each) * nats);
-                if (relative == EQUAL || !enough) continue;
-            }
-            judged(base + each, here, !open);
-        }
-        // runs that go on in the next lanes: `tail` is what ends with a lane, all of it if none of it is broken
-        int tail = run, whole = !broken;
-#pragma unroll
-        for (int other = 1; other < 32; other *= 2) {
-            const int tail_before = __shfl_up_sync(ALL, tail, other);
-            const int whole_before = __shfl_up_sync(ALL, whole, other);
-            if (lane >= other && whole) {
-                tail = add_runs(tail_before, tail);
-                whole = whole_before;
-            }
-        }
-        const int tail_before = __shfl_up_sync(ALL, tail, 1);
-        const int head = add_runs(lane ? tail_before : 0, broken ? head_run : run);
-        longest = max(longest, max(doubtful_pairs(head, alone), doubtful_pairs(tail, alone)));
-        longest = warp_largest(longest);
-        auto agree = [&] {
-#pragma unroll
-            for (int other = 16; other > 0; other /= 2) {
-                const long long theirs = __shfl_xor_sync(ALL, best, other);
-                const float their_gap = __shfl_xor_sync(ALL, gap, other);
-                const float their_sure_gap = __shfl_xor_sync(ALL, sure_gap, other);
-                judged(theirs, their_gap, false);
-                if (theirs == best) sure_gap = fmaxf(sure_gap, their_sure_gap);
-            }
-        };
-        agree();
+        BestCut best = {-1 - judge.margin, -Arithmetic<float>::infinity(), -Arithmetic<float>::infinity()};
+        Runs runs = {0, 0, 0, false};
+        judge_cuts(judge, line, doubt, each, sums - sum, total, nats, top, best, runs);
+        const int longest = longest_run(runs, lane, judge.base ? 1 : 0);
+        best.agree();
         bool open_end = longest > 0;
-        long long any = 0;
-        if (open_end) {
-#pragma unroll
-            for (int other = 16; other > 0; other /= 2) top = fmaxf(top, __shfl_xor_sync(ALL, top, other));
-            any = (long long)(judge.unit * (fmaxf(top, 0.0f) + judge.slack + gain_of_changes(judge, longest)));
-            any += judge.margin + 4096;
-        }
+        long long any = open_end ? gain_of_open_runs(judge, longest, top) : 0;
         if (open_end && judge.base && any >= __shfl_sync(ALL, *(volatile long long*)&reached->gain, 0)) {
-            // worth a closer look: back to what lies before this lane, then every run by itself
-            for (int r = 0; r < min(mine, n - 1 - lane * E); ++r) --left[(line[32 * r + lane] & 511) * 32 + lane];
-            Best open = {-1, -endless()};
-            open_end = !judge_runs<E>(judge, line, left, lane, doubt, sums - sum, total, open);
-            judged(open.gain, open.gap, false);
-            agree();
+            // worth a closer look: every run by itself
+            line.rewind(n);
+            Best open = {-1, -Arithmetic<float>::infinity()};
+            open_end = !judge_runs<E>(judge, line.keys, line.left, lane, doubt, sums - sum, total, open);
+            best.add(open.gain, open.gap, false);
+            best.agree();
         }
         if (lane != 0) continue;
-        Promise found = {best, endless(), -endless(), own, i, scores.length, channel << 2 | way};
-        if (open_end) {
-            found.gain = any;
-        } else if (best + judge.margin < 0) {
-            continue;
-        } else if (!judge.base) {
-            // gains of the host are compared with other ones
-            found.gain = best + judge.margin;
-        } else if (most < LARGEST) {
-            // sums of so many, over the smaller side
-            // see "order line sums" in docs/developer/numerics.rst
-            const float slack = 2 * doubt.root + (1e-5f + 1.2e-7f * (E + 8) * n / max(1LL, judge.leaf)) * most;
-            found.high = gap + slack, found.low = sure_gap - slack;
+        const float beyond = Arithmetic<float>::infinity();
+        CandidateBound found = {best.gain, beyond, -beyond, own, i, scores.length, node.channel << 2 | way};
+        if (open_end) found.gain = any;
+        else if (best.gain + judge.margin < 0) continue;
+        else if (!judge.base) found.gain = best.gain + judge.margin;  // gains of the host are compared with other ones
+        else if (most < LARGEST) {
+            const float slack = slack_of_gaps<E>(judge, doubt, most);
+            found.high = best.gap + slack, found.low = best.sure_gap - slack;
         }
-        if (found.gain < *(volatile long long*)&reached->gain) continue;
-        if (found.gain == reached->settled && found.high < reached->gap) continue;
-        if (found.low > -endless()) atomicMax(&reached->gain, found.gain);
-        const int place = atomicAdd(&reached->count, 1);
-        if (place < capacity) list[place] = found;
+        list_bound(found, bounds);
     }
 }
 
 // Keep on the list what could still be the best: one block of 1,024 threads.
 extern "C" __global__ void __launch_bounds__(1024) weed(
-    Reached* reached, Promise* list, int capacity
+    Reached* reached, CandidateBound* list, int capacity
 ) {
     __shared__ int sums[32], most;
     const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
@@ -441,9 +107,9 @@ extern "C" __global__ void __launch_bounds__(1024) weed(
         const int bits = __float_as_int(gap);
         return bits < 0 ? bits ^ 0x7fffffff : bits;
     };
-    if (threadIdx.x == 0) most = turned(gain == reached->settled ? reached->gap : -endless());
+    if (threadIdx.x == 0) most = turned(gain == reached->settled ? reached->gap : -Arithmetic<float>::infinity());
     __syncthreads();
-    int mine = turned(-endless());
+    int mine = turned(-Arithmetic<float>::infinity());
     for (int k = threadIdx.x; k < count; k += blockDim.x)
         if (list[k].gain == gain) mine = max(mine, turned(list[k].low));
     atomicMax(&most, mine);
@@ -451,7 +117,7 @@ extern "C" __global__ void __launch_bounds__(1024) weed(
     int kept = 0;
     for (int base = 0; base < count; base += blockDim.x) {
         const int k = base + threadIdx.x;
-        Promise here;
+        CandidateBound here;
         bool keep = false;
         if (k < count) {
             here = list[k];
@@ -524,7 +190,7 @@ extern "C" __global__ void __launch_bounds__(64) cuts(
     const double floor = normalized[candidate];
     const long long none = judge.base ? -1 : -1 - judge.margin;
     long long best = none, each = 0;
-    double gap = -endless();
+    double gap = -Arithmetic<float>::infinity();
     for (int k = 0; k < n - 1; ++k) {
         const int label = judge.labels[order[k]], there = left[label]++;
         const long long* term = judge.terms + (long long)label * (n + 1) + there;

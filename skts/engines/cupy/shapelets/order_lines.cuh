@@ -1,9 +1,8 @@
-// Order lines: how cuts are judged, what scores and distances are worth, and what a line promises.
+// Order lines: how cuts are judged, what scores and distances are worth, and what bounds a candidate.
 #pragma once
+#include "include/arithmetic.cuh"
 #include "include/constants.cuh"
 #include "include/walk.cuh"
-
-__device__ __forceinline__ float endless() { return __int_as_float(0x7f800000); }
 
 // How cuts are judged; see `Tables`. Entropies are integers, of which `unit` are a nat times a weight of 1.
 struct Judge {
@@ -19,8 +18,8 @@ struct Judge {
     double unit;
 };
 
-// What an order line promises.
-struct Promise {
+// Bounds of a candidate, from its order line.
+struct CandidateBound {
     long long gain;   // that the gain does not exceed
     float high, low;  // that the gap does not exceed, and reaches for certain; low is -inf where nothing is
     int series, start, length, way;
@@ -32,6 +31,31 @@ struct Reached {
     long long gain, settled;
     float gap;
     int count;  // entries on the list
+};
+
+// Of every row to judge: where it is in the block of candidates, how many points its series has, and which of the members
+// that is.
+struct Rows {
+    const int *rows, *sizes, *owns;
+};
+
+// The node whose candidates are judged: which series its members are; distances of the literals before, and which are
+// exactly 0 or 1; the ways to join these, and the channel of the candidates.
+struct Node {
+    const int* members;
+    const Judge* rules;
+    const float* before;
+    const unsigned char* settled;
+    int n_ways;
+    const int* ways;
+    int channel;
+};
+
+// The list of candidates that could be the best, and the best that is reached.
+struct BoundList {
+    Reached* reached;
+    CandidateBound* list;
+    int capacity;
 };
 
 // n ln n of both sides of a cut where classes weigh differently; false where a side weighs too little. `left`
@@ -63,10 +87,10 @@ __device__ __forceinline__ T scan_sum(T value, int lane) {
 // see "order line keys" in docs/developer/numerics.rst
 constexpr float UNITS = 3.5f;
 
-// What distances of a line are off by: `root`, or error / d where that is less, and some units, of which the largest
+// What distances of a line are wrong by: `root`, or error / d where that is less, and some units, of which the largest
 // distance has 2^22. What neighbours are apart where they are equal is counted with that: no unit is as small for
 // distances above 1.
-struct Doubt {
+struct ErrorBound {
     float error, root, unit;
 
     __device__ __forceinline__ float distance(unsigned key) const { return (float)(key >> 10) * unit; }
@@ -96,12 +120,30 @@ __device__ __forceinline__ int doubtful_pairs(int run, int alone) {
     return doubtful ? run & PAIRS : 0;
 }
 
-__device__ __forceinline__ int relation(unsigned key, unsigned next, const Doubt& doubt) {
+__device__ __forceinline__ int relation(unsigned key, unsigned next, const ErrorBound& doubt) {
     const int apart = (int)(next >> 10) - (int)(key >> 10);
     // exact distances are 0 or 1, unless all are large
     if ((key >> 9 & 1) && (next >> 9 & 1) && doubt.unit < 0.25f) return apart == 0 ? EQUAL : APART;
     return (apart - 1) * doubt.unit <= 2 * doubt.of(doubt.distance(key)) ? OPEN : APART;
 }
+
+// Runs of neighbours that are open or equal, as one lane or thread meets them: the most doubtful pairs of one, its first
+// run, which may go on from the lane before, the run that goes on, and whether there is one between that ended.
+struct Runs {
+    int longest, head, run;
+    bool broken;
+
+    __device__ __forceinline__ void add(int relative, bool differ, int alone) {
+        if (relative != APART) {
+            run = add_runs(run, pair_of(relative, differ));
+            longest = max(longest, doubtful_pairs(run, alone));
+        } else {
+            if (!broken) head = run;
+            broken = true;
+            run = 0;
+        }
+    }
+};
 
 // The distance that a score of `shapelets.cu` stands for: the root of twice the middle of what its bits may be. Scores
 // are 2 at most, unless products were too large.
@@ -147,7 +189,7 @@ constexpr float LARGEST = 1e30f;
 // whether it may be another one than before. `kind` is 1 where the member has constant windows only, 2 where it has
 // none; `plain` tells that neither a member nor the candidate has any.
 __device__ __forceinline__ float joined_distance(
-    int score, int kind, bool own, bool plain, bool is_constant, const Doubt& doubt, int way, const float* before,
+    int score, int kind, bool own, bool plain, bool is_constant, const ErrorBound& doubt, int way, const float* before,
     const unsigned char* settled, int k, bool& sure, bool& changed
 ) {
     float distance = distance_of(score);
@@ -165,20 +207,20 @@ __device__ __forceinline__ float joined_distance(
         }
     }
     if (way != 0) {
-        const float known = fminf(before[k], LARGEST), sign = way == 1 ? 1.0f : -1.0f;
+        const float known = fminf(__ldg(before + k), LARGEST), sign = way == 1 ? 1.0f : -1.0f;
         // how far this distance is beyond the one before, in the way that counts; both are rounded, unless exact
         const float ahead = sign * (distance - known);
         const float near = (sure ? 0.0f : doubt.of(fminf(distance, known))) + 2e-6f;
-        const bool open = !(sure && settled[k]) && fabsf(ahead) <= near;
+        const bool open = !(sure && __ldg(settled + k)) && fabsf(ahead) <= near;
         changed = changed || ahead > 0 || open;
         if (ahead <= 0) distance = known;
-        sure = !open && (ahead > 0 ? sure : settled[k] && settling);
+        sure = !open && (ahead > 0 ? sure : __ldg(settled + k) && settling);
     }
     return distance;
 }
 
 // The key of a distance: its units in 22 bits, whether it is exact, and a label of 9 bits.
-__device__ __forceinline__ unsigned key_of(float distance, bool sure, int label, const Doubt& doubt) {
+__device__ __forceinline__ unsigned key_of(float distance, bool sure, int label, const ErrorBound& doubt) {
     const unsigned units = (unsigned)__fdividef(distance, doubt.unit);
     return min(units, (1u << 22) - 1) << 10 | (unsigned)sure << 9 | (unsigned)label;
 }

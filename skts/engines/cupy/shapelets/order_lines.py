@@ -7,64 +7,31 @@ from typing import Any
 import cupy as cp
 import numpy as np
 
-from ...families.shapelets.criterion import Criterion, Tables
+from ...families.shapelets.criterion import Criterion
 from ...families.shapelets.matches import LEAST_NORMALIZED
 from ...families.shapelets.search import BATCH_CELLS, Survivors, are_normalized
 from ..loading import blocks_for, load_kernel
 from ..transfers import bring, send
 from .matches import best_matches
 from .programs import NAMED_SHARED, WIDE_THREADS, ScanKernel, scan_kernel
+from .rules import DeviceRules
 from .walk import SCORES, Heads
 
-__all__ = ["PROMISE", "DeviceRules", "Lines", "most_shared"]
+__all__ = ["CANDIDATE_BOUND", "Lines", "most_shared"]
 
-#: A promise on the list: gain, highest and lowest gap, series, start, length and way.
-PROMISE = np.dtype(
+#: A candidate on the list: gain, highest and lowest gap, series, start, length and way.
+CANDIDATE_BOUND = np.dtype(
     [("gain", "i8"), ("high", "f4"), ("low", "f4")]
     + [(name, "i4") for name in ("series", "start", "length", "way")]
 )
 REACHED = np.dtype([("gain", "i8"), ("settled", "i8"), ("gap", "f4"), ("count", "i4")])
 #: Candidates that are measured first; up to how many are returned without being judged here.
-FEW, HARDLY_ANY = 256, 2
+FIRST_BATCH, MAX_UNJUDGED = 256, 2
 
 
 def most_shared() -> int:
     """Bytes of shared memory that a block may ask for on the current device."""
     return cp.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"] - NAMED_SHARED
-
-
-class DeviceRules:
-    """How cuts are judged, on the device.
-
-    Parameters
-    ----------
-    criterion : Criterion
-        The rules.
-    """
-
-    def __init__(self, criterion: Criterion) -> None:
-        tables: Tables = criterion.tables(of_groups=True)
-        labels, counts = (a.astype(np.int32) for a in (tables.labels, tables.counts))
-        terms = np.zeros((len(tables.counts), len(tables.labels) + 1), np.int64)
-        for changes, count, row in zip(tables.changes, tables.counts.tolist(), terms, strict=True):
-            row[1 : count + 1] = np.cumsum(changes[:count] - changes[:count][::-1])
-        base = tables.whole - tables.sides
-        rough = [np.asarray(table / tables.unit, np.float32) for table in (terms, base)]
-        # sums of a few of each class and each key of a lane
-        largest = float(np.abs(terms).max(axis=1).sum() + np.abs(base).max(initial=0))
-        largest /= tables.unit
-        # see "rough gains" in docs/developer/numerics.rst
-        slack = 2.0**-23 * (100 + len(counts)) * largest
-        self.arrays = send(labels, terms, base, tables.weights, counts, *rough)
-        self.exact, self.slack = base.size > 0, tables.slack
-        #: Whether gains are those of groups: bounds, and no gains of classes.
-        self.only_bounds = criterion.sample_weight is not None
-        self.n_members, self.n_classes = labels.size, counts.size
-        share = tables.weights.max() / tables.total if tables.total > 0 else 1.0
-        addresses = [array.data.ptr if array.size else 0 for array in self.arrays]
-        numbers = [tables.whole, self.n_members, self.n_classes, max(1, tables.leaf), tables.slack]
-        floats = np.array([tables.least, share, tables.total, slack, tables.unit]).view(np.int64)
-        self.judge = cp.asarray(np.array([*addresses, *numbers, *floats.tolist()], np.int64))
 
 
 class Lines:
@@ -123,11 +90,11 @@ class Lines:
         )
         self.listed, self.held, self.measured = listed, held, measured
         self.before_normalized = before_normalized
-        self.list = cp.empty((listed + held, PROMISE.itemsize // 8), np.int64)
+        self.list = cp.empty((listed + held, CANDIDATE_BOUND.itemsize // 8), np.int64)
         self.reached = cp.zeros(REACHED.itemsize // 8, np.int64)
         self.best = least
         self.parts: list[Survivors] = []
-        self._tell()
+        self._reset()
 
     def scan(
         self,
@@ -176,14 +143,16 @@ class Lines:
             self._make_room(int(counts[first:stop].sum()))
             launch(
                 (blocks_for(max(windows[first:stop]), 8), n_rows, stop - first),
-                (256,),
-                (
-                    *(table[first:stop], np.int32(n_block), np.int32(n_series), *of_rows),
-                    *(members, *self._told(channel)),
-                ),
+                256,
+                lengths=table[first:stop],
+                n_block=n_block,
+                n_series=n_series,
+                candidates=dict(zip(("rows", "sizes", "owns"), of_rows, strict=True)),
+                node=self._node(members, channel),
+                bounds=self._bound_list,
                 shared_mem=kernel.shared,
             )
-            self._weed()
+            self._prune()
             first = stop
 
     def _scan_wide(
@@ -211,29 +180,39 @@ class Lines:
                 self._make_room(some[0].size * windows * len(self.ways))
                 launch(
                     (windows, some[0].size),
-                    (WIDE_THREADS,),
-                    (
-                        table[place : place + 1],
-                        cp.ascontiguousarray(here.transpose(1, 2, 0)),
-                        *(np.int32(kernel.keys), np.int32(len(scores)), *some, members),
-                        *self._told(channel),
-                    ),
+                    WIDE_THREADS,
+                    of_length=table[place : place + 1],
+                    heads=cp.ascontiguousarray(here.transpose(1, 2, 0)),
+                    padded=kernel.keys,
+                    n_series=len(scores),
+                    candidates=dict(zip(("rows", "sizes", "owns"), some, strict=True)),
+                    node=self._node(members, channel),
+                    bounds=self._bound_list,
                     shared_mem=kernel.shared,
                 )
-                self._weed()
+                self._prune()
 
     def _table(self, lengths: list[tuple[Heads, int]]) -> cp.ndarray:
         """Addresses and numbers of the scores of lengths for kernels, a row each."""
         told = np.array([heads.table[z] for heads, z in lengths], SCORES)
         return cp.asarray(told.view(np.int64).reshape(len(told), -1))
 
-    def _told(self, channel: int) -> tuple[Any, ...]:
-        """The last arguments of both ways to judge."""
-        return (
-            *(self.rules.judge, self.rough_before, self.settled, np.int32(len(self.ways))),
-            *(self.way_numbers, np.int32(channel), self.reached, self.list),
-            np.int32(len(self.list)),
-        )
+    def _node(self, members: cp.ndarray, channel: int) -> dict[str, Any]:
+        """The argument `node` of kernels."""
+        return {
+            "members": members,
+            "rules": self.rules.judge,
+            "before": self.rough_before,
+            "settled": self.settled,
+            "n_ways": len(self.ways),
+            "ways": self.way_numbers,
+            "channel": channel,
+        }
+
+    @property
+    def _bound_list(self) -> dict[str, Any]:
+        """The argument `bounds` of kernels."""
+        return {"reached": self.reached, "list": self.list, "capacity": len(self.list)}
 
     def every(self, where: np.ndarray) -> None:
         """Measure all of some candidates, given as (length, member, start, channel, way)."""
@@ -243,7 +222,7 @@ class Lines:
     def survivors(self) -> Survivors:
         """Candidates that could be the best."""
         gain, gap, where = self._listed()
-        if 0 < len(gain) <= HARDLY_ANY:
+        if 0 < len(gain) <= MAX_UNJUDGED:
             self.parts.append(Survivors(gain, gap, where, bring(self._distances(where))))
         else:
             self._measure(gain, gap, where)
@@ -252,19 +231,19 @@ class Lines:
     def settle(self) -> None:
         """Measure the candidates on the list, and empty it."""
         self._measure(*self._listed())
-        self._tell()
+        self._reset()
 
     def _listed(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The list: upper bounds of candidates, in descending order, and their places."""
-        self._weed()
-        promises = self.list[: self._count()]
-        if len(promises) > FEW:
-            promises = self._distinct(promises)
-        promises = bring(promises).view(PROMISE).ravel()
-        promises = promises[np.lexsort((-promises["high"], -promises["gain"]))]
-        way, places = promises["way"], (promises[name] for name in ("length", "series", "start"))
+        self._prune()
+        bounds = self.list[: self._count()]
+        if len(bounds) > FIRST_BATCH:
+            bounds = self._distinct(bounds)
+        bounds = bring(bounds).view(CANDIDATE_BOUND).ravel()
+        bounds = bounds[np.lexsort((-bounds["high"], -bounds["gain"]))]
+        way, places = bounds["way"], (bounds[name] for name in ("length", "series", "start"))
         where = np.stack((*places, way >> 2, way & 3), axis=1).astype(np.int64)
-        return promises["gain"], promises["high"].astype(np.float64), where
+        return bounds["gain"], bounds["high"].astype(np.float64), where
 
     def _make_room(self, count: int) -> None:
         """Make room for so many more on the list."""
@@ -274,7 +253,7 @@ class Lines:
                 self.settle()
         self.possible += count
 
-    def _weed(self) -> None:
+    def _prune(self) -> None:
         """Drop candidates that cannot be the best any more."""
         load_kernel("shapelets/order_lines.cu", "weed")(
             (1,), (1024,), (self.reached, self.list, np.int32(len(self.list)))
@@ -283,7 +262,7 @@ class Lines:
     def _count(self) -> int:
         return int(bring(self.reached).view(REACHED)["count"][0])
 
-    def _tell(self) -> None:
+    def _reset(self) -> None:
         """Write the best gain and gap so far to the device, and empty the list."""
         gain, gap = self.best
         with np.errstate(over="ignore"):  # windows as they are have gaps of any size
@@ -293,15 +272,13 @@ class Lines:
         self.reached.set(np.array([(gain, gain, low, 0)], REACHED).view(np.int64))
         self.possible = 0
 
-    def _distinct(self, promises: cp.ndarray) -> cp.ndarray:
-        """Promises of candidates that are not the same points as one that comes before.
+    def _distinct(self, bounds: cp.ndarray) -> cp.ndarray:
+        """Bounds of candidates that are not the same points as one that comes before.
 
         Series of few values, as of switches, have thousands that are equal.
         """
-        n, (n_channels, width) = len(promises), self.values.shape[1:]
-        series, start, length, way = (
-            promises.view(cp.int32).reshape(n, -1)[:, 4:].T.astype(np.int64)
-        )
+        n, (n_channels, width) = len(bounds), self.values.shape[1:]
+        series, start, length, way = bounds.view(cp.int32).reshape(n, -1)[:, 4:].T.astype(np.int64)
         # the first is the one that would be chosen
         order = cp.lexsort(cp.stack((start << 32 | way, length << 32 | series)))
         series, start, length, way = (field[order] for field in (series, start, length, way))
@@ -313,10 +290,10 @@ class Lines:
         _, firsts, of = cp.unique(digests, return_index=True, return_inverse=True)
         of = firsts[of].astype(np.int32)
         load_kernel("shapelets/order_lines.cu", "compare")(*grid, (*arrays, of, same))
-        return promises[order[(of == cp.arange(n)) | (same == 0)]]
+        return bounds[order[(of == cp.arange(n)) | (same == 0)]]
 
     def _measure(self, gain: np.ndarray, gap: np.ndarray, where: np.ndarray) -> None:
-        """Measure candidates in the order of what they promise, until no other can be the best.
+        """Measure candidates in the order of their bounds, until no other can be the best.
 
         Where the weights of classes are equal the gains found are those of the host, to the bit,
         and of equal candidates the first is kept, with its distances; else they differ by
@@ -327,7 +304,7 @@ class Lines:
         if self.rules.only_bounds:
             cells = self.rules.n_members * len(self.criterion.class_weight)
             most = min(most, max(1, BATCH_CELLS // cells))
-        first, size = 0, min(FEW, most)
+        first, size = 0, min(FIRST_BATCH, most)
         while first < len(gain) and (int(gain[first]), gap[first]) >= self.best:
             some = where[first : first + size]
             first, size = first + size, min(4 * size, most)

@@ -12,9 +12,23 @@
 
 constexpr int CHUNK = 32, NOTHING = 0x7fffffff, SHORT = 6;
 
-template <bool V>
-struct Flag {
-    static constexpr bool value = V;
+// The block of candidates: `n_block` series from `first` on, of `n_series`; lengths, and windows of the shortest one.
+struct Block {
+    int stride, first, n_block, n_series;
+    const int* lengths;
+};
+
+// A channel of series: how many points these have; magnitudes of centred points, at most, and of the means.
+struct Channel {
+    const int* sizes;
+    const double *magnitudes, *middles;
+    int n, width;
+};
+
+// Windows of some lengths: see `prepare`.
+struct Windows {
+    Row<double>* rows;
+    double *q, *s, *w, *mean;
 };
 
 // Raise a non-negative double; those order as their bits do.
@@ -67,19 +81,22 @@ __device__ __noinline__ double certified(const double* __restrict__ raw, int len
 // plus 2 if any is not; largest[z, b]: norm, step and weight. The last two start as 0. Of up to SHORT points only the
 // mean, of points as they are, the weight, which makes the squared distance of two windows a score, and the kinds.
 extern "C" __global__ void __launch_bounds__(128) prepare(
-    const double* __restrict__ points, const double* __restrict__ centered,
-    const int* __restrict__ sizes, const double* __restrict__ magnitudes,
-    const double* __restrict__ middles, int n, int width, int stride, const int* __restrict__ lengths,
-    int n_lengths, int before, Grown* __restrict__ grown, int edge, Row<double>* __restrict__ rows,
-    double* __restrict__ q, double* __restrict__ s, double* __restrict__ w, double* __restrict__ mean,
-    unsigned char* __restrict__ constant, int* __restrict__ kinds, double* __restrict__ largest
+    const double* __restrict__ points, const double* __restrict__ centered, const __grid_constant__ Channel channel,
+    int stride, const int* __restrict__ lengths, int n_lengths, int before, Grown* __restrict__ grown, int edge,
+    const __grid_constant__ Windows windows, unsigned char* __restrict__ constant, int* __restrict__ kinds,
+    double* __restrict__ largest
 ) {
+    const int n = channel.n, width = channel.width;
+    const int* __restrict__ const sizes = channel.sizes;
+    Row<double>* __restrict__ const rows = windows.rows;
+    double *__restrict__ const q = windows.q, *__restrict__ const s = windows.s, *__restrict__ const w = windows.w;
+    double* __restrict__ const mean = windows.mean;
     const int i = blockIdx.x * blockDim.x + threadIdx.x, b = blockIdx.y;
     if (i >= stride + CHUNK) return;
     const double* __restrict__ const raw = points + (long long)b * width + i;
     const double* __restrict__ const line = centered + (long long)b * width + i;
     // what sums of raw points are wrong by, by the number of points
-    const double coarse = 0x1p-52 * (magnitudes[b] + middles[b]);
+    const double coarse = 0x1p-52 * (__ldg(channel.magnitudes + b) + __ldg(channel.middles + b));
     Grown here;
     if (before > 0 && i <= sizes[b] - before) here = grown[(long long)b * edge + i];
     for (int z = 0; z < n_lengths; ++z) {
@@ -217,20 +234,41 @@ __device__ __forceinline__ void write_nothing(int* scores, int start, int stop, 
     for (int i = start + lane; i < stop; i += 32) scores[i] = NOTHING;
 }
 
+// The least of a row: one lane reads what all lanes have found there.
+__device__ __forceinline__ int least_of_row(const int* of_lanes, int least) {
+#pragma unroll 8
+    for (int other = 0; other < 32; ++other) least = min(least, of_lanes[other]);
+    return least;
+}
+
+// The points of window i of `count` of a series, 0 behind the last one, such that squares of differences add up to a score.
+__device__ __forceinline__ void fetch_window(
+    double (&to)[SHORT], const double* __restrict__ line, const double* __restrict__ means,
+    const double* __restrict__ weights, int i, int count, int length
+) {
+    const double middle = i < count ? means[i] : 0.0;
+    const double weight = i < count ? weights[i] : 0.0;
+#pragma unroll
+    for (int t = 0; t < SHORT; ++t)
+        to[t] = t < length && i < count ? __dmul_rn(__dsub_rn(line[i + t], middle), weight) : 0.0;
+}
+
 // Least scores of windows of up to SHORT points: one warp, one pair (a, b) and length, strips of 32 COLUMNS columns
 // one after the other, rows in chunks of 32, of which each lane prepares one. Block (x, a, z) has 4 warps of one a
 // and length. What is written where is as in `segments`.
 extern "C" __global__ void __launch_bounds__(128) nearest(
-    const double* __restrict__ points, int width, const double* __restrict__ all_means,
-    const double* __restrict__ all_w, const int* __restrict__ sizes, int stride, int first, int n_block,
-    int n_series, const int* __restrict__ lengths, int* __restrict__ heads
+    const double* __restrict__ points, int width, const double* __restrict__ means,
+    const double* __restrict__ weights, const int* __restrict__ sizes, const __grid_constant__ Block block,
+    int* __restrict__ heads
 ) {
     constexpr int COLUMNS = 3;
     __shared__ double stages[4][CHUNK][SHORT];
     __shared__ int of_lanes[4][CHUNK * 33];
     const int lane = threadIdx.x & 31, which = threadIdx.x / 32;
+    const int stride = block.stride, first = block.first, n_block = block.n_block, n_series = block.n_series;
+    const int* __restrict__ const lengths = block.lengths;
     const int own = blockIdx.y, a = first + own, b = blockIdx.x * 4 + which;
-    const int there = b - first;
+    const int there = b - first;  // place of b in the block
     const bool inside = there >= 0 && there < n_block;
     if (b >= n_series || (inside && there < own)) return;
     const int z = blockIdx.z, length = lengths[z];
@@ -242,14 +280,10 @@ extern "C" __global__ void __launch_bounds__(128) nearest(
     write_nothing(of_rows, b == a ? 0 : na, n_windows, lane);
     if (b == a) return;
     if (inside) write_nothing(of_columns, nb, n_windows, lane);
-    // the points of window i, 0 behind its end, such that squares of differences add up to a score
-    auto fetch = [&](double* to, int series, int i, long long from, int count) {
-        const double* const line = points + (long long)series * width + i;
-        const double middle = i < count ? all_means[from * stride + i] : 0.0;
-        const double weight = i < count ? all_w[from * stride + i] : 0.0;
-#pragma unroll
-        for (int t = 0; t < SHORT; ++t)
-            to[t] = t < length && i < count ? __dmul_rn(__dsub_rn(line[t], middle), weight) : 0.0;
+    // window i of `count` of a series
+    auto fetch = [&](double (&to)[SHORT], int series, int i, long long from, int count) {
+        const double* const line = points + (long long)series * width;
+        fetch_window(to, line, means + from * stride, weights + from * stride, i, count, length);
     };
 
     for (int start = 0; start < nb; start += 32 * COLUMNS) {
@@ -287,18 +321,69 @@ extern "C" __global__ void __launch_bounds__(128) nearest(
                 of_lanes[which][t * 33 + lane] = least_here;
             }
             __syncwarp();
-            if (lane < stop) {
-                int least_here = start ? of_rows[i] : NOTHING;
-#pragma unroll 8
-                for (int other = 0; other < 32; ++other)
-                    least_here = min(least_here, of_lanes[which][lane * 33 + other]);
-                of_rows[i] = least_here;
-            }
+            if (lane < stop)
+                of_rows[i] = least_of_row(of_lanes[which] + lane * 33, start ? of_rows[i] : NOTHING);
         }
         if (inside)
 #pragma unroll
             for (int k = 0; k < COLUMNS; ++k)
                 if (lowest[k] == 0) of_columns[start + 32 * k + lane] = least[k];
+    }
+}
+
+// Shared memory of a warp of `segments`, for the rows of a chunk: their steps and weights, what enters and leaves the strip
+// there, and the least score that each lane has found there.
+struct ChunkOfRows {
+    Row<double>* stage;
+    double *entering, *leaving;
+    int* of_lanes;
+};
+
+// Fetch the step and the weight of a row.
+__device__ __forceinline__ Row<double> read_row(const Row<double>* row) {
+    const double2 step = __ldg((const double2*)row), rest = __ldg((const double2*)row + 1);
+    return {step.x, step.y, rest.x, rest.y};
+}
+
+// Begin a strip: a lane gets columns `from` to `from` + K - 1. Covariances are as if they stood one row above and one
+// column to the left: the step to the first row is 0.
+template <int K>
+__device__ __forceinline__ void begin_strip(
+    Strip<double, K, true>& strip, const double* __restrict__ q, const double* __restrict__ s,
+    const double* __restrict__ w, const double* __restrict__ first_row, const double* __restrict__ mean_a,
+    const double* __restrict__ mean_b, int from, int inner, int length
+) {
+#pragma unroll
+    for (int k = 0; k < K; ++k) {
+        strip.q[k] = k < inner ? __ldg(q + from + k) : 0.0;
+        strip.s[k] = k < inner ? __ldg(s + from + k) : 0.0;
+        strip.weight[k] = k < inner ? __ldg(w + from + k) : 0.0;
+        const int j = from + k + 1;
+        strip.cov[k] = k + 1 < inner ? __ldg(first_row + j) - length * (__ldg(mean_a) * __ldg(mean_b + j)) : 0.0;
+    }
+}
+
+// Walk down the rows of a chunk, one after the other: its step, its scores. ALL_THERE tells that every lane has K columns;
+// else scores of columns that are not there are raised to NOTHING by `lowest`.
+template <int K, bool ALL_THERE>
+__device__ __forceinline__ void walk_chunk(
+    Strip<double, K, true>& strip, const ChunkOfRows& chunk, const int (&lowest)[K], int (&least)[K], int stop, int lane
+) {
+    constexpr int UNROLLED = K < 6 ? 2 : 4;
+#pragma unroll UNROLLED
+    for (int t = 0; t < stop; ++t) {
+        const Row<double> next = chunk.stage[t];
+        strip.step(next, chunk.entering[t], lane);
+        int least_here = NOTHING;
+#pragma unroll
+        for (int k = 0; k < K; ++k) {
+            int score = bits_of(fma(strip.cov[k] * -next.weight, strip.weight[k], 1.0));
+            if (!ALL_THERE) score = max(score, lowest[k]);
+            least_here = min(least_here, score);
+            least[k] = min(least[k], score);
+        }
+        chunk.of_lanes[t * 33 + lane] = least_here;
+        if (lane == 31) chunk.leaving[t] = strip.cov[K - 1];
     }
 }
 
@@ -312,17 +397,17 @@ extern "C" __global__ void __launch_bounds__(128) nearest(
 // of edges rows of `edge`.
 template <int K>
 __global__ void __launch_bounds__(128, 3) segments(
-    const Row<double>* __restrict__ all_rows, const double* __restrict__ all_q,
-    const double* __restrict__ all_s, const double* __restrict__ all_w,
-    const double* __restrict__ all_means, const int* __restrict__ sizes, int stride, int first,
-    int n_block, int n_series, const int* __restrict__ lengths, const double* __restrict__ forward,
-    const double* __restrict__ backward, int edge, double* __restrict__ carry, int* __restrict__ heads
+    const __grid_constant__ Windows windows, const int* __restrict__ sizes, const __grid_constant__ Block block,
+    const double* __restrict__ forward, const double* __restrict__ backward, int edge, double* __restrict__ carry,
+    int* __restrict__ heads
 ) {
-    constexpr int UNROLLED = K < 6 ? 2 : 4;
     __shared__ Row<double> stages[4][CHUNK];
     __shared__ double enterings[4][CHUNK], leavings[4][CHUNK];
     __shared__ int of_lanes[4][CHUNK * 33];
     const int lane = threadIdx.x & 31, which = threadIdx.x / 32;
+    const ChunkOfRows chunk = {stages[which], enterings[which], leavings[which], of_lanes[which]};
+    const int stride = block.stride, first = block.first, n_block = block.n_block, n_series = block.n_series;
+    const int* __restrict__ const lengths = block.lengths;
     const int own = blockIdx.y, a = first + own, b = blockIdx.x * 4 + which;
     const int there = b - first;  // place of b in the block
     const bool inside = there >= 0 && there < n_block;
@@ -331,18 +416,17 @@ __global__ void __launch_bounds__(128, 3) segments(
     const int na = sizes[a] - length + 1, nb = sizes[b] - length + 1;
     const long long from_a = (long long)z * n_series + a, from_b = (long long)z * n_series + b;
     const long long to_b = ((long long)z * n_block + own) * n_series + b;
-    const Row<double>* __restrict__ const rows = all_rows + from_a * (stride + CHUNK);
-    const double* __restrict__ const mean_a = all_means + from_a * stride;
-    const double* __restrict__ const mean_b = all_means + from_b * stride;
-    const double* __restrict__ const q = all_q + from_b * stride;
-    const double* __restrict__ const s = all_s + from_b * stride;
-    const double* __restrict__ const w = all_w + from_b * stride;
+    const Row<double>* const rows = windows.rows + from_a * (stride + CHUNK);
+    const double* const mean_a = windows.mean + from_a * stride;
+    const double* const mean_b = windows.mean + from_b * stride;
+    const double* const q = windows.q + from_b * stride;
+    const double* const s = windows.s + from_b * stride;
+    const double* const w = windows.w + from_b * stride;
     const double* __restrict__ const first_row = forward + to_b * edge;
     const double* __restrict__ const first_column = backward + (from_b * n_block + own) * edge;
     double* const mine = carry + to_b * stride;
     int* const of_rows = heads + (from_b * n_block + own) * stride;
     int* const of_columns = heads + (from_a * n_block + there) * stride;
-    int* const least_of_lanes = of_lanes[which];
     const int n_windows = stride - (length - lengths[0]);
     write_nothing(of_rows, b == a ? 0 : na, n_windows, lane);
     if (b == a) return;
@@ -351,68 +435,36 @@ __global__ void __launch_bounds__(128, 3) segments(
     for (int start = 0; start < nb; start += 32 * K) {
         const int from = start + lane * K, inner = nb - from;  // columns of this lane that there are
         const bool full = nb - start >= 32 * K, more = nb - start > 32 * K;
-        Strip<double, K, true> here;
-        int least[K];
+        Strip<double, K, true> strip;
+        begin_strip(strip, q, s, w, first_row, mean_a, mean_b, from, inner, length);
+        int least[K], lowest[K];
 #pragma unroll
-        for (int k = 0; k < K; ++k) {
-            here.q[k] = k < inner ? q[from + k] : 0.0;
-            here.s[k] = k < inner ? s[from + k] : 0.0;
-            here.weight[k] = k < inner ? w[from + k] : 0.0;
-            // as if it stood one row above and one column to the left: the step to the first row is 0
-            const int j = from + k + 1;
-            here.cov[k] = k + 1 < inner ? first_row[j] - length * (mean_a[0] * mean_b[j]) : 0.0;
-            least[k] = NOTHING;
-        }
+        for (int k = 0; k < K; ++k) least[k] = NOTHING, lowest[k] = k < inner ? -NOTHING : NOTHING;
         // what enters on the left: one chunk ahead, since what leaves takes its place
         auto entering = [&](int i) {
             if (i >= na) return 0.0;
-            if (start == 0) return first_column[i] - length * (mean_a[i] * mean_b[0]);
-            return i ? __ldcg(mine + i) : first_row[start] - length * (mean_a[0] * mean_b[start]);
+            if (start == 0) return first_column[i] - length * (__ldg(mean_a + i) * __ldg(mean_b));
+            return i ? __ldcg(mine + i) : first_row[start] - length * (__ldg(mean_a) * __ldg(mean_b + start));
         };
-        // scores of columns that are not there are raised to NOTHING
-        int lowest[K];
-#pragma unroll
-        for (int k = 0; k < K; ++k) lowest[k] = k < inner ? -NOTHING : NOTHING;
         double ahead = entering(lane);
-        Row<double> row_ahead = rows[lane];
+        Row<double> row_ahead = read_row(rows + lane);
         for (int base = 0; base < na; base += CHUNK) {
             const int stop = min(CHUNK, na - base), i = base + lane;
             __syncwarp();
-            stages[which][lane] = row_ahead;
-            enterings[which][lane] = ahead;
+            chunk.stage[lane] = row_ahead;
+            chunk.entering[lane] = ahead;
             ahead = entering(i + CHUNK);
-            if (base + CHUNK < na) row_ahead = rows[i + CHUNK];
+            if (base + CHUNK < na) row_ahead = read_row(rows + i + CHUNK);
             __syncwarp();
-            // one row after the other: its step, its scores; ALL_THERE tells that every lane has K columns
-            auto walk = [&](auto all_there) {
-#pragma unroll UNROLLED
-                for (int t = 0; t < stop; ++t) {
-                    const Row<double> next = stages[which][t];
-                    here.step(next, enterings[which][t], lane);
-                    int least_here = NOTHING;
-#pragma unroll
-                    for (int k = 0; k < K; ++k) {
-                        int score = bits_of(fma(here.cov[k] * -next.weight, here.weight[k], 1.0));
-                        if (!decltype(all_there)::value) score = max(score, lowest[k]);
-                        least_here = min(least_here, score);
-                        least[k] = min(least[k], score);
-                    }
-                    least_of_lanes[t * 33 + lane] = least_here;
-                    if (lane == 31) leavings[which][t] = here.cov[K - 1];
-                }
-            };
-            if (full) walk(Flag<true>());
-            else walk(Flag<false>());
+            if (full) walk_chunk<K, true>(strip, chunk, lowest, least, stop, lane);
+            else walk_chunk<K, false>(strip, chunk, lowest, least, stop, lane);
             __syncwarp();
             if (lane < stop) {
-                int least_here = NOTHING;
-#pragma unroll 8
-                for (int other = 0; other < 32; ++other)
-                    least_here = min(least_here, least_of_lanes[lane * 33 + other]);
+                const int least_here = least_of_row(chunk.of_lanes + lane * 33, NOTHING);
                 // the strips of a row belong to one lane of one warp
                 of_rows[i] = start ? min(of_rows[i], least_here) : least_here;
                 // what a row leaves enters the next strip in the row below
-                if (more && i + 1 < na) __stcg(mine + i + 1, leavings[which][lane]);
+                if (more && i + 1 < na) __stcg(mine + i + 1, chunk.leaving[lane]);
             }
         }
         if (inside)

@@ -16,7 +16,7 @@ __all__ = ["DeviceSeries", "Heads", "Walk", "lay"]
 
 #: Rows that the walk may fetch beyond the last.
 CHUNK = 32
-#: Addresses and numbers of the scores of a length for kernels, as in `order_lines.cu`.
+#: Addresses and numbers of the scores of a length for kernels: `Scores` of ``order_lines.cuh``.
 SCORES = np.dtype(
     [(name, "u8") for name in ("scores", "weights", "constant", "errors", "floors", "kinds")]
     + [("n_windows", "i4"), ("length", "i4")]
@@ -159,54 +159,93 @@ class Walk:
         largest = zeros[: 3 * many * n]
         kinds = zeros[3 * many * n :].view(np.int32)[: many * n].reshape(many, n)
         sizes = cp.asarray(lengths, np.int32)
-        of_lengths = sizes, np.int32(many), np.int32(self.before)
+        channel = {"sizes": series.sizes, "magnitudes": series.size, "middles": series.middle}
+        windows = {"rows": rows, "q": q, "s": s, "w": w, "mean": mean}
         load_kernel("shapelets/shapelets.cu", "prepare")(
             (blocks_for(stride + CHUNK, 128), n),
-            (128,),
-            (
-                *(series.points, series.centered, series.sizes, series.size, series.middle),
-                *(np.int32(n), np.int32(width), np.int32(stride), *of_lengths, self.grown),
-                *(np.int32(self.edge), rows, q, s, w, mean, constant, kinds, largest),
-            ),
+            128,
+            points=series.points,
+            centered=series.centered,
+            channel=channel | {"n": n, "width": width},
+            stride=stride,
+            lengths=sizes,
+            n_lengths=many,
+            before=self.before,
+            grown=self.grown,
+            edge=self.edge,
+            windows=windows,
+            constant=constant,
+            kinds=kinds,
+            largest=largest,
         )
         errors = cp.empty((many, n_block, n), np.int32)
         floors = cp.empty((many, n_block), np.float32)
         load_kernel("shapelets/shapelets.cu", "doubts")(
             (n_block, many),
-            (128,),
-            (
-                *(largest, series.size, series.middle, np.int32(n), np.int32(first)),
-                *(np.int32(stride), sizes, errors, floors),
-            ),
+            128,
+            largest=largest,
+            size=series.size,
+            middle=series.middle,
+            n=n,
+            first=first,
+            n_windows=stride,
+            lengths=sizes,
+            errors=errors,
+            floors=floors,
         )
         scores = cp.empty((many, n, n_block, stride), np.int32)
         grid = blocks_for(n, 4), n_block, many
-        of_block = np.int32(stride), np.int32(first), np.int32(n_block), np.int32(n), sizes
+        block = {"stride": stride, "first": first, "n_block": n_block, "n_series": n}
+        block |= {"lengths": sizes}
         if lengths[-1] <= SHORT:
             load_kernel("shapelets/shapelets.cu", "nearest")(
                 grid,
-                (128,),
-                (series.points, np.int32(width), mean, w, series.sizes, *of_block, scores),
+                128,
+                points=series.points,
+                width=width,
+                means=mean,
+                weights=w,
+                sizes=series.sizes,
+                block=block,
+                heads=scores,
             )
             return Heads(lengths, first, scores, w, constant, errors, floors, kinds)
+        self._grow_edges(sizes)
+        load_kernel("shapelets/shapelets.cu", walk_kernel(stride))(
+            grid,
+            128,
+            windows=windows,
+            sizes=series.sizes,
+            block=block,
+            forward=self.forward,
+            backward=self.backward,
+            edge=self.edge,
+            carry=self.carry,
+            heads=scores,
+        )
+        self.before, self.last = lengths[-1], many - 1
+        return Heads(lengths, first, scores, w, constant, errors, floors, kinds)
+
+    def _grow_edges(self, lengths: cp.ndarray) -> None:
+        """Sums of products at the edges, of some lengths, from those of the length before."""
+        series, first, n_block = self.series, self.first, self.stop - self.first
+        n, width = series.points.shape
         sides = [(self.forward, first, n_block, 0, n), (self.backward, 0, n, first, n_block)]
         for out, first_a, n_a, first_b, n_b in sides[: 1 if n_block == n else 2]:
             load_kernel("shapelets/shapelets.cu", "edges")(
                 (blocks_for(self.edge, 128), n_b, blocks_for(n_a, 4)),
-                (128,),
-                (
-                    *(series.centered, np.int32(width), series.sizes, np.int32(first_a)),
-                    *(np.int32(n_a), np.int32(first_b), np.int32(n_b), *of_lengths),
-                    *(np.int32(self.last), out, np.int32(self.edge)),
-                ),
+                128,
+                points=series.centered,
+                width=width,
+                sizes=series.sizes,
+                first_a=first_a,
+                n_a=n_a,
+                first_b=first_b,
+                n_b=n_b,
+                lengths=lengths,
+                n_lengths=lengths.size,
+                before=self.before,
+                last=self.last,
+                out=out,
+                stride=self.edge,
             )
-        self.before, self.last = lengths[-1], many - 1
-        load_kernel("shapelets/shapelets.cu", walk_kernel(stride))(
-            grid,
-            (128,),
-            (
-                *(rows, q, s, w, mean, series.sizes, *of_block, self.forward, self.backward),
-                *(np.int32(self.edge), self.carry, scores),
-            ),
-        )
-        return Heads(lengths, first, scores, w, constant, errors, floors, kinds)
