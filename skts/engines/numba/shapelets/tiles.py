@@ -15,6 +15,8 @@ from ...core.series import Series, read_only
 from ...families.shapelets.criterion import Tables
 from ...families.shapelets.matches import LEAST_NORMALIZED, Matches, SubsequenceMatches
 from ...families.shapelets.search import ShapeletSearch, Survivors
+from ...host.narrow import narrow
+from . import by_numpy
 from .joins import Block, joins, pack, prepare, raw
 from .matches import Queries, match
 from .scan import Candidates, Distances, Found, Literals, scan
@@ -27,6 +29,10 @@ LISTED = 2**12
 #: Error of squared distances of windows as they are, of which the largest is near 1.
 #: see "short windows" in docs/developer/numerics.rst
 RAW_ERROR = 2.0**-46
+#: Seconds of NumPy in place of kernels that take some twenty to compile.
+LIMIT = 4.0
+#: Bytes that NumPy holds in place of kernels, at most.
+NUMPY_BYTES = 2**25
 #: Squares below this lose precision.
 SMALLEST_SQUARE = 2.0**-950
 
@@ -42,12 +48,19 @@ class ShapeletTiles:
     ) -> tuple[int, int]:
         """Bytes held for a tile: its answer, and one series with its statistics."""
         longest = max(query.size for query in reduction.queries)
-        return 0, 16 * rows * cols + 8 * rows * longest + 80 * reduction.series.n_timepoints
+        width = reduction.series.n_timepoints
+        # NumPy lays the series behind each other
+        small = min(8 * cols * width * (rows + 16), 2**22)
+        return 0, 16 * rows * cols + 8 * rows * longest + 80 * width + small
 
     def subsequence_matches(
         self, reduction: SubsequenceMatches, tile: Tile, cancel: np.ndarray
     ) -> Matches:
         """Best matches of some queries in some series."""
+        fits = 8 * tile.shape[1] * reduction.series.n_timepoints * (tile.shape[0] + 16) <= 2**22
+        seconds, total = 2e-9 * reduction.work(tile), 2e-9 * reduction.total_work
+        if fits and reduction.normalize and narrow(seconds, total, match, scan, limit=LIMIT):
+            return by_numpy.matches(reduction, tile.rows, tile.cols, cancel)
         queries = reduction.queries[tile.rows]
         channels = reduction.channels
         channels = np.zeros(len(queries), np.int64) if channels is None else channels[tile.rows]
@@ -72,12 +85,14 @@ class ShapeletTiles:
         self, reduction: ShapeletSearch, rows: int, cols: int
     ) -> tuple[int, int]:
         """Bytes held for a tile: distances that are kept, distances of a block for some lengths."""
-        return _kept(reduction, self.budget())[1], _tile_bytes(reduction, rows)
+        return _kept(reduction, self.budget())[1], _tile_bytes(reduction, rows) + NUMPY_BYTES
 
     def shapelet_search(
         self, reduction: ShapeletSearch, tile: Tile, cancel: np.ndarray
     ) -> Survivors:
         """Candidates of some lengths and blocks that could be the best."""
+        if self._shapelets_by_numpy(reduction, tile):
+            return self._judge(reduction, tile, cancel)
         held = Held(reduction.least, reduction.least_gap)
         tables = reduction.criterion.tables()
         for channel in range(reduction.series.n_channels):
@@ -93,6 +108,54 @@ class ShapeletTiles:
                     own = Candidates(rows, counts, members, owns)
                     _scan(reduction, distances, own, tables, held, (length, channel), cancel)
         return held.survivors()
+
+    def _shapelets_by_numpy(self, reduction: ShapeletSearch, tile: Tile) -> bool:
+        """Whether NumPy computes a tile: see `narrow`."""
+        n, width, lengths = len(reduction.series), reduction.series.n_timepoints, reduction.lengths
+        windows = width - lengths[0] + 1
+        kept = _kept(reduction, self.budget())[0]
+        if not kept.issuperset(lengths) or lengths[0] < LEAST_NORMALIZED:
+            return False
+        if 8 * n * windows * (2 * lengths[-1] + n) > NUMPY_BYTES // 2:
+            return False
+        owner, channels = reduction.series.values, range(reduction.series.n_channels)
+
+        def seconds(some: tuple[int, ...], n_blocks: int) -> float:
+            missing = sum(
+                not self.prepared.holds(owner, _key(channel, length))
+                for length in some
+                for channel in channels
+            )
+            judged = len(some) * len(channels) * min(n_blocks * reduction.block, n) * windows
+            judged *= len(reduction.members) * len(reduction.ways)
+            return missing * 6e-9 * (n * windows) ** 2 + 2e-7 * judged
+
+        tile_seconds = seconds(lengths[tile.rows], tile.shape[1])
+        total = seconds(lengths, reduction.shape[1])
+        return narrow(tile_seconds, total, scan, limit=LIMIT)
+
+    def _judge(self, reduction: ShapeletSearch, tile: Tile, cancel: np.ndarray) -> Survivors:
+        """Candidates of a tile that could be the best, by NumPy."""
+        series, best = reduction.series, (reduction.least, reduction.least_gap)
+        first = (reduction.blocks[0] + tile.col) * reduction.block
+        stop = (reduction.blocks[0] + tile.col_stop) * reduction.block
+        owns = np.arange(first, min(stop, len(reduction.members)))
+        parts = []
+        for length in reduction.lengths[tile.rows]:
+            for channel in range(series.n_channels):
+
+                def build(length: int = length, channel: int = channel) -> tuple[np.ndarray, int]:
+                    made = by_numpy.all_distances(series, channel, length, cancel)
+                    return made, made.nbytes
+
+                distances = self.prepared.get(series.values, _key(channel, length), build)
+                if cancel[0]:
+                    # distances may lack some
+                    self.prepared.drop(series.values, _key(channel, length))
+                    break
+                found, best = by_numpy.judge(reduction, distances, owns, (length, channel), best)
+                parts.append(found)
+        return Survivors.of_parts(parts).that_reach(best)
 
     def _found(
         self,
@@ -145,6 +208,11 @@ class ShapeletTiles:
     def _stored(self, owner: np.ndarray, key: tuple[int, ...]) -> Distances:
         """Distances that are kept; a LookupError if they are not."""
         return self.prepared.get(owner, ("shapelets", *key), _nothing)
+
+
+def _key(channel: int, length: int) -> tuple[str, int, int]:
+    """Under which certified distances are kept."""
+    return "certified shapelets", channel, length
 
 
 class Buffer:

@@ -1,0 +1,91 @@
+"""Small work without kernels: NumPy does it while a kernel would still be compiled.
+
+Compiling the kernels of a search takes seconds, a first look at small data some hundredths of one.
+So each family computes small work by NumPy, with the same bits, as long as none of its kernels
+has been compiled, in this process or on disk. There is a limit to what a process does in this way:
+it never loses more than that to a compilation that comes all the same.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from numba import typeof
+from numba.core.dispatcher import Dispatcher
+
+__all__ = ["ENTRIES", "compiled", "narrow", "without"]
+
+#: Seconds of NumPy that a process spends in place of compiling; `limit` where that takes longest.
+LIMIT = 1.0
+#: Entries of an array that NumPy goes through in one step: they stay in a cache.
+ENTRIES = 2**14
+
+#: Whether NumPy may take the place of kernels; see `without`.
+enabled = True
+
+_lock = threading.Lock()
+_spent = 0.0
+
+
+def narrow(
+    seconds: float, total: float, *kernels: Dispatcher, like: Any = None, limit: float = LIMIT
+) -> bool:
+    """Whether NumPy is to compute a tile, because that is small and its kernels not compiled.
+
+    Parameters
+    ----------
+    seconds, total : float
+        About how long NumPy takes for the tile, and for all of the work.
+    *kernels : Dispatcher
+        The kernels, any of which may be there.
+    like : object or None
+        An argument of theirs: kernels compiled for another type of it do not count.
+    limit : float
+        Seconds that all such work may have taken after it.
+
+    Returns
+    -------
+    bool
+        If so, the seconds count as spent.
+    """
+    global _spent
+    if not enabled or max(_spent + seconds, total) > limit:
+        return False
+    if any(compiled(one, like) for one in kernels):
+        return False
+    with _lock:
+        _spent += seconds
+    return True
+
+
+def compiled(kernel: Dispatcher, like: Any = None) -> bool:
+    """Whether an instance of a kernel is in memory or on disk, for the type of an argument."""
+    wanted = None if like is None else typeof(like)
+    return any(wanted is None or wanted in given for given in _instances(kernel))
+
+
+def _instances(kernel: Dispatcher) -> Iterator[tuple[Any, ...]]:
+    """Types of the arguments that a kernel has been compiled for."""
+    yield from kernel.overloads
+    found = vars(kernel).get("_on_disk")
+    if found is None:
+        cache: Any = kernel._cache
+        codegen = kernel.targetctx.codegen()
+        index = cache._cache_file._load_index() if hasattr(cache, "_cache_file") else {}
+        found = [key[0] for key in index if key == cache._index_key(key[0], codegen)]
+        kernel._on_disk = found
+    yield from found
+
+
+@contextmanager
+def without() -> Iterator[None]:
+    """Compile whatever the work inside needs, however small it is."""
+    global enabled
+    before, enabled = enabled, False
+    try:
+        yield
+    finally:
+        enabled = before
