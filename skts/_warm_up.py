@@ -60,7 +60,9 @@ def warm_up(
     else:
         names = [get_engine(engine).name]
     chosen = all_estimators() if estimators is None else list(estimators)
-    with _unannounced(), warnings.catch_warnings():
+    from .engines.host import narrow
+
+    with _unannounced(), warnings.catch_warnings(), narrow.choose(by_numpy=False):
         warnings.simplefilter("ignore")  # small data may be too few for an estimator's taste
         for name in names:
             for kind in chosen:

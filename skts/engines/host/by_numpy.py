@@ -1,34 +1,41 @@
-"""Statistics and certified distances of windows by NumPy, for small work: `windows` without kernels.
+"""`windows` and `shapes` by NumPy, for small work: statistics, distances, scaled series.
 
-Each sum adds in the order of time, hence the bits are the same.
+Each sum adds in the same order as in the kernels, hence the bits are the same.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from ..core.constants import CONSTANT, SMALLEST_RANGE
 from .narrow import ENTRIES
 
-__all__ = ["distances", "seconds", "statistics"]
+__all__ = ["distances", "held_bytes", "seconds", "statistics", "z_normalize"]
 
 
 def statistics(
     points: np.ndarray, raw: np.ndarray, length: int, anchored: bool | None = None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+) -> list[np.ndarray]:
     """Mean and deviation of all windows; least and largest raw point: see `windows.statistics`."""
     n_windows = points.size - length + 1
-    anchor = points[:n_windows] if anchored else 0.0
-    total, squares = np.zeros(n_windows), np.zeros(n_windows)
-    low, high = raw[:n_windows].copy(), raw[:n_windows].copy()
+    mean, deviation, low, high = found = [np.empty(n_windows) for _ in range(4)]
     with np.errstate(over="ignore", invalid="ignore"):
-        for t in range(length):
-            total += points[t : t + n_windows] - anchor
-            np.minimum(low, raw[t : t + n_windows], out=low)
-            np.maximum(high, raw[t : t + n_windows], out=high)
-        mean = total / length
-        for t in range(length):
-            squares += np.square(points[t : t + n_windows] - anchor - mean)
-        return mean, np.sqrt(squares / length), low, high
+        for first in range(0, n_windows, ENTRIES):
+            stop = min(first + ENTRIES, n_windows)
+            some = slice(first, stop)
+            anchor = points[some] if anchored else 0.0
+            total, squares = np.zeros(stop - first), np.zeros(stop - first)
+            low[some] = high[some] = raw[some]
+            for t in range(length):
+                here = slice(first + t, stop + t)
+                total += points[here] - anchor
+                np.minimum(low[some], raw[here], out=low[some])
+                np.maximum(high[some], raw[here], out=high[some])
+            mean[some] = total / length
+            for t in range(length):
+                squares += np.square(points[first + t : stop + t] - anchor - mean[some])
+            deviation[some] = np.sqrt(squares / length)
+    return found
 
 
 def distances(
@@ -69,3 +76,39 @@ def distances(
 def seconds(n_distances: int, length: int) -> float:
     """About how long `distances` takes."""
     return 2e-9 * n_distances * length
+
+
+def held_bytes(n_distances: int) -> int:
+    """Bytes that `distances` and `statistics` hold beside their input and output, at most."""
+    return 8 * 8 * min(n_distances, ENTRIES)
+
+
+def _lane_sum(values: np.ndarray) -> np.ndarray:
+    """Sums of rows in four lanes: see `shapes.lane_sum`."""
+    lanes, whole = np.zeros((4, len(values))), values.shape[1] // 4 * 4
+    for t in range(0, whole, 4):
+        lanes += values[:, t : t + 4].T
+    for t in range(whole, values.shape[1]):
+        lanes[0] += values[:, t]
+    a, b, c, d = lanes
+    return np.asarray((a + b) + (c + d))
+
+
+def z_normalize(series: np.ndarray, target: np.ndarray, norms: np.ndarray) -> None:
+    """Z-normalise each channel of series of one length: see `shapes.z_normalize`."""
+    n, total = series.shape[2], np.zeros(len(series))
+    with np.errstate(all="ignore"):
+        for c in range(series.shape[1]):
+            low, high = series[:, c].min(axis=1), series[:, c].max(axis=1)
+            peak = np.maximum(-low, high)
+            span = high / 2 - low / 2
+            some = ~(span <= np.maximum(CONSTANT / 2 * peak, SMALLEST_RANGE / 2))
+            exponent = np.clip(np.frexp(peak[some])[1], -1000, 1000)
+            z = series[some, c] * np.ldexp(1.0, -exponent)[:, np.newaxis]
+            for _ in range(2):
+                z -= (_lane_sum(z) / n)[:, np.newaxis]
+            variance = _lane_sum(z * z) / n
+            factor = 1 / np.sqrt(variance)
+            target[some, c, :n] = z * factor[:, np.newaxis]
+            total[some] += n * (factor * factor * variance)
+    norms[:] = np.sqrt(total)

@@ -16,15 +16,15 @@ from typing import Any
 from numba import typeof
 from numba.core.dispatcher import Dispatcher
 
-__all__ = ["ENTRIES", "compiled", "narrow", "without"]
+__all__ = ["ENTRIES", "choose", "compiled", "narrow"]
 
 #: Seconds of NumPy that a process spends in place of compiling; `limit` where that takes longest.
 LIMIT = 1.0
 #: Entries of an array that NumPy goes through in one step: they stay in a cache.
 ENTRIES = 2**14
 
-#: Whether NumPy may take the place of kernels; see `without`.
-enabled = True
+#: Whether NumPy takes the place of kernels, where it can: None is where that pays.
+choice: bool | None = None
 
 _lock = threading.Lock()
 _spent = 0.0
@@ -52,7 +52,9 @@ def narrow(
         If so, the seconds count as spent.
     """
     global _spent
-    if not enabled or max(_spent + seconds, total) > limit:
+    if choice is not None:
+        return choice
+    if max(_spent + seconds, total) > limit:
         return False
     if any(compiled(one, like) for one in kernels):
         return False
@@ -81,11 +83,11 @@ def _instances(kernel: Dispatcher) -> Iterator[tuple[Any, ...]]:
 
 
 @contextmanager
-def without() -> Iterator[None]:
-    """Compile whatever the work inside needs, however small it is."""
-    global enabled
-    before, enabled = enabled, False
+def choose(by_numpy: bool) -> Iterator[None]:
+    """Have NumPy compute all that it can, or nothing, whatever is compiled."""
+    global choice
+    before, choice = choice, by_numpy
     try:
         yield
     finally:
-        enabled = before
+        choice = before

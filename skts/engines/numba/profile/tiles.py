@@ -22,10 +22,6 @@ from .lines import Searched, Steps, Windows, make_steps, weigh
 __all__ = ["JoinTiles"]
 
 
-#: Bytes that NumPy holds in place of a kernel.
-NUMPY_BYTES = 16 * 8 * ENTRIES
-
-
 class JoinTiles:
     """Methods of the CPU engine for work on windows."""
 
@@ -41,15 +37,16 @@ class JoinTiles:
         """Bytes held for a tile: both lines prepared, and its distances."""
         lines = {id(pool.points): pool for pool in (reduction.queries, reduction.series)}
         shared = sum(58 * pool.points.size for pool in lines.values())
-        return shared, 8 * rows * cols + 32 * reduction.length + NUMPY_BYTES
+        held = max(32 * reduction.length, by_numpy.held_bytes(rows * cols))
+        return shared, 8 * rows * cols + held
 
     def window_distances(
         self, reduction: WindowDistances, tile: Tile, cancel: np.ndarray
     ) -> np.ndarray:
         """Certified distances of some windows to a run of others."""
         length = reduction.length
-        work = [n_rows * n_cols for n_rows, n_cols in (tile.shape, reduction.shape)]
-        small = self._join_by_numpy(*(by_numpy.seconds(count, length) for count in work))
+        counts = (n_rows * n_cols for n_rows, n_cols in (tile.shape, reduction.shape))
+        small = self._join_by_numpy(*(by_numpy.seconds(count, length) for count in counts))
         a = self._windows(reduction.queries, length, reduction.normalize, small)
         b = self._windows(reduction.series, length, reduction.normalize, small)
         found = np.empty(tile.shape)
@@ -86,15 +83,15 @@ class JoinTiles:
     def join_bytes(self, reduction: Join, rows: int, cols: int) -> tuple[int, int]:
         """Bytes held for a tile: lines and their steps; lists, limits and neighbours."""
         shared = 230 * sum(reduction.shape[: 1 if reduction.within else 2])
-        lists = (16 + 48 * reduction.n_neighbors) * (rows + cols)
-        return shared, 48 * LISTED + lists + NUMPY_BYTES
+        # a list of pairs takes more than what NumPy holds in its place
+        return shared, 48 * LISTED + (16 + 48 * reduction.n_neighbors) * (rows + cols)
 
     def join(self, reduction: Join, tile: Tile, cancel: np.ndarray) -> JoinPart:
         """Nearest windows within a tile."""
         length, k, normalize = reduction.length, reduction.n_neighbors, reduction.normalize
         pools, (n_rows, n_cols) = (reduction.a, reduction.other), reduction.shape
-        work = [reduction.work(part) for part in (tile, Tile(0, n_rows, 0, n_cols))]
-        small = self._join_by_numpy(*(by_numpy.seconds(count, length) for count in work))
+        pairs = (reduction.work(part) for part in (tile, Tile(0, n_rows, 0, n_cols)))
+        small = self._join_by_numpy(*(by_numpy.seconds(count, length) for count in pairs))
         known_lines = [self._windows(pool, length, normalize, small) for pool in pools]
         certified = [Line(*line[:3]) for line in known_lines]
         lines = self._searched(pools, length, normalize)
@@ -147,9 +144,7 @@ class JoinTiles:
             cols.add(slice(first - tile.col, None), found)
         return JoinPart(rows, cols)
 
-    def _windows(
-        self, pool: Pool, length: int, normalize: bool, small: bool = False
-    ) -> Windows:
+    def _windows(self, pool: Pool, length: int, normalize: bool, small: bool = False) -> Windows:
         """Statistics of a line for one window length, kept while the line lives."""
         compute = by_numpy.statistics if small else windows.statistics
 

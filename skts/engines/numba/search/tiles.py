@@ -51,7 +51,7 @@ class SubsequenceTiles:
     ) -> tuple[int, int]:
         """Bytes held for a tile: its points several times, lanes; of each query all windows."""
         length = reduction.longest
-        small = 8 * 8 * (length + 2) * min(cols, _at_a_time(reduction))
+        small = 8 * 12 * (length + 2) * min(cols, _at_a_time(reduction))
         return 0, 56 * (cols + length) + 33 * rows * cols + 8 * 32 * (4 * length + 64) + small
 
     def subsequence_neighbors(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.constants import CONSTANT, FLOAT64_UNIT, SMALLEST_RANGE
+from ...core.constants import CONSTANT, FLOAT32_UNIT, SMALLEST_RANGE
 from ...core.series import Series
 from ...families.shapelets.matches import Matches, SubsequenceMatches
 from ...families.shapelets.search import ShapeletSearch, Survivors, are_normalized
@@ -90,29 +90,36 @@ def all_distances(series: Series, channel: int, length: int, cancel: np.ndarray)
     there = (np.arange(windows) < series.lengths[:, np.newaxis] - length + 1).ravel()
     flat = (constant & there).reshape(n, windows).any(axis=1)
     squares = np.square(z).sum(axis=0)
-    # of products, their sums, and of the certified sums, in any order: 2 (length + 8) roundings
-    # of at most the sum of both squares, twice that for two windows, and twice that to be safe
-    blur = 16 * (length + 8) * FLOAT64_UNIT * 2 * float(squares.max(initial=0.0))
+    # products of length + 1 pairs of rounded numbers, in any order: length + 4 roundings of at most
+    # three times the largest square; for two windows, and a quarter more for the certified sums
+    blur = np.float32(8 * (length + 8) * FLOAT32_UNIT * float(squares.max(initial=0.0)))
     # the product of these is the square of a column less twice a product of points; the square of
     # the row is the same for all columns
-    left = np.column_stack([-2.0 * z.T, np.ones(starts.size)])
-    right = np.vstack([z, np.where(there & ~constant, squares, np.inf)])
-    best = np.full((starts.size, n), np.inf)
-    step = max(1, 8 * ENTRIES // starts.size)
-    with one_blas_thread():
+    left = np.column_stack([-2.0 * z.T, np.ones(starts.size)]).astype(np.float32)
+    right = np.vstack([z, np.where(there & ~constant, squares, np.inf)]).astype(np.float32)
+    found = np.full(starts.size * n, np.inf)
+    step = max(1, 16 * ENTRIES // starts.size)
+    room = np.empty((step, starts.size), np.float32), np.empty((step, n, windows), np.bool_)
+    # BLAS may say "invalid" of infinite squares, whose sums are right
+    with one_blas_thread(), np.errstate(invalid="ignore"):
         for first in range(0, starts.size, step):
             if cancel[0]:
                 break
-            estimates = (left[first : first + step] @ right).reshape(-1, n, windows)
+            count = min(step, starts.size - first)
+            estimates, near = room[0][:count], room[1][:count]
+            np.matmul(left[first : first + count], right, out=estimates)
+            estimates = estimates.reshape(count, n, windows)
             least = estimates.min(axis=2, keepdims=True)
             least[least == np.inf] = -np.inf
-            a, b = np.divmod(np.flatnonzero(estimates <= least + blur), starts.size)
+            np.less_equal(estimates, least + blur, out=near)
+            a, b = np.divmod(np.flatnonzero(near), starts.size)
             a += first
             total = np.zeros(a.size)
-            for t in range(length):
-                total += np.square(z[t][a] - z[t][b])
+            for one in z:
+                total += np.square(one[a] - one[b])
             # most have one; where several may be the best, the least counts
-            np.minimum.at(best.reshape(-1), a * n + b // windows, np.sqrt(total))
+            np.minimum.at(found, a * n + b // windows, np.sqrt(total))
+    best = found.reshape(-1, n)
     unlike = np.sqrt(float(length))
     best[:, flat] = np.minimum(best[:, flat], unlike)
     best[constant] = np.where(flat, 0.0, unlike)

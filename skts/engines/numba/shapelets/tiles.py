@@ -32,7 +32,7 @@ RAW_ERROR = 2.0**-46
 #: Seconds of NumPy in place of kernels that take some twenty to compile.
 LIMIT = 4.0
 #: Bytes that NumPy holds in place of kernels, at most.
-NUMPY_BYTES = 2**25
+NUMPY_BYTES = 2**23
 #: Squares below this lose precision.
 SMALLEST_SQUARE = 2.0**-950
 
@@ -49,15 +49,15 @@ class ShapeletTiles:
         """Bytes held for a tile: its answer, and one series with its statistics."""
         longest = max(query.size for query in reduction.queries)
         width = reduction.series.n_timepoints
-        # NumPy lays the series behind each other
-        small = min(8 * cols * width * (rows + 16), 2**22)
+        small = _matches_bytes(reduction, rows, cols)
+        small = small if small <= NUMPY_BYTES else 0
         return 0, 16 * rows * cols + 8 * rows * longest + 80 * width + small
 
     def subsequence_matches(
         self, reduction: SubsequenceMatches, tile: Tile, cancel: np.ndarray
     ) -> Matches:
         """Best matches of some queries in some series."""
-        fits = 8 * tile.shape[1] * reduction.series.n_timepoints * (tile.shape[0] + 16) <= 2**22
+        fits = _matches_bytes(reduction, *tile.shape) <= NUMPY_BYTES
         seconds, total = 2e-9 * reduction.work(tile), 2e-9 * reduction.total_work
         if fits and reduction.normalize and narrow(seconds, total, match, scan, limit=LIMIT):
             return by_numpy.matches(reduction, tile.rows, tile.cols, cancel)
@@ -85,7 +85,9 @@ class ShapeletTiles:
         self, reduction: ShapeletSearch, rows: int, cols: int
     ) -> tuple[int, int]:
         """Bytes held for a tile: distances that are kept, distances of a block for some lengths."""
-        return _kept(reduction, self.budget())[1], _tile_bytes(reduction, rows) + NUMPY_BYTES
+        small = _numpy_bytes(reduction)
+        each = _tile_bytes(reduction, rows) + (small if small <= NUMPY_BYTES else 0)
+        return _kept(reduction, self.budget())[1], each
 
     def shapelet_search(
         self, reduction: ShapeletSearch, tile: Tile, cancel: np.ndarray
@@ -116,7 +118,7 @@ class ShapeletTiles:
         kept = _kept(reduction, self.budget())[0]
         if not kept.issuperset(lengths) or lengths[0] < LEAST_NORMALIZED:
             return False
-        if 8 * n * windows * (2 * lengths[-1] + n) > NUMPY_BYTES // 2:
+        if _numpy_bytes(reduction) > NUMPY_BYTES:
             return False
         owner, channels = reduction.series.values, range(reduction.series.n_channels)
 
@@ -251,6 +253,18 @@ def _tile_bytes(reduction: ShapeletSearch, rows: int) -> int:
     windows = width - reduction.lengths[0] + 1
     each = rows * n * (8 * reduction.block * windows + 66 * (windows + 8))
     return each + 600 * rows * windows + 32 * n * width + 64 * LISTED
+
+
+def _numpy_bytes(reduction: ShapeletSearch) -> int:
+    """Bytes that `by_numpy` holds for all windows of one length, the answer apart."""
+    n, width = len(reduction.series), reduction.series.n_timepoints
+    n_windows = n * (width - reduction.lengths[0] + 1)
+    return 8 * n_windows * (2 * reduction.lengths[-1] + n + 8) + 2**21
+
+
+def _matches_bytes(reduction: SubsequenceMatches, rows: int, cols: int) -> int:
+    """Bytes that `by_numpy` holds: series one after the other, their windows, all distances."""
+    return 8 * cols * reduction.series.n_timepoints * (rows + 16) + 2**20
 
 
 def _kept(reduction: ShapeletSearch, budget: int) -> tuple[frozenset[int], int]:
