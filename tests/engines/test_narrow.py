@@ -27,8 +27,10 @@ from skts.engines import (
     SubsequenceNeighbors,
     Warping,
     WindowDistances,
+    replace_kernels,
     run,
 )
+from skts.engines.core import compiling
 from skts.engines.host import narrow
 from skts.engines.numba.elastic import by_numpy
 from tests.examples_of_work import examples, leaves, reductions, small_examples
@@ -40,7 +42,7 @@ def both(work, answer=lambda result: result):
     """Answers with kernels, and by NumPy."""
     found = []
     for choice in (False, True):
-        with narrow.choose(by_numpy=choice):
+        with replace_kernels(always=choice):
             found.append(leaves(answer(run(work, engine="numba", n_jobs=1))))
     return found
 
@@ -167,7 +169,7 @@ def test_shapes(rng):
     values[5, 0] = 7.0
     found = []
     for choice in (False, True):
-        with narrow.choose(by_numpy=choice):
+        with replace_kernels(always=choice):
             made = Shapes.normalized(Series(values, np.full(32, 23)))
             found.append((made.values, made.norms))
     for one, other in zip(*found, strict=True):
@@ -197,7 +199,7 @@ def kernel(x):
 
 @pytest.fixture
 def undecided(monkeypatch):
-    monkeypatch.setattr(narrow, "choice", None)
+    monkeypatch.setattr(compiling, "by_numpy", None)
     monkeypatch.setattr(narrow, "_spent", 0.0)
 
 
@@ -226,8 +228,7 @@ def test_not_beside_a_kernel_that_is_there():
 
 FIRST = """
 import numpy as np, skts
-from numba.core.dispatcher import Dispatcher
-from skts.engines.host import narrow
+from skts.engines.core import compiling
 X, y = np.random.default_rng(0).normal(size=(30, 40)).cumsum(axis=1), np.arange(30) % 2
 {before}
 skts.DTWNearestNeighbor(engine="numba").fit(X, y).predict(X[:5])
@@ -247,21 +248,21 @@ def test_a_first_call_compiles_nothing_and_later_ones_take_kernels_from_disk(tmp
         return [int(line) for line in done.stdout.split()]
 
     assert counts() == [0, 0]
-    misses, _ = counts("narrow.choice = False")
+    misses, _ = counts("compiling.by_numpy = False")
     assert misses >= 2
     assert counts() == [0, misses]
 
 
 def test_warm_up_compiles_however_small_the_data(monkeypatch):
-    monkeypatch.setattr(narrow, "choice", True)
+    monkeypatch.setattr(compiling, "by_numpy", True)
     seen = []
 
     class Model(skts.KShapeClusterer):
         def fit(self, X, y=None):
-            seen.append(narrow.choice)
+            seen.append(compiling.by_numpy)
             return super().fit(X, y)
 
     skts.warm_up("numba", [Model(2)])
     assert seen
     assert not any(seen)
-    assert narrow.choice is True
+    assert compiling.by_numpy is True

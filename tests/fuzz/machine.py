@@ -24,9 +24,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 import skts
-from skts.engines import find_engine
+from skts.engines import find_engine, replace_kernels
 from skts.engines.core import execution, executor
-from skts.engines.host import narrow
 from skts.exceptions import MemoryBudgetError
 
 from .case import Case
@@ -178,7 +177,7 @@ def applied(setting: dict[str, Any], engine: str) -> Iterator[None]:
             stack.enter_context(mock.patch.object(one, "tile_work", setting["tile_work"]))
             stack.enter_context(mock.patch.object(one, "row_scale", 1))
         if setting.get("kernels") is False:
-            stack.enter_context(narrow.choose(by_numpy=True))
+            stack.enter_context(replace_kernels(always=True))
             reached["NumPy in place of kernels"] += 1
         if setting.get("inline") is False:
             stack.enter_context(mock.patch.object(execution, "INLINE_WORK", -1))

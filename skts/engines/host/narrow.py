@@ -10,21 +10,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from numba import typeof
 from numba.core.dispatcher import Dispatcher
 
-__all__ = ["ENTRIES", "choose", "compiled", "narrow"]
+from ..core import compiling
+
+__all__ = ["ENTRIES", "compiled", "narrow"]
 
 #: Seconds of NumPy that a process spends in place of compiling; `limit` where that takes longest.
 LIMIT = 1.0
 #: Entries of an array that NumPy goes through in one step: they stay in a cache.
 ENTRIES = 2**14
-
-#: Whether NumPy takes the place of kernels, where it can: None is where that pays.
-choice: bool | None = None
 
 _lock = threading.Lock()
 _spent = 0.0
@@ -52,8 +50,8 @@ def narrow(
         If so, the seconds count as spent.
     """
     global _spent
-    if choice is not None:
-        return choice
+    if compiling.by_numpy is not None:
+        return compiling.by_numpy
     if max(_spent + seconds, total) > limit:
         return False
     if any(compiled(one, like) for one in kernels):
@@ -71,7 +69,7 @@ def compiled(kernel: Dispatcher, like: Any = None) -> bool:
 
 def _instances(kernel: Dispatcher) -> Iterator[tuple[Any, ...]]:
     """Types of the arguments that a kernel has been compiled for."""
-    yield from kernel.overloads
+    yield from list(kernel.overloads)
     found = vars(kernel).get("_on_disk")
     if found is None:
         cache: Any = kernel._cache
@@ -80,14 +78,3 @@ def _instances(kernel: Dispatcher) -> Iterator[tuple[Any, ...]]:
         found = [key[0] for key in index if key == cache._index_key(key[0], codegen)]
         kernel._on_disk = found
     yield from found
-
-
-@contextmanager
-def choose(by_numpy: bool) -> Iterator[None]:
-    """Have NumPy compute all that it can, or nothing, whatever is compiled."""
-    global choice
-    before, choice = choice, by_numpy
-    try:
-        yield
-    finally:
-        choice = before

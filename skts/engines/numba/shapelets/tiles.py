@@ -32,7 +32,7 @@ RAW_ERROR = 2.0**-46
 #: Seconds of NumPy in place of kernels that take some twenty to compile.
 LIMIT = 4.0
 #: Bytes that NumPy holds in place of kernels, at most.
-NUMPY_BYTES = 2**23
+NUMPY_BYTES = 2**24
 #: Squares below this lose precision.
 SMALLEST_SQUARE = 2.0**-950
 
