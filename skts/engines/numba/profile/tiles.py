@@ -253,6 +253,7 @@ def _nearest_by_numpy(
             *(a.points, some, a.mean, a.inverse, b.points, left, b.mean, b.inverse),
             *(reduction.length, found, cancel, reduction.normalize or None),
         )
+        found[np.isnan(found)] = np.inf  # of squares beyond all numbers
         found[~usual[0][some]] = np.inf
         found[:, ~usual[1][other]] = np.inf
         if within:

@@ -62,6 +62,7 @@ def matches(reduction: SubsequenceMatches, rows: slice, cols: slice, cancel: np.
         out[constant_a[places, np.newaxis] != constant] = np.sqrt(float(length))
         out[constant_a[places, np.newaxis] & constant] = 0.0
         out[:, ~finite], out[~finite_a[places]] = np.inf, np.inf
+        out[np.isnan(out)] = np.inf  # of squares beyond all numbers
         for b in range(n):
             count = int(series.lengths[b]) - length + 1
             if count > 0:
@@ -90,8 +91,7 @@ def all_distances(series: Series, channel: int, length: int, cancel: np.ndarray)
     there = (np.arange(windows) < series.lengths[:, np.newaxis] - length + 1).ravel()
     flat = (constant & there).reshape(n, windows).any(axis=1)
     squares = np.square(z).sum(axis=0)
-    # products of length + 1 pairs of rounded numbers, in any order: length + 4 roundings of at most
-    # three times the largest square; for two windows, and a quarter more for the certified sums
+    # see "window products" in docs/developer/numerics.rst
     blur = np.float32(8 * (length + 8) * FLOAT32_UNIT * float(squares.max(initial=0.0)))
     # the product of these is the square of a column less twice a product of points; the square of
     # the row is the same for all columns

@@ -33,6 +33,8 @@ RAW_ERROR = 2.0**-46
 LIMIT = 4.0
 #: Bytes that NumPy holds in place of kernels, at most.
 NUMPY_BYTES = 2**24
+#: Points whose squares NumPy can sum.
+LARGEST = 2.0**500
 #: Squares below this lose precision.
 SMALLEST_SQUARE = 2.0**-950
 
@@ -120,6 +122,8 @@ class ShapeletTiles:
             return False
         if _numpy_bytes(reduction) > NUMPY_BYTES:
             return False
+        if np.abs(reduction.series.values).max() > LARGEST:
+            return False
         owner, channels = reduction.series.values, range(reduction.series.n_channels)
 
         def seconds(some: tuple[int, ...], n_blocks: int) -> float:
@@ -148,13 +152,14 @@ class ShapeletTiles:
 
                 def build(length: int = length, channel: int = channel) -> tuple[np.ndarray, int]:
                     made = by_numpy.all_distances(series, channel, length, cancel)
+                    if cancel[0]:
+                        raise LookupError
                     return made, made.nbytes
 
-                distances = self.prepared.get(series.values, _key(channel, length), build)
-                if cancel[0]:
-                    # distances may lack some
-                    self.prepared.drop(series.values, _key(channel, length))
-                    break
+                try:
+                    distances = self.prepared.get(series.values, _key(channel, length), build)
+                except LookupError:  # of a search that is cancelled nothing is kept
+                    return Survivors.of_parts(parts)
                 found, best = by_numpy.judge(reduction, distances, owns, (length, channel), best)
                 parts.append(found)
         return Survivors.of_parts(parts).that_reach(best)
