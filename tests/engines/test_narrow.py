@@ -207,23 +207,27 @@ def undecided(monkeypatch):
 def test_until_so_much_has_been_done():
     fresh = njit(kernel.py_func)
     half = 0.5 * narrow.LIMIT
-    assert not narrow.narrow(0.1, 3 * narrow.LIMIT, fresh)
-    assert narrow.narrow(half, half, fresh)
-    assert narrow.narrow(half, half, fresh)
-    assert not narrow.narrow(half, half, fresh)
-    assert narrow.narrow(half, half, fresh, limit=2 * narrow.LIMIT)
+    assert not narrow.narrow(lambda: (0.1, 3 * narrow.LIMIT), fresh)
+    assert narrow.narrow(lambda: (half, half), fresh)
+    assert narrow.narrow(lambda: (half, half), fresh)
+    assert not narrow.narrow(lambda: (half, half), fresh)
+    assert narrow.narrow(lambda: (half, half), fresh, limit=2 * narrow.LIMIT)
 
 
 @pytest.mark.usefixtures("undecided")
 def test_not_beside_a_kernel_that_is_there():
     fresh = njit(kernel.py_func)
-    assert narrow.narrow(0.0, 0.0, fresh)
+
+    def nothing():
+        return 0.0, 0.0
+
+    assert narrow.narrow(nothing, fresh)
     fresh(1.5)
     assert narrow.compiled(fresh)
     assert narrow.compiled(fresh, 2.5)
     assert not narrow.compiled(fresh, "of another type")
-    assert narrow.narrow(0.0, 0.0, fresh, like="of another type")
-    assert not narrow.narrow(0.0, 0.0, njit(kernel.py_func), fresh)
+    assert narrow.narrow(nothing, fresh, like="of another type")
+    assert not narrow.narrow(nothing, njit(kernel.py_func), fresh)
 
 
 FIRST = """

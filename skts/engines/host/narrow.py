@@ -9,7 +9,7 @@ it never loses more than that to a compilation that comes all the same.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from numba import typeof
@@ -24,19 +24,24 @@ LIMIT = 1.0
 #: Entries of an array that NumPy goes through in one step: they stay in a cache.
 ENTRIES = 2**14
 
+#: Kernels that are there, with the type of an argument: calls of small kernels are short.
+_there: set[tuple[tuple[Dispatcher, ...], type]] = set()
 _lock = threading.Lock()
 _spent = 0.0
 
 
 def narrow(
-    seconds: float, total: float, *kernels: Dispatcher, like: Any = None, limit: float = LIMIT
+    seconds: Callable[[], tuple[float, float]],
+    *kernels: Dispatcher,
+    like: Any = None,
+    limit: float = LIMIT,
 ) -> bool:
     """Whether NumPy is to compute a tile, because that is small and its kernels not compiled.
 
     Parameters
     ----------
-    seconds, total : float
-        About how long NumPy takes for the tile, and for all of the work.
+    seconds : callable
+        Returns about how long NumPy takes for the tile, and for all of the work.
     *kernels : Dispatcher
         The kernels, any of which may be there.
     like : object or None
@@ -52,12 +57,17 @@ def narrow(
     global _spent
     if compiling.by_numpy is not None:
         return compiling.by_numpy
-    if max(_spent + seconds, total) > limit:
+    known = kernels, type(like)
+    if known in _there:
         return False
     if any(compiled(one, like) for one in kernels):
+        _there.add(known)
+        return False
+    some, total = seconds()
+    if max(_spent + some, total) > limit:
         return False
     with _lock:
-        _spent += seconds
+        _spent += some
     return True
 
 

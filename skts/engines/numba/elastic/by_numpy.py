@@ -143,5 +143,5 @@ def _at_a_time(left: Series, right: Series, warping: Warping) -> int:
 def pairs_bytes(left: Series, right: Series, warping: Warping, n_pairs: int) -> int:
     """Bytes that `pairs` holds beside its input and output: copies, and some antidiagonals."""
     n, m = left.n_timepoints, right.n_timepoints
-    lanes = min(n_pairs, _at_a_time(left, right, warping))
+    lanes = 1 if n_pairs == 1 else min(n_pairs, _at_a_time(left, right, warping))
     return 8 * lanes * (3 * left.n_channels * (n + m) + 3 * (n + 2) + 4 * min(n, m) + 8)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ...core.certify import (
@@ -136,12 +138,16 @@ class DTWTiles:
         kernels = dtw.block_kernel, lower_bounds.cascade, certified.costs
         warping, sides = reduction.warping, reduction.sides
 
-        def seconds(shape: tuple[int, int]) -> float:
-            return by_numpy.seconds(*sides, warping, shape[0] * shape[1])
+        def seconds() -> tuple[float, float]:
+            some, total = (n_rows * n_cols for n_rows, n_cols in (tile.shape, reduction.shape))
+            if not by_numpy.knows(warping, *sides):
+                return np.inf, np.inf
+            one = partial(by_numpy.seconds, *sides, warping)
+            return one(some), one(total)
 
-        return by_numpy.knows(warping, *sides) and narrow(
-            seconds(tile.shape), seconds(reduction.shape), *kernels, like=cell_of(warping)
-        )
+        # `narrow` does not ask where it was told
+        found = narrow(seconds, *kernels, like=cell_of(warping))
+        return found and by_numpy.knows(warping, *sides)
 
     def _all_pairs(
         self, reduction: DTWMatrix | DTWNeighbors, tile: Tile, cancel: np.ndarray

@@ -27,9 +27,13 @@ class JoinTiles:
 
     prepared: PreparedStore
 
-    def _join_by_numpy(self, seconds: float, total: float) -> bool:
-        """Whether NumPy computes a tile: see `narrow`."""
-        return narrow(seconds, total, search, windows.distances, windows.statistics)
+    def _join_by_numpy(self, length: int, some: int, total: int) -> bool:
+        """Whether NumPy computes so many of all distances: see `narrow`."""
+
+        def seconds() -> tuple[float, float]:
+            return by_numpy.seconds(some, length), by_numpy.seconds(total, length)
+
+        return narrow(seconds, search, windows.distances, windows.statistics)
 
     def window_distances_bytes(
         self, reduction: WindowDistances, rows: int, cols: int
@@ -46,7 +50,7 @@ class JoinTiles:
         """Certified distances of some windows to a run of others."""
         length = reduction.length
         counts = (n_rows * n_cols for n_rows, n_cols in (tile.shape, reduction.shape))
-        small = self._join_by_numpy(*(by_numpy.seconds(count, length) for count in counts))
+        small = self._join_by_numpy(length, *counts)
         a = self._windows(reduction.queries, length, reduction.normalize, small)
         b = self._windows(reduction.series, length, reduction.normalize, small)
         found = np.empty(tile.shape)
@@ -73,8 +77,8 @@ class JoinTiles:
     def window_kinds(self, reduction: WindowKinds, tile: Tile, cancel: np.ndarray) -> Kinds:
         """Which windows are constant, which are finite, which a join does not search."""
         series, length, normalize = reduction.series, reduction.length, reduction.normalize
-        seconds = by_numpy.seconds(series.points.size, length)
-        found = self._windows(series, length, normalize, self._join_by_numpy(seconds, seconds))
+        small = self._join_by_numpy(length, series.points.size, series.points.size)
+        found = self._windows(series, length, normalize, small)
         if reduction.joined is None:
             return Kinds(found.constant, found.finite)
         searched, _ = self._searched((series, reduction.joined), length, normalize)
@@ -91,7 +95,7 @@ class JoinTiles:
         length, k, normalize = reduction.length, reduction.n_neighbors, reduction.normalize
         pools, (n_rows, n_cols) = (reduction.a, reduction.other), reduction.shape
         pairs = (reduction.work(part) for part in (tile, Tile(0, n_rows, 0, n_cols)))
-        small = self._join_by_numpy(*(by_numpy.seconds(count, length) for count in pairs))
+        small = self._join_by_numpy(length, *pairs)
         known_lines = [self._windows(pool, length, normalize, small) for pool in pools]
         certified = [Line(*line[:3]) for line in known_lines]
         lines = self._searched(pools, length, normalize)

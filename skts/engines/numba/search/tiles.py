@@ -61,8 +61,11 @@ class SubsequenceTiles:
         line = reduction.series.piece(tile.col, tile.col_stop + reduction.longest - 1)
         filled, finite = fill_gaps(line)
         points = np.concatenate([filled, np.full(lanes.LANES, filled[-1])])
-        seconds = (_seconds(reduction, *shape) for shape in (tile.shape, reduction.shape))
-        small = narrow(*seconds, lanes.search, like=cell_of(reduction.warping))
+
+        def seconds() -> tuple[float, float]:
+            return _seconds(reduction, *tile.shape), _seconds(reduction, *reduction.shape)
+
+        small = narrow(seconds, lanes.search, like=cell_of(reduction.warping))
         prepared: dict[int, Piece] = {}
         found = []
         for row in range(tile.row, tile.row_stop):

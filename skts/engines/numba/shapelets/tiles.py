@@ -60,8 +60,11 @@ class ShapeletTiles:
     ) -> Matches:
         """Best matches of some queries in some series."""
         fits = _matches_bytes(reduction, *tile.shape) <= NUMPY_BYTES
-        seconds, total = 2e-9 * reduction.work(tile), 2e-9 * reduction.total_work
-        if fits and reduction.normalize and narrow(seconds, total, match, scan, limit=LIMIT):
+
+        def seconds() -> tuple[float, float]:
+            return 2e-9 * reduction.work(tile), 2e-9 * reduction.total_work
+
+        if fits and reduction.normalize and narrow(seconds, match, scan, limit=LIMIT):
             return by_numpy.matches(reduction, tile.rows, tile.cols, cancel)
         queries = reduction.queries[tile.rows]
         channels = reduction.channels
@@ -136,9 +139,10 @@ class ShapeletTiles:
             judged *= len(reduction.members) * len(reduction.ways)
             return missing * 6e-9 * (n * windows) ** 2 + 2e-7 * judged
 
-        tile_seconds = seconds(lengths[tile.rows], tile.shape[1])
-        total = seconds(lengths, reduction.shape[1])
-        return narrow(tile_seconds, total, scan, limit=LIMIT)
+        def both() -> tuple[float, float]:
+            return seconds(lengths[tile.rows], tile.shape[1]), seconds(lengths, reduction.shape[1])
+
+        return narrow(both, scan, limit=LIMIT)
 
     def _judge(self, reduction: ShapeletSearch, tile: Tile, cancel: np.ndarray) -> Survivors:
         """Candidates of a tile that could be the best, by NumPy."""
@@ -146,7 +150,7 @@ class ShapeletTiles:
         first = (reduction.blocks[0] + tile.col) * reduction.block
         stop = (reduction.blocks[0] + tile.col_stop) * reduction.block
         owns = np.arange(first, min(stop, len(reduction.members)))
-        parts = []
+        parts: list[Survivors] = []
         for length in reduction.lengths[tile.rows]:
             for channel in range(series.n_channels):
 
