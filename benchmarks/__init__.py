@@ -1,0 +1,5 @@
+"""Benchmarks: of kernels, however small the work; only `cold_start` lets NumPy replace them."""
+
+from skts.engines.core import compiling
+
+compiling.by_numpy = False

@@ -15,7 +15,7 @@ from sklearn.utils import get_tags
 
 from . import cluster, motifs, neighbors, tree
 from ._log import LOGGER
-from .engines import engine_names, find_engine, get_engine
+from .engines import engine_names, find_engine, get_engine, replace_kernels
 
 __all__ = ["all_estimators", "warm_up"]
 
@@ -60,7 +60,7 @@ def warm_up(
     else:
         names = [get_engine(engine).name]
     chosen = all_estimators() if estimators is None else list(estimators)
-    with _unannounced(), warnings.catch_warnings():
+    with _unannounced(), warnings.catch_warnings(), replace_kernels(always=False):
         warnings.simplefilter("ignore")  # small data may be too few for an estimator's taste
         for name in names:
             for kind in chosen:

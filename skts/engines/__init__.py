@@ -51,6 +51,7 @@ To add an engine, subclass `Engine`, and name the class in the entry-point group
 """
 
 from .core.budget import check_size
+from .core.compiling import replace_kernels
 from .core.constants import TIE
 from .core.engine import Engine
 from .core.executor import run
@@ -118,6 +119,7 @@ __all__ = [
     "find_engine",
     "get_engine",
     "lies_on_gpu",
+    "replace_kernels",
     "run",
     "show_engines",
 ]

@@ -24,7 +24,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 import skts
-from skts.engines import find_engine
+from skts.engines import find_engine, replace_kernels
 from skts.engines.core import execution, executor
 from skts.exceptions import MemoryBudgetError
 
@@ -138,6 +138,7 @@ def draw_case(seed: int, number: int, name: str | None = None) -> tuple[Case, di
             ("memory", (None, *MEMORY), (6, *[0.3] * SCARCE, *[1] * (len(MEMORY) - SCARCE))),
             ("n_jobs", (None, 1, 2, 3, -1) if "n_jobs" in known else (None,), ()),
             ("inline", (True, False), (3, 1)),
+            ("kernels", (True, False), (2, 1)),
             ("verbose", (0, 1, 2) if "verbose" in known else (0,), ()),
             ("devices", (None, [0, 1], [1, 0]) if "engine" in known else (None,), ()),
             ("verify", (None, True) if "engine" in known else (None,), ()),
@@ -175,6 +176,9 @@ def applied(setting: dict[str, Any], engine: str) -> Iterator[None]:
             one = find_engine(engine)
             stack.enter_context(mock.patch.object(one, "tile_work", setting["tile_work"]))
             stack.enter_context(mock.patch.object(one, "row_scale", 1))
+        if setting.get("kernels") is False:
+            stack.enter_context(replace_kernels(always=True))
+            reached["NumPy in place of kernels"] += 1
         if setting.get("inline") is False:
             stack.enter_context(mock.patch.object(execution, "INLINE_WORK", -1))
         if setting.get("backend"):

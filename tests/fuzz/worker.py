@@ -35,7 +35,7 @@ def work(order: dict[str, Any]) -> int:
         "seed", "engine", "against", "function", "first", "step", "last", "until", "known",
         "status", "coverage", "events", "compile": see `__main__`.
     """
-    from skts.engines.core import budget
+    from skts.engines.core import budget, compiling
 
     from . import recipes  # noqa: F401
     from .coverage import Coverage, compile_kernels, watch_engines
@@ -43,6 +43,8 @@ def work(order: dict[str, Any]) -> int:
     from .recipe import RECIPES
     from .shrink import shrink
 
+    # a first run takes kernels, some second ones NumPy in their place
+    compiling.by_numpy = False
     if order["compile"]:
         compile_kernels(*order["compile"])
     # asked in every call, and read from the system's files: the same all the time

@@ -14,10 +14,13 @@ from contextlib import contextmanager
 
 from ..._log import LOGGER
 
-__all__ = ["compiling"]
+__all__ = ["compiling", "replace_kernels"]
 
 #: Seconds of compilation in a process that pass without a word.
 PATIENCE = 1.0
+
+#: Whether NumPy takes the place of kernels where it can; None is where that pays (`host.narrow`).
+by_numpy: bool | None = None
 
 _lock = threading.Lock()
 _spent = 0.0
@@ -42,6 +45,17 @@ def compiling(really: Callable[[], bool]) -> Iterator[None]:
                 _spent += time.monotonic() - begin
         if timer is not None:
             timer.cancel()
+
+
+@contextmanager
+def replace_kernels(always: bool) -> Iterator[None]:
+    """Have NumPy compute all small work that it can, or none, whatever is compiled."""
+    global by_numpy
+    before, by_numpy = by_numpy, always
+    try:
+        yield
+    finally:
+        by_numpy = before
 
 
 def _say(really: Callable[[], bool]) -> None:

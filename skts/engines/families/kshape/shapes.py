@@ -69,12 +69,19 @@ class Shapes:
         width : int or None, default None
             Points to fill up to, with zeros; None is those of the longest.
         """
-        from ...host import shapes
+        from ...host import by_numpy, shapes
+        from ...host.narrow import narrow
 
         shape = len(series), series.n_channels, width or series.n_timepoints
         values = zeros_beside(series.values, shape)
         norms, exponents = np.empty(len(series)), np.zeros(len(series), np.int32)
         scale = shapes.z_normalize if normalize and not short else shapes.scale_to_norm
+        # a few hundred points are done in a microsecond
+        seconds = 2e-8 * values.size + 1e-3
+        small = scale is shapes.z_normalize and series.equal_length
+        if small and narrow(lambda: (seconds, seconds), shapes.z_normalize):
+            by_numpy.z_normalize(series.values, values, norms)
+            return cls(values, norms)
         step = max(1, NORMALIZED_AT_ONCE // values[0].size)
         for start in range(0, len(series), step):
             rows = slice(start, start + step)

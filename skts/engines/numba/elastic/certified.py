@@ -26,7 +26,7 @@ from numba import njit
 from ...families.elastic.warping import Warping
 from .cells import Cell, cell_of
 
-__all__ = ["cost", "options", "pairs", "pairs_bytes"]
+__all__ = ["cost", "costs", "options", "pairs", "pairs_bytes"]
 
 
 #: Pairs side by side at most, and the entries of an antidiagonal from which more of them gain
@@ -178,7 +178,7 @@ def cost(x, y, radius, cell, uneven, free_columns, free_rows, cancel):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _costs(x, x_lengths, y, y_lengths, radius, out, cell, uneven, free_columns, free_rows, cancel):
+def costs(x, x_lengths, y, y_lengths, radius, out, cell, uneven, free_columns, free_rows, cancel):
     """Accumulated costs of pairs; those that follow each other and are alike lie side by side."""
     n_channels, place = x.shape[1], 0
     while place < out.size:
@@ -236,7 +236,7 @@ def pairs(
     """
     out = np.empty(len(x))
     radius = warping.radius(x_lengths, y_lengths)
-    _costs(x, x_lengths, y, y_lengths, radius, out, *options(warping), cancel)
+    costs(x, x_lengths, y, y_lengths, radius, out, *options(warping), cancel)
     return out
 
 

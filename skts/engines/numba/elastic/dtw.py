@@ -28,6 +28,7 @@ __all__ = [
     "LANES",
     "Flags",
     "block",
+    "block_kernel",
     "pack",
     "path",
     "path_bytes",
@@ -326,7 +327,7 @@ def sweep(
 
 
 @njit(nogil=True, cache=True)
-def _block_kernel(
+def block_kernel(
     x, x_lengths, y, y_lengths, radius, limits, out, cancel,
     cell, multivariate, uneven, free_columns, free_rows,
 ):  # fmt: skip
@@ -389,7 +390,7 @@ def block(
     rows, x_lengths = np.array(x.transpose(0, 2, 1), order="C"), x_lengths.copy()
     given = Flags.of(warping, x.shape[1])
     flags = given.cell, given.multivariate, given.uneven, given.free_columns, given.free_rows
-    _block_kernel(rows, x_lengths, packed, packed_lengths, radius, limits, out, cancel, *flags)
+    block_kernel(rows, x_lengths, packed, packed_lengths, radius, limits, out, cancel, *flags)
     return out
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ...core.certify import (
@@ -25,7 +27,8 @@ from ...families.elastic.dtw import (
 )
 from ...families.elastic.warping import Warping, lacks_distance
 from ...families.elastic.window_search import DTWWindowSearch
-from . import certified, dtw, lower_bounds, window_search
+from ...host.narrow import narrow
+from . import by_numpy, certified, dtw, lower_bounds, window_search
 from .cells import cell_of
 
 __all__ = ["DTWTiles"]
@@ -48,11 +51,12 @@ class DTWTiles:
         uneven = cell_of(reduction.warping).uneven
         if isinstance(reduction, DTWPath):
             return 0, dtw.path_bytes(n, m)
+        small = by_numpy.pairs_bytes(left, right, reduction.warping, rows * cols)
         if isinstance(reduction, DTWPairs) or rows * cols == 1:
             pairs = min(rows, _certified_at_a_time(reduction))
             series = 8 * pairs * (channels * (n + m) + 4)
             held = certified.pairs_bytes(channels, n, m, pairs, uneven=uneven)
-            return 0, 48 * rows + series + held
+            return 0, 48 * rows + max(series + held, small)
         shared, each = map(
             max,
             *(
@@ -60,6 +64,7 @@ class DTWTiles:
                 for t in dtw.LANES
             ),
         )
+        each = max(each, 48 * rows * cols + small)
         if not isinstance(reduction, DTWNeighbors):
             return shared, each
         found = rows * min(cols, survivor_cap(reduction.n_neighbors))
@@ -114,6 +119,9 @@ class DTWTiles:
     def dtw_neighbors(self, reduction: DTWNeighbors, tile: Tile, cancel: np.ndarray) -> Shortlist:
         """Survivors of a tile."""
         excluded = None if reduction.excluded is None else reduction.excluded[tile.rows] - tile.col
+        if reduction.precision != "float32" and self._dtw_by_numpy(reduction, tile):
+            distances = self._all_pairs(reduction, tile, cancel)
+            return shortlist(distances, reduction.n_neighbors, Bound(), excluded)
         if self._worth_bounding(reduction, tile):
             found = self._cascade(reduction, tile, excluded, cancel)
             if found is not None:
@@ -124,6 +132,31 @@ class DTWTiles:
             scale, bound = reduction.scale_and_bound(error)
         estimates = reduction.warping.distance(costs) / scale
         return shortlist(estimates, reduction.n_neighbors, bound, excluded)
+
+    def _dtw_by_numpy(self, reduction: DTWReduction, tile: Tile) -> bool:
+        """Whether NumPy computes a tile: see `narrow`."""
+        kernels = dtw.block_kernel, lower_bounds.cascade, certified.costs
+        warping, sides = reduction.warping, reduction.sides
+
+        def seconds() -> tuple[float, float]:
+            some, total = (n_rows * n_cols for n_rows, n_cols in (tile.shape, reduction.shape))
+            if not by_numpy.knows(warping, *sides):
+                return np.inf, np.inf
+            one = partial(by_numpy.seconds, *sides, warping)
+            return one(some), one(total)
+
+        # `narrow` does not ask where it was told
+        found = narrow(seconds, *kernels, like=cell_of(warping))
+        return found and by_numpy.knows(warping, *sides)
+
+    def _all_pairs(
+        self, reduction: DTWMatrix | DTWNeighbors, tile: Tile, cancel: np.ndarray
+    ) -> np.ndarray:
+        """Distances of a tile by NumPy."""
+        rows, cols = (np.arange(part.start, part.stop) for part in (tile.rows, tile.cols))
+        i, j = np.repeat(rows, cols.size), np.tile(cols, rows.size)
+        costs = by_numpy.pairs(*reduction.sides, i, j, reduction.warping, cancel)
+        return reduction.warping.distance(costs).reshape(tile.shape)
 
     def _costs(
         self, reduction: DTWMatrix | DTWNeighbors, tile: Tile, cancel: np.ndarray
@@ -209,6 +242,8 @@ class DTWTiles:
 
     def dtw_matrix(self, reduction: DTWMatrix, tile: Tile, cancel: np.ndarray) -> np.ndarray:
         """A block of the matrix."""
+        if self._dtw_by_numpy(reduction, tile):
+            return self._all_pairs(reduction, tile, cancel)
         n_rows, n_cols = tile.shape
         if n_rows * n_cols == 1:
             pair = np.array([[tile.row, tile.col]])
@@ -217,6 +252,10 @@ class DTWTiles:
 
     def dtw_pairs(self, reduction: DTWPairs, tile: Tile, cancel: np.ndarray) -> np.ndarray:
         """Certified distances of some pairs."""
+        if self._dtw_by_numpy(reduction, tile):
+            i, j = reduction.pairs[tile.rows].T
+            costs = by_numpy.pairs(*reduction.sides, i, j, reduction.warping, cancel)
+            return reduction.warping.distance(costs)
         return self._certified(reduction, reduction.pairs[tile.rows], cancel)
 
     def dtw_path(self, reduction: DTWPath, tile: Tile, cancel: np.ndarray) -> WarpingPath:

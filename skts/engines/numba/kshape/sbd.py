@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numba import njit
 from scipy.fft import irfft, rfft
 
 from ...core.constants import TIE, UNCLEAR
+from ...host.narrow import narrow
 from ...host.shapes import fft_length, largest
 
 __all__ = [
@@ -72,7 +75,10 @@ def correlate(
         some = slice(start, min(start + step, len(centers)))
         product = np.empty((some.stop - start, n_series, n_frequencies), np.complex128)
         multiply(spectrum, centers[some], product)
-        best(
+        seconds = 2e-8 * product.shape[0] * n_series * n
+        small = narrow(partial(_twice, seconds), best)
+        choose = best_by_numpy if small else best
+        choose(
             irfft(product, n, axis=2, overwrite_x=True),
             norms,
             center_norms[some],
@@ -131,6 +137,40 @@ def best(correlations, norms, center_norms, doubts, n_timepoints, distances, shi
             distances[i, j] = max(0.0, 1.0 - top / scale)
             clear = values[(n - found) % n] >= top - (TIE - 2 * doubts[j]) * scale
             shifts[i, j] = found if clear else UNCLEAR
+
+
+def _twice(seconds: float) -> tuple[float, float]:
+    """Seconds of all the work, which is done at once."""
+    return seconds, seconds
+
+
+def best_by_numpy(
+    correlations: np.ndarray,
+    norms: np.ndarray,
+    center_norms: np.ndarray,
+    doubts: np.ndarray,
+    n_timepoints: int,
+    distances: np.ndarray,
+    shifts: np.ndarray,
+) -> None:
+    """Each distance and its shift, without a kernel: see `best`."""
+    n = correlations.shape[2]
+    after = np.arange(1, n_timepoints)
+    places = np.zeros(2 * n_timepoints - 1, np.int64)
+    places[1::2], places[2::2] = after, n - after
+    values = correlations[:, :, places]
+    scale = center_norms[:, np.newaxis] * norms
+    top, doubt = values.max(axis=2), doubts[:, np.newaxis]
+    floor = top - (TIE + 2 * doubt) * scale
+    at = np.argmax(values >= floor[:, :, np.newaxis], axis=2)
+    found = np.take_along_axis(values, at[:, :, np.newaxis], axis=2)[:, :, 0]
+    clear = found >= top - (TIE - 2 * doubt) * scale
+    half = (at + 1) // 2
+    shift = np.where(clear, np.where(at % 2, -half, half), UNCLEAR)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        distance = np.maximum(0.0, 1.0 - top / scale)
+    distances[:] = np.where(scale == 0.0, 1.0, distance).T
+    shifts[:] = np.where(scale == 0.0, 0, shift).T
 
 
 @njit(nogil=True, cache=True, fastmath=FAST)

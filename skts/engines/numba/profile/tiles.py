@@ -9,11 +9,12 @@ from ...core.reduction import Tile
 from ...core.series import read_only
 from ...families.profile.join import Join, JoinPart
 from ...families.profile.lines import Frame, common_frame, even_line, line_as_it_is, line_of_pieces
-from ...families.profile.nearest import Nearest
+from ...families.profile.nearest import Nearest, least_of_rows
 from ...families.profile.pool import Pool, fill_gaps, whole_windows
 from ...families.profile.statistics import settle_statistics
 from ...families.profile.windows import Kinds, WindowDistances, WindowKinds
-from ...host import windows
+from ...host import by_numpy, windows
+from ...host.narrow import ENTRIES, narrow
 from .candidates import LISTED, Line
 from .join import Side, Work, search
 from .lines import Searched, Steps, Windows, make_steps, weigh
@@ -26,24 +27,36 @@ class JoinTiles:
 
     prepared: PreparedStore
 
+    def _join_by_numpy(self, length: int, some: int, total: int) -> bool:
+        """Whether NumPy computes so many of all distances: see `narrow`."""
+
+        def seconds() -> tuple[float, float]:
+            return by_numpy.seconds(some, length), by_numpy.seconds(total, length)
+
+        return narrow(seconds, search, windows.distances, windows.statistics)
+
     def window_distances_bytes(
         self, reduction: WindowDistances, rows: int, cols: int
     ) -> tuple[int, int]:
         """Bytes held for a tile: both lines prepared, and its distances."""
         lines = {id(pool.points): pool for pool in (reduction.queries, reduction.series)}
         shared = sum(58 * pool.points.size for pool in lines.values())
-        return shared, 8 * rows * cols + 32 * reduction.length
+        held = max(32 * reduction.length, by_numpy.held_bytes(rows * cols))
+        return shared, 8 * rows * cols + held
 
     def window_distances(
         self, reduction: WindowDistances, tile: Tile, cancel: np.ndarray
     ) -> np.ndarray:
         """Certified distances of some windows to a run of others."""
         length = reduction.length
-        a = self._windows(reduction.queries, length, reduction.normalize)
-        b = self._windows(reduction.series, length, reduction.normalize)
+        counts = (n_rows * n_cols for n_rows, n_cols in (tile.shape, reduction.shape))
+        small = self._join_by_numpy(length, *counts)
+        a = self._windows(reduction.queries, length, reduction.normalize, small)
+        b = self._windows(reduction.series, length, reduction.normalize, small)
         found = np.empty(tile.shape)
         positions = np.ascontiguousarray(reduction.positions[tile.rows], np.int64)
-        windows.distances(
+        measure = by_numpy.distances if small else windows.distances
+        measure(
             *(a.points, positions, a.mean, a.inverse),
             *(b.points, tile.col, b.mean, b.inverse),
             *(length, found, cancel, reduction.normalize or None),
@@ -64,7 +77,8 @@ class JoinTiles:
     def window_kinds(self, reduction: WindowKinds, tile: Tile, cancel: np.ndarray) -> Kinds:
         """Which windows are constant, which are finite, which a join does not search."""
         series, length, normalize = reduction.series, reduction.length, reduction.normalize
-        found = self._windows(series, length, normalize)
+        small = self._join_by_numpy(length, series.points.size, series.points.size)
+        found = self._windows(series, length, normalize, small)
         if reduction.joined is None:
             return Kinds(found.constant, found.finite)
         searched, _ = self._searched((series, reduction.joined), length, normalize)
@@ -73,19 +87,25 @@ class JoinTiles:
     def join_bytes(self, reduction: Join, rows: int, cols: int) -> tuple[int, int]:
         """Bytes held for a tile: lines and their steps; lists, limits and neighbours."""
         shared = 230 * sum(reduction.shape[: 1 if reduction.within else 2])
+        # a list of pairs takes more than what NumPy holds in its place
         return shared, 48 * LISTED + (16 + 48 * reduction.n_neighbors) * (rows + cols)
 
     def join(self, reduction: Join, tile: Tile, cancel: np.ndarray) -> JoinPart:
         """Nearest windows within a tile."""
         length, k, normalize = reduction.length, reduction.n_neighbors, reduction.normalize
-        pools = reduction.a, reduction.other
-        certified = [Line(*self._windows(pool, length, normalize)[:3]) for pool in pools]
+        pools, (n_rows, n_cols) = (reduction.a, reduction.other), reduction.shape
+        pairs = (reduction.work(part) for part in (tile, Tile(0, n_rows, 0, n_cols)))
+        small = self._join_by_numpy(length, *pairs)
+        known_lines = [self._windows(pool, length, normalize, small) for pool in pools]
+        certified = [Line(*line[:3]) for line in known_lines]
         lines = self._searched(pools, length, normalize)
         usual_a, usual_b = (line.usual for line in lines)
-        level = 0.0 if normalize else 4 * max(line.energy(length).max() for line in lines)
         if reduction.excluded is not None:
             usual_a = usual_a & ~reduction.excluded
             usual_b = usual_a if reduction.within else usual_b
+        if small:
+            return _nearest_by_numpy(reduction, tile, certified, (usual_a, usual_b), cancel)
+        level = 0.0 if normalize else 4 * max(line.energy(length).max() for line in lines)
         steps_a, steps_b = (
             self._steps(pool, line, length, level) for pool, line in zip(pools, lines, strict=True)
         )
@@ -128,15 +148,16 @@ class JoinTiles:
             cols.add(slice(first - tile.col, None), found)
         return JoinPart(rows, cols)
 
-    def _windows(self, pool: Pool, length: int, normalize: bool) -> Windows:
+    def _windows(self, pool: Pool, length: int, normalize: bool, small: bool = False) -> Windows:
         """Statistics of a line for one window length, kept while the line lives."""
+        compute = by_numpy.statistics if small else windows.statistics
 
         def build() -> tuple[Windows, int]:
             filled, finite = fill_gaps(pool.points)
             # one after the other, and nobody writes to them: kernels are compiled for one kind of
             # array, and a series that runs backwards would be another
             points = read_only(np.ascontiguousarray(filled))
-            moments = windows.statistics(points, points, length, True)
+            moments = compute(points, points, length, True)
             mean, deviation, low, high = moments
             whole = whole_windows(finite, length)
             found = settle_statistics(mean, deviation, low, high, whole)
@@ -206,6 +227,55 @@ class JoinTiles:
             return made, sum(array.nbytes for array in made)
 
         return self.prepared.get(pool.points, ("steps", length, line.frame, level), build)
+
+
+def _nearest_by_numpy(
+    reduction: Join,
+    tile: Tile,
+    lines: list[Line],
+    usual: tuple[np.ndarray, np.ndarray],
+    cancel: np.ndarray,
+) -> JoinPart:
+    """Nearest windows within a tile, from the certified distances of all its pairs."""
+    k, within = reduction.n_neighbors, reduction.within
+    a, b = lines
+    rows = Nearest.none(tile.shape[0], k)
+    cols = Nearest.none(tile.shape[1] if within else 0, k)
+    first = max(tile.col, reduction.since) if within else tile.col
+    n_cols = tile.col_stop - first
+    step = max(1, 4 * ENTRIES // max(1, n_cols))
+    at = np.arange(first, tile.col_stop)
+    for start in range(tile.row, tile.row_stop, step):
+        some = np.arange(start, min(start + step, tile.row_stop))
+        # of one line pairs before the diagonal do not count
+        left = max(first, start + reduction.exclusion + 1) if within else first
+        if left >= tile.col_stop or cancel[0]:
+            break
+        other = at[left - first :]
+        found = np.empty((some.size, other.size))
+        by_numpy.distances(
+            *(a.points, some, a.mean, a.inverse, b.points, left, b.mean, b.inverse),
+            *(reduction.length, found, cancel, reduction.normalize or None),
+        )
+        found[np.isnan(found)] = np.inf  # of squares beyond all numbers
+        found[~usual[0][some]] = np.inf
+        found[:, ~usual[1][other]] = np.inf
+        if within:
+            found[other - some[:, np.newaxis] <= reduction.exclusion] = np.inf
+            cols.add(slice(left - tile.col, None), _nearest(found.T.copy(), k, some))
+        rows.add(slice(start - tile.row, start - tile.row + some.size), _nearest(found, k, other))
+    return JoinPart(rows, cols)
+
+
+def _nearest(distances: np.ndarray, k: int, places: np.ndarray) -> Nearest:
+    """The k nearest places of each row."""
+    values, at = least_of_rows(distances, min(k, places.size))
+    indices = np.where(np.isinf(values), -1, places[at])
+    missing = ((0, 0), (0, k - values.shape[1]))
+    return Nearest(
+        np.pad(values, missing, constant_values=np.inf),
+        np.pad(indices, missing, constant_values=-1),
+    )
 
 
 def settle_constant(

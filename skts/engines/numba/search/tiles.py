@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...core.constants import CONSTANT, SMALLEST_RANGE
 from ...core.reduction import Tile
 from ...families.profile.pool import fill_gaps, whole_windows
 from ...families.search.subsequence import (
@@ -14,6 +15,9 @@ from ...families.search.subsequence import (
     normalize_query,
     query_envelope,
 )
+from ...host.by_numpy import statistics
+from ...host.narrow import ENTRIES, narrow
+from ..elastic import by_numpy
 from ..elastic.cells import cell_of
 from . import lanes
 
@@ -47,7 +51,8 @@ class SubsequenceTiles:
     ) -> tuple[int, int]:
         """Bytes held for a tile: its points several times, lanes; of each query all windows."""
         length = reduction.longest
-        return 0, 56 * (cols + length) + 33 * rows * cols + 8 * 32 * (4 * length + 64)
+        small = 8 * 12 * (length + 2) * min(cols, _at_a_time(reduction))
+        return 0, 56 * (cols + length) + 33 * rows * cols + 8 * 32 * (4 * length + 64) + small
 
     def subsequence_neighbors(
         self, reduction: SubsequenceNeighbors, tile: Tile, cancel: np.ndarray
@@ -56,6 +61,11 @@ class SubsequenceTiles:
         line = reduction.series.piece(tile.col, tile.col_stop + reduction.longest - 1)
         filled, finite = fill_gaps(line)
         points = np.concatenate([filled, np.full(lanes.LANES, filled[-1])])
+
+        def seconds() -> tuple[float, float]:
+            return _seconds(reduction, *tile.shape), _seconds(reduction, *reduction.shape)
+
+        small = narrow(seconds, lanes.search, like=cell_of(reduction.warping))
         prepared: dict[int, Piece] = {}
         found = []
         for row in range(tile.row, tile.row_stop):
@@ -63,6 +73,10 @@ class SubsequenceTiles:
             n_windows = min(tile.shape[1], line.size - length + 1)
             if n_windows < 1:
                 found.append(TileMatches(np.empty(0, np.int64), np.empty(0)))
+                continue
+            if small:
+                whole = whole_windows(finite, length)[:n_windows]
+                found.append(_measure(reduction, row, filled, whole, cancel))
                 continue
             if length not in prepared:
                 prepared[length] = _prepare(reduction, points, finite, length, n_windows)
@@ -90,6 +104,52 @@ class SubsequenceTiles:
             *(positions, distances, cancel, cell_of(warping), warping.squared, warping.largest),
         )
         return TileMatches(positions[:count].copy(), distances[:count].copy())
+
+
+def _measure(
+    reduction: SubsequenceNeighbors,
+    row: int,
+    points: np.ndarray,
+    whole: np.ndarray,
+    cancel: np.ndarray,
+) -> TileMatches:
+    """Windows of a piece that match a query, by NumPy, from the certified distances of all."""
+    warping, places = reduction.warping, np.flatnonzero(whole)
+    given = np.array(reduction.queries[row], np.float64)
+    length, n_windows = given.size, whole.size
+    query = normalize_query(given, bool(reduction.normalize))[np.newaxis, :, np.newaxis]
+    anchor, mean, inverse = (np.full(n_windows, value) for value in (0.0, 0.0, 1.0))
+    if reduction.normalize:
+        line = points[: n_windows + length - 1]
+        mean, deviation, low, high = statistics(line, line, length, True)
+        least = np.maximum(CONSTANT * np.maximum(np.abs(low), np.abs(high)), SMALLEST_RANGE)
+        usual = high - low > least
+        anchor, mean = line[:n_windows], np.where(usual, mean, 0.0)
+        inverse = np.divide(1.0, deviation, out=np.zeros(n_windows), where=usual)
+    distances = np.empty(places.size)
+    step = _at_a_time(reduction)
+    for start in range(0, places.size, step):
+        some = places[start : start + step]
+        window = points[some + np.arange(length)[:, np.newaxis]]
+        window = (window - anchor[some] - mean[some]) * inverse[some]
+        lengths = np.full(some.size, length)
+        with np.errstate(over="ignore"):
+            costs = by_numpy.fill(query, window[np.newaxis], lengths, lengths, warping, cancel)
+        distances[start : start + step] = warping.distance(costs)
+    keep = (distances <= reduction.limit_of(row)) & (distances < np.inf)
+    return TileMatches(places[keep], distances[keep])
+
+
+def _at_a_time(reduction: SubsequenceNeighbors) -> int:
+    """Windows side by side for NumPy."""
+    return max(1, 2 * ENTRIES // reduction.longest)
+
+
+def _seconds(reduction: SubsequenceNeighbors, n_queries: int, n_windows: int) -> float:
+    """About how long NumPy takes for some queries."""
+    length, n_steps = reduction.longest, -(-n_windows // _at_a_time(reduction))
+    cells = reduction.warping.cells(length, length)
+    return n_queries * (3e-9 * cells * n_windows + 30e-6 * length * n_steps)
 
 
 def _order(low: np.ndarray, high: np.ndarray) -> np.ndarray:

@@ -15,6 +15,8 @@ from ...core.series import Series, read_only
 from ...families.shapelets.criterion import Tables
 from ...families.shapelets.matches import LEAST_NORMALIZED, Matches, SubsequenceMatches
 from ...families.shapelets.search import ShapeletSearch, Survivors
+from ...host.narrow import narrow
+from . import by_numpy
 from .joins import Block, joins, pack, prepare, raw
 from .matches import Queries, match
 from .scan import Candidates, Distances, Found, Literals, scan
@@ -27,6 +29,12 @@ LISTED = 2**12
 #: Error of squared distances of windows as they are, of which the largest is near 1.
 #: see "short windows" in docs/developer/numerics.rst
 RAW_ERROR = 2.0**-46
+#: Seconds of NumPy in place of kernels that take some twenty to compile.
+LIMIT = 4.0
+#: Bytes that NumPy holds in place of kernels, at most.
+NUMPY_BYTES = 2**24
+#: Points whose squares NumPy can sum.
+LARGEST = 2.0**500
 #: Squares below this lose precision.
 SMALLEST_SQUARE = 2.0**-950
 
@@ -42,12 +50,22 @@ class ShapeletTiles:
     ) -> tuple[int, int]:
         """Bytes held for a tile: its answer, and one series with its statistics."""
         longest = max(query.size for query in reduction.queries)
-        return 0, 16 * rows * cols + 8 * rows * longest + 80 * reduction.series.n_timepoints
+        width = reduction.series.n_timepoints
+        small = _matches_bytes(reduction, rows, cols)
+        small = small if small <= NUMPY_BYTES else 0
+        return 0, 16 * rows * cols + 8 * rows * longest + 80 * width + small
 
     def subsequence_matches(
         self, reduction: SubsequenceMatches, tile: Tile, cancel: np.ndarray
     ) -> Matches:
         """Best matches of some queries in some series."""
+        fits = _matches_bytes(reduction, *tile.shape) <= NUMPY_BYTES
+
+        def seconds() -> tuple[float, float]:
+            return 2e-9 * reduction.work(tile), 2e-9 * reduction.total_work
+
+        if fits and reduction.normalize and narrow(seconds, match, scan, limit=LIMIT):
+            return by_numpy.matches(reduction, tile.rows, tile.cols, cancel)
         queries = reduction.queries[tile.rows]
         channels = reduction.channels
         channels = np.zeros(len(queries), np.int64) if channels is None else channels[tile.rows]
@@ -72,12 +90,16 @@ class ShapeletTiles:
         self, reduction: ShapeletSearch, rows: int, cols: int
     ) -> tuple[int, int]:
         """Bytes held for a tile: distances that are kept, distances of a block for some lengths."""
-        return _kept(reduction, self.budget())[1], _tile_bytes(reduction, rows)
+        small = _numpy_bytes(reduction)
+        each = _tile_bytes(reduction, rows) + (small if small <= NUMPY_BYTES else 0)
+        return _kept(reduction, self.budget())[1], each
 
     def shapelet_search(
         self, reduction: ShapeletSearch, tile: Tile, cancel: np.ndarray
     ) -> Survivors:
         """Candidates of some lengths and blocks that could be the best."""
+        if self._shapelets_by_numpy(reduction, tile):
+            return self._judge(reduction, tile, cancel)
         held = Held(reduction.least, reduction.least_gap)
         tables = reduction.criterion.tables()
         for channel in range(reduction.series.n_channels):
@@ -93,6 +115,58 @@ class ShapeletTiles:
                     own = Candidates(rows, counts, members, owns)
                     _scan(reduction, distances, own, tables, held, (length, channel), cancel)
         return held.survivors()
+
+    def _shapelets_by_numpy(self, reduction: ShapeletSearch, tile: Tile) -> bool:
+        """Whether NumPy computes a tile: see `narrow`."""
+        n, width, lengths = len(reduction.series), reduction.series.n_timepoints, reduction.lengths
+        windows = width - lengths[0] + 1
+        kept = _kept(reduction, self.budget())[0]
+        if not kept.issuperset(lengths) or lengths[0] < LEAST_NORMALIZED:
+            return False
+        if _numpy_bytes(reduction) > NUMPY_BYTES:
+            return False
+        if np.abs(reduction.series.values).max() > LARGEST:
+            return False
+        owner, channels = reduction.series.values, range(reduction.series.n_channels)
+
+        def seconds(some: tuple[int, ...], n_blocks: int) -> float:
+            missing = sum(
+                not self.prepared.holds(owner, _key(channel, length))
+                for length in some
+                for channel in channels
+            )
+            judged = len(some) * len(channels) * min(n_blocks * reduction.block, n) * windows
+            judged *= len(reduction.members) * len(reduction.ways)
+            return missing * 6e-9 * (n * windows) ** 2 + 2e-7 * judged
+
+        def both() -> tuple[float, float]:
+            return seconds(lengths[tile.rows], tile.shape[1]), seconds(lengths, reduction.shape[1])
+
+        return narrow(both, scan, limit=LIMIT)
+
+    def _judge(self, reduction: ShapeletSearch, tile: Tile, cancel: np.ndarray) -> Survivors:
+        """Candidates of a tile that could be the best, by NumPy."""
+        series, best = reduction.series, (reduction.least, reduction.least_gap)
+        first = (reduction.blocks[0] + tile.col) * reduction.block
+        stop = (reduction.blocks[0] + tile.col_stop) * reduction.block
+        owns = np.arange(first, min(stop, len(reduction.members)))
+        parts: list[Survivors] = []
+        for length in reduction.lengths[tile.rows]:
+            for channel in range(series.n_channels):
+
+                def build(length: int = length, channel: int = channel) -> tuple[np.ndarray, int]:
+                    made = by_numpy.all_distances(series, channel, length, cancel)
+                    if cancel[0]:
+                        raise LookupError
+                    return made, made.nbytes
+
+                try:
+                    distances = self.prepared.get(series.values, _key(channel, length), build)
+                except LookupError:  # of a search that is cancelled nothing is kept
+                    return Survivors.of_parts(parts)
+                found, best = by_numpy.judge(reduction, distances, owns, (length, channel), best)
+                parts.append(found)
+        return Survivors.of_parts(parts).that_reach(best)
 
     def _found(
         self,
@@ -147,6 +221,11 @@ class ShapeletTiles:
         return self.prepared.get(owner, ("shapelets", *key), _nothing)
 
 
+def _key(channel: int, length: int) -> tuple[str, int, int]:
+    """Under which certified distances are kept."""
+    return "certified shapelets", channel, length
+
+
 class Buffer:
     """Memory that is used again: first touches of fresh pages may cost more than what they hold."""
 
@@ -183,6 +262,18 @@ def _tile_bytes(reduction: ShapeletSearch, rows: int) -> int:
     windows = width - reduction.lengths[0] + 1
     each = rows * n * (8 * reduction.block * windows + 66 * (windows + 8))
     return each + 600 * rows * windows + 32 * n * width + 64 * LISTED
+
+
+def _numpy_bytes(reduction: ShapeletSearch) -> int:
+    """Bytes that `by_numpy` holds for all windows of one length, the answer apart."""
+    n, width = len(reduction.series), reduction.series.n_timepoints
+    n_windows = n * (width - reduction.lengths[0] + 1)
+    return 8 * n_windows * (2 * reduction.lengths[-1] + n + 8) + 2**21
+
+
+def _matches_bytes(reduction: SubsequenceMatches, rows: int, cols: int) -> int:
+    """Bytes that `by_numpy` holds: series one after the other, their windows, all distances."""
+    return 8 * cols * reduction.series.n_timepoints * (rows + 16) + 2**20
 
 
 def _kept(reduction: ShapeletSearch, budget: int) -> tuple[frozenset[int], int]:

@@ -1,0 +1,272 @@
+"""NumPy in place of kernels, for small work: the same bits, and only where it pays."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numba import njit
+from numpy.testing import assert_array_equal
+
+import skts
+from skts.engines import (
+    Criterion,
+    DTWMatrix,
+    DTWNeighbors,
+    DTWPairs,
+    Join,
+    LongSeries,
+    Pool,
+    Series,
+    ShapeletSearch,
+    Shapes,
+    SubsequenceMatches,
+    SubsequenceNeighbors,
+    Warping,
+    WindowDistances,
+    replace_kernels,
+    run,
+)
+from skts.engines.core import compiling
+from skts.engines.host import narrow
+from skts.engines.numba.elastic import by_numpy
+from tests.examples_of_work import examples, leaves, reductions, small_examples
+
+TABLES = {"large": examples, "small": small_examples}
+
+
+def both(work, answer=lambda result: result):
+    """Answers with kernels, and by NumPy."""
+    found = []
+    for choice in (False, True):
+        with replace_kernels(always=choice):
+            found.append(leaves(answer(run(work, engine="numba", n_jobs=1))))
+    return found
+
+
+@pytest.mark.parametrize("size", TABLES)
+@pytest.mark.parametrize("kind", reductions())
+def test_all_reductions_have_the_same_bits(kind, size):
+    for work, answer in TABLES[size]()[kind]:
+        kernels, numpy = both(work, answer)
+        assert numpy == kernels
+
+
+@pytest.mark.parametrize("alignment", ["global", "subsequence", "supersequence"])
+@pytest.mark.parametrize("metric", ["dtw", "dog_keeper"])
+@pytest.mark.parametrize("window", [None, 0, 3, 0.2])
+def test_warping(make_series, metric, alignment, window):
+    if window is not None and alignment != "global":
+        return
+    for n_channels, shortest in ((1, None), (3, None), (2, 7)):
+        a = make_series(9, 21, n_channels, shortest=shortest)
+        b = make_series(14, 16, n_channels, shortest=shortest)
+        for cost in ("squared", "absolute"):
+            warping = Warping(metric, cost, window, alignment)
+            pairs = np.array([[0, 3], [8, 13], [8, 0]])
+            for work in (
+                DTWMatrix(a, b, warping),
+                DTWPairs(a, b, pairs, warping),
+                DTWNeighbors(a, b, 3, np.arange(9), warping=warping),
+            ):
+                kernels, numpy = both(work)
+                assert numpy == kernels
+
+
+def test_single_precision_keeps_its_own_road(make_series):
+    a, b = make_series(4, 30), make_series(70, 30)
+    kernels, numpy = both(DTWNeighbors(a, b, 2, precision="float32"))
+    assert numpy == kernels
+
+
+def test_values_beyond_all_squares():
+    values = np.array([[1e200, -1e200, 0.0, 3.0], [-1e308, 1e308, 1.0, 1e-300]])
+    series = Series(values[:, np.newaxis], np.full(2, 4))
+    kernels, numpy = both(DTWMatrix(series, series))
+    assert numpy == kernels
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_joins_with_constant_hidden_and_excluded_windows(rng, normalize):
+    points = rng.normal(size=400).cumsum()
+    points[50:80], points[120], points[200:230] = 1.0, np.nan, points[300:330]
+    points[350:] *= 1e12
+    other = np.concatenate([points[20:200], 1e-9 * rng.normal(size=90)])
+    line, second = Pool.of([points]), Pool.of([other])
+    excluded = np.zeros(391, bool)
+    excluded[5:40] = True
+    options = {"normalize": normalize}
+    for work in (
+        Join(line, None, 10, 5, **options),
+        Join(line, None, 10, 3, n_neighbors=3, sides=True, **options),
+        Join(line, None, 10, 5, excluded=excluded, since=150, **options),
+        Join(line, second, 10, n_neighbors=2, **options),
+        WindowDistances(line, np.array([0, 55, 115, 205, 390]), second, 10, **options),
+    ):
+        kernels, numpy = both(work)
+        assert numpy == kernels
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_searches_in_series_with_gaps(rng, normalize):
+    points = rng.normal(size=300).cumsum()
+    points[40:70], points[150] = 2.0, np.inf
+    line = LongSeries((points, rng.normal(size=120)))
+    queries = points[200:223].copy(), rng.normal(size=15), np.full(12, 3.0)
+    for options in ({"n_neighbors": 4}, {"n_neighbors": None, "radius": 3.0}, {"exclusion": 0}):
+        for warping in (Warping(), Warping("dog_keeper", "absolute", 0.2), Warping(window=0)):
+            work = SubsequenceNeighbors(queries, line, warping, normalize, **options)
+            kernels, numpy = both(work)
+            assert numpy == kernels
+
+
+def trees(rng):
+    """Searches of shapelets with ties, constant windows, series of several lengths, weights."""
+    values = rng.normal(size=(17, 2, 40)).cumsum(axis=2)
+    values[3], values[4:6, 0, 5:30] = values[2], 1.0
+    values[7] = np.round(values[7])
+    lengths = rng.integers(20, 41, 17)
+    lengths[0] = 40
+    values[np.broadcast_to(np.arange(40) >= lengths[:, None, None], values.shape)] = 0
+    series = Series(values, lengths).freeze()
+    labels, everyone = np.arange(17) % 3, np.arange(17)
+    weights = rng.integers(1, 4, 17).astype(float)
+    yield ShapeletSearch(series, everyone, (3, 8, 20), Criterion(labels, np.ones(3)))
+    yield ShapeletSearch(series, everyone, (8,), Criterion(labels, np.array([1.0, 2.5, 1.0])))
+    yield ShapeletSearch(
+        series, everyone, (6, 9), Criterion(labels, np.ones(3), sample_weight=weights)
+    )
+    some = everyone[2::2]
+    yield ShapeletSearch(
+        series, some, (5, 9), Criterion(labels[some], np.ones(3), 2),
+        before=rng.uniform(size=some.size), ways=("and", "or"),
+    )  # fmt: skip
+
+
+def test_shapelets(rng):
+    for work in trees(rng):
+        kernels, numpy = both(work)
+        assert numpy == kernels
+
+
+def test_matches(rng):
+    values = rng.normal(size=(6, 2, 50))
+    values[1, 0, 7], values[2, :, 10:40] = np.nan, 4.0
+    series = Series(values, np.array([50, 50, 50, 9, 30, 50]))
+    queries = values[0, 0, 3:15].copy(), np.full(12, 1.0), rng.normal(size=8), np.full(5, np.nan)
+    queries = (*queries, rng.normal(size=60))
+    kernels, numpy = both(SubsequenceMatches(queries, series, channels=np.array([0, 1, 1, 0, 0])))
+    assert numpy == kernels
+
+
+def test_shapes(rng):
+    values = np.concatenate([rng.normal(size=(30, 2, 23)), np.ones((2, 2, 23))])
+    values[3] *= 1e300
+    values[4] = values[4] * 1e-290
+    values[5, 0] = 7.0
+    found = []
+    for choice in (False, True):
+        with replace_kernels(always=choice):
+            made = Shapes.normalized(Series(values, np.full(32, 23)))
+            found.append((made.values, made.norms))
+    for one, other in zip(*found, strict=True):
+        assert_array_equal(one.view(np.int64), other.view(np.int64))
+
+
+def test_memory_is_that_of_the_copies_and_antidiagonals(make_series):
+    import tracemalloc
+
+    a, b = make_series(300, 90, 2), make_series(300, 70, 2)
+    i, warping, go_on = np.arange(300), Warping(), np.zeros(1, np.uint8)
+    tracemalloc.start()
+    by_numpy.pairs(a, b, i, i, warping, go_on)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    allowed = by_numpy.pairs_bytes(a, b, warping, 300)
+    assert allowed / 2 < peak < allowed + 2**15
+
+
+# --- when it pays -------------------------------------------------------------------------------
+
+
+@njit
+def kernel(x):
+    return x
+
+
+@pytest.fixture
+def undecided(monkeypatch):
+    monkeypatch.setattr(compiling, "by_numpy", None)
+    monkeypatch.setattr(narrow, "_spent", 0.0)
+
+
+@pytest.mark.usefixtures("undecided")
+def test_until_so_much_has_been_done():
+    fresh = njit(kernel.py_func)
+    half = 0.5 * narrow.LIMIT
+    assert not narrow.narrow(lambda: (0.1, 3 * narrow.LIMIT), fresh)
+    assert narrow.narrow(lambda: (half, half), fresh)
+    assert narrow.narrow(lambda: (half, half), fresh)
+    assert not narrow.narrow(lambda: (half, half), fresh)
+    assert narrow.narrow(lambda: (half, half), fresh, limit=2 * narrow.LIMIT)
+
+
+@pytest.mark.usefixtures("undecided")
+def test_not_beside_a_kernel_that_is_there():
+    fresh = njit(kernel.py_func)
+
+    def nothing():
+        return 0.0, 0.0
+
+    assert narrow.narrow(nothing, fresh)
+    fresh(1.5)
+    assert narrow.compiled(fresh)
+    assert narrow.compiled(fresh, 2.5)
+    assert not narrow.compiled(fresh, "of another type")
+    assert narrow.narrow(nothing, fresh, like="of another type")
+    assert not narrow.narrow(nothing, njit(kernel.py_func), fresh)
+
+
+FIRST = """
+import numpy as np, skts
+from skts.engines.core import compiling
+X, y = np.random.default_rng(0).normal(size=(30, 40)).cumsum(axis=1), np.arange(30) % 2
+{before}
+skts.DTWNearestNeighbor(engine="numba").fit(X, y).predict(X[:5])
+from skts.engines.numba.elastic import certified, dtw
+print(sum(sum(k.stats.cache_misses.values()) for k in (certified.costs, dtw.block_kernel)))
+print(sum(sum(k.stats.cache_hits.values()) for k in (certified.costs, dtw.block_kernel)))
+"""
+
+
+def test_a_first_call_compiles_nothing_and_later_ones_take_kernels_from_disk(tmp_path):
+    def counts(before=""):
+        done = subprocess.run(
+            [sys.executable, "-c", FIRST.format(before=before)],
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        return [int(line) for line in done.stdout.split()]
+
+    assert counts() == [0, 0]
+    misses, _ = counts("compiling.by_numpy = False")
+    assert misses >= 2
+    assert counts() == [0, misses]
+
+
+def test_warm_up_compiles_however_small_the_data(monkeypatch):
+    monkeypatch.setattr(compiling, "by_numpy", True)
+    seen = []
+
+    class Model(skts.KShapeClusterer):
+        def fit(self, X, y=None):
+            seen.append(compiling.by_numpy)
+            return super().fit(X, y)
+
+    skts.warm_up("numba", [Model(2)])
+    assert seen
+    assert not any(seen)
+    assert compiling.by_numpy is True
