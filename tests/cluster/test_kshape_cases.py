@@ -211,7 +211,7 @@ def test_an_interrupted_refit_leaves_the_old_fit(fast_engine, rng, monkeypatch, 
             raise KeyboardInterrupt
         return run(*args, **kwargs)
 
-    monkeypatch.setattr(_kshape, "run", interrupted)
+    monkeypatch.setattr("skts.base.run", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.fit(rng.normal(size=(20, 2, 30)))
     monkeypatch.undo()

@@ -57,7 +57,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             SPARES,
         ),
         (
-            "_block_kernel",
+            "block_kernel",
             "out[i, group * lanes : (group + 1) * lanes],",
             ("1 -> 2",),
             "what a group writes beyond its own place the next one writes over",

@@ -335,7 +335,9 @@ def test_a_share_of_series_is_not_rounded_up():
 
 
 @pytest.mark.parametrize("failure", [ValueError("no"), KeyboardInterrupt()])
-@pytest.mark.parametrize("place", ["run", "_prune", "_keep"])
+@pytest.mark.parametrize(
+    "place", ["base.run", "tree._shapelet_tree._prune", "tree._shapelet_tree._keep"]
+)
 def test_a_fit_that_fails_leaves_the_one_before(place, failure, rng, monkeypatch):
     X, y = planted(rng, 20, 24, [[BUMP], [SAW]])
     model = ShapeletTreeClassifier(min_length=6, max_length=8, engine="numba").fit(X, y)
@@ -345,7 +347,7 @@ def test_a_fit_that_fails_leaves_the_one_before(place, failure, rng, monkeypatch
         raise failure
 
     with monkeypatch.context() as patch:
-        patch.setattr(f"skts.tree._shapelet_tree.{place}", fail)
+        patch.setattr(f"skts.{place}", fail)
         with pytest.raises(type(failure)):
             model.fit(pd.DataFrame(np.hstack([X, X])), np.array(["a", "b", "c", "d"])[y + 2])
     assert vars(model) == state

@@ -17,7 +17,7 @@ from numba.core.dispatcher import Dispatcher
 
 from ..core import compiling
 
-__all__ = ["ENTRIES", "compiled", "narrow"]
+__all__ = ["ENTRIES", "compiled", "most_bytes", "narrow"]
 
 #: Seconds of NumPy that a process spends in place of compiling; `limit` where that takes longest.
 LIMIT = 1.0
@@ -69,6 +69,11 @@ def narrow(
     with _lock:
         _spent += some
     return True
+
+
+def most_bytes(budget: int, most: int = 2**22) -> int:
+    """Bytes that NumPy may hold in place of kernels: `most`, or none of a small budget."""
+    return most if 8 * most <= budget else 0
 
 
 def compiled(kernel: Dispatcher, like: Any = None) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -27,7 +28,7 @@ from ...families.elastic.dtw import (
 )
 from ...families.elastic.warping import Warping, lacks_distance
 from ...families.elastic.window_search import DTWWindowSearch
-from ...host.narrow import narrow
+from ...host.narrow import most_bytes, narrow
 from . import by_numpy, certified, dtw, lower_bounds, window_search
 from .cells import cell_of
 
@@ -43,6 +44,7 @@ class DTWTiles:
     """Methods of the CPU engine for DTW, dog-keeper and whatever else has a policy (`cells`)."""
 
     prepared: PreparedStore
+    budget: Callable[[], int]
 
     def _dtw_bytes(self, reduction: DTWReduction, rows: int, cols: int) -> tuple[int, int]:
         """Bytes held for a tile of this shape: packed lanes are shared, the rest is a thread's."""
@@ -52,6 +54,7 @@ class DTWTiles:
         if isinstance(reduction, DTWPath):
             return 0, dtw.path_bytes(n, m)
         small = by_numpy.pairs_bytes(left, right, reduction.warping, rows * cols)
+        small = min(small, most_bytes(self.budget()))
         if isinstance(reduction, DTWPairs) or rows * cols == 1:
             pairs = min(rows, _certified_at_a_time(reduction))
             series = 8 * pairs * (channels * (n + m) + 4)
@@ -145,6 +148,9 @@ class DTWTiles:
             one = partial(by_numpy.seconds, *sides, warping)
             return one(some), one(total)
 
+        held = by_numpy.pairs_bytes(*sides, warping, tile.shape[0] * tile.shape[1])
+        if held > most_bytes(self.budget()):
+            return False
         # `narrow` does not ask where it was told
         found = narrow(seconds, *kernels, like=cell_of(warping))
         return found and by_numpy.knows(warping, *sides)

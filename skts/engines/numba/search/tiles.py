@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from ...families.search.subsequence import (
     query_envelope,
 )
 from ...host.by_numpy import statistics
-from ...host.narrow import ENTRIES, narrow
+from ...host.narrow import ENTRIES, most_bytes, narrow
 from ..elastic import by_numpy
 from ..elastic.cells import cell_of
 from . import lanes
@@ -46,12 +47,14 @@ class Piece(NamedTuple):
 class SubsequenceTiles:
     """Method of the CPU engine for subsequence search."""
 
+    budget: Callable[[], int]
+
     def subsequence_neighbors_bytes(
         self, reduction: SubsequenceNeighbors, rows: int, cols: int
     ) -> tuple[int, int]:
         """Bytes held for a tile: its points several times, lanes; of each query all windows."""
         length = reduction.longest
-        small = 8 * 12 * (length + 2) * min(cols, _at_a_time(reduction))
+        small = min(_numpy_bytes(reduction, cols), most_bytes(self.budget()))
         return 0, 56 * (cols + length) + 33 * rows * cols + 8 * 32 * (4 * length + 64) + small
 
     def subsequence_neighbors(
@@ -65,7 +68,8 @@ class SubsequenceTiles:
         def seconds() -> tuple[float, float]:
             return _seconds(reduction, *tile.shape), _seconds(reduction, *reduction.shape)
 
-        small = narrow(seconds, lanes.search, like=cell_of(reduction.warping))
+        small = _numpy_bytes(reduction, tile.shape[1]) <= most_bytes(self.budget())
+        small = small and narrow(seconds, lanes.search, like=cell_of(reduction.warping))
         prepared: dict[int, Piece] = {}
         found = []
         for row in range(tile.row, tile.row_stop):
@@ -104,6 +108,11 @@ class SubsequenceTiles:
             *(positions, distances, cancel, cell_of(warping), warping.squared, warping.largest),
         )
         return TileMatches(positions[:count].copy(), distances[:count].copy())
+
+
+def _numpy_bytes(reduction: SubsequenceNeighbors, n_windows: int) -> int:
+    """Bytes that `_measure` holds."""
+    return 8 * 12 * (reduction.longest + 2) * min(n_windows, _at_a_time(reduction))
 
 
 def _measure(

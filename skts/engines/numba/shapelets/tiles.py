@@ -15,7 +15,7 @@ from ...core.series import Series, read_only
 from ...families.shapelets.criterion import Tables
 from ...families.shapelets.matches import LEAST_NORMALIZED, Matches, SubsequenceMatches
 from ...families.shapelets.search import ShapeletSearch, Survivors
-from ...host.narrow import narrow
+from ...host.narrow import most_bytes, narrow
 from . import by_numpy
 from .joins import Block, joins, pack, prepare, raw
 from .matches import Queries, match
@@ -31,7 +31,7 @@ LISTED = 2**12
 RAW_ERROR = 2.0**-46
 #: Seconds of NumPy in place of kernels that take some twenty to compile.
 LIMIT = 4.0
-#: Bytes that NumPy holds in place of kernels, at most.
+#: Bytes that NumPy holds in place of the kernels of a tree, at most.
 NUMPY_BYTES = 2**24
 #: Points whose squares NumPy can sum.
 LARGEST = 2.0**500
@@ -51,15 +51,14 @@ class ShapeletTiles:
         """Bytes held for a tile: its answer, and one series with its statistics."""
         longest = max(query.size for query in reduction.queries)
         width = reduction.series.n_timepoints
-        small = _matches_bytes(reduction, rows, cols)
-        small = small if small <= NUMPY_BYTES else 0
+        small = min(_matches_bytes(reduction, rows, cols), most_bytes(self.budget()))
         return 0, 16 * rows * cols + 8 * rows * longest + 80 * width + small
 
     def subsequence_matches(
         self, reduction: SubsequenceMatches, tile: Tile, cancel: np.ndarray
     ) -> Matches:
         """Best matches of some queries in some series."""
-        fits = _matches_bytes(reduction, *tile.shape) <= NUMPY_BYTES
+        fits = _matches_bytes(reduction, *tile.shape) <= most_bytes(self.budget())
 
         def seconds() -> tuple[float, float]:
             return 2e-9 * reduction.work(tile), 2e-9 * reduction.total_work
@@ -91,7 +90,8 @@ class ShapeletTiles:
     ) -> tuple[int, int]:
         """Bytes held for a tile: distances that are kept, distances of a block for some lengths."""
         small = _numpy_bytes(reduction)
-        each = _tile_bytes(reduction, rows) + (small if small <= NUMPY_BYTES else 0)
+        each = _tile_bytes(reduction, rows)
+        each += small if small <= most_bytes(self.budget(), NUMPY_BYTES) else 0
         return _kept(reduction, self.budget())[1], each
 
     def shapelet_search(
@@ -123,7 +123,7 @@ class ShapeletTiles:
         kept = _kept(reduction, self.budget())[0]
         if not kept.issuperset(lengths) or lengths[0] < LEAST_NORMALIZED:
             return False
-        if _numpy_bytes(reduction) > NUMPY_BYTES:
+        if _numpy_bytes(reduction) > most_bytes(self.budget(), NUMPY_BYTES):
             return False
         if np.abs(reduction.series.values).max() > LARGEST:
             return False
@@ -426,9 +426,9 @@ def _errors(
     error += np.outer(slip[own], slipped) + np.outer(slipped[own], slip)
     coarse = 2 * FLOAT64_UNIT * np.sqrt(length) * (size + middle)
     error += np.outer(coarse[own], norm) + np.outer(norm[own], coarse)
-    # errors of certified means, of points as they are, over deviations
-    level = FLOAT64_UNIT * (length / 2 + 2) * np.sqrt(length) * (size + middle) * heavy
     with np.errstate(over="ignore"):  # of stretches as loud beside others as quiet as there are
         errors = np.minimum(2 * error * heavy + 8 * coarse[own, np.newaxis], 2.0**1000)
+        # errors of certified means, of points as they are, over deviations; 1 says nothing any more
+        level = np.minimum((length + 4) / 4 * coarse * heavy, 1.0)
     floor = 16 * length * FLOAT64_UNIT + 8 * (coarse * heavy + level**2).max() + 1e-13
     return errors, float(floor)
