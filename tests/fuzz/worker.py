@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 import json
 import mmap
@@ -35,7 +34,7 @@ def work(order: dict[str, Any]) -> int:
         "seed", "engine", "against", "function", "first", "step", "last", "until", "known",
         "status", "coverage", "events", "compile": see `__main__`.
     """
-    from skts.engines.core import budget, compiling
+    from skts.engines.core import compiling
 
     from . import recipes  # noqa: F401
     from .coverage import Coverage, compile_kernels, watch_engines
@@ -47,8 +46,6 @@ def work(order: dict[str, Any]) -> int:
     compiling.by_numpy = False
     if order["compile"]:
         compile_kernels(*order["compile"])
-    # asked in every call, and read from the system's files: the same all the time
-    budget.physical_memory = functools.cache(budget.physical_memory)
     watch_engines(order["engine"])
     coverage = Coverage()
     gc.collect()

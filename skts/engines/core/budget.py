@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 from ...exceptions import MemoryBudgetError
@@ -39,10 +40,17 @@ def physical_memory() -> int:
     limits = [2**62]
     with suppress(AttributeError, ValueError, OSError):
         limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    for path in CONTAINER_LIMITS:
+    return min(*limits, *container_limits(CONTAINER_LIMITS))
+
+
+@cache
+def container_limits(paths: tuple[str, ...]) -> list[int]:
+    """Limits that some files hold; read once by a process, since budgets are asked for often."""
+    limits = []
+    for path in paths:
         with suppress(ValueError, OSError):
             limits.append(int(Path(path).read_text()))
-    return min(limits)
+    return limits
 
 
 def check_size(size: int, shape: tuple[int, int]) -> None:

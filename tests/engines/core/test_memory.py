@@ -94,10 +94,10 @@ def test_a_fraction_is_of_the_memory_of_this_machine_or_its_container(tmp_path, 
     with config_context(memory=0.5):
         assert engine.budget() == physical_memory() // 2
         assert 2**20 < engine.budget() < os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    limit = tmp_path / "limit"
-    monkeypatch.setattr("skts.engines.core.budget.CONTAINER_LIMITS", (limit,))
     for text, size in (("max\n", None), ("1000000\n", 1_000_000)):
+        limit = tmp_path / f"limit of {size}"
         limit.write_text(text)
+        monkeypatch.setattr("skts.engines.core.budget.CONTAINER_LIMITS", (limit,))
         assert (physical_memory() == 1_000_000) == (size is not None)
     with config_context(memory=0.25):
         assert engine.budget() == 250_000
@@ -119,7 +119,9 @@ def test_results_larger_than_the_memory_of_the_machine_are_refused(tmp_path, mon
     ):
         check_size(1_000_040, (5, 25_001))
     # machines that say they have none have so much
-    limit.write_text("0\n")
+    none = tmp_path / "none"
+    none.write_text("0\n")
+    monkeypatch.setattr("skts.engines.core.budget.CONTAINER_LIMITS", (none,))
     check_size(2**16, (1, 2**13))
     with pytest.raises(MemoryBudgetError, match="this machine has 0 bytes of memory. Ask for part"):
         pairwise_dtw(np.zeros((100, 3)), np.zeros((82, 3)))
