@@ -33,6 +33,7 @@ _spent = 0.0
 def narrow(
     seconds: Callable[[], tuple[float, float]],
     *kernels: Dispatcher,
+    able: Callable[[], bool] | None = None,
     like: Any = None,
     limit: float = LIMIT,
 ) -> bool:
@@ -44,6 +45,9 @@ def narrow(
         Returns about how long NumPy takes for the tile, and for all of the work.
     *kernels : Dispatcher
         The kernels, any of which may be there.
+    able : callable or None
+        Returns whether NumPy can do such work, and has the memory; it is asked last, since most
+        calls find a kernel.
     like : object or None
         An argument of theirs: kernels compiled for another type of it do not count.
     limit : float
@@ -56,12 +60,14 @@ def narrow(
     """
     global _spent
     if compiling.by_numpy is not None:
-        return compiling.by_numpy
+        return compiling.by_numpy and (able is None or able())
     known = kernels, type(like)
     if known in _there:
         return False
     if any(compiled(one, like) for one in kernels):
         _there.add(known)
+        return False
+    if able is not None and not able():
         return False
     some, total = seconds()
     if max(_spent + some, total) > limit:

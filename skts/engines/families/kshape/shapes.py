@@ -78,8 +78,9 @@ class Shapes:
         scale = shapes.z_normalize if normalize and not short else shapes.scale_to_norm
         # a few hundred points are done in a microsecond
         seconds = 2e-8 * values.size + 1e-3
-        small = scale is shapes.z_normalize and series.equal_length
-        if small and narrow(lambda: (seconds, seconds), shapes.z_normalize):
+        if scale is shapes.z_normalize and narrow(
+            lambda: (seconds, seconds), shapes.z_normalize, able=lambda: series.equal_length
+        ):
             by_numpy.z_normalize(series.values, values, norms)
             return cls(values, norms)
         step = max(1, NORMALIZED_AT_ONCE // values[0].size)

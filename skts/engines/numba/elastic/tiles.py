@@ -140,20 +140,17 @@ class DTWTiles:
         """Whether NumPy computes a tile: see `narrow`."""
         kernels = dtw.block_kernel, lower_bounds.cascade, certified.costs
         warping, sides = reduction.warping, reduction.sides
+        some, total = (n_rows * n_cols for n_rows, n_cols in (tile.shape, reduction.shape))
+
+        def able() -> bool:
+            held = by_numpy.pairs_bytes(*sides, warping, some)
+            return by_numpy.knows(warping, *sides) and held <= most_bytes(self.budget())
 
         def seconds() -> tuple[float, float]:
-            some, total = (n_rows * n_cols for n_rows, n_cols in (tile.shape, reduction.shape))
-            if not by_numpy.knows(warping, *sides):
-                return np.inf, np.inf
             one = partial(by_numpy.seconds, *sides, warping)
             return one(some), one(total)
 
-        held = by_numpy.pairs_bytes(*sides, warping, tile.shape[0] * tile.shape[1])
-        if held > most_bytes(self.budget()):
-            return False
-        # `narrow` does not ask where it was told
-        found = narrow(seconds, *kernels, like=cell_of(warping))
-        return found and by_numpy.knows(warping, *sides)
+        return narrow(seconds, *kernels, able=able, like=cell_of(warping))
 
     def _all_pairs(
         self, reduction: DTWMatrix | DTWNeighbors, tile: Tile, cancel: np.ndarray

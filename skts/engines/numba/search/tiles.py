@@ -68,8 +68,10 @@ class SubsequenceTiles:
         def seconds() -> tuple[float, float]:
             return _seconds(reduction, *tile.shape), _seconds(reduction, *reduction.shape)
 
-        small = _numpy_bytes(reduction, tile.shape[1]) <= most_bytes(self.budget())
-        small = small and narrow(seconds, lanes.search, like=cell_of(reduction.warping))
+        def able() -> bool:
+            return _numpy_bytes(reduction, tile.shape[1]) <= most_bytes(self.budget())
+
+        small = narrow(seconds, lanes.search, able=able, like=cell_of(reduction.warping))
         prepared: dict[int, Piece] = {}
         found = []
         for row in range(tile.row, tile.row_stop):

@@ -58,12 +58,14 @@ class ShapeletTiles:
         self, reduction: SubsequenceMatches, tile: Tile, cancel: np.ndarray
     ) -> Matches:
         """Best matches of some queries in some series."""
-        fits = _matches_bytes(reduction, *tile.shape) <= most_bytes(self.budget())
 
         def seconds() -> tuple[float, float]:
             return 2e-9 * reduction.work(tile), 2e-9 * reduction.total_work
 
-        if fits and reduction.normalize and narrow(seconds, match, scan, limit=LIMIT):
+        def able() -> bool:
+            return _matches_bytes(reduction, *tile.shape) <= most_bytes(self.budget())
+
+        if reduction.normalize and narrow(seconds, match, scan, able=able, limit=LIMIT):
             return by_numpy.matches(reduction, tile.rows, tile.cols, cancel)
         queries = reduction.queries[tile.rows]
         channels = reduction.channels
@@ -120,13 +122,6 @@ class ShapeletTiles:
         """Whether NumPy computes a tile: see `narrow`."""
         n, width, lengths = len(reduction.series), reduction.series.n_timepoints, reduction.lengths
         windows = width - lengths[0] + 1
-        kept = _kept(reduction, self.budget())[0]
-        if not kept.issuperset(lengths) or lengths[0] < LEAST_NORMALIZED:
-            return False
-        if _numpy_bytes(reduction) > most_bytes(self.budget(), NUMPY_BYTES):
-            return False
-        if np.abs(reduction.series.values).max() > LARGEST:
-            return False
         owner, channels = reduction.series.values, range(reduction.series.n_channels)
 
         def seconds(some: tuple[int, ...], n_blocks: int) -> float:
@@ -142,7 +137,16 @@ class ShapeletTiles:
         def both() -> tuple[float, float]:
             return seconds(lengths[tile.rows], tile.shape[1]), seconds(lengths, reduction.shape[1])
 
-        return narrow(both, scan, limit=LIMIT)
+        def able() -> bool:
+            budget = self.budget()
+            return (
+                lengths[0] >= LEAST_NORMALIZED
+                and _numpy_bytes(reduction) <= most_bytes(budget, NUMPY_BYTES)
+                and _kept(reduction, budget)[0].issuperset(lengths)
+                and bool(np.abs(reduction.series.values).max() <= LARGEST)
+            )
+
+        return narrow(both, scan, able=able, limit=LIMIT)
 
     def _judge(self, reduction: ShapeletSearch, tile: Tile, cancel: np.ndarray) -> Survivors:
         """Candidates of a tile that could be the best, by NumPy."""
