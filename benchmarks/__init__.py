@@ -2,4 +2,4 @@
 
 from skts.engines.core import compiling
 
-compiling.by_numpy = False
+compiling.replaced = False

@@ -25,7 +25,7 @@ from skts.engines import Series, find_engine
 from skts.engines.core import compiling
 
 # the tests are of kernels, however small their data; those of NumPy in their place say so
-compiling.by_numpy = False
+compiling.replaced = False
 
 # a fresh one each time, the same in all processes of a run: tests/fuzz
 os.environ.setdefault("SKTS_FUZZ_SEED", str(secrets.randbelow(2**31)))

@@ -19,7 +19,7 @@ if sys.argv[1:]:
 import numpy as np
 from skts.motifs import matrix_profile
 from skts.engines.core import compiling
-compiling.by_numpy = False
+compiling.replaced = False
 from skts.engines.host import windows
 x = np.random.default_rng(0).normal(size=80).cumsum()
 from skts.engines.families.profile.statistics import window_statistics

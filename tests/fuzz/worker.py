@@ -43,7 +43,7 @@ def work(order: dict[str, Any]) -> int:
     from .shrink import shrink
 
     # a first run takes kernels, some second ones NumPy in their place
-    compiling.by_numpy = False
+    compiling.replaced = False
     if order["compile"]:
         compile_kernels(*order["compile"])
     watch_engines(order["engine"])

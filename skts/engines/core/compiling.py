@@ -19,8 +19,8 @@ __all__ = ["compiling", "replace_kernels"]
 #: Seconds of compilation in a process that pass without a word.
 PATIENCE = 1.0
 
-#: Whether NumPy takes the place of kernels where it can; None is where that pays (`host.narrow`).
-by_numpy: bool | None = None
+#: Whether NumPy takes the place of kernels where it can; None: where that pays (`small_work`).
+replaced: bool | None = None
 
 _lock = threading.Lock()
 _spent = 0.0
@@ -50,12 +50,12 @@ def compiling(really: Callable[[], bool]) -> Iterator[None]:
 @contextmanager
 def replace_kernels(always: bool) -> Iterator[None]:
     """Have NumPy compute all small work that it can, or none, whatever is compiled."""
-    global by_numpy
-    before, by_numpy = by_numpy, always
+    global replaced
+    before, replaced = replaced, always
     try:
         yield
     finally:
-        by_numpy = before
+        replaced = before
 
 
 def _say(really: Callable[[], bool]) -> None:

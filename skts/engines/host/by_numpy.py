@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..core.constants import CONSTANT, SMALLEST_RANGE
-from .narrow import ENTRIES
+from .small_work import ENTRIES
 
 __all__ = ["distances", "held_bytes", "seconds", "statistics", "z_normalize"]
 

@@ -142,7 +142,7 @@ def test_ctrl_c_while_kernels_compile(tmp_path, work, seconds):
         import numpy as np, skts, skts.metrics, skts.motifs
         from skts.engines import find_engine
         from skts.engines.core import compiling
-        compiling.by_numpy = False
+        compiling.replaced = False
         find_engine("numba")
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(20, 40)).cumsum(axis=1), np.arange(20) % 2
@@ -200,7 +200,7 @@ def test_a_program_that_ctrl_c_ends_while_it_compiles_ends(tmp_path):
         import numpy as np, skts, skts.metrics
         from skts.engines import find_engine
         from skts.engines.core import compiling
-        compiling.by_numpy = False
+        compiling.replaced = False
         find_engine("numba")
         print("ready", flush=True)
         skts.metrics.dtw(np.arange(9.0), np.arange(8.0), engine="numba")

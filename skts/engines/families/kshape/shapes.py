@@ -70,7 +70,7 @@ class Shapes:
             Points to fill up to, with zeros; None is those of the longest.
         """
         from ...host import by_numpy, shapes
-        from ...host.narrow import narrow
+        from ...host.small_work import prefer_numpy
 
         shape = len(series), series.n_channels, width or series.n_timepoints
         values = zeros_beside(series.values, shape)
@@ -78,7 +78,7 @@ class Shapes:
         scale = shapes.z_normalize if normalize and not short else shapes.scale_to_norm
         # a few hundred points are done in a microsecond
         seconds = 2e-8 * values.size + 1e-3
-        if scale is shapes.z_normalize and narrow(
+        if scale is shapes.z_normalize and prefer_numpy(
             lambda: (seconds, seconds), shapes.z_normalize, able=lambda: series.equal_length
         ):
             by_numpy.z_normalize(series.values, values, norms)

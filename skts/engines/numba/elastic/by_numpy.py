@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.series import Series
 from ...families.elastic.warping import Warping
-from ...host.narrow import ENTRIES
+from ...host.small_work import ENTRIES
 
 __all__ = ["fill", "knows", "pairs", "pairs_bytes", "seconds"]
 

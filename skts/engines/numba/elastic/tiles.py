@@ -28,7 +28,7 @@ from ...families.elastic.dtw import (
 )
 from ...families.elastic.warping import Warping, lacks_distance
 from ...families.elastic.window_search import DTWWindowSearch
-from ...host.narrow import most_bytes, narrow
+from ...host.small_work import most_bytes, prefer_numpy
 from . import by_numpy, certified, dtw, lower_bounds, window_search
 from .cells import cell_of
 
@@ -137,7 +137,7 @@ class DTWTiles:
         return shortlist(estimates, reduction.n_neighbors, bound, excluded)
 
     def _dtw_by_numpy(self, reduction: DTWReduction, tile: Tile) -> bool:
-        """Whether NumPy computes a tile: see `narrow`."""
+        """Whether NumPy computes a tile: see `prefer_numpy`."""
         kernels = dtw.block_kernel, lower_bounds.cascade, certified.costs
         warping, sides = reduction.warping, reduction.sides
         some, total = (n_rows * n_cols for n_rows, n_cols in (tile.shape, reduction.shape))
@@ -150,7 +150,7 @@ class DTWTiles:
             one = partial(by_numpy.seconds, *sides, warping)
             return one(some), one(total)
 
-        return narrow(seconds, *kernels, able=able, like=cell_of(warping))
+        return prefer_numpy(seconds, *kernels, able=able, like=cell_of(warping))
 
     def _all_pairs(
         self, reduction: DTWMatrix | DTWNeighbors, tile: Tile, cancel: np.ndarray

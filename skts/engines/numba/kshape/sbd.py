@@ -9,8 +9,8 @@ from numba import njit
 from scipy.fft import irfft, rfft
 
 from ...core.constants import TIE, UNCLEAR
-from ...host.narrow import narrow
 from ...host.shapes import fft_length, largest
+from ...host.small_work import prefer_numpy
 
 __all__ = [
     "aligned",
@@ -76,7 +76,7 @@ def correlate(
         product = np.empty((some.stop - start, n_series, n_frequencies), np.complex128)
         multiply(spectrum, centers[some], product)
         seconds = 2e-8 * product.shape[0] * n_series * n
-        small = narrow(partial(_twice, seconds), best)
+        small = prefer_numpy(partial(_twice, seconds), best)
         choose = best_by_numpy if small else best
         choose(
             irfft(product, n, axis=2, overwrite_x=True),

@@ -14,7 +14,7 @@ from ...families.profile.pool import Pool, fill_gaps, whole_windows
 from ...families.profile.statistics import settle_statistics
 from ...families.profile.windows import Kinds, WindowDistances, WindowKinds
 from ...host import by_numpy, windows
-from ...host.narrow import ENTRIES, narrow
+from ...host.small_work import ENTRIES, prefer_numpy
 from .candidates import LISTED, Line
 from .join import Side, Work, search
 from .lines import Searched, Steps, Windows, make_steps, weigh
@@ -28,12 +28,12 @@ class JoinTiles:
     prepared: PreparedStore
 
     def _join_by_numpy(self, length: int, some: int, total: int) -> bool:
-        """Whether NumPy computes so many of all distances: see `narrow`."""
+        """Whether NumPy computes so many of all distances: see `prefer_numpy`."""
 
         def seconds() -> tuple[float, float]:
             return by_numpy.seconds(some, length), by_numpy.seconds(total, length)
 
-        return narrow(seconds, search, windows.distances, windows.statistics)
+        return prefer_numpy(seconds, search, windows.distances, windows.statistics)
 
     def window_distances_bytes(
         self, reduction: WindowDistances, rows: int, cols: int

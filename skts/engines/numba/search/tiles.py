@@ -17,7 +17,7 @@ from ...families.search.subsequence import (
     query_envelope,
 )
 from ...host.by_numpy import statistics
-from ...host.narrow import ENTRIES, most_bytes, narrow
+from ...host.small_work import ENTRIES, most_bytes, prefer_numpy
 from ..elastic import by_numpy
 from ..elastic.cells import cell_of
 from . import lanes
@@ -71,7 +71,7 @@ class SubsequenceTiles:
         def able() -> bool:
             return _numpy_bytes(reduction, tile.shape[1]) <= most_bytes(self.budget())
 
-        small = narrow(seconds, lanes.search, able=able, like=cell_of(reduction.warping))
+        small = prefer_numpy(seconds, lanes.search, able=able, like=cell_of(reduction.warping))
         prepared: dict[int, Piece] = {}
         found = []
         for row in range(tile.row, tile.row_stop):

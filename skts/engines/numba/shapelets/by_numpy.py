@@ -13,7 +13,7 @@ from ...core.series import Series
 from ...families.shapelets.matches import Matches, SubsequenceMatches
 from ...families.shapelets.search import ShapeletSearch, Survivors, are_normalized
 from ...host import by_numpy
-from ...host.narrow import ENTRIES
+from ...host.small_work import ENTRIES
 from .._blas import one_blas_thread
 
 __all__ = ["all_distances", "judge", "matches"]

@@ -15,7 +15,7 @@ from ...core.series import Series, read_only
 from ...families.shapelets.criterion import Tables
 from ...families.shapelets.matches import LEAST_NORMALIZED, Matches, SubsequenceMatches
 from ...families.shapelets.search import ShapeletSearch, Survivors
-from ...host.narrow import most_bytes, narrow
+from ...host.small_work import most_bytes, prefer_numpy
 from . import by_numpy
 from .joins import Block, joins, pack, prepare, raw
 from .matches import Queries, match
@@ -65,7 +65,7 @@ class ShapeletTiles:
         def able() -> bool:
             return _matches_bytes(reduction, *tile.shape) <= most_bytes(self.budget())
 
-        if reduction.normalize and narrow(seconds, match, scan, able=able, limit=LIMIT):
+        if reduction.normalize and prefer_numpy(seconds, match, scan, able=able, limit=LIMIT):
             return by_numpy.matches(reduction, tile.rows, tile.cols, cancel)
         queries = reduction.queries[tile.rows]
         channels = reduction.channels
@@ -119,7 +119,7 @@ class ShapeletTiles:
         return held.survivors()
 
     def _shapelets_by_numpy(self, reduction: ShapeletSearch, tile: Tile) -> bool:
-        """Whether NumPy computes a tile: see `narrow`."""
+        """Whether NumPy computes a tile: see `prefer_numpy`."""
         n, width, lengths = len(reduction.series), reduction.series.n_timepoints, reduction.lengths
         windows = width - lengths[0] + 1
         owner, channels = reduction.series.values, range(reduction.series.n_channels)
@@ -146,7 +146,7 @@ class ShapeletTiles:
                 and bool(np.abs(reduction.series.values).max() <= LARGEST)
             )
 
-        return narrow(both, scan, able=able, limit=LIMIT)
+        return prefer_numpy(both, scan, able=able, limit=LIMIT)
 
     def _judge(self, reduction: ShapeletSearch, tile: Tile, cancel: np.ndarray) -> Survivors:
         """Candidates of a tile that could be the best, by NumPy."""

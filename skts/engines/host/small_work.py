@@ -17,7 +17,7 @@ from numba.core.dispatcher import Dispatcher
 
 from ..core import compiling
 
-__all__ = ["ENTRIES", "compiled", "most_bytes", "narrow"]
+__all__ = ["ENTRIES", "compiled", "most_bytes", "prefer_numpy"]
 
 #: Seconds of NumPy that a process spends in place of compiling; `limit` where that takes longest.
 LIMIT = 1.0
@@ -30,7 +30,7 @@ _lock = threading.Lock()
 _spent = 0.0
 
 
-def narrow(
+def prefer_numpy(
     seconds: Callable[[], tuple[float, float]],
     *kernels: Dispatcher,
     able: Callable[[], bool] | None = None,
@@ -59,8 +59,8 @@ def narrow(
         If so, the seconds count as spent.
     """
     global _spent
-    if compiling.by_numpy is not None:
-        return compiling.by_numpy and (able is None or able())
+    if compiling.replaced is not None:
+        return compiling.replaced and (able is None or able())
     known = kernels, type(like)
     if known in _there:
         return False

@@ -31,7 +31,7 @@ from skts.engines import (
     run,
 )
 from skts.engines.core import compiling
-from skts.engines.host import narrow
+from skts.engines.host import small_work
 from skts.engines.numba.elastic import by_numpy
 from tests.examples_of_work import examples, leaves, reductions, small_examples
 
@@ -76,7 +76,7 @@ def test_warping(make_series, metric, alignment, window):
                 assert numpy == kernels
 
 
-def test_single_precision_keeps_its_own_road(make_series):
+def test_single_precision_keeps_its_own_kernels(make_series):
     a, b = make_series(4, 30), make_series(70, 30)
     kernels, numpy = both(DTWNeighbors(a, b, 2, precision="float32"))
     assert numpy == kernels
@@ -199,19 +199,19 @@ def kernel(x):
 
 @pytest.fixture
 def undecided(monkeypatch):
-    monkeypatch.setattr(compiling, "by_numpy", None)
-    monkeypatch.setattr(narrow, "_spent", 0.0)
+    monkeypatch.setattr(compiling, "replaced", None)
+    monkeypatch.setattr(small_work, "_spent", 0.0)
 
 
 @pytest.mark.usefixtures("undecided")
 def test_until_so_much_has_been_done():
     fresh = njit(kernel.py_func)
-    half = 0.5 * narrow.LIMIT
-    assert not narrow.narrow(lambda: (0.1, 3 * narrow.LIMIT), fresh)
-    assert narrow.narrow(lambda: (half, half), fresh)
-    assert narrow.narrow(lambda: (half, half), fresh)
-    assert not narrow.narrow(lambda: (half, half), fresh)
-    assert narrow.narrow(lambda: (half, half), fresh, limit=2 * narrow.LIMIT)
+    half = 0.5 * small_work.LIMIT
+    assert not small_work.prefer_numpy(lambda: (0.1, 3 * small_work.LIMIT), fresh)
+    assert small_work.prefer_numpy(lambda: (half, half), fresh)
+    assert small_work.prefer_numpy(lambda: (half, half), fresh)
+    assert not small_work.prefer_numpy(lambda: (half, half), fresh)
+    assert small_work.prefer_numpy(lambda: (half, half), fresh, limit=2 * small_work.LIMIT)
 
 
 @pytest.mark.usefixtures("undecided")
@@ -221,13 +221,13 @@ def test_not_beside_a_kernel_that_is_there():
     def nothing():
         return 0.0, 0.0
 
-    assert narrow.narrow(nothing, fresh)
+    assert small_work.prefer_numpy(nothing, fresh)
     fresh(1.5)
-    assert narrow.compiled(fresh)
-    assert narrow.compiled(fresh, 2.5)
-    assert not narrow.compiled(fresh, "of another type")
-    assert narrow.narrow(nothing, fresh, like="of another type")
-    assert not narrow.narrow(nothing, njit(kernel.py_func), fresh)
+    assert small_work.compiled(fresh)
+    assert small_work.compiled(fresh, 2.5)
+    assert not small_work.compiled(fresh, "of another type")
+    assert small_work.prefer_numpy(nothing, fresh, like="of another type")
+    assert not small_work.prefer_numpy(nothing, njit(kernel.py_func), fresh)
 
 
 FIRST = """
@@ -252,21 +252,21 @@ def test_a_first_call_compiles_nothing_and_later_ones_take_kernels_from_disk(tmp
         return [int(line) for line in done.stdout.split()]
 
     assert counts() == [0, 0]
-    misses, _ = counts("compiling.by_numpy = False")
+    misses, _ = counts("compiling.replaced = False")
     assert misses >= 2
     assert counts() == [0, misses]
 
 
 def test_warm_up_compiles_however_small_the_data(monkeypatch):
-    monkeypatch.setattr(compiling, "by_numpy", True)
+    monkeypatch.setattr(compiling, "replaced", True)
     seen = []
 
     class Model(skts.KShapeClusterer):
         def fit(self, X, y=None):
-            seen.append(compiling.by_numpy)
+            seen.append(compiling.replaced)
             return super().fit(X, y)
 
     skts.warm_up("numba", [Model(2)])
     assert seen
     assert not any(seen)
-    assert compiling.by_numpy is True
+    assert compiling.replaced is True
