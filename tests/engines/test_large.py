@@ -97,7 +97,7 @@ def test_more_certified_points_than_2_to_31(cp):
     assert many.values.size > 2**31
     sample = [0, 1, 2**21, 2**22 - 1, 2**22, 2**22 + 8]
     items = np.array([[i, j] for i in sample for j in range(3)], np.int32)
-    expected = [reference.dtw(host_row(many, i), host_row(few, j)) for i, j in items]
+    expected = [reference.dtw(host_row(many, i), host_row(few, j)) for i, j in items.tolist()]
     for rows, cols, pairs in ((many, few, items), (few, many, items[:, ::-1].copy())):
         found = dtw.certify(rows, cols, cp.asarray(pairs), Warping(), root=True, budget=GB)
         assert_array_equal(found.get(), expected)

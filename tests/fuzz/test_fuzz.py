@@ -30,10 +30,11 @@ assert recipes
 
 def fuzz(*arguments, path=ROOT):
     """Run the fuzzer in a process of its own."""
+    folders = str(path), str(ROOT), os.environ.get("PYTHONPATH")
     return subprocess.run(
         [sys.executable, "-m", "tests.fuzz", *map(str, arguments)],
         cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": f"{path}{os.pathsep}{ROOT}"},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, folders))},
         capture_output=True,
         text=True,
     )
