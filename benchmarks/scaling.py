@@ -24,10 +24,10 @@ from scipy.optimize import nnls
 from benchmarks import _records
 from skts import config_context
 from skts.engines import (
+    ConcatenatedSeries,
     DTWMatrix,
     DTWNeighbors,
     Join,
-    Pool,
     SBDAssign,
     Series,
     Shapes,
@@ -86,7 +86,7 @@ def make(name, size, rng):
 
     if name == "Join":
         points, window = size
-        line = Pool(walks(points), np.zeros(1, np.int64), np.array([points]))
+        line = ConcatenatedSeries(walks(points), np.zeros(1, np.int64), np.array([points]))
         return Join(line, None, window, window // 4)
     rows, cols, length = size
     if name == "SBDAssign":
@@ -209,7 +209,11 @@ def copied(reduction):
     def copy(value):
         if isinstance(value, Series | Shapes):
             return type(value)(*(getattr(value, field.name).copy() for field in fields(value)))
-        return Pool(value.points.copy(), *value[1:]) if isinstance(value, Pool) else value
+        return (
+            ConcatenatedSeries(value.points.copy(), *value[1:])
+            if isinstance(value, ConcatenatedSeries)
+            else value
+        )
 
     found = {field.name: copy(getattr(reduction, field.name)) for field in fields(reduction)}
     return type(reduction)(**found)

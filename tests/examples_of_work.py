@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skts.engines import (
+    ConcatenatedSeries,
     Criterion,
     DTWMatrix,
     DTWNeighbors,
@@ -21,7 +22,6 @@ from skts.engines import (
     Join,
     LongSeries,
     MotifPair,
-    Pool,
     Reduction,
     RotationNeighbors,
     SBDAssign,
@@ -80,7 +80,10 @@ def examples() -> dict[type[Reduction], list[Example]]:
     queries, candidates = series(40, 60), series(300, 60)
     ragged = series(90, 50, 2, 20)
     pairs = np.column_stack([np.arange(700) % 40, np.arange(700) * 31 % 300])
-    line, both = Pool.of([recording(3000)]), Pool.of([recording(1500), recording(900)])
+    line, both = (
+        ConcatenatedSeries.of([recording(3000)]),
+        ConcatenatedSeries.of([recording(1500), recording(900)]),
+    )
     long = LongSeries((recording(9000), recording(5000)))
     wanted = tuple(rng.normal(size=n).cumsum() for n in (30, 42, 30))
     shapes = Shapes.normalized(series(300, 64))
@@ -134,7 +137,7 @@ def small_examples() -> dict[type[Reduction], list[Example]]:
     one, other = queries.take(slice(0, 1)), candidates.take(slice(0, 1))
     points = rng.normal(size=60).cumsum()
     points[20] = np.nan
-    line = Pool.of([points])
+    line = ConcatenatedSeries.of([points])
     wanted = tuple(rng.normal(size=n).cumsum() for n in (4, 6))
     shapes, centers = Shapes.normalized(series(6, 9)), Shapes.normalized(series(2, 9))
     labels, shifts = np.arange(6, dtype=np.int32) % 2, np.zeros(6, np.int32)
@@ -168,7 +171,11 @@ def small_examples() -> dict[type[Reduction], list[Example]]:
 
 
 def _walk(
-    line: Pool, rng: np.random.Generator, length: int, exclusion: int, windows: np.ndarray
+    line: ConcatenatedSeries,
+    rng: np.random.Generator,
+    length: int,
+    exclusion: int,
+    windows: np.ndarray,
 ) -> PairWalk:
     """A walk through windows without gaps in the order of distances to two of them."""
     places = np.sort(rng.permutation(windows)).astype(np.int64)

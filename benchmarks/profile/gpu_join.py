@@ -17,7 +17,7 @@ from statistics import median
 import numpy as np
 
 from benchmarks._gpu import keep_rows, launch_seconds, make_parser, verdict
-from skts.engines import Join, Pool, Tile, WindowDistances, find_engine, run
+from skts.engines import ConcatenatedSeries, Join, Tile, WindowDistances, find_engine, run
 
 #: Points, window, kind of series, seconds that an issue is accepted on, seconds we want to reach.
 WHOLE_ROWS = (
@@ -62,7 +62,7 @@ def whole_rows(rng):
             continue
         exclusion, elapsed = -(-length // 4), []
         for _ in range(6):
-            line = Pool.of([series.copy()])
+            line = ConcatenatedSeries.of([series.copy()])
             start = time.perf_counter()
             found = run(Join(line, None, length, exclusion), engine="cupy")
             elapsed.append(time.perf_counter() - start)
@@ -86,7 +86,7 @@ def kernel_rows(rng):
     engine = find_engine("cupy")
     for kind, n, must, reach in KERNEL_ROWS:
         for length in (128, 1024):
-            line = Pool.of([rng.standard_normal(n + length - 1).cumsum()])
+            line = ConcatenatedSeries.of([rng.standard_normal(n + length - 1).cumsum()])
             exclusion = -(-length // 4)
             precision = "float32" if kind == "float32" else "auto"
             work = Join(line, None, length, exclusion, precision=precision)

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import _records
-from skts.engines import Join, MotifPair, Pool, find_engine, run
+from skts.engines import ConcatenatedSeries, Join, MotifPair, find_engine, run
 
 #: Seconds of the thesis: MK on one core, its own on 12 cores, on a Xeon Phi, on a 2080 Ti.
 THESIS = {
@@ -92,7 +92,7 @@ class Bench:
 
     def one(self, x, window, method, engine, threads):
         """Seconds and pair of one way."""
-        pool, exclusion = Pool.of([x]), -(-window // 4)
+        pool, exclusion = ConcatenatedSeries.of([x]), -(-window // 4)
         if method == "MK":
             work = MotifPair(pool, window, exclusion)
         else:

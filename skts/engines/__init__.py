@@ -66,9 +66,9 @@ from .families.kshape.centers import SBDCenters
 from .families.kshape.certified import certified_distances
 from .families.kshape.distances import Assignment, SBDAssign, SBDMatrix, ShapeDistances
 from .families.kshape.shapes import Shapes
+from .families.profile.concatenated import ConcatenatedSeries
 from .families.profile.join import Join, JoinFound
 from .families.profile.mk import MotifPair, NearestPair
-from .families.profile.pool import Pool
 from .families.profile.windows import WindowDistances, WindowKinds
 from .families.search.subsequence import LongSeries, SubsequenceNeighbors, WindowMatches
 from .families.shapelets.criterion import Criterion
@@ -93,7 +93,7 @@ __all__ = [
     "Matches",
     "MotifPair",
     "NearestPair",
-    "Pool",
+    "ConcatenatedSeries",
     "Reduction",
     "RotationNeighbors",
     "SBDAssign",

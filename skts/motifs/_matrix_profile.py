@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Hidden, Interval, RealNotInt, StrOpt
 from .._parameters import N_JOBS, checks_arguments, renamed
 from .._scalars import takes_plain
 from .._validation import check_univariate
-from ..engines import Join, MotifPair, Pool, get_engine, run
+from ..engines import ConcatenatedSeries, Join, MotifPair, get_engine, run
 from ._records import Discord, MatrixProfile, Motif
 from ._search import (
     EitherSearch,
@@ -398,7 +398,7 @@ def _lines(series: dict[str, ArrayLike | None], window: float) -> tuple[list[Any
     return [*lines, None][:2], length
 
 
-def _line(given: Any, name: str) -> Pool:
+def _line(given: Any, name: str) -> ConcatenatedSeries:
     """One series as a line."""
     try:
         shape = given.shape if hasattr(given, "shape") else np.shape(given)
@@ -415,4 +415,4 @@ def _line(given: Any, name: str) -> Pool:
     if 0 in shape:
         raise ValueError(f"{name} is empty: a minimum of 1 time point is required.")
     (points,) = check_univariate([given], input_name=name)
-    return Pool.of([points])
+    return ConcatenatedSeries.of([points])

@@ -24,7 +24,7 @@ from .._parameters import N_JOBS, checks_parameters, renamed
 from .._scalars import plain, takes_plain
 from .._validation import as_host, check_univariate
 from ..base import SeriesMixin
-from ..engines import JoinFound, Pool, Reduction, Series, WindowDistances, get_engine
+from ..engines import ConcatenatedSeries, JoinFound, Reduction, Series, WindowDistances, get_engine
 from ._records import Discord, Motif, SeriesProfile
 from ._search import (
     SAME,
@@ -376,7 +376,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         parts = self._series()
         parts[series] = np.concatenate([parts[series], more])
         lengths = np.atleast_1d(self.window_).tolist()
-        grown = Pool.of(parts, self._gap(lengths, parts))
+        grown = ConcatenatedSeries.of(parts, self._gap(lengths, parts))
         windows = self._windows(grown, lengths)
         compute = self._computer(get_engine(self.engine, windows[-1].join()))
         profiles = None
@@ -429,10 +429,10 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 f"Series {short[0]} of X has {series[short[0]].size} time points; that is less "
                 f"than one window of {longest}."
             )
-        pool = Pool.of(series)
+        pool = ConcatenatedSeries.of(series)
         found = np.empty((len(series), len(self.motifs_)))
         for column, motif in enumerate(self.motifs_):
-            pattern = Pool.of([motif.values[0]])
+            pattern = ConcatenatedSeries.of([motif.values[0]])
             first = np.zeros(1, np.int64)
             work = WindowDistances(pattern, first, pool, motif.window, bool(self.normalize))
             (row,) = self._computer(self.engine)(work)
@@ -495,7 +495,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         longest = max(points.size for points in series)
         return max(max(self._apart(length, longest)) - length + 1 for length in lengths)
 
-    def _windows(self, pool: Pool, lengths: Sequence[int]) -> list[WindowSet]:
+    def _windows(self, pool: ConcatenatedSeries, lengths: Sequence[int]) -> list[WindowSet]:
         """The windows of all lengths on a line."""
         longest = int(pool.lengths.max())
         options: Any = bool(self.normalize), self.precision
@@ -731,14 +731,14 @@ def _as_series(points: np.ndarray) -> Series:
     return Series(points[np.newaxis, np.newaxis], np.array([points.size], np.int64))
 
 
-def _private(series: list[np.ndarray], gap: int) -> Pool:
+def _private(series: list[np.ndarray], gap: int) -> ConcatenatedSeries:
     """A line of our own; a single memory map is kept by reference."""
     if len(series) == 1:
         series = [_as_series(series[0]).freeze().values[0, 0]]
-    return Pool.of(series, gap)
+    return ConcatenatedSeries.of(series, gap)
 
 
-def _by_series(pool: Pool, length: int, found: Any) -> SeriesProfile:
+def _by_series(pool: ConcatenatedSeries, length: int, found: Any) -> SeriesProfile:
     """Cut a profile on the line into one row for each series."""
     counts = pool.lengths - length + 1
     shape = len(counts), max(0, int(counts.max()))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from ..engines import Join, JoinFound, MotifPair, Pool, Reduction, WindowDistances
+from ..engines import ConcatenatedSeries, Join, JoinFound, MotifPair, Reduction, WindowDistances
 from ._records import Discord, Motif
 
 __all__ = [
@@ -79,7 +79,7 @@ class WindowSet(NamedTuple):
 
     Attributes
     ----------
-    pool : Pool
+    pool : ConcatenatedSeries
         The line.
     length : int
         Points of a window.
@@ -93,7 +93,7 @@ class WindowSet(NamedTuple):
         As `Join` has it.
     """
 
-    pool: Pool
+    pool: ConcatenatedSeries
     length: int
     exclusion: int
     separation: int

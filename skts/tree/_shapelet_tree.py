@@ -733,8 +733,8 @@ class _Growth:
                 before=last.distances,
                 before_normalized=any(split.length >= LEAST_NORMALIZED for split in found),
                 ways=ways,
-                least=last.cut.gain,
-                least_gap=last.cut.gap,
+                best_gain_so_far=last.cut.gain,
+                best_gap_so_far=last.cut.gap,
             )
             better = self.best(search, sample)
             if better is None:

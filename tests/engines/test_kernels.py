@@ -13,10 +13,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skts.engines import (
     Assignment,
+    ConcatenatedSeries,
     DTWMatrix,
     LongSeries,
     MotifPair,
-    Pool,
     SBDAssign,
     SBDCenters,
     SBDMatrix,
@@ -38,6 +38,7 @@ from skts.engines.families.kshape.certified import (
 )
 from skts.engines.families.kshape.distances import UNITS
 from skts.engines.families.kshape.eigenvectors import _orthonormal, krylov
+from skts.engines.families.profile.concatenated import fill_gaps
 from skts.engines.families.profile.lines import (
     common_frame,
     even_line,
@@ -45,7 +46,6 @@ from skts.engines.families.profile.lines import (
     line_of_pieces,
 )
 from skts.engines.families.profile.nearest import MOST_UNSORTED, least_of_rows
-from skts.engines.families.profile.pool import fill_gaps
 from skts.engines.families.profile.statistics import window_statistics
 from skts.engines.families.search.subsequence import TileMatches
 from skts.engines.host import shapes, windows
@@ -553,7 +553,7 @@ def test_gaps_repeat_the_last_point():
 
 def test_work_of_a_nearest_pair_is_less_than_all_pairs():
     for n in (100, 10_000):
-        work = MotifPair(Pool.of([np.zeros(n)]), 10, 3).step_work
+        work = MotifPair(ConcatenatedSeries.of([np.zeros(n)]), 10, 3).step_work
         assert (n - 9) ** 2 // 20 <= work <= (n - 9) ** 2 // 2
 
 
@@ -616,7 +616,7 @@ def test_certificates_side_by_side_are_those_alone(rng, window, channels):
 def test_distances_of_windows_do_not_depend_on_their_company(
     fast_engine, rng, normalize, length, n
 ):
-    series = Pool.of([rng.normal(size=n)])
+    series = ConcatenatedSeries.of([rng.normal(size=n)])
 
     def measure(positions):
         work = WindowDistances(series, np.array(positions), series, length, normalize)
@@ -913,7 +913,7 @@ def test_tiles_in_the_middle_are_slices_of_the_whole(fast_engine, rng):
     X, Y = rng.normal(size=(9, 1, 5)), rng.normal(size=(140, 1, 6))
     rows, cols = Series(X, np.full(9, 5)), Series(Y, np.full(140, 6))
     shapes = Shapes.of(rng.normal(size=(9, 1, 8))), Shapes.of(rng.normal(size=(20, 1, 8)))
-    line = Pool.of([rng.normal(size=150)])
+    line = ConcatenatedSeries.of([rng.normal(size=150)])
     for work, tile in (
         (DTWMatrix(rows, cols), Tile(2, 7, 64, 131)),
         (DTWMatrix(cols, rows), Tile(64, 128, 3, 8)),
@@ -933,7 +933,7 @@ def test_sizes_of_answers(rng):
     series = Series(rng.normal(size=(6, 2, 5)), np.full(6, 5))
     shapes = Shapes.of(series.values)
     labels = np.zeros(6, np.int32)
-    line = Pool.of([rng.normal(size=40)])
+    line = ConcatenatedSeries.of([rng.normal(size=40)])
     for work in (
         DTWMatrix(series, series.take(slice(0, 4))),
         DTWWindowSearch(series, series, np.arange(6), np.array([3, 1])),

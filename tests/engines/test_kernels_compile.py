@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from skts.engines import Join, Pool, Warping
+from skts.engines import ConcatenatedSeries, Join, Warping
 from skts.engines.cupy.elastic.programs import (
     PATH_KERNELS,
     SEARCH_KERNELS,
@@ -20,8 +20,16 @@ from skts.engines.cupy.profile.programs import choose_join
 from skts.engines.cupy.programs import KERNELS, all_kernels, source
 
 JOINS = [
-    (Join(Pool.of([np.zeros(9)]), None, 3, precision="float32"), (7, 7)),
-    (Join(Pool.of([np.zeros(9)]), Pool.of([np.zeros(9)]), 3, normalize=False), (7, 7)),
+    (Join(ConcatenatedSeries.of([np.zeros(9)]), None, 3, precision="float32"), (7, 7)),
+    (
+        Join(
+            ConcatenatedSeries.of([np.zeros(9)]),
+            ConcatenatedSeries.of([np.zeros(9)]),
+            3,
+            normalize=False,
+        ),
+        (7, 7),
+    ),
 ]
 compile = pytest.importorskip("skts.engines.cupy.compile", reason="NVRTC is not installed")
 

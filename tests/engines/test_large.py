@@ -13,11 +13,11 @@ import reference_sbd
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skts.engines import (
+    ConcatenatedSeries,
     Criterion,
     DTWMatrix,
     Join,
     LongSeries,
-    Pool,
     Series,
     ShapeletSearch,
     SubsequenceMatches,
@@ -172,7 +172,9 @@ def test_a_join_of_more_than_2_to_31_pairs(cp, rng, n_neighbors):
     needs(cp, 8 * GB)
     n, length, exclusion = 2**17 + 333, 24, 6
     points = rng.normal(size=n)
-    found = run(Join(Pool.of([points]), None, length, exclusion, n_neighbors), engine="cupy")
+    found = run(
+        Join(ConcatenatedSeries.of([points]), None, length, exclusion, n_neighbors), engine="cupy"
+    )
     windows = windows_of(points, length)
     assert len(windows) * (len(windows) - 1) // 2 > 2**31
     for i in (0, 1, n // 2, 99_999, len(windows) - 1):

@@ -13,13 +13,13 @@ from numpy.testing import assert_array_equal
 
 import skts
 from skts.engines import (
+    ConcatenatedSeries,
     Criterion,
     DTWMatrix,
     DTWNeighbors,
     DTWPairs,
     Join,
     LongSeries,
-    Pool,
     Series,
     ShapeletSearch,
     Shapes,
@@ -95,7 +95,7 @@ def test_joins_with_constant_hidden_and_excluded_windows(rng, normalize):
     points[50:80], points[120], points[200:230] = 1.0, np.nan, points[300:330]
     points[350:] *= 1e12
     other = np.concatenate([points[20:200], 1e-9 * rng.normal(size=90)])
-    line, second = Pool.of([points]), Pool.of([other])
+    line, second = ConcatenatedSeries.of([points]), ConcatenatedSeries.of([other])
     excluded = np.zeros(391, bool)
     excluded[5:40] = True
     options = {"normalize": normalize}

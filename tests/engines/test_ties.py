@@ -10,12 +10,12 @@ from numpy.testing import assert_array_equal
 from reference_rotation import rotation_distance
 
 from skts.engines import (
+    ConcatenatedSeries,
     DTWNeighbors,
     DTWPath,
     DTWWindowSearch,
     LongSeries,
     MotifPair,
-    Pool,
     RotationNeighbors,
     Series,
     SubsequenceNeighbors,
@@ -94,7 +94,7 @@ def test_nearest_pair_of_a_longer_line(fast_engine, exclusion, length):
         windows /= windows.std(axis=1, keepdims=True)
         distances = np.linalg.norm(windows[:, None] - windows, axis=2)
         distances[np.subtract.outer(range(203), range(203)) >= -exclusion] = np.inf
-        work = MotifPair(Pool.of([line]), length, exclusion, n_references=2)
+        work = MotifPair(ConcatenatedSeries.of([line]), length, exclusion, n_references=2)
         found = run(work, engine=fast_engine)
         first, second = np.unravel_index(np.argmin(distances), distances.shape)
         assert (found.first, found.second) == (first, second)
@@ -110,7 +110,7 @@ def test_nearest_pair_among_constant_windows(fast_engine, length):
         if seed % 4 == 0:
             line[rng.integers(0, line.size)] = np.nan
         exclusion = seed % 3
-        found = run(MotifPair(Pool.of([line]), length, exclusion), engine=fast_engine)
+        found = run(MotifPair(ConcatenatedSeries.of([line]), length, exclusion), engine=fast_engine)
         assert found[:3] == pytest.approx(nearest_pair(line, length, exclusion, True))
 
 

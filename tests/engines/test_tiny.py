@@ -19,12 +19,12 @@ from reference_join import window_distance
 from reference_rotation import rotation_distance
 
 from skts.engines import (
+    ConcatenatedSeries,
     DTWNeighbors,
     DTWPath,
     DTWWindowSearch,
     LongSeries,
     MotifPair,
-    Pool,
     RotationNeighbors,
     SBDAssign,
     SBDCenters,
@@ -197,7 +197,9 @@ def test_window_distances(fast_engine, rng, length, normalize):
     a, b = dirty_line(rng, 44), dirty_line(rng, 39)
     positions = np.array([0, 5, 13, 30, 44 - length])
     found = run(
-        WindowDistances(Pool.of([a]), positions, Pool.of([b]), length, normalize),
+        WindowDistances(
+            ConcatenatedSeries.of([a]), positions, ConcatenatedSeries.of([b]), length, normalize
+        ),
         engine=fast_engine,
     )
     for row, i in zip(found, positions, strict=True):
@@ -211,7 +213,7 @@ def test_window_distances(fast_engine, rng, length, normalize):
 def test_window_kinds(fast_engine, rng):
     line = dirty_line(rng, 60)
     for length in (1, 2, 5):
-        kinds = run(WindowKinds(Pool.of([line]), length), engine=fast_engine)
+        kinds = run(WindowKinds(ConcatenatedSeries.of([line]), length), engine=fast_engine)
         windows = np.lib.stride_tricks.sliding_window_view(line, length)
         finite = np.isfinite(windows).all(axis=1)
         assert_array_equal(kinds.finite, finite)
@@ -222,7 +224,7 @@ def test_window_kinds(fast_engine, rng):
 
 def test_windows_of_several_series_on_one_line():
     series = [np.arange(3.0), np.arange(5.0), np.arange(1.0)]
-    pool = Pool.of(series, gap=2)
+    pool = ConcatenatedSeries.of(series, gap=2)
     assert_array_equal(pool.starts, [0, 5, 12])
     assert_array_equal(pool.lengths, [3, 5, 1])
     assert_array_equal(np.isnan(pool.points), [0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 1, 1, 0])
@@ -232,9 +234,9 @@ def test_windows_of_several_series_on_one_line():
     which, start = pool.locate(np.array([-1, 0, 2, 5, 9, 12]))
     assert_array_equal(which, [-1, 0, 0, 1, 1, 2])
     assert_array_equal(start, [-1, 0, 2, 0, 4, 0])
-    alone = Pool.of([series[1]], gap=3)
+    alone = ConcatenatedSeries.of([series[1]], gap=3)
     assert alone.points.base is not None and alone.points.size == 5
-    assert_array_equal(Pool.of(series, gap=0).starts, [0, 4, 10])
+    assert_array_equal(ConcatenatedSeries.of(series, gap=0).starts, [0, 4, 10])
 
 
 @pytest.mark.parametrize("normalize", [True, False])
@@ -247,7 +249,9 @@ def test_nearest_pair(fast_engine, rng, n_references, normalize):
         np.tile(rng.normal(size=9), 5),
     ]
     for line, (length, exclusion) in itertools.product(lines, ((5, 1), (8, 9), (3, 0))):
-        work = MotifPair(Pool.of([line]), length, exclusion, normalize, n_references=n_references)
+        work = MotifPair(
+            ConcatenatedSeries.of([line]), length, exclusion, normalize, n_references=n_references
+        )
         found = run(work, engine=fast_engine)
         assert found[:3] == pytest.approx(nearest_pair(line, length, exclusion, normalize))
 

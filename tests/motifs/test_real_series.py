@@ -7,14 +7,14 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skts.datasets import load_arrow_head, load_ecg, load_gunpoint
-from skts.engines import MotifPair, Pool, WindowDistances, run
+from skts.engines import ConcatenatedSeries, MotifPair, WindowDistances, run
 from skts.motifs import matrix_profile
 from tests.engines.profile.test_mk import profile_pair
 
 
 def check(series, lengths, engine):
     """MK finds the pair of the profile; some values of the profile are those of all pairs."""
-    line = Pool.of(series, gap=1)
+    line = ConcatenatedSeries.of(series, gap=1)
     for length in lengths:
         exclusion = -(-length // 4)
         expected = profile_pair(line, length, exclusion)

@@ -181,7 +181,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             LOOKS,
         ),
     ],
-    _E + "families/profile/pool.py": [
+    _E + "families/profile/concatenated.py": [
         (
             "repeat_last",
             "return points[np.where(last < 0, int(np.argmax(wanted)), last)]",

@@ -193,14 +193,14 @@ class Neighbors(NamedTuple):
 class Shortlist(NamedTuple):
     """Survivors of a tile: rows and columns count from the corner of the tile.
 
-    `unsettled` names rows with more survivors than may be kept; they have none in the list.
+    `overflowed_rows` names rows with more survivors than may be kept; they have none in the list.
     """
 
     rows: np.ndarray
     cols: np.ndarray
     estimates: np.ndarray
     bound: Bound
-    unsettled: np.ndarray = np.empty(0, np.int64)
+    overflowed_rows: np.ndarray = np.empty(0, np.int64)
 
 
 def shortlist(
@@ -242,10 +242,10 @@ def shortlist(
         threshold = np.partition(upper, k, axis=1)[:, k, None] if n_neighbors <= n_cols else np.inf
         # see "shortlist" in docs/developer/numerics.rst
         keep = allowed & (bound.lower(estimates) <= threshold)
-    unsettled = np.flatnonzero(np.count_nonzero(keep, axis=1) > survivor_cap(n_neighbors))
-    keep[unsettled] = False
+    overflowed_rows = np.flatnonzero(np.count_nonzero(keep, axis=1) > survivor_cap(n_neighbors))
+    keep[overflowed_rows] = False
     rows, cols = np.nonzero(keep)
-    return Shortlist(rows, cols, estimates[rows, cols], bound, unsettled)
+    return Shortlist(rows, cols, estimates[rows, cols], bound, overflowed_rows)
 
 
 @dataclass
@@ -253,13 +253,13 @@ class Shortlists:
     """Survivors of all tiles so far, and queries that have too many.
 
     It holds about `survivors_held` entries for each query, however many candidates tie: where there
-    are more, the queries with most of them become unsettled.
+    are more, the queries with most of them overflow.
     """
 
     n_queries: int
     n_neighbors: int
     parts: list[tuple[np.ndarray, ...]] = field(default_factory=list)
-    unsettled: list[np.ndarray] = field(default_factory=list)
+    overflowed_rows: list[np.ndarray] = field(default_factory=list)
     size: int = 0
     compact_at: int = 0
 
@@ -281,14 +281,14 @@ class Shortlists:
             found.bound.upper(found.estimates),
         )
         self.parts.append(part)
-        self.unsettled.append(found.unsettled + corner[0])
+        self.overflowed_rows.append(found.overflowed_rows + corner[0])
         self.size += found.rows.size
         if self.size > self.compact_at:
             self.compact()
             self._compact_later()
 
     def compact(self) -> tuple[np.ndarray, ...]:
-        """Drop candidates that are ruled out by now; rows with too many survivors become unsettled.
+        """Drop candidates that are ruled out by now; rows with too many survivors overflow.
 
         Returns
         -------
@@ -318,7 +318,7 @@ class Shortlists:
             keep &= rank < self.n_neighbors
         counts = np.bincount(query[keep], minlength=self.n_queries)
         closed = counts > survivor_cap(self.n_neighbors)
-        closed[np.concatenate([np.empty(0, np.int64), *self.unsettled])] = True
+        closed[np.concatenate([np.empty(0, np.int64), *self.overflowed_rows])] = True
         if not exact:
             # half: the next compaction comes when there are twice as many
             room = self.n_queries * survivors_held(self.n_neighbors) // 2
@@ -330,7 +330,7 @@ class Shortlists:
         chosen = order[keep[order]]
         whole = tuple(column[chosen] for column in (query, candidate, estimate, lower, upper))
         self.parts = [whole]
-        self.unsettled = [np.flatnonzero(closed)]
+        self.overflowed_rows = [np.flatnonzero(closed)]
         self.size = chosen.size
         return whole
 

@@ -194,7 +194,7 @@ def test_rows_with_too_many_survivors_become_unsettled(monkeypatch):
     estimates[1, 3] = 0.1
     lists.add((0, 0), shortlist(estimates, 1, bound, None))
     query, candidate, *_ = lists.compact()
-    assert_array_equal(lists.unsettled[0], [0])
+    assert_array_equal(lists.overflowed_rows[0], [0])
     assert_array_equal(query, [1])
     assert_array_equal(candidate, [3])
 
@@ -216,7 +216,7 @@ def test_as_many_survivors_as_there_is_room_for_are_kept(n_neighbors, cap, held)
     assert survivors_held(n_neighbors) == held
     for n_survivors, overflowed in ((cap, []), (cap + 1, [0])):
         found = shortlist(np.ones((1, n_survivors)), n_neighbors, Bound(0.9, 1.1, 0.0), None)
-        assert_array_equal(found.unsettled, overflowed)
+        assert_array_equal(found.overflowed_rows, overflowed)
         assert found.rows.size == (0 if overflowed else cap)
         # the same where they come from several tiles, and other queries have none
         lists = Shortlists(20, n_neighbors)
@@ -224,7 +224,7 @@ def test_as_many_survivors_as_there_is_room_for_are_kept(n_neighbors, cap, held)
             rows = np.zeros(cols.size, np.int64)
             lists.add((0, 0), Shortlist(rows, cols, np.ones(cols.size), Bound(0.9, 1.1, 0.0)))
         lists.compact()
-        assert_array_equal(lists.unsettled[0], overflowed)
+        assert_array_equal(lists.overflowed_rows[0], overflowed)
         assert lists.size == (0 if overflowed else cap)
     assert survivor_cap(n_neighbors) == cap
 
@@ -270,7 +270,7 @@ def test_the_queries_with_most_survivors_become_unsettled(counts, closed):
     lists.add((0, 0), found)
     query, candidate, *_ = lists.compact()
     assert (total > n_queries * survivors_held(1) // 2) == bool(closed)
-    assert_array_equal(np.concatenate(lists.unsettled), closed)
+    assert_array_equal(np.concatenate(lists.overflowed_rows), closed)
     assert_array_equal(query, rows[~np.isin(rows, closed)])
     assert_array_equal(candidate, cols[~np.isin(rows, closed)])
 

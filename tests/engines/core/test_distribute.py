@@ -15,7 +15,16 @@ from numpy.testing import assert_array_equal
 from sklearn.model_selection import GridSearchCV
 
 from skts import DTWNearestNeighbor, config_context
-from skts.engines import DTWMatrix, DTWNeighbors, Join, Pool, Series, Tile, find_engine, run
+from skts.engines import (
+    ConcatenatedSeries,
+    DTWMatrix,
+    DTWNeighbors,
+    Join,
+    Series,
+    Tile,
+    find_engine,
+    run,
+)
 from skts.engines.core.distribute import TRIES, _file_of, _on_dask, _pack, _place, _unpack
 from skts.engines.core.execution import compute_area
 from skts.engines.core.worker import find_backend, in_dask_worker, worker_number
@@ -30,7 +39,7 @@ def works():
         return Series(values, np.full(n, 60)).freeze()
 
     queries, candidates = series(40), series(300)
-    line = Pool.of([rng.normal(size=3000).cumsum()])
+    line = ConcatenatedSeries.of([rng.normal(size=3000).cumsum()])
     return {
         "neighbors": DTWNeighbors(queries, candidates, 3),
         "matrix": DTWMatrix(candidates, candidates),

@@ -26,11 +26,11 @@ from numpy.testing import assert_array_equal
 from skts import config_context
 from skts._log import LOGGER
 from skts.engines import (
+    ConcatenatedSeries,
     DTWMatrix,
     DTWNeighbors,
     DTWPairs,
     Join,
-    Pool,
     Series,
     Tile,
     find_engine,
@@ -393,7 +393,7 @@ def test_work_goes_to_as_many_devices_as_it_is_worth(monkeypatch):
     engine = CupyEngine()
 
     def work(n):
-        line = Pool(np.broadcast_to(0.0, n + 99), np.zeros(1, int), np.array([n]))
+        line = ConcatenatedSeries(np.broadcast_to(0.0, n + 99), np.zeros(1, int), np.array([n]))
         return Join(line, None, 100, 25)
 
     sizes = [10_000, 2**19, 2**20, 2**21]
@@ -452,7 +452,7 @@ def gpu_works(rng):
         return Series(values, np.full(n, length)).freeze()
 
     queries, candidates = series(700, 80), series(900, 80)
-    line = Pool.of([rng.normal(size=60_000).cumsum()])
+    line = ConcatenatedSeries.of([rng.normal(size=60_000).cumsum()])
     return {
         "neighbors": DTWNeighbors(queries, candidates, 3),
         "float64": DTWNeighbors(queries, candidates, 3, precision="float64"),
@@ -520,7 +520,7 @@ def test_a_forked_process_says_why_it_has_no_gpu(rng):
     if engine.available() is not None:
         pytest.skip(engine.available())
     run(gpu_works(rng)["matrix"], engine=engine)
-    with multiprocessing.get_context("fork").Pool(1) as pool:
+    with multiprocessing.get_context("fork").ConcatenatedSeries(1) as pool:
         assert "was forked from one that used the GPU" in pool.apply(_missing)
         assert pool.apply(_chosen, (gpu_works(rng)["join"],)) == "numba"
 

@@ -14,11 +14,11 @@ from numpy.testing import assert_array_equal
 
 from skts import config_context
 from skts.engines import (
+    ConcatenatedSeries,
     DTWMatrix,
     DTWNeighbors,
     DTWPairs,
     Join,
-    Pool,
     Series,
     Shapes,
     Tile,
@@ -141,7 +141,9 @@ def test_a_fraction_is_of_the_memory_of_the_gpu():
 @pytest.mark.parametrize("n_windows", [4_000_000, 100_000, 3000])
 @pytest.mark.parametrize("workers", [1, 2, 7])
 def test_tiles_towards_the_end_are_cut_for_balance(n_windows, workers):
-    line = Pool(np.broadcast_to(0.0, n_windows + 99), np.zeros(1, int), np.array([n_windows]))
+    line = ConcatenatedSeries(
+        np.broadcast_to(0.0, n_windows + 99), np.zeros(1, int), np.array([n_windows])
+    )
     work = Join(line, None, 100, 25)
     plan = {"tile_work": 2**36, "footprint": lambda rows, cols: (0, 1), "budget": 100}
     planned, ready = plan_tiles(work, workers=workers, **plan)
@@ -164,7 +166,7 @@ def test_tiles_towards_the_end_are_cut_for_balance(n_windows, workers):
 
 
 def test_the_work_of_a_tile_counts_pairs_above_the_diagonal():
-    line = Pool(np.zeros(60), np.zeros(1, int), np.array([60]))
+    line = ConcatenatedSeries(np.zeros(60), np.zeros(1, int), np.array([60]))
     work = Join(line, None, 11)
     later = np.arange(50)[:, np.newaxis] < np.arange(50)
     for tile in (Tile(0, 50, 0, 50), Tile(10, 30, 20, 50), Tile(20, 40, 0, 10), Tile(5, 9, 4, 30)):

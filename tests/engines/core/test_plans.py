@@ -9,6 +9,7 @@ import pytest
 
 from skts import config_context
 from skts.engines import (
+    ConcatenatedSeries,
     DTWMatrix,
     DTWNeighbors,
     DTWPairs,
@@ -16,7 +17,6 @@ from skts.engines import (
     DTWWindowSearch,
     Join,
     LongSeries,
-    Pool,
     RotationNeighbors,
     SBDCenters,
     SBDMatrix,
@@ -47,7 +47,9 @@ def hollow(n_series, length, channels=1):
 
 
 def hollow_line(n_points):
-    return Pool(np.broadcast_to(0.0, n_points), np.zeros(1, int), np.array([n_points]))
+    return ConcatenatedSeries(
+        np.broadcast_to(0.0, n_points), np.zeros(1, int), np.array([n_points])
+    )
 
 
 # --- plans -------------------------------------------------------------------------------------

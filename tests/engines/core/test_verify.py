@@ -11,6 +11,7 @@ from joblib import parallel_config
 
 from skts import config_context, get_config
 from skts.engines import (
+    ConcatenatedSeries,
     Criterion,
     DTWMatrix,
     DTWNeighbors,
@@ -18,7 +19,6 @@ from skts.engines import (
     Join,
     MotifPair,
     NearestPair,
-    Pool,
     Reduction,
     SBDCenters,
     Series,
@@ -242,7 +242,7 @@ def test_a_lost_best_match_is_found(rng):
 
 
 def test_a_lost_pair_is_found(rng):
-    work = MotifPair(Pool.of([rng.normal(size=120)]), 10, 2)
+    work = MotifPair(ConcatenatedSeries.of([rng.normal(size=120)]), 10, 2)
     found = run(work, engine="numba")
     assert all(check.holds for check in work.verify(found, Sample(work)))
     none = NearestPair(np.inf, -1, -1)

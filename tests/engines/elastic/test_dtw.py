@@ -275,14 +275,14 @@ def test_channels_of_single_points_are_all_compared(engine, rng):
 
 
 def test_survivors_of_a_tile_may_be_among_the_nearest(rng):
-    """All of them, and few others: no query of ordinary data is left unsettled."""
+    """All of them, and few others: no query of ordinary data overflows."""
     query, candidates = as_series(rng.normal(size=(1, 20))), as_series(rng.normal(size=(140, 20)))
     (distances,) = reference.pairwise_dtw(listed(query), listed(candidates))
     for k in (1, 5):
         found = get_engine("numba").compute(
             DTWNeighbors(query, candidates, k), Tile(0, 1, 0, 140), np.zeros(1, np.uint8)
         )
-        assert found.unsettled.size == 0
+        assert found.overflowed_rows.size == 0
         lower, upper = (side(found.estimates) for side in (found.bound.lower, found.bound.upper))
         assert np.all(lower <= distances[found.cols])
         assert np.all(distances[found.cols] <= upper)

@@ -259,7 +259,7 @@ def test_bounds_of_correlations_on_the_gpu(gpu, rng, n, offset, scale):
     values = offset + scale * rng.normal(size=(6, 2, n)).cumsum(axis=2)
     values[1] = np.roll(values[0], n // 2, axis=1)
     side = dtw.upload(as_series(values))
-    search = rotation.Straight(
+    search = rotation.EuclideanRotation(
         side,
         side,
         periods=np.full(6, n, np.int32),

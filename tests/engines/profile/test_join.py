@@ -12,7 +12,16 @@ import reference_join
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skts import config_context
-from skts.engines import Join, Pool, Tile, WindowDistances, WindowKinds, find_engine, run
+from skts.engines import (
+    ConcatenatedSeries,
+    Join,
+    Tile,
+    WindowDistances,
+    WindowKinds,
+    find_engine,
+    run,
+)
+from skts.engines.families.profile.concatenated import fill_gaps
 from skts.engines.families.profile.join import JoinPart
 from skts.engines.families.profile.lines import (
     Frame,
@@ -23,7 +32,6 @@ from skts.engines.families.profile.lines import (
     step_factors,
 )
 from skts.engines.families.profile.nearest import Nearest
-from skts.engines.families.profile.pool import fill_gaps
 
 
 def make_line(kind, n, rng):
@@ -103,14 +111,14 @@ def check_all(join, engine):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("normalize", [True, False])
 def test_self_join_with_sides(rng, fast_engine, kind, normalize):
-    line = Pool.of([make_line(kind, 150, rng)])
+    line = ConcatenatedSeries.of([make_line(kind, 150, rng)])
     join = Join(line, None, 11, 3, n_neighbors=2, sides=True, normalize=normalize)
     check_all(join, fast_engine)
 
 
 @pytest.mark.parametrize("sides", [False, True])
 def test_bytes_of_the_answer_are_those_stated(rng, sides):
-    line = Pool.of([rng.normal(size=60)])
+    line = ConcatenatedSeries.of([rng.normal(size=60)])
     join = Join(line, None, 11, 3, n_neighbors=2, sides=sides)
     found = run(join, engine="numba")
     parts = found[:2] if not sides else (*found[:2], *found.left, *found.right)
@@ -129,7 +137,9 @@ def test_a_quiet_window_at_the_end_of_a_loud_band(fast_engine):
         distances, _ = reference_join.exact_distances(x, x, 8)
         distances[np.abs(np.subtract.outer(range(193), range(193))) <= 3] = np.inf
         for sides in (False, True):
-            found = run(Join(Pool.of([x]), None, 8, 3, sides=sides), engine=fast_engine)
+            found = run(
+                Join(ConcatenatedSeries.of([x]), None, 8, 3, sides=sides), engine=fast_engine
+            )
             assert_array_equal(found.indices[:, 0], distances.argmin(axis=1))
 
 
@@ -139,7 +149,13 @@ def test_a_line_of_one_window(rng, fast_engine, kind):
     a, b = make_line(kind, 110, rng), rng.normal(size=9)
     for normalize in (True, False):
         for one, other in ((a, b), (b, a)):
-            join = Join(Pool.of([one]), Pool.of([other]), 9, n_neighbors=2, normalize=normalize)
+            join = Join(
+                ConcatenatedSeries.of([one]),
+                ConcatenatedSeries.of([other]),
+                9,
+                n_neighbors=2,
+                normalize=normalize,
+            )
             check_all(join, fast_engine)
 
 
@@ -149,7 +165,9 @@ def test_constant_windows_come_first_where_others_are_as_far(fast_engine):
         rng = np.random.default_rng(seed)
         line = np.concatenate([rng.choice([-1.0, 1.0], 13), np.full(8, 5.0), [-1.0, 1.0] * 3])
         for k in (1, 2):
-            join = Join(Pool.of([np.roll(line, seed)]), None, 8, 2, n_neighbors=k, sides=True)
+            join = Join(
+                ConcatenatedSeries.of([np.roll(line, seed)]), None, 8, 2, n_neighbors=k, sides=True
+            )
             check_all(join, fast_engine)
 
 
@@ -158,15 +176,29 @@ def test_constant_windows_among_old_and_new_ones(rng, fast_engine, sides):
     line = rng.normal(size=40)
     line[5:16], line[22:33] = 0.0, 7.0
     for since in range(0, 34, 3):
-        check_all(Join(Pool.of([line]), None, 8, 2, sides=sides, since=since), fast_engine)
+        check_all(
+            Join(ConcatenatedSeries.of([line]), None, 8, 2, sides=sides, since=since), fast_engine
+        )
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("normalize", [True, False])
 def test_join_of_two_lines(rng, fast_engine, kind, normalize):
     a, b = make_line("walk", 60, rng), make_line(kind, 110, rng)
-    check_all(Join(Pool.of([a]), Pool.of([b]), 9, normalize=normalize), fast_engine)
-    check_all(Join(Pool.of([b]), Pool.of([a]), 9, n_neighbors=3, normalize=normalize), fast_engine)
+    check_all(
+        Join(ConcatenatedSeries.of([a]), ConcatenatedSeries.of([b]), 9, normalize=normalize),
+        fast_engine,
+    )
+    check_all(
+        Join(
+            ConcatenatedSeries.of([b]),
+            ConcatenatedSeries.of([a]),
+            9,
+            n_neighbors=3,
+            normalize=normalize,
+        ),
+        fast_engine,
+    )
 
 
 @pytest.mark.parametrize(
@@ -174,24 +206,24 @@ def test_join_of_two_lines(rng, fast_engine, kind, normalize):
     [(40, 1, 0), (40, 3, 0), (40, 3, 10), (40, 30, 8), (40, 39, 0), (40, 40, 0), (40, 25, 20)],
 )
 def test_short_lines_and_wide_exclusions(rng, fast_engine, n, length, exclusion):
-    line = Pool.of([rng.normal(size=n).cumsum()])
+    line = ConcatenatedSeries.of([rng.normal(size=n).cumsum()])
     check_all(Join(line, None, length, exclusion, sides=True), fast_engine)
 
 
 def test_pool_of_several_series(rng, fast_engine):
     series = [rng.normal(size=n).cumsum() + 3 * n for n in (50, 12, 8, 33)]
     for exclusion in (0, 4, 30):
-        line = Pool.of(series, gap=exclusion - 10 + 1)
+        line = ConcatenatedSeries.of(series, gap=exclusion - 10 + 1)
         join = Join(line, None, 10, exclusion, n_neighbors=2)
         check_all(join, fast_engine)
         # across series no exclusion holds: every window finds its nearest in the naive sense
-        expected = run(replace(join, a=Pool.of(series, gap=500)), engine=fast_engine)
+        expected = run(replace(join, a=ConcatenatedSeries.of(series, gap=500)), engine=fast_engine)
         far, near = expected.distances, run(join, engine=fast_engine).distances
         assert_array_equal(near[np.isfinite(near)], far[np.isfinite(far)])
 
 
 def test_excluded_windows_and_new_ones(rng, fast_engine):
-    line = Pool.of([make_line("flat stretches", 120, rng)])
+    line = ConcatenatedSeries.of([make_line("flat stretches", 120, rng)])
     excluded = np.zeros(120 - 9, bool)
     excluded[20:45] = True
     join = Join(line, None, 10, 3, n_neighbors=2, sides=True)
@@ -204,7 +236,7 @@ def test_excluded_windows_and_new_ones(rng, fast_engine):
 def test_long_lines_of_many_strips_and_bands(rng, fast_engine, kind):
     """Against certified distances of all pairs, which are tested above."""
     n, length = 5200, 16
-    line = Pool.of([make_line(kind, n, rng)])
+    line = ConcatenatedSeries.of([make_line(kind, n, rng)])
     join = Join(line, None, length, 4)
     found = run(join, engine=fast_engine)
     places = np.arange(line.n_windows(length))
@@ -217,7 +249,7 @@ def test_long_lines_of_many_strips_and_bands(rng, fast_engine, kind):
 
 @pytest.mark.parametrize("sides", [False, True])
 def test_tiles_do_not_change_the_answer(rng, fast_engine, sides):
-    line = Pool.of([make_line("near repeats", 2600, rng)])
+    line = ConcatenatedSeries.of([make_line("near repeats", 2600, rng)])
     join = Join(line, None, 20, 5, n_neighbors=9, sides=sides)
     engine = find_engine(fast_engine)
     expected = run(join, engine=engine)
@@ -241,7 +273,7 @@ def test_tiles_do_not_change_the_answer(rng, fast_engine, sides):
 
 @pytest.mark.parametrize("sides", [False, True])
 def test_what_several_devices_keep_comes_together(rng, fast_engine, sides):
-    line = Pool.of([make_line("near repeats", 5200, rng)])
+    line = ConcatenatedSeries.of([make_line("near repeats", 5200, rng)])
     join = Join(line, None, 20, 5, sides=sides)
     engine, cancel = find_engine(fast_engine), np.zeros(1, np.uint8)
     cuts = [0, 700, 1031, 2600, 4096, line.n_windows(20)]
@@ -256,7 +288,9 @@ def test_what_several_devices_keep_comes_together(rng, fast_engine, sides):
         join.merge(totals[0], tile, engine.join(join.with_incumbent(mine), tile, cancel))
     # as if they had worked for one
     for number, other in enumerate(totals[1:], 1):
-        totals[0].board.update({(100 + number, *key): kept for key, kept in other.board.items()})
+        totals[0].device_accumulators.update(
+            {(100 + number, *key): kept for key, kept in other.device_accumulators.items()}
+        )
     found = join.finish(totals[0], lambda work: run(work, engine=engine))
     expected = run(join, engine="numba")
     assert_array_equal(found.indices, expected.indices)
@@ -282,15 +316,15 @@ class _Kept:
 
 
 def test_what_is_kept_is_merged_once_and_may_be_part_of_the_work(rng):
-    line = Pool.of([rng.normal(size=60).cumsum()])
+    line = ConcatenatedSeries.of([rng.normal(size=60).cumsum()])
     join = Join(line, None, 11, 3)
     expected, n = run(join, engine="numba"), line.n_windows(11)
     total = join.start()
     work = join.with_incumbent(total)
     for device, half in enumerate((slice(0, 20), slice(20, n))):
-        work.board[device] = _Kept(n)
-        work.board[device].rows.distances[half] = expected.distances[half]
-        work.board[device].rows.indices[half] = expected.indices[half]
+        work.device_accumulators[device] = _Kept(n)
+        work.device_accumulators[device].rows.distances[half] = expected.distances[half]
+        work.device_accumulators[device].rows.indices[half] = expected.indices[half]
     join.merge(total, Tile(0, n, 0, n), None)
     for area, part in join.drain(total, Tile(10, n, 0, n)):
         join.merge(total, area, part)
@@ -300,7 +334,7 @@ def test_what_is_kept_is_merged_once_and_may_be_part_of_the_work(rng):
 
 
 def test_a_small_budget_does_not_change_the_answer(rng, fast_engine):
-    line = Pool.of([rng.normal(size=9000).cumsum()])
+    line = ConcatenatedSeries.of([rng.normal(size=9000).cumsum()])
     join = Join(line, None, 32, 8)
     expected = run(join, engine=fast_engine)
     engine = find_engine(fast_engine)
@@ -312,7 +346,7 @@ def test_a_small_budget_does_not_change_the_answer(rng, fast_engine):
 
 
 def test_engines_agree_bit_by_bit(rng, fast_engine):
-    line = Pool.of([make_line("gaps", 3000, rng)])
+    line = ConcatenatedSeries.of([make_line("gaps", 3000, rng)])
     join = Join(line, None, 50, 12, n_neighbors=2, sides=True)
     found, expected = run(join, engine=fast_engine), run(join, engine="numba")
     for one, other in zip(
@@ -326,8 +360,8 @@ def test_engines_agree_bit_by_bit(rng, fast_engine):
 @pytest.mark.parametrize("kind", KINDS)
 def test_distances_of_chosen_windows_and_kinds(rng, engine, kind):
     line, other = (
-        Pool.of([make_line(kind, 90, rng)]),
-        Pool.of([make_line("flat stretches", 70, rng)]),
+        ConcatenatedSeries.of([make_line(kind, 90, rng)]),
+        ConcatenatedSeries.of([make_line("flat stretches", 70, rng)]),
     )
     for normalize in (True, False):
         work = WindowDistances(line, np.arange(0, 80, 9), other, 10, normalize)
@@ -344,7 +378,7 @@ def test_distances_of_chosen_windows_and_kinds(rng, engine, kind):
 
 
 def test_pool_locates_windows(rng):
-    line = Pool.of([np.arange(5.0), np.arange(3.0), np.arange(4.0)], gap=2)
+    line = ConcatenatedSeries.of([np.arange(5.0), np.arange(3.0), np.arange(4.0)], gap=2)
     series, start = line.locate(np.array([0, 4, 7, 9, 12, -1]))
     assert_array_equal(series, [0, 0, 1, 1, 2, -1])
     assert_array_equal(start, [0, 4, 0, 2, 0, -1])
@@ -353,7 +387,7 @@ def test_pool_locates_windows(rng):
 
 
 def test_float32_finds_neighbors_as_near_but_for_rounding(rng, fast_engine):
-    line = Pool.of([rng.normal(size=3000).cumsum()])
+    line = ConcatenatedSeries.of([rng.normal(size=3000).cumsum()])
     join = Join(line, None, 40, 10)
     found = run(replace(join, precision="float32"), engine=fast_engine)
     expected = run(join, engine="numba")
@@ -378,9 +412,9 @@ def out_of_bounds(name):
 @pytest.mark.parametrize("k", [1, 3])
 def test_no_score_is_beyond_what_takes_part_in_nothing(fast_engine, name, k):
     series, length, exclusion, normalize = out_of_bounds(name)
-    line = Pool.of(series)
+    line = ConcatenatedSeries.of(series)
     check_all(Join(line, None, length, exclusion, k, True, normalize), fast_engine)
-    other = Pool.of([np.arange(40.0) ** 2 % 7])
+    other = ConcatenatedSeries.of([np.arange(40.0) ** 2 % 7])
     check_all(Join(line, other, length, n_neighbors=k, normalize=normalize), fast_engine)
     check_all(Join(other, line, length, n_neighbors=k, normalize=normalize), fast_engine)
 
@@ -392,9 +426,11 @@ def test_a_window_depends_on_its_own_points(rng, fast_engine, value, normalize):
     quiet = 1e-3 * rng.normal(size=n)
     loud = quiet.copy()
     loud[[400, 401, 1100]] = value
-    clean, dirty = Pool.of([quiet]), Pool.of([loud])
+    clean, dirty = ConcatenatedSeries.of([quiet]), ConcatenatedSeries.of([loud])
     apart = np.flatnonzero(
-        run(WindowKinds(Pool.of([np.where(quiet == loud, quiet, np.nan)]), length)).finite
+        run(
+            WindowKinds(ConcatenatedSeries.of([np.where(quiet == loud, quiet, np.nan)]), length)
+        ).finite
     )
     chosen = apart[:: len(apart) // 40]
     one, other = (
@@ -412,11 +448,11 @@ def test_a_window_depends_on_its_own_points(rng, fast_engine, value, normalize):
 @pytest.mark.parametrize("normalize", [True, False])
 def test_powers_of_two_change_no_bit(rng, fast_engine, kind, normalize):
     points = make_line(kind, 200, rng)
-    join = Join(Pool.of([points]), None, 12, 3, n_neighbors=2, normalize=normalize)
+    join = Join(ConcatenatedSeries.of([points]), None, 12, 3, n_neighbors=2, normalize=normalize)
     expected = run(join, engine=fast_engine)
     for power in (-400, -130, 400):
         scale = 2.0**power
-        found = run(replace(join, a=Pool.of([points * scale])), engine=fast_engine)
+        found = run(replace(join, a=ConcatenatedSeries.of([points * scale])), engine=fast_engine)
         assert_array_equal(found.indices, expected.indices)
         factor = 1.0 if normalize else scale
         assert_array_equal(found.distances, expected.distances * factor)
@@ -443,8 +479,8 @@ def draw_join(rng):
     within = rng.random() < 0.6
     n_windows = a.size - length + 1
     return Join(
-        Pool.of([a]),
-        None if within else Pool.of([b]),
+        ConcatenatedSeries.of([a]),
+        None if within else ConcatenatedSeries.of([b]),
         length,
         int(rng.choice([0, 1, length // 4, length, 3 * length])),
         n_neighbors=int(rng.choice([1, 1, 2, 7])),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skts.engines import Join, MotifPair, Pool, Tile, WindowKinds, find_engine, run
+from skts.engines import ConcatenatedSeries, Join, MotifPair, Tile, WindowKinds, find_engine, run
 from skts.engines.families.profile.mk import PairWalk
 from skts.engines.numba.profile import mk
 from tests.engines.profile.test_join import KINDS, make_line
@@ -28,14 +28,14 @@ def profile_pair(pool, length, exclusion, **options):
 @pytest.mark.parametrize("normalize", [True, False])
 def test_the_pair_is_that_of_the_profile(rng, fast_engine, kind, normalize):
     for n, length, exclusion in ((150, 11, 3), (700, 40, 10), (90, 4, 0), (300, 20, 60)):
-        line = Pool.of([make_line(kind, n, rng)])
+        line = ConcatenatedSeries.of([make_line(kind, n, rng)])
         found = run(MotifPair(line, length, exclusion, normalize), engine=fast_engine)
         assert found[:3] == profile_pair(line, length, exclusion, normalize=normalize)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_plain_loops_over_all_pairs_find_the_same(rng, fast_engine, kind):
-    line = Pool.of([make_line(kind, 110, rng)])
+    line = ConcatenatedSeries.of([make_line(kind, 110, rng)])
     for normalize in (True, False):
         work = MotifPair(line, 9, 2, normalize, n_references=3)
         found, expected = run(work, engine=fast_engine), run(work, engine="oracle")
@@ -51,7 +51,7 @@ def test_windows_of_any_size(rng, fast_engine, scale):
     distances = np.linalg.norm(windows[:, None] - windows, axis=2)
     distances[np.subtract.outer(range(152), range(152)) >= -2] = np.inf
     first, second = np.unravel_index(np.argmin(distances), distances.shape)
-    found = run(MotifPair(Pool.of([scale * line]), 9, 2, False), engine=fast_engine)
+    found = run(MotifPair(ConcatenatedSeries.of([scale * line]), 9, 2, False), engine=fast_engine)
     assert found[1:3] == (first, second)
     assert found.distance == pytest.approx(distances.min(), rel=1e-12)
 
@@ -68,14 +68,16 @@ def test_hundreds_of_random_series(fast_engine):
             x = np.round(x)  # many ties
         if seed % 7 == 0:
             x[n // 5] = np.nan
-        line, exclusion = Pool.of([x]), int(rng.integers(0, length + 3))
+        line, exclusion = ConcatenatedSeries.of([x]), int(rng.integers(0, length + 3))
         work = MotifPair(line, length, exclusion, n_references=1 + seed % 5, seed=seed)
         assert run(work, engine=fast_engine)[:3] == profile_pair(line, length, exclusion), seed
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_references_do_not_change_the_answer(rng, fast_engine, seed):
-    line = Pool.of([rng.normal(size=500).cumsum(), rng.normal(size=300).cumsum()], gap=1)
+    line = ConcatenatedSeries.of(
+        [rng.normal(size=500).cumsum(), rng.normal(size=300).cumsum()], gap=1
+    )
     expected = profile_pair(line, 30, 8)
     for n_references in (1, 2, 10, 2000):
         work = MotifPair(line, 30, 8, n_references=n_references, seed=seed)
@@ -87,7 +89,7 @@ def test_excluded_windows(rng, fast_engine):
     x[300:330] = x[20:50]
     x[200:230] = x[100:130] + 1e-6 * rng.normal(size=30)
     x[350:360] = 0.0
-    line = Pool.of([x])
+    line = ConcatenatedSeries.of([x])
     excluded = np.zeros(line.n_windows(30), bool)
     assert run(MotifPair(line, 30, 8), engine=fast_engine)[:3] == (0.0, 20, 300)
     excluded[10:30] = True
@@ -112,7 +114,7 @@ def test_pairs_with_constant_windows(fast_engine):
         (np.concatenate([np.zeros(5), [np.nan], up]), (np.sqrt(5.0), 0, 6)),
         (np.full(20, np.nan), (np.inf, -1, -1)),
     ):
-        line = Pool.of([x])
+        line = ConcatenatedSeries.of([x])
         found = run(MotifPair(line, 5, 2), engine=fast_engine)[:3]
         assert found == profile_pair(line, 5, 2)
         assert expected is None or found == expected
@@ -120,7 +122,7 @@ def test_pairs_with_constant_windows(fast_engine):
 
 def test_all_windows_alike_take_no_time(fast_engine):
     """Every pair ties at 0: a pair that cannot come first is not measured."""
-    line = Pool.of([np.tile([0.0, 1.0, 3.0, 2.0], 1500)])
+    line = ConcatenatedSeries.of([np.tile([0.0, 1.0, 3.0, 2.0], 1500)])
     found = run(MotifPair(line, 8, 2), engine=fast_engine)
     assert found[:3] == (0.0, 0, 4)
     assert found.pruned > 0.9
@@ -129,21 +131,23 @@ def test_all_windows_alike_take_no_time(fast_engine):
 def test_pruning_is_reported(rng, fast_engine):
     x = rng.normal(size=3000).cumsum()
     x[2000:2064] = x[100:164]
-    found = run(MotifPair(Pool.of([x]), 64, 16), engine=fast_engine)
+    found = run(MotifPair(ConcatenatedSeries.of([x]), 64, 16), engine=fast_engine)
     assert found[1:3] == (100, 2000)
     assert 0.99 < found.pruned < 1
-    noise = run(MotifPair(Pool.of([rng.normal(size=600)]), 64, 16), engine=fast_engine)
+    noise = run(
+        MotifPair(ConcatenatedSeries.of([rng.normal(size=600)]), 64, 16), engine=fast_engine
+    )
     assert 0 <= noise.pruned < 0.9
 
 
 @pytest.mark.parametrize("kind", ["walk", "repeats", "near repeats"])
 def test_tiles_do_not_change_the_answer(rng, fast_engine, kind):
-    line = Pool.of([make_line(kind, 1500, rng)])
+    line = ConcatenatedSeries.of([make_line(kind, 1500, rng)])
     work = MotifPair(line, 24, 6)
     engine = find_engine(fast_engine)
     kinds = run(WindowKinds(line, 24), engine=engine)
     *_, walk = work._walks(
-        np.flatnonzero(kinds.usual), lambda one: run(one, engine=engine), (np.inf, -1, -1)
+        np.flatnonzero(kinds.regular), lambda one: run(one, engine=engine), (np.inf, -1, -1)
     )
     walk = replace(walk, first=1)
     assert isinstance(walk, PairWalk)
@@ -168,21 +172,23 @@ def test_gaps_that_say_nothing_leave_all_pairs(rng, fast_engine):
     """Near repeats far below the resolution of float32 bounds."""
     pattern = rng.normal(size=50)
     x = np.concatenate([pattern + 1e-9 * rng.normal(size=50) for _ in range(8)])
-    line = Pool.of([x])
+    line = ConcatenatedSeries.of([x])
     assert run(MotifPair(line, 50, 13), engine=fast_engine)[:3] == profile_pair(line, 50, 13)
 
 
 def test_a_search_gives_up_where_a_profile_is_faster(rng, fast_engine):
     x = rng.normal(size=6000).cumsum()
-    noise = Pool.of([rng.normal(size=6000)])
+    noise = ConcatenatedSeries.of([rng.normal(size=6000)])
     found = run(MotifPair(noise, 64, 16, allow_give_up=True), engine=fast_engine)
     assert found.given_up and np.isnan(found.distance)
     x[4000:4064] = x[100:164]
-    work = MotifPair(Pool.of([x]), 64, 16, allow_give_up=True)
+    work = MotifPair(ConcatenatedSeries.of([x]), 64, 16, allow_give_up=True)
     assert run(work, engine=fast_engine)[:3] == (0.0, 100, 4000)
     assert not run(MotifPair(noise, 64, 16), engine=fast_engine).given_up
     # not long enough to find out
-    assert not run(replace(work, series=Pool.of([x[:110]])), engine=fast_engine).given_up
+    assert not run(
+        replace(work, series=ConcatenatedSeries.of([x[:110]])), engine=fast_engine
+    ).given_up
 
 
 # --- what a walk is made of ---------------------------------------------------------------------
@@ -246,7 +252,7 @@ def walk_over_points(engine, points, known):
     n, distances = len(points), np.abs(points - points[0])
     order = np.argsort(distances, kind="stable")
     gaps = (distances[order] / 1024).astype(np.float32)[np.newaxis]
-    work = PairWalk(Pool.of([points]), 1, 1, False, order, gaps, 1024.0, known, 1, n)
+    work = PairWalk(ConcatenatedSeries.of([points]), 1, 1, False, order, gaps, 1024.0, known, 1, n)
     tile, cancel = Tile(0, n, 0, n - 1), np.zeros(1, np.uint8)
     total = work.start()
     work.merge(total, tile, find_engine(engine).pair_walk(work, tile, cancel))
@@ -254,7 +260,7 @@ def walk_over_points(engine, points, known):
 
 
 def test_a_profile_is_faster_where_many_pairs_are_left():
-    line = Pool.of([np.zeros(109)])
+    line = ConcatenatedSeries.of([np.zeros(109)])
     work = MotifPair(line, 10, 3)
 
     def is_faster(n, second):

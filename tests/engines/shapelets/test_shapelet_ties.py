@@ -94,7 +94,7 @@ def attack(engine, seed):
     if first is None or rng.random() < 0.5:
         return
     options = {"before": first.distances, "before_normalized": lengths[0] >= 3}
-    options |= {"least": first.cut.gain, "least_gap": first.cut.gap}
+    options |= {"best_gain_so_far": first.cut.gain, "best_gap_so_far": first.cut.gap}
     ways = rng.choice([("and",), ("or",), ("and", "or")])
     second = search(engine, values, labels, lengths, rules, ways=ways, **options)
     judge(second, before, case, ways)
@@ -192,7 +192,7 @@ def test_bounds_of_engines_hold_the_rounded_gains():
                 int(np.rint(tables.unit * side * np.log(max(side, 1e-300)))) for side in (a, b)
             )
             exact = criterion._exact_gain(row.tolist())
-            assert abs(int(own) + tables.whole - both - exact) <= tables.slack
+            assert abs(int(own) + tables.node_entropy - both - exact) <= tables.slack
 
 
 @pytest.mark.parametrize("drawn", ["whole", "any"])
@@ -220,7 +220,7 @@ def test_bounds_of_engines_hold_gains_of_weighted_series(drawn):
         gain = sum(-v * np.log(v / whole.sum()) for v in whole) - sum(parts)
         assert abs(gains[k] / criterion.unit - gain / whole.sum()) < 1e-10
         number = np.bincount(groups.labels[order[: k + 1]], minlength=len(groups.counts))
-        bound, sizes = groups.whole, (number, groups.counts - number)
+        bound, sizes = groups.node_entropy, (number, groups.counts - number)
         for c, (here, there) in enumerate(zip(*sizes, strict=True)):
             changes = groups.changes[c]
             bound += changes[:here].sum() - changes[there : groups.counts[c]].sum()

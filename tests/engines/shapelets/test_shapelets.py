@@ -112,7 +112,7 @@ def test_the_gpu_finds_the_bits_of_the_cpu(kind, n):
     same(first, expected)
     assert_array_equal(first.distances, expected.distances)
     options = {"before": first.distances, "ways": ("and", "or")}
-    options |= {"least": first.cut.gain, "least_gap": first.cut.gap}
+    options |= {"best_gain_so_far": first.cut.gain, "best_gap_so_far": first.cut.gap}
     second, expected = (search(e, series, labels, (9, 33), **options) for e in ("cupy", "numba"))
     assert (second is None) == (expected is None)
     if expected is not None:
@@ -163,8 +163,8 @@ def test_distances_that_are_kept_are_not_computed_again(monkeypatch):
         child = search("numba", series, labels, (9, 20, 31), members=node)
         options = {"before": first.distances, "ways": ("and", "or")}
         partner = search(
-            "numba", series, labels, (9, 20, 31), least=first.cut.gain,
-            least_gap=first.cut.gap, **options,
+            "numba", series, labels, (9, 20, 31), best_gain_so_far=first.cut.gain,
+            best_gap_so_far=first.cut.gap, **options,
         )  # fmt: skip
         return first, child, partner
 
@@ -276,7 +276,7 @@ def test_gains_are_those_of_the_tables(weight):
         left = np.cumsum(np.eye(3, dtype=np.int64)[labels], axis=0)
         expected = criterion.terms(criterion.counts) - criterion.terms(left)
         expected -= criterion.terms(criterion.counts - left)
-        found = tables.whole - tables.sides[1:]
+        found = tables.node_entropy - tables.sides[1:]
         for c, (changes, count) in enumerate(zip(tables.changes, tables.counts, strict=True)):
             here = np.append(0, np.cumsum(changes))
             found = found + (here[left[:, c]] - here[0]) - (here[count] - here[count - left[:, c]])

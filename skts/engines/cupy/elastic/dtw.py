@@ -393,7 +393,7 @@ def shortlist(
     n_found = cp.zeros(1, np.int32)
     found_rows, found_cols = cp.empty(capacity, np.int32), cp.empty(capacity, np.int32)
     found_values = cp.empty(capacity, estimates.dtype)
-    unsettled = cp.zeros(n_rows, np.uint8)
+    overflowed = cp.zeros(n_rows, np.uint8)
     load_kernel("elastic/shortlist.cu", name)(
         n_rows,
         256,
@@ -411,7 +411,7 @@ def shortlist(
         found_row=found_rows,
         found_col=found_cols,
         found_value=found_values,
-        unsettled=unsettled,
+        overflowed=overflowed,
     )
     count = read_number(n_found)
     values = found_values[:count].get()
@@ -423,5 +423,5 @@ def shortlist(
         found_cols[:count].get().astype(np.int64),
         values,
         bound,
-        np.flatnonzero(unsettled.get()),
+        np.flatnonzero(overflowed.get()),
     )

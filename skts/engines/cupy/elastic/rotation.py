@@ -29,7 +29,7 @@ from .cells import cell_object, cell_of, metric_of
 from .dtw import THREADS, DeviceSeries
 from .rotation_programs import choose_turns
 
-__all__ = ["Straight", "Turning", "straight_bytes", "turning_bytes"]
+__all__ = ["EuclideanRotation", "WarpedRotation", "euclidean_bytes", "warped_bytes"]
 
 #: Pieces into which a run of shifts is cut.
 PIECES = 4
@@ -51,7 +51,7 @@ def _launch(name: str, n_threads: int, **arguments: Any) -> None:
     load_kernel("elastic/rotation.cu", name)(blocks_for(n_threads, THREADS), THREADS, **arguments)
 
 
-def turning_bytes(n: int, rows: int, cols: int) -> int:
+def warped_bytes(n: int, rows: int, cols: int) -> int:
     """Bytes that a search with warping holds beside the series."""
     levels = 1
     while n > 1:
@@ -60,7 +60,7 @@ def turning_bytes(n: int, rows: int, cols: int) -> int:
     return 56 * rows * cols + (levels + 4) * PIECES * 20 * _runs(rows * cols)
 
 
-def straight_bytes(n: int, n_channels: int, rows: int, cols: int) -> int:
+def euclidean_bytes(n: int, n_channels: int, rows: int, cols: int) -> int:
     """Bytes that a search without warping holds beside the series."""
     spectra = 16 * (n_channels + 1) * (n + 2) * (rows + cols)
     # products, correlations, room of the transform, shifts
@@ -77,7 +77,7 @@ def _queries(n: int, rows: int, cols: int) -> int:
     return max(1, min(rows, CORRELATIONS // (64 * n * cols)))
 
 
-class Turning:
+class WarpedRotation:
     """A search with warping, of some queries among some candidates.
 
     Parameters
@@ -308,8 +308,8 @@ class Turning:
                 )
 
 
-class Straight:
-    """A search without warping, of some queries among some candidates; parameters as `Turning`."""
+class EuclideanRotation:
+    """A search without warping; parameters as `WarpedRotation`."""
 
     def __init__(
         self,

@@ -30,15 +30,15 @@ class RotationTiles:
     ) -> tuple[int, int]:
         """Bytes on each device for a tile of this shape."""
         from .dtw import device_bytes, edge_length
-        from .rotation import straight_bytes, turning_bytes
+        from .rotation import euclidean_bytes, warped_bytes
 
         if rows * cols >= 2**31:
             return 0, 2**62
         n, channels = reduction.queries.n_timepoints, reduction.queries.n_channels
         series = device_bytes(rows, channels, n) + device_bytes(cols, channels, n)
         if reduction.straight:
-            return 0, series + straight_bytes(n, channels, rows, cols)
-        return 0, series + turning_bytes(n, rows, cols) + 64 * 8 * edge_length(n)
+            return 0, series + euclidean_bytes(n, channels, rows, cols)
+        return 0, series + warped_bytes(n, rows, cols) + 64 * 8 * edge_length(n)
 
     def rotation_neighbors(
         self, reduction: RotationNeighbors, tile: Tile, cancel: np.ndarray
@@ -47,7 +47,7 @@ class RotationTiles:
         import cupy
 
         from . import dtw
-        from .rotation import Straight, Turning
+        from .rotation import EuclideanRotation, WarpedRotation
 
         k, squared = min(reduction.n_neighbors, tile.shape[1]), reduction.warping.squared
         excluded, limits = None, np.full(tile.shape[0], np.inf)
@@ -65,7 +65,7 @@ class RotationTiles:
         }
         exact = self._sides(reduction, tile, None)
         if reduction.straight:
-            costs = Straight(*exact, **options).search()
+            costs = EuclideanRotation(*exact, **options).search()
         else:
             rescaling = reduction.rescaling
             single = self._sides(reduction, tile, rescaling)
@@ -74,7 +74,7 @@ class RotationTiles:
             # in the run of all shifts a path is as long as n rows and 2 n - 1 columns let it be
             # see "rotation runs" in docs/developer/numerics.rst
             bound = dtw_bound(3 * n - 2, channels, error, rescaling.scale, squared=squared)
-            costs = Turning(
+            costs = WarpedRotation(
                 *zip(single, exact, strict=True),
                 **options,
                 bound=bound,

@@ -86,14 +86,14 @@ __device__ __forceinline__ void append_ties(
 // value, and lists every column whose lower value does not exceed that. float: estimates are accumulated
 // costs in scaled units (`squared`: their roots are distances), an interval around each. double:
 // estimates are certified distances; exactly the k nearest are listed, ties by column. A row with
-// more than `cap` survivors lists none and is marked in `unsettled`.
+// more than `cap` survivors lists none and is marked in `overflowed`.
 // Shared memory: 256 counters and a few scalars. Lists are appended to by one atomic a row.
 template <typename T>
 __global__ void shortlist(
     const T* __restrict__ estimates, int n_cols, int k, const long long* __restrict__ excluded,
     double scale, int squared, double shrink, double grow, double slack, int cap, int* __restrict__ n_found,
     int* __restrict__ found_row, int* __restrict__ found_col, T* __restrict__ found_value,
-    unsigned char* __restrict__ unsettled) {
+    unsigned char* __restrict__ overflowed) {
     constexpr bool EXACT = sizeof(T) == 8;
     using Key = decltype(key(T()));
     __shared__ int histogram[256];
@@ -134,7 +134,7 @@ __global__ void shortlist(
     __syncthreads();
     const int n_ties = EXACT && !all ? k - count : 0;  // of those equal to the k-th, the first
     if (count + n_ties > cap) {
-        if (threadIdx.x == 0) unsettled[row] = 1;
+        if (threadIdx.x == 0) overflowed[row] = 1;
         return;
     }
     __syncthreads();

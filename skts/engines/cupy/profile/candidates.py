@@ -96,7 +96,7 @@ def _refine(
     """
     join = search.join
     searched = _addresses(
-        [[*search.searched[i][:3], search.searched[i].slip, search.usual[i]] for i in _order(at)]
+        [[*search.searched[i][:3], search.searched[i].slip, search.regular[i]] for i in _order(at)]
     )
     cells = cp.cumsum(_population(runs[:, 2]).astype(np.int64) * lanes)
     n_cells = read_number(cells[-1:])

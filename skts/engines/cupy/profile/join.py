@@ -22,7 +22,7 @@ def nearest(
     lines: tuple[DeviceLine, DeviceLine],
     searched: tuple[Searched, Searched],
     steps: tuple[Steps, Steps],
-    usual: tuple[cp.ndarray, cp.ndarray],
+    regular: tuple[cp.ndarray, cp.ndarray],
     tile: Tile,
     level: float,
     known: Known,
@@ -33,7 +33,7 @@ def nearest(
     ----------
     join : Join
         The work.
-    lines, searched, steps, usual : tuple of two
+    lines, searched, steps, regular : tuple of two
         Lines on the device, those of the search, their steps, and which windows take part, along
         rows and columns.
     tile : Tile
@@ -51,7 +51,7 @@ def nearest(
             kernel,
             lines,
             searched,
-            usual,
+            regular,
             steps,
             walked,
             level,

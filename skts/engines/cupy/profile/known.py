@@ -38,17 +38,17 @@ class Side(NamedTuple):
 
 
 def _open_side(
-    windows: slice, usual: cp.ndarray, scores: cp.ndarray, k: int, capacity: int, dtype: type
+    windows: slice, regular: cp.ndarray, scores: cp.ndarray, k: int, capacity: int, dtype: type
 ) -> Side:
     """Windows outside of a tile take no part, those inside know what `scores` say they reach."""
-    tops = cp.full(usual.size, np.int32(TAKES_NO_PART))
-    inside = cp.where(usual[windows], _leading_bits(scores, dtype), np.int32(TAKES_NO_PART))
+    tops = cp.full(regular.size, np.int32(TAKES_NO_PART))
+    inside = cp.where(regular[windows], _leading_bits(scores, dtype), np.int32(TAKES_NO_PART))
     tops[windows] = inside
     slots = cp.repeat(tops, k) if k > 1 else cp.zeros(1, np.int32)
     return Side(
         tops,
         slots,
-        cp.zeros(usual.size, np.int32),
+        cp.zeros(regular.size, np.int32),
         cp.empty((capacity, 4), np.int32),
         cp.zeros(1, np.int32),
     )
@@ -109,7 +109,7 @@ class Known:
     ----------
     join : Join
         The work.
-    searched, usual : tuple of two
+    searched, regular : tuple of two
         Lines of the search, and which windows take part, along rows and columns.
     area : Tile
         Windows that look for neighbours.
@@ -125,15 +125,15 @@ class Known:
         self,
         join: Join,
         searched: tuple[Searched, Searched],
-        usual: tuple[cp.ndarray, cp.ndarray],
+        regular: tuple[cp.ndarray, cp.ndarray],
         area: Tile,
         shape: tuple[int, int],
         level: float,
         budget: int,
     ) -> None:
-        # `board` holds this object: a reference back would keep both alive
-        self.join = replace(join, hint=None, board=None)
-        self.usual, self.device = usual, cp.cuda.Device()
+        # `device_accumulators` holds this object: a reference back would keep both alive
+        self.join = replace(join, hint=None, device_accumulators=None)
+        self.regular, self.device = regular, cp.cuda.Device()
         self.stream = cp.cuda.get_current_stream()
         self.dtype, k = choose_join(join, shape).dtype, join.n_neighbors
         self.linear = [_linear(line, join.length, level) for line in searched]
@@ -151,7 +151,7 @@ class Known:
             capacity = min(max(least, RUNS_PER_WINDOW * shape[at]), 2**27)
             if at and not join.within:
                 capacity = 1
-            sides.append(_open_side(windows, usual[at], scores, k, capacity, self.dtype))
+            sides.append(_open_side(windows, regular[at], scores, k, capacity, self.dtype))
         self.sides = sides[0], sides[1]
         self.found = [Found(side.tops.size, k) for side in sides]
 
@@ -207,12 +207,12 @@ class Known:
             # see "leading bits" in docs/developer/numerics.rst
             floor = cp.minimum(floor, 2.0 * length * (1 - min(0.5, 1e-6 * length)))
         floor = cp.sqrt(cp.maximum(floor, 0.0)) / self.unit
-        return cp.where(self.usual[at][windows], floor, np.inf)
+        return cp.where(self.regular[at][windows], floor, np.inf)
 
 
 def _linear(line: Searched, length: int, level: float) -> tuple[cp.ndarray, cp.ndarray]:
     """Squared distances of a window are alpha - beta score."""
     if line.frame is None:
         alpha = cp.full(line.mean.size, 2.0 * length)
-        return alpha, 2.0 * length * inverse_norm(line, line.usual)
+        return alpha, 2.0 * length * inverse_norm(line, line.regular)
     return line.norm**2 + level, cp.full(line.mean.size, 2.0)

@@ -8,6 +8,7 @@ import cupy as cp
 import numpy as np
 
 from ...core.constants import JOIN_GROUP
+from ...families.profile.concatenated import ConcatenatedSeries, fill_gaps, whole_windows
 from ...families.profile.lines import (
     Frame,
     even_line,
@@ -15,7 +16,6 @@ from ...families.profile.lines import (
     line_of_pieces,
     step_factors,
 )
-from ...families.profile.pool import Pool, fill_gaps, whole_windows
 from ...families.profile.statistics import settle_statistics
 from ..loading import blocks_for, load_kernel
 from ..transfers import to_host
@@ -65,7 +65,7 @@ class DeviceLine(NamedTuple):
         return sum(array.nbytes for array in arrays)
 
     @property
-    def usual(self) -> cp.ndarray:
+    def regular(self) -> cp.ndarray:
         """Which windows are finite and not constant."""
         return self.finite & ~self.constant
 
@@ -80,7 +80,7 @@ class Searched(NamedTuple):
     mean, norm, size, slip : cupy.ndarray of float64
         Mean, norm, largest magnitude and error of the mean of all windows of that line; the norm
         of what covariances are taken of.
-    usual, hidden : cupy.ndarray of bool
+    regular, hidden : cupy.ndarray of bool
         Which windows are searched; which of the finite ones that are not constant are not.
     unit : float
         That of the `SearchLine`.
@@ -93,7 +93,7 @@ class Searched(NamedTuple):
     norm: cp.ndarray
     size: cp.ndarray
     slip: cp.ndarray
-    usual: cp.ndarray
+    regular: cp.ndarray
     hidden: cp.ndarray
     unit: float
     frame: Frame | None
@@ -123,7 +123,7 @@ def _statistics(points: cp.ndarray, length: int) -> list[cp.ndarray]:
     return found
 
 
-def prepare_line(pool: Pool, length: int, normalize: bool) -> DeviceLine:
+def prepare_line(pool: ConcatenatedSeries, length: int, normalize: bool) -> DeviceLine:
     """Bring a line to the device, prepared for certified distances."""
     filled, finite = fill_gaps(pool.points)
     points = cp.asarray(filled)
@@ -140,23 +140,25 @@ def prepare_line(pool: Pool, length: int, normalize: bool) -> DeviceLine:
     return DeviceLine(points, zeros, inverse, moments, constant, found.finite)
 
 
-def prepare_search(pool: Pool, line: DeviceLine, length: int, frame: Frame | None) -> Searched:
+def prepare_search(
+    pool: ConcatenatedSeries, line: DeviceLine, length: int, frame: Frame | None
+) -> Searched:
     """Prepare a line for the search of a join; `frame` is that of windows as they are."""
-    usual = line.usual
+    regular = line.regular
     if frame is None:
         low, high = line.moments[2:]
-        ranges = cp.where(usual, high - low, np.inf)
+        ranges = cp.where(regular, high - low, np.inf)
         made = even_line(line.points, ranges)
         if made is None:
             made = line_of_pieces(fill_gaps(pool.points)[0], to_host(ranges), length)
     else:
         made = line_as_it_is(fill_gaps(pool.points)[0], frame, length)
-    points, hidden = cp.asarray(made.points), cp.asarray(made.hidden) & usual
+    points, hidden = cp.asarray(made.points), cp.asarray(made.hidden) & regular
     made = made._replace(points=points)
     mean, deviation, size, slip = made.moments(line.moments, lambda one: _statistics(one, length))
     square = deviation**2 if frame is None else deviation**2 + mean**2
     norm = cp.sqrt(length * square)
-    return Searched(points, mean, norm, size, slip, usual & ~hidden, hidden, made.unit, frame)
+    return Searched(points, mean, norm, size, slip, regular & ~hidden, hidden, made.unit, frame)
 
 
 class Steps(NamedTuple):
@@ -184,16 +186,16 @@ class Steps(NamedTuple):
         return sum(array.nbytes for array in self)
 
 
-def make_steps(line: Searched, usual: cp.ndarray, level: float, dtype: type) -> Steps:
+def make_steps(line: Searched, regular: cp.ndarray, level: float, dtype: type) -> Steps:
     """Make factors and bounds for covariances; `level` keeps scores of raw windows positive."""
     mean = line.mean
     n_windows = mean.size
     lead, trail = step_factors(line.points, mean, line.frame)
     if line.frame is None:
-        weight = inverse_norm(line, usual)
+        weight = inverse_norm(line, regular)
         first, second = trail, lead
     else:
-        weight = cp.where(usual, level / 2 - line.norm**2 / 2, -level)
+        weight = cp.where(regular, level / 2 - line.norm**2 / 2, -level)
         first, second = lead, -trail
     rows = cp.zeros((n_windows + PAD, 4), dtype)
     rows[:n_windows] = cp.stack([lead, trail, weight, cp.zeros(n_windows)], axis=1)
@@ -210,9 +212,9 @@ def make_steps(line: Searched, usual: cp.ndarray, level: float, dtype: type) -> 
     return Steps(rows, first, second, weight, groups)
 
 
-def inverse_norm(line: Searched, usual: cp.ndarray) -> cp.ndarray:
+def inverse_norm(line: Searched, regular: cp.ndarray) -> cp.ndarray:
     """1 / norm of windows that take part, 0 of others."""
-    return cp.where(usual, 1.0 / cp.where(usual, line.norm, 1.0), 0.0)
+    return cp.where(regular, 1.0 / cp.where(regular, line.norm, 1.0), 0.0)
 
 
 def window_distances(

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
+from ...families.profile.concatenated import ConcatenatedSeries
 from ...families.profile.mk import PairWalk, Walked
-from ...families.profile.pool import Pool
 from .programs import MK_CAPACITY
 from .tiles import LINE_BYTES
 
@@ -27,7 +27,7 @@ class MKTiles:
     """Methods of the GPU engine for MK; lines on the device are those of joins."""
 
     prepared: PreparedStore
-    _line: Callable[[Pool, int, bool], DeviceLine]
+    _line: Callable[[ConcatenatedSeries, int, bool], DeviceLine]
 
     def pair_walk_bytes(self, reduction: PairWalk, rows: int, cols: int) -> tuple[int, int]:
         """Bytes on each device for a tile: the line, the order, and pairs that are measured."""

@@ -9,9 +9,9 @@ import numpy as np
 
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
+from ...families.profile.concatenated import ConcatenatedSeries, fill_gaps
 from ...families.profile.join import Join, JoinPart
 from ...families.profile.lines import Frame, common_frame
-from ...families.profile.pool import Pool, fill_gaps
 from ...families.profile.windows import Kinds, WindowDistances, WindowKinds
 from .programs import HEIGHTS, RUNS_PER_WINDOW, SEED_BYTES, choose_join, room
 
@@ -89,7 +89,7 @@ class JoinTiles:
         return 0, lines + lists + seeds + size * cols * -(-rows // low)
 
     def join(self, reduction: Join, tile: Tile, cancel: np.ndarray) -> JoinPart | None:
-        """Nearest windows within a tile; where there is a board, they stay on the device."""
+        """Nearest windows within a tile; with device accumulators they stay on the device."""
         import cupy as cp
 
         from .join import nearest
@@ -101,19 +101,19 @@ class JoinTiles:
         lines = row_line, col_line
         searched = self._searched(pools, length, normalize)
         level = 0.0 if normalize else 4 * max(float(line.norm.max()) for line in searched) ** 2
-        usual = [line.usual for line in searched]
+        regular = [line.regular for line in searched]
         if reduction.excluded is not None:
             keep = ~cp.asarray(reduction.excluded)
-            usual[0] = usual[0] & keep
-            usual[1] = usual[0] if reduction.within else usual[1]
+            regular[0] = regular[0] & keep
+            regular[1] = regular[0] if reduction.within else regular[1]
         dtype = choose_join(reduction, tile.shape).dtype
         steps = []
-        for pool, line, mask in zip(pools, searched, usual, strict=True):
+        for pool, line, mask in zip(pools, searched, regular, strict=True):
             if reduction.excluded is not None:
                 steps.append(make_steps(line, mask, level, dtype))
             else:
                 steps.append(self._steps(pool, line, length, level, dtype))
-        masks = usual[0], usual[1]
+        masks = regular[0], regular[1]
         known, kept = self._known(reduction, searched, masks, tile, level)
         both = steps[0], steps[1]
         nearest(reduction, lines, searched, both, masks, tile, level, known)
@@ -123,32 +123,32 @@ class JoinTiles:
         self,
         reduction: Join,
         searched: tuple[Searched, Searched],
-        usual: tuple[Any, Any],
+        regular: tuple[Any, Any],
         tile: Tile,
         level: float,
     ) -> tuple[Known, bool]:
         """Bounds and neighbours on this device and stream, and whether they stay for the next tile.
 
-        They stay where there is a board, but not of several neighbours for each window: a neighbour
-        that two tiles find could not be told from two neighbours.
+        They stay where there are device accumulators, but not of several neighbours for each
+        window: a neighbour that two tiles find could not be told from two neighbours.
         """
         import cupy
 
         from .known import Known
 
-        board = reduction.board
+        device_accumulators = reduction.device_accumulators
         lane = cupy.cuda.Device().id, cupy.cuda.get_current_stream().ptr
-        make = partial(Known, reduction, searched, usual)
+        make = partial(Known, reduction, searched, regular)
         budget = self.prepared.capacity
-        if board is None or reduction.n_neighbors > 1:
+        if device_accumulators is None or reduction.n_neighbors > 1:
             return make(tile, tile.shape, level, budget), False
-        known = board.get(lane)
+        known = device_accumulators.get(lane)
         if not isinstance(known, Known):
             area = Tile(0, reduction.shape[0], 0, reduction.shape[1])
-            known = board[lane] = make(area, tile.shape, level, budget)
+            known = device_accumulators[lane] = make(area, tile.shape, level, budget)
         return known, True
 
-    def _line(self, pool: Pool, length: int, normalize: bool) -> DeviceLine:
+    def _line(self, pool: ConcatenatedSeries, length: int, normalize: bool) -> DeviceLine:
         """A line on the current device, kept while it lives."""
         import cupy
 
@@ -162,7 +162,7 @@ class JoinTiles:
         return self.prepared.get(pool.points, key, build)
 
     def _searched(
-        self, pools: tuple[Pool, Pool], length: int, normalize: bool
+        self, pools: tuple[ConcatenatedSeries, ConcatenatedSeries], length: int, normalize: bool
     ) -> tuple[Searched, Searched]:
         """Two lines, or the same twice, for the search of a join; kept while they live."""
         import cupy
@@ -172,7 +172,7 @@ class JoinTiles:
         lines = [self._line(pool, length, normalize) for pool in pools]
         frame = None if normalize else self._frame(pools, lines, length)
 
-        def search_line(pool: Pool, line: DeviceLine) -> Searched:
+        def search_line(pool: ConcatenatedSeries, line: DeviceLine) -> Searched:
             def build() -> tuple[Searched, int]:
                 made = prepare_search(pool, line, length, frame)
                 return made, made.nbytes
@@ -183,7 +183,12 @@ class JoinTiles:
         first, second = map(search_line, pools, lines)
         return first, second
 
-    def _frame(self, pools: tuple[Pool, Pool], lines: list[DeviceLine], length: int) -> Frame:
+    def _frame(
+        self,
+        pools: tuple[ConcatenatedSeries, ConcatenatedSeries],
+        lines: list[DeviceLine],
+        length: int,
+    ) -> Frame:
         """Offset and size in common of windows of two lines that are compared as they are."""
         last = 1 if pools[0].points is pools[1].points else 2
         points = [fill_gaps(pool.points)[0] for pool in pools[:last]]
@@ -194,14 +199,16 @@ class JoinTiles:
 
         return common_frame(points, [partial(extent, line) for line in lines[:last]])
 
-    def _steps(self, pool: Pool, line: Searched, length: int, level: float, dtype: type) -> Steps:
+    def _steps(
+        self, pool: ConcatenatedSeries, line: Searched, length: int, level: float, dtype: type
+    ) -> Steps:
         """Factors and bounds of a line for covariances, kept while it lives."""
         import cupy
 
         from .lines import make_steps
 
         def build() -> tuple[Steps, int]:
-            made = make_steps(line, line.usual, level, dtype)
+            made = make_steps(line, line.regular, level, dtype)
             return made, made.nbytes
 
         key = ("steps", cupy.cuda.Device().id, length, line.frame, level, dtype)

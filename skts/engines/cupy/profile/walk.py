@@ -28,7 +28,7 @@ class Search(NamedTuple):
     kernel: JoinKernel
     lines: tuple[DeviceLine, DeviceLine]
     searched: tuple[Searched, Searched]
-    usual: tuple[cp.ndarray, cp.ndarray]
+    regular: tuple[cp.ndarray, cp.ndarray]
     steps: tuple[Steps, Steps]
     tile: Tile
     level: float

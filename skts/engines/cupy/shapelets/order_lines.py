@@ -15,7 +15,7 @@ from ..transfers import bring, send
 from .matches import best_matches
 from .programs import NAMED_SHARED, WIDE_THREADS, ScanKernel, scan_kernel
 from .rules import DeviceRules
-from .walk import SCORES, Heads
+from .walk import SCORES, PackedScores
 
 __all__ = ["CANDIDATE_BOUND", "Lines", "most_shared"]
 
@@ -98,7 +98,7 @@ class Lines:
 
     def scan(
         self,
-        lengths: list[tuple[Heads, int]],
+        lengths: list[tuple[PackedScores, int]],
         channel: int,
         rows: cp.ndarray,
         sizes: cp.ndarray,
@@ -123,7 +123,7 @@ class Lines:
     def _scan_narrow(
         self,
         kernel: ScanKernel,
-        lengths: list[tuple[Heads, int]],
+        lengths: list[tuple[PackedScores, int]],
         channel: int,
         of_rows: tuple[cp.ndarray, cp.ndarray, cp.ndarray],
         members: cp.ndarray,
@@ -158,7 +158,7 @@ class Lines:
     def _scan_wide(
         self,
         kernel: ScanKernel,
-        lengths: list[tuple[Heads, int]],
+        lengths: list[tuple[PackedScores, int]],
         channel: int,
         of_rows: tuple[cp.ndarray, cp.ndarray, cp.ndarray],
         members: cp.ndarray,
@@ -192,7 +192,7 @@ class Lines:
                 )
                 self._prune()
 
-    def _table(self, lengths: list[tuple[Heads, int]]) -> cp.ndarray:
+    def _table(self, lengths: list[tuple[PackedScores, int]]) -> cp.ndarray:
         """Addresses and numbers of the scores of lengths for kernels, a row each."""
         told = np.array([heads.table[z] for heads, z in lengths], SCORES)
         return cp.asarray(told.view(np.int64).reshape(len(told), -1))
@@ -226,7 +226,7 @@ class Lines:
             self.parts.append(Survivors(gain, gap, where, bring(self._distances(where))))
         else:
             self._measure(gain, gap, where)
-        return Survivors.of_parts(self.parts).that_reach(self.best)
+        return Survivors.of_parts(self.parts).filter_by_bound(self.best)
 
     def settle(self) -> None:
         """Measure the candidates on the list, and empty it."""

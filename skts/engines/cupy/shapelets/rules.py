@@ -26,7 +26,7 @@ class DeviceRules:
         terms = np.zeros((len(tables.counts), len(tables.labels) + 1), np.int64)
         for changes, count, row in zip(tables.changes, tables.counts.tolist(), terms, strict=True):
             row[1 : count + 1] = np.cumsum(changes[:count] - changes[:count][::-1])
-        base = tables.whole - tables.sides
+        base = tables.node_entropy - tables.sides
         rough = [np.asarray(table / tables.unit, np.float32) for table in (terms, base)]
         # sums of a few of each class and each key of a lane
         largest = float(np.abs(terms).max(axis=1).sum() + np.abs(base).max(initial=0))
@@ -40,6 +40,12 @@ class DeviceRules:
         self.n_members, self.n_classes = labels.size, counts.size
         share = tables.weights.max() / tables.total if tables.total > 0 else 1.0
         addresses = [array.data.ptr if array.size else 0 for array in self.arrays]
-        numbers = [tables.whole, self.n_members, self.n_classes, max(1, tables.leaf), tables.slack]
+        numbers = [
+            tables.node_entropy,
+            self.n_members,
+            self.n_classes,
+            max(1, tables.leaf),
+            tables.slack,
+        ]
         floats = np.array([tables.least, share, tables.total, slack, tables.unit]).view(np.int64)
         self.judge = cp.asarray(np.array([*addresses, *numbers, *floats.tolist()], np.int64))

@@ -19,7 +19,7 @@ from .programs import MOST_MEMBERS, MOST_SHARED, SHORT, most_classes, scan_kerne
 if TYPE_CHECKING:
     import cupy
 
-    from .walk import DeviceSeries, Heads
+    from .walk import DeviceSeries, PackedScores
 
 __all__ = ["ShapeletTiles"]
 
@@ -144,7 +144,12 @@ class ShapeletTiles:
         room = _room(reduction, len(members), cols, self._budget_of_a_device())
         lines = Lines(
             *(values, sizes, members, reduction.criterion, reduction.before, reduction.ways),
-            *((reduction.least, reduction.least_gap), room.listed, room.held, room.measured),
+            *(
+                (reduction.best_gain_so_far, reduction.best_gap_so_far),
+                room.listed,
+                room.held,
+                room.measured,
+            ),
             reduction.before_normalized,
         )
         points, places = send(
@@ -178,7 +183,7 @@ class ShapeletTiles:
         together: int,
         members: cupy.ndarray,
         places: cupy.ndarray,
-    ) -> Iterator[tuple[list[tuple[Heads, int]], cupy.ndarray, cupy.ndarray]]:
+    ) -> Iterator[tuple[list[tuple[PackedScores, int]], cupy.ndarray, cupy.ndarray]]:
         """Scores of the candidates of some members, of all lengths; `places` counts the members.
 
         Yields places in heads, and where among their rows and columns these members, and all
@@ -208,14 +213,14 @@ class ShapeletTiles:
 
     def _shelf(
         self, reduction: ShapeletSearch, channel: int
-    ) -> tuple[frozenset[int], dict[int, tuple[Heads, int]]]:
+    ) -> tuple[frozenset[int], dict[int, tuple[PackedScores, int]]]:
         """Lengths whose scores stay on the current device, and where those that are there are."""
         import cupy as cp
 
         lengths, size = _kept(reduction, self._budget_of_a_device())
         key = "shapelets", cp.cuda.Device().id, channel, reduction.lengths
 
-        def build() -> tuple[dict[int, tuple[Heads, int]], int]:
+        def build() -> tuple[dict[int, tuple[PackedScores, int]], int]:
             return {}, size // reduction.series.n_channels
 
         return lengths, self.prepared.get(reduction.series.values, key, build)

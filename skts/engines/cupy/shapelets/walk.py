@@ -12,7 +12,7 @@ from ...core.series import Series
 from ..loading import blocks_for, load_kernel
 from .programs import SHORT, columns_of_strips, walk_kernel
 
-__all__ = ["DeviceSeries", "Heads", "Walk", "lay"]
+__all__ = ["DeviceSeries", "PackedScores", "Walk", "lay"]
 
 #: Rows that the walk may fetch beyond the last.
 CHUNK = 32
@@ -64,7 +64,7 @@ def lay(series: Series, channel: int) -> DeviceSeries:
 
 
 @dataclass(frozen=True, eq=False)
-class Heads:
+class PackedScores:
     """Least scores of the windows of a block of series among those of all, for some lengths.
 
     Attributes
@@ -144,7 +144,7 @@ class Walk:
         several = self.edge > 32 * columns_of_strips(self.edge)
         self.carry = cp.empty(self.forward.size if several else 0)
 
-    def __call__(self, lengths: tuple[int, ...]) -> Heads:
+    def __call__(self, lengths: tuple[int, ...]) -> PackedScores:
         """Scores for some lengths, ascending and longer than those before.
 
         All of them have up to `SHORT` points, or none.
@@ -209,7 +209,7 @@ class Walk:
                 block=block,
                 heads=scores,
             )
-            return Heads(lengths, first, scores, w, constant, errors, floors, kinds)
+            return PackedScores(lengths, first, scores, w, constant, errors, floors, kinds)
         self._grow_edges(sizes)
         load_kernel("shapelets/shapelets.cu", walk_kernel(stride))(
             grid,
@@ -224,7 +224,7 @@ class Walk:
             heads=scores,
         )
         self.before, self.last = lengths[-1], many - 1
-        return Heads(lengths, first, scores, w, constant, errors, floors, kinds)
+        return PackedScores(lengths, first, scores, w, constant, errors, floors, kinds)
 
     def _grow_edges(self, lengths: cp.ndarray) -> None:
         """Sums of products at the edges, of some lengths, from those of the length before."""

@@ -247,7 +247,7 @@ class DTWNeighbors(NeighborsInBatches, DTWReduction):
             value = estimate.copy()
             value[rows] = run(DTWPairs(self.queries, self.candidates, pairs, self.warping))
         answer = nearest(query, candidate, value, len(self.queries), self.n_neighbors)
-        rest = total.unsettled[0]
+        rest = total.overflowed_rows[0]
         if rest.size:
             excluded = None if self.excluded is None else self.excluded[rest]
             settled = run(

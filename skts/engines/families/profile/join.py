@@ -10,11 +10,11 @@ import numpy as np
 
 from ...core.reduction import Reduction, Tile, Tiling, UsesIncumbent
 from ...core.verify import Check, Sample
+from .concatenated import ConcatenatedSeries, name_lines
 from .nearest import Nearest, least_of_rows
-from .pool import Pool, name_lines
 from .windows import Kinds, WindowDistances, WindowKinds, plain_profile
 
-__all__ = ["Join", "JoinFound", "JoinPart", "JoinTotal", "Kept"]
+__all__ = ["Join", "JoinFound", "JoinPart", "JoinTotal", "DeviceAccumulator"]
 
 #: No pair is this far below the diagonal: the exclusion of a join of two lines.
 NO_EXCLUSION = -(2**62)
@@ -34,7 +34,7 @@ class JoinPart(NamedTuple):
     col_floor: np.ndarray | None = None
 
 
-class Kept(Protocol):
+class DeviceAccumulator(Protocol):
     """Results that a worker keeps on its device until all of its tiles are done."""
 
     def take(self, other: Self) -> None:
@@ -53,13 +53,13 @@ class JoinTotal(NamedTuple):
         Later and earlier neighbours; one list where they mix.
     floors : list of ndarray
         Lower bounds of the distances of neighbours that no tile has listed.
-    board : dict
+    device_accumulators : dict
         Results that workers keep on devices, each under a key of its own; keys can be sorted.
     """
 
     lists: list[Nearest]
     floors: list[np.ndarray]
-    board: dict[Any, Kept]
+    device_accumulators: dict[Any, DeviceAccumulator]
 
 
 class JoinFound(NamedTuple):
@@ -85,9 +85,9 @@ class Join(UsesIncumbent, Reduction):
 
     Parameters
     ----------
-    a : Pool
+    a : ConcatenatedSeries
         The line whose windows look for neighbours.
-    b : Pool or None
+    b : ConcatenatedSeries or None
         The line where they look; None is `a` itself.
     length : int
         Points of a window.
@@ -107,12 +107,12 @@ class Join(UsesIncumbent, Reduction):
         Type of the search; "float32" leaves out the certificate.
     hint : ndarray of shape (n_windows, n_neighbors), or None
         Distances of neighbours that other tiles have found: farther ones are not needed.
-    board : dict or None
+    device_accumulators : dict or None
         Where an engine may keep results of its workers, instead of returning them tile by tile.
     """
 
-    a: Pool
-    b: Pool | None
+    a: ConcatenatedSeries
+    b: ConcatenatedSeries | None
     length: int
     exclusion: int = 0
     n_neighbors: int = 1
@@ -122,7 +122,7 @@ class Join(UsesIncumbent, Reduction):
     since: int = 0
     precision: str = "auto"
     hint: tuple[np.ndarray, np.ndarray] | None = None
-    board: dict[Any, Kept] | None = None
+    device_accumulators: dict[Any, DeviceAccumulator] | None = None
     method: ClassVar[str] = "join"
     tiling: ClassVar[Tiling] = Tiling(scale=16, square=True, divisible=True)
 
@@ -132,7 +132,7 @@ class Join(UsesIncumbent, Reduction):
         return self.b is None
 
     @property
-    def other(self) -> Pool:
+    def other(self) -> ConcatenatedSeries:
         """The line along the columns."""
         return self.a if self.b is None else self.b
 
@@ -196,12 +196,12 @@ class Join(UsesIncumbent, Reduction):
     def with_incumbent(self, total: JoinTotal) -> Join:
         """Return the join with the distances found so far, and the place for results on devices."""
         rows, cols = (total.lists[at].distances[:, -1] for at in (0, -1))
-        return replace(self, hint=(rows, cols), board=total.board)
+        return replace(self, hint=(rows, cols), device_accumulators=total.device_accumulators)
 
     def drain(self, total: JoinTotal, area: Tile) -> Iterator[tuple[Tile, JoinPart]]:
         """Return the results that workers have kept, merged by the first of them."""
-        kept = [total.board[number] for number in sorted(total.board)]
-        total.board.clear()
+        kept = [total.device_accumulators[number] for number in sorted(total.device_accumulators)]
+        total.device_accumulators.clear()
         for other in kept[1:]:
             kept[0].take(other)
         for one in kept[:1]:
@@ -308,13 +308,13 @@ class Join(UsesIncumbent, Reduction):
     def _add_constant(self, nearest: Nearest, direction: str, a: Kinds, b: Kinds) -> None:
         """Constant windows are at 0 from each other and at sqrt(length) from all others."""
         unlike = float(np.sqrt(self.length))
-        constant, usual = np.flatnonzero(b.constant), np.flatnonzero(b.usual)
-        far = np.flatnonzero(a.usual & (nearest.distances[:, -1] >= unlike))
+        constant, regular = np.flatnonzero(b.constant), np.flatnonzero(b.regular)
+        far = np.flatnonzero(a.regular & (nearest.distances[:, -1] >= unlike))
         flat = np.flatnonzero(a.constant)
         for windows, places, distance in (
             (far, constant, unlike),
             (flat, constant, 0.0),
-            (flat, usual, unlike),
+            (flat, regular, unlike),
         ):
             if windows.size and places.size:
                 found = self._first(places, windows, direction)
@@ -331,7 +331,7 @@ class Join(UsesIncumbent, Reduction):
         """Measure windows that no tile has searched, as neighbours of others and for themselves."""
         for floor in total.floors:
             floor[a.unsearched] = 0.0
-        lookers = np.flatnonzero(a.usual & ~a.unsearched)
+        lookers = np.flatnonzero(a.regular & ~a.unsearched)
         hidden = np.flatnonzero(b.unsearched)
         if lookers.size == 0:
             return
@@ -382,7 +382,7 @@ class Join(UsesIncumbent, Reduction):
     ) -> None:
         """Measure windows that may have neighbours which no tile has listed against all others."""
         n_windows = self.shape[1]
-        windows = np.flatnonzero(a.usual & (floor <= nearest.distances[:, -1]))
+        windows = np.flatnonzero(a.regular & (floor <= nearest.distances[:, -1]))
         enough = sum(
             np.maximum(stop - first, 0) for first, stop in self._ranges(windows, direction)
         )

@@ -19,7 +19,7 @@ import numpy as np
 
 from ...core.constants import FLOAT64_UNIT
 from ...core.series import read_only
-from .pool import repeat_last, whole_windows
+from .concatenated import repeat_last, whole_windows
 
 __all__ = [
     "Frame",

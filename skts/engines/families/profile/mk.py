@@ -21,7 +21,7 @@ import numpy as np
 from ...core.constants import FLOAT32_UNIT, FLOAT64_UNIT
 from ...core.reduction import FollowedUp, Reduction, Tile, Tiling, UsesIncumbent
 from ...core.verify import Check, Sample, check_value
-from .pool import Pool, name_lines
+from .concatenated import ConcatenatedSeries, name_lines
 from .windows import Kinds, WindowDistances, WindowKinds, plain_profile
 
 __all__ = ["MotifPair", "NearestPair", "PairWalk", "Walked"]
@@ -74,7 +74,7 @@ class PairWalk(UsesIncumbent, Reduction):
 
     Parameters
     ----------
-    series : Pool
+    series : ConcatenatedSeries
         The line.
     length : int
         Points of a window.
@@ -94,7 +94,7 @@ class PairWalk(UsesIncumbent, Reduction):
         The offsets, the second exclusive.
     """
 
-    series: Pool
+    series: ConcatenatedSeries
     length: int
     exclusion: int
     normalize: bool
@@ -184,7 +184,7 @@ class MotifPair(FollowedUp, Reduction):
 
     Parameters
     ----------
-    series : Pool
+    series : ConcatenatedSeries
         The line.
     length : int
         Points of a window.
@@ -202,7 +202,7 @@ class MotifPair(FollowedUp, Reduction):
         Whether to give up where a profile is likely to take less time, after a short walk.
     """
 
-    series: Pool
+    series: ConcatenatedSeries
     length: int
     exclusion: int
     normalize: bool = True
@@ -264,11 +264,11 @@ class MotifPair(FollowedUp, Reduction):
         if self.excluded is not None:
             finite = finite & ~self.excluded
         constant = constant & finite if self.normalize else np.zeros_like(finite)
-        usual = np.flatnonzero(finite & ~constant)
-        best = self._constant_pair(np.flatnonzero(constant), usual)
+        regular = np.flatnonzero(finite & ~constant)
+        best = self._constant_pair(np.flatnonzero(constant), regular)
         measured = 0
-        if len(usual) > 1:
-            for walk in self._walks(usual, run, best):
+        if len(regular) > 1:
+            for walk in self._walks(regular, run, best):
                 if (
                     self.allow_give_up
                     and walk.first == _STARTS[2]
@@ -309,7 +309,7 @@ class MotifPair(FollowedUp, Reduction):
                 yield Check("the nearest pair", best, key, best <= key)
 
     def _walks(
-        self, usual: np.ndarray, run: Callable[[Reduction], Any], best: tuple[float, int, int]
+        self, regular: np.ndarray, run: Callable[[Reduction], Any], best: tuple[float, int, int]
     ) -> list[PairWalk]:
         """Measure distances to references; the nearest of those pairs is the best so far.
 
@@ -317,15 +317,15 @@ class MotifPair(FollowedUp, Reduction):
         walk far.
         """
         drawn = np.random.RandomState(self.seed).choice(
-            len(usual), min(self.n_references, len(usual)), replace=False
+            len(regular), min(self.n_references, len(regular)), replace=False
         )
-        references = usual[np.sort(drawn)]
+        references = regular[np.sort(drawn)]
         distances = run(
             WindowDistances(self.series, references, self.series, self.length, self.normalize)
-        )[:, usual]
+        )[:, regular]
         for reference, row in zip(references, distances, strict=True):
-            row = np.where(np.abs(usual - reference) > self.exclusion, row, np.inf)
-            other = usual[np.argmin(row)]
+            row = np.where(np.abs(regular - reference) > self.exclusion, row, np.inf)
+            other = regular[np.argmin(row)]
             pair = int(min(reference, other)), int(max(reference, other))
             best = better(best, (float(row.min()), *pair))
         spread = distances.std(axis=1)
@@ -335,10 +335,10 @@ class MotifPair(FollowedUp, Reduction):
         scale = 2.0 ** np.ceil(np.log2(largest)) if largest > 0 else 1.0
         gaps = np.ascontiguousarray((distances[:, order] / scale).astype(np.float32))
         work = PairWalk(
-            self.series, self.length, self.exclusion, self.normalize, usual[order], gaps, scale,
-            best, 1, len(usual),
+            self.series, self.length, self.exclusion, self.normalize, regular[order], gaps, scale,
+            best, 1, len(regular),
         )  # fmt: skip
-        ends = sorted({min(start, len(usual)) for start in _STARTS} | {len(usual)})
+        ends = sorted({min(start, len(regular)) for start in _STARTS} | {len(regular)})
         return [replace(work, first=first, stop=stop) for first, stop in pairwise(ends)]
 
     def _profile_is_faster(self, walk: PairWalk, best: tuple[float, int, int]) -> bool:
@@ -362,14 +362,14 @@ class MotifPair(FollowedUp, Reduction):
         cells = reached * (_BOUND_COST + left * (_MEASURE_COST + self.length))
         return bool(cells > n * (n - 1) / 2 / _MARGIN)
 
-    def _constant_pair(self, constant: np.ndarray, usual: np.ndarray) -> tuple[float, int, int]:
+    def _constant_pair(self, constant: np.ndarray, regular: np.ndarray) -> tuple[float, int, int]:
         """The first of the nearest pairs with a constant window."""
         best = np.inf, -1, -1
         unlike = float(np.sqrt(self.length))
         for firsts, seconds, distance in (
             (constant[:1], constant, 0.0),
-            (constant, usual, unlike),
-            (usual, constant, unlike),
+            (constant, regular, unlike),
+            (regular, constant, unlike),
         ):
             at = np.searchsorted(seconds, firsts + self.exclusion + 1)
             there = np.flatnonzero(at < len(seconds))

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...core.constants import CONSTANT, SMALLEST_RANGE
 from ...core.series import read_only
-from .pool import fill_gaps, whole_windows
+from .concatenated import fill_gaps, whole_windows
 
 __all__ = ["WindowStatistics", "settle_statistics", "window_statistics"]
 
@@ -38,7 +38,7 @@ class WindowStatistics(NamedTuple):
     finite: np.ndarray
 
     @property
-    def usual(self) -> np.ndarray:
+    def regular(self) -> np.ndarray:
         """Where a window is finite and not constant."""
         return self.finite & ~self.constant
 

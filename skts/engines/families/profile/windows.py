@@ -14,7 +14,7 @@ import numpy as np
 
 from ...core.reduction import Reduction, Tile
 from ...core.verify import Check, Sample, check_value
-from .pool import Pool, name_lines
+from .concatenated import ConcatenatedSeries, name_lines
 
 __all__ = ["Kinds", "WindowDistances", "WindowKinds", "plain_profile"]
 
@@ -35,14 +35,14 @@ class Kinds(NamedTuple):
     hidden: np.ndarray | None = None
 
     @property
-    def usual(self) -> np.ndarray:
+    def regular(self) -> np.ndarray:
         """Where a window is finite and not constant."""
         return self.finite & ~self.constant
 
     @property
     def unsearched(self) -> np.ndarray:
         """Where such a window is hidden from the search of a join."""
-        return np.zeros_like(self.finite) if self.hidden is None else self.usual & self.hidden
+        return np.zeros_like(self.finite) if self.hidden is None else self.regular & self.hidden
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,20 +51,20 @@ class WindowKinds(Reduction):
 
     Parameters
     ----------
-    series : Pool
+    series : ConcatenatedSeries
         The line.
     length : int
         Points of a window.
     normalize : bool, default True
         Whether windows are z-normalised.
-    joined : Pool or None, default None
+    joined : ConcatenatedSeries or None, default None
         The line that it is joined with, to know which windows that join does not search.
     """
 
-    series: Pool
+    series: ConcatenatedSeries
     length: int
     normalize: bool = True
-    joined: Pool | None = None
+    joined: ConcatenatedSeries | None = None
     method: ClassVar[str] = "window_kinds"
 
     @property
@@ -130,11 +130,11 @@ class WindowDistances(Reduction):
 
     Parameters
     ----------
-    queries : Pool
+    queries : ConcatenatedSeries
         The line on which the chosen windows lie.
     positions : ndarray of shape (n_chosen,), int64
         Where they start.
-    series : Pool
+    series : ConcatenatedSeries
         The line whose windows they are compared with.
     length : int
         Points of a window.
@@ -142,9 +142,9 @@ class WindowDistances(Reduction):
         Whether windows are z-normalised.
     """
 
-    queries: Pool
+    queries: ConcatenatedSeries
     positions: np.ndarray
-    series: Pool
+    series: ConcatenatedSeries
     length: int
     normalize: bool = True
     method: ClassVar[str] = "window_distances"
@@ -177,7 +177,7 @@ class WindowDistances(Reduction):
     def part(self, tile: Tile) -> WindowDistances:
         """Return some chosen windows against a piece of the line."""
         piece = self.series.points[tile.col : tile.col_stop + self.length - 1].view()
-        pool = Pool(piece, np.zeros(1, np.int64), np.array([piece.size]))
+        pool = ConcatenatedSeries(piece, np.zeros(1, np.int64), np.array([piece.size]))
         return WindowDistances(
             self.queries, self.positions[tile.rows], pool, self.length, self.normalize
         )
@@ -207,9 +207,9 @@ class WindowDistances(Reduction):
 
 
 def plain_profile(
-    a: Pool,
+    a: ConcatenatedSeries,
     start: int,
-    b: Pool,
+    b: ConcatenatedSeries,
     length: int,
     normalize: bool,
     windows: np.ndarray | None = None,

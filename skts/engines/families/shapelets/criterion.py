@@ -125,7 +125,7 @@ class Tables(NamedTuple):
         Weight of a series of each class: 1, or its share of all where classes weigh differently.
     counts : ndarray of shape (n_classes,), int64
         Series of each class, or the sums of their `steps`.
-    whole : int
+    node_entropy : int
         Entropy of the node, with the terms of its classes on the right of a cut.
     leaf : int
         Series that must lie on either side.
@@ -146,7 +146,7 @@ class Tables(NamedTuple):
     sides: np.ndarray
     weights: np.ndarray
     counts: np.ndarray
-    whole: int
+    node_entropy: int
     leaf: int
     least: float
     total: float

@@ -73,7 +73,7 @@ class Survivors(NamedTuple):
             return cls(gain, gap, where)
         return cls(gain, gap, where, np.concatenate(measured))
 
-    def that_reach(self, best: tuple[int, float]) -> Survivors:
+    def filter_by_bound(self, best: tuple[int, float]) -> Survivors:
         """Return those whose bounds are no lower than a gain and a gap."""
         gain, gap = best
         return self.take((self.gain > gain) | ((self.gain == gain) & (self.gap >= gap)))
@@ -128,10 +128,10 @@ class ShapeletSearch(Reduction):
         Whether any of those are of normalised windows.
     ways : tuple of {"first", "and", "or"}, default ("first",)
         How a candidate may join them.
-    least : int, default 0
-        A gain that must be exceeded; with `least_gap`, or equalled.
-    least_gap : float, default inf
-        A gap that must be exceeded where the gain is `least`.
+    best_gain_so_far : int, default 0
+        A gain that must be exceeded; with `best_gap_so_far`, or equalled.
+    best_gap_so_far : float, default inf
+        A gap that must be exceeded where the gain is `best_gain_so_far`.
     grid : tuple of int, or None, default None
         Of a part of a search: series of a block, the first of its blocks and the one after the
         last.
@@ -144,8 +144,8 @@ class ShapeletSearch(Reduction):
     before: np.ndarray | None = None
     before_normalized: bool = True
     ways: tuple[str, ...] = ("first",)
-    least: int = 0
-    least_gap: float = np.inf
+    best_gain_so_far: int = 0
+    best_gap_so_far: float = np.inf
     grid: tuple[int, int, int] | None = None
     method: ClassVar[str] = "shapelet_search"
     tiling: ClassVar[Tiling] = Tiling(scale=2**14, square=True)
@@ -223,7 +223,7 @@ class ShapeletSearch(Reduction):
         `known` holds their certified distances, where these have been measured before.
         """
         best: ShapeletSplit | None = None
-        key: tuple[float, ...] = (self.least, self.least_gap)
+        key: tuple[float, ...] = (self.best_gain_so_far, self.best_gap_so_far)
         first, size, n = 0, 2, len(self.members)
         most = int(np.clip(BATCH_CELLS // (n * len(self.criterion.class_weight)), 1, BATCH))
         while first < len(gain) and (gain[first], gap[first]) >= key[:2]:
@@ -280,7 +280,7 @@ class ShapeletSearch(Reduction):
     def verify(self, answer: ShapeletSplit | None, sample: Sample) -> Iterator[Check]:
         """Measure the shapelet and its cut again, and see what some other candidates gain."""
         unit = self.criterion.unit
-        best = self.least / unit, self.least_gap
+        best = self.best_gain_so_far / unit, self.best_gap_so_far
         if answer is not None:
             place = answer.length, answer.series, answer.start, answer.channel
             distances, where = self._plain_distances(*place, answer.way), f"the shapelet {place}"

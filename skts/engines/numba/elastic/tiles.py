@@ -216,7 +216,7 @@ class DTWTiles:
         candidate_lengths = reduction.candidates.lengths[tile.cols]
         n_candidates = len(candidate_lengths)
         found, costs = np.empty(n_candidates, np.int64), np.empty(n_candidates, np.float32)
-        lists, unsettled = [], []
+        lists, overflowed = [], []
         for row, n in enumerate(queries.lengths):
             count = lower_bounds.cascade(
                 np.ascontiguousarray(rows[row, :, :n].T),
@@ -237,11 +237,11 @@ class DTWTiles:
             upper = np.sort(bound.upper(estimates))
             keep = bound.lower(estimates) <= (upper[k - 1] if count >= k else np.inf)
             if np.count_nonzero(keep) > survivor_cap(k):
-                unsettled.append(row)
+                overflowed.append(row)
                 keep[:] = False
             lists.append((np.full(keep.sum(), row), found[:count][keep], estimates[keep]))
         of_row, of_col, values = map(np.concatenate, zip(*lists, strict=True))
-        return Shortlist(of_row, of_col, values, bound, np.array(unsettled, np.int64))
+        return Shortlist(of_row, of_col, values, bound, np.array(overflowed, np.int64))
 
     def dtw_matrix(self, reduction: DTWMatrix, tile: Tile, cancel: np.ndarray) -> np.ndarray:
         """A block of the matrix."""

@@ -260,7 +260,7 @@ def needed_score(squares, limit):
 
 
 @njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
-def look(known, run, scores, usual, squares, need):
+def look(known, run, scores, regular, squares, need):
     """Take what may be near to the window of a run, by its scores.
 
     Returns the score that the window needs from now on.
@@ -272,13 +272,13 @@ def look(known, run, scores, usual, squares, need):
     for at in range(begin, end):
         if (
             scores[at] >= need
-            and usual[partner + at]
+            and regular[partner + at]
             and (chosen < 0 or scores[at] > scores[chosen])
         ):
             chosen = at
     for turn in range(begin - 1, end):
         at = chosen if turn < begin else turn
-        if at < 0 or turn == chosen or scores[at] < need or not usual[partner + at]:
+        if at < 0 or turn == chosen or scores[at] < need or not regular[partner + at]:
             continue
         square = squares.alpha - squares.beta * scores[at]
         _offer(known, window, partner + at, square, squares.slack)

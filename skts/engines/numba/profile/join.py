@@ -60,7 +60,7 @@ class Side(NamedTuple):
         The line as it came, for certified distances.
     points, mean : ndarray, float64
         Points and means of the line of the search.
-    usual : ndarray of shape (n_windows,), bool
+    regular : ndarray of shape (n_windows,), bool
         Which windows take part.
     steps : Steps
         What covariances need.
@@ -71,7 +71,7 @@ class Side(NamedTuple):
     line: Line
     points: np.ndarray
     mean: np.ndarray
-    usual: np.ndarray
+    regular: np.ndarray
     steps: Steps
     first: int
     stop: int
@@ -205,7 +205,7 @@ class Looking(NamedTuple):
     ----------
     first : int
         The first of them.
-    usual, alpha, beta : ndarray of shape (n_windows,)
+    regular, alpha, beta : ndarray of shape (n_windows,)
         As of `Side` and `Steps`.
     slack, needed : ndarray
         Bounds of errors of squared distances, and scores to be looked at, of those of the strip.
@@ -214,7 +214,7 @@ class Looking(NamedTuple):
     """
 
     first: int
-    usual: np.ndarray
+    regular: np.ndarray
     alpha: np.ndarray
     beta: np.ndarray
     slack: np.ndarray
@@ -231,7 +231,7 @@ def _height(top, side):
         most, least = 0.0, np.inf
         for i in range(top, top + height):
             most = max(most, steps.reach[level, i])
-            if side.usual[i]:
+            if side.regular[i]:
                 least = min(least, steps.norm[i])
         if most <= 1e3 * least:
             break
@@ -371,7 +371,7 @@ def _need_columns(strip, band, side, tops, slacks, needed, work):
             slack = 2 * slack + _share(work.length) * steps.alpha[at]
         slacks[j] = slack
         need = NOTHING
-        if side.usual[at]:
+        if side.regular[at]:
             squares = Squares(steps.alpha[at], steps.beta[at], slack)
             need = needed_score(squares, tops[at - side.first, k - 1])
         needed[LANES + j] = need
@@ -390,7 +390,7 @@ def _need_rows(top, last, strip, side, tops, slacks, needed, work):
             slack = 2 * strip.worst + _share(work.length) * steps.alpha[at]
         slacks[i] = slack
         need = NOTHING
-        if side.usual[at]:
+        if side.regular[at]:
             squares = Squares(steps.alpha[at], steps.beta[at], slack)
             need = needed_score(squares, tops[at - side.first, k - 1])
         needed[i] = need
@@ -412,24 +412,24 @@ def _left_edge(products, p, r, q, s, entering):
 
 
 @njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
-def _look_at_rows(held, block, rows, weight, usual_b, known, scores, normalize):
-    """List what may be near to the rows of a block; `weight` and `usual_b` are those of columns."""
-    first, usual, alpha, beta, slack, needed, _ = rows
+def _look_at_rows(held, block, rows, weight, regular_b, known, scores, normalize):
+    """List what may be near to the rows of a block; `weight`, `regular_b` are those of columns."""
+    first, regular, alpha, beta, slack, needed, _ = rows
     top, left, count, start, width = block
     for u in range(count):
         i, at = top + u, left + u
         most = best_in_row(held[u], weight[LANES + at :], scores, normalize)
-        if most < needed[i] or not usual[first + i]:
+        if most < needed[i] or not regular[first + i]:
             continue
         window = first + i
         run = Run(window, start + at, max(0, -at), min(LANES, width - at))
         squares = Squares(alpha[window], beta[window], slack[i])
-        needed[i] = look(known, run, scores, usual_b, squares, needed[i])
+        needed[i] = look(known, run, scores, regular_b, squares, needed[i])
 
 
 @njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
-def _look_at_columns(held, block, columns, weight, usual_a, known, scores, normalize):
-    """List what may be near to the columns of a block; `weight` and `usual_a` are those of rows."""
+def _look_at_columns(held, block, columns, weight, regular_a, known, scores, normalize):
+    """List what may be near to the columns of a block; `weight`, `regular_a` are those of rows."""
     start, _, alpha, beta, slack, needed, best = columns
     top, left, count, first, width = block
     best_in_columns(held, count, weight[top:], best, normalize)
@@ -446,7 +446,7 @@ def _look_at_columns(held, block, columns, weight, usual_a, known, scores, norma
         window = start + j
         run = Run(window, first + top, begin, end)
         squares = Squares(alpha[window], beta[window], slack[j])
-        needed[LANES + j] = look(known, run, scores, usual_a, squares, need)
+        needed[LANES + j] = look(known, run, scores, regular_a, squares, need)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -459,15 +459,15 @@ def _walk_strip(search, band, strip, last, entering, leaving):
     columns, normalize, width = work.columns, work.normalize, strip.width
     cov, held, scores, first_row = room.cov, room.held, room.scores, room.first_row
     count, count_b = known.n_listed, known_b.n_listed
-    usual_a, usual_b = a.usual, b.usual
+    regular_a, regular_b = a.regular, b.regular
     walked, walked_b = room.band, room.strip
     p, r, weight, needed = walked
     q, s, weight_b, needed_b = walked_b
     best = room.best_of_column
     steps, slack = a.steps, room.slack_of_row
-    rows = Looking(band.top, usual_a, steps.alpha, steps.beta, slack, needed, best)
+    rows = Looking(band.top, regular_a, steps.alpha, steps.beta, slack, needed, best)
     steps, slack = b.steps, room.slack_of_column
-    others = Looking(strip.start, usual_b, steps.alpha, steps.beta, slack, needed_b, best)
+    others = Looking(strip.start, regular_b, steps.alpha, steps.beta, slack, needed_b, best)
     # a diagonal is the place of its first lane: column less row
     corner = work.least_apart + 1 + band.top - strip.start
     for diagonal in range(max(corner, 1 - last), width, LANES):
@@ -496,10 +496,10 @@ def _walk_strip(search, band, strip, last, entering, leaving):
             for lane in range(LANES):
                 cov[lane] = held[block.n_rows - 1, lane]
             i = t + block.n_rows
-            _look_at_rows(held, block, rows, weight_b, usual_b, known, scores, normalize)
+            _look_at_rows(held, block, rows, weight_b, regular_b, known, scores, normalize)
             if columns is not None:
                 block = Block(t, diagonal + t, block.n_rows, band.top, width)
-                _look_at_columns(held, block, others, weight, usual_a, known_b, scores, normalize)
+                _look_at_columns(held, block, others, weight, regular_a, known_b, scores, normalize)
         for lane in range(LANES):
             # what has passed the last column enters the next strip one row further down
             at = width - diagonal - lane

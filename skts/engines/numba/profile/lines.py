@@ -40,7 +40,7 @@ class Windows(NamedTuple):
     finite: np.ndarray
 
     @property
-    def usual(self) -> np.ndarray:
+    def regular(self) -> np.ndarray:
         """Where a window is finite and not constant."""
         return self.finite & ~self.constant
 
@@ -54,7 +54,7 @@ class Searched(NamedTuple):
         Those of the `SearchLine`.
     mean, deviation, size, slip : ndarray of shape (n_windows,), float64
         Mean, deviation, largest magnitude and error of the mean of all windows of that line.
-    usual, hidden : ndarray of shape (n_windows,), bool
+    regular, hidden : ndarray of shape (n_windows,), bool
         Which windows are searched; which of the finite ones that are not constant are not.
     unit : float
         That of the `SearchLine`.
@@ -67,7 +67,7 @@ class Searched(NamedTuple):
     deviation: np.ndarray
     size: np.ndarray
     slip: np.ndarray
-    usual: np.ndarray
+    regular: np.ndarray
     hidden: np.ndarray
     unit: float
     frame: Frame | None
@@ -109,9 +109,9 @@ class Steps(NamedTuple):
     stride: np.ndarray
 
 
-def weigh(weight: np.ndarray, usual: np.ndarray, level: float) -> np.ndarray:
+def weigh(weight: np.ndarray, regular: np.ndarray, level: float) -> np.ndarray:
     """Weights that let windows that take part in nothing score nothing."""
-    return np.where(usual, weight, -level)
+    return np.where(regular, weight, -level)
 
 
 def make_steps(line: Searched, length: int, level: float) -> Steps:
@@ -120,7 +120,7 @@ def make_steps(line: Searched, length: int, level: float) -> Steps:
     lead, trail = step_factors(line.points, mean, line.frame)
     if line.frame is None:
         norm = np.sqrt(length) * line.deviation
-        weight = np.divide(1.0, norm, out=np.zeros(mean.size), where=line.usual)
+        weight = np.divide(1.0, norm, out=np.zeros(mean.size), where=line.regular)
         alpha = np.full(mean.size, 2.0 * length)
         beta = 2.0 * length * weight
         blur = line.size * weight
@@ -128,7 +128,7 @@ def make_steps(line: Searched, length: int, level: float) -> Steps:
     else:
         energy = line.energy(length)
         norm = np.sqrt(energy)
-        weight = weigh(level / 2 - energy / 2, line.usual, level)
+        weight = weigh(level / 2 - energy / 2, line.regular, level)
         alpha = energy + level
         beta = np.full(mean.size, 2.0)
         blur = shift = np.zeros(mean.size)

@@ -9,8 +9,8 @@ import numpy as np
 from ...core.constants import FLOAT64_UNIT
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
+from ...families.profile.concatenated import ConcatenatedSeries
 from ...families.profile.mk import PairWalk, Walked
-from ...families.profile.pool import Pool
 from . import mk
 from .lines import Windows
 
@@ -21,7 +21,7 @@ class MKTiles:
     """Methods of the CPU engine for MK; the statistics of windows are those of joins."""
 
     prepared: PreparedStore
-    _windows: Callable[[Pool, int, bool], Windows]
+    _windows: Callable[[ConcatenatedSeries, int, bool], Windows]
 
     def pair_walk_bytes(self, reduction: PairWalk, rows: int, cols: int) -> tuple[int, int]:
         """Bytes held for a tile: the line prepared, order and gaps."""

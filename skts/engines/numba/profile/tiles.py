@@ -7,10 +7,10 @@ import numpy as np
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...core.series import read_only
+from ...families.profile.concatenated import ConcatenatedSeries, fill_gaps, whole_windows
 from ...families.profile.join import Join, JoinPart
 from ...families.profile.lines import Frame, common_frame, even_line, line_as_it_is, line_of_pieces
 from ...families.profile.nearest import Nearest, least_of_rows
-from ...families.profile.pool import Pool, fill_gaps, whole_windows
 from ...families.profile.statistics import settle_statistics
 from ...families.profile.windows import Kinds, WindowDistances, WindowKinds
 from ...host import by_numpy, windows
@@ -99,12 +99,12 @@ class JoinTiles:
         known_lines = [self._windows(pool, length, normalize, small) for pool in pools]
         certified = [Line(*line[:3]) for line in known_lines]
         lines = self._searched(pools, length, normalize)
-        usual_a, usual_b = (line.usual for line in lines)
+        regular_a, regular_b = (line.regular for line in lines)
         if reduction.excluded is not None:
-            usual_a = usual_a & ~reduction.excluded
-            usual_b = usual_a if reduction.within else usual_b
+            regular_a = regular_a & ~reduction.excluded
+            regular_b = regular_a if reduction.within else regular_b
         if small:
-            return _nearest_by_numpy(reduction, tile, certified, (usual_a, usual_b), cancel)
+            return _nearest_by_numpy(reduction, tile, certified, (regular_a, regular_b), cancel)
         level = 0.0 if normalize else 4 * max(line.energy(length).max() for line in lines)
         steps_a, steps_b = (
             self._steps(pool, line, length, level) for pool, line in zip(pools, lines, strict=True)
@@ -115,8 +115,8 @@ class JoinTiles:
         )
         if reduction.excluded is not None:
             steps_a, steps_b = (
-                steps._replace(weight=weigh(steps.weight, usual, level))
-                for steps, usual in ((steps_a, usual_a), (steps_b, usual_b))
+                steps._replace(weight=weigh(steps.weight, regular, level))
+                for steps, regular in ((steps_a, regular_a), (steps_b, regular_b))
             )
         rows = Nearest.none(tile.shape[0], k)
         cols = Nearest.none(tile.shape[1] if reduction.within else 0, k)
@@ -130,11 +130,11 @@ class JoinTiles:
         same = reduction.within and not reduction.sides
         same = same and tile.row == first and tile.row_stop == tile.col_stop
         sides = (
-            Side(line, searched.points, searched.mean, usual, steps, *span)
-            for line, searched, usual, steps, span in zip(
+            Side(line, searched.points, searched.mean, regular, steps, *span)
+            for line, searched, regular, steps, span in zip(
                 certified,
                 lines,
-                (usual_a, usual_b),
+                (regular_a, regular_b),
                 (steps_a, steps_b),
                 ((tile.row, tile.row_stop), (first, tile.col_stop)),
                 strict=True,
@@ -148,7 +148,9 @@ class JoinTiles:
             cols.add(slice(first - tile.col, None), found)
         return JoinPart(rows, cols)
 
-    def _windows(self, pool: Pool, length: int, normalize: bool, small: bool = False) -> Windows:
+    def _windows(
+        self, pool: ConcatenatedSeries, length: int, normalize: bool, small: bool = False
+    ) -> Windows:
         """Statistics of a line for one window length, kept while the line lives."""
         compute = by_numpy.statistics if small else windows.statistics
 
@@ -173,7 +175,7 @@ class JoinTiles:
         return self.prepared.get(pool.points, ("windows", length, normalize), build)
 
     def _searched(
-        self, pools: tuple[Pool, Pool], length: int, normalize: bool
+        self, pools: tuple[ConcatenatedSeries, ConcatenatedSeries], length: int, normalize: bool
     ) -> tuple[Searched, Searched]:
         """Two lines, or the same twice, for the search; kept while they live."""
         lines = [self._windows(pool, length, normalize) for pool in pools]
@@ -196,30 +198,30 @@ class JoinTiles:
         return first, second
 
     def _searched_line(
-        self, pool: Pool, line: Windows, length: int, frame: Frame | None
+        self, pool: ConcatenatedSeries, line: Windows, length: int, frame: Frame | None
     ) -> Searched:
         """A line for the search."""
 
         def build() -> tuple[Searched, int]:
-            usual = line.usual
+            regular = line.regular
             if frame is None:
                 low, high = line.moments[2:]
-                ranges = np.where(usual, high - low, np.inf)
+                ranges = np.where(regular, high - low, np.inf)
                 made = even_line(line.points, ranges)
                 if made is None:
                     made = line_of_pieces(line.points, ranges, length)
             else:
                 made = line_as_it_is(line.points, frame, length)
-            points, hidden = read_only(made.points), made.hidden & usual
+            points, hidden = read_only(made.points), made.hidden & regular
             moments = made.moments(
                 line.moments, lambda _: windows.statistics(points, points, length, True)
             )
-            found = Searched(points, *moments, usual & ~hidden, hidden, made.unit, frame)
+            found = Searched(points, *moments, regular & ~hidden, hidden, made.unit, frame)
             return found, sum(array.nbytes for array in found[:-2])
 
         return self.prepared.get(pool.points, ("searched", length, frame), build)
 
-    def _steps(self, pool: Pool, line: Searched, length: int, level: float) -> Steps:
+    def _steps(self, pool: ConcatenatedSeries, line: Searched, length: int, level: float) -> Steps:
         """Factors and bounds of a line for covariances, kept while it lives."""
 
         def build() -> tuple[Steps, int]:
@@ -233,7 +235,7 @@ def _nearest_by_numpy(
     reduction: Join,
     tile: Tile,
     lines: list[Line],
-    usual: tuple[np.ndarray, np.ndarray],
+    regular: tuple[np.ndarray, np.ndarray],
     cancel: np.ndarray,
 ) -> JoinPart:
     """Nearest windows within a tile, from the certified distances of all its pairs."""
@@ -258,8 +260,8 @@ def _nearest_by_numpy(
             *(reduction.length, found, cancel, reduction.normalize or None),
         )
         found[np.isnan(found)] = np.inf  # of squares beyond all numbers
-        found[~usual[0][some]] = np.inf
-        found[:, ~usual[1][other]] = np.inf
+        found[~regular[0][some]] = np.inf
+        found[:, ~regular[1][other]] = np.inf
         if within:
             found[other - some[:, np.newaxis] <= reduction.exclusion] = np.inf
             cols.add(slice(left - tile.col, None), _nearest(found.T.copy(), k, some))

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core.constants import CONSTANT, SMALLEST_RANGE
 from ...core.reduction import Tile
-from ...families.profile.pool import fill_gaps, whole_windows
+from ...families.profile.concatenated import fill_gaps, whole_windows
 from ...families.search.subsequence import (
     SubsequenceNeighbors,
     TileMatches,

@@ -170,9 +170,9 @@ def judge(
             normalized = are_normalized(where, reduction.ways, reduction.before_normalized)
             cuts = reduction.criterion.best_cuts(reduction.join(measured, way), normalized)
             found = Survivors(cuts.gain, cuts.gap, where, measured)
-            found = found.take(cuts.gain >= 0).that_reach(best)
+            found = found.take(cuts.gain >= 0).filter_by_bound(best)
             if found.gain.size:
                 top = np.lexsort((found.gap, found.gain))[-1]
                 best = max(best, (int(found.gain[top]), float(found.gap[top])))
                 parts.append(found)
-    return Survivors.of_parts(parts).that_reach(best), best
+    return Survivors.of_parts(parts).filter_by_bound(best), best

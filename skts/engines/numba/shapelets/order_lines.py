@@ -170,7 +170,7 @@ def _open_gain(tables, scratch, best, n_best, each):
             size += tried[c]
         if size == 0 or size == all_of_them:
             continue
-        gain = tables.whole - _sides(tried, tables)[0] + total
+        gain = tables.node_entropy - _sides(tried, tables)[0] + total
         if gain > best:
             best, n_best = gain, 0
         if gain == best and n_best < places.size:

@@ -102,7 +102,7 @@ class ShapeletTiles:
         """Candidates of some lengths and blocks that could be the best."""
         if self._shapelets_by_numpy(reduction, tile):
             return self._judge(reduction, tile, cancel)
-        held = Held(reduction.least, reduction.least_gap)
+        held = Held(reduction.best_gain_so_far, reduction.best_gap_so_far)
         tables = reduction.criterion.tables()
         for channel in range(reduction.series.n_channels):
             for block in range(tile.col, tile.col_stop):
@@ -150,7 +150,7 @@ class ShapeletTiles:
 
     def _judge(self, reduction: ShapeletSearch, tile: Tile, cancel: np.ndarray) -> Survivors:
         """Candidates of a tile that could be the best, by NumPy."""
-        series, best = reduction.series, (reduction.least, reduction.least_gap)
+        series, best = reduction.series, (reduction.best_gain_so_far, reduction.best_gap_so_far)
         first = (reduction.blocks[0] + tile.col) * reduction.block
         stop = (reduction.blocks[0] + tile.col_stop) * reduction.block
         owns = np.arange(first, min(stop, len(reduction.members)))
@@ -170,7 +170,7 @@ class ShapeletTiles:
                     return Survivors.of_parts(parts)
                 found, best = by_numpy.judge(reduction, distances, owns, (length, channel), best)
                 parts.append(found)
-        return Survivors.of_parts(parts).that_reach(best)
+        return Survivors.of_parts(parts).filter_by_bound(best)
 
     def _found(
         self,
@@ -322,7 +322,7 @@ class Held:
 
     def survivors(self) -> Survivors:
         """Candidates that could still be the best."""
-        return Survivors.of_parts(self.parts).that_reach(self.best)
+        return Survivors.of_parts(self.parts).filter_by_bound(self.best)
 
 
 def _scan(

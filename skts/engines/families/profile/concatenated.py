@@ -1,8 +1,8 @@
 """Long series on one line: where each lies, and which points of a line are finite.
 
-Several series lie behind each other on one line (`Pool`), with gaps of NaN between them: a window
-that touches a gap is not finite and takes part in nothing, so no kernel needs to know where a
-series ends.
+Several series lie behind each other on one line (`ConcatenatedSeries`), with gaps of NaN between
+them: a window that touches a gap is not finite and takes part in nothing, so no kernel needs to
+know where a series ends.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Pool", "fill_gaps", "name_lines", "repeat_last", "whole_windows"]
+__all__ = ["ConcatenatedSeries", "fill_gaps", "name_lines", "repeat_last", "whole_windows"]
 
 
-class Pool(NamedTuple):
+class ConcatenatedSeries(NamedTuple):
     """Series behind each other on one line.
 
     Attributes
@@ -34,7 +34,7 @@ class Pool(NamedTuple):
     lengths: np.ndarray
 
     @classmethod
-    def of(cls, series: Sequence[np.ndarray], gap: int = 1) -> Pool:
+    def of(cls, series: Sequence[np.ndarray], gap: int = 1) -> ConcatenatedSeries:
         """Lay 1-D series on a line, with at least `gap` points of NaN between them.
 
         Windows of l points in different series are more than `exclusion` apart on the line where
@@ -67,7 +67,7 @@ class Pool(NamedTuple):
         return series, np.where(positions < 0, -1, start)
 
 
-def name_lines(*lines: Pool) -> str:
+def name_lines(*lines: ConcatenatedSeries) -> str:
     """Lines in words, by their points."""
     sizes = [f"{line.points.size:,}" for line in lines]
     return (
