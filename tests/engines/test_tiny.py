@@ -219,7 +219,7 @@ def test_window_kinds(fast_engine, rng):
         assert_array_equal(kinds.finite, finite)
         flat = [f and w.max() == w.min() for f, w in zip(finite, windows, strict=True)]
         assert_array_equal(kinds.constant, flat)
-        assert_array_equal(kinds.usual, finite & ~np.array(flat))
+        assert_array_equal(kinds.regular, finite & ~np.array(flat))
 
 
 def test_windows_of_several_series_on_one_line():

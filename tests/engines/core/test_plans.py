@@ -377,5 +377,5 @@ def test_inverse_deviations_and_windows_that_take_part():
     assert found.deviation.tolist() == [1, 1, 0, 0, 0, 0, 2]
     assert found.mean.tolist() == [2, 2, 1, 1, 0, 0, 4]
     assert found.inverse.tolist() == [1, 1, 0, 0, 0, 0, 0.5]
-    assert found.usual.tolist() == [1, 1, 0, 0, 0, 0, 1]
+    assert found.regular.tolist() == [1, 1, 0, 0, 0, 0, 1]
     assert isinstance(found, WindowStatistics)

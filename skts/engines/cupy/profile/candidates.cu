@@ -9,7 +9,7 @@ struct Searched {
     const double* mean;
     const double* norm;
     const double* slip;
-    const unsigned char* usual;
+    const unsigned char* regular;
 };
 
 // Scores of runs, from the points in double precision. One thread, one cell: cell c belongs to run
@@ -34,7 +34,7 @@ extern "C" __global__ void refine(
     windows[cell] = run.window;
     places[cell] = other;
     uppers[cell] = -1;
-    if (other >= n_others || !lines[1].usual[other]) return;
+    if (other >= n_others || !lines[1].regular[other]) return;
     if (sign * ((long long)other - run.window) <= least_apart) return;
     const double* __restrict__ x = lines[0].points + run.window;
     const double* __restrict__ y = lines[1].points + other;

@@ -134,9 +134,9 @@ def _measure(
         line = points[: n_windows + length - 1]
         mean, deviation, low, high = statistics(line, line, length, True)
         least = np.maximum(CONSTANT * np.maximum(np.abs(low), np.abs(high)), SMALLEST_RANGE)
-        usual = high - low > least
-        anchor, mean = line[:n_windows], np.where(usual, mean, 0.0)
-        inverse = np.divide(1.0, deviation, out=np.zeros(n_windows), where=usual)
+        regular = high - low > least
+        anchor, mean = line[:n_windows], np.where(regular, mean, 0.0)
+        inverse = np.divide(1.0, deviation, out=np.zeros(n_windows), where=regular)
     distances = np.empty(places.size)
     step = _at_a_time(reduction)
     for start in range(0, places.size, step):
