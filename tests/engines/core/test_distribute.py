@@ -97,22 +97,16 @@ def test_a_cluster_finds_the_same(works, eager, cluster, work):
 
 def test_arrays_reach_a_cluster_once(works, eager, cluster):
     def held():
-        """Arrays that the workers hold, once all hold the same: they hear of them one by one."""
-        for _ in range(100):
-            keys = cluster.run(lambda dask_worker: sorted(map(str, dask_worker.data))).values()
-            arrays = [[key for key in some if "_compute_share" not in key] for some in keys]
-            if arrays[0] and arrays[0] == arrays[1]:
-                break
-            time.sleep(0.1)
-        return arrays
+        """Arrays on the cluster; on how many workers each lies is the cluster's to change."""
+        keys = cluster.run(lambda dask_worker: list(map(str, dask_worker.data))).values()
+        return {key for some in keys for key in some if "_compute_share" not in key}
 
     work = replace(works["matrix"])
     with parallel_config("dask"):
         run(work)
         before = held()
         run(work)
-    assert before == held()
-    assert before[0] and before[0] == before[1]
+    assert before and before == held()
 
 
 @pytest.mark.parametrize("how_many", [1, 2])
