@@ -136,7 +136,10 @@ def arguments():
     cp = pytest.importorskip("cupy")
     return {
         "values": cp.zeros(8),
-        "size": 8,
+        "lengths": cp.full(2, 4, np.int32),
+        "n_rows": 2,
+        "n_channels": 1,
+        "width": 4,
         "offset": 0,
         "scale": np.float32(0.5),
         "out": cp.zeros(8, np.float32),
@@ -150,24 +153,25 @@ def test_numbers_become_the_types_of_the_kernel(kernel_of, arguments):
     kernel(3, (256,), **dict(reversed(arguments.items())), shared_mem=16)
     got = kernel.function
     assert (got.grid, got.block, got.shared) == ((3,), (256,), 16)
-    assert [type(a) for a in got.arguments[1:4]] == [np.int64, np.float64, np.float64]
-    assert got.arguments[1:4] == (8, 0.0, 0.5)
+    types = [np.int64, np.int32, np.int32, np.float64, np.float64]
+    assert [type(a) for a in got.arguments[2:7]] == types
+    assert got.arguments[2:7] == (2, 1, 4, 0.0, 0.5)
     assert got.arguments[0] is arguments["values"]
     # the first by their places, the others by name
     first, *rest = arguments.items()
     kernel((3, 2), 256, (first[1],), **dict(rest))
     assert got.grid == (3, 2)
-    assert len(got.arguments) == 6
+    assert len(got.arguments) == 9
     kernel((1,), (1,), tuple(arguments.values()))
-    assert got.arguments[5] is arguments["error"]
+    assert got.arguments[8] is arguments["error"]
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"size": 2.0}, f"{TITLE}: size is an integer, and got float"),
-        ({"size": 2**63}, "size holds -9223372036854775808 to 9223372036854775807, and got 92"),
+        ({"n_rows": 2.0}, f"{TITLE}: n_rows is an integer, and got float"),
+        ({"n_rows": 2**63}, "n_rows holds -9223372036854775808 to 9223372036854775807, and got 92"),
         ({"scale": "1"}, f"{TITLE}: scale is a number, and got str"),
         ({"scale": None}, "scale is a number, and got NoneType"),
         ({"values": 1}, "values is double\\*, and int is no array of the device"),
@@ -176,7 +180,7 @@ def test_numbers_become_the_types_of_the_kernel(kernel_of, arguments):
             "values is double\\*, and numpy.ndarray is no array",
         ),
         ({"extra": 1}, f"{TITLE} has no extra"),
-        ({"size": ...}, f"{TITLE} misses size"),
+        ({"width": ...}, f"{TITLE} misses width"),
     ],
 )
 def test_arguments_that_do_not_fit(kernel_of, arguments, changes, message):
@@ -195,7 +199,7 @@ def test_arrays_of_another_type_and_number_of_arguments(kernel_of, arguments):
     for name, dtype in (("values", "f4"), ("out", "f8"), ("out", "i4"), ("error", "i8")):
         with pytest.raises(TypeError, match=rf"rescale: {name} is \w+\*, and the array is of "):
             kernel(1, 256, **arguments | {name: cp.zeros(8, dtype)})
-    with pytest.raises(TypeError, match="takes 6 arguments and got 7"):
+    with pytest.raises(TypeError, match="takes 9 arguments and got 10"):
         kernel(1, 256, (*arguments.values(), 0))
     with pytest.raises(TypeError, match="rescale misses error"):
         kernel(1, 256, tuple(arguments.values())[:-1])
@@ -207,7 +211,7 @@ def test_arrays_of_another_type_and_number_of_arguments(kernel_of, arguments):
         kernel(1, 256, tuple((arguments | {"out": cp.zeros(8, np.int64)}).values()))
     # null pointers, and integers without sign
     kernel(1, 256, **arguments | {"error": cp.zeros(1, np.uint32), "out": None})
-    assert kernel.function.arguments[4] == 0
+    assert kernel.function.arguments[7] == 0
 
 
 @pytest.mark.gpu

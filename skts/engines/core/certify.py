@@ -94,10 +94,17 @@ class Rescaling(NamedTuple):
         exponent = np.frexp(largest)[1] if largest > 0 else 0
         return cls(offset, float(2.0**-exponent))
 
-    def apply(self, values: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return the values in float32 and the largest rounding error made, in scaled units."""
+    def apply(
+        self, values: np.ndarray, inside: np.ndarray | bool = True
+    ) -> tuple[np.ndarray, float]:
+        """Return the values in float32 and the largest rounding error made, in scaled units.
+
+        `inside` is False for padding, which stays 0 and has no part in the error.
+        """
         # see "rescaling" in docs/developer/numerics.rst
         scaled = (values - self.offset) * self.scale if self.offset else values * self.scale
+        if self.offset and inside is not True:
+            scaled *= inside
         with np.errstate(over="ignore"):
             single = scaled.astype(np.float32)
             error = np.abs(single - scaled).max(initial=0.0)

@@ -101,10 +101,16 @@ class Series:
         if low < 0.0 < high or self.equal_length:
             return low, high
         # one of the two may be the 0 beyond the end of a series
-        inside = np.arange(self.n_timepoints) < self.lengths[:, np.newaxis, np.newaxis]
-        low = self.values.min(where=inside, initial=np.inf)
-        high = self.values.max(where=inside, initial=-np.inf)
+        low = self.values.min(where=self.inside, initial=np.inf)
+        high = self.values.max(where=self.inside, initial=-np.inf)
         return float(low), float(high)
+
+    @property
+    def inside(self) -> np.ndarray | bool:
+        """Which points are no padding, to broadcast with `values`; True where none is."""
+        if self.equal_length:
+            return True
+        return np.arange(self.n_timepoints) < self.lengths[:, np.newaxis, np.newaxis]
 
     def any_below(self, limit: float) -> bool:
         """Whether all values of a series that is not all 0 are below a limit in magnitude."""

@@ -8,7 +8,7 @@ import reference
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skts import DTWNearestNeighbor
-from skts.engines import Series, engine_names, find_engine
+from skts.engines import DTWNeighbors, Series, Tile, Warping, engine_names, find_engine
 from skts.engines.core.series import fetch, lies_on_gpu
 from skts.exceptions import EngineNotAvailableError
 
@@ -117,3 +117,26 @@ def test_arrays_are_fetched_by_the_engine_that_owns_them(monkeypatch):
     with pytest.raises(EngineNotAvailableError, match="X lies in the memory of a device that no"):
         fetch(array, "X")
     assert lies_on_gpu(array) and not lies_on_gpu(np.arange(3.0))
+
+
+@pytest.mark.parametrize("value", [-0.93, 1e9, 1e-140])
+def test_float32_takes_the_offset_off_a_constant_of_unequal_lengths(fast_engine, value):
+    """A class of one short series, and one of constants: their padding is no value of theirs."""
+    X = [np.full(1, value), np.full(3, value), np.full(2, value)]
+    Q = [value * np.array([1 + 1e-9]), value * np.array([1 - 3e-9, 1 + 2e-9])]
+    model = DTWNearestNeighbor(precision="float32", engine=fast_engine).fit(X, [0, 1, 1])
+    right = np.array([[reference.dtw(q[None], x[None]) for x in X] for q in Q])
+    right = np.column_stack([right[:, 0], right[:, 1:].min(axis=1)])
+    assert_allclose(model.transform(Q), right, rtol=1e-5)
+
+
+@pytest.mark.parametrize("lengths", [(30, 30, 30, 30), (30, 17, 22, 30)])
+def test_padding_has_no_part_in_the_error_of_float32(fast_engine, rng, lengths):
+    """Around an offset padding would round to multiples of 64 where points round to 2^-24."""
+    X = 1e9 + rng.normal(size=(4, 30)).round(6)
+    values = np.where(np.arange(30) < np.array(lengths)[:, None], X, 0.0)[:, None]
+    series = Series(values, np.array(lengths))
+    work = DTWNeighbors(series, series, 1, None, "auto", Warping())
+    engine = find_engine(fast_engine)
+    found = engine.compute(work, Tile(0, 4, 0, 4), np.zeros(1, np.uint8))
+    assert found.bound.slack < 1e-5

@@ -101,14 +101,17 @@ def rescale(series: DeviceSeries, rescaling: Rescaling) -> DeviceSeries:
     """Make the float32 copy that a search runs on."""
     buffer = cp.zeros(series.buffer.size, np.float32)
     error = cp.zeros(1, np.int32)
-    size = series.values.size
-    single = buffer[PAD : PAD + size]
-    blocks = min(-(-size // 256), 1024)
+    n_series, n_channels, width = series.shape
+    n_rows = n_series * n_channels
+    single = buffer[PAD : PAD + n_rows * width]
     load_kernel("elastic/shortlist.cu", "rescale")(
-        blocks,
-        256,
+        (min(-(-n_rows // 8), 1024), min(-(-width // 256), 64)),
+        (32, 8),
         values=series.values,
-        size=size,
+        lengths=series.lengths,
+        n_rows=n_rows,
+        n_channels=n_channels,
+        width=width,
         offset=rescaling.offset,
         scale=rescaling.scale,
         out=single,

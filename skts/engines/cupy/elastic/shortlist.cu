@@ -4,25 +4,28 @@
 #include "include/warp.cuh"
 
 // rescale: float32 values for the search, (value - offset) * scale, and the largest rounding error,
-// that of the float64 subtraction included.
-// One thread: points with a grid stride. `error` holds the bits of the largest error so far, which
-// order as integers do.
+// that of the float64 subtraction included. Padding stays as it is in `out`, and has no error.
+// One warp: channels of series with a stride of grid.x, of each a share of the points by grid.y.
+// `error` holds the bits of the largest error so far, which order as integers do.
 extern "C" __global__ void rescale(
-    const double* __restrict__ values, long long size, double offset, double scale,
-    float* __restrict__ out, int* error) {
+    const double* __restrict__ values, const int* __restrict__ lengths, long long n_rows,
+    int n_channels, int width, double offset, double scale, float* __restrict__ out, int* error) {
     float largest = 0;
-    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < size;
-         i += (long long)gridDim.x * blockDim.x) {
-        const double scaled = (values[i] - offset) * scale;
-        const float single = (float)scaled;
-        out[i] = single;
-        // see "rescaling" in docs/developer/numerics.rst
-        double rounding = fabs((double)single - scaled);
-        if (offset != 0) rounding += FLOAT64_UNIT * (fabs(scaled) + fabs(offset) * scale);
-        largest = fmaxf(largest, __double2float_ru(rounding));
+    const long long first = (long long)blockIdx.x * blockDim.y + threadIdx.y;
+    for (long long row = first; row < n_rows; row += (long long)gridDim.x * blockDim.y) {
+        const int n = lengths[row / n_channels];
+        for (int t = blockIdx.y * 32 + threadIdx.x; t < n; t += gridDim.y * 32) {
+            const double scaled = (values[row * width + t] - offset) * scale;
+            const float single = (float)scaled;
+            out[row * width + t] = single;
+            // see "rescaling" in docs/developer/numerics.rst
+            double rounding = fabs((double)single - scaled);
+            if (offset != 0) rounding += FLOAT64_UNIT * (fabs(scaled) + fabs(offset) * scale);
+            largest = fmaxf(largest, __double2float_ru(rounding));
+        }
     }
     largest = warp_largest(largest);
-    if (threadIdx.x % 32 == 0) atomicMax(error, __float_as_int(largest));
+    if (threadIdx.x == 0) atomicMax(error, __float_as_int(largest));
 }
 
 // Bit patterns of non-negative floats order as unsigned integers do.

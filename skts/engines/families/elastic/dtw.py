@@ -217,11 +217,7 @@ class DTWNeighbors(NeighborsInBatches, DTWReduction):
     @cached_property
     def rescaling(self) -> Rescaling:
         """Offset and scale of the float32 search, taken from the candidates."""
-        low, high = self.candidates.extent
-        if low == high and not self.candidates.equal_length:
-            # padding, which is 0, would overflow float32: of such data no offset is taken off
-            low, high = min(low, 0.0), max(high, 0.0)
-        return Rescaling.between(low, high)
+        return Rescaling.between(*self.candidates.extent)
 
     def scale_and_bound(self, error: float) -> tuple[float, Bound]:
         """By what distances of the search are too large, and how they bound certified ones.

@@ -177,10 +177,11 @@ class DTWTiles:
             warping, rows, cols = warping.flipped, right, left
             row_slice, col_slice = col_slice, row_slice
         packed, lengths, error = self._packed(cols, col_slice, dtype, rescaling)
-        values, row_error = rows.values[row_slice], 0.0
+        some = rows.take(row_slice)
+        values, row_error = some.values, 0.0
         if rescaling is not None:
-            values, row_error = rescaling.apply(values)
-        costs = dtw.block(values, rows.lengths[row_slice], packed, lengths, warping, cancel)
+            values, row_error = rescaling.apply(values, some.inside)
+        costs = dtw.block(values, some.lengths, packed, lengths, warping, cancel)
         costs = costs[:, : col_slice.stop - col_slice.start]
         return costs.T if flip else costs, row_error + error
 
@@ -206,7 +207,7 @@ class DTWTiles:
             reduction.candidates, tile.cols, np.float32, rescaling
         )
         queries = reduction.queries.take(tile.rows)
-        rows, row_error = rescaling.apply(queries.values)
+        rows, row_error = rescaling.apply(queries.values, queries.inside)
         scale, bound = reduction.scale_and_bound(row_error + error)
         deflation = lower_bounds.deflation(rows.shape[1], reduction)
         if bound.shrink == 0 or deflation == 0:
@@ -307,10 +308,11 @@ class DTWTiles:
         """Lanes of some series, and the rounding error of their points."""
 
         def build() -> tuple[tuple[np.ndarray, np.ndarray, float], int]:
-            values, error = series.values[part], 0.0
+            some = series.take(part)
+            values, error = some.values, 0.0
             if rescaling is not None:
-                values, error = rescaling.apply(values)
-            packed, lengths = dtw.pack(values, series.lengths[part], dtw.LANES[dtype])
+                values, error = rescaling.apply(values, some.inside)
+            packed, lengths = dtw.pack(values, some.lengths, dtw.LANES[dtype])
             return (packed, lengths, error), packed.nbytes
 
         key = ("lanes", dtype, rescaling, part.start, part.stop)
@@ -326,7 +328,8 @@ class DTWTiles:
             n, radius = 1, 0
 
         def build() -> tuple[tuple[np.ndarray, ...], int]:
-            values, _ = rescaling.apply(series.values[tile.cols])
+            some = series.take(tile.cols)
+            values, _ = rescaling.apply(some.values, some.inside)
             made = values, *lower_bounds.envelopes(values, lengths, radius, n)
             return made, sum(array.nbytes for array in made)
 
