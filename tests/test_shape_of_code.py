@@ -1,8 +1,4 @@
-"""Functions that a person can read: no more than 80 lines, or a reason at their head.
-
-Longer ones that give none are named below as debts: take one apart, or say why not, and
-take it off the list. Nothing is put on it.
-"""
+"""Functions that a person can read: no more than 80 lines, or a reason at their head."""
 
 from __future__ import annotations
 
@@ -16,10 +12,6 @@ PACKAGE = Path(skts.__file__).parent
 LINES = 80
 #: Words of a docstring or head comment that give the reason.
 REASON = re.compile(r"\bone function\b", re.IGNORECASE)
-#: Functions that are too long and do not say why.
-DEBTS = {
-    "engines/numba/elastic/dtw.py:sweep",
-}
 #: A function or kernel of CUDA: what stands before its name, its arguments, what it does.
 CUDA = re.compile(
     r"^(?:extern|template|static|__global__|__device__)[^;{}]*?"
@@ -57,8 +49,7 @@ def long_functions():
 
 def test_long_functions_say_why():
     found = set(long_functions())
-    assert found - DEBTS == set(), "take it apart, or write in its head why it is one function"
-    assert DEBTS - found == set(), "no debt any more: take it off the list"
+    assert found == set(), "take it apart, or write in its head why it is one function"
 
 
 def docstrings(text):
