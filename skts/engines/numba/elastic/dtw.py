@@ -348,9 +348,9 @@ def sweep(
             i += height
             if i == n and not free_rows:
                 _take_last_row(row, y_lengths, start, w, out, free_columns)
-        if limit < inf and start + w < m and not (free_columns or free_rows):
-            if _hopeless(edge, first, stop, limit, y_lengths, start + w):
-                return
+        more = limit < inf and start + w < m and not (free_columns or free_rows)
+        if more and _hopeless(edge, first, stop, limit, y_lengths, start + w):
+            return
 
 
 @njit(nogil=True, cache=True)
