@@ -7,7 +7,7 @@ import math
 import numpy as np
 from reference_join import window_distance, window_distances
 
-from skts.engines.families.profile.mk import Walked
+from skts.engines.families.profile.mk import WalkedPairs
 
 
 def pool_line(series, gap):
@@ -159,4 +159,4 @@ class MKOracle:
                 measured += 1
                 if distance < math.inf and (distance, i, j) < best:
                     best = distance, i, j
-        return Walked(*best, measured)
+        return WalkedPairs(*best, measured)

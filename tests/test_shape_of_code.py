@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 from pathlib import Path
 
 import skts
@@ -90,3 +91,17 @@ def test_functions_are_found():
         assert lines > LINES
     text = 'def walk(x):\n    """Head."""\n' + "    x += 1\n" * LINES
     assert list(functions_of_python(text)) == [("walk", LINES + 2, "Head.")]
+
+
+def test_a_class_name_means_one_thing():
+    """Within an engine, and within what engines share, no two classes have one name."""
+    for layer in ("engines/cupy", "engines/numba", "engines/families", "engines/core", "."):
+        found = defaultdict(list)
+        for path in sorted((PACKAGE / layer).rglob("*.py")):
+            if layer == "." and "engines" in path.relative_to(PACKAGE).parts:
+                continue
+            for node in ast.parse(path.read_text("utf-8")).body:
+                if isinstance(node, ast.ClassDef):
+                    found[node.name].append(path.relative_to(PACKAGE).as_posix())
+        assert len(found) > 5, layer
+        assert {name: paths for name, paths in found.items() if len(paths) > 1} == {}

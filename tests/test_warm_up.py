@@ -35,7 +35,7 @@ TYPICAL = {
     "skts.DTWNearestNeighbor(3, window=0.1, **o).fit(Z, z).predict_proba(X[:9])",
     "ShapeletTreeClassifier": "m = skts.ShapeletTreeClassifier(min_length=10, max_length=20,"
     " length_step=10, **o).fit(X, y); m.predict(Z[:9]); m.transform(Z[:9])",
-    "MotifFinder": "m = skts.MotifFinder(50, **o).fit(T); m.transform(X); m.update(X[0])\n"
+    "MotifFinder": "m = skts.MotifFinder(50, **o).fit(T); m.transform(list(X)); m.update(X[0])\n"
     "skts.MotifFinder(**o).fit(T)",
     "SubsequenceSearch": "m = skts.SubsequenceSearch(**o).fit(T)\n"
     "m.kneighbors(T[:, 9:99], n_neighbors=3)\n"

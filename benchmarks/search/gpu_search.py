@@ -61,14 +61,14 @@ def kernel_row(rng, n_points, length, must, reach):
     from skts.engines.cupy.search import windows as gpu
     from skts.engines.cupy.search.programs import choose_warp
     from skts.engines.cupy.search.query import prepare_query
-    from skts.engines.cupy.search.upload import Part
+    from skts.engines.cupy.search.upload import UploadedPart
     from skts.engines.numba.search import lanes
 
     line, given = walk(rng, n_points), walk(rng, length)
     work = SubsequenceNeighbors((given,), LongSeries((line,)))
     tile = Tile(0, 1, 0, n_points - length + 1)
     query = prepare_query(work, 0)
-    part = Part(0, cupy.asarray(line), cupy.cuda.Event(), cupy.cuda.Event())
+    part = UploadedPart(0, cupy.asarray(line), cupy.cuda.Event(), cupy.cuda.Event())
     windows = gpu.prepare_windows(part, length, tile.shape[1], work, query.rescaling)
     listed = gpu.Listed(cupy.arange(tile.shape[1], dtype=np.int32), tile.shape[1])
     kernel = choose_warp(length, cell_of(work.warping))

@@ -15,7 +15,7 @@ from skts.engines import LongSeries, SubsequenceNeighbors, Tile, Warping, find_e
 from skts.engines.cupy.search.programs import choose_warp
 from skts.engines.cupy.search.room import (
     ROWS,
-    Room,
+    SearchRoom,
     edge_bytes,
     least_bytes,
     row_bytes,
@@ -248,10 +248,10 @@ def test_lanes_of_the_gpu_hold_the_query():
 def test_parts_of_tiles_on_the_gpu_fit_the_budget(length, budget):
     work = search([np.ones(length)], [np.ones(9)], Warping())
     for cols in (100, 10**5, 10**9):
-        plan = Room.of(work, cols, budget)
-        assert min(cols, work.cell[1]) <= plan.windows <= cols
-        spent = least_bytes(length, plan.windows) + (plan.chunk - ROWS) * row_bytes(length)
-        spent += plan.edges - edge_bytes(length) + plan.keep
+        room = SearchRoom.of(work, cols, budget)
+        assert min(cols, work.cell[1]) <= room.windows <= cols
+        spent = least_bytes(length, room.windows) + (room.chunk - ROWS) * row_bytes(length)
+        spent += room.edges - edge_bytes(length) + room.keep
         assert spent <= budget
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from ...core.constants import TAKES_NO_PART
 from ..loading import blocks_for, load_kernel
 from ..transfers import read_number
-from .known import Found, from_leading_bits
-from .walk import Search
+from .known import MeasuredNeighbors, from_leading_bits
+from .walk import TileJoin
 
 __all__ = ["measure_all"]
 
@@ -23,7 +23,7 @@ _population = cp.ElementwiseKernel(
 )
 
 
-def measure_all(search: Search) -> None:
+def measure_all(search: TileJoin) -> None:
     """Measure the runs that are listed, and empty the lists."""
     for at in range(2 if search.join.within else 1):
         side = search.sides[at]
@@ -41,7 +41,7 @@ def _addresses(lines: list[Sequence[cp.ndarray]]) -> cp.ndarray:
     return cp.asarray(np.array([[array.data.ptr for array in line] for line in lines], np.int64))
 
 
-def _measure(search: Search, at: int, runs: cp.ndarray, lanes: int) -> None:
+def _measure(search: TileJoin, at: int, runs: cp.ndarray, lanes: int) -> None:
     """Certify the pairs of some runs that may be among the nearest."""
     join, side, found = search.join, search.sides[at], search.found[at]
     k = join.n_neighbors
@@ -88,7 +88,7 @@ def _measure(search: Search, at: int, runs: cp.ndarray, lanes: int) -> None:
 
 
 def _refine(
-    search: Search, at: int, runs: cp.ndarray, lanes: int, reached: cp.ndarray
+    search: TileJoin, at: int, runs: cp.ndarray, lanes: int, reached: cp.ndarray
 ) -> tuple[cp.ndarray, cp.ndarray, cp.ndarray]:
     """Windows, others, and upper bounds of the scores of all cells of some runs.
 
@@ -138,7 +138,7 @@ def _order(at: int) -> tuple[int, int]:
 
 
 def _keep_nearest(
-    found: Found, windows: cp.ndarray, distances: cp.ndarray, places: cp.ndarray
+    found: MeasuredNeighbors, windows: cp.ndarray, distances: cp.ndarray, places: cp.ndarray
 ) -> None:
     """Take measured neighbours of some windows, and keep the k nearest of each."""
     k = found.distances.shape[1]

@@ -12,7 +12,7 @@ from .candidates import measure_all
 from .known import Known
 from .lines import DeviceLine, Searched, Steps
 from .programs import SEED_BYTES, choose_height, choose_join
-from .walk import Search, launch
+from .walk import TileJoin, launch
 
 __all__ = ["nearest"]
 
@@ -46,7 +46,7 @@ def nearest(
     kernel = choose_join(join, tile.shape)
     walked = tile._replace(col=max(tile.col, join.since)) if join.within else tile
     _walk(
-        Search(
+        TileJoin(
             join,
             kernel,
             lines,
@@ -63,7 +63,7 @@ def nearest(
     )
 
 
-def _walk(search: Search) -> None:
+def _walk(search: TileJoin) -> None:
     """Search the tile, launch by launch, and measure the runs that are listed."""
     tile, kernel = search.tile, search.kernel
     n_panels = -(-tile.shape[1] // kernel.panel)
@@ -77,7 +77,7 @@ def _walk(search: Search) -> None:
     measure_all(search)
 
 
-def _walk_rows(search: Search, row: int, stop: int, n_panels: int, again: bool = False) -> None:
+def _walk_rows(search: TileJoin, row: int, stop: int, n_panels: int, again: bool = False) -> None:
     """Walk some rows; where a list is too short, again, and then by halves."""
     before = [read_number(side.count) for side in search.sides]
     launch(search, row, stop, n_panels, again)

@@ -17,7 +17,7 @@ from ..transfers import to_host
 from .lines import Searched, inverse_norm
 from .programs import RUNS_PER_WINDOW, choose_join, room
 
-__all__ = ["Found", "Known", "Side", "from_leading_bits"]
+__all__ = ["MeasuredNeighbors", "Known", "Side", "from_leading_bits"]
 
 #: Windows whose neighbours come to the host at a time.
 ANSWERED = 2**20
@@ -71,7 +71,7 @@ def from_leading_bits(bits: cp.ndarray, dtype: type) -> cp.ndarray:
     return (bits.astype(np.int64) << 32).view(np.float64)
 
 
-class Found:
+class MeasuredNeighbors:
     """Neighbours that have been measured, on the device.
 
     Parameters
@@ -86,7 +86,7 @@ class Found:
         self.distances = cp.full((n_windows, n_neighbors), np.inf)
         self.indices = cp.full((n_windows, n_neighbors), np.int32(TAKES_NO_PART), np.int32)
 
-    def take(self, other: Found) -> None:
+    def take(self, other: MeasuredNeighbors) -> None:
         """Take neighbours from this or another device where they are nearer: one of a window."""
         distances, indices = cp.asarray(other.distances), cp.asarray(other.indices)
         nearer = (distances < self.distances) | (
@@ -153,7 +153,7 @@ class Known:
                 capacity = 1
             sides.append(_open_side(windows, regular[at], scores, k, capacity, self.dtype))
         self.sides = sides[0], sides[1]
-        self.found = [Found(side.tops.size, k) for side in sides]
+        self.found = [MeasuredNeighbors(side.tops.size, k) for side in sides]
 
     def take(self, other: Known) -> None:
         """Add the results of another device or lane; for one neighbour of each window."""

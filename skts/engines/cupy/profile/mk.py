@@ -6,7 +6,7 @@ import cupy as cp
 import numpy as np
 
 from ...core.reduction import Tile
-from ...families.profile.mk import PairWalk, Walked, better
+from ...families.profile.mk import PairWalk, WalkedPairs, better
 from ..loading import blocks_for, load_kernel
 from .lines import DeviceLine
 from .programs import MK_CAPACITY
@@ -24,7 +24,7 @@ def walk(
     reduction: PairWalk,
     tile: Tile,
     cancel: np.ndarray,
-) -> Walked:
+) -> WalkedPairs:
     """Walk over a tile: collect pairs, measure them, and go on with what that has shown.
 
     Parameters
@@ -42,7 +42,7 @@ def walk(
 
     Returns
     -------
-    Walked
+    WalkedPairs
         The best pair, and how many were measured.
     """
     n_ordered, n_references = order.size, len(gaps)
@@ -113,4 +113,4 @@ def walk(
         offset += here
         if found < capacity // 4:
             chunk = min(2 * here, MOST)
-    return Walked(best[0], best[1], best[2], measured)
+    return WalkedPairs(best[0], best[1], best[2], measured)

@@ -11,7 +11,7 @@ import numpy as np
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...families.profile.concatenated import ConcatenatedSeries
-from ...families.profile.mk import PairWalk, Walked
+from ...families.profile.mk import PairWalk, WalkedPairs
 from .programs import MK_CAPACITY
 from .tiles import LINE_BYTES
 
@@ -35,7 +35,7 @@ class MKTiles:
         held = reduction.gaps.nbytes + reduction.order.nbytes + 16 * rows
         return 0, LINE_BYTES * reduction.series.points.size + held + 48 * pairs
 
-    def pair_walk(self, reduction: PairWalk, tile: Tile, cancel: np.ndarray) -> Walked:
+    def pair_walk(self, reduction: PairWalk, tile: Tile, cancel: np.ndarray) -> WalkedPairs:
         """Walk over a tile."""
         import cupy as cp
 

@@ -11,17 +11,17 @@ from ...core.constants import JOIN_SQUARE, SEED_FILTERS, SEED_WINDOWS
 from ...core.reduction import Tile
 from ...families.profile.join import Join
 from ..loading import blocks_for, load_kernel
-from .known import Found, Side
+from .known import MeasuredNeighbors, Side
 from .lines import PAD, DeviceLine, Searched, Steps
 from .programs import JoinKernel, seed_kernel
 
-__all__ = ["Search", "launch"]
+__all__ = ["TileJoin", "launch"]
 
 #: Most blocks of a launch along its second axis.
 MOST_BLOCKS = 65535
 
 
-class Search(NamedTuple):
+class TileJoin(NamedTuple):
     """A join within a tile, as the launches share it."""
 
     join: Join
@@ -34,11 +34,11 @@ class Search(NamedTuple):
     level: float
     height: int
     sides: tuple[Side, Side]
-    found: list[Found]
+    found: list[MeasuredNeighbors]
     at_a_time: int
 
 
-def launch(search: Search, row: int, stop: int, n_panels: int, again: bool) -> None:
+def launch(search: TileJoin, row: int, stop: int, n_panels: int, again: bool) -> None:
     """Seeds of all bands and panels, then the walk; `again` if these rows were walked before."""
     join, kernel, tile = search.join, search.kernel, search.tile
     k = join.n_neighbors
@@ -83,7 +83,7 @@ def launch(search: Search, row: int, stop: int, n_panels: int, again: bool) -> N
 
 
 def _launch_seeds(
-    search: Search,
+    search: TileJoin,
     out: cp.ndarray,
     along: tuple[Searched, int, int],
     across: tuple[Searched, int, int],
@@ -94,7 +94,7 @@ def _launch_seeds(
 
     Parameters
     ----------
-    search : Search
+    search : TileJoin
         The work.
     out : cupy.ndarray of shape (n_chosen, ...)
         First rows of bands, or first columns of panels.

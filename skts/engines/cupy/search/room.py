@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ...families.search.subsequence import SubsequenceNeighbors
 
-__all__ = ["Room"]
+__all__ = ["SearchRoom"]
 
 #: Most windows that are on the device at a time: some ten milliseconds of warping.
 WINDOWS = 2**20
@@ -18,7 +18,7 @@ EDGES_BYTES = 2**27
 WINDOW_BYTES = 104
 
 
-class Room(NamedTuple):
+class SearchRoom(NamedTuple):
     """How much is on the device at a time.
 
     Attributes
@@ -39,7 +39,7 @@ class Room(NamedTuple):
     keep: int
 
     @classmethod
-    def of(cls, reduction: SubsequenceNeighbors, cols: int, budget: int) -> Room:
+    def of(cls, reduction: SubsequenceNeighbors, cols: int, budget: int) -> SearchRoom:
         """Plan a tile of so many windows: parts as large as the budget allows."""
         least = reduction.cell[1]
         windows = max(least, WINDOWS)

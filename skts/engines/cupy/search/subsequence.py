@@ -18,11 +18,11 @@ from ...families.search.subsequence import SubsequenceNeighbors, TileMatches
 from ..elastic.cells import cell_of
 from .programs import choose_warp
 from .query import Query, prepare_query
-from .room import Room
-from .upload import Part, upload_parts
+from .room import SearchRoom
+from .upload import UploadedPart, upload_parts
 from .windows import (
+    DeviceWindows,
     Listed,
-    Windows,
     bound_windows,
     least_of_runs,
     prepare_windows,
@@ -42,11 +42,11 @@ FEW_CELLS = 2**27
 
 
 def estimate(
-    windows: Windows,
+    windows: DeviceWindows,
     listed: Listed,
     query: Query,
     reduction: SubsequenceNeighbors,
-    plan: Room,
+    room: SearchRoom,
 ) -> Listed:
     """Warp listed windows in float32."""
     warping, length = reduction.warping, windows.length
@@ -58,18 +58,18 @@ def estimate(
         listed = with_length(listed)
     costs = cp.empty(listed.n, np.float32)
     first = 0
-    for some in row_distances(windows, listed.positions, query, reduction, plan, certified=False):
+    for some in row_distances(windows, listed.positions, query, reduction, room, certified=False):
         costs[first : first + len(some)] = some
         first += len(some)
     return listed._replace(costs=costs)
 
 
 def search_part(
-    windows: Windows,
+    windows: DeviceWindows,
     query: Query,
     reduction: SubsequenceNeighbors,
     first: int,
-    plan: Room,
+    room: SearchRoom,
     cancel: np.ndarray,
 ) -> None:
     """Find the windows of a part that may match a query."""
@@ -85,7 +85,7 @@ def search_part(
         listed = with_length(within(windows, listed, query, rough, np.inf))
     elif query.radius > 0:
         if query.need and query.limit == np.inf:
-            _seed(windows, listed, query, reduction, first, plan)
+            _seed(windows, listed, query, reduction, first, room)
         listed = within(windows, listed, query, rough, query.limit)
         if query.radius < length - 1:
             listed = with_length(listed)
@@ -93,7 +93,7 @@ def search_part(
             cells = max(warping.cells(length, length), 64 * length)
             settled = not single and listed.n * cells <= FEW_CELLS
         if not settled:
-            listed = estimate(windows, listed, query, reduction, plan)
+            listed = estimate(windows, listed, query, reduction, room)
     if not settled:
         if query.need and listed.n:
             positions, values = least_of_runs(windows, listed, query, fine, upper=True)
@@ -111,7 +111,7 @@ def search_part(
         query.distances.append(values)
         return
     begin = 0
-    for some in row_distances(windows, listed.positions, query, reduction, plan, certified=True):
+    for some in row_distances(windows, listed.positions, query, reduction, room, certified=True):
         if cancel[0]:
             return
         values = some.get()
@@ -125,12 +125,12 @@ def search_part(
 
 
 def _seed(
-    windows: Windows,
+    windows: DeviceWindows,
     listed: Listed,
     query: Query,
     reduction: SubsequenceNeighbors,
     first: int,
-    plan: Room,
+    room: SearchRoom,
 ) -> None:
     """Warp the windows of the least bounds, to have a limit for the others."""
     squared = reduction.warping.squared
@@ -141,7 +141,7 @@ def _seed(
         positions = positions[np.argpartition(values, count)[:count]]
     if positions.size:
         seeds = Listed(cp.asarray(np.sort(positions).astype(np.int32)), positions.size)
-        found = estimate(windows, seeds, query, reduction, plan)
+        found = estimate(windows, seeds, query, reduction, room)
         fine = query.interval(query.bound, squared=squared)
         positions, values = least_of_runs(windows, found, query, fine, upper=True)
         query.lower_limit(positions + first, values)
@@ -150,7 +150,7 @@ def _seed(
 def search(
     reduction: SubsequenceNeighbors,
     tile: Tile,
-    plan: Room,
+    room: SearchRoom,
     prepared: PreparedStore,
     cancel: np.ndarray,
 ) -> list[TileMatches]:
@@ -161,10 +161,10 @@ def search(
     groups: dict[tuple[int, Rescaling], list[Query]] = {}
     for query in queries:
         groups.setdefault((query.given.size, query.rescaling), []).append(query)
-    parts = upload_parts(reduction, tile, n_points, plan, prepared)
+    parts = upload_parts(reduction, tile, n_points, room, prepared)
     device = cp.cuda.Device()
 
-    def fetch() -> Part | None:
+    def fetch() -> UploadedPart | None:
         with device:
             return next(parts, None)
 
@@ -172,18 +172,18 @@ def search(
     with closing(parts), ThreadPoolExecutor(1, thread_name_prefix="skts") as pool:
         part = fetch()
         while part is not None and not cancel[0]:
-            more = part.first + plan.windows < tile.shape[1]
+            more = part.first + room.windows < tile.shape[1]
             coming = pool.submit(fetch) if more else None
             cp.cuda.get_current_stream().wait_event(part.ready)
             for (length, rescaling), members in groups.items():
-                count = min(plan.windows, tile.shape[1] - part.first)
+                count = min(room.windows, tile.shape[1] - part.first)
                 count = min(count, n_points - part.first - length + 1)
                 if count < 1:
                     continue
                 windows = prepare_windows(part, length, count, reduction, rescaling)
                 for query in members:
                     if not cancel[0]:
-                        search_part(windows, query, reduction, part.first, plan, cancel)
+                        search_part(windows, query, reduction, part.first, room, cancel)
             part.used.record()
             part = None if coming is None else coming.result()
     return [

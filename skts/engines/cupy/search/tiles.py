@@ -10,7 +10,7 @@ from ...._config import get_config
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...families.search.subsequence import SubsequenceNeighbors, TileMatches
-from .room import Room, least_bytes
+from .room import SearchRoom, least_bytes
 
 __all__ = ["SubsequenceTiles"]
 
@@ -27,7 +27,7 @@ class SubsequenceTiles:
     ) -> tuple[int, int]:
         """Bytes on each device for a tile: those of its largest part."""
         budget = 2**62 if get_config()["memory"] is None else self.budget()
-        room = Room.of(reduction, cols, budget // max(1, self.workers(None)))
+        room = SearchRoom.of(reduction, cols, budget // max(1, self.workers(None)))
         return 0, least_bytes(reduction.longest, room.windows)
 
     def subsequence_neighbors(
@@ -37,5 +37,5 @@ class SubsequenceTiles:
         from .subsequence import search
 
         budget = self.prepared.capacity // max(1, self.workers(None))
-        room = Room.of(reduction, tile.shape[1], budget)
+        room = SearchRoom.of(reduction, tile.shape[1], budget)
         return search(reduction, tile, room, self.prepared, cancel)

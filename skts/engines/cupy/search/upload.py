@@ -13,12 +13,12 @@ from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...core.series import _maps_file
 from ...families.search.subsequence import SubsequenceNeighbors
-from .room import Room
+from .room import SearchRoom
 
-__all__ = ["Part", "upload_parts"]
+__all__ = ["UploadedPart", "upload_parts"]
 
 
-class Part(NamedTuple):
+class UploadedPart(NamedTuple):
     """Points of a part of a tile on the device, from window `first` of the tile on."""
 
     first: int
@@ -36,19 +36,23 @@ class ResidentPoints:
 
 
 def upload_parts(
-    reduction: SubsequenceNeighbors, tile: Tile, n_points: int, plan: Room, prepared: PreparedStore
-) -> Generator[Part, None, None]:
+    reduction: SubsequenceNeighbors,
+    tile: Tile,
+    n_points: int,
+    room: SearchRoom,
+    prepared: PreparedStore,
+) -> Generator[UploadedPart, None, None]:
     """Copy parts of a tile to the device, by a stream of its own, while others are searched.
 
     A part is still being copied when it is yielded. The points of a single series stay on the
     device if nobody can change them and they take little of the memory. Others go to two buffers
     in turn, each of which is used again two parts later, once `used` has been reached.
     """
-    longest, series, size = reduction.longest, reduction.series, plan.windows
+    longest, series, size = reduction.longest, reduction.series, room.windows
     owner = series.parts[0]
     unchanging = len(series.parts) == 1 and not owner.flags.writeable and not _maps_file(owner)
     kept = None
-    if unchanging and 8 * series.n_points <= plan.keep:
+    if unchanging and 8 * series.n_points <= room.keep:
         key = ("points", cp.cuda.Device().id, tile.col, n_points)
         kept = prepared.get(owner, key, lambda: (ResidentPoints(cp.empty(n_points)), 8 * n_points))
     stream = cp.cuda.Stream(non_blocking=True)
@@ -56,7 +60,7 @@ def upload_parts(
     pinned = cp.cuda.alloc_pinned_memory(2 * 8 * most)
     host = np.frombuffer(pinned, np.float64, 2 * most).reshape(2, most)
     device = cp.empty((2, most)) if kept is None else None
-    parts: list[Part] = []
+    parts: list[UploadedPart] = []
     # the current stream may still use the former contents of this memory
     begun = cp.cuda.Event(disable_timing=True)
     begun.record()
@@ -80,7 +84,7 @@ def upload_parts(
             if kept is not None:
                 kept.filled = max(kept.filled, stop)
             events = (cp.cuda.Event(disable_timing=True) for _ in range(2))
-            parts.append(Part(first, points, *events))
+            parts.append(UploadedPart(first, points, *events))
             parts[-1].ready.record(stream)
             yield parts[-1]
     finally:

@@ -17,12 +17,12 @@ from ..elastic.cells import cell_object
 from ..loading import blocks_for, load_kernel
 from .programs import WarpKernel
 from .query import Query
-from .room import Room
-from .upload import Part
+from .room import SearchRoom
+from .upload import UploadedPart
 
 __all__ = [
     "Listed",
-    "Windows",
+    "DeviceWindows",
     "bound_windows",
     "least_of_runs",
     "prepare_windows",
@@ -41,7 +41,7 @@ _NOTHING = np.uint64(2**64 - 1)
 _PLACE = np.dtype([("shift", np.int32), ("pitch", np.int32)])
 
 
-class Windows(NamedTuple):
+class DeviceWindows(NamedTuple):
     """The windows of one length in a part of a tile, on the device.
 
     Attributes
@@ -104,8 +104,12 @@ def _blocks(n: int) -> int:
 
 
 def prepare_windows(
-    part: Part, length: int, count: int, reduction: SubsequenceNeighbors, rescaling: Rescaling
-) -> Windows:
+    part: UploadedPart,
+    length: int,
+    count: int,
+    reduction: SubsequenceNeighbors,
+    rescaling: Rescaling,
+) -> DeviceWindows:
     """Normalise the windows of a part: statistics, and the float32 copy of the line."""
     step = max(1024, 1 << (length - 1).bit_length())
     pitch = -(-(step + length + 8) // 4) * 4
@@ -125,7 +129,7 @@ def prepare_windows(
         line=line,
         frames=frames,
     )
-    made = Windows(
+    made = DeviceWindows(
         part.points,
         length,
         count,
@@ -153,7 +157,7 @@ def prepare_windows(
     return made
 
 
-def bound_windows(windows: Windows, query: Query, warping: Warping) -> cp.ndarray:
+def bound_windows(windows: DeviceWindows, query: Query, warping: Warping) -> cp.ndarray:
     """Accumulated cost that each window has at least; without warping, that it has."""
     costs = cp.empty(windows.count, np.float32)
     load_kernel("search/search.cu", "bounds")(
@@ -175,7 +179,7 @@ def bound_windows(windows: Windows, query: Query, warping: Warping) -> cp.ndarra
 
 
 def least_of_runs(
-    windows: Windows, listed: Listed, query: Query, interval: np.ndarray, *, upper: bool
+    windows: DeviceWindows, listed: Listed, query: Query, interval: np.ndarray, *, upper: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """The window of each run with the least lower or upper value, and that value, on the host."""
     run = max(query.exclusion + 1, min(RUN, windows.count // (16 * max(1, query.need))), 1)
@@ -199,7 +203,7 @@ def least_of_runs(
 
 
 def within(
-    windows: Windows,
+    windows: DeviceWindows,
     listed: Listed,
     query: Query,
     interval: np.ndarray,
@@ -245,7 +249,7 @@ def _resident(kernel: WarpKernel, device: int) -> int:
 
 
 def warp_windows(
-    windows: Windows, listed: Listed, query: Query, kernel: WarpKernel, interval: np.ndarray
+    windows: DeviceWindows, listed: Listed, query: Query, kernel: WarpKernel, interval: np.ndarray
 ) -> cp.ndarray:
     """Accumulated costs of listed windows without a band, in the order of the list.
 
@@ -285,11 +289,11 @@ def warp_windows(
 
 
 def row_distances(
-    windows: Windows,
+    windows: DeviceWindows,
     positions: cp.ndarray,
     query: Query,
     reduction: SubsequenceNeighbors,
-    plan: Room,
+    room: SearchRoom,
     *,
     certified: bool,
 ) -> Iterator[cp.ndarray]:
@@ -297,8 +301,8 @@ def row_distances(
     length = windows.length
     width = dtw.stride(length)
     type = np.float64 if certified else np.float32
-    for first in range(0, len(positions), plan.chunk):
-        some = positions[first : first + plan.chunk]
+    for first in range(0, len(positions), room.chunk):
+        some = positions[first : first + room.chunk]
         n = len(some)
         buffer = cp.zeros(n * width + 2 * dtw.PAD, type)
         rows = dtw.DeviceSeries(buffer, cp.full(n, length, np.int32), (n, 1, width), length)
@@ -319,7 +323,7 @@ def row_distances(
         load_kernel("search/search.cu", name)(grid, THREADS, **arguments)
         other, warping = query.series(certified), reduction.warping
         reach = int(warping.radius(length, length))
-        options: dict[str, Any] = {"reach": reach, "root": certified, "budget": plan.edges}
+        options: dict[str, Any] = {"reach": reach, "root": certified, "budget": room.edges}
         if certified and reduction.precision != "float64":
             items = cp.zeros((n, 2), np.int32)
             items[:, 0] = cp.arange(n, dtype=np.int32)

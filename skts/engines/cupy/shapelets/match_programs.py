@@ -11,7 +11,7 @@ __all__ = [
     "MEASURED_TOGETHER",
     "QUERY",
     "THREADS",
-    "Part",
+    "QueryPart",
     "match_bytes",
     "plan",
     "runs",
@@ -38,7 +38,7 @@ QUERY = np.dtype(
 )
 
 
-class Part(NamedTuple):
+class QueryPart(NamedTuple):
     """Queries that are sifted in one launch.
 
     Attributes
@@ -90,7 +90,7 @@ def match_bytes(
 
 def plan(
     lengths: np.ndarray, channels: np.ndarray, n_columns: int, width: int
-) -> tuple[list[Part], list[np.ndarray]]:
+) -> tuple[list[QueryPart], list[np.ndarray]]:
     """Launches of `sift` for queries in the order of lengths and channels, and their units.
 
     Units (first query, how many) count from the first query of a part.
@@ -124,12 +124,12 @@ def _stops(segments: np.ndarray) -> list[int]:
 
 def _part(
     first: int, begin: np.ndarray, size: np.ndarray, blocks: np.ndarray, n_columns: int
-) -> tuple[Part, np.ndarray]:
+) -> tuple[QueryPart, np.ndarray]:
     """A part, from its runs and the blocks of a query of each, and its units."""
     n_queries, n_blocks = int(size.sum()), int(size @ blocks)
     units = split(begin, size, MANY if n_blocks >= FEW * MANY_BLOCKS else FEW)
     capacity = room(n_queries * n_columns + n_blocks)
-    return Part(first, first + n_queries, capacity, len(units), int(blocks.max())), units
+    return QueryPart(first, first + n_queries, capacity, len(units), int(blocks.max())), units
 
 
 def runs(lengths: np.ndarray, channels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ import cupy as cp
 import numpy as np
 
 from ..loading import blocks_for, load_kernel
-from .match_programs import MEASURED_TOGETHER, QUERY, THREADS, Part, plan, runs, split
+from .match_programs import MEASURED_TOGETHER, QUERY, THREADS, QueryPart, plan, runs, split
 
 __all__ = ["best_matches"]
 
@@ -161,7 +161,7 @@ def _survey(columns: dict[str, Any]) -> dict[str, Any]:
 
 
 def _match_part(
-    part: Part,
+    part: QueryPart,
     units: cp.ndarray,
     queries: Queries,
     surveyed: dict[str, Any],

@@ -19,7 +19,7 @@ from .programs import MOST_MEMBERS, MOST_SHARED, SHORT, most_classes, scan_kerne
 if TYPE_CHECKING:
     import cupy
 
-    from .walk import DeviceSeries, PackedScores
+    from .walk import DeviceChannel, PackedScores
 
 __all__ = ["ShapeletTiles"]
 
@@ -31,7 +31,7 @@ LISTED, HELD, DISTANCES = 2**21, 2**17, 2**23
 LIST_BYTES, MEASURE_BYTES = 192, 64
 
 
-class Room(NamedTuple):
+class ShapeletRoom(NamedTuple):
     """Amounts of work that a tile has on the device at a time.
 
     Attributes
@@ -239,13 +239,13 @@ class ShapeletTiles:
 
         return self.prepared.get(series.values, ("values", cp.cuda.Device().id), build)
 
-    def _channel(self, series: Series, channel: int) -> DeviceSeries:
+    def _channel(self, series: Series, channel: int) -> DeviceChannel:
         """One channel of all series on the current device, kept while they live."""
         import cupy as cp
 
         from .walk import lay
 
-        def build() -> tuple[DeviceSeries, int]:
+        def build() -> tuple[DeviceChannel, int]:
             made = lay(series, channel)
             return made, made.nbytes
 
@@ -275,8 +275,8 @@ def _batches(
             yield run[first : first + together]
 
 
-def _room(reduction: ShapeletSearch, n: int, block: int, budget: int) -> Room:
-    """Choose the `Room` of a tile of n series: enough to be fast, and a part of the budget."""
+def _room(reduction: ShapeletSearch, n: int, block: int, budget: int) -> ShapeletRoom:
+    """Choose amounts for a tile of n series: enough to be fast, and a part of the budget."""
     width = reduction.series.n_timepoints
     windows, many = width - reduction.lengths[0] + 1, len(reduction.lengths)
     block = min(block, n)
@@ -304,7 +304,7 @@ def _room(reduction: ShapeletSearch, n: int, block: int, budget: int) -> Room:
     # windows as they grow, and what measuring knows of each point
     nbytes = of_lengths(together) + 48 * n * (windows + width * reduction.series.n_channels)
     nbytes += LIST_BYTES * (listed + held) + MEASURE_BYTES * measured * each
-    return Room(block, together, listed, held, measured, nbytes)
+    return ShapeletRoom(block, together, listed, held, measured, nbytes)
 
 
 def _kept(reduction: ShapeletSearch, budget: int) -> tuple[frozenset[int], int]:

@@ -12,7 +12,7 @@ from ...core.series import Series
 from ..loading import blocks_for, load_kernel
 from .programs import SHORT, columns_of_strips, walk_kernel
 
-__all__ = ["DeviceSeries", "PackedScores", "Walk", "lay"]
+__all__ = ["DeviceChannel", "PackedScores", "Walk", "lay"]
 
 #: Rows that the walk may fetch beyond the last.
 CHUNK = 32
@@ -23,7 +23,7 @@ SCORES = np.dtype(
 )
 
 
-class DeviceSeries(NamedTuple):
+class DeviceChannel(NamedTuple):
     """One channel of some series on the device.
 
     Attributes
@@ -47,12 +47,12 @@ class DeviceSeries(NamedTuple):
         """Bytes on the device."""
         return sum(array.nbytes for array in self)
 
-    def take(self, members: cp.ndarray) -> DeviceSeries:
+    def take(self, members: cp.ndarray) -> DeviceChannel:
         """Return some of the series."""
-        return DeviceSeries(*(array[members] for array in self))
+        return DeviceChannel(*(array[members] for array in self))
 
 
-def lay(series: Series, channel: int) -> DeviceSeries:
+def lay(series: Series, channel: int) -> DeviceChannel:
     """Bring a channel of series to the device."""
     points, sizes = cp.asarray(series.values[:, channel]), cp.asarray(series.lengths)
     there = cp.arange(series.n_timepoints) < sizes[:, None]
@@ -60,7 +60,7 @@ def lay(series: Series, channel: int) -> DeviceSeries:
     middle = points.sum(axis=1) / sizes
     centered = cp.where(there, points - middle[:, None], 0.0)
     size = cp.abs(centered).max(axis=1)
-    return DeviceSeries(points, centered, sizes.astype(np.int32), size, cp.abs(middle))
+    return DeviceChannel(points, centered, sizes.astype(np.int32), size, cp.abs(middle))
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,7 @@ class Walk:
 
     Parameters
     ----------
-    series : DeviceSeries
+    series : DeviceChannel
         The series.
     first, stop : int
         The block of candidates.
@@ -129,7 +129,7 @@ class Walk:
     """
 
     def __init__(
-        self, series: DeviceSeries, first: int, stop: int, shortest: int, together: int
+        self, series: DeviceChannel, first: int, stop: int, shortest: int, together: int
     ) -> None:
         self.series, self.first, self.stop = series, first, stop
         n, width = series.points.shape

@@ -24,7 +24,7 @@ from ...core.verify import Check, Sample, check_value
 from .concatenated import ConcatenatedSeries, name_lines
 from .windows import Kinds, WindowDistances, WindowKinds, plain_profile
 
-__all__ = ["MotifPair", "NearestPair", "PairWalk", "Walked"]
+__all__ = ["MotifPair", "NearestPair", "PairWalk", "WalkedPairs"]
 
 #: Offsets at which a walk starts anew, with all that was found before.
 _STARTS = (1, 5, 65, 1025)
@@ -56,7 +56,7 @@ class NearestPair(NamedTuple):
     given_up: bool = False
 
 
-class Walked(NamedTuple):
+class WalkedPairs(NamedTuple):
     """The result of a tile: its best pair, infinite and -1 without one; measured pairs."""
 
     distance: float
@@ -156,7 +156,7 @@ class PairWalk(UsesIncumbent, Reduction):
         """Return the walk with the best pair so far."""
         return replace(self, best=total[0])
 
-    def merge(self, total: list[Any], tile: Tile, result: Walked) -> None:
+    def merge(self, total: list[Any], tile: Tile, result: WalkedPairs) -> None:
         """Keep the better pair, of equal ones the first."""
         total[0] = better(total[0], result[:3])
         total[1] += result.measured

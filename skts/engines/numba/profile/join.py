@@ -41,9 +41,9 @@ from .candidates import (
     open_candidates,
 )
 from .lines import HEIGHTS, Steps
-from .walk import LANES, NOTHING, Walked, best_in_columns, best_in_row, descend, record, seeds
+from .walk import LANES, NOTHING, WalkAxis, best_in_columns, best_in_row, descend, record, seeds
 
-__all__ = ["Side", "Work", "search"]
+__all__ = ["TileAxis", "Work", "search"]
 
 #: Columns of a strip: its four arrays fill half of the first-level cache.
 WIDTH = 512
@@ -51,7 +51,7 @@ WIDTH = 512
 BLOCK = 16
 
 
-class Side(NamedTuple):
+class TileAxis(NamedTuple):
     """One axis of a tile: the line along it, and which of its windows the tile holds.
 
     Attributes
@@ -100,12 +100,12 @@ class Work(NamedTuple):
     normalize: bool | None
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """Arrays that are filled again for every band, strip or block."""
 
-    band: Walked
+    band: WalkAxis
     slack_of_row: np.ndarray
-    strip: Walked
+    strip: WalkAxis
     slack_of_column: np.ndarray
     window: np.ndarray
     first_row: np.ndarray
@@ -167,14 +167,14 @@ class Strip(NamedTuple):
     shift: float
 
 
-class Search(NamedTuple):
+class TileJoin(NamedTuple):
     """A join within a tile: both axes, what is known of their windows, and arrays to work in."""
 
-    a: Side
-    b: Side
+    a: TileAxis
+    b: TileAxis
     known: Candidates
     known_b: Candidates
-    room: Room
+    room: Workspace
     work: Work
 
 
@@ -206,7 +206,7 @@ class Looking(NamedTuple):
     first : int
         The first of them.
     regular, alpha, beta : ndarray of shape (n_windows,)
-        As of `Side` and `Steps`.
+        As of `TileAxis` and `Steps`.
     slack, needed : ndarray
         Bounds of errors of squared distances, and scores to be looked at, of those of the strip.
     best : ndarray
@@ -262,14 +262,14 @@ def _share(length):
 def _open_room(length, normalize):
     """Make the arrays to work in."""
     rows = HEIGHTS[0]
-    band = Walked(np.zeros(rows), np.zeros(rows), np.zeros(rows), np.zeros(rows))
+    band = WalkAxis(np.zeros(rows), np.zeros(rows), np.zeros(rows), np.zeros(rows))
     # lanes begin and end up to LANES columns beside the strip, in columns that are no windows
     columns = WIDTH + 2 * LANES
-    strip = Walked(
+    strip = WalkAxis(
         np.zeros(columns), np.zeros(columns), np.zeros(columns), np.full(columns, NOTHING)
     )
     strip.weight[:LANES] = 0.0 if normalize is not None else -NOTHING
-    return Room(
+    return Workspace(
         band,
         np.zeros(rows),
         strip,
@@ -513,7 +513,7 @@ def search(a, b, work, hint, found, found_b, cancel):
 
     Parameters
     ----------
-    a, b : Side
+    a, b : TileAxis
         Rows and columns.
     work : Work
         Options.
@@ -529,7 +529,7 @@ def search(a, b, work, hint, found, found_b, cancel):
     known_b = known if work.same else open_candidates(b.first, hint[1], found_b[0], found_b[1])
     normalize = work.normalize
     room = _open_room(work.length, normalize)
-    everything = Search(a, b, known, known_b, room, work)
+    everything = TileJoin(a, b, known, known_b, room, work)
     entering, leaving = np.zeros(HEIGHTS[0] + 1), np.zeros(HEIGHTS[0] + 1)
     top = a.first
     while top < a.stop:

@@ -9,14 +9,14 @@ from scipy.ndimage import maximum_filter1d
 
 from ...families.profile.lines import Frame, step_factors
 
-__all__ = ["HEIGHTS", "Searched", "Steps", "Windows", "make_steps", "weigh"]
+__all__ = ["HEIGHTS", "Searched", "Steps", "PreparedLine", "make_steps", "weigh"]
 
 #: Rows of a band: what a covariance sums no more steps than; low ones where windows differ
 #: so much in size that rounding errors of large ones would bury small ones.
 HEIGHTS = (4096, 512, 64)
 
 
-class Windows(NamedTuple):
+class PreparedLine(NamedTuple):
     """A line prepared for certified distances between windows of one length.
 
     Attributes

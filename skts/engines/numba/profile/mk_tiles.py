@@ -10,9 +10,9 @@ from ...core.constants import FLOAT64_UNIT
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...families.profile.concatenated import ConcatenatedSeries
-from ...families.profile.mk import PairWalk, Walked
+from ...families.profile.mk import PairWalk, WalkedPairs
 from . import mk
-from .lines import Windows
+from .lines import PreparedLine
 
 __all__ = ["MKTiles"]
 
@@ -21,14 +21,14 @@ class MKTiles:
     """Methods of the CPU engine for MK; the statistics of windows are those of joins."""
 
     prepared: PreparedStore
-    _windows: Callable[[ConcatenatedSeries, int, bool], Windows]
+    _windows: Callable[[ConcatenatedSeries, int, bool], PreparedLine]
 
     def pair_walk_bytes(self, reduction: PairWalk, rows: int, cols: int) -> tuple[int, int]:
         """Bytes held for a tile: the line prepared, order and gaps."""
         held = reduction.gaps.nbytes + reduction.order.nbytes
         return 66 * reduction.series.points.size + held, 2**16 + rows
 
-    def pair_walk(self, reduction: PairWalk, tile: Tile, cancel: np.ndarray) -> Walked:
+    def pair_walk(self, reduction: PairWalk, tile: Tile, cancel: np.ndarray) -> WalkedPairs:
         """Walk over a tile."""
         line = self._windows(reduction.series, reduction.length, reduction.normalize)
         center, slip = self._centers(reduction, line)
@@ -51,9 +51,9 @@ class MKTiles:
             cancel,
             reduction.normalize or None,
         )
-        return Walked(float(best[0]), int(places[0]), int(places[1]), measured)
+        return WalkedPairs(float(best[0]), int(places[0]), int(places[1]), measured)
 
-    def _centers(self, reduction: PairWalk, line: Windows) -> tuple[np.ndarray, float]:
+    def _centers(self, reduction: PairWalk, line: PreparedLine) -> tuple[np.ndarray, float]:
         """Means of windows in one number, and how far distances by them may be off."""
 
         def build() -> tuple[tuple[np.ndarray, float], int]:

@@ -16,8 +16,8 @@ from ...families.profile.windows import Kinds, WindowDistances, WindowKinds
 from ...host import by_numpy, windows
 from ...host.small_work import ENTRIES, prefer_numpy
 from .candidates import LISTED, Line
-from .join import Side, Work, search
-from .lines import Searched, Steps, Windows, make_steps, weigh
+from .join import TileAxis, Work, search
+from .lines import PreparedLine, Searched, Steps, make_steps, weigh
 
 __all__ = ["JoinTiles"]
 
@@ -130,7 +130,7 @@ class JoinTiles:
         same = reduction.within and not reduction.sides
         same = same and tile.row == first and tile.row_stop == tile.col_stop
         sides = (
-            Side(line, searched.points, searched.mean, regular, steps, *span)
+            TileAxis(line, searched.points, searched.mean, regular, steps, *span)
             for line, searched, regular, steps, span in zip(
                 certified,
                 lines,
@@ -150,11 +150,11 @@ class JoinTiles:
 
     def _windows(
         self, pool: ConcatenatedSeries, length: int, normalize: bool, small: bool = False
-    ) -> Windows:
+    ) -> PreparedLine:
         """Statistics of a line for one window length, kept while the line lives."""
         compute = by_numpy.statistics if small else windows.statistics
 
-        def build() -> tuple[Windows, int]:
+        def build() -> tuple[PreparedLine, int]:
             filled, finite = fill_gaps(pool.points)
             # one after the other, and nobody writes to them: kernels are compiled for one kind of
             # array, and a series that runs backwards would be another
@@ -169,7 +169,7 @@ class JoinTiles:
             else:
                 inverse, zeros = found.finite.astype(np.float64), np.zeros_like(mean)
                 chosen = zeros, inverse, moments, np.zeros_like(found.constant)
-            made = Windows(points, *chosen, found.finite)
+            made = PreparedLine(points, *chosen, found.finite)
             return made, 10 * found.finite.size + sum(array.nbytes for array in moments)
 
         return self.prepared.get(pool.points, ("windows", length, normalize), build)
@@ -198,7 +198,7 @@ class JoinTiles:
         return first, second
 
     def _searched_line(
-        self, pool: ConcatenatedSeries, line: Windows, length: int, frame: Frame | None
+        self, pool: ConcatenatedSeries, line: PreparedLine, length: int, frame: Frame | None
     ) -> Searched:
         """A line for the search."""
 

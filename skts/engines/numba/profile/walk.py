@@ -32,7 +32,7 @@ __all__ = [
     "FINITE",
     "LANES",
     "NOTHING",
-    "Walked",
+    "WalkAxis",
     "best_in_columns",
     "best_in_row",
     "descend",
@@ -51,7 +51,7 @@ LANES = 32
 VECTOR = 8
 
 
-class Walked(NamedTuple):
+class WalkAxis(NamedTuple):
     """Arrays that a walk reads along one of its axes.
 
     Attributes
@@ -75,12 +75,12 @@ def descend(typing_context, cov, rows, columns, row, stop, shift, both, normaliz
     """Go down LANES diagonals, from a row on, until a row holds a pair that may be near.
 
     Lane l of row i is in column ``i + shift + l``. Its covariance ``cov[l]`` is that of the row
-    before; `rows` and `columns` are `Walked`. Without `both` (None), what columns need is not
+    before; `rows` and `columns` are `WalkAxis`. Without `both` (None), what columns need is not
     looked at. Returns the row after the last one done, and whether that last row is one to look at.
 
     It is one function, as it is one loop, which only the terms of the compiler keep in registers.
     """
-    if not (isinstance(cov, Array) and rows.instance_class is columns.instance_class is Walked):
+    if not (isinstance(cov, Array) and rows.instance_class is columns.instance_class is WalkAxis):
         return None
     place = types.int64
     signature = types.Tuple((types.int64, types.boolean))(

@@ -19,7 +19,7 @@ from ..profile.walk import FINITE
 from .matches import describe
 from .walk import DIAGONALS, LANES, walk
 
-__all__ = ["Block", "Prepared", "joins", "pack", "prepare", "raw"]
+__all__ = ["SeriesBlock", "Prepared", "joins", "pack", "prepare", "raw"]
 
 _LOWEST = -1e300
 #: Series whose best columns are kept before they are written.
@@ -54,7 +54,7 @@ class Prepared(NamedTuple):
     largest: np.ndarray
 
 
-class Block(NamedTuple):
+class SeriesBlock(NamedTuple):
     """Series whose windows are compared with those of all series.
 
     Attributes
@@ -216,7 +216,7 @@ def joins(block, prepared, squares, cancel):
 
     Parameters
     ----------
-    block : Block
+    block : SeriesBlock
         Series and lengths.
     prepared : Prepared
         What `prepare` returns.

@@ -14,7 +14,7 @@ from numba import njit
 
 from ...core.constants import FLOAT64_UNIT, TOLERANCE
 
-__all__ = ["Line", "Scratch", "make_scratch", "promise"]
+__all__ = ["OrderLine", "Scratch", "make_scratch", "promise"]
 
 #: Classes of an open run whose subsets are all tried.
 MANY = 6
@@ -53,7 +53,7 @@ class Scratch(NamedTuple):
     low: np.ndarray
 
 
-class Line(NamedTuple):
+class OrderLine(NamedTuple):
     """Squared distances of a candidate to the members.
 
     Attributes
@@ -211,7 +211,7 @@ def promise(line, tables, needed, scratch):
 
     Parameters
     ----------
-    line : Line
+    line : OrderLine
         The distances.
     tables : Tables
         How cuts are judged.

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from .order_lines import Line, make_scratch, promise
+from .order_lines import OrderLine, make_scratch, promise
 
-__all__ = ["Candidates", "Distances", "Found", "Literals", "scan"]
+__all__ = ["JudgedRows", "Distances", "Found", "Literals", "scan"]
 
 
 class Distances(NamedTuple):
@@ -42,7 +42,7 @@ class Distances(NamedTuple):
     unit: float
 
 
-class Candidates(NamedTuple):
+class JudgedRows(NamedTuple):
     """Which of some distances are judged.
 
     Attributes
@@ -96,7 +96,7 @@ def scan(distances, candidates, tables, literals, best, found, offset, cancel):
     ----------
     distances : Distances
         Of all candidates of the block.
-    candidates : Candidates
+    candidates : JudgedRows
         Which of them are judged.
     tables : Tables
         How cuts are judged.
@@ -159,7 +159,7 @@ def scan(distances, candidates, tables, literals, best, found, offset, cancel):
                         changed = changed or ahead > (-off[k] if not plainly[k] else 0.0)
                 if not changed:
                     continue
-                line = Line(squares, sure, off, error)
+                line = OrderLine(squares, sure, off, error)
                 gain, gap, reached = promise(line, tables, gain_best, scratch)
                 if gain < 0 or gain < gain_best or (gain == gain_best and gap < gap_best):
                     continue

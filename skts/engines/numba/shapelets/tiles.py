@@ -17,9 +17,9 @@ from ...families.shapelets.matches import LEAST_NORMALIZED, Matches, Subsequence
 from ...families.shapelets.search import ShapeletSearch, Survivors
 from ...host.small_work import most_bytes, prefer_numpy
 from . import by_numpy
-from .joins import Block, joins, pack, prepare, raw
+from .joins import SeriesBlock, joins, pack, prepare, raw
 from .matches import Queries, match
-from .scan import Candidates, Distances, Found, Literals, scan
+from .scan import Distances, Found, JudgedRows, Literals, scan
 
 __all__ = ["ShapeletTiles"]
 
@@ -114,7 +114,7 @@ class ShapeletTiles:
                     if cancel[0]:
                         return held.survivors()
                     counts = reduction.series.lengths[reduction.members[owns]] - length + 1
-                    own = Candidates(rows, counts, members, owns)
+                    own = JudgedRows(rows, counts, members, owns)
                     _scan(reduction, distances, own, tables, held, (length, channel), cancel)
         return held.survivors()
 
@@ -328,7 +328,7 @@ class Held:
 def _scan(
     reduction: ShapeletSearch,
     distances: Distances,
-    own: Candidates,
+    own: JudgedRows,
     tables: Tables,
     held: Held,
     place: tuple[int, int],
@@ -400,7 +400,7 @@ def _blocks(
     prepared = prepare(values, counts, middles, centered, run)
     sizes = (stop - first) * (width - run + 1) * n
     squares = np.empty(sizes.sum()) if buffer is None else buffer.get(int(sizes.sum()))
-    joins(Block(centered, counts, first, stop, run), prepared, squares, cancel)
+    joins(SeriesBlock(centered, counts, first, stop, run), prepared, squares, cancel)
     ends = np.cumsum(sizes)
     for k, length in enumerate(run.tolist()):
         block = squares[ends[k] - sizes[k] : ends[k]].reshape(stop - first, -1, n)
