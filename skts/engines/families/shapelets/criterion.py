@@ -353,8 +353,8 @@ class Criterion:
         gaps = np.where(allowed & (gain == best[:, np.newaxis]), gaps, -np.inf)
         at, rows = np.argmax(gaps, axis=1), np.arange(m)
         a, b = ordered[rows, at], ordered[rows, at + 1]
-        threshold = a + (b - a) / 2
-        return Cuts(best, gaps[rows, at], np.where(threshold >= b, a, threshold))
+        # below b: distances on both sides of a cut are further apart than neighbouring numbers
+        return Cuts(best, gaps[rows, at], a + (b - a) / 2)
 
     def _gains(self, left: np.ndarray, allowed: np.ndarray) -> np.ndarray:
         """Gains of cuts by the numbers of classes on the left; -1 where a cut is not allowed.
