@@ -29,34 +29,38 @@ struct Extent {
     }
 };
 
-// What scores of a row among its columns, and of a column among its rows, leave open.
+// How far scores of a row among its columns, and of a column among its rows, may be off: at the top of a band, and how
+// much that grows with each row walked.
 struct Slack {
-    double row, col;
+    double row, col, row_growth, col_growth;
+
+    __device__ __forceinline__ double row_after(int rows) const { return row + rows * row_growth; }
+    __device__ __forceinline__ double col_after(int rows) const { return col + rows * col_growth; }
 };
 
 // The error of covariances of a band and a panel (rounding on the way, of the seed, and of the means), and that
 // of their scores.
 template <typename T, bool NORMALIZE>
-__device__ __forceinline__ Slack bound_errors(const Extent& a, const Extent& b, int height, int length) {
+__device__ __forceinline__ Slack bound_errors(const Extent& a, const Extent& b, int length) {
     const double unit = sizeof(T) == 4 ? FLOAT32_UNIT : FLOAT64_UNIT;
     // see "covariance walk" in docs/developer/numerics.rst
-    double error = unit * (height + 4) * (2 * a.norm * b.norm + 8 * a.step * b.step) + FLOAT32_LOST;
-    error += FLOAT64_UNIT * (length + 8) * a.norm * b.norm;
+    double growth = unit * (2 * a.norm * b.norm + 8 * a.step * b.step);
+    double error = 4 * growth + FLOAT32_LOST + FLOAT64_UNIT * (length + 8) * a.norm * b.norm;
     if (!NORMALIZE) {
         // see "raw windows" in docs/developer/numerics.rst
         const double share = FLOAT64_UNIT * length * (8 + 4 * sqrt((double)length));
         const double both = error + share * (a.norm * a.norm + b.norm * b.norm);
-        return Slack{both, both};
+        return Slack{both, both, growth, growth};
     }
     const double drift = a.high - a.low + b.high - b.low;
     const double slip = a.slip + b.slip;
     error += FLOAT64_UNIT * (length + 8) * sqrt((double)length) * (a.norm + b.norm) * drift;
-    error += length * slip * (2 * drift + slip) + 2 * height * slip * (a.step + b.step);
+    error += length * slip * (2 * drift + slip);
+    growth += 2 * slip * (a.step + b.step);
     const double shift = length * fmax(a.slip * a.weight, b.slip * b.weight);
     // each point of the line is rounded once
     // see "normalised windows" in docs/developer/numerics.rst
     const double blur = FLOAT64_UNIT * 4 * sqrt((double)length) * fmax(a.size * a.weight, b.size * b.weight);
     const double rest = 8 * shift * shift / length + blur;
-    return Slack{error * b.weight + rest * a.norm, error * a.weight + rest * b.norm};
+    return Slack{error * b.weight + rest * a.norm, error * a.weight + rest * b.norm, growth * b.weight, growth * a.weight};
 }
-

@@ -56,6 +56,7 @@ struct WarpMemory {
     // of columns: from which score on a pair must be looked at, or the best score of the chunk if that is more
     alignas(16) int needed[COLUMNS ? 32 * PITCH_NEEDED : 1];
     int bests[CHUNK * 33];  // best score of every lane in every row
+    Slack slack;
 };
 
 // The cells of a warp: a panel of columns, `left` to `right`, and a band of rows, `top` to `bottom`.
@@ -270,11 +271,11 @@ __device__ __forceinline__ void look_at_row(
 }
 
 // After a chunk: the columns of all lanes that reach what they need (`hits`) are numbered, and each lane looks at one
-// of them at a time.
+// of them at a time. Scores of the chunk are off by `slack`, those of the chunks that follow by `most` at most.
 template <typename T, int K, bool COLUMNS>
 __device__ __forceinline__ void look_at_columns(
     WarpMemory<T, K, COLUMNS>& memory, const Side* sides, unsigned hits, int start, int base, int count, double slack,
-    int n_neighbors
+    double most, int n_neighbors
 ) {
     constexpr int PITCH_NEEDED = WarpMemory<T, K, COLUMNS>::PITCH_NEEDED;
     const int lane = threadIdx.x;
@@ -302,7 +303,7 @@ __device__ __forceinline__ void look_at_columns(
         const bool list = there && upper >= known;
         if (__any_sync(ALL, list))
             enlist(sides + 1, list, Run{j, base, ALL >> (CHUNK - count), upper}, lower, known, n_neighbors);
-        if (there) *needed = least_to_look_at<T>(n_neighbors == 1 ? max(known, lower) : known, slack);
+        if (there) *needed = least_to_look_at<T>(n_neighbors == 1 ? max(known, lower) : known, most);
     }
     __syncwarp();
 }
@@ -331,17 +332,19 @@ __global__ void __launch_bounds__(32, B) join(
     T* const entering = first_cols + panel * col_stride - row;
 
     const Extent a(groups_a, top, bottom - 1), b(groups_b, max(0, left - height), right - 1);
-    Slack slack = bound_errors<T, NORMALIZE>(a, b, height, length);
-    if (!exact) slack.row = slack.col = 0;
+    const Slack slack = exact ? bound_errors<T, NORMALIZE>(a, b, length) : Slack{0, 0, 0, 0};
+    if (lane == 0) memory.slack = slack;
     // of windows of which no neighbour is known, pairs that are not looked at score less than this
-    const int skipped_row = bits_below<T>(2 * slack.row) + 2;
-    const int skipped_col = bits_below<T>(2 * slack.col) + 2;
+    const int skipped_row = bits_below<T>(2 * slack.row_after(height)) + 2;
+    const int skipped_col = bits_below<T>(2 * slack.col_after(height)) + 2;
+    __syncwarp();
 
     for (int start = left; start < right; start += 32 * K) {
         const int end = min(right, start + 32 * K), column = start + lane * K;
         if (end - 1 - top <= least_apart) continue;
         fetch_weights<T, K, COLUMNS, NORMALIZE>(memory, weights, start, end);
-        if constexpr (COLUMNS) look_up_needs(memory, sides, start, end, skipped_col, slack.col);
+        if constexpr (COLUMNS) 
+            look_up_needs(memory, sides, start, end, skipped_col, memory.slack.col_after(height));
         __syncwarp();
         Columns<T, K> columns;
         load_columns(memory, columns, q, s, first_rows, band * row_stride, start, end, col);
@@ -352,13 +355,13 @@ __global__ void __launch_bounds__(32, B) join(
         fetch(memory, rows, entering, top);
 
         for (int base = top; base < bottom; base += CHUNK) {
-            const int count = min(CHUNK, bottom - base), i = base + lane;
+            const int count = min(CHUNK, bottom - base), i = base + lane, walked = base - top + CHUNK;
             if (end - 1 - base <= least_apart) break;
             wait_for_copies();
             __syncwarp();
             if (known <= skipped_row) atomicMax(&sides[0].skipped[i], skipped_row);
             unpack_row<T, K, COLUMNS, NORMALIZE>(
-                memory, count, least_to_look_at<T>(known, slack.row), base == top, first_rows,
+                memory, count, least_to_look_at<T>(known, memory.slack.row_after(walked)), base == top, first_rows,
                 band * row_stride + (start - col)
             );
             __syncwarp();
@@ -383,9 +386,12 @@ __global__ void __launch_bounds__(32, B) join(
             __syncwarp();
             if (i + 1 < bottom) __stcg(entering + i + 1, memory.rows[lane].leaves);
 
-            look_at_row<T>(memory, sides, lane < count, i, start, slack.row, n_neighbors);
+            const Slack& off = memory.slack;
+            look_at_row<T>(memory, sides, lane < count, i, start, off.row_after(walked), n_neighbors);
             if (COLUMNS && __any_sync(ALL, hits != 0))
-                look_at_columns<T>(memory, sides, hits, start, base, count, slack.col, n_neighbors);
+                look_at_columns<T>(
+                    memory, sides, hits, start, base, count, off.col_after(walked), off.col_after(height), n_neighbors
+                );
             __syncwarp();
         }
         __syncwarp();

@@ -15,7 +15,7 @@ from ...families.profile.join import Join, JoinPart
 from ...families.profile.nearest import Nearest
 from ..transfers import to_host
 from .lines import Searched, inverse_norm
-from .programs import RUNS_PER_WINDOW, choose_join, room
+from .programs import RUNS_PER_WINDOW, room
 
 __all__ = ["MeasuredNeighbors", "Known", "Side", "from_leading_bits"]
 
@@ -117,6 +117,8 @@ class Known:
         Rows and columns that are walked at a time: lists have room for them.
     level : float
         As in `prepare`.
+    dtype : type
+        Type of covariances.
     budget : int
         Bytes of working memory.
     """
@@ -129,13 +131,14 @@ class Known:
         area: Tile,
         shape: tuple[int, int],
         level: float,
+        dtype: type,
         budget: int,
     ) -> None:
         # `device_accumulators` holds this object: a reference back would keep both alive
         self.join = replace(join, hint=None, device_accumulators=None)
         self.regular, self.device = regular, cp.cuda.Device()
         self.stream = cp.cuda.get_current_stream()
-        self.dtype, k = choose_join(join, shape).dtype, join.n_neighbors
+        self.dtype, k = dtype, join.n_neighbors
         self.linear = [_linear(line, join.length, level) for line in searched]
         self.unit = searched[0].unit
         least, self.at_a_time = room(budget)
@@ -157,6 +160,7 @@ class Known:
 
     def take(self, other: Known) -> None:
         """Add the results of another device or lane; for one neighbour of each window."""
+        assert other.dtype is self.dtype, "leading bits of two types cannot be compared"
         with other.device:
             other.stream.synchronize()
         with self.device, self.stream:

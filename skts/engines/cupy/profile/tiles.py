@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,14 @@ from ...families.profile.concatenated import ConcatenatedSeries, fill_gaps
 from ...families.profile.join import Join, JoinPart
 from ...families.profile.lines import Frame, common_frame
 from ...families.profile.windows import Kinds, WindowDistances, WindowKinds
-from .programs import HEIGHTS, RUNS_PER_WINDOW, SEED_BYTES, choose_join, room
+from .programs import (
+    HEIGHTS,
+    RUNS_PER_WINDOW,
+    SEED_BYTES,
+    choose_join,
+    room,
+    worth_an_estimate,
+)
 
 if TYPE_CHECKING:
     from .known import Known
@@ -74,15 +82,18 @@ class JoinTiles:
 
     def join_bytes(self, reduction: Join, rows: int, cols: int) -> tuple[int, int]:
         """Bytes on each device for a tile: lines, lists, and the first columns of a launch."""
-        kernel = choose_join(reduction, (rows, cols))
-        size = np.dtype(kernel.dtype).itemsize
+        # the larger type, where it is not chosen yet
+        dtype = np.float32 if reduction.precision == "float32" else np.float64
+        kernel = choose_join(reduction, (rows, cols), dtype)
+        size = np.dtype(dtype).itemsize
         lines = LINE_BYTES * sum(reduction.shape[: 1 if reduction.within else 2])
         least, some = room(self.prepared.capacity)
         # lists, what windows know, what they have found; cells that are refined at a time
         lists = 2 * 16 * max(least, RUNS_PER_WINDOW * (rows + cols)) + 512 * some
         lists += (32 + 24 * reduction.n_neighbors) * sum(reduction.shape)
         panels = -(-cols // kernel.panel)
-        high, low = (height for _, height in HEIGHTS)
+        heights = [height for _, height in HEIGHTS[dtype]]
+        high, low = max(heights), min(heights)
         seeds = size * panels * min(rows, high)
         if rows > high:
             seeds = max(SEED_BYTES, seeds)
@@ -106,17 +117,20 @@ class JoinTiles:
             keep = ~cp.asarray(reduction.excluded)
             regular[0] = regular[0] & keep
             regular[1] = regular[0] if reduction.within else regular[1]
-        dtype = choose_join(reduction, tile.shape).dtype
-        steps = []
-        for pool, line, mask in zip(pools, searched, regular, strict=True):
-            if reduction.excluded is not None:
-                steps.append(make_steps(line, mask, level, dtype))
-            else:
-                steps.append(self._steps(pool, line, length, level, dtype))
         masks = regular[0], regular[1]
-        known, kept = self._known(reduction, searched, masks, tile, level)
-        both = steps[0], steps[1]
-        nearest(reduction, lines, searched, both, masks, tile, level, known)
+
+        def steps_in(dtype: type) -> tuple[Steps, Steps]:
+            first, second = (
+                self._steps(pool, line, length, level, dtype)
+                if reduction.excluded is None
+                else make_steps(line, mask, level, dtype)
+                for pool, line, mask in zip(pools, searched, masks, strict=True)
+            )
+            return first, second
+
+        dtype = self._join_type(reduction, searched, steps_in)
+        known, kept = self._known(reduction, searched, masks, tile, level, dtype)
+        nearest(reduction, lines, searched, steps_in(known.dtype), masks, tile, level, known)
         return None if kept else known.part(tile, 2 if reduction.within else 1)
 
     def _known(
@@ -126,6 +140,7 @@ class JoinTiles:
         regular: tuple[Any, Any],
         tile: Tile,
         level: float,
+        dtype: type,
     ) -> tuple[Known, bool]:
         """Bounds and neighbours on this device and stream, and whether they stay for the next tile.
 
@@ -141,12 +156,34 @@ class JoinTiles:
         make = partial(Known, reduction, searched, regular)
         budget = self.prepared.capacity
         if device_accumulators is None or reduction.n_neighbors > 1:
-            return make(tile, tile.shape, level, budget), False
+            return make(tile, tile.shape, level, dtype, budget), False
         known = device_accumulators.get(lane)
         if not isinstance(known, Known):
             area = Tile(0, reduction.shape[0], 0, reduction.shape[1])
-            known = device_accumulators[lane] = make(area, tile.shape, level, budget)
+            known = device_accumulators[lane] = make(area, tile.shape, level, dtype, budget)
         return known, True
+
+    def _join_type(
+        self,
+        reduction: Join,
+        searched: tuple[Searched, Searched],
+        steps_in: Callable[[type], tuple[Steps, Steps]],
+    ) -> type:
+        """Type of the covariances of a join: one for all of its tiles, on all devices."""
+        from .precision import leaves_little_to_measure
+
+        if reduction.precision != "auto":
+            return np.float32 if reduction.precision == "float32" else np.float64
+        if not worth_an_estimate(reduction):
+            return np.float64
+
+        def build() -> tuple[type, int]:
+            little = leaves_little_to_measure(reduction, searched, steps_in(np.float32))
+            return (np.float32 if little else np.float64), 0
+
+        # tiles of one run share the lines of the join, whichever copy of it they hold
+        key = "join type", reduction.length, reduction.exclusion, id(reduction.other.points)
+        return self.prepared.get(reduction.a.points, (*key, reduction.normalize), build)
 
     def _line(self, pool: ConcatenatedSeries, length: int, normalize: bool) -> DeviceLine:
         """A line on the current device, kept while it lives."""
