@@ -3,7 +3,7 @@
     python -m benchmarks.peers.elastic --python python3.13
 
 makes an environment for each peer where there is none, runs every work of `WORKS`, compares the
-results, then prints the times and writes them to `benchmarks/results/peers-dtw.json`. skts runs
+results, then prints the times and writes them to `benchmarks/results/peers-elastic.json`. skts runs
 in the environment of this command. Takes some twenty minutes.
 """
 
@@ -81,7 +81,7 @@ WORKS = {
 
 def main():
     threads = sorted({1, os.cpu_count()})
-    parser = make_parser(__doc__, PEERS, WORKS, "peers-dtw.json", threads=threads, patience=120)
+    parser = make_parser(__doc__, PEERS, WORKS, "peers-elastic.json", threads=threads, patience=120)
     options = parser.parse_args()
     comparison, timings = Comparison(SCRIPT, options), []
     for row, outcome in comparison.measure_all(WORKS):

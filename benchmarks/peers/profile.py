@@ -3,7 +3,7 @@
     python -m benchmarks.peers.profile --python python3.13
 
 does for matrix profiles what `benchmarks.peers.elastic` does for DTW; the record is
-`benchmarks/results/peers-motifs.json`. Cells are pairs of windows; a self-join counts each once.
+`benchmarks/results/peers-profile.json`. Cells are pairs of windows; a self-join counts each once.
 Values are squared distances, which must agree to 1e-6 of the largest: pyscamp returns float32.
 
 Two peers need help with their environment: matrixprofile wants Python 3.9 and a NumPy below 2;
@@ -80,7 +80,7 @@ WORKS = {
 
 def main():
     threads = sorted({1, os.cpu_count()})
-    options = make_parser(__doc__, PEERS, WORKS, "peers-motifs.json", threads=threads).parse_args()
+    options = make_parser(__doc__, PEERS, WORKS, "peers-profile.json", threads=threads).parse_args()
     comparison = Comparison(SCRIPT, options, TOLERANCE)
     comparison.measure_all(WORKS)
     comparison.write("The matrix profile beside its peers on a CPU", note=NOTE)

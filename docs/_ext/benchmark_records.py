@@ -1,4 +1,5 @@
-"""The directive ``benchmark-records``: a section and a table for each recorded benchmark run.
+"""The directive ``benchmark-records``, a section and a table for each recorded benchmark run; the role
+``recorded``, one figure of a run: ``:recorded:`gpu-join | work of the row` ``.
 
 A record is a JSON file of ``benchmarks/results/``::
 
@@ -15,8 +16,12 @@ import json
 import math
 import re
 
+from docutils import nodes
 from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
+
+from benchmarks._records import unchanged
+from benchmarks.headlines import figure, read, rows_of
 
 FIELDS = ("name", "device", "versions", "commit", "date", "rows")
 
@@ -89,6 +94,7 @@ def as_rst(record):
         f":Device: {show(record['device'])}",
         f":Date: {str(record['date'])[:10]}",
         f":Commit: {record['commit']}",
+        f":Code: {'as it is now' if unchanged(record) else 'has changed since'}",
         f":Versions: {show(record['versions'])}",
         "",
     ]
@@ -174,7 +180,19 @@ class BenchmarkRecords(SphinxDirective):
         return self.parse_text_to_nodes(page(paths), allow_section_headings=True)
 
 
+def recorded(role, rawtext, text, lineno, inliner, options=None, content=()):
+    """The figure of a row of a record, with its unit."""
+    name, _, work = (part.strip() for part in text.partition("|"))
+    try:
+        (row,) = rows_of(read(name), work)
+    except (OSError, ValueError) as error:
+        message = inliner.reporter.error(f"no figure {text!r}: {error}", line=lineno)
+        return [inliner.problematic(rawtext, rawtext, message)], [message]
+    return [nodes.inline(rawtext, figure(row), classes=["recorded"])], []
+
+
 def setup(app):
     app.add_config_value("benchmark_records", None, "env")
+    app.add_role("recorded", recorded)
     app.add_directive("benchmark-records", BenchmarkRecords)
     return {"version": "2", "parallel_read_safe": True}
