@@ -1,5 +1,7 @@
-"""The directive ``benchmark-records``, a section and a table for each recorded benchmark run; the role
-``recorded``, one figure of a run: ``:recorded:`gpu-join | work of the row` ``.
+"""Recorded benchmark runs on pages.
+
+The directive ``benchmark-records`` makes a section and a table of each; the role ``recorded`` quotes
+one figure: ``:recorded:`gpu-join | work of the row```.
 
 A record is a JSON file of ``benchmarks/results/``::
 
