@@ -1,7 +1,7 @@
 """Recorded benchmark runs on pages.
 
-The directive ``benchmark-records`` makes a section and a table of each; the role ``recorded`` quotes
-one figure: ``:recorded:`gpu-join | work of the row```.
+The directive ``benchmark-records`` makes a section and a table of each; the role ``recorded``
+quotes one figure: ``:recorded:`gpu-join | work of the row```.
 
 A record is a JSON file of ``benchmarks/results/``::
 
