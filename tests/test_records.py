@@ -127,3 +127,17 @@ def test_the_page_tells_records_that_are_older_than_the_code(page, module, monke
     folder = next(iter(made["sources"]))
     changed = made | {"sources": made["sources"] | {folder: "0" * 16}}
     assert ":Code: has changed since" in page.as_rst(changed)
+
+
+def test_times_are_drawn_against_sizes(page):
+    def row(library, size, seconds, threads=1):
+        own = {"work": f"{size}", "threads": threads, "library": library, "seconds": seconds}
+        return own | {"curve": "joins, by points", "size": size, "time / skts": 1.0}
+
+    rows = [row("skts", 1000, 0.2), row("skts", 100, 0.1), row("other", 100, 3.0)]
+    rows += [row("skts", 100, 9.0, threads=2), {"work": "a", "library": "skts", "seconds": 1.0}]
+    found = page.curves([{"rows": rows}])
+    assert found == {"joins, by points": {"skts": [(100, 0.1), (1000, 0.2)], "other": [(100, 3.0)]}}
+    drawing = page.as_drawing("joins, by points", found["joins, by points"])
+    assert 'aria-label="Time against size: joins, by points"' in drawing
+    assert drawing.count("<svg") == drawing.count("</svg>") == 1

@@ -48,6 +48,8 @@ class Work:
     name: str
     series: Callable[[], dict]
     window: float | None = None
+    curve: str | None = None
+    size: int | None = None
 
     def request(self):
         """The input of the workers, and the number of cells inside the window."""
@@ -76,6 +78,15 @@ WORKS = {
     "osuleaf-window": Work(
         "1-NN, 200 against 242, length 427, 10 % window, fit and predict", osuleaf, window=0.1
     ),
+    **{
+        f"size-{length}": Work(
+            f"all pairs, 4 x 4, length {length:,}",
+            lambda length=length: walks(4, length),
+            curve="DTW of all pairs of 4 and 4 series, by length",
+            size=length,
+        )
+        for length in (100, 1_000, 10_000)
+    },
 }
 
 
