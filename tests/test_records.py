@@ -141,3 +141,17 @@ def test_times_are_drawn_against_sizes(page):
     drawing = page.as_drawing("joins, by points", found["joins, by points"])
     assert 'aria-label="Time against size: joins, by points"' in drawing
     assert drawing.count("<svg") == drawing.count("</svg>") == 1
+
+
+def test_a_work_that_got_slower_or_different_is_a_failure(module):
+    two_trees = module("benchmarks.two_trees")
+    rows = [
+        {"work": "a", "before": 1.0, "now": 1.09, "same": True},
+        {"work": "b", "before": 1.0, "now": 1.2, "same": True},
+        {"work": "c", "before": 2.0, "now": 1.0, "same": False},
+    ]
+    assert list(two_trees.worse(rows, 1.1)) == [
+        "b takes 1.20 times as long as before",
+        "c has another answer than before",
+    ]
+    assert not list(two_trees.worse(rows[:1], 1.1))
