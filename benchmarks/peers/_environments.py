@@ -19,8 +19,8 @@ class Needs(NamedTuple):
 
 
 NEEDS = {
-    # it takes NumPy from the environment when it is compiled
-    "ucrdtw": Needs(build=("numpy", "setuptools", "wheel", "cython")),
+    # it is compiled by the distutils of NumPy, which wants a setuptools of its own time
+    "ucrdtw": Needs(build=("numpy<2", "setuptools<65", "wheel")),
     # compiled by CMake, here without its CUDA part; it returns arrays, and does not ask for NumPy
     "pyscamp": Needs(added=("numpy",), variables={"FORCE_NO_CUDA": "1"}),
 }
