@@ -1,0 +1,50 @@
+"""How many pairs MK measures, against a plain count of those that its references leave."""
+
+from __future__ import annotations
+
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+
+from skts.engines import ConcatenatedSeries, MotifPair, Tile, WindowKinds, find_engine, run
+
+
+def pairs_left(walk, exclusion):
+    """Pairs of a walk that no reference rules out, where the best pair stays what it is."""
+    slope, shift = walk.limit
+    farthest = np.abs(walk.gaps[:, np.newaxis] - walk.gaps[:, :, np.newaxis]).max(axis=0)
+    left = farthest <= np.float32(slope * walk.best[0] + shift)
+    left &= np.abs(np.subtract.outer(walk.order, walk.order)) > exclusion
+    return sum(np.count_nonzero(left.diagonal(offset)) for offset in range(walk.first, walk.stop))
+
+
+@pytest.mark.parametrize("n_references", [8, 40])
+@pytest.mark.parametrize("exclusion", [0, 7])
+def test_walks_that_begin_with_the_best_pair(fast_engine, n_references, exclusion):
+    """Where a reference is of that pair, and no pair that is measured can be nearer."""
+    engine, cancel = find_engine(fast_engine), np.zeros(1, np.uint8)
+    compared = 0
+    for seed in range(16):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=130)
+        x[50] = np.nan
+        line = ConcatenatedSeries.of([x])
+        work = MotifPair(line, 9, exclusion, n_references=n_references, seed=seed)
+        regular = np.flatnonzero(run(WindowKinds(line, 9), engine=engine).regular)
+        walks = work._walks(regular, lambda one: run(one, engine=engine), (np.inf, -1, -1))
+        found = run(work, engine=engine)
+        if walks[0].best != found[:3]:
+            continue
+        compared += 1
+        assert (walks[0].first, walks[-1].stop) == (1, len(regular))
+        assert all(before.stop == after.first for before, after in pairwise(walks))
+        measured = n_references * len(regular)
+        for walk in walks:
+            some = engine.pair_walk(walk, Tile(0, len(regular), 0, walk.shape[1]), cancel)
+            assert some[:3] == found[:3]
+            assert some.measured == pairs_left(walk, exclusion)
+            measured += some.measured
+        admissible = sum(j - i > exclusion for i, j in combinations(regular.tolist(), 2))
+        assert found.pruned == max(0.0, 1 - measured / admissible)
+    assert compared > 0
