@@ -1,4 +1,4 @@
-"""How many pairs MK measures, against a plain count of those that its references leave."""
+"""Walks of MK: how many pairs they measure, and how far sums that only rule out may be off."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from skts.engines import ConcatenatedSeries, MotifPair, Tile, WindowKinds, find_engine, run
+from skts.engines.families.profile.mk import PairWalk
+from skts.engines.numba.profile import mk
 
 
 def pairs_left(walk, exclusion):
@@ -48,3 +50,26 @@ def test_walks_that_begin_with_the_best_pair(fast_engine, n_references, exclusio
         admissible = sum(j - i > exclusion for i, j in combinations(regular.tolist(), 2))
         assert found.pruned == max(0.0, 1 - measured / admissible)
     assert compared > 0
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3, -1e7])
+def test_distances_by_means_in_one_number_are_within_their_slip(rng, offset):
+    """That of the section "mk squares" of the developer guide; the windows have any level."""
+    x, length = offset + rng.normal(size=90) * np.linspace(0.5, 4, 90), 12
+    line = ConcatenatedSeries.of([x])
+    nothing = np.empty(0, np.int64), np.empty((1, 0), np.float32), 1.0, (np.inf, -1, -1), 1, 2
+    engine, work = find_engine("numba"), PairWalk(line, length, 3, True, *nothing)
+    known = engine._windows(line, length, True)
+    center, slip = engine._centers(work, known)
+    windows = np.lib.stride_tricks.sliding_window_view(x, length)
+    mean, deviation = windows.mean(axis=1), windows.std(axis=1)
+    level = np.abs(mean / deviation).max()
+    assert slip == pytest.approx(2.0**-53 * (4 * np.sqrt(length) * level + 16 * length), rel=1e-6)
+    exact = (windows - x[:1] - (windows - x[:1]).mean(axis=1, keepdims=True)) / deviation[:, None]
+    for i, j in combinations(range(0, len(windows), 7), 2):
+        both = (i, center[i], known.inverse[i]), (j, center[j], known.inverse[j])
+        square = mk._square(line.points, *both[0], *both[1], length, np.inf)
+        assert abs(np.sqrt(square) - np.linalg.norm(exact[i] - exact[j])) <= slip + 1e-13
+    # where windows are compared as they are, nothing is rounded once more
+    plain = engine._windows(line, length, False)
+    assert engine._centers(PairWalk(line, length, 3, False, *nothing), plain)[1] == 0
