@@ -73,3 +73,22 @@ def test_distances_by_means_in_one_number_are_within_their_slip(rng, offset):
     # where windows are compared as they are, nothing is rounded once more
     plain = engine._windows(line, length, False)
     assert engine._centers(PairWalk(line, length, 3, False, *nothing), plain)[1] == 0
+
+
+@pytest.mark.gpu
+def test_room_for_few_pairs_changes_nothing(rng, monkeypatch):
+    """A launch that finds more pairs than there is room for is done again in halves, down to 1."""
+    engine = find_engine("cupy")
+    if engine.available() is not None:
+        pytest.skip(engine.available())
+    x = np.round(rng.normal(size=60), 1)
+    x[0] = 9.0  # that it orders by, about as far from all others
+    line = ConcatenatedSeries.of([x])
+    order = np.argsort(x[0] - x, kind="stable")
+    gaps = ((x[0] - x[order]) / 2.0**20).astype(np.float32)[np.newaxis]
+    walk = PairWalk(line, 1, 0, False, order, gaps, 2.0**20, (np.inf, -1, -1), 1, 60)
+    tile, cancel = Tile(0, 60, 0, 59), np.zeros(1, np.uint8)
+    expected = min((abs(x[i] - x[j]), i, j) for i, j in combinations(range(60), 2))
+    for capacity in (2**22, 1):
+        monkeypatch.setattr("skts.engines.cupy.profile.mk.MK_CAPACITY", capacity)
+        assert engine.pair_walk(walk, tile, cancel)[:3] == pytest.approx(expected, abs=0)
