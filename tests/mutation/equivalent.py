@@ -73,6 +73,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("< -> <=",),
             "a group that nobody is left for ends the search",
         ),
+        ("cascade", "if best[n_neighbors - 1] < inf:", ("< -> >",), SPARES),
     ],
     _N + "elastic/window_search.py": [
         (

@@ -1,8 +1,9 @@
-"""Which survivors of a search are certified, and which warpings have bounds to search with."""
+"""Searches: the least costs so far, what is certified, and which warpings have bounds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from numpy.testing import assert_array_equal
 
 from skts.engines import DTWNeighbors, Warping
 from skts.engines.core.certify import Bound, Shortlist
+from skts.engines.numba.elastic import lower_bounds
 
 
 @pytest.mark.parametrize(
@@ -46,3 +48,14 @@ def test_bounds_are_known_of_the_warpings_of_the_package_alone():
 
     assert Warping().bounded and Warping("dog_keeper", "absolute").bounded
     assert not Other().bounded
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_the_least_costs_in_ascending_order(n):
+    for costs in product([0.0, 1.0, 1.0, 2.0, np.inf], repeat=4):
+        least = np.full(n + 1, np.inf)
+        least[n] = -1  # of others
+        for cost in costs:
+            lower_bounds.insert(least[:n], cost)
+        expected = sorted([*costs, *[np.inf] * n])[:n]
+        assert_array_equal(least, [*expected, -1.0])
