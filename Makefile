@@ -6,12 +6,13 @@ ARGS ?=
 SECONDS ?= 600
 ENGINE ?= numba
 SEED ?=
+BEFORE ?= HEAD~1
 VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test guard sanitize fuzz mutants lint format docs outputs bench clean
+.PHONY: help demo test guard sanitize fuzz mutants lint format docs outputs compare bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +55,11 @@ docs: $(VENV)/.docs ## build the documentation in docs/_build/html; a warning is
 
 outputs: $(VENV)/.test ## run the code of all pages, write what it prints into them (ARGS="README.md")
 	$(BIN)/python -m tests.pages --write $(ARGS)
+
+compare: $(VENV)/.test ## time the works of two versions in turn, fail where one got slower (BEFORE=COMMIT)
+	rm -rf build/before && git worktree prune && git worktree add --force --detach build/before $(BEFORE)
+	$(BIN)/python -m benchmarks.two_trees --before build/before --engine $(ENGINE) $(ARGS); \
+	    status=$$?; git worktree remove --force build/before; exit $$status
 
 bench: $(VENV)/.dev ## run the asv benchmarks once in this environment (ARGS="--bench dtw")
 	$(BIN)/asv machine --yes

@@ -1,5 +1,6 @@
 """Facts kept with a recorded run, and where it is kept: `benchmarks/results/*.json`."""
 
+import hashlib
 import json
 import os
 import platform
@@ -49,8 +50,44 @@ def versions(*packages):
     return found
 
 
+def sources(script, engine):
+    """Digests of the code that a script measures: of its family, or of all, on one engine.
+
+    Parameters
+    ----------
+    script : str
+        The module, such as ``benchmarks.profile.gpu_join``.
+    engine : str
+        "numba" or "cupy".
+    """
+    engines = ROOT / "skts" / "engines"
+    families = [path.name for path in sorted((engines / "families").iterdir()) if path.is_dir()]
+    families = [name for name in families if not name.startswith("_")]
+    own = [name for name in script.split(".") if name in families] or families
+    folders = [engines / layer / name for name in own for layer in ("families", engine)]
+    return {path.relative_to(ROOT).as_posix(): _digest(path) for path in folders}
+
+
+def unchanged(record):
+    """Whether the code that a record measured is as it was; not known of the oldest records."""
+    found = record.get("sources", {})
+    return bool(found) and all(
+        (ROOT / name).is_dir() and _digest(ROOT / name) == digest for name, digest in found.items()
+    )
+
+
+def _digest(folder):
+    """Digest of all sources of a folder."""
+    found = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in (".py", ".cu", ".cuh"):
+            found.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    return found.hexdigest()[:16]
+
+
 def record(name, *, device, versions, rows, commit=None, **more):
     """A record: what ran, on what, which versions, when, and one row for each figure."""
+    engine = "cupy" if any(package.startswith("cupy") for package in versions) else "numba"
     return {
         "name": name,
         "device": device,
@@ -59,6 +96,7 @@ def record(name, *, device, versions, rows, commit=None, **more):
         "commit": commit or revision(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": _command(),
+        "sources": sources(_script(), engine),
         **more,
         "rows": rows,
     }
@@ -78,9 +116,14 @@ def write_cpu(path, name, rows, **more):
     write(path, record(name, device="CPU", versions=found, rows=rows, **more))
 
 
+def _script():
+    """The module that runs, or its file."""
+    module = sys.modules["__main__"].__spec__
+    return module.name if module else Path(sys.argv[0]).stem
+
+
 def _command():
     """The command line, without the folders of this machine."""
-    module = sys.modules["__main__"].__spec__
-    script = ["-m", module.name] if module else sys.argv[:1]
+    script = ["-m", _script()] if sys.modules["__main__"].__spec__ else sys.argv[:1]
     words = [*script, *sys.argv[1:]]
     return shlex.join(["python", *(Path(w).name if os.path.isabs(w) else w for w in words)])

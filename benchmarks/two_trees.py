@@ -5,6 +5,8 @@
 
 runs every work in fresh processes that alternate between the two, and prints the median seconds of
 each, their ratio, and whether the answers are the same. Nothing else should run on the machine.
+It fails where an answer differs, or a work takes more than ``--most`` times as long as before;
+``make compare BEFORE=COMMIT`` makes the worktree, too.
 """
 
 from __future__ import annotations
@@ -113,6 +115,7 @@ def parse():
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=1.0, help="for each work, in a round")
     parser.add_argument("--only", nargs="+", help="names of works")
+    parser.add_argument("--most", type=float, default=1.1, help="ratio that is still no failure")
     parser.add_argument("--output", type=Path, help="a JSON file")
     parser.add_argument("--device", help="its name in the record; the processor's if not given")
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
@@ -153,6 +156,18 @@ def main():
             rows=rows,
         )
         options.output.write_text(json.dumps(found, indent=1) + "\n")
+    if failures := list(worse(rows, options.most)):
+        sys.exit("\n".join(failures))
+    return None
+
+
+def worse(rows, most):
+    """A sentence for each work that takes too long, or has another answer."""
+    for row in rows:
+        if row["now"] > most * row["before"]:
+            yield f"{row['work']} takes {row['now'] / row['before']:.2f} times as long as before"
+        if not row["same"]:
+            yield f"{row['work']} has another answer than before"
 
 
 if __name__ == "__main__":

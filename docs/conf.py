@@ -8,6 +8,7 @@ import skts
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
+sys.path.append(str(HERE.parent))
 #: Pages with two programs beside each other: they need the width.
 COMING_FROM = [
     f"user_guide/coming_from/{path.stem}"

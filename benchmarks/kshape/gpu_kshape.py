@@ -26,14 +26,14 @@ COPY = 4.28e12
 WORKS = (
     ("5,000 x 600, k = 10", 5_000, 600, 10, 5.0, 1.2),
     ("2,000 x 1,024, k = 3", 2_000, 1_024, 3, 2.0, 0.6),
-    ("50,000 x 600, k = 10 (InsectSound)", 50_000, 600, 10, 12.0, 5.0),
-    ("12,896 x 4,000, k = 2 (RightWhaleCalls)", 12_896, 4_000, 2, 8.0, 4.0),
-    ("9,236 x 1,024, k = 3 (StarLightCurves)", 9_236, 1_024, 3, None, None),
-    ("1,370 x 2,709, k = 2 (HandOutlines)", 1_370, 2_709, 2, None, None),
+    ("50,000 x 600, k = 10 (synthetic, as InsectSound)", 50_000, 600, 10, 12.0, 5.0),
+    ("12,896 x 4,000, k = 2 (synthetic, as RightWhaleCalls)", 12_896, 4_000, 2, 8.0, 4.0),
+    ("9,236 x 1,024, k = 3 (synthetic, as StarLightCurves)", 9_236, 1_024, 3, None, None),
+    ("1,370 x 2,709, k = 2 (synthetic, as HandOutlines)", 1_370, 2_709, 2, None, None),
     ("606 x 3,053, k = 5", 606, 3_053, 5, None, None),
     ("34,518 x 5,000, k = 3", 34_518, 5_000, 3, None, None),
     ("5,000,000 x 56, k = 8", 5_000_000, 56, 8, 60.0, 20.0),
-    ("139,883 x 3,750, k = 2 (MosquitoSound)", 139_883, 3_750, 2, 60.0, 25.0),
+    ("139,883 x 3,750, k = 2 (synthetic, as MosquitoSound)", 139_883, 3_750, 2, 60.0, 25.0),
 )
 #: Points of sets whose centres are computed on the CPU, too.
 SMALL = 2**24

@@ -86,7 +86,8 @@ class Comparison:
         ----------
         works : dict
             By name: has a `name`, and a method `request`, which returns the input of the workers
-            and the number of cells.
+            and the number of cells; where the same work is done in several sizes, `curve` is the
+            name of the line that they are drawn as, and `size` the place on it.
 
         Returns
         -------
@@ -137,6 +138,8 @@ def rows(work, outcomes, threads, cells):
     mine = next((o for o in outcomes if o.library == "skts" and not o.failure), None)
     for outcome in outcomes:
         row = {"work": work.name, "threads": threads, "library": outcome.library}
+        if work.curve:
+            row |= {"curve": work.curve, "size": work.size}
         if outcome.failure:
             yield row | {"result": f"failed: {outcome.failure}"}
             continue

@@ -1,11 +1,29 @@
 """One virtual environment for each peer: they pin versions of Numba and NumPy that do not agree."""
 
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 FOLDER = Path(__file__).resolve().parent / ".environments"
+
+
+class Needs(NamedTuple):
+    """What pip does not find out by itself: packages to build with, and to add; variables."""
+
+    build: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    variables: dict[str, str] = {}
+
+
+NEEDS = {
+    # it is compiled by the distutils of NumPy, which wants a setuptools of its own time
+    "ucrdtw": Needs(build=("numpy<2", "setuptools<65", "wheel")),
+    # compiled by CMake, here without its CUDA part; it returns arrays, and does not ask for NumPy
+    "pyscamp": Needs(added=("numpy",), variables={"FORCE_NO_CUDA": "1"}),
+}
 
 
 class InstallationError(Exception):
@@ -41,13 +59,23 @@ def interpreter(peer, *, folder=FOLDER, python=sys.executable, upgrade=False):
     elif not upgrade:
         return mine
     pip = [mine, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--upgrade"]
-    _run(peer, [*pip, peer])
+    needs = NEEDS.get(peer, Needs())
+    if needs.build:
+        _run(peer, [*pip, *needs.build])
+        pip.append("--no-build-isolation")
+    _run(peer, [*pip, peer, *needs.added], needs.variables)
     stamp.touch()
     return mine
 
 
-def _run(peer, command):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+def _run(peer, command, variables=None):
+    done = subprocess.run(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, **(variables or {})},
+    )
     if done.returncode:
         tail = "\n".join(done.stdout.strip().splitlines()[-5:])
         raise InstallationError(f"{peer} could not be installed:\n{tail}")

@@ -3,7 +3,7 @@
     python -m benchmarks.peers.elastic --python python3.13
 
 makes an environment for each peer where there is none, runs every work of `WORKS`, compares the
-results, then prints the times and writes them to `benchmarks/results/peers-dtw.json`. skts runs
+results, then prints the times and writes them to `benchmarks/results/peers-elastic.json`. skts runs
 in the environment of this command. Takes some twenty minutes.
 """
 
@@ -48,6 +48,8 @@ class Work:
     name: str
     series: Callable[[], dict]
     window: float | None = None
+    curve: str | None = None
+    size: int | None = None
 
     def request(self):
         """The input of the workers, and the number of cells inside the window."""
@@ -76,12 +78,21 @@ WORKS = {
     "osuleaf-window": Work(
         "1-NN, 200 against 242, length 427, 10 % window, fit and predict", osuleaf, window=0.1
     ),
+    **{
+        f"size-{length}": Work(
+            f"all pairs, 4 x 4, length {length:,}",
+            lambda length=length: walks(4, length),
+            curve="DTW of all pairs of 4 and 4 series, by length",
+            size=length,
+        )
+        for length in (100, 1_000, 10_000)
+    },
 }
 
 
 def main():
     threads = sorted({1, os.cpu_count()})
-    parser = make_parser(__doc__, PEERS, WORKS, "peers-dtw.json", threads=threads, patience=120)
+    parser = make_parser(__doc__, PEERS, WORKS, "peers-elastic.json", threads=threads, patience=120)
     options = parser.parse_args()
     comparison, timings = Comparison(SCRIPT, options), []
     for row, outcome in comparison.measure_all(WORKS):

@@ -3,12 +3,11 @@
     python -m benchmarks.peers.profile --python python3.13
 
 does for matrix profiles what `benchmarks.peers.elastic` does for DTW; the record is
-`benchmarks/results/peers-motifs.json`. Cells are pairs of windows; a self-join counts each once.
+`benchmarks/results/peers-profile.json`. Cells are pairs of windows; a self-join counts each once.
 Values are squared distances, which must agree to 1e-6 of the largest: pyscamp returns float32.
 
-Two peers need help with their environment: matrixprofile wants Python 3.9 and a NumPy below 2;
-pyscamp is compiled when it is installed (CMake, a C++ compiler, `FORCE_NO_CUDA=1` in the
-environment where there is a CUDA compiler without cuFFT), and NumPy has to be added to it.
+matrixprofile wants Python 3.9 and a NumPy below 2; pyscamp is compiled when it is installed
+(CMake and a C++ compiler).
 """
 
 import os
@@ -60,6 +59,12 @@ class Work:
     series: Callable[[int], dict]
     n: int
     window: int
+    curve: str | None = None
+
+    @property
+    def size(self):
+        """Points."""
+        return self.n
 
     def request(self):
         """The input of the workers, and the number of pairs of windows."""
@@ -75,12 +80,19 @@ WORKS = {
     "ecg-128": Work("ECG, n = 50,000, window 128", ecg, 50_000, 128),
     "noise-128": Work("white noise, n = 20,000, window 128", noise, 20_000, 128),
     "two-128": Work("two random walks, n = 25,000 each, window 128", two_walks, 25_000, 128),
+    **{
+        f"size-{n}": Work(
+            f"random walk, n = {n:,}, window 100",
+            *(walk, n, 100, "matrix profile of a random walk, window 100, by points"),
+        )
+        for n in (1_000, 10_000, 100_000)
+    },
 }
 
 
 def main():
     threads = sorted({1, os.cpu_count()})
-    options = make_parser(__doc__, PEERS, WORKS, "peers-motifs.json", threads=threads).parse_args()
+    options = make_parser(__doc__, PEERS, WORKS, "peers-profile.json", threads=threads).parse_args()
     comparison = Comparison(SCRIPT, options, TOLERANCE)
     comparison.measure_all(WORKS)
     comparison.write("The matrix profile beside its peers on a CPU", note=NOTE)

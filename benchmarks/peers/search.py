@@ -7,7 +7,6 @@ does for the best match of a query what `benchmarks.peers.elastic` does for DTW;
 all warping matrices inside the band, whether they were computed or ruled out. Distances, and the
 distances of the places that were named, must agree to 1e-9.
 
-ucrdtw wants NumPy and wheel in its environment before it is installed, without build isolation.
 Both peers use one thread for one query and one series, whatever they are allowed.
 """
 
@@ -55,6 +54,12 @@ class Work:
     n: int
     length: int
     radius: int | None
+    curve: str | None = None
+
+    @property
+    def size(self):
+        """Points."""
+        return self.n
 
     def request(self):
         """The input of the workers, and the number of cells."""
@@ -78,6 +83,13 @@ WORKS = {
         *(planted, 10**6, 128, None),
     ),
     "ecg": Work("ECG, 105,000 points, query 128, no band", ecg, 108_000, 128, None),
+    **{
+        f"size-{n}": Work(
+            f"random walk, {n:,} points, query 100, band 5",
+            *(walk, n, 100, 5, "best match of a query of 100 points, band 5, by points"),
+        )
+        for n in (10**4, 10**5, 10**6, 10**7)
+    },
 }
 
 

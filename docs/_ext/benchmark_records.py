@@ -1,4 +1,7 @@
-"""The directive ``benchmark-records``: a section and a table for each recorded benchmark run.
+"""Recorded benchmark runs on pages.
+
+The directive ``benchmark-records`` makes a section and a table of each; the role ``recorded``
+quotes one figure: ``:recorded:`gpu-join | work of the row```.
 
 A record is a JSON file of ``benchmarks/results/``::
 
@@ -15,8 +18,13 @@ import json
 import math
 import re
 
+from docutils import nodes
+from matplotlib.figure import Figure
 from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
+
+from benchmarks._records import unchanged
+from benchmarks.headlines import figure, read, rows_of
 
 FIELDS = ("name", "device", "versions", "commit", "date", "rows")
 
@@ -89,6 +97,7 @@ def as_rst(record):
         f":Device: {show(record['device'])}",
         f":Date: {str(record['date'])[:10]}",
         f":Commit: {record['commit']}",
+        f":Code: {'as it is now' if unchanged(record) else 'has changed since'}",
         f":Versions: {show(record['versions'])}",
         "",
     ]
@@ -112,6 +121,8 @@ def strongest(records):
             ratio = row.get("time / skts", row.get("skts is faster by"))
             if row["threads"] != 1 or row["library"] == "skts" or ratio is None:
                 continue
+            if row.get("curve"):
+                continue  # it has a drawing
             work = row.get("work", row.get("set"))
             if work not in best or ratio < best[work][0]:
                 best[work] = ratio, row["library"]
@@ -141,6 +152,38 @@ def as_chart(records):
     return "\n".join([*lines, "</div>"])
 
 
+def curves(records):
+    """Lines of time against size: {curve: {library: [(size, seconds), ...]}}, on one thread."""
+    found = {}
+    for record in records:
+        for row in record["rows"]:
+            if row.get("curve") and row.get("seconds") is not None and row.get("threads", 1) == 1:
+                lines = found.setdefault(row["curve"], {})
+                lines.setdefault(row["library"], []).append((row["size"], row["seconds"]))
+    return {
+        curve: {library: sorted(points) for library, points in lines.items()}
+        for curve, lines in found.items()
+    }
+
+
+def as_drawing(curve, lines):
+    """One drawing as SVG: both axes in powers of ten, a line for each library."""
+    figure = Figure(figsize=(5.6, 3.6), layout="constrained")
+    axes = figure.add_subplot()
+    for library, points in sorted(lines.items(), key=lambda item: item[0] != "skts"):
+        width = 2.5 if library == "skts" else 1.2
+        axes.loglog(*zip(*points, strict=True), marker="o", markersize=3, lw=width, label=library)
+    work, _, size = curve.rpartition(", by ")
+    axes.set(title=work, xlabel=f"{size} (powers of ten)", ylabel="seconds (powers of ten)")
+    axes.grid(which="major", alpha=0.3)
+    axes.legend(fontsize="small")
+    text = io.StringIO()
+    figure.savefig(text, format="svg", metadata={"Date": None})
+    drawing = text.getvalue()
+    label = html.escape(f"Time against size: {curve}")
+    return f'<div role="img" aria-label="{label}">{drawing[drawing.index("<svg") :]}</div>'
+
+
 def page(paths):
     """The whole page as text: groups in order, in each the newest record first."""
     records = {path.stem: read_record(path) for path in paths}
@@ -158,8 +201,10 @@ def page(paths):
                 "took for the same work. Where the number is below 1 that package was faster."
             )
             chart = as_chart(sorted(found, key=lambda record: record["name"]))
-            lines = "\n".join(f"   {line}" for line in chart.splitlines())
-            sections.append(f".. raw:: html\n\n{lines}")
+            drawings = [as_drawing(*item) for item in sorted(curves(found).items())]
+            for part in (chart, *drawings):
+                lines = "\n".join(f"   {line}" for line in part.splitlines())
+                sections.append(f".. raw:: html\n\n{lines}")
         sections += map(as_rst, found)
     return "\n\n".join(sections) or "No run has been recorded yet."
 
@@ -174,7 +219,19 @@ class BenchmarkRecords(SphinxDirective):
         return self.parse_text_to_nodes(page(paths), allow_section_headings=True)
 
 
+def recorded(role, rawtext, text, lineno, inliner, options=None, content=()):
+    """The figure of a row of a record, with its unit."""
+    name, _, work = (part.strip() for part in text.partition("|"))
+    try:
+        (row,) = rows_of(read(name), work)
+    except (OSError, ValueError) as error:
+        message = inliner.reporter.error(f"no figure {text!r}: {error}", line=lineno)
+        return [inliner.problematic(rawtext, rawtext, message)], [message]
+    return [nodes.inline(rawtext, figure(row), classes=["recorded"])], []
+
+
 def setup(app):
     app.add_config_value("benchmark_records", None, "env")
+    app.add_role("recorded", recorded)
     app.add_directive("benchmark-records", BenchmarkRecords)
     return {"version": "2", "parallel_read_safe": True}

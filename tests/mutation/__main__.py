@@ -5,13 +5,15 @@
     python -m tests.mutation --sample 300 --seed 1
     python -m tests.mutation --sample 500 --jobs 64 --seconds 540 --output FOLDER --known FILE
     python -m tests.mutation --modules skts/engines/core/plan.py skts/engines/numba/elastic/dtw.py
+    python -m tests.mutation --only skts/engines/numba/search --tests tests/engines/search
     python -m tests.mutation --again survived --again unreached
     python -m tests.mutation --list skts/engines/core/plan.py
     python -m tests.mutation --summary --known FILE FILE
 
 Every module has its share of a sample, large ones more. Results go to ``results.jsonl``, one line a
 mutant: a run that was stopped goes on where it was. The file ``concern.jsonl`` beside it says which
-test calls what; on another machine it spares the minutes that this takes.
+test calls what; on another machine it spares the minutes that this takes. On a small machine a
+sample is judged part by part, each with the tests beside it.
 
 A mutant is killed by a test that fails, and passes without it, or by the time limit. Tests come in
 three modes. First Numba is switched off and kernels run as plain Python, on the small inputs that
@@ -56,6 +58,7 @@ def parse() -> argparse.Namespace:
     add("--sample", type=int, default=300, help="mutants to draw, 0 for all")
     add("--seed", type=int, default=1)
     add("--modules", nargs="*", default=[], help="files or folders; default all")
+    add("--only", nargs="*", default=[], help="what to judge of the sample: files or folders")
     add("--modes", nargs="*", default=MODES, choices=MODES)
     add("--tests", nargs="*", default=TESTS, help="files or folders of tests")
     add("--again", nargs="*", action="extend", default=[], help="fates to judge again: survived")
@@ -150,6 +153,8 @@ def main() -> None:
         print(summarize(list(known.values())))
         return
     drawn = draw_from_each(there, options.sample or len(everything), options.seed)
+    chosen = set(modules_of(options.only))
+    drawn = [m for m in drawn if m.module in chosen]
     waiting = [m for m in drawn if m.key not in known or known[m.key]["fate"] in set(options.again)]
     for folder in (FOLDER, options.output):
         folder.mkdir(parents=True, exist_ok=True)

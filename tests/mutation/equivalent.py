@@ -24,6 +24,8 @@ PRICES = "prices choose between kernels, all of which find the same"
 ROOM = "an estimate of memory: smaller by less than what it leaves free"
 TOGETHER = "how many go together changes how long it takes, and no result"
 
+FASTEST = "which instance of a kernel is fastest: all find the same"
+
 _E, _N = "skts/engines/", "skts/engines/numba/"
 #: By module, or folder of modules whose functions may move from one to another: function, line,
 #: what is changed on it (an operator, that and what it becomes, or None: anything), and why no
@@ -52,7 +54,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
         (
             "sweep",
-            "if limit < inf and start + w < m and not (free_columns or free_rows):",
+            "more = limit < inf and start + w < m and not (free_columns or free_rows)",
             ("< -> >",),
             SPARES,
         ),
@@ -71,6 +73,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("< -> <=",),
             "a group that nobody is left for ends the search",
         ),
+        ("cascade", "if best[n_neighbors - 1] < inf:", ("< -> >",), SPARES),
     ],
     _N + "elastic/window_search.py": [
         (
@@ -197,7 +200,16 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "where offset and spread are equal, points are as exact with either",
         ),
     ],
+    _E + "families/profile/nearest.py": [
+        ("", "MOST_UNSORTED = 8", None, "which way the least are found: both find the same"),
+    ],
     _E + "families/profile/mk.py": [
+        (
+            "MotifPair.verify",
+            "windows = set(sample(self.series.n_windows(self.length), 8))",
+            ("8 -> 9",),
+            "a window more is looked at",
+        ),
         (
             "PairWalk.limit",
             "sums = 2 * (self.length + 8) * FLOAT64_UNIT",
@@ -230,6 +242,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "i_pair, j_pair = np.empty(1, np.int64), np.empty(1, np.int64)",
             ("1 -> 2",),
             UNREAD,
+        ),
+        (
+            "walk",
+            "cutoff = (best[0] + slip) * (best[0] + slip) * (1.0 + 1e-9) + LOST_SQUARES",
+            ("1.0",),
+            LOOSER,
         ),
         (
             "walk",
@@ -298,6 +316,38 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/search/": [
         (
+            "_instance",
+            "blocks = 4 if columns <= 24 else 3 if columns <= 48 else 2",
+            ("48 -> 49",),
+            FASTEST,
+        ),
+        (
+            "_instance",
+            "return WarpKernel(columns, blocks, cell, group, rows=4 if columns <= 48 else 2)",
+            ("columns <= 48",),
+            FASTEST,
+        ),
+        ("", "WINDOWS = 2**20", None, TOGETHER),
+        (
+            "least_bytes",
+            "segments = 4 * (length + 1036) * (1 + windows // max(1024, length))",
+            ("1024 -> 1025",),
+            ROOM,
+        ),
+        ("_seed", "count = max(SEEDS, 4 * query.need)", ("4 -> 5",), SPARES),
+        (
+            "moments",
+            "const bool known = off < DOUBTFUL && largest < LARGEST_POINT && a < LARGEST_FACTOR;",
+            ("< -> <=",),
+            AT_THE_LIMIT,
+        ),
+        (
+            "warp_windows",
+            "const bool together = steps - __shfl_sync(ALL, left_over, 0, G) >= G;",
+            (">= -> >",),
+            "a window is given up a step later",
+        ),
+        (
             "warp_windows",
             "!Cell::BORDERS && !Cell::LOOKS_BACK && !Cell::PLACED,",
             ("&&",),
@@ -350,6 +400,13 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/profile/": [
+        ("", "MK_CAPACITY = 2**22", None, TOGETHER),
+        (
+            "",
+            "SHAPES: dict[type, tuple[int, int]] = {np.float32: (16, 16), np.float64: (10, 12)}",
+            ("10 -> 11",),
+            FASTEST,
+        ),
         (
             "_leading_bits",
             "single = cp.where(single > scores, cp.nextafter(single, np.float32(0)), single)",
@@ -392,6 +449,14 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             AT_THE_LIMIT,
         ),
     ],
+    _E + "families/shapelets/search.py": [
+        (
+            "ShapeletSearch.measure",
+            "if cut.gain < 0 or not (here[:2] > key[:2] or (best is not None and here > key)):",
+            ("2 -> 3 #1", "> -> >= #1"),
+            "no two candidates have one place, and the beginning of a key is less than the key",
+        ),
+    ],
     _E + "families/elastic/rotation.py": [
         (
             "RotationNeighbors.with_incumbent",
@@ -422,6 +487,18 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/profile/join.cu": [
+        (
+            "look_at_row",
+            "const bool list = there && upper >= known;",
+            ("&& -> ||",),
+            "more is listed, and the same is found; nothing is known of a row that is not there",
+        ),
+        (
+            "look_at_columns",
+            "for (int first = 0; first < n_hits; first += 32) {",
+            ("< -> <=",),
+            "a turn more, in which no lane has a column",
+        ),
         (
             "look_at_columns",
             "for (int other = 1; other < 32; other *= 2) {",

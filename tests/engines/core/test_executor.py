@@ -189,7 +189,11 @@ def test_estimates_learn(monkeypatch):
     again.add(1500)
     again.learn()
     assert 42 < Estimate(key, 2000).left() < 84
-    assert Estimate(("numba", "DTWMatrix", 1), 10).left() is None
+    other = Estimate(("numba", "DTWMatrix", 1), 1000)
+    assert other.left() is None
+    now[0] += 0.25
+    other.add(800)
+    assert other.left() == pytest.approx(0.0625)
 
 
 def test_the_bar_counts_what_parts_hold(make_series, monkeypatch):

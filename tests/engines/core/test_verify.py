@@ -249,6 +249,23 @@ def test_a_lost_pair_is_found(rng):
     assert not all(check.holds for check in work.verify(none, Sample(work)))
 
 
+def test_the_windows_of_a_pair_are_looked_at_whatever_the_sample():
+    """Another pair of one of them is nearer."""
+    line = np.array([0.0, 50.0, 200.0, 9.0, 500.0, 1.0])
+    work = MotifPair(ConcatenatedSeries.of([line]), 1, 1, normalize=False)
+
+    def no_sample(size, count):
+        return []
+
+    for answer, right in (
+        (NearestPair(1.0, 0, 5), True),
+        (NearestPair(9.0, 0, 3), False),
+        (NearestPair(8.0, 3, 5), False),
+        (NearestPair(1.5, 0, 5), False),
+    ):
+        assert all(check.holds for check in work.verify(answer, no_sample)) == right
+
+
 def test_a_better_split_is_found(rng):
     n = 12
     labels = np.arange(n) % 2

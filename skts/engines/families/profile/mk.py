@@ -268,7 +268,9 @@ class MotifPair(FollowedUp, Reduction):
         best = self._constant_pair(np.flatnonzero(constant), regular)
         measured = 0
         if len(regular) > 1:
-            for walk in self._walks(regular, run, best):
+            walks = self._walks(regular, run, best)
+            best = walks[0].best
+            for walk in walks:
                 if (
                     self.allow_give_up
                     and walk.first == _STARTS[2]

@@ -1,0 +1,157 @@
+"""Recorded runs: what they say of themselves, and that pages quote them."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+RECORDS = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
+
+if not RECORDS:
+    pytest.skip("the benchmarks are not here", allow_module_level=True)
+
+
+@pytest.fixture
+def module(monkeypatch):
+    """Return what imports a module of the benchmarks."""
+    monkeypatch.syspath_prepend(str(ROOT))
+    return importlib.import_module
+
+
+@pytest.fixture
+def page(module, monkeypatch):
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "_ext"))
+    return module("benchmark_records")
+
+
+@pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.stem)
+def test_records_say_where_when_and_of_what(path):
+    record = json.loads(path.read_text())
+    for field in ("name", "device", "machine", "versions", "commit", "date", "command", "rows"):
+        assert record[field], field
+    assert re.fullmatch(r"[0-9a-f]{7,}(\+changes)?", record["commit"])
+    assert re.match(r"\d{4}-\d\d-\d\dT", record["date"])
+
+
+def test_the_readme_quotes_records(module):
+    headlines = module("benchmarks.headlines")
+    (found,) = headlines.BLOCK.findall(headlines.README.read_text())
+    assert found == headlines.table(), "python -m benchmarks.headlines --write"
+
+
+def test_figures_are_those_of_their_rows(module):
+    headlines = module("benchmarks.headlines")
+    assert headlines.figure({"work": "a", "value": 7.0968, "unit": "Tcells/s"}) == "7.1 Tcells/s"
+    assert headlines.figure({"seconds": 0.016049, "threads": 1}) == "0.016 s"
+    assert headlines.figure({"ms an iteration": 1234.5}) == "1,234 ms"
+    rows = [
+        {"work": "a", "threads": 1, "library": "skts", "seconds": 2.0, "time / skts": 1.0},
+        {"work": "a", "threads": 1, "library": "slow", "seconds": 8.0, "time / skts": 4.0},
+        {"work": "a", "threads": 1, "library": "quick", "seconds": 3.0, "time / skts": 1.5},
+        {"work": "a", "threads": 2, "library": "quick", "seconds": 1.0, "time / skts": 0.5},
+        {"work": "a", "threads": 1, "library": "failed", "seconds": None, "time / skts": None},
+    ]
+    assert headlines.rows_of({"rows": rows}, "a") == [*rows[:3], rows[4]]
+    assert headlines.fastest_peer(headlines.rows_of({"rows": rows}, "a")) == (1.5, "quick")
+
+
+def test_pages_quote_no_seconds_of_their_own():
+    """The README has figures of speed in its tables only."""
+    text = (ROOT / "README.md").read_text()
+    start, end = text.index("## Speed"), text.index("## Documentation")
+    prose = re.sub(r"<!-- figures -->.*?<!-- end of figures -->", "", text[start:end], flags=re.S)
+    assert not re.findall(r"\d", prose)
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "docs").glob("user_guide/**/*.rst")), ids=lambda path: path.stem
+)
+def test_figures_of_the_guide_are_of_records(module, path):
+    """Where a page points to a recorded run, its figures are looked up, and are there."""
+    headlines = module("benchmarks.headlines")
+    text = path.read_text(encoding="utf-8")
+    for name, work in re.findall(r":recorded:`([^|`]+)\|([^`]+)`", text):
+        (row,) = headlines.rows_of(headlines.read(name.strip()), work.strip())
+        assert headlines.figure(row)
+    for words in re.findall(r"[^.;]*recorded run <[^.;]*", text):
+        assert not re.search(r"\d (seconds|s|times)\b", words), words
+
+
+def test_a_record_knows_the_code_that_it_measured(module, monkeypatch, tmp_path):
+    """Its family and engine, or all families; a change there, and nowhere else, makes it older."""
+    records = module("benchmarks._records")
+    shutil.copytree(
+        ROOT / "skts" / "engines",
+        tmp_path / "skts" / "engines",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
+    monkeypatch.setattr(records, "ROOT", tmp_path)
+    found = records.sources("benchmarks.profile.gpu_join", "cupy")
+    assert set(found) == {"skts/engines/cupy/profile", "skts/engines/families/profile"}
+    everything = records.sources("benchmarks.scaling", "numba")
+    assert len(everything) == 2 * len(list((tmp_path / "skts/engines/families").glob("[!_]*/")))
+    record = {"sources": found}
+    assert records.unchanged(record)
+    assert not records.unchanged({})
+    (tmp_path / "skts/engines/cupy/elastic/dtw.cu").write_text("// other")
+    assert records.unchanged(record)
+    assert records.unchanged({"sources": everything})
+    (tmp_path / "skts/engines/families/profile/join.py").write_text("# other")
+    assert not records.unchanged(record)
+    assert not records.unchanged({"sources": everything})
+
+
+def test_records_of_new_runs_hold_the_digests(module, monkeypatch):
+    records = module("benchmarks._records")
+    monkeypatch.setattr(records, "_script", lambda: "benchmarks.peers.elastic")
+    made = records.record("a", device="d", versions={"skts": {"numpy": "2"}}, rows=[{"work": "b"}])
+    assert set(made["sources"]) == {"skts/engines/numba/elastic", "skts/engines/families/elastic"}
+    assert records.unchanged(made)
+    made = records.record("a", device="d", versions={"cupy-cuda13x": "14"}, rows=[{"work": "b"}])
+    assert "skts/engines/cupy/elastic" in made["sources"]
+
+
+def test_the_page_tells_records_that_are_older_than_the_code(page, module, monkeypatch):
+    records = module("benchmarks._records")
+    monkeypatch.setattr(records, "_script", lambda: "benchmarks.peers.elastic")
+    made = records.record("a", device="d", versions={"numpy": "2"}, rows=[{"work": "b"}])
+    assert ":Code: as it is now" in page.as_rst(made)
+    folder = next(iter(made["sources"]))
+    changed = made | {"sources": made["sources"] | {folder: "0" * 16}}
+    assert ":Code: has changed since" in page.as_rst(changed)
+
+
+def test_times_are_drawn_against_sizes(page):
+    def row(library, size, seconds, threads=1):
+        own = {"work": f"{size}", "threads": threads, "library": library, "seconds": seconds}
+        return own | {"curve": "joins, by points", "size": size, "time / skts": 1.0}
+
+    rows = [row("skts", 1000, 0.2), row("skts", 100, 0.1), row("other", 100, 3.0)]
+    rows += [row("skts", 100, 9.0, threads=2), {"work": "a", "library": "skts", "seconds": 1.0}]
+    found = page.curves([{"rows": rows}])
+    assert found == {"joins, by points": {"skts": [(100, 0.1), (1000, 0.2)], "other": [(100, 3.0)]}}
+    drawing = page.as_drawing("joins, by points", found["joins, by points"])
+    assert 'aria-label="Time against size: joins, by points"' in drawing
+    assert drawing.count("<svg") == drawing.count("</svg>") == 1
+
+
+def test_a_work_that_got_slower_or_different_is_a_failure(module):
+    two_trees = module("benchmarks.two_trees")
+    rows = [
+        {"work": "a", "before": 1.0, "now": 1.09, "same": True},
+        {"work": "b", "before": 1.0, "now": 1.2, "same": True},
+        {"work": "c", "before": 2.0, "now": 1.0, "same": False},
+    ]
+    assert list(two_trees.worse(rows, 1.1)) == [
+        "b takes 1.20 times as long as before",
+        "c has another answer than before",
+    ]
+    assert not list(two_trees.worse(rows[:1], 1.1))
