@@ -185,7 +185,7 @@ def distances(
         Of shape (n_rows, n_cols).
     """
     dtype = rows.buffer.dtype
-    n_rows, n_channels, n = rows.shape
+    n_rows, _, n = rows.shape
     n_cols, _, m = cols.shape
     type = "float" if dtype == np.float32 else "double"
     swap = warping.alignment == "supersequence"

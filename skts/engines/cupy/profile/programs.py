@@ -115,7 +115,7 @@ def kernels() -> dict[str, list[str]]:
     return {
         "profile/seeds.cu": sorted({seed_kernel(kernel) for kernel in instances}),
         "profile/join.cu": [kernel.name for kernel in instances],
-        "profile/candidates.cu": ["refine", "certify", "first_of_equals"],
+        "profile/candidates.cu": ["refine", "keep", "certify", "first_of_equals"],
         "profile/windows.cu": ["statistics", "distances"],
         "profile/mk.cu": ["bound", "measure"],
     }

@@ -38,12 +38,14 @@ class JoinTiles:
 
     def window_kinds(self, reduction: WindowKinds, tile: Tile, cancel: np.ndarray) -> Kinds:
         """Which windows are constant, which are finite, which a join does not search."""
+        from ..transfers import to_host
+
         series, length, normalize = reduction.series, reduction.length, reduction.normalize
         line = self._line(series, length, normalize)
         if reduction.joined is None:
-            return Kinds(line.constant.get(), line.finite.get())
+            return Kinds(to_host(line.constant), to_host(line.finite))
         searched, _ = self._searched((series, reduction.joined), length, normalize)
-        return Kinds(line.constant.get(), line.finite.get(), searched.hidden.get())
+        return Kinds(to_host(line.constant), to_host(line.finite), to_host(searched.hidden))
 
     def window_distances_bytes(
         self, reduction: WindowDistances, rows: int, cols: int
@@ -56,8 +58,7 @@ class JoinTiles:
         self, reduction: WindowDistances, tile: Tile, cancel: np.ndarray
     ) -> np.ndarray:
         """Certified distances of some windows to a run of others."""
-        import cupy as cp
-
+        from ..transfers import module_of, near, to_host
         from . import lines
 
         length = reduction.length
@@ -65,12 +66,18 @@ class JoinTiles:
         b = self._line(reduction.series, length, reduction.normalize)
         positions = np.asarray(reduction.positions[tile.rows])
         normalize = bool(reduction.normalize)
-        found = lines.window_distances(a, positions, b, tile.cols, length, normalize)
-        constant_a, finite_a = a.constant[positions, None], a.finite[positions, None]
-        constant_b, finite_b = b.constant[tile.cols], b.finite[tile.cols]
-        found = cp.where(constant_a != constant_b, np.sqrt(length), found)
-        found = cp.where(constant_a & constant_b, 0.0, found)
-        return cp.where(finite_a & finite_b, found, np.inf).get()
+        (found,) = near(lines.window_distances(a, positions, b, tile.cols, length, normalize))
+        module = module_of(found)
+        constant_a, finite_a, constant_b, finite_b = (
+            module.asarray(of if module_of(of) is module else to_host(of))
+            for of in (
+                *(each[positions, None] for each in (a.constant, a.finite)),
+                *(each[tile.cols] for each in (b.constant, b.finite)),
+            )
+        )
+        found = np.where(constant_a != constant_b, np.sqrt(length), found)
+        found = np.where(constant_a & constant_b, 0.0, found)
+        return to_host(np.where(finite_a & finite_b, found, np.inf))
 
     def join_bytes(self, reduction: Join, rows: int, cols: int) -> tuple[int, int]:
         """Bytes on each device for a tile: lines, lists, and the first columns of a launch."""
@@ -92,6 +99,7 @@ class JoinTiles:
         """Nearest windows within a tile; with device accumulators they stay on the device."""
         import cupy as cp
 
+        from ..transfers import module_of
         from .join import nearest
         from .lines import make_steps
 
@@ -103,8 +111,7 @@ class JoinTiles:
         level = 0.0 if normalize else 4 * max(float(line.norm.max()) for line in searched) ** 2
         regular = [line.regular for line in searched]
         if reduction.excluded is not None:
-            keep = ~cp.asarray(reduction.excluded)
-            regular[0] = regular[0] & keep
+            regular[0] = regular[0] & ~module_of(regular[0]).asarray(reduction.excluded)
             regular[1] = regular[0] if reduction.within else regular[1]
         dtype = choose_join(reduction, tile.shape).dtype
         steps = []
@@ -116,6 +123,7 @@ class JoinTiles:
         masks = regular[0], regular[1]
         known, kept = self._known(reduction, searched, masks, tile, level)
         both = steps[0], steps[1]
+        masks = cp.asarray(masks[0]), cp.asarray(masks[1])
         nearest(reduction, lines, searched, both, masks, tile, level, known)
         return None if kept else known.part(tile, 2 if reduction.within else 1)
 
@@ -190,12 +198,14 @@ class JoinTiles:
         length: int,
     ) -> Frame:
         """Offset and size in common of windows of two lines that are compared as they are."""
+        from ..transfers import to_host
+
         last = 1 if pools[0].points is pools[1].points else 2
         points = [fill_gaps(pool.points)[0] for pool in pools[:last]]
 
         def extent(line: DeviceLine) -> tuple[np.ndarray, np.ndarray]:
             low, high = line.moments[2:]
-            return low.get(), high.get()
+            return to_host(low), to_host(high)
 
         return common_frame(points, [partial(extent, line) for line in lines[:last]])
 

@@ -11,7 +11,7 @@ from ...families.shapelets.criterion import Criterion
 from ...families.shapelets.matches import LEAST_NORMALIZED
 from ...families.shapelets.search import BATCH_CELLS, Survivors, are_normalized
 from ..loading import blocks_for, load_kernel
-from ..transfers import bring, send
+from ..transfers import bring, module_of, near, send
 from .matches import best_matches
 from .programs import NAMED_SHARED, WIDE_THREADS, ScanKernel, scan_kernel
 from .rules import DeviceRules
@@ -346,8 +346,9 @@ class Lines:
                     *(self.values, begins[rows], lengths[rows], channels[rows], rows, self.values),
                     *(self.sizes, self.members, not raw, distances, None),
                 )
-        distances /= cp.asarray(np.sqrt(lengths))[:, None]
-        return distances
+        (found,) = near(distances)
+        found /= module_of(found).asarray(np.sqrt(lengths))[:, None]
+        return cp.asarray(found)
 
     def _cuts(self, where: np.ndarray) -> tuple[np.ndarray, np.ndarray, cp.ndarray]:
         """Gain and gap of the best cut of some candidates, from certified distances; and these."""

@@ -116,7 +116,8 @@ class ShapeletTiles:
             cp.asarray(np.concatenate(queries)),
             *(np.cumsum(lengths) - lengths, lengths, channels, np.arange(len(queries))),
             *(cp.asarray(series.values), cp.asarray(series.lengths, np.int32)),
-            *(cp.arange(len(series), dtype=np.int32), reduction.normalize, distances, starts),
+            cp.asarray(np.arange(len(series), dtype=np.int32)),
+            *(reduction.normalize, distances, starts),
         )
         return Matches(distances.get(), starts.get())
 
