@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skts.engines import Series, Warping
+import skts
+from skts.engines import Series, Warping, replace_kernels, run
 from skts.engines.core import compiling
 from skts.engines.cupy.elastic.programs import choose_slow, column_counts
-from skts.engines.cupy.programs import all_kernels, program_of, source
+from skts.engines.cupy.programs import APART, all_kernels, program_of, source
 from skts.engines.cupy.signatures import signatures
+from tests.examples_of_work import examples, leaves, reductions, small_examples
 
+TABLES = {"large": examples, "small": small_examples}
 INSTANCES = [(file, name) for file, names in all_kernels().items() for name in names]
 
 
@@ -20,18 +25,19 @@ INSTANCES = [(file, name) for file, names in all_kernels().items() for name in n
 
 @pytest.mark.parametrize("file", all_kernels())
 def test_a_program_makes_no_kernel_that_is_not_asked_for(file):
-    """The plain kernels of a file, or one instance of a template."""
-    plain, none = program_of(file, "some")
-    assert (plain, none) == (source(file), ())
-    code, names = program_of(file, "some<1>")
-    assert names == ("some<1>",)
-    # whatever is compiled unasked has a name without mangling
-    assert 'extern "C" __global__' not in code
-    assert code.count("__global__ void") == plain.count("__global__ void")
-    # lines stay where they are, for messages
-    assert len(code.splitlines()) == len(plain.splitlines())
-    n_plain = sum(not signature.template for signature in signatures(file).values())
-    assert plain.count('extern "C" __global__') == n_plain
+    """The plain kernels of a file, one of them, or one instance of a template."""
+    every, kernels = source(file), signatures(file)
+    plain = [name for name, signature in kernels.items() if not signature.template]
+    for name in (*plain, "some<1>"):
+        code, instances = program_of(file, name)
+        assert instances == (() if name in plain else ("some<1>",))
+        # whatever is compiled unasked
+        made = re.findall(r'^extern "C" __global__ .*?(\w+)\($', code.replace("() {", "("), re.M)
+        assert made == ([] if name not in plain else [name] if file in APART else plain)
+        # nothing else changes, and lines stay where they are, for messages
+        assert code.replace('extern "C" ', "").replace("template <int = 0> ", "") == (
+            every.replace('extern "C" ', "")
+        )
 
 
 # --- when instances are compiled ---------------------------------------------------------------
@@ -43,35 +49,107 @@ def loading(monkeypatch):
     from skts.engines.cupy import loading
 
     monkeypatch.setattr(compiling, "replaced", None)
-    monkeypatch.setattr(loading, "_wanted", type(loading._wanted)(float))
+    monkeypatch.setattr(loading, "_lost", type(loading._lost)(float))
     return loading
 
 
 @pytest.mark.gpu
 def test_a_faster_instance_waits_until_it_pays(loading):
-    half = loading.WORTH_COMPILING / 2
-    assert not loading.pays("some.cu", "wide<1>", half)
-    assert not loading.pays("some.cu", "wide<2>", half)
-    assert not loading.pays("other.cu", "wide<1>", half)
-    assert loading.pays("some.cu", "wide<1>", half)
-    assert loading.pays("some.cu", "wide<1>", 0.0)
-    assert loading.pays("some.cu", "wide<3>", 2 * half)
+    half = 2 * loading.WORTH_WAITING / 2
+    assert not loading.pays("some.cu", "wide<1>", half, 2.0)
+    assert not loading.pays("some.cu", "wide<2>", half, 2.0)
+    assert not loading.pays("other.cu", "wide<1>", half, 2.0)
+    assert loading.pays("some.cu", "wide<1>", half, 2.0)
+    assert loading.pays("some.cu", "wide<1>", 0.0, 2.0)
+    assert loading.pays("some.cu", "wide<3>", 2 * half, 2.0)
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize(("replaced", "waits"), [(True, True), (None, True), (False, False)])
 def test_who_asks_for_kernels_does_not_wait(loading, monkeypatch, replaced, waits):
     monkeypatch.setattr(compiling, "replaced", replaced)
-    assert loading.pays("some.cu", "wide<1>", 1.0) != waits
+    assert loading.pays("some.cu", "wide<1>", 0.0, 1.0) != waits
 
 
 @pytest.mark.gpu
 def test_an_instance_that_is_there_is_used(loading, monkeypatch):
     monkeypatch.setattr(loading, "_loaded", {})
     name = "shortlist<float>"
-    assert not loading.pays("elastic/shortlist.cu", name, 1.0)
+    assert not loading.pays("elastic/shortlist.cu", name, 0.0, 1.0)
     loading.load_kernel("elastic/shortlist.cu", name)
-    assert loading.pays("elastic/shortlist.cu", name, 1.0)
+    assert loading.pays("elastic/shortlist.cu", name, 0.0, 1.0)
+
+
+# --- small work --------------------------------------------------------------------------------
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("size", TABLES)
+@pytest.mark.parametrize("kind", reductions())
+def test_small_work_has_the_same_bits(loading, kind, size):
+    """Whatever is compiled and on the device, or on the host: also in turns, of the same lines."""
+    for work, answer in TABLES[size]()[kind]:
+        found = []
+        for choice in (None, False, None):
+            with replace_kernels(always=choice):
+                loading._lost.clear()
+                found.append(leaves(answer(run(work, engine="cupy"))))
+        assert found[0] == found[1] == found[2]
+
+
+CALLS = {
+    "DTW": lambda X, y, T, o: skts.DTWNearestNeighbor(**o).fit(X, y).predict(X[:3]),
+    "k-Shape": lambda X, y, T, o: skts.KShapeClusterer(2, **o).fit(X).predict(X[:3]),
+    "condenser": lambda X, y, T, o: skts.DTWCondenser(**o).fit_resample(X, y),
+    "motifs": lambda X, y, T, o: skts.MotifFinder(9, n_discords=1, **o).fit(T),
+    "search": lambda X, y, T, o: skts.SubsequenceSearch(**o).fit(T).kneighbors(T[:, 30:50]),
+    "tree": lambda X, y, T, o: (
+        skts.ShapeletTreeClassifier(max_length=8, length_step=4, **o).fit(X, y).predict_proba(X)
+    ),
+}
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_first_calls_have_cupy_compile_nothing(loading, monkeypatch, call):
+    """What CuPy computes element by element it compiles, a tenth of a second an operation."""
+    import cupy
+
+    if not hasattr(cupy, "SETTINGS"):
+        pytest.skip("on a device nobody tells which operations CuPy compiles")
+    from cupy import _array
+
+    # views and copies, and zeros written to memory
+    free = {"copy", "fill", "ravel", "reshape", "transpose"}
+    compiled = []
+    quietly, setitem, getitem = (
+        _array.quietly,
+        cupy.ndarray.__setitem__,
+        cupy.ndarray.__getitem__,
+    )
+
+    def note(function, *args, **kwargs):
+        if function.__name__ not in free or any(
+            map(np.any, args if function.__name__ == "fill" else ())
+        ):
+            compiled.append(function.__name__)
+        return quietly(function, *args, **kwargs)
+
+    def note_item(self, key, *value):
+        if value or isinstance(key, cupy.ndarray):
+            compiled.append("item")
+        return (setitem if value else getitem)(self, key, *value)
+
+    for module in (_array, cupy):
+        monkeypatch.setattr(module, "quietly", note)
+    monkeypatch.setattr(cupy.ndarray, "__setitem__", note_item)
+    monkeypatch.setattr(cupy.ndarray, "__getitem__", note_item)
+    monkeypatch.setattr(cupy, "full", None)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(12, 20)), np.arange(12) % 2
+    X[y == 1, 5:9] += 5
+    call(X, y, rng.normal(size=(1, 120)).cumsum(axis=1), {"engine": "cupy"})
+    assert not compiled
 
 
 # --- warping -----------------------------------------------------------------------------------
@@ -136,7 +214,7 @@ def test_instances_of_warping_give_the_same_bits(
     rows, cols = (side._replace(buffer=side.buffer.astype(dtype)) for side in (rows, cols))
     reach, found = warping.largest_radius(n, m), []
     for faster in (False, True):
-        monkeypatch.setattr(dtw, "pays", lambda file, name, work, faster=faster: faster)
+        monkeypatch.setattr(dtw, "pays", lambda *_, faster=faster: faster)
         matrix = dtw.distances(rows, cols, warping, reach=reach, root=True, budget=2**20)
         found.append(cp.asnumpy(matrix))
     assert "<float, 8, " in seen[0][1] or "<double, 8, " in seen[0][1]

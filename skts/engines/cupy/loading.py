@@ -14,27 +14,29 @@ from ..core.interrupts import aside
 from .launch import Kernel
 from .programs import OPTIONS, program_of
 
-__all__ = ["blocks_for", "load_kernel", "pays"]
+__all__ = ["MODEST_RATE", "blocks_for", "load_kernel", "pays"]
 
 #: Bytes of shared memory that a block may have without asking.
 SHARED = 48 * 1024
 
-#: Work for which an instance that only is faster is compiled, in cells at the full rate of a
-#: device: 3 ms of a large one, some 30 of a small one, where compilers take 100 to 5,000.
-WORTH_COMPILING = 2**34
+#: Seconds that may be lost for want of a kernel, for each that compiling it takes: a part, since
+#: later processes find it on disk.
+WORTH_WAITING = 0.25
+#: Cells a second of a device of modest size, for estimates of what is lost.
+MODEST_RATE = 2.0**40
 
-#: Work that a faster instance has been wanted for, in this process; endless once it is there.
-_wanted: defaultdict[tuple[str, str], float] = defaultdict(float)
+#: Seconds lost for want of a faster kernel, in this process; endless once it is there.
+_lost: defaultdict[tuple[str, str], float] = defaultdict(float)
 _loaded: dict[tuple[str, str, int], Kernel] = {}
 #: For each program one: whoever needs it waits for the first, who may have been interrupted.
-_compiling: defaultdict[tuple[str, str | None], threading.Lock] = defaultdict(threading.Lock)
+_compiling: defaultdict[tuple[str, tuple[str, ...]], threading.Lock] = defaultdict(threading.Lock)
 
 
 def load_kernel(file: str, name: str, shared: int = 0) -> Kernel:
     """Return a function of a source file, compiled for the device where it is launched.
 
-    CuPy keeps programs on disk. An instance of a template is one, and so are all plain functions
-    of a file. NVRTC takes seconds in which no signal is seen: it works aside.
+    CuPy keeps programs on disk; see `program_of`. NVRTC takes seconds in which no signal is seen:
+    it works aside.
 
     Parameters
     ----------
@@ -53,7 +55,7 @@ def load_kernel(file: str, name: str, shared: int = 0) -> Kernel:
     found = _loaded.get((file, name, shared))
     if found is not None:
         return found
-    program = file, name if "<" in name else None
+    program = program_of(file, name)
     device = cp.cuda.Device()
 
     def load() -> Kernel:
@@ -61,28 +63,30 @@ def load_kernel(file: str, name: str, shared: int = 0) -> Kernel:
             if (file, name, shared) not in _loaded:
                 function = _function(_module(*program), name, shared)
                 _loaded[file, name, shared] = Kernel(function, file, name)
-                _wanted[file, name] = math.inf
+                _lost[file, name] = math.inf
             return _loaded[file, name, shared]
 
     return aside(load)
 
 
-def pays(file: str, name: str, work: float) -> bool:
-    """Whether to use an instance for work that another one does as well, though more slowly.
+def pays(file: str, name: str, seconds: float, to_compile: float) -> bool:
+    """Whether to use a kernel for work that others do as well, though more slowly.
 
     It is used if it has been loaded before, or once the work that it was wanted for is worth its
-    compilation. Both instances must give the same bits: which one runs depends on what else this
-    process has done. `skts.warm_up`, tests and benchmarks do not wait (`replace_kernels`).
+    compilation. Answers must have the same bits without it: whether it runs depends on what else
+    this process has done. `skts.warm_up`, tests and benchmarks do not wait (`replace_kernels`).
 
     Parameters
     ----------
     file, name : str
-        The faster instance, see `load_kernel`.
-    work : float
-        What the slower one takes, in cells at the full rate of a device.
+        The faster kernel, see `load_kernel`.
+    seconds : float
+        About how long the work takes without it.
+    to_compile : float
+        About how long it takes to compile, with all that it needs.
     """
-    _wanted[file, name] += work
-    return compiling.replaced is False or _wanted[file, name] >= WORTH_COMPILING
+    _lost[file, name] += seconds
+    return compiling.replaced is False or _lost[file, name] >= WORTH_WAITING * to_compile
 
 
 def _function(module: cp.RawModule, name: str, shared: int) -> cp.RawKernel:
@@ -95,9 +99,8 @@ def _function(module: cp.RawModule, name: str, shared: int) -> cp.RawKernel:
 
 
 @cache
-def _module(file: str, instance: str | None) -> cp.RawModule:
-    """An instance of a template, or all functions of a file that are no templates."""
-    code, names = program_of(file, instance or "")
+def _module(code: str, names: tuple[str, ...]) -> cp.RawModule:
+    """A program: an instance of a template, or functions that are none."""
     return cp.RawModule(code=code, options=OPTIONS, name_expressions=names or None)
 
 

@@ -9,11 +9,14 @@ import cupy as cp
 import cupyx
 import numpy as np
 
+from ..core import compiling
+
 __all__ = [
-    "SMALL",
     "Near",
+    "as_in",
     "bring",
     "filled",
+    "is_small",
     "module_of",
     "near",
     "read_number",
@@ -46,9 +49,17 @@ def send(*arrays: np.ndarray) -> list[cp.ndarray]:
     ]
 
 
+def is_small(size: int) -> bool:
+    """Whether arithmetic with so many numbers is done on the host.
+
+    Who compiles ahead gets what larger arrays need (`skts.warm_up`), and so do tests.
+    """
+    return size <= SMALL and compiling.replaced is not False
+
+
 def near(*arrays: cp.ndarray) -> list[Near]:
     """Bring arrays to where arithmetic with them is done: the host, if all of them are small."""
-    if all(array.size <= SMALL for array in arrays):
+    if all(is_small(array.size) for array in arrays):
         return [bring(array) for array in arrays]
     return list(arrays)
 
@@ -59,10 +70,18 @@ def module_of(array: Near) -> ModuleType:
     return module
 
 
+def as_in(module: ModuleType, array: Near) -> Near:
+    """Bring an array to where another is."""
+    if module is np:
+        return array if isinstance(array, np.ndarray) else bring(array)
+    there: cp.ndarray = cp.asarray(array)
+    return there
+
+
 def filled(shape: int | tuple[int, ...], value: float | np.generic, dtype: type) -> cp.ndarray:
     """Make an array on the device that is the same everywhere."""
     made = cp.empty(shape, dtype)
-    if made.size <= SMALL:
+    if is_small(made.size):
         return cp.asarray(np.full(shape, value, dtype))
     made.fill(value)
     return made

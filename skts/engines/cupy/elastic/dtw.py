@@ -11,7 +11,7 @@ import numpy as np
 from ...core.certify import Bound, Rescaling, Shortlist, survivor_cap
 from ...core.series import Series
 from ...families.elastic.warping import Warping
-from ..loading import SHARED, load_kernel, pays
+from ..loading import MODEST_RATE, SHARED, load_kernel, pays
 from ..series import GpuSeries
 from ..transfers import read_number
 from .cells import any_cell, cell_object
@@ -36,6 +36,8 @@ __all__ = ["DeviceSeries", "certify", "distances", "rescale", "shortlist", "uplo
 #: early, and the columns of a widest strip.
 PAD = 2048
 THREADS = 128
+#: CPU seconds that compiling an instance takes: from 0.1 to 5.
+TO_COMPILE = 0.5
 #: Blocks of a launch: kernels count its threads in 32 bits, and walk over the pairs with a stride.
 MOST_BLOCKS = 2**31 // THREADS
 
@@ -244,7 +246,7 @@ def _choose(
         fast = choose_narrow(type, shape[0], rows.length, cols.length, warping)
     if fast is None:
         fast, swap, _ = choose_side(choose_dtw, type, *shape, warping, reach, n_pairs)
-    if pays(fast.file, fast.name, price * n_pairs):
+    if pays(fast.file, fast.name, price * n_pairs / MODEST_RATE, TO_COMPILE):
         return fast, swap
     return slow, slow_swap
 

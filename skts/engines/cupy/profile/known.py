@@ -13,7 +13,7 @@ from ...core.constants import TAKES_NO_PART
 from ...core.reduction import Tile
 from ...families.profile.join import Join, JoinPart
 from ...families.profile.nearest import Nearest
-from ..transfers import SMALL, Near, filled, module_of, near, to_host
+from ..transfers import Near, filled, is_small, module_of, near, to_host
 from .lines import Searched, inverse_norm
 from .programs import RUNS_PER_WINDOW, choose_join, room
 
@@ -221,7 +221,7 @@ class Known:
 
 def _raise(skipped: cp.ndarray, others: cp.ndarray) -> None:
     """Raise numbers on the device to others."""
-    if skipped.size <= SMALL:
+    if is_small(skipped.size):
         skipped.set(np.maximum(*near(skipped, others)))
     else:
         cp.maximum(skipped, others, out=skipped)

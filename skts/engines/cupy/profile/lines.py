@@ -18,7 +18,7 @@ from ...families.profile.lines import (
 )
 from ...families.profile.statistics import settle_statistics
 from ..loading import blocks_for, load_kernel
-from ..transfers import Near, module_of, near, to_host
+from ..transfers import Near, as_in, module_of, near, to_host
 
 __all__ = [
     "PAD",
@@ -170,10 +170,11 @@ def prepare_search(
             made = line_of_pieces(fill_gaps(pool.points)[0], to_host(ranges), length)
     else:
         made = line_as_it_is(fill_gaps(pool.points)[0], frame, length)
-    points, hidden = module.asarray(made.points), module.asarray(made.hidden) & regular
+    points, hidden = as_in(module, made.points), as_in(module, made.hidden) & regular
     made = made._replace(points=points)
     mean, deviation, size, slip = made.moments(
-        line.moments, lambda one: near(*_statistics(cp.asarray(one), length))
+        line.moments,
+        lambda one: [as_in(module, array) for array in _statistics(cp.asarray(one), length)],
     )
     square = deviation**2 if frame is None else deviation**2 + mean**2
     norm = np.sqrt(length * square)

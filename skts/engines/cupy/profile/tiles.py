@@ -58,7 +58,7 @@ class JoinTiles:
         self, reduction: WindowDistances, tile: Tile, cancel: np.ndarray
     ) -> np.ndarray:
         """Certified distances of some windows to a run of others."""
-        from ..transfers import module_of, near, to_host
+        from ..transfers import as_in, module_of, near, to_host
         from . import lines
 
         length = reduction.length
@@ -67,14 +67,9 @@ class JoinTiles:
         positions = np.asarray(reduction.positions[tile.rows])
         normalize = bool(reduction.normalize)
         (found,) = near(lines.window_distances(a, positions, b, tile.cols, length, normalize))
-        module = module_of(found)
-        constant_a, finite_a, constant_b, finite_b = (
-            module.asarray(of if module_of(of) is module else to_host(of))
-            for of in (
-                *(each[positions, None] for each in (a.constant, a.finite)),
-                *(each[tile.cols] for each in (b.constant, b.finite)),
-            )
-        )
+        there = partial(as_in, module_of(found))
+        constant_a, finite_a = (there(of[positions, None]) for of in (a.constant, a.finite))
+        constant_b, finite_b = (there(of[tile.cols]) for of in (b.constant, b.finite))
         found = np.where(constant_a != constant_b, np.sqrt(length), found)
         found = np.where(constant_a & constant_b, 0.0, found)
         return to_host(np.where(finite_a & finite_b, found, np.inf))

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.series import Series
 from ..loading import blocks_for, load_kernel
-from ..transfers import SMALL
+from ..transfers import is_small
 from .programs import SHORT, columns_of_strips, walk_kernel
 
 __all__ = ["DeviceSeries", "PackedScores", "Walk", "lay"]
@@ -56,7 +56,7 @@ class DeviceSeries(NamedTuple):
 def lay(series: Series, channel: int) -> DeviceSeries:
     """Bring a channel of series to the device."""
     points, sizes = series.values[:, channel], series.lengths
-    module = np if points.size <= SMALL else cp
+    module = np if is_small(points.size) else cp
     points, sizes = module.asarray(points), module.asarray(sizes)
     there = module.arange(series.n_timepoints) < sizes[:, None]
     points = module.ascontiguousarray(np.where(there, points, 0.0))
