@@ -50,34 +50,59 @@ def loading(monkeypatch):
 
     monkeypatch.setattr(compiling, "replaced", None)
     monkeypatch.setattr(loading, "_lost", type(loading._lost)(float))
+    monkeypatch.setenv("CUPY_CACHE_DIR", "none such")
     return loading
 
 
 @pytest.mark.gpu
 def test_a_faster_instance_waits_until_it_pays(loading):
     half = 2 * loading.WORTH_WAITING / 2
-    assert not loading.pays("some.cu", "wide<1>", half, 2.0)
-    assert not loading.pays("some.cu", "wide<2>", half, 2.0)
-    assert not loading.pays("other.cu", "wide<1>", half, 2.0)
-    assert loading.pays("some.cu", "wide<1>", half, 2.0)
-    assert loading.pays("some.cu", "wide<1>", 0.0, 2.0)
-    assert loading.pays("some.cu", "wide<3>", 2 * half, 2.0)
+    assert not loading.pays("elastic/dtw.cu", "wide<1>", half, 2.0)
+    assert not loading.pays("elastic/dtw.cu", "wide<2>", half, 2.0)
+    assert not loading.pays("elastic/band.cu", "wide<1>", half, 2.0)
+    assert loading.pays("elastic/dtw.cu", "wide<1>", half, 2.0)
+    assert loading.pays("elastic/dtw.cu", "wide<1>", 0.0, 2.0)
+    assert loading.pays("elastic/dtw.cu", "wide<3>", 2 * half, 2.0)
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize(("replaced", "waits"), [(True, True), (None, True), (False, False)])
 def test_who_asks_for_kernels_does_not_wait(loading, monkeypatch, replaced, waits):
     monkeypatch.setattr(compiling, "replaced", replaced)
-    assert loading.pays("some.cu", "wide<1>", 0.0, 1.0) != waits
+    assert loading.pays("elastic/dtw.cu", "wide<1>", 0.0, 1.0) != waits
 
 
 @pytest.mark.gpu
-def test_an_instance_that_is_there_is_used(loading, monkeypatch):
+@pytest.mark.parametrize("again", [False, True], ids=["in this process", "on disk"])
+def test_an_instance_that_is_there_is_used(loading, monkeypatch, tmp_path, again):
     monkeypatch.setattr(loading, "_loaded", {})
-    name = "shortlist<float>"
-    assert not loading.pays("elastic/shortlist.cu", name, 0.0, 1.0)
-    loading.load_kernel("elastic/shortlist.cu", name)
-    assert loading.pays("elastic/shortlist.cu", name, 0.0, 1.0)
+    monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path))
+    kernel, other = (("elastic/shortlist.cu", f"shortlist<{of}>") for of in ("float", "double"))
+    assert not loading.pays(*kernel, 0.0, 1.0)
+    loading.load_kernel(*kernel)
+    if again:
+        loading._lost.clear()
+        assert not loading.pays(*other, 0.0, 1.0)
+    assert loading.pays(*kernel, 0.0, 1.0)
+
+
+@pytest.mark.gpu
+def test_notes_of_what_is_on_disk(loading, monkeypatch, tmp_path):
+    from skts.engines.cupy import on_disk
+
+    folder = tmp_path / "kernels"
+    monkeypatch.setenv("CUPY_CACHE_DIR", str(folder))
+    on_disk.note("text", ())  # CuPy has written nothing there
+    assert not folder.exists()
+    folder.mkdir()
+    on_disk.note("text", ("f<1>",))
+    assert on_disk.is_noted("text", ("f<1>",))
+    for other in (("text", ()), ("text", ("f<2>",)), ("other", ("f<1>",))):
+        assert not on_disk.is_noted(*other)
+    monkeypatch.setenv("CUPY_CACHE_IN_MEMORY", "1")
+    assert not on_disk.is_noted("text", ("f<1>",))
+    on_disk.note("more", ())
+    assert len(list(folder.iterdir())) == 1
 
 
 # --- small work --------------------------------------------------------------------------------

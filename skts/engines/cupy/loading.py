@@ -11,6 +11,7 @@ import cupy as cp
 
 from ..core import compiling
 from ..core.interrupts import aside
+from . import on_disk
 from .launch import Kernel
 from .programs import OPTIONS, program_of
 
@@ -25,7 +26,7 @@ WORTH_WAITING = 0.25
 #: Cells a second of a device of modest size, for estimates of what is lost.
 MODEST_RATE = 2.0**40
 
-#: Seconds lost for want of a faster kernel, in this process; endless once it is there.
+#: Seconds lost for want of a faster kernel, in this process; endless where it is there.
 _lost: defaultdict[tuple[str, str], float] = defaultdict(float)
 _loaded: dict[tuple[str, str, int], Kernel] = {}
 #: For each program one: whoever needs it waits for the first, who may have been interrupted.
@@ -64,6 +65,7 @@ def load_kernel(file: str, name: str, shared: int = 0) -> Kernel:
                 function = _function(_module(*program), name, shared)
                 _loaded[file, name, shared] = Kernel(function, file, name)
                 _lost[file, name] = math.inf
+                on_disk.note(*program)
             return _loaded[file, name, shared]
 
     return aside(load)
@@ -72,9 +74,10 @@ def load_kernel(file: str, name: str, shared: int = 0) -> Kernel:
 def pays(file: str, name: str, seconds: float, to_compile: float) -> bool:
     """Whether to use a kernel for work that others do as well, though more slowly.
 
-    It is used if it has been loaded before, or once the work that it was wanted for is worth its
-    compilation. Answers must have the same bits without it: whether it runs depends on what else
-    this process has done. `skts.warm_up`, tests and benchmarks do not wait (`replace_kernels`).
+    It is used if it has been compiled before, by this process or another, or once the work that it
+    was wanted for is worth its compilation. Answers must have the same bits without it, since other
+    work of the process decides. `skts.warm_up`, tests and benchmarks do not wait
+    (`replace_kernels`).
 
     Parameters
     ----------
@@ -85,8 +88,12 @@ def pays(file: str, name: str, seconds: float, to_compile: float) -> bool:
     to_compile : float
         About how long it takes to compile, with all that it needs.
     """
+    if compiling.replaced is False:
+        return True
+    if (file, name) not in _lost and on_disk.is_noted(*program_of(file, name)):
+        _lost[file, name] = math.inf
     _lost[file, name] += seconds
-    return compiling.replaced is False or _lost[file, name] >= WORTH_WAITING * to_compile
+    return _lost[file, name] >= WORTH_WAITING * to_compile
 
 
 def _function(module: cp.RawModule, name: str, shared: int) -> cp.RawKernel:
