@@ -222,7 +222,7 @@ class Known:
 def _raise(skipped: cp.ndarray, others: cp.ndarray) -> None:
     """Raise numbers on the device to others."""
     if is_small(skipped.size):
-        skipped.set(np.maximum(*near(skipped, others)))
+        skipped.set(np.maximum(*near(skipped, others)), cp.cuda.get_current_stream())
     else:
         cp.maximum(skipped, others, out=skipped)
 

@@ -72,7 +72,7 @@ class DeviceLine(NamedTuple):
 
 
 class Uploaded(NamedTuple):
-    """What kernels read of a line that is searched: arrays of float64 on the device."""
+    """Arrays of a line that is searched for kernels: float64, on the device."""
 
     points: cp.ndarray
     mean: cp.ndarray
