@@ -56,8 +56,8 @@ IMPORTS = "import sklearn.base, sklearn.neighbors, sklearn.cluster, sklearn.tree
 COUNT = "\nimport os; print(sum(os.times()[:4]))"
 
 
-def seconds(code, cache):
-    """CPU seconds of a process that runs some code with a folder for kernels, children included."""
+def run(code, cache):
+    """What a process prints that runs some code with a folder for kernels."""
     environment = {
         **os.environ,
         "NUMBA_CACHE_DIR": str(Path(cache, "numba")),
@@ -66,13 +66,18 @@ def seconds(code, cache):
         "OPENBLAS_NUM_THREADS": "1",
     }
     done = subprocess.run(
-        [sys.executable, "-c", IMPORTS + code + COUNT],
+        [sys.executable, "-c", IMPORTS + code],
         check=True,
         capture_output=True,
         text=True,
         env=environment,
     )
-    return float(done.stdout.split()[-1])
+    return done.stdout.splitlines()[-1]
+
+
+def seconds(code, cache):
+    """CPU seconds of a process that runs some code with a folder for kernels, children included."""
+    return float(run(code + COUNT, cache))
 
 
 def start(name, engine="numba"):
@@ -98,10 +103,10 @@ def programs(name):
     from skts.engines.cupy.programs import program_of
 
     code = f"ENGINE = 'cupy'\n{DATA}\n{CALLS[name]}\n{ASKED}"
-    command = [sys.executable, "-c", IMPORTS + code]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    with tempfile.TemporaryDirectory() as cache:
+        asked = json.loads(run(code, cache))
     found = {}
-    for file, kernel in json.loads(done.stdout.splitlines()[-1]):
+    for file, kernel in asked:
         found.setdefault((file, *program_of(file, kernel)), []).append(kernel)
     return [(file, kernels) for (file, *_), kernels in found.items()]
 

@@ -51,6 +51,7 @@ def loading(monkeypatch):
     monkeypatch.setattr(compiling, "replaced", None)
     monkeypatch.setattr(loading, "_lost", type(loading._lost)(float))
     monkeypatch.setenv("CUPY_CACHE_DIR", "none such")
+    monkeypatch.delenv("CUPY_CACHE_IN_MEMORY", raising=False)
     return loading
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...families.profile.concatenated import ConcatenatedSeries, fill_gaps
+from ...families.profile.every_pair import nearest_of_all
 from ...families.profile.join import Join, JoinPart
 from ...families.profile.lines import Frame, common_frame
 from ...families.profile.windows import Kinds, WindowDistances, WindowKinds
@@ -24,6 +25,11 @@ __all__ = ["JoinTiles"]
 #: Bytes of a point of a line on the device: points and statistics, of the search, too, and twice
 #: its steps.
 LINE_BYTES = 84 + 120
+#: CPU seconds that compiling the walk of a join takes; seconds of the host for a pair that is
+#: measured in its place, and of a device of modest size for each point of one.
+TO_COMPILE, A_PAIR, A_POINT = 1.0, 2e-8, 4e-12
+#: Pairs that are measured at a time in place of the walk.
+AT_A_TIME = 2**20
 
 
 class JoinTiles:
@@ -94,7 +100,7 @@ class JoinTiles:
         """Nearest windows within a tile; with device accumulators they stay on the device."""
         import cupy as cp
 
-        from ..transfers import module_of
+        from ..transfers import module_of, to_host
         from .join import nearest
         from .lines import make_steps
 
@@ -103,11 +109,15 @@ class JoinTiles:
         row_line, col_line = (self._line(pool, length, normalize) for pool in pools)
         lines = row_line, col_line
         searched = self._searched(pools, length, normalize)
-        level = 0.0 if normalize else 4 * max(float(line.norm.max()) for line in searched) ** 2
         regular = [line.regular for line in searched]
         if reduction.excluded is not None:
             regular[0] = regular[0] & ~module_of(regular[0]).asarray(reduction.excluded)
             regular[1] = regular[0] if reduction.within else regular[1]
+        if _is_small(reduction, tile):
+            found = partial(_distances, lines, reduction)
+            masks = to_host(regular[0]), to_host(regular[1])
+            return nearest_of_all(reduction, tile, masks, found, AT_A_TIME, cancel)
+        level = 0.0 if normalize else 4 * max(float(line.norm.max()) for line in searched) ** 2
         dtype = choose_join(reduction, tile.shape).dtype
         steps = []
         for pool, line, mask in zip(pools, searched, regular, strict=True):
@@ -218,3 +228,23 @@ class JoinTiles:
 
         key = ("steps", cupy.cuda.Device().id, length, line.frame, level, dtype)
         return self.prepared.get(pool.points, key, build)
+
+
+def _is_small(reduction: Join, tile: Tile) -> bool:
+    """Whether to measure all pairs of a tile: to compile the walk takes longer."""
+    from ..loading import pays
+
+    seconds = tile.shape[0] * tile.shape[1] * (A_PAIR + A_POINT * reduction.length)
+    kernel = choose_join(reduction, tile.shape)
+    return not pays("profile/join.cu", kernel.name, seconds, TO_COMPILE)
+
+
+def _distances(
+    lines: tuple[DeviceLine, DeviceLine], reduction: Join, rows: np.ndarray, columns: slice
+) -> np.ndarray:
+    """Certified distances of some windows to a run of others, on the host."""
+    from ..transfers import bring
+    from .lines import window_distances
+
+    normalize = bool(reduction.normalize)
+    return bring(window_distances(lines[0], rows, lines[1], columns, reduction.length, normalize))
