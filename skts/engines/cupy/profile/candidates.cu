@@ -1,5 +1,6 @@
 // What the walk of a join has listed, measured: `refine` computes scores of the cells of runs in double precision,
-// `certify` the certified distances of the few that are still near, and `first_of_equals` breaks ties.
+// `keep` picks the few that are still near, `certify` computes their certified distances, and `first_of_equals`
+// breaks ties.
 #include "profile/certified.cuh"
 #include "profile/runs.cuh"
 
@@ -63,6 +64,22 @@ extern "C" __global__ void refine(
     uppers[cell] = sum + error;
     if (raising && sum - error > 0)
         atomicMax(reached + run.window, (unsigned long long)__double_as_longlong(sum - error));
+}
+
+// Keep the cells whose upper bounds their windows have not surpassed, in any order: who looks, and the
+// other. One thread, one cell.
+extern "C" __global__ void keep(
+    const int* __restrict__ windows, const int* __restrict__ places, const double* __restrict__ uppers,
+    int count, const double* __restrict__ reached, int* __restrict__ kept_windows,
+    int* __restrict__ kept_places, int* __restrict__ n_kept
+) {
+    const int cell = blockIdx.x * blockDim.x + threadIdx.x;
+    if (cell >= count) return;
+    const int window = windows[cell];
+    if (!(uppers[cell] >= reached[window])) return;
+    const int at = atomicAdd(n_kept, 1);
+    kept_windows[at] = window;
+    kept_places[at] = places[cell];
 }
 
 // Certified distances of pairs. One thread, one pair.

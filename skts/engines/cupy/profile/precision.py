@@ -46,7 +46,8 @@ def leaves_little_to_measure(
     height = choose_height(join.shape, np.float32)
     n_columns, length = b.mean.size, join.length
     size = next_fast_len(b.points.size + length, real=True)
-    spectrum = cp.fft.rfft(b.points, size)
+    line, mean, weights = cp.asarray(a.points), cp.asarray(a.mean), cp.asarray(steps_b.weight)
+    spectrum = cp.fft.rfft(cp.asarray(b.points), size)
     panels = (height + kernel.panel) // JOIN_GROUP
     largest = _largest(steps_b.groups, panels)
     band = _largest(steps_a.groups, height // JOIN_GROUP)
@@ -54,9 +55,8 @@ def leaves_little_to_measure(
     strips = chunks = 0.0
     sample = np.unique(np.linspace(0, a.mean.size - 1, SAMPLE).astype(np.int64)).tolist()
     for window in sample:
-        points = a.points[window : window + length] - a.mean[window]
+        points = line[window : window + length] - mean[window]
         cov = cp.fft.irfft(spectrum * cp.fft.rfft(points, size).conj(), size)[:n_columns]
-        weights = steps_b.weight
         scores = cov * weights if join.normalize else cov + weights
         if join.within:
             scores[max(0, window - join.exclusion) : window + join.exclusion + 1] = 0
@@ -78,7 +78,7 @@ def _largest(groups: cp.ndarray, together: int) -> cp.ndarray:
     """Largest bounds of so many groups of windows together."""
     count = -(-len(groups) // together)
     padded = cp.full((count * together, groups.shape[1]), -np.inf)
-    padded[: len(groups)] = groups
+    padded[: len(groups)] = cp.asarray(groups)
     return padded.reshape(count, together, -1).max(axis=1)
 
 

@@ -19,6 +19,7 @@ __all__ = [
     "kernels",
     "room",
     "seed_kernel",
+    "stated_type",
     "worth_an_estimate",
 ]
 
@@ -97,6 +98,11 @@ def choose_height(shape: tuple[int, int], dtype: type) -> int:
     return next(height for start, height in HEIGHTS[dtype] if min(shape) >= start)
 
 
+def stated_type(join: Join) -> type:
+    """Type of covariances where nothing else is known: float64 unless float32 is asked for."""
+    return np.float32 if join.precision == "float32" else np.float64
+
+
 def worth_an_estimate(join: Join) -> bool:
     """Whether a join is so large that a search in float32 could be worth its errors.
 
@@ -128,7 +134,7 @@ def kernels() -> dict[str, list[str]]:
     return {
         "profile/seeds.cu": sorted({seed_kernel(kernel) for kernel in instances}),
         "profile/join.cu": [kernel.name for kernel in instances],
-        "profile/candidates.cu": ["refine", "certify", "first_of_equals"],
+        "profile/candidates.cu": ["refine", "keep", "certify", "first_of_equals"],
         "profile/windows.cu": ["statistics", "distances"],
         "profile/mk.cu": ["bound", "measure"],
     }

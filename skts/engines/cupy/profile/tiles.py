@@ -11,6 +11,7 @@ import numpy as np
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...families.profile.concatenated import ConcatenatedSeries, fill_gaps
+from ...families.profile.every_pair import nearest_of_all
 from ...families.profile.join import Join, JoinPart
 from ...families.profile.lines import Frame, common_frame
 from ...families.profile.windows import Kinds, WindowDistances, WindowKinds
@@ -20,6 +21,7 @@ from .programs import (
     SEED_BYTES,
     choose_join,
     room,
+    stated_type,
     worth_an_estimate,
 )
 
@@ -32,6 +34,11 @@ __all__ = ["JoinTiles"]
 #: Bytes of a point of a line on the device: points and statistics, of the search, too, and twice
 #: its steps.
 LINE_BYTES = 84 + 120
+#: CPU seconds that compiling the walk of a join takes; seconds of the host for a pair that is
+#: measured in its place, and of a device of modest size for each point of one.
+TO_COMPILE, A_PAIR, A_POINT = 1.0, 2e-8, 4e-12
+#: Pairs that are measured at a time in place of the walk.
+AT_A_TIME = 2**20
 
 
 class JoinTiles:
@@ -46,12 +53,14 @@ class JoinTiles:
 
     def window_kinds(self, reduction: WindowKinds, tile: Tile, cancel: np.ndarray) -> Kinds:
         """Which windows are constant, which are finite, which a join does not search."""
+        from ..transfers import to_host
+
         series, length, normalize = reduction.series, reduction.length, reduction.normalize
         line = self._line(series, length, normalize)
         if reduction.joined is None:
-            return Kinds(line.constant.get(), line.finite.get())
+            return Kinds(to_host(line.constant), to_host(line.finite))
         searched, _ = self._searched((series, reduction.joined), length, normalize)
-        return Kinds(line.constant.get(), line.finite.get(), searched.hidden.get())
+        return Kinds(to_host(line.constant), to_host(line.finite), to_host(searched.hidden))
 
     def window_distances_bytes(
         self, reduction: WindowDistances, rows: int, cols: int
@@ -64,8 +73,7 @@ class JoinTiles:
         self, reduction: WindowDistances, tile: Tile, cancel: np.ndarray
     ) -> np.ndarray:
         """Certified distances of some windows to a run of others."""
-        import cupy as cp
-
+        from ..transfers import as_in, module_of, near, to_host
         from . import lines
 
         length = reduction.length
@@ -73,17 +81,17 @@ class JoinTiles:
         b = self._line(reduction.series, length, reduction.normalize)
         positions = np.asarray(reduction.positions[tile.rows])
         normalize = bool(reduction.normalize)
-        found = lines.window_distances(a, positions, b, tile.cols, length, normalize)
-        constant_a, finite_a = a.constant[positions, None], a.finite[positions, None]
-        constant_b, finite_b = b.constant[tile.cols], b.finite[tile.cols]
-        found = cp.where(constant_a != constant_b, np.sqrt(length), found)
-        found = cp.where(constant_a & constant_b, 0.0, found)
-        return cp.where(finite_a & finite_b, found, np.inf).get()
+        (found,) = near(lines.window_distances(a, positions, b, tile.cols, length, normalize))
+        there = partial(as_in, module_of(found))
+        constant_a, finite_a = (there(of[positions, None]) for of in (a.constant, a.finite))
+        constant_b, finite_b = (there(of[tile.cols]) for of in (b.constant, b.finite))
+        found = np.where(constant_a != constant_b, np.sqrt(length), found)
+        found = np.where(constant_a & constant_b, 0.0, found)
+        return to_host(np.where(finite_a & finite_b, found, np.inf))
 
     def join_bytes(self, reduction: Join, rows: int, cols: int) -> tuple[int, int]:
         """Bytes on each device for a tile: lines, lists, and the first columns of a launch."""
-        # the larger type, where it is not chosen yet
-        dtype = np.float32 if reduction.precision == "float32" else np.float64
+        dtype = stated_type(reduction)
         kernel = choose_join(reduction, (rows, cols), dtype)
         size = np.dtype(dtype).itemsize
         lines = LINE_BYTES * sum(reduction.shape[: 1 if reduction.within else 2])
@@ -103,6 +111,7 @@ class JoinTiles:
         """Nearest windows within a tile; with device accumulators they stay on the device."""
         import cupy as cp
 
+        from ..transfers import module_of, to_host
         from .join import nearest
         from .lines import make_steps
 
@@ -111,20 +120,23 @@ class JoinTiles:
         row_line, col_line = (self._line(pool, length, normalize) for pool in pools)
         lines = row_line, col_line
         searched = self._searched(pools, length, normalize)
-        level = 0.0 if normalize else 4 * max(float(line.norm.max()) for line in searched) ** 2
         regular = [line.regular for line in searched]
         if reduction.excluded is not None:
-            keep = ~cp.asarray(reduction.excluded)
-            regular[0] = regular[0] & keep
+            regular[0] = regular[0] & ~module_of(regular[0]).asarray(reduction.excluded)
             regular[1] = regular[0] if reduction.within else regular[1]
-        masks = regular[0], regular[1]
+        if _is_small(reduction, tile):
+            found = partial(_distances, lines, reduction)
+            on_host = to_host(regular[0]), to_host(regular[1])
+            return nearest_of_all(reduction, tile, on_host, found, AT_A_TIME, cancel)
+        level = 0.0 if normalize else 4 * max(float(line.norm.max()) for line in searched) ** 2
+        masks = cp.asarray(regular[0]), cp.asarray(regular[1])
 
         def steps_in(dtype: type) -> tuple[Steps, Steps]:
             first, second = (
                 self._steps(pool, line, length, level, dtype)
                 if reduction.excluded is None
                 else make_steps(line, mask, level, dtype)
-                for pool, line, mask in zip(pools, searched, masks, strict=True)
+                for pool, line, mask in zip(pools, searched, regular, strict=True)
             )
             return first, second
 
@@ -172,10 +184,8 @@ class JoinTiles:
         """Type of the covariances of a join: one for all of its tiles, on all devices."""
         from .precision import leaves_little_to_measure
 
-        if reduction.precision != "auto":
-            return np.float32 if reduction.precision == "float32" else np.float64
-        if not worth_an_estimate(reduction):
-            return np.float64
+        if reduction.precision != "auto" or not worth_an_estimate(reduction):
+            return stated_type(reduction)
 
         def build() -> tuple[type, int]:
             little = leaves_little_to_measure(reduction, searched, steps_in(np.float32))
@@ -227,12 +237,14 @@ class JoinTiles:
         length: int,
     ) -> Frame:
         """Offset and size in common of windows of two lines that are compared as they are."""
+        from ..transfers import to_host
+
         last = 1 if pools[0].points is pools[1].points else 2
         points = [fill_gaps(pool.points)[0] for pool in pools[:last]]
 
         def extent(line: DeviceLine) -> tuple[np.ndarray, np.ndarray]:
             low, high = line.moments[2:]
-            return low.get(), high.get()
+            return to_host(low), to_host(high)
 
         return common_frame(points, [partial(extent, line) for line in lines[:last]])
 
@@ -250,3 +262,23 @@ class JoinTiles:
 
         key = ("steps", cupy.cuda.Device().id, length, line.frame, level, dtype)
         return self.prepared.get(pool.points, key, build)
+
+
+def _is_small(reduction: Join, tile: Tile) -> bool:
+    """Whether to measure all pairs of a tile: to compile the walk takes longer."""
+    from ..loading import pays
+
+    seconds = tile.shape[0] * tile.shape[1] * (A_PAIR + A_POINT * reduction.length)
+    kernel = choose_join(reduction, tile.shape, stated_type(reduction))
+    return not pays("profile/join.cu", kernel.name, seconds, TO_COMPILE)
+
+
+def _distances(
+    lines: tuple[DeviceLine, DeviceLine], reduction: Join, rows: np.ndarray, columns: slice
+) -> np.ndarray:
+    """Certified distances of some windows to a run of others, on the host."""
+    from ..transfers import bring
+    from .lines import window_distances
+
+    normalize = bool(reduction.normalize)
+    return bring(window_distances(lines[0], rows, lines[1], columns, reduction.length, normalize))

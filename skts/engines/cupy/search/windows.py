@@ -15,6 +15,7 @@ from ...families.search.subsequence import SubsequenceNeighbors
 from ..elastic import dtw
 from ..elastic.cells import cell_object
 from ..loading import blocks_for, load_kernel
+from ..transfers import filled
 from .programs import WarpKernel
 from .query import Query
 from .room import SearchRoom
@@ -183,7 +184,7 @@ def least_of_runs(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The window of each run with the least lower or upper value, and that value, on the host."""
     run = max(query.exclusion + 1, min(RUN, windows.count // (16 * max(1, query.need))), 1)
-    keys = cp.full(-(-windows.count // run), _NOTHING, np.uint64)
+    keys = filled(-(-windows.count // run), _NOTHING, np.uint64)
     load_kernel("search/search.cu", "minima")(
         _blocks(listed.n),
         THREADS,
@@ -305,7 +306,7 @@ def row_distances(
         some = positions[first : first + room.chunk]
         n = len(some)
         buffer = cp.zeros(n * width + 2 * dtw.PAD, type)
-        rows = dtw.DeviceSeries(buffer, cp.full(n, length, np.int32), (n, 1, width), length)
+        rows = dtw.DeviceSeries(buffer, filled(n, length, np.int32), (n, 1, width), length)
         grid = -(-length // THREADS), min(n, 65535)
         arguments: dict[str, Any] = {
             "positions": some,
@@ -325,8 +326,7 @@ def row_distances(
         reach = int(warping.radius(length, length))
         options: dict[str, Any] = {"reach": reach, "root": certified, "budget": room.edges}
         if certified and reduction.precision != "float64":
-            items = cp.zeros((n, 2), np.int32)
-            items[:, 0] = cp.arange(n, dtype=np.int32)
+            items = cp.asarray(np.stack([np.arange(n), np.zeros(n)], axis=1).astype(np.int32))
             yield dtw.certify(rows, other, items, warping, **options)
             continue
         # all windows in float64 are a search themselves

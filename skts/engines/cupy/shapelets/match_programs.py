@@ -8,8 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 __all__ = [
+    "DOUBLES",
     "MEASURED_TOGETHER",
     "QUERY",
+    "SIFT_TO_COMPILE",
     "THREADS",
     "QueryPart",
     "match_bytes",
@@ -26,6 +28,9 @@ THREADS, WINDOWS, MOST_SERIES = 128, 9, 56
 FEW, MANY_BLOCKS, MANY = 2, 2**13, 16
 #: Queries that a block of `match` takes together, where all windows are measured.
 MEASURED_TOGETHER = 4
+#: CPU seconds that compiling `sift` takes, and what follows it; and cells of other kernels that a
+#: point of a window takes where all are measured, in float64.
+SIFT_TO_COMPILE, DOUBLES = 1.8, 4
 #: Segments (a query and the windows of a series that are in one block) of a part of the queries.
 SEGMENTS = 2**20
 #: A query as `Query` of ``matches.cuh``.

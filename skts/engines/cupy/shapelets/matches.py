@@ -7,8 +7,18 @@ from typing import Any, NamedTuple
 import cupy as cp
 import numpy as np
 
-from ..loading import blocks_for, load_kernel
-from .match_programs import MEASURED_TOGETHER, QUERY, THREADS, QueryPart, plan, runs, split
+from ..loading import MODEST_RATE, blocks_for, load_kernel, pays
+from .match_programs import (
+    DOUBLES,
+    MEASURED_TOGETHER,
+    QUERY,
+    SIFT_TO_COMPILE,
+    THREADS,
+    QueryPart,
+    plan,
+    runs,
+    split,
+)
 
 __all__ = ["best_matches"]
 
@@ -88,7 +98,11 @@ def best_matches(
     for name, column in zip(QUERY.names or (), given, strict=False):
         table[name] = column
     n_channels, width = values.shape[1:]
-    if normalized:
+    points = lengths @ np.maximum(0, width + 1 - lengths)
+    seconds = float(points) * series.size * DOUBLES / MODEST_RATE
+    # few windows are all measured: the same bits
+    sifted = normalized and pays("shapelets/matches.cu", "sift", seconds, SIFT_TO_COMPILE)
+    if sifted:
         parts, units = plan(lengths, channels, series.size, width)
     else:
         parts, units = [], [split(*runs(lengths, channels), MEASURED_TOGETHER)]
@@ -103,14 +117,14 @@ def best_matches(
     columns = {"values": values, "width": width, "n_channels": n_channels}
     columns |= {"sizes": sizes, "series": series, "n_columns": series.size}
     answers = {"distances": distances, "starts": starts}
-    if not normalized:
+    if not sifted:
         load_kernel("shapelets/matches.cu", f"match<{MEASURED_TOGETHER}>")(
             min(len(groups) * series.size, 2**31 - 1),
             THREADS,
             columns=columns,
             pairs={"groups": groups, "n_groups": len(groups), "left": None, "counts": None},
             asked=queries.argument,
-            normalized=False,
+            normalized=normalized,
             answers=answers,
         )
         return

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...core.series import Series
 from ..loading import blocks_for, load_kernel
+from ..transfers import is_small
 from .programs import SHORT, columns_of_strips, walk_kernel
 
 __all__ = ["DeviceChannel", "PackedScores", "Walk", "lay"]
@@ -54,13 +55,16 @@ class DeviceChannel(NamedTuple):
 
 def lay(series: Series, channel: int) -> DeviceChannel:
     """Bring a channel of series to the device."""
-    points, sizes = cp.asarray(series.values[:, channel]), cp.asarray(series.lengths)
-    there = cp.arange(series.n_timepoints) < sizes[:, None]
-    points = cp.ascontiguousarray(cp.where(there, points, 0.0))
+    points, sizes = series.values[:, channel], series.lengths
+    module = np if is_small(points.size) else cp
+    points, sizes = module.asarray(points), module.asarray(sizes)
+    there = module.arange(series.n_timepoints) < sizes[:, None]
+    points = module.ascontiguousarray(np.where(there, points, 0.0))
     middle = points.sum(axis=1) / sizes
-    centered = cp.where(there, points - middle[:, None], 0.0)
-    size = cp.abs(centered).max(axis=1)
-    return DeviceChannel(points, centered, sizes.astype(np.int32), size, cp.abs(middle))
+    centered = np.where(there, points - middle[:, None], 0.0)
+    size = np.abs(centered).max(axis=1)
+    made = points, centered, sizes.astype(np.int32), size, np.abs(middle)
+    return DeviceChannel(*map(cp.asarray, made))
 
 
 @dataclass(frozen=True, eq=False)
