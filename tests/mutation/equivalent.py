@@ -421,9 +421,9 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "what is at the limit is not below it: a look at all points finds the same",
         ),
     ],
-    _E + "cupy/profile/join.cu": [
+    _E + "cupy/include/warp.cuh": [
         (
-            "look_at_columns",
+            "scan_sum",
             "for (int other = 1; other < 32; other *= 2) {",
             ("32 -> 31",),
             "of the powers of two, 16 is the last",

@@ -201,21 +201,10 @@ extern "C" __global__ void collect(
 
 constexpr int STEP_THREADS = 1024;
 
-// Sum over the block; `scratch` holds a value a warp and is free again after the next barrier.
-__device__ __forceinline__ double over_block(double value, double* scratch) {
-    value = warp_sum(value);
-    __syncthreads();
-    if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = value;
-    __syncthreads();
-    value = 0;
-    for (int warp = 0; warp < STEP_THREADS / 32; ++warp) value += scratch[warp];
-    return value;
-}
-
 __device__ __forceinline__ double dot(const double* a, const double* b, int size, double* scratch) {
     double sum = 0;
     for (int d = threadIdx.x; d < size; d += STEP_THREADS) sum += a[d] * b[d];
-    return over_block(sum, scratch);
+    return fold_block(sum, scratch, STEP_THREADS / 32, Plus());
 }
 
 // Subtracts from each channel of both vectors its mean: one warp a channel.
@@ -371,13 +360,7 @@ extern "C" __global__ void align(
         if (centered)
             for (int i = threadIdx.x; i < length; i += blockDim.x)
                 sum += i >= shift && i - shift < length ? source[i - shift] : 0.0;
-        sum = warp_sum(sum);
-        __syncthreads();
-        if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = sum;
-        __syncthreads();
-        double mean = 0;
-        for (int warp = 0; warp < blockDim.x / 32; ++warp) mean += scratch[warp];
-        mean /= length;
+        const double mean = fold_block(sum, scratch, blockDim.x / 32, Plus()) / length;
         for (int i = threadIdx.x; i < length; i += blockDim.x)
             target[channel * length + i] =
                 weight * ((i >= shift && i - shift < length ? source[i - shift] : 0.0) - mean);

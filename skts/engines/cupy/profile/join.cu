@@ -278,11 +278,7 @@ __device__ __forceinline__ void look_at_columns(
 ) {
     constexpr int PITCH_NEEDED = WarpMemory<T, K, COLUMNS>::PITCH_NEEDED;
     const int lane = threadIdx.x;
-    int place = __popc(hits);
-    for (int other = 1; other < 32; other *= 2) {
-        const int before = __shfl_up_sync(ALL, place, other);
-        if (lane >= other) place += before;
-    }
+    int place = scan_sum(__popc(hits), lane);
     const int n_hits = __shfl_sync(ALL, place, 31);
     place -= __popc(hits);
     __syncwarp();

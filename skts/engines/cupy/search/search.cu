@@ -59,27 +59,13 @@ struct Interval {
     }
 };
 
-// Least and largest value of the block: every thread gets them.
-__device__ __forceinline__ void range_of_block(double& low, double& high) {
-    __shared__ double lows[32], highs[32];
-    low = warp_least(low), high = warp_largest(high);
-    if (threadIdx.x % 32 == 0) {
-        lows[threadIdx.x / 32] = low;
-        highs[threadIdx.x / 32] = high;
-    }
-    __syncthreads();
-    for (int warp = 0; warp < THREADS / 32; ++warp) {
-        low = fmin(low, lows[warp]);
-        high = fmax(high, highs[warp]);
-    }
-}
-
 // segments: the float32 copy of the line. What is not finite, or beyond its end, is 0.
 // One block: a segment. Shared memory: ranges of warps. frames[k]: what points of segment k count
 // from, and the power of two by which they were multiplied.
 extern "C" __global__ void __launch_bounds__(THREADS) segments(
     const double* __restrict__ points, int n_points, int step, int pitch,
     float* __restrict__ line, double2* __restrict__ frames) {
+    __shared__ double room[THREADS / 32];
     const int first = blockIdx.x * step;
     const int count = min(pitch, n_points - first);
     double low = __longlong_as_double(0x7ff0000000000000LL), high = -low;
@@ -90,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) segments(
             high = fmax(high, point);
         }
     }
-    range_of_block(low, high);
+    low = fold_block(low, room, THREADS / 32, Smaller()), high = fold_block(high, room, THREADS / 32, Larger());
     const bool some = low <= high;
     const double center = some ? low / 2 + high / 2 : 0.0;
     const double reach = some ? fmax(high - center, center - low) : 0.0;

@@ -33,17 +33,17 @@ extern "C" __global__ void __launch_bounds__(THREADS) survey(
     double largest = 0, total = 0, count = 0;
     for (int t = begin; t < end; ++t)
         if (isfinite(line[t])) largest = fmax(largest, fabs(line[t]));
-    largest = of_block<true>(largest, room);
+    largest = fold_block(largest, room, THREADS / 32, Larger());
     const int power = largest > 0 ? ilogb(largest) : 0;
     for (int t = begin; t < end; ++t)
         if (isfinite(line[t])) total += scalbn(line[t], -power), count += 1;
-    total = of_block<false>(total, room);
-    count = of_block<false>(count, room);
+    total = fold_block(total, room, THREADS / 32, Plus());
+    count = fold_block(count, room, THREADS / 32, Plus());
     const double mean = count > 0 ? total / count : 0;
     double farthest = 0;
     for (int t = begin; t < end; ++t)
         if (isfinite(line[t])) farthest = fmax(farthest, fabs(scalbn(line[t], -power) - mean));
-    farthest = of_block<true>(farthest, room);
+    farthest = fold_block(farthest, room, THREADS / 32, Larger());
     const int more = farthest > 0 ? ilogb(farthest) : 0;
     auto point = [&](int t) {
         return isfinite(line[t]) ? scalbn(scalbn(line[t], -power) - mean, -more) : 0.0;
@@ -125,11 +125,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) normalize(
         high = fmax(high, point);
         add(total, point, min(32, length - base));
     }
-#pragma unroll
-    for (int other = 16; other > 0; other /= 2) {
-        low = fmin(low, __shfl_xor_sync(ALL, low, other));
-        high = fmax(high, __shfl_xor_sync(ALL, high, other));
-    }
+    low = warp_least(low), high = warp_largest(high);
     finite = !__any_sync(ALL, !finite);
     double mean = 0, inverse = 1;
     bool constant = false;
@@ -152,11 +148,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) normalize(
         mine[t] = point;
         lean += point, norm += point * point;
     }
-#pragma unroll
-    for (int other = 16; other > 0; other /= 2) {
-        lean += __shfl_xor_sync(ALL, lean, other);
-        norm += __shfl_xor_sync(ALL, norm, other);
-    }
+    lean = warp_sum(lean), norm = warp_sum(norm);
     if (lane) return;
     lean = fabs(lean) / length + length * FLOAT64_UNIT;
     const bool sound = fabs(norm / length - 1) < 1e-6 && lean < 1e-3;

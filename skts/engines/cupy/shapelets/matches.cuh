@@ -99,19 +99,3 @@ struct Sum {
     __device__ __forceinline__ void add(double2 other) { add(other.x), low += other.y; }
     __device__ __forceinline__ double2 both() const { return make_double2(high, low); }
 };
-
-// Largest value of a block, and sum; every thread gets it. `room` has one value for each warp.
-template <bool LARGEST>
-__device__ __forceinline__ double of_block(double value, double* room) {
-#pragma unroll
-    for (int other = 16; other > 0; other /= 2) {
-        const double theirs = __shfl_xor_sync(ALL, value, other);
-        value = LARGEST ? fmax(value, theirs) : value + theirs;
-    }
-    __syncthreads();
-    if ((threadIdx.x & 31) == 0) room[threadIdx.x / 32] = value;
-    __syncthreads();
-    for (int warp = 0; warp < THREADS / 32; ++warp)
-        value = warp == 0 ? room[0] : LARGEST ? fmax(value, room[warp]) : value + room[warp];
-    return value;
-}

@@ -126,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(1024) weed(
         const unsigned votes = __ballot_sync(ALL, keep);
         if (lane == 0) sums[warp] = __popc(votes);
         __syncthreads();
-        int place = kept + __popc(votes & ((1u << lane) - 1));
+        int place = kept + lanes_before(votes, lane);
         for (int other = 0; other < 32; ++other) {
             if (other < warp) place += sums[other];
             kept += sums[other];

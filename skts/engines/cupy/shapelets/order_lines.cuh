@@ -73,16 +73,6 @@ __device__ __noinline__ bool weigh(const Judge& judge, const T* left, int apart,
     return fmin(on_left, on_right) >= judge.least * (1 - 1e-12);
 }
 
-template <typename T>
-__device__ __forceinline__ T scan_sum(T value, int lane) {
-#pragma unroll
-    for (int other = 1; other < 32; other *= 2) {
-        const T left = __shfl_up_sync(ALL, value, other);
-        if (lane >= other) value += left;
-    }
-    return value;
-}
-
 // Units of a line for what heads leave out, the root, and the rounding of keys.
 // see "order line keys" in docs/developer/numerics.rst
 constexpr float UNITS = 3.5f;

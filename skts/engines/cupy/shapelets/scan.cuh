@@ -125,9 +125,7 @@ __device__ __noinline__ bool judge_runs(
                 size += chosen ? end - begin : 0;
                 n_labels += end > begin;
             }
-#pragma unroll
-            for (int other = 16; other > 0; other /= 2) on_left += __shfl_xor_sync(ALL, on_left, other);
-            on_left += __shfl_sync(ALL, near, head);
+            on_left = warp_sum(on_left) + __shfl_sync(ALL, near, head);
             on_left += (size - first) * doubt.distance(line[32 * (first % E) + head]);
             const int ways = 1 << n_labels;
             const bool one_side = lane == 0 || lane == ways - 1;
@@ -322,12 +320,7 @@ __device__ __forceinline__ bool first_look(
         if (k + 1 >= judge.leaf && n - 1 - k >= judge.leaf)
             top = fmaxf(top, rough + __ldg(judge.rough_base + k + 1));
     }
-#pragma unroll
-    for (int other = 16; other > 0; other /= 2) {
-        top = fmaxf(top, __shfl_xor_sync(ALL, top, other));
-        open += __shfl_xor_sync(ALL, open, other);
-        tied += __shfl_xor_sync(ALL, tied, other);
-    }
+    top = warp_largest(top), open = warp_sum(open), tied = warp_sum(tied);
     // with cuts that leaves forbid the next allowed one may lie beyond what is tied
     if (open && judge.leaf > 1) open += tied;
     const float gain = open ? fmaxf(top, 0.0f) + gain_of_changes(judge, open) : top;
@@ -423,9 +416,8 @@ __device__ __forceinline__ int longest_run(const Runs& runs, int lane, int alone
 
 // What a line gains at most whose longest run of doubtful pairs is known: `top` is the best gain of the cuts of this lane.
 __device__ __forceinline__ long long gain_of_open_runs(const Judge& judge, int longest, float top) {
-#pragma unroll
-    for (int other = 16; other > 0; other /= 2) top = fmaxf(top, __shfl_xor_sync(ALL, top, other));
-    long long any = (long long)(judge.unit * (fmaxf(top, 0.0f) + judge.slack + gain_of_changes(judge, longest)));
+    top = fmaxf(warp_largest(top), 0.0f);
+    long long any = (long long)(judge.unit * (top + judge.slack + gain_of_changes(judge, longest)));
     any += judge.margin + 4096;
     return any;
 }

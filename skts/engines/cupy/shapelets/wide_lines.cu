@@ -9,13 +9,7 @@ constexpr int THREADS = 256;
 // Largest value of a block, for all of its threads; `room` has a place for each warp.
 template <typename T>
 __device__ T block_largest(T value, T* room) {
-#pragma unroll
-    for (int other = 16; other > 0; other /= 2) value = max(value, __shfl_xor_sync(ALL, value, other));
-    __syncthreads();
-    if ((threadIdx.x & 31) == 0) room[threadIdx.x / 32] = value;
-    __syncthreads();
-    for (int warp = 0; warp < THREADS / 32; ++warp) value = max(value, room[warp]);
-    return value;
+    return fold_block(value, room, THREADS / 32, Larger());
 }
 
 // The line of a block: its keys in order, `padded` to a power of two, and for each thread the numbers of classes on the left
