@@ -365,12 +365,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "points in a larger unit: fewer windows can be judged, the others are measured",
         ),
         (
-            "normalize",
-            "for (int other = 16; other > 0; other /= 2) {",
-            ("16 -> 17",),
-            SHUFFLES,
-        ),
-        (
             "Lines._scan_narrow",
             "stop = min(first + max(1, fits), first + 65535)",
             ("max",),
@@ -422,6 +416,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/include/warp.cuh": [
+        (
+            "add_lanes",
+            "for (int other = 16; other > 0; other /= 2) value += __shfl_xor_sync(ALL, value, other);",
+            ("16 -> 17",),
+            SHUFFLES,
+        ),
         (
             "scan_sum",
             "for (int other = 1; other < 32; other *= 2) {",
