@@ -234,6 +234,39 @@ __device__ __forceinline__ void write_nothing(int* scores, int start, int stop, 
     for (int i = start + lane; i < stop; i += 32) scores[i] = NOTHING;
 }
 
+// The pair of series and the length of windows that a warp of `nearest` or `segments` compares.
+struct Pair {
+    int length, own;             // place of a in the block of candidates
+    int a, b, na, nb;            // series, and how many windows they have
+    bool inside;                 // whether b is in the block, too
+    long long from_a, from_b;    // rows of both, of this length, in arrays of windows
+    int *of_rows, *of_columns;   // where least scores of the windows of a and of b are written
+};
+
+// Say which pair this warp has; false where another warp has it.
+__device__ __forceinline__ bool find_pair(Pair& pair, const int* sizes, const Block& block, int* heads) {
+    const int first = block.first, n_block = block.n_block, n_series = block.n_series, z = blockIdx.z;
+    const int own = pair.own = blockIdx.y, a = pair.a = first + own, b = pair.b = blockIdx.x * 4 + threadIdx.x / 32;
+    const int there = b - first;  // place of b in the block
+    pair.inside = there >= 0 && there < n_block;
+    if (b >= n_series || (pair.inside && there < own)) return false;
+    const int length = pair.length = block.lengths[z];
+    pair.na = sizes[a] - length + 1, pair.nb = sizes[b] - length + 1;
+    pair.from_a = (long long)z * n_series + a, pair.from_b = (long long)z * n_series + b;
+    pair.of_rows = heads + (pair.from_b * n_block + own) * block.stride;
+    pair.of_columns = heads + (pair.from_a * n_block + there) * block.stride;
+    return true;
+}
+
+// Write the scores of windows that are not there; false where a series is paired with itself, which has no others.
+__device__ __forceinline__ bool begin_scores(const Pair& pair, const Block& block) {
+    const int n_windows = block.stride - (pair.length - block.lengths[0]), lane = threadIdx.x & 31;
+    write_nothing(pair.of_rows, pair.b == pair.a ? 0 : pair.na, n_windows, lane);
+    if (pair.b == pair.a) return false;
+    if (pair.inside) write_nothing(pair.of_columns, pair.nb, n_windows, lane);
+    return true;
+}
+
 // The least of a row: one lane reads what all lanes have found there.
 __device__ __forceinline__ int least_of_row(const int* of_lanes, int least) {
 #pragma unroll 8
@@ -265,21 +298,11 @@ extern "C" __global__ void __launch_bounds__(128) nearest(
     __shared__ double stages[4][CHUNK][SHORT];
     __shared__ int of_lanes[4][CHUNK * 33];
     const int lane = threadIdx.x & 31, which = threadIdx.x / 32;
-    const int stride = block.stride, first = block.first, n_block = block.n_block, n_series = block.n_series;
-    const int* __restrict__ const lengths = block.lengths;
-    const int own = blockIdx.y, a = first + own, b = blockIdx.x * 4 + which;
-    const int there = b - first;  // place of b in the block
-    const bool inside = there >= 0 && there < n_block;
-    if (b >= n_series || (inside && there < own)) return;
-    const int z = blockIdx.z, length = lengths[z];
-    const int na = sizes[a] - length + 1, nb = sizes[b] - length + 1;
-    const long long from_a = (long long)z * n_series + a, from_b = (long long)z * n_series + b;
-    int* const of_rows = heads + (from_b * n_block + own) * stride;
-    int* const of_columns = heads + (from_a * n_block + there) * stride;
-    const int n_windows = stride - (length - lengths[0]);
-    write_nothing(of_rows, b == a ? 0 : na, n_windows, lane);
-    if (b == a) return;
-    if (inside) write_nothing(of_columns, nb, n_windows, lane);
+    Pair pair;
+    if (!find_pair(pair, sizes, block, heads)) return;
+    const int stride = block.stride, length = pair.length, na = pair.na, nb = pair.nb;
+    const long long from_a = pair.from_a, from_b = pair.from_b;
+    if (!begin_scores(pair, block)) return;
     // window i of `count` of a series
     auto fetch = [&](double (&to)[SHORT], int series, int i, long long from, int count) {
         const double* const line = points + (long long)series * width;
@@ -292,13 +315,13 @@ extern "C" __global__ void __launch_bounds__(128) nearest(
 #pragma unroll
         for (int k = 0; k < COLUMNS; ++k) {
             const int j = start + 32 * k + lane;
-            fetch(columns[k], b, j, from_b, nb);
+            fetch(columns[k], pair.b, j, from_b, nb);
             least[k] = NOTHING, lowest[k] = j < nb ? 0 : NOTHING;
         }
         for (int base = 0; base < na; base += CHUNK) {
             const int stop = min(CHUNK, na - base), i = base + lane;
             __syncwarp();
-            fetch(stages[which][lane], a, i, from_a, na);
+            fetch(stages[which][lane], pair.a, i, from_a, na);
             __syncwarp();
             for (int t = 0; t < stop; ++t) {
                 double scores[COLUMNS] = {};
@@ -322,12 +345,12 @@ extern "C" __global__ void __launch_bounds__(128) nearest(
             }
             __syncwarp();
             if (lane < stop)
-                of_rows[i] = least_of_row(of_lanes[which] + lane * 33, start ? of_rows[i] : NOTHING);
+                pair.of_rows[i] = least_of_row(of_lanes[which] + lane * 33, start ? pair.of_rows[i] : NOTHING);
         }
-        if (inside)
+        if (pair.inside)
 #pragma unroll
             for (int k = 0; k < COLUMNS; ++k)
-                if (lowest[k] == 0) of_columns[start + 32 * k + lane] = least[k];
+                if (lowest[k] == 0) pair.of_columns[start + 32 * k + lane] = least[k];
     }
 }
 
@@ -406,16 +429,11 @@ __global__ void __launch_bounds__(128, 3) segments(
     __shared__ int of_lanes[4][CHUNK * 33];
     const int lane = threadIdx.x & 31, which = threadIdx.x / 32;
     const ChunkOfRows chunk = {stages[which], enterings[which], leavings[which], of_lanes[which]};
-    const int stride = block.stride, first = block.first, n_block = block.n_block, n_series = block.n_series;
-    const int* __restrict__ const lengths = block.lengths;
-    const int own = blockIdx.y, a = first + own, b = blockIdx.x * 4 + which;
-    const int there = b - first;  // place of b in the block
-    const bool inside = there >= 0 && there < n_block;
-    if (b >= n_series || (inside && there < own)) return;
-    const int z = blockIdx.z, length = lengths[z];
-    const int na = sizes[a] - length + 1, nb = sizes[b] - length + 1;
-    const long long from_a = (long long)z * n_series + a, from_b = (long long)z * n_series + b;
-    const long long to_b = ((long long)z * n_block + own) * n_series + b;
+    Pair pair;
+    if (!find_pair(pair, sizes, block, heads)) return;
+    const int stride = block.stride, length = pair.length, na = pair.na, nb = pair.nb;
+    const long long from_a = pair.from_a, from_b = pair.from_b;
+    const long long to_b = ((long long)blockIdx.z * block.n_block + pair.own) * block.n_series + pair.b;
     const Row<double>* const rows = windows.rows + from_a * (stride + CHUNK);
     const double* const mean_a = windows.mean + from_a * stride;
     const double* const mean_b = windows.mean + from_b * stride;
@@ -423,14 +441,9 @@ __global__ void __launch_bounds__(128, 3) segments(
     const double* const s = windows.s + from_b * stride;
     const double* const w = windows.w + from_b * stride;
     const double* __restrict__ const first_row = forward + to_b * edge;
-    const double* __restrict__ const first_column = backward + (from_b * n_block + own) * edge;
+    const double* __restrict__ const first_column = backward + (from_b * block.n_block + pair.own) * edge;
     double* const mine = carry + to_b * stride;
-    int* const of_rows = heads + (from_b * n_block + own) * stride;
-    int* const of_columns = heads + (from_a * n_block + there) * stride;
-    const int n_windows = stride - (length - lengths[0]);
-    write_nothing(of_rows, b == a ? 0 : na, n_windows, lane);
-    if (b == a) return;
-    if (inside) write_nothing(of_columns, nb, n_windows, lane);
+    if (!begin_scores(pair, block)) return;
 
     for (int start = 0; start < nb; start += 32 * K) {
         const int from = start + lane * K, inner = nb - from;  // columns of this lane that there are
@@ -462,15 +475,15 @@ __global__ void __launch_bounds__(128, 3) segments(
             if (lane < stop) {
                 const int least_here = least_of_row(chunk.of_lanes + lane * 33, NOTHING);
                 // the strips of a row belong to one lane of one warp
-                of_rows[i] = start ? min(of_rows[i], least_here) : least_here;
+                pair.of_rows[i] = start ? min(pair.of_rows[i], least_here) : least_here;
                 // what a row leaves enters the next strip in the row below
                 if (more && i + 1 < na) __stcg(mine + i + 1, chunk.leaving[lane]);
             }
         }
-        if (inside)
+        if (pair.inside)
 #pragma unroll
             for (int k = 0; k < K; ++k)
-                if (k < inner) of_columns[from + k] = least[k];
+                if (k < inner) pair.of_columns[from + k] = least[k];
         __syncwarp();
     }
 }
