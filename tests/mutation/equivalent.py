@@ -418,7 +418,8 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _E + "cupy/include/warp.cuh": [
         (
             "add_lanes",
-            "for (int other = 16; other > 0; other /= 2) value += __shfl_xor_sync(ALL, value, other);",
+            "for (int other = 16; other > 0; other /= 2) "
+            "value += __shfl_xor_sync(ALL, value, other);",
             ("16 -> 17",),
             SHUFFLES,
         ),

@@ -100,7 +100,7 @@ def upload(series: Series) -> DeviceSeries:
 def rescale(series: DeviceSeries, rescaling: Rescaling) -> DeviceSeries:
     """Make the float32 copy that a search runs on."""
     buffer = cp.zeros(series.buffer.size, np.float32)
-    error = cp.zeros(1, np.int32)
+    error = cp.zeros(1, np.float32)
     n_series, n_channels, width = series.shape
     n_rows = n_series * n_channels
     single = buffer[PAD : PAD + n_rows * width]
@@ -117,7 +117,7 @@ def rescale(series: DeviceSeries, rescaling: Rescaling) -> DeviceSeries:
         out=single,
         error=error,
     )
-    largest = float(error.get().view(np.float32)[0])
+    largest = float(error.get()[0])
     return series._replace(buffer=buffer, error=largest)
 
 
@@ -304,8 +304,7 @@ def certify(
         room=room,
         span=span,
         out=out,
-        # bits of costs, which order as integers do
-        least=None if least is None else least.view(np.int64),
+        least=least,
         shared_mem=shared,
     )
     return out

@@ -133,7 +133,7 @@ template <typename Metric>
 __global__ void straight(
     const double* __restrict__ rows, int n, int n_channels, int row_stride,
     const double* __restrict__ cols, int col_stride, int n_cols, const int* __restrict__ periods,
-    const Turns* __restrict__ items, long long n_items, long long* __restrict__ least) {
+    const Turns* __restrict__ items, long long n_items, double* __restrict__ least) {
     using A = Arithmetic<double>;
     const long long step = (long long)gridDim.x * blockDim.x;
     for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n_items; i += step) {
@@ -158,6 +158,6 @@ __global__ void straight(
         add(n - item.first, 0);
         y -= n;  // the candidate goes on from its beginning
         add(n, n - item.first);
-        atomicMin(least + (long long)item.query * n_cols + item.candidate, __double_as_longlong(total));
+        lower(least + (long long)item.query * n_cols + item.candidate, total);
     }
 }

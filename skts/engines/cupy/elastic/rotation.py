@@ -445,8 +445,7 @@ class EuclideanRotation:
             periods=self.periods,
             items=items,
             n_items=n_items,
-            # bits of costs, which order as integers do
-            least=self.costs[row:].view(np.int64),
+            least=self.costs[row:],
         )
 
     def values(self, series: DeviceSeries) -> cp.ndarray:

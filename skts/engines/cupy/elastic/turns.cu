@@ -24,11 +24,6 @@ __host__ __device__ constexpr int turns_blocks(int K, int C) {
     return K * (C + 1) <= 72 ? 3 : 2;
 }
 
-// bits of values >= 0 order as integers do
-__device__ __forceinline__ void lower(float* place, float value) {
-    atomicMin(reinterpret_cast<int*>(place), __float_as_int(value));
-}
-
 // Channel c, point i of series s of a set is values[(s * C + c) * stride + i]; memory before and behind
 // a set of rows may be read. With items = nullptr, item p is all shifts of candidate p % n_cols for
 // query p / n_cols. `edges` has room for edge_stride values of every group of the grid (STRIPS only).

@@ -12,11 +12,6 @@
 #include "include/constants.cuh"
 #include "include/warp.cuh"
 
-// Whether a window or query of normalised ones counts as constant, as all engines have it: see `core/constants.py`.
-__device__ __forceinline__ bool is_flat(double low, double high) {
-    return high - low <= fmax(CONSTANT * fmax(fabs(low), fabs(high)), SMALLEST_RANGE);
-}
-
 // The leading bits of a score, as an integer; negative scores are negative integers.
 __device__ __forceinline__ int bits_of(float score) { return __float_as_int(score); }
 __device__ __forceinline__ int bits_of(double score) { return __double2hiint(score); }

@@ -66,8 +66,7 @@ def _measure(search: Search, at: int, runs: cp.ndarray, lanes: int) -> None:
         lines=lines,
         length=join.length,
         normalize=join.normalize,
-        # bits of distances, which order as integers do
-        distances=found.distances.view(np.int64) if k == 1 else None,
+        distances=found.distances if k == 1 else None,
         found=distances,
     )
     if k > 1:
@@ -81,7 +80,7 @@ def _measure(search: Search, at: int, runs: cp.ndarray, lanes: int) -> None:
         windows=windows,
         places=places,
         count=count,
-        distances=found.distances.view(np.int64),
+        distances=found.distances,
         found=distances,
         indices=found.indices,
     )
@@ -123,8 +122,7 @@ def _refine(
         normalize=join.normalize,
         level=search.level,
         raising=join.n_neighbors == 1,
-        # bits of scores, which order as integers do
-        reached=reached.view(np.int64),
+        reached=reached,
         windows=windows,
         places=places,
         uppers=uppers,

@@ -144,7 +144,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) normalize(
     }
     double lean = 0, norm = 0;
     for (int t = lane; t < length; t += 32) {
-        const double point = constant ? 0.0 : __dmul_rn(__dsub_rn(query[t], mean), inverse);
+        const double point = constant ? 0.0 : certified_point(query[t], mean, inverse);
         mine[t] = point;
         lean += point, norm += point * point;
     }
@@ -197,33 +197,26 @@ extern "C" __global__ void __launch_bounds__(THREADS, 5) sift(
 }
 
 // Mean of a window and 1 / deviation, whether it is constant, and whether it is finite.
-struct Window {
+struct Description {
     double mean, inverse;
     bool constant, finite;
 };
 
 // Describe a window; `visit` calls what it is given with all points in the order of time, and their places.
 template <typename Visit>
-__device__ __forceinline__ Window describe(Visit visit, int length, bool normalized) {
-    Window found = {0, 1, false, true};
+__device__ __forceinline__ Description describe(Visit visit, int length, bool normalized) {
+    Description found = {0, 1, false, true};
     if (!normalized) {
         visit([&](double point, int) { found.finite = found.finite && isfinite(point); });
         return found;
     }
-    double total = 0, low = Arithmetic<double>::infinity(), high = -Arithmetic<double>::infinity();
-    visit([&](double point, int) {
+    double low = Arithmetic<double>::infinity(), high = -Arithmetic<double>::infinity();
+    found.mean = certified_mean(visit, length, [&](double point, int) {
         found.finite = found.finite && isfinite(point);
-        total = __dadd_rn(total, point);
         low = fmin(low, point);
         high = fmax(high, point);
     });
-    found.mean = __ddiv_rn(total, (double)length);
-    double squares = 0;
-    visit([&](double point, int) {
-        const double d = __dsub_rn(point, found.mean);
-        squares = __dadd_rn(squares, __dmul_rn(d, d));
-    });
-    const double deviation = __dsqrt_rn(__ddiv_rn(squares, (double)length));
+    const double deviation = certified_deviation(visit, length, found.mean);
     found.constant = is_flat(low, high);
     found.inverse = found.constant ? 0.0 : __ddiv_rn(1.0, deviation);
     return found;
@@ -257,7 +250,7 @@ extern "C" __global__ void __launch_bounds__(32) certify(
     const double* __restrict__ values, int width, int n_channels, const int* __restrict__ series, int n_columns,
     const Query* __restrict__ queries, const double* __restrict__ normal,
     const unsigned char* __restrict__ kinds, const Entry* __restrict__ entries, const int* __restrict__ counts,
-    int capacity, double* __restrict__ measured, unsigned long long* __restrict__ distances
+    int capacity, double* __restrict__ measured, double* __restrict__ distances
 ) {
     __shared__ double stage[32][33];
     const int lane = threadIdx.x, n = min(counts[0], capacity);
@@ -287,20 +280,17 @@ extern "C" __global__ void __launch_bounds__(32) certify(
                     if (base + k < length) use(stage[lane][k], base + k);
             }
         };
-        const Window about = describe(visit, length, true);
+        const Description about = describe(visit, length, true);
         const double* __restrict__ const own = normal + query.place;
         double squares = 0;
         visit([&](double point, int t) {
-            const double y = __dmul_rn(__dsub_rn(point, about.mean), about.inverse);
-            const double d = __dsub_rn(__ldg(own + t), y);
-            squares = __dadd_rn(squares, __dmul_rn(d, d));
+            const double y = certified_point(point, about.mean, about.inverse);
+            squares = Arithmetic<double>::add_square(__ldg(own + t), y, squares);
         });
         if (i >= n) continue;
         const double distance = distance_of(squares, about.constant, kinds[entry.query], length);
         measured[i] = distance;
-        // distances are not negative, and order as their bits do
-        const long long place = (long long)query.row * n_columns + entry.column;
-        atomicMin(distances + place, (unsigned long long)__double_as_longlong(distance));
+        lower(distances + (long long)query.row * n_columns + entry.column, distance);
     }
 }
 
@@ -329,16 +319,13 @@ __device__ __forceinline__ void compare_window(
 #pragma unroll 8
         for (int t = 0; t < length; ++t) use(__ldg(window + t), t);
     };
-    const Window about = describe(visit, length, normalized);
+    const Description about = describe(visit, length, normalized);
     if (!about.finite) return;
     double sums[Q] = {};
     for (int t = 0; t < length; ++t) {
-        const double y = __dmul_rn(__dsub_rn(__ldg(window + t), about.mean), about.inverse);
+        const double y = certified_point(__ldg(window + t), about.mean, about.inverse);
 #pragma unroll
-        for (int u = 0; u < Q; ++u) {
-            const double d = __dsub_rn(__ldg(own[u] + t), y);
-            sums[u] = __dadd_rn(sums[u], __dmul_rn(d, d));
-        }
+        for (int u = 0; u < Q; ++u) sums[u] = Arithmetic<double>::add_square(__ldg(own[u] + t), y, sums[u]);
     }
 #pragma unroll
     for (int u = 0; u < Q; ++u) {

@@ -1,7 +1,6 @@
 // Best matches: what their kernels share.
 #pragma once
-#include "include/arithmetic.cuh"
-#include "include/constants.cuh"
+#include "include/certified.cuh"
 #include "include/walk.cuh"
 
 constexpr int THREADS = 128;

@@ -194,7 +194,6 @@ def _match_part(
             answers=answers,
         )
     listed = entries, counts, np.int32(capacity), measured
-    # distances that are not negative order as their bits do: kernels lower these
     load_kernel("shapelets/matches.cu", "certify")(
         min(4 * LIST_BLOCKS, blocks_for(capacity, 32)),
         32,

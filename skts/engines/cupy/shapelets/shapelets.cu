@@ -7,7 +7,7 @@
 // over the length. It is hardly negative, so that its leading 32 bits order as integers do; they are off by
 // less than 2^-20 of it. Windows of up to SHORT points are compared point by point, by `nearest`: the little that
 // they differ by in smooth series would drown in what a walk is wrong by.
-#include "include/constants.cuh"
+#include "include/certified.cuh"
 #include "include/walk.cuh"
 
 constexpr int CHUNK = 32, NOTHING = 0x7fffffff, SHORT = 6;
@@ -31,9 +31,9 @@ struct Windows {
     double *q, *s, *w, *mean;
 };
 
-// Raise a non-negative double; those order as their bits do.
-__device__ __forceinline__ void raise(double* place, double value) {
-    if (value > *(volatile double*)place) atomicMax((long long*)place, __double_as_longlong(value));
+// Raise a number that is mostly large enough.
+__device__ __forceinline__ void raise_at_need(double* place, double value) {
+    if (value > *(volatile double*)place) raise(place, value);
 }
 
 // What is known of a window and grows with its length: the sum of its points less `shift`, the sum of squares of
@@ -62,14 +62,11 @@ struct Grown {
 
 // The mean and the standard deviation as certified distances have them.
 __device__ __noinline__ double certified(const double* __restrict__ raw, int length, double& center) {
-    double total = 0, squares = 0;
-    for (int t = 0; t < length; ++t) total = __dadd_rn(total, raw[t]);
-    center = __ddiv_rn(total, (double)length);
-    for (int t = 0; t < length; ++t) {
-        const double d = __dsub_rn(raw[t], center);
-        squares = __dadd_rn(squares, __dmul_rn(d, d));
-    }
-    return __dsqrt_rn(__ddiv_rn(squares, (double)length));
+    auto visit = [&](auto use) {
+        for (int t = 0; t < length; ++t) use(raw[t], t);
+    };
+    center = certified_mean(visit, length, [](double, int) {});
+    return certified_deviation(visit, length, center);
 }
 
 // Describe the windows of some lengths, ascending: one thread has window i of series b of all these lengths,
@@ -134,9 +131,9 @@ extern "C" __global__ void __launch_bounds__(128) prepare(
             mean[place] = middle;
             constant[place] = flat;
             atomicOr(kinds + line_of, flat ? 1 : 2);
-            raise(largest + 3 * line_of, norm);
-            raise(largest + 3 * line_of + 1, fabs(row.p) + fabs(row.r));
-            raise(largest + 3 * line_of + 2, row.weight);
+            raise_at_need(largest + 3 * line_of, norm);
+            raise_at_need(largest + 3 * line_of + 1, fabs(row.p) + fabs(row.r));
+            raise_at_need(largest + 3 * line_of + 2, row.weight);
         } else if (i < stride) {
             q[place] = s[place] = w[place] = mean[place] = 0;
             constant[place] = 0;
@@ -283,7 +280,7 @@ __device__ __forceinline__ void fetch_window(
     const double weight = i < count ? weights[i] : 0.0;
 #pragma unroll
     for (int t = 0; t < SHORT; ++t)
-        to[t] = t < length && i < count ? __dmul_rn(__dsub_rn(line[i + t], middle), weight) : 0.0;
+        to[t] = t < length && i < count ? certified_point(line[i + t], middle, weight) : 0.0;
 }
 
 // Least scores of windows of up to SHORT points: one warp, one pair (a, b) and length, strips of 32 COLUMNS columns
