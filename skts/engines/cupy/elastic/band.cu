@@ -157,7 +157,9 @@ __global__ void __launch_bounds__(THREADS, 2) band(
 #pragma unroll
             for (int ch = 0; ch < C; ++ch) me.x[ch] = me.row[ch * row_stride + me.i];
         }
-        steps = largest_by_shuffles(steps);
+        // by shuffles on every device: where the compiler knows that all lanes have one bound, it unrolls the
+        // loop, and takes all registers there are
+        steps = fold_lanes(steps, Larger());
         T first = inf, last = inf;
         for (int done = 0; done < steps; done += K)
             block_of_rows<0>(side, lane, G, row_stride, col_stride, first, last);

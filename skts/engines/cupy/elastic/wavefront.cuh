@@ -192,7 +192,8 @@ struct Wavefront {
         const T* points, int stride, int stop, int n_rows, Begin begin, End end) {
         constexpr int STEPS = UNROLL / ROWS;
         const T* in_edge = STRIPS ? edge + row0 : nullptr;
-        const int first_stop = -largest_by_shuffles(-stop), last_stop = largest_by_shuffles(stop);
+        // the least as a largest one: from one instruction for it the compiler makes another loop, with more registers
+        const int first_stop = -warp_largest(-stop), last_stop = warp_largest(stop);
         int t = 0;
         // BEGIN: the steps in which lanes reach their first row go one by one, as do the last ones
 #pragma unroll 1

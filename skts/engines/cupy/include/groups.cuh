@@ -17,12 +17,6 @@ struct Groups {
           count(gridDim.x * blockDim.x / G) {}
 };
 
-// As `warp_largest`, but by shuffles on every device: the loops of wavefront.cuh and band.cu that end
-// at this value are compiled otherwise with the one instruction, and have been measured with these.
-__device__ __forceinline__ int largest_by_shuffles(int value) {
-    return fold_lanes(value, [](int a, int b) { return max(a, b); });
-}
-
 template <typename T>
 __device__ __forceinline__ T group_least(T value, int G) {
     for (int other = G / 2; other > 0; other /= 2) {
