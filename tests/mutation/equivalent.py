@@ -343,9 +343,10 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             PRICES,
         ),
         (
-            "SBDTiles.sbd_centers_bytes",
-            "if choose_gram(size) is None or resident > self.prepared.capacity // 2:",
-            ("> -> >=",),
+            "SBDTiles._krylov_bytes",
+            "fits = choose_gram(size) is not None and "
+            "series + beside <= self.prepared.capacity // 2",
+            ("<= -> <",),
             AT_THE_LIMIT,
         ),
     ],

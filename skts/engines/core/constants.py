@@ -15,6 +15,7 @@ __all__ = [
     "FLOAT64_UNIT",
     "JOIN_GROUP",
     "JOIN_SQUARE",
+    "LABEL_BITS",
     "LIMIT_MARGIN",
     "LOST_SQUARES",
     "NEGLIGIBLE",
@@ -82,6 +83,8 @@ NEGLIGIBLE = 1e-14
 #: their largest magnitudes in deviations: this covers l (m + m') up to 2^16.
 #: see "equal distances" in docs/developer/numerics.rst
 TOLERANCE = 2.0**-36
+#: The same on a GPU: bits of a label, the number of a class, within a key; no class has them all.
+LABEL_BITS = 9
 
 
 def cuda_header() -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ...core.constants import LABEL_BITS
+
 __all__ = [
     "MOST_MEMBERS",
     "MOST_SHARED",
@@ -87,7 +89,7 @@ def scan_kernel(
 
 def most_classes(n_members: int, most_shared: int = MOST_SHARED) -> int:
     """Classes that a block has room for beside so many series."""
-    return min(511, (most_shared - 4 * _padded(n_members)) // (2 * WIDE_THREADS))
+    return min(2**LABEL_BITS - 1, (most_shared - 4 * _padded(n_members)) // (2 * WIDE_THREADS))
 
 
 def _padded(n_members: int) -> int:
