@@ -1,12 +1,9 @@
 // Lists of the shifts that a rotation-invariant search still has to look at, and distances without
 // warping.
+#include "elastic/shifts.cuh"
 #include "include/cells.cuh"
 #include "include/constants.cuh"
 #include "include/warp.cuh"
-
-struct alignas(16) Turns {
-    int query, candidate, first, count;
-};
 
 // divide: runs of shifts that may hold a neighbour, cut into runs of at most `width` shifts.
 //

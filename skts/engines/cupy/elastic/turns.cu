@@ -13,11 +13,8 @@
 // One thread: a lane with K columns. One warp: 32 / G groups with
 // an item each. One block: as many warps as launched (THREADS). Shared memory: none. Lane 0 of a
 // group writes out[p] of its item p, and lowers least[query * n_cols + candidate] (where given).
+#include "elastic/shifts.cuh"
 #include "elastic/wavefront.cuh"
-
-struct alignas(16) Turns {
-    int query, candidate, first, count;
-};
 
 // As blocks_per_sm; the columns that may begin and end a path take some registers more.
 __host__ __device__ constexpr int turns_blocks(int K, int C) {

@@ -52,24 +52,19 @@ __device__ __forceinline__ void wait_for_copies() {
 #endif
 }
 
-template <typename T, int K, bool NORMALIZE>
+template <typename T, int K>
 struct Strip {
     T cov[K], q[K], s[K], weight[K];
 
-    // One row down. What enters lane 0 stood left of the strip, one row above.
-    __device__ __forceinline__ void step(const Row<T>& row, T entering, int lane) {
-        T left = __shfl_up_sync(ALL, cov[K - 1], 1);
-        if (lane == 0) left = entering;
+    // One row down, by its step. `left` stood left of this lane, one row above.
+    __device__ __forceinline__ void step(T p, T r, T left) {
 #pragma unroll
-        for (int k = K - 1; k > 0; --k) cov[k] = fma(row.p, q[k], fma(row.r, s[k], cov[k - 1]));
-        cov[0] = fma(row.p, q[0], fma(row.r, s[0], left));
+        for (int k = K - 1; k >= 0; --k) cov[k] = fma(p, q[k], fma(r, s[k], k > 0 ? cov[k - 1] : left));
     }
 
-    // Score of column k among the columns of its row, and of the row among the rows of that column.
-    __device__ __forceinline__ int in_row(int k) const {
-        return bits_of(NORMALIZE ? cov[k] * weight[k] : cov[k] + weight[k]);
-    }
-    __device__ __forceinline__ int in_column(int k, T row_weight) const {
-        return bits_of(NORMALIZE ? cov[k] * row_weight : cov[k] + row_weight);
+    // What stands left of this lane; `entering` is left of the strip.
+    __device__ __forceinline__ T from_left(T entering, int lane) const {
+        const T left = __shfl_up_sync(ALL, cov[K - 1], 1);
+        return lane == 0 ? entering : left;
     }
 };

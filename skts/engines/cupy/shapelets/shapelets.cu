@@ -369,7 +369,7 @@ __device__ __forceinline__ Row<double> read_row(const Row<double>* row) {
 // column to the left: the step to the first row is 0.
 template <int K>
 __device__ __forceinline__ void begin_strip(
-    Strip<double, K, true>& strip, const double* __restrict__ q, const double* __restrict__ s,
+    Strip<double, K>& strip, const double* __restrict__ q, const double* __restrict__ s,
     const double* __restrict__ w, const double* __restrict__ first_row, const double* __restrict__ mean_a,
     const double* __restrict__ mean_b, int from, int inner, int length
 ) {
@@ -387,13 +387,13 @@ __device__ __forceinline__ void begin_strip(
 // else scores of columns that are not there are raised to NOTHING by `lowest`.
 template <int K, bool ALL_THERE>
 __device__ __forceinline__ void walk_chunk(
-    Strip<double, K, true>& strip, const ChunkOfRows& chunk, const int (&lowest)[K], int (&least)[K], int stop, int lane
+    Strip<double, K>& strip, const ChunkOfRows& chunk, const int (&lowest)[K], int (&least)[K], int stop, int lane
 ) {
     constexpr int UNROLLED = K < 6 ? 2 : 4;
 #pragma unroll UNROLLED
     for (int t = 0; t < stop; ++t) {
         const Row<double> next = chunk.stage[t];
-        strip.step(next, chunk.entering[t], lane);
+        strip.step(next.p, next.r, strip.from_left(chunk.entering[t], lane));
         int least_here = NOTHING;
 #pragma unroll
         for (int k = 0; k < K; ++k) {
@@ -445,7 +445,7 @@ __global__ void __launch_bounds__(128, 3) segments(
     for (int start = 0; start < nb; start += 32 * K) {
         const int from = start + lane * K, inner = nb - from;  // columns of this lane that there are
         const bool full = nb - start >= 32 * K, more = nb - start > 32 * K;
-        Strip<double, K, true> strip;
+        Strip<double, K> strip;
         begin_strip(strip, q, s, w, first_row, mean_a, mean_b, from, inner, length);
         int least[K], lowest[K];
 #pragma unroll
