@@ -1,5 +1,6 @@
 // k-Shape on the GPU, about series: their distances to centres where transforms are long, the nearest
 // centre, and their order by cluster. correlate.cu has the other distances, centers.cu the centres.
+#include "include/arithmetic.cuh"
 #include "include/constants.cuh"
 #include "include/warp.cuh"
 
@@ -14,7 +15,7 @@ extern "C" __global__ void longest(
     __shared__ double tops[2][32];
     __shared__ long long keys[2][32];
     const double2* values = correlations + (long long)blockIdx.x * n;
-    double top[2] = {-1e300, -1e300}, scale[2];
+    double top[2] = {-Arithmetic<double>::infinity(), -Arithmetic<double>::infinity()}, scale[2];
     for (int i = threadIdx.x; i < n; i += blockDim.x)
         if (i < length || i > n - length) {
             top[0] = fmax(top[0], values[i].x);

@@ -187,7 +187,7 @@ extern "C" __global__ void __launch_bounds__(64) cuts(
     const double floor = normalized[candidate];
     const long long none = judge.base ? -1 : -1 - judge.margin;
     long long best = none, each = 0;
-    double gap = -Arithmetic<float>::infinity();
+    double gap = -Arithmetic<double>::infinity();
     for (int k = 0; k < n - 1; ++k) {
         const int label = judge.labels[order[k]], there = left[label]++;
         const long long* term = judge.terms + (long long)label * (n + 1) + there;

@@ -176,8 +176,8 @@ extern "C" __global__ void __launch_bounds__(128) doubts(
         error += its_slip * (2.0 * n_windows * step + length * size[a]);
         error += coarse * its_norm + norm * its_coarse + LEAST * (n_windows + length);
         error = (2 * error * heavy + 8 * coarse) * 1.000001;
-        // rounded up; what is not a number is endless
-        const int bits = error < 1e300 ? __double2hiint(error) + 1 : 0x7ff00000;
+        // rounded up; what is not a number is infinite
+        const int bits = error < 1e300 ? bits_of(error) + 1 : bits_of(Arithmetic<double>::infinity());
         errors[line_of * n + b] = length <= SHORT ? 0 : bits;
         // errors of certified means, of points as they are, over deviations
         const double level = (length + 4) / 4.0 * its_coarse * heavy;
