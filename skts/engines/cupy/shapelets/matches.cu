@@ -247,19 +247,19 @@ __device__ __noinline__ double scaled_distance(
 // Measure the windows that are listed, and lower the distances of their queries to them: one lane a window, one
 // warp a block. The warp fetches 32 points of each to shared memory, eight lanes those of a window.
 extern "C" __global__ void __launch_bounds__(32) certify(
-    const double* __restrict__ values, int width, int n_channels, const int* __restrict__ series, int n_columns,
-    const Query* __restrict__ queries, const double* __restrict__ normal,
-    const unsigned char* __restrict__ kinds, const Entry* __restrict__ entries, const int* __restrict__ counts,
-    int capacity, double* __restrict__ measured, double* __restrict__ distances
+    const __grid_constant__ Columns columns, const __grid_constant__ Queries asked, const __grid_constant__ Lists lists,
+    double* __restrict__ measured, const __grid_constant__ Answers answers
 ) {
     __shared__ double stage[32][33];
-    const int lane = threadIdx.x, n = min(counts[0], capacity);
+    const double* __restrict__ const values = columns.values;
+    const Query* __restrict__ const queries = asked.queries;
+    const int lane = threadIdx.x, n = min(lists.counts[0], lists.capacity);
     for (int first = blockIdx.x * 32; first < n; first += gridDim.x * 32) {
         const int i = first + lane;
-        const Entry entry = entries[min(i, n - 1)];
+        const Entry entry = lists.entries[min(i, n - 1)];
         const Query query = queries[entry.query];
         const long long window =
-            ((long long)series[entry.column] * n_channels + query.channel) * width + entry.window;
+            ((long long)columns.series[entry.column] * columns.n_channels + query.channel) * columns.width + entry.window;
         const int length = i < n ? query.length : 0;
         const int longest = warp_largest(length);
         auto visit = [&](auto use) {
@@ -281,30 +281,31 @@ extern "C" __global__ void __launch_bounds__(32) certify(
             }
         };
         const Description about = describe(visit, length, true);
-        const double* __restrict__ const own = normal + query.place;
+        const double* __restrict__ const own = asked.normal + query.place;
         double squares = 0;
         visit([&](double point, int t) {
             const double y = certified_point(point, about.mean, about.inverse);
             squares = Arithmetic<double>::add_square(__ldg(own + t), y, squares);
         });
         if (i >= n) continue;
-        const double distance = distance_of(squares, about.constant, kinds[entry.query], length);
+        const double distance = distance_of(squares, about.constant, asked.kinds[entry.query], length);
         measured[i] = distance;
-        lower(distances + (long long)query.row * n_columns + entry.column, distance);
+        lower(answers.distances + (long long)query.row * columns.n_columns + entry.column, distance);
     }
 }
 
 // Of the windows that are listed and are at the least distance, the first: one thread a window.
 extern "C" __global__ void __launch_bounds__(128) first(
-    const Query* __restrict__ queries, int n_columns, const Entry* __restrict__ entries,
-    const int* __restrict__ counts, int capacity, const double* __restrict__ measured,
-    const double* __restrict__ distances, unsigned long long* __restrict__ starts
+    const __grid_constant__ Queries asked, int n_columns, const __grid_constant__ Lists lists,
+    const double* __restrict__ measured, const __grid_constant__ Answers answers
 ) {
-    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < min(counts[0], capacity); i += gridDim.x * blockDim.x) {
-        const long long place = (long long)queries[entries[i].query].row * n_columns + entries[i].column;
+    const int n = min(lists.counts[0], lists.capacity);
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
+        const Entry entry = lists.entries[i];
+        const long long place = (long long)asked.queries[entry.query].row * n_columns + entry.column;
         // -1, nothing, is the largest number without a sign
-        if (measured[i] < Arithmetic<double>::infinity() && measured[i] == distances[place])
-            atomicMin(starts + place, (unsigned long long)entries[i].window);
+        if (measured[i] < Arithmetic<double>::infinity() && measured[i] == answers.distances[place])
+            atomicMin((unsigned long long*)answers.starts + place, (unsigned long long)entry.window);
     }
 }
 

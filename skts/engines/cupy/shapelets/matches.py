@@ -193,20 +193,24 @@ def _match_part(
             lists=lists,
             answers=answers,
         )
-    listed = entries, counts, np.int32(capacity), measured
     load_kernel("shapelets/matches.cu", "certify")(
         min(4 * LIST_BLOCKS, blocks_for(capacity, 32)),
         32,
-        (
-            *(columns[name] for name in ("values", "width", "n_channels", "series", "n_columns")),
-            *(*queries[:3], *listed, answers["distances"]),
-        ),
+        columns=columns,
+        asked=queries.argument,
+        lists=lists,
+        measured=measured,
+        answers=answers,
     )
     if answers["starts"] is not None:
         load_kernel("shapelets/matches.cu", "first")(
             min(LIST_BLOCKS, blocks_for(capacity, 128)),
             128,
-            (queries.table, n_columns, *listed, answers["distances"], answers["starts"]),
+            asked=queries.argument,
+            n_columns=n_columns,
+            lists=lists,
+            measured=measured,
+            answers=answers,
         )
     load_kernel("shapelets/matches.cu", "match<1>")(
         min(LIST_BLOCKS, n_pairs),
