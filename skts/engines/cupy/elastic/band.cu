@@ -24,9 +24,10 @@
 // One thread: a lane. One warp: 32 / G groups, each with two pairs at a time. Shared memory: none.
 // out[p] is written by the lane that owns the offset of the last cell of pair p.
 #include "include/cells.cuh"
+#include "include/constants.cuh"
 #include "include/groups.cuh"
 
-constexpr int THREADS = 128;
+constexpr int THREADS = ELASTIC_THREADS;
 
 template <typename T, int K, int C, typename Cell>
 struct Side {

@@ -9,6 +9,7 @@ import cupy as cp
 import numpy as np
 
 from ...core.certify import Bound, Rescaling, Shortlist, survivor_cap
+from ...core.constants import ELASTIC_THREADS as THREADS
 from ...core.series import Series
 from ...families.elastic.warping import Warping
 from ..loading import SHARED, load_kernel
@@ -33,7 +34,6 @@ __all__ = ["DeviceSeries", "certify", "distances", "rescale", "shortlist", "uplo
 #: Values that may be read before and behind a set: 31 lanes with 2 rows each and points fetched
 #: early, and the columns of a widest strip.
 PAD = 2048
-THREADS = 128
 #: Blocks of a launch: kernels count its threads in 32 bits, and walk over the pairs with a stride.
 MOST_BLOCKS = 2**31 // THREADS
 

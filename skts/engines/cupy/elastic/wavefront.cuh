@@ -18,12 +18,13 @@
 // Kernels that do so: dtw.cu (pairs of series), turns.cu (runs of circular shifts).
 #pragma once
 #include "include/cells.cuh"
+#include "include/constants.cuh"
 #include "include/groups.cuh"
 
 // Rows between two fetches of points.
 constexpr int UNROLL = 4;
 // Threads of a block.
-constexpr int THREADS = 128;
+constexpr int THREADS = ELASTIC_THREADS;
 
 // Channel c, point i of series s of a set is values[(s * C + c) * stride + i]; strides are multiples
 // of 4, and the memory before and behind a set may be read (PAD in dtw.py): lanes do so while they

@@ -90,16 +90,13 @@ extern "C" __global__ void nearest(
 
 // --- counting sort of the series by label: in the order of their numbers within each cluster --------
 
-// Series of a block of the sort.
-constexpr int SORTED = 1024;
-
 // count: counts[label][block], how many of the block's series have the label.
-// One block: SORTED series, 256 threads. Shared memory: their labels.
+// One block: SORTED_SERIES series, 256 threads. Shared memory: their labels.
 extern "C" __global__ void count(
     const int* __restrict__ labels, long long n_series, int n_clusters, int* __restrict__ counts) {
-    __shared__ int mine[SORTED];
-    const long long first = (long long)blockIdx.x * SORTED;
-    const int size = (int)min((long long)SORTED, n_series - first);
+    __shared__ int mine[SORTED_SERIES];
+    const long long first = (long long)blockIdx.x * SORTED_SERIES;
+    const int size = (int)min((long long)SORTED_SERIES, n_series - first);
     for (int i = threadIdx.x; i < size; i += blockDim.x) mine[i] = labels[first + i];
     __syncthreads();
     for (int label = threadIdx.x; label < n_clusters; label += blockDim.x) {
@@ -114,9 +111,9 @@ extern "C" __global__ void count(
 extern "C" __global__ void scatter(
     const int* __restrict__ labels, long long n_series, const int* __restrict__ counts,
     const long long* __restrict__ ends, int* __restrict__ order) {
-    __shared__ int mine[SORTED];
-    const long long first = (long long)blockIdx.x * SORTED;
-    const int size = (int)min((long long)SORTED, n_series - first);
+    __shared__ int mine[SORTED_SERIES];
+    const long long first = (long long)blockIdx.x * SORTED_SERIES;
+    const int size = (int)min((long long)SORTED_SERIES, n_series - first);
     for (int i = threadIdx.x; i < size; i += blockDim.x) mine[i] = labels[first + i];
     __syncthreads();
     for (int i = threadIdx.x; i < size; i += blockDim.x) {

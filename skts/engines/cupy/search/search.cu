@@ -15,7 +15,7 @@
 #include "include/certified.cuh"
 #include "include/warp.cuh"
 
-constexpr int THREADS = 256;
+constexpr int THREADS = SEARCH_THREADS;
 // Beyond this error of a point nothing is known, nor where a normalised point or the factor is larger
 // than these: float32 must hold their squares and products.
 // see "search float32" in docs/developer/numerics.rst

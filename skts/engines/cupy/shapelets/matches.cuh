@@ -3,9 +3,9 @@
 #include "include/certified.cuh"
 #include "include/walk.cuh"
 
-constexpr int THREADS = 128;
+constexpr int THREADS = MATCH_THREADS;
 // Series of a block of `sift`, at most, windows of a thread, and steps of time between two loads of points.
-constexpr int MOST_SERIES = 56, R = 9, STEPS = 252;
+constexpr int MOST_SERIES = MATCH_SERIES, R = MATCH_WINDOWS, STEPS = 252;
 // Points of a tile, or of two: one for each window, and for each series as many as there are steps.
 constexpr int TILE = THREADS * R + 1536;
 // Keys of `sift`: that of what takes no part, and the doubt of what it cannot judge.

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import cupy as cp
 import numpy as np
 
+from ...core.constants import MATCH_THREADS
 from ..loading import blocks_for, load_kernel
-from .match_programs import MEASURED_TOGETHER, QUERY, THREADS, Part, plan, runs, split
+from .match_programs import MEASURED_TOGETHER, QUERY, Part, plan, runs, split
 
 __all__ = ["best_matches"]
 
@@ -106,7 +107,7 @@ def best_matches(
     if not normalized:
         load_kernel("shapelets/matches.cu", f"match<{MEASURED_TOGETHER}>")(
             min(len(groups) * series.size, 2**31 - 1),
-            THREADS,
+            MATCH_THREADS,
             columns=columns,
             pairs={"groups": groups, "n_groups": len(groups), "left": None, "counts": None},
             asked=queries.argument,
@@ -127,8 +128,8 @@ def _normalize(
     n = len(table)
     queries = Queries(table, cp.empty(n_points), cp.empty(n, np.uint8), cp.empty(n, np.float32))
     load_kernel("shapelets/matches.cu", "normalize")(
-        blocks_for(n, THREADS // 32),
-        THREADS,
+        blocks_for(n, MATCH_THREADS // 32),
+        MATCH_THREADS,
         values=source_values,
         queries=table,
         n_queries=n,
@@ -153,7 +154,7 @@ def _survey(columns: dict[str, Any]) -> dict[str, Any]:
     }
     load_kernel("shapelets/matches.cu", "survey")(
         (n_columns, n_channels),
-        THREADS,
+        MATCH_THREADS,
         **{name: value for name, value in columns.items() if name != "n_columns"},
         **found,
     )
@@ -185,7 +186,7 @@ def _match_part(
         some = units[first : first + 65535]
         load_kernel("shapelets/matches.cu", "sift")(
             (part.blocks, len(some)),
-            THREADS,
+            MATCH_THREADS,
             surveyed=surveyed,
             units=some,
             asked=queries.argument,
@@ -214,7 +215,7 @@ def _match_part(
         )
     load_kernel("shapelets/matches.cu", "match<1>")(
         min(LIST_BLOCKS, n_pairs),
-        THREADS,
+        MATCH_THREADS,
         columns=columns,
         pairs={"groups": None, "n_groups": 0, "left": left, "counts": counts},
         asked=queries.argument,

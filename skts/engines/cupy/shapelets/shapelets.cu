@@ -10,7 +10,7 @@
 #include "include/certified.cuh"
 #include "include/walk.cuh"
 
-constexpr int CHUNK = 32, NOTHING = 0x7fffffff, SHORT = 6;
+constexpr int CHUNK = WALK_CHUNK, NOTHING = 0x7fffffff, SHORT = SHORT_WINDOW;
 
 // The block of candidates: `n_block` series from `first` on, of `n_series`; lengths, and windows of the shortest one.
 struct Block {

@@ -4,7 +4,7 @@
 // neighbours is open, what that may add. All that may gain as much as is reached for certain go to the list.
 #include "shapelets/order_lines.cuh"
 
-constexpr int THREADS = 256;
+constexpr int THREADS = WIDE_THREADS;
 
 // Largest value of a block, for all of its threads; `room` has a place for each warp.
 template <typename T>
