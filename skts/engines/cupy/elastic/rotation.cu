@@ -69,7 +69,7 @@ extern "C" __global__ void probe(
     out[atomicAdd(n_out, 1)] = Turns{item.query, item.candidate, item.first + item.count / 2, 1};
 }
 
-// What squared Euclidean distances may be off that come from a correlation: roundings times the
+// Error of squared Euclidean distances that come from a correlation: roundings times the
 // square of the sum of the norms.
 __device__ __forceinline__ double allowance(double row_norm, double col_norm, double roundings) {
     // see "spectra" in docs/developer/numerics.rst

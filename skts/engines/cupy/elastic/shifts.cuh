@@ -1,4 +1,4 @@
-// What a rotation-invariant search still has to look at.
+// Runs of shifts that a rotation-invariant search still has to look at.
 #pragma once
 
 // Shifts `first` to `first + count` - 1 of a candidate, for a query.

@@ -3,7 +3,7 @@
 #pragma once
 #include "include/warp.cuh"
 
-// Those of a warp go on together, so that every shuffle finds 32 lanes.
+// Groups of a warp take the same steps, so that every shuffle finds 32 lanes.
 struct Groups {
     int lane;   // of this lane in its group
     int own;    // number of that group

@@ -9,7 +9,7 @@
 // Scores are cov * weight (z-normalised windows) or cov + weight (windows as they are); only their
 // leading 32 bits are compared, which order as integers do: a float whole, a double to 2^-20 of its value.
 #pragma once
-#include "include/constants.cuh"
+#include "include/copies.cuh"
 #include "include/warp.cuh"
 
 // The leading bits of a score, as an integer; negative scores are negative integers.
@@ -31,27 +31,13 @@ __device__ __forceinline__ int bits_below(double bound) {
     return sizeof(T) == 4 ? __float_as_int(__double2float_rd(bound)) : __double2hiint(bound);
 }
 
-// What a row needs: its step and its weight, side by side for one load.
+// The step and the weight of a row, side by side for one load.
 template <typename T>
 struct alignas(4 * sizeof(T)) Row {
     T p, r, weight, unused;
 };
 
-// Copy 16 bytes from global to shared memory, past registers and the first-level cache where that can be.
-__device__ __forceinline__ void copy_16(void* shared, const void* global) {
-#if __CUDA_ARCH__ >= 800
-    const unsigned to = (unsigned)__cvta_generic_to_shared(shared);
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
-#else
-    *(int4*)shared = __ldcg((const int4*)global);
-#endif
-}
-__device__ __forceinline__ void wait_for_copies() {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
-}
-
+// K columns of a lane: covariances of the row that the walk has reached, and what their steps and scores need.
 template <typename T, int K>
 struct Strip {
     T cov[K], q[K], s[K], weight[K];
@@ -62,7 +48,7 @@ struct Strip {
         for (int k = K - 1; k >= 0; --k) cov[k] = fma(p, q[k], fma(r, s[k], k > 0 ? cov[k - 1] : left));
     }
 
-    // What stands left of this lane; `entering` is left of the strip.
+    // The covariance on the left of this lane; `entering` is the one on the left of the strip.
     __device__ __forceinline__ T from_left(T entering, int lane) const {
         const T left = __shfl_up_sync(ALL, cov[K - 1], 1);
         return lane == 0 ? entering : left;

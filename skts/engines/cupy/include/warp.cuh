@@ -1,4 +1,4 @@
-// What the lanes of a warp find together, and the threads of a block. All 32 lanes (all threads) call
+// Folds over the lanes of a warp, and over the threads of a block. All 32 lanes (all threads) call
 // these at the same time, and all get the result; `fold` combines two values. See groups.cuh for groups of
 // fewer lanes.
 #pragma once

@@ -1,4 +1,4 @@
-// What the walk of a join has listed, measured: `refine` computes scores of the cells of runs in double precision,
+// Measures the runs that the walk of a join has listed: `refine` computes scores of the cells of runs in double precision,
 // `certify` the certified distances of the few that are still near, and `first_of_equals` breaks ties.
 #include "profile/certified.cuh"
 #include "profile/runs.cuh"

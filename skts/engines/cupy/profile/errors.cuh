@@ -1,6 +1,7 @@
 // How far the scores of a band and a panel may be off, from bounds of groups of windows.
 #pragma once
 #include "include/arithmetic.cuh"
+#include "include/constants.cuh"
 #include "include/walk.cuh"
 
 // Bounds of a group of JOIN_GROUP windows: largest norm, step, magnitude, error of the mean and weight; least and
@@ -30,7 +31,7 @@ struct Extent {
     }
 };
 
-// What scores of a row among its columns, and of a column among its rows, leave open.
+// Errors of the scores of a row among its columns, and of a column among its rows.
 struct Slack {
     double row, col;
 };

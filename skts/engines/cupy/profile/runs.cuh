@@ -1,5 +1,6 @@
 // Runs of possible neighbours, and the lists that they are put on.
 #pragma once
+#include "include/constants.cuh"
 #include "include/walk.cuh"
 
 // A run of possible neighbours: of a row in lanes of a strip, or of a column in rows of a chunk.

@@ -30,7 +30,7 @@ struct Place {
     }
 };
 
-// What accumulated costs tell of distances, in the units of the search: float32 holds these, but not the units of all data.
+// Lower and upper values of distances by accumulated costs, in the units of the search, which float32 always holds.
 struct Interval {
     double shrink, grow;    // share of rounding
     double slack, base;     // slack * (base + error of a window) is what input errors cost
@@ -59,7 +59,7 @@ struct Interval {
     }
 };
 
-// segments: the float32 copy of the line. What is not finite, or beyond its end, is 0.
+// segments: the float32 copy of the line, with 0 for points that are not finite or beyond its end.
 // One block: a segment. Shared memory: ranges of warps. frames[k]: what points of segment k count
 // from, and the power of two by which they were multiplied.
 extern "C" __global__ void __launch_bounds__(THREADS) segments(

@@ -164,7 +164,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) normalize(
 // and the latter is that of a with the centred points, by the weight of the window. Keys are dot products less half of
 // the length, so that a constant window has 0, as integers in a unit of 2^-30 to 2^-29 of the length. Of all
 // windows of a series in the block those are listed whose key with its doubt reaches the largest of keys less
-// their doubts. What the doubt holds, with roundings u: dot product (length + 2) u steep, where `steep` is the
+// their doubts. The doubt is a sum, with roundings u, of the errors of: dot product (length + 2) u steep, where `steep` is the
 // norm of the centred points over that of the window's deviations; weight; certified mean, which is `shift` deviations
 // off and counts by its square and by the mean of the query; norms of a and b, and the certified sum of squares and
 // root, which is monotone but makes equals of neighbours. Constant queries are 0: constant windows have

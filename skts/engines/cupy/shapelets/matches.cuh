@@ -1,7 +1,8 @@
 // Best matches: what their kernels share.
 #pragma once
 #include "include/certified.cuh"
-#include "include/walk.cuh"
+#include "include/copies.cuh"
+#include "include/warp.cuh"
 
 constexpr int THREADS = MATCH_THREADS;
 // Series of a block of `sift`, at most, windows of a thread, and steps of time between two loads of points.
@@ -17,18 +18,6 @@ template <int V>
 struct Number {
     static constexpr int value = V;
 };
-
-// Copy a double from global to shared memory, or put a 0 there: past registers where that can be.
-__device__ __forceinline__ void copy_8(double* shared, const double* global, bool there) {
-#if __CUDA_ARCH__ >= 800
-    asm volatile(
-        "cp.async.ca.shared.global [%0], [%1], 8, %2;"
-        ::"r"((unsigned)__cvta_generic_to_shared(shared)), "l"(global), "r"(there ? 8 : 0) : "memory"
-    );
-#else
-    *shared = there ? __ldg(global) : 0.0;
-#endif
-}
 
 // A query: `length` points from `begin` of some values on, normalised from `place` on, looked for in a
 // channel; its answer is a row of the result.

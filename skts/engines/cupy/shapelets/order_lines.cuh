@@ -101,9 +101,9 @@ __device__ __forceinline__ int units_between(unsigned key, unsigned next) {
     return (int)units_of(next) - (int)units_of(key);
 }
 
-// What distances of a line are wrong by: `root`, or error / d where that is less, and some units, of which the largest
-// distance has 2^22. What neighbours are apart where they are equal is counted with that: no unit is as small for
-// distances above 1.
+// Error of the distances d of a line: `root`, or error / d where that is less, and some units, of which the largest
+// distance has 2^22. TOLERANCE, by which equal neighbours may differ, is counted with it: for distances above 1 a unit
+// is larger.
 struct ErrorBound {
     float error, root, unit;
 
@@ -115,7 +115,7 @@ struct ErrorBound {
     }
 };
 
-// What two neighbours in a line have to each other.
+// Relation of two neighbours in a line.
 enum { APART, OPEN, EQUAL };
 
 // Runs of neighbours that are open or equal: how many pairs, whether any is open, and whether any is equal or open
@@ -171,7 +171,7 @@ __device__ __forceinline__ float distance_of(int score) {
     return score > BIAS ? square * rsqrtf(square) : 0.0f;
 }
 
-// What a cut may gain beyond the best one where up to `pairs` + 1 series could change sides, in nats.
+// The most that a cut may gain beyond the best one where up to `pairs` + 1 series could change sides, in nats.
 __device__ __forceinline__ float gain_of_changes(const Judge& judge, int pairs) {
     // see "open runs" in docs/developer/numerics.rst
     const float share = fminf(0.5f, fmaxf(1e-9f, (pairs + 1) * (float)judge.share) * 1.0001f);
@@ -190,7 +190,7 @@ struct Scores {
     int n_windows, length;
 };
 
-// What distances of a candidate are wrong by, from the leading bits of the largest of `errors`; the unit comes later.
+// Error of the distances of a candidate, from the leading bits of the largest of `errors`; the unit is set later.
 __device__ __forceinline__ ErrorBound bound_errors(const Scores& scores, int worst, int row, long long candidate) {
     const float largest = (float)(__hiloint2double(worst, 0) * scores.weights[candidate]);
     // what is not a number is too much, too

@@ -414,7 +414,7 @@ __device__ __forceinline__ int longest_run(const Runs& runs, int lane, int alone
     return warp_largest(longest);
 }
 
-// What a line gains at most whose longest run of doubtful pairs is known: `top` is the best gain of the cuts of this lane.
+// The most that a line gains whose longest run of doubtful pairs is known: `top` is the best gain of the cuts of this lane.
 __device__ __forceinline__ long long gain_of_open_runs(const Judge& judge, int longest, float top) {
     top = fmaxf(warp_largest(top), 0.0f);
     long long any = (long long)(judge.unit * (top + judge.slack + gain_of_changes(judge, longest)));
@@ -422,7 +422,7 @@ __device__ __forceinline__ long long gain_of_open_runs(const Judge& judge, int l
     return any;
 }
 
-// What gaps are off by where the largest distance is `most`: sums of so many, over the smaller side.
+// Error of gaps where the largest distance is `most`: sums of so many, over the smaller side.
 template <int E>
 __device__ __forceinline__ float slack_of_gaps(const Judge& judge, const ErrorBound& doubt, float most) {
     // see "order line sums" in docs/developer/numerics.rst

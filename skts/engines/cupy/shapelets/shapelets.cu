@@ -36,7 +36,7 @@ __device__ __forceinline__ void raise_at_need(double* place, double value) {
     if (value > *(volatile double*)place) raise(place, value);
 }
 
-// What is known of a window and grows with its length: the sum of its points less `shift`, the sum of squares of
+// Numbers of a window that grow with its length: the sum of its points less `shift`, the sum of squares of
 // these less their mean, its lowest and its highest point.
 struct Grown {
     double shift, sum, squares, low, high;
@@ -144,7 +144,7 @@ extern "C" __global__ void __launch_bounds__(128) prepare(
     if (before > 0 && i <= sizes[b] - before) grown[(long long)b * edge + i] = here;
 }
 
-// What squared distances of the windows of series first + a to series b are wrong by at most, before the
+// Bounds of the error of squared distances of the windows of series first + a to series b, before the
 // units of scores: errors[z, a, b] by the weight of the window, plus floors[z, a]. Block (a, z) has one a and length.
 // Errors are leading bits of doubles, since weights may be beyond what floats hold.
 extern "C" __global__ void __launch_bounds__(128) doubts(
@@ -285,7 +285,7 @@ __device__ __forceinline__ void fetch_window(
 
 // Least scores of windows of up to SHORT points: one warp, one pair (a, b) and length, strips of 32 COLUMNS columns
 // one after the other, rows in chunks of 32, of which each lane prepares one. Block (x, a, z) has 4 warps of one a
-// and length. What is written where is as in `segments`.
+// and length. Results are written as in `segments`.
 extern "C" __global__ void __launch_bounds__(128) nearest(
     const double* __restrict__ points, int width, const double* __restrict__ means,
     const double* __restrict__ weights, const int* __restrict__ sizes, const __grid_constant__ Block block,
