@@ -9,6 +9,7 @@ import cupy as cp
 import numpy as np
 
 from ...core.certify import Bound, Rescaling, Shortlist, survivor_cap
+from ...core.constants import ELASTIC_THREADS as THREADS
 from ...core.series import Series
 from ...families.elastic.warping import Warping
 from ..loading import MODEST_RATE, SHARED, load_kernel, pays
@@ -35,7 +36,6 @@ __all__ = ["DeviceSeries", "certify", "distances", "rescale", "shortlist", "uplo
 #: Values that may be read before and behind a set: 31 lanes with 2 rows each and points fetched
 #: early, and the columns of a widest strip.
 PAD = 2048
-THREADS = 128
 #: CPU seconds that compiling an instance takes: from 0.1 to 5.
 TO_COMPILE = 0.5
 #: Blocks of a launch: kernels count its threads in 32 bits, and walk over the pairs with a stride.
@@ -104,7 +104,7 @@ def upload(series: Series) -> DeviceSeries:
 def rescale(series: DeviceSeries, rescaling: Rescaling) -> DeviceSeries:
     """Make the float32 copy that a search runs on."""
     buffer = cp.zeros(series.buffer.size, np.float32)
-    error = cp.zeros(1, np.int32)
+    error = cp.zeros(1, np.float32)
     n_series, n_channels, width = series.shape
     n_rows = n_series * n_channels
     single = buffer[PAD : PAD + n_rows * width]
@@ -121,7 +121,7 @@ def rescale(series: DeviceSeries, rescaling: Rescaling) -> DeviceSeries:
         out=single,
         error=error,
     )
-    largest = float(error.get().view(np.float32)[0])
+    largest = float(error.get()[0])
     return series._replace(buffer=buffer, error=largest)
 
 
@@ -322,8 +322,7 @@ def certify(
         room=room,
         span=span,
         out=out,
-        # bits of costs, which order as integers do
-        least=None if least is None else least.view(np.int64),
+        least=least,
         shared_mem=shared,
     )
     return out

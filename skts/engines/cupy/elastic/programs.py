@@ -16,7 +16,6 @@ __all__ = [
     "CERTIFY",
     "PATH_KERNELS",
     "SEARCH_KERNELS",
-    "STRIP",
     "BandKernel",
     "DTWKernel",
     "NarrowKernel",
@@ -35,9 +34,8 @@ LANES_IN_FLIGHT = 2**15
 SLOW_COLUMNS = 8
 #: Kernels of ``shortlist.cu``.
 SEARCH_KERNELS = ("rescale", "shortlist<float>", "shortlist<double>")
-#: Kernels of ``path.cu``, and the rows of a strip there.
+#: Kernels of ``path.cu``.
 PATH_KERNELS = (f"strip<{ANY_CELL}>", "walk")
-STRIP = 1024
 #: Kernel of ``certify.cu``.
 CERTIFY = f"certify<{ANY_CELL}>"
 

@@ -67,8 +67,7 @@ def _measure(search: TileJoin, at: int, runs: cp.ndarray, lanes: int) -> None:
         lines=lines,
         length=join.length,
         normalize=join.normalize,
-        # bits of distances, which order as integers do
-        distances=found.distances.view(np.int64) if k == 1 else None,
+        distances=found.distances if k == 1 else None,
         found=distances,
     )
     if k > 1:
@@ -84,7 +83,7 @@ def _measure(search: TileJoin, at: int, runs: cp.ndarray, lanes: int) -> None:
         windows=windows,
         places=places,
         count=count,
-        distances=found.distances.view(np.int64),
+        distances=found.distances,
         found=distances,
         indices=found.indices,
     )
@@ -120,8 +119,7 @@ def _refine(
         normalize=join.normalize,
         level=search.level,
         raising=join.n_neighbors == 1,
-        # bits of scores, which order as integers do
-        reached=reached.view(np.int64),
+        reached=reached,
         windows=windows,
         places=places,
         uppers=uppers,

@@ -1,5 +1,7 @@
 // How far the scores of a band and a panel may be off, from bounds of groups of windows.
 #pragma once
+#include "include/arithmetic.cuh"
+#include "include/constants.cuh"
 #include "include/walk.cuh"
 
 // Bounds of a group of JOIN_GROUP windows: largest norm, step, magnitude, error of the mean and weight; least and
@@ -14,7 +16,7 @@ struct Extent {
     double norm, step, size, slip, weight, low, high;
 
     __device__ __forceinline__ Extent(const Group* groups, int first, int last) {
-        norm = step = size = slip = weight = 0, low = 1e300, high = -1e300;
+        norm = step = size = slip = weight = 0, low = Arithmetic<double>::infinity(), high = -low;
         for (int g = first / JOIN_GROUP + (threadIdx.x & 31); g <= last / JOIN_GROUP; g += 32) {
             norm = fmax(norm, groups[g].norm);
             step = fmax(step, groups[g].step);
@@ -25,12 +27,12 @@ struct Extent {
             high = fmax(high, groups[g].high);
         }
         norm = warp_largest(norm), step = warp_largest(step), size = warp_largest(size);
-        slip = warp_largest(slip), weight = warp_largest(weight), low = -warp_largest(-low), high = warp_largest(high);
+        slip = warp_largest(slip), weight = warp_largest(weight), low = warp_least(low), high = warp_largest(high);
     }
 };
 
-// How far scores of a row among its columns, and of a column among its rows, may be off: at the top of a band, and how
-// much that grows with each row walked.
+// Errors of the scores of a row among its columns, and of a column among its rows: at the top of a band, and how much
+// they grow with each row walked.
 struct Slack {
     double row, col, row_growth, col_growth;
 

@@ -117,30 +117,20 @@ __device__ __forceinline__ void fetch_weights(
         memory.weights[c / K * PITCH + c % K] = start + c < end ? weights[start + c] : NO_WEIGHT<T, NORMALIZE>;
 }
 
-// The columns of a lane: covariances of the row that the walk has reached, and what their steps and scores need.
-template <typename T, int K>
-struct Columns {
-    T cov[K], q[K], s[K], weight[K];
-
-    // One row down, to row t of the chunk. The covariance on the left of each lane moves in for the next row meanwhile.
-    template <bool COLUMNS>
-    __device__ __forceinline__ void step(WarpMemory<T, K, COLUMNS>& memory, T& from_left, int t) {
-        const int lane = threadIdx.x;
-        const T p = memory.rows[t].p, r = memory.rows[t].r, enters = memory.rows[t + 1].enters;
-#pragma unroll
-        for (int k = K - 1; k >= 0; --k)
-            cov[k] = fma(p, q[k], fma(r, s[k], k > 0 ? cov[k - 1] : from_left));
-        if (lane == 31) memory.rows[t].leaves = cov[K - 1];
-        from_left = __shfl_up_sync(ALL, cov[K - 1], 1);
-        if (lane == 0) from_left = enters;
-    }
-};
+// One row down, to row t of the chunk. The covariance on the left of each lane moves in for the next row meanwhile.
+template <typename T, int K, bool COLUMNS>
+__device__ __forceinline__ void step_down(WarpMemory<T, K, COLUMNS>& memory, Strip<T, K>& strip, T& from_left, int t) {
+    const T enters = memory.rows[t + 1].enters;
+    strip.step(memory.rows[t].p, memory.rows[t].r, from_left);
+    if (threadIdx.x == 31) memory.rows[t].leaves = strip.cov[K - 1];
+    from_left = strip.from_left(enters, threadIdx.x);
+}
 
 // Load the columns of this lane, of a strip from `start` to `end`. Covariances are those of the first row of the band,
 // which begins at `at`, one column further left: the first step of the walk moves them.
 template <typename T, int K, bool COLUMNS>
 __device__ __forceinline__ void load_columns(
-    WarpMemory<T, K, COLUMNS>& memory, Columns<T, K>& columns, const T* q, const T* s, const T* first_rows,
+    WarpMemory<T, K, COLUMNS>& memory, Strip<T, K>& columns, const T* q, const T* s, const T* first_rows,
     long long at, int start, int end, int col
 ) {
     constexpr int PITCH = WarpMemory<T, K, COLUMNS>::PITCH;
@@ -185,7 +175,7 @@ __device__ __forceinline__ int scored(T value, T weight) {
 // to `best`. Two rows at a time, since a maximum of three is one instruction.
 template <typename T, int K, bool COLUMNS, bool NORMALIZE>
 __device__ __forceinline__ void walk_chunk(
-    WarpMemory<T, K, COLUMNS>& memory, Columns<T, K>& mine, T& from_left, int (&best)[COLUMNS ? K : 1]
+    WarpMemory<T, K, COLUMNS>& memory, Strip<T, K>& mine, T& from_left, int (&best)[COLUMNS ? K : 1]
 ) {
     for (int t = 0; t < CHUNK; t += 2) {
         int score[COLUMNS ? K : 1];
@@ -193,7 +183,7 @@ __device__ __forceinline__ void walk_chunk(
         for (int u = 0; u < 2; ++u) {
             const T weight = memory.rows[t + u].weight;
             int most = 0;
-            mine.step(memory, from_left, t + u);
+            step_down(memory, mine, from_left, t + u);
 #pragma unroll
             for (int k = 0; k < K; ++k) {
                 most = max(most, scored<NORMALIZE>(mine.cov[k], mine.weight[k]));
@@ -209,14 +199,14 @@ __device__ __forceinline__ void walk_chunk(
 // The same at the diagonal, where pairs that are too close are left out. `column` is the first one of this lane.
 template <typename T, int K, bool COLUMNS, bool NORMALIZE>
 __device__ __forceinline__ void walk_diagonal(
-    WarpMemory<T, K, COLUMNS>& memory, Columns<T, K>& mine, T& from_left, int (&best)[COLUMNS ? K : 1],
+    WarpMemory<T, K, COLUMNS>& memory, Strip<T, K>& mine, T& from_left, int (&best)[COLUMNS ? K : 1],
     int column, int base, long long least_apart
 ) {
     for (int t = 0; t < CHUNK; ++t) {
         const T weight = memory.rows[t].weight;
         const long long close = least_apart - ((long long)column - base - t);
         int most = 0;
-        mine.step(memory, from_left, t);
+        step_down(memory, mine, from_left, t);
 #pragma unroll
         for (int k = 0; k < K; ++k)
             if (k > close) {
@@ -279,11 +269,7 @@ __device__ __forceinline__ void look_at_columns(
 ) {
     constexpr int PITCH_NEEDED = WarpMemory<T, K, COLUMNS>::PITCH_NEEDED;
     const int lane = threadIdx.x;
-    int place = __popc(hits);
-    for (int other = 1; other < 32; other *= 2) {
-        const int before = __shfl_up_sync(ALL, place, other);
-        if (lane >= other) place += before;
-    }
+    int place = scan_sum(__popc(hits), lane);
     const int n_hits = __shfl_sync(ALL, place, 31);
     place -= __popc(hits);
     __syncwarp();
@@ -346,7 +332,7 @@ __global__ void __launch_bounds__(32, B) join(
         if constexpr (COLUMNS) 
             look_up_needs(memory, sides, start, end, skipped_col, memory.slack.col_after(height));
         __syncwarp();
-        Columns<T, K> columns;
+        Strip<T, K> columns;
         load_columns(memory, columns, q, s, first_rows, band * row_stride, start, end, col);
         T from_left = __shfl_up_sync(ALL, columns.cov[K - 1], 1);
         int known = top + lane < bottom ? __ldcg(&sides[0].tops[top + lane]) : TAKES_NO_PART;

@@ -10,6 +10,8 @@ import cupy as cp
 import numpy as np
 
 from ...core.certify import Rescaling
+from ...core.constants import ELASTIC_THREADS
+from ...core.constants import SEARCH_THREADS as THREADS
 from ...families.elastic.warping import Warping
 from ...families.search.subsequence import SubsequenceNeighbors
 from ..elastic import dtw
@@ -33,7 +35,6 @@ __all__ = [
     "within",
 ]
 
-THREADS = 256
 #: Checks of a window, while it is warped, whether to abandon it.
 LOOKS = 12
 #: Windows of a run where the exclusion is smaller: the nearest of a run counts towards a limit.
@@ -244,7 +245,7 @@ def _resident(kernel: WarpKernel, device: int) -> int:
     """Blocks of a kernel that a device runs at a time."""
     function = load_kernel("search/search_warp.cu", kernel.name)
     per = cp.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
-        function.function.kernel.ptr, dtw.THREADS, 0
+        function.function.kernel.ptr, ELASTIC_THREADS, 0
     )
     return max(1, per) * cp.cuda.Device(device).attributes["MultiProcessorCount"]
 
@@ -269,11 +270,11 @@ def warp_windows(
         entries=entries,
     )
     costs = cp.empty(listed.n, np.float32)
-    blocks = -(-listed.n * kernel.group // dtw.THREADS)
+    blocks = -(-listed.n * kernel.group // ELASTIC_THREADS)
     blocks = min(blocks, _resident(kernel, cp.cuda.Device().id))
     load_kernel("search/search_warp.cu", kernel.name)(
         blocks,
-        dtw.THREADS,
+        ELASTIC_THREADS,
         query=query.columns(kernel),
         length=windows.length,
         G=kernel.group,

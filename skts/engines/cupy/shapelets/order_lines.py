@@ -7,13 +7,14 @@ from typing import Any
 import cupy as cp
 import numpy as np
 
+from ...core.constants import WIDE_THREADS
 from ...families.shapelets.criterion import Criterion
 from ...families.shapelets.matches import LEAST_NORMALIZED
 from ...families.shapelets.search import BATCH_CELLS, Survivors, are_normalized
 from ..loading import blocks_for, load_kernel
 from ..transfers import Near, bring, module_of, send, to_host
 from .matches import best_matches
-from .programs import NAMED_SHARED, WIDE_THREADS, ScanKernel, scan_kernel
+from .programs import NAMED_SHARED, ScanKernel, scan_kernel
 from .rules import DeviceRules
 from .walk import SCORES, PackedScores
 

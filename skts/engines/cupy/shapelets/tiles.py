@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ...core.constants import SHORT_WINDOW
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...core.series import Series
 from ...families.shapelets.matches import LEAST_NORMALIZED, Matches, SubsequenceMatches
 from ...families.shapelets.search import LANES, ShapeletSearch, Survivors
 from .match_programs import DOUBLES, match_bytes
-from .programs import MOST_MEMBERS, MOST_SHARED, SHORT, most_classes, scan_kernel
+from .programs import MOST_MEMBERS, MOST_SHARED, most_classes, scan_kernel
 
 if TYPE_CHECKING:
     import cupy
@@ -294,7 +295,7 @@ def _batches(
     lengths: tuple[int, ...], kept: frozenset[int], together: int
 ) -> Iterator[tuple[int, ...]]:
     """Lengths that are walked together: all of them stay, or none, and all are short, or none."""
-    for _, alike in groupby(lengths, lambda length: (length in kept, length <= SHORT)):
+    for _, alike in groupby(lengths, lambda length: (length in kept, length <= SHORT_WINDOW)):
         run = tuple(alike)
         for first in range(0, len(run), together):
             yield run[first : first + together]
