@@ -410,7 +410,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
         (
             "_leading_bits",
-            "single = cp.where(single > scores, cp.nextafter(single, np.float32(0)), single)",
+            "single = np.where(single > scores, np.nextafter(single, np.float32(0)), single)",
             ("> -> >=",),
             LOOSER,
         ),

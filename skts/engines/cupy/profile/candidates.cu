@@ -1,6 +1,6 @@
-// Measures the runs that the walk of a join has listed: `refine` computes scores of the cells of runs in double precision,
-// `keep` picks the few that are still near, `certify` computes their certified distances, and `first_of_equals` breaks
-// ties.
+// Measures the runs that the walk of a join has listed: `refine` computes scores of the cells of runs in double
+// precision, `keep` picks the few that are still near, `certify` computes their certified distances, and
+// `first_of_equals` breaks ties.
 #include "profile/certified.cuh"
 #include "profile/runs.cuh"
 

@@ -64,5 +64,7 @@ __device__ __forceinline__ Slack bound_errors(const Extent& a, const Extent& b, 
     // see "normalised windows" in docs/developer/numerics.rst
     const double blur = FLOAT64_UNIT * 4 * sqrt((double)length) * fmax(a.size * a.weight, b.size * b.weight);
     const double rest = 8 * shift * shift / length + blur;
-    return Slack{error * b.weight + rest * a.norm, error * a.weight + rest * b.norm, growth * b.weight, growth * a.weight};
+    return Slack{
+        error * b.weight + rest * a.norm, error * a.weight + rest * b.norm, growth * b.weight, growth * a.weight
+    };
 }

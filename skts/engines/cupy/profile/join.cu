@@ -97,8 +97,9 @@ __device__ __forceinline__ void fetch(
 // Look up from which score on pairs of columns `start` to `end` must be looked at, as it is known now.
 template <typename T, int K>
 __device__ __forceinline__ void look_up_needs(
-    WarpMemory<T, K, true>& memory, const Side* sides, int start, int end, int skipped, double slack
+    WarpMemory<T, K, true>& memory, const Side* sides, int start, int end, int skipped, int height
 ) {
+    const double slack = memory.slack.col_after(height);
     for (int c = threadIdx.x; c < 32 * K; c += 32) {
         const int j = start + c, place = c / K * WarpMemory<T, K, true>::PITCH_NEEDED + c % K;
         const int known = j < end ? __ldcg(&sides[1].tops[j]) : TAKES_NO_PART;
@@ -261,14 +262,16 @@ __device__ __forceinline__ void look_at_row(
 }
 
 // After a chunk: the columns of all lanes that reach what they need (`hits`) are numbered, and each lane looks at one
-// of them at a time. Scores of the chunk are off by `slack`, those of the chunks that follow by `most` at most.
+// of them at a time. Scores are off by what `walked` rows add, and in the chunks that follow by what the `height` of
+// the band adds.
 template <typename T, int K, bool COLUMNS>
 __device__ __forceinline__ void look_at_columns(
-    WarpMemory<T, K, COLUMNS>& memory, const Side* sides, unsigned hits, int start, int base, int count, double slack,
-    double most, int n_neighbors
+    WarpMemory<T, K, COLUMNS>& memory, const Side* sides, unsigned hits, int start, int base, int count, int walked,
+    int height, int n_neighbors
 ) {
     constexpr int PITCH_NEEDED = WarpMemory<T, K, COLUMNS>::PITCH_NEEDED;
     const int lane = threadIdx.x;
+    const double slack = memory.slack.col_after(walked), most = memory.slack.col_after(height);
     int place = scan_sum(__popc(hits), lane);
     const int n_hits = __shfl_sync(ALL, place, 31);
     place -= __popc(hits);
@@ -329,8 +332,7 @@ __global__ void __launch_bounds__(32, B) join(
         const int end = min(right, start + 32 * K), column = start + lane * K;
         if (end - 1 - top <= least_apart) continue;
         fetch_weights<T, K, COLUMNS, NORMALIZE>(memory, weights, start, end);
-        if constexpr (COLUMNS) 
-            look_up_needs(memory, sides, start, end, skipped_col, memory.slack.col_after(height));
+        if constexpr (COLUMNS) look_up_needs(memory, sides, start, end, skipped_col, height);
         __syncwarp();
         Strip<T, K> columns;
         load_columns(memory, columns, q, s, first_rows, band * row_stride, start, end, col);
@@ -372,12 +374,9 @@ __global__ void __launch_bounds__(32, B) join(
             __syncwarp();
             if (i + 1 < bottom) __stcg(entering + i + 1, memory.rows[lane].leaves);
 
-            const Slack& off = memory.slack;
-            look_at_row<T>(memory, sides, lane < count, i, start, off.row_after(walked), n_neighbors);
+            look_at_row<T>(memory, sides, lane < count, i, start, memory.slack.row_after(walked), n_neighbors);
             if (COLUMNS && __any_sync(ALL, hits != 0))
-                look_at_columns<T>(
-                    memory, sides, hits, start, base, count, off.col_after(walked), off.col_after(height), n_neighbors
-                );
+                look_at_columns<T>(memory, sides, hits, start, base, count, walked, height, n_neighbors);
             __syncwarp();
         }
         __syncwarp();
