@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from threading import Event, Thread, local
 
+import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -135,3 +136,11 @@ def test_every_thread_sets_a_number_of_its_own(monkeypatch):
         thread.join()
         assert [*found, library.number] == [1, 4, 1]
     assert library.number == 4
+
+
+def test_the_blas_of_numpy_is_found():
+    """Versions of threadpoolctl before 3.5 do not know it by its name."""
+    named = np.show_config("dicts")["Build Dependencies"]["blas"]["name"]
+    if "openblas" not in named:
+        pytest.skip(f"NumPy is built with {named}")
+    assert any(pool["internal_api"] == "openblas" for pool in threadpool_info())
