@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import reference_join
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skts import config_context
@@ -453,6 +454,42 @@ def test_small_joins_are_searched_in_float64(rng):
     assert not worth(Join(line, None, 100, since=599_000))
     assert not worth(Join(line, None, 100, n_neighbors=2))
     assert not worth(Join(line, ConcatenatedSeries.of([np.ones(9_000)]), 100))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("normalize", [True, False])
+def test_refined_scores_stay_below_their_bounds(rng, monkeypatch, normalize):
+    """Scores in more digits, of cells whose means and norms lose some."""
+    candidates = importlib.import_module("skts.engines.cupy.profile.candidates")
+    refine, length, off = candidates._refine, 19, []
+
+    def noted(search, at, *given):
+        found = refine(search, at, *given)
+        lines = [search.searched[i] for i in ((0, 1) if at == 0 else (1, 0))]
+        x, y = (
+            sliding_window_view(np.asarray(one.points.tolist(), np.longdouble), length)
+            for one in lines
+        )
+        windows, places, uppers = (np.asarray(array.tolist()) for array in found[:3])
+        there = uppers > -1
+        x, y = x[windows[there]], y[places[there]]
+        if normalize:
+            x, y = (one - one.mean(axis=1, keepdims=True) for one in (x, y))
+            scores = (x * y).sum(axis=1) / np.sqrt((y * y).sum(axis=1))
+        else:
+            scores = (x * y).sum(axis=1) + search.level / 2 - (y * y).sum(axis=1) / 2
+        off.append((uppers[there] - scores).astype(float))
+        return found
+
+    monkeypatch.setattr(candidates, "_refine", noted)
+    for offset in (0.0, 1e5):
+        line = ConcatenatedSeries.of([offset + np.tile(rng.normal(size=60), 4)])
+        run(Join(line, None, length, 3, normalize=normalize), engine="cupy")
+    off = np.concatenate(off)
+    assert off.size > 300
+    assert off.min() >= 0
+    # the offset is taken off; the search line has points of 1 at most
+    assert off.max() < 1e-9
 
 
 def out_of_bounds(name):
