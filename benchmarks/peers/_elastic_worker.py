@@ -159,4 +159,4 @@ def prepare(name, request):
 
 
 if __name__ == "__main__":
-    main(prepare)
+    main(prepare, "DTWNearestNeighbor")

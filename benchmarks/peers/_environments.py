@@ -21,6 +21,8 @@ class Needs(NamedTuple):
 NEEDS = {
     # it is compiled by the distutils of NumPy, which wants a setuptools of its own time
     "ucrdtw": Needs(build=("numpy<2", "setuptools<65", "wheel")),
+    # it imports scikit-learn, and does not ask for it
+    "kshape": Needs(added=("scikit-learn",)),
     # compiled by CMake, here without its CUDA part; it returns arrays, and does not ask for NumPy
     "pyscamp": Needs(added=("numpy",), variables={"FORCE_NO_CUDA": "1"}),
 }

@@ -69,4 +69,4 @@ def prepare(library, request):
 
 
 if __name__ == "__main__":
-    main(prepare)
+    main(prepare, "KShapeClusterer")

@@ -100,4 +100,4 @@ def prepare(name, request):
 
 
 if __name__ == "__main__":
-    main(prepare)
+    main(prepare, "MotifFinder")

@@ -148,4 +148,4 @@ def prepare(name, request):
 
 
 if __name__ == "__main__":
-    main(prepare)
+    main(prepare, "ShapeletTreeClassifier")

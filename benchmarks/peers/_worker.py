@@ -19,12 +19,18 @@ from platform import python_version
 import numpy as np
 
 
-def main(prepare):
+def main(prepare, estimator):
     """Serve the rounds of `prepare(library, request)`: two functions, warm-up and work.
 
-    A third may follow: it makes the answer, which is compared, of what the work returns.
+    A third may follow: it makes the answer, which is compared, of what the work returns. The
+    kernels of `estimator` are compiled before: in a fresh process skts leaves small work to NumPy
+    until they pay, and rounds would be of either.
     """
     library, request_path, answer_path = sys.argv[1:]
+    if library == "skts":
+        import skts
+
+        skts.warm_up("numba", [getattr(skts, estimator)])
     with np.load(request_path) as file:
         warm_up, work, *answer = prepare(library, dict(file))
     warm_up()
