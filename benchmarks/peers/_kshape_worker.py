@@ -6,9 +6,6 @@ takes centres (kshape takes none and starts at random). The answer is the number
 and the labels.
 """
 
-import sys
-from pathlib import Path
-
 import numpy as np
 from _worker import main
 
@@ -43,8 +40,6 @@ def aeon(X, k, n_iter, threads):
 
 def kshape(X, k, n_iter, threads):
     """The authors' package; it does not say how many iterations it did."""
-    # a script of this name stands beside this one and must not be taken for the package
-    sys.path = [entry for entry in sys.path if Path(entry).resolve() != Path(__file__).parent]
     from kshape.core import KShapeClusteringCPU
 
     np.random.seed(0)  # noqa: NPY002 - the package draws from the global generator

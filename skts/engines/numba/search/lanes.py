@@ -345,24 +345,27 @@ def cost_limit(distance, slack, squared):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def promising(points, whole, mean, inverse, low, high, order, count, squared, largest):
-    """Windows of the least bounds, one of LANES that follow each other; full groups of lanes."""
+    """Windows of the least bounds, one of LANES that follow each other; full groups of lanes.
+
+    Bounds are left as soon as they exceed those of as many windows as are asked for.
+    """
     n_windows = whole.size
     n_groups = -(-n_windows // LANES)
-    bounds = np.empty(LANES)
-    best, place = np.full(n_groups, np.inf), np.zeros(n_groups, np.int64)
-    for group in range(n_groups):
-        p = group * LANES
-        bound_by_query(points, p, mean, inverse, low, high, order, np.inf, bounds, squared, largest)
+    size = min(count, n_groups) // LANES * LANES
+    members, best = np.empty(size, np.int64), np.full(size, np.inf)
+    bounds, worst, kept = np.empty(LANES), 0, 0
+    for p in range(0, n_windows if size else 0, LANES):
+        limit = best[worst]
+        bound_by_query(points, p, mean, inverse, low, high, order, limit, bounds, squared, largest)
+        least, place = np.inf, np.int64(0)
         for lane in range(min(LANES, n_windows - p)):
-            if whole[p + lane] and bounds[lane] < best[group]:
-                best[group], place[group] = bounds[lane], p + lane
-    members = np.empty(min(count, n_groups) // LANES * LANES, np.int64)
-    for entry in range(members.size):
-        group = np.argmin(best)
-        if best[group] == np.inf:
-            return members[: entry // LANES * LANES]
-        members[entry], best[group] = place[group], np.inf
-    return members
+            if whole[p + lane] and bounds[lane] < least:
+                least, place = bounds[lane], p + lane
+        if least < limit:
+            kept += limit == np.inf
+            members[worst], best[worst] = place, least
+            worst = np.argmax(best)
+    return members[np.argsort(best)][: kept // LANES * LANES]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
