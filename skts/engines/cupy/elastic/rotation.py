@@ -305,6 +305,7 @@ class WarpedRotation:
                 dtw.certify(
                     *(self.rows[1], self.cols[1], chosen, self.warping),
                     least=self.costs,
+                    reach=int(self.warping.radius(self.n, self.n)),
                     budget=self.budget,
                 )
 
