@@ -21,13 +21,12 @@ import cupy as cp
 import numpy as np
 
 from ...core.certify import Bound
-from ...core.constants import ELASTIC_THREADS as THREADS
 from ...core.constants import FLOAT64_UNIT, LIMIT_MARGIN
 from ...families.elastic.warping import Warping
 from ..loading import blocks_for, load_kernel
 from . import dtw
 from .cells import cell_object, cell_of, metric_of
-from .dtw import DeviceSeries
+from .dtw import THREADS, DeviceSeries
 from .rotation_programs import choose_turns
 
 __all__ = ["EuclideanRotation", "WarpedRotation", "euclidean_bytes", "warped_bytes"]
@@ -305,7 +304,6 @@ class WarpedRotation:
                 dtw.certify(
                     *(self.rows[1], self.cols[1], chosen, self.warping),
                     least=self.costs,
-                    reach=int(self.warping.radius(self.n, self.n)),
                     budget=self.budget,
                 )
 
@@ -447,7 +445,8 @@ class EuclideanRotation:
             periods=self.periods,
             items=items,
             n_items=n_items,
-            least=self.costs[row:],
+            # bits of costs, which order as integers do
+            least=self.costs[row:].view(np.int64),
         )
 
     def values(self, series: DeviceSeries) -> cp.ndarray:

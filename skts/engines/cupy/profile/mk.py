@@ -101,7 +101,8 @@ def walk(
                 normalize=reduction.normalize,
                 pairs=pairs,
                 n_pairs=found,
-                best=known,
+                # bits of the distance, which order as integers do
+                best=known.view(np.uint64),
                 out=values,
             )
             least = float(values[:found].min())
