@@ -1,11 +1,17 @@
 """First calls in fresh processes: CPU seconds with an empty cache of kernels, and with a full one.
 
     python -m benchmarks.cold_start [--only dtw tree ...] [--engine numba] [--output FILE]
+    python -m benchmarks.cold_start --programs [--only dtw tree ...] [--arch 90]
 
 Each call runs in a process of its own, that of the cold start with an empty `NUMBA_CACHE_DIR` and
 CUPY_CACHE_DIR, that of the warm start with what the cold one left there. Counted are user and
 system seconds of the process and its children, less those of importing what an empty program with
-scikit-learn imports, measured in turn. asv tracks the same figures.
+scikit-learn imports, measured in turn. asv tracks the same figures. With engine cupy, `compiled`
+counts the programs that the cold start left on disk. More than `--programs` lists are operations on
+arrays, which CuPy compiles one by one.
+
+With `--programs`, each call runs once, on a GPU or its emulator, and each CUDA program that it
+asked for is compiled here (NVRTC needs no GPU): its CPU seconds.
 """
 
 import argparse
@@ -14,6 +20,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from benchmarks import _records
@@ -49,8 +56,8 @@ IMPORTS = "import sklearn.base, sklearn.neighbors, sklearn.cluster, sklearn.tree
 COUNT = "\nimport os; print(sum(os.times()[:4]))"
 
 
-def seconds(code, cache):
-    """CPU seconds of a process that runs some code with a folder for kernels, children included."""
+def run(code, cache):
+    """What a process prints that runs some code with a folder for kernels."""
     environment = {
         **os.environ,
         "NUMBA_CACHE_DIR": str(Path(cache, "numba")),
@@ -59,13 +66,18 @@ def seconds(code, cache):
         "OPENBLAS_NUM_THREADS": "1",
     }
     done = subprocess.run(
-        [sys.executable, "-c", IMPORTS + code + COUNT],
+        [sys.executable, "-c", IMPORTS + code],
         check=True,
         capture_output=True,
         text=True,
         env=environment,
     )
-    return float(done.stdout.split()[-1])
+    return done.stdout.splitlines()[-1]
+
+
+def seconds(code, cache):
+    """CPU seconds of a process that runs some code with a folder for kernels, children included."""
+    return float(run(code + COUNT, cache))
 
 
 def start(name, engine="numba"):
@@ -74,7 +86,42 @@ def start(name, engine="numba"):
     with tempfile.TemporaryDirectory() as cache:
         runs = [seconds(code, cache) for _ in range(2)]
         base = seconds("", cache)
-    return {"cold": round(runs[0] - base, 2), "warm": round(runs[1] - base, 2)}
+        compiled = [path for path in Path(cache, "cupy").glob("*") if path.suffix != ".compiled"]
+    found = {"cold": round(runs[0] - base, 2), "warm": round(runs[1] - base, 2)}
+    return found | ({"compiled": len(compiled)} if engine == "cupy" else {})
+
+
+ASKED = """
+import json
+from skts.engines.cupy import loading
+print(json.dumps(sorted({key[:2] for key in loading._loaded})))
+"""
+
+
+def programs(name):
+    """The CUDA programs that a first call asks for: of each file, lists of kernels."""
+    from skts.engines.cupy.programs import program_of
+
+    code = f"ENGINE = 'cupy'\n{DATA}\n{CALLS[name]}\n{ASKED}"
+    with tempfile.TemporaryDirectory() as cache:
+        asked = json.loads(run(code, cache))
+    found = {}
+    for file, kernel in asked:
+        found.setdefault((file, *program_of(file, kernel)), []).append(kernel)
+    return [(file, kernels) for (file, *_), kernels in found.items()]
+
+
+def time_programs(name, arch):
+    """Print the CPU seconds in which NVRTC compiles each program of a first call."""
+    from skts.engines.cupy.compile import compile_program
+
+    asked, total = programs(name), 0.0
+    for file, kernels in asked:
+        begin = time.process_time()
+        compile_program(file, kernels, arch)
+        total += time.process_time() - begin
+        print(f"{name}: {time.process_time() - begin:.2f} s, {file}: {', '.join(kernels)}")
+    print(f"{name}: {total:.2f} s of {len(asked)} programs", flush=True)
 
 
 class FirstCall:
@@ -102,7 +149,13 @@ def main():
     parser.add_argument("--only", nargs="+", choices=CALLS, default=list(CALLS), metavar="CALL")
     parser.add_argument("--engine", default="numba")
     parser.add_argument("--output", help="a file for the record, as JSON")
+    parser.add_argument("--programs", action="store_true", help="time CUDA programs, one by one")
+    parser.add_argument("--arch", type=int, default=90, help="what they are compiled for")
     options = parser.parse_args()
+    if options.programs:
+        for name in options.only:
+            time_programs(name, options.arch)
+        return
     rows = []
     for name in options.only:
         rows.append({"call": name, "engine": options.engine, **start(name, options.engine)})

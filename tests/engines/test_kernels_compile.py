@@ -16,7 +16,7 @@ from skts.engines.cupy.elastic.programs import (
     choose_narrow,
     column_counts,
 )
-from skts.engines.cupy.profile.programs import choose_join
+from skts.engines.cupy.profile.programs import choose_join, stated_type
 from skts.engines.cupy.programs import KERNELS, all_kernels, source
 
 JOINS = [
@@ -47,7 +47,7 @@ def test_kernels_compile(arch):
     names = [BandKernel("float", 8, 1, "Dtw<Squared>", 8).name]
     assert compile.compile_program("elastic/band.cu", names, arch) > 1000
     assert compile.compile_program("elastic/shortlist.cu", list(SEARCH_KERNELS), arch) > 1000
-    names = [choose_join(kind, shape).name for kind, shape in JOINS]
+    names = [choose_join(kind, shape, stated_type(kind)).name for kind, shape in JOINS]
     assert compile.compile_program("profile/join.cu", names, arch) > 1000
     assert compile.compile_program("profile/candidates.cu", ["refine", "certify"], arch) > 1000
     assert compile.compile_program("elastic/path.cu", list(PATH_KERNELS), arch) > 1000

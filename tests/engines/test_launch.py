@@ -143,7 +143,7 @@ def arguments():
         "offset": 0,
         "scale": np.float32(0.5),
         "out": cp.zeros(8, np.float32),
-        "error": cp.zeros(1, np.int32),
+        "error": cp.zeros(1, np.float32),
     }
 
 
@@ -210,7 +210,7 @@ def test_arrays_of_another_type_and_number_of_arguments(kernel_of, arguments):
     with pytest.raises(TypeError, match=r"out is float\*, and the array is of int64"):
         kernel(1, 256, tuple((arguments | {"out": cp.zeros(8, np.int64)}).values()))
     # null pointers, and integers without sign
-    kernel(1, 256, **arguments | {"error": cp.zeros(1, np.uint32), "out": None})
+    kernel(1, 256, **arguments | {"lengths": cp.zeros(2, np.uint32), "out": None})
     assert kernel.function.arguments[7] == 0
 
 

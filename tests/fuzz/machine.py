@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 import inspect
 import io
+import math
 import pkgutil
 import traceback
 import warnings
@@ -142,9 +143,11 @@ def draw_case(seed: int, number: int, name: str | None = None) -> tuple[Case, di
             ("verbose", (0, 1, 2) if "verbose" in known else (0,), ()),
             ("devices", (None, [0, 1], [1, 0]) if "engine" in known else (None,), ()),
             ("verify", (None, True) if "engine" in known else (None,), ()),
+            ("single", (None, True) if "engine" in known else (None,), ()),
         ):
-            if option in ("verbose", "devices", "verify") and len(values) > 1:
-                weights = (3 if option == "verify" else 20, *[1] * (len(values) - 1))
+            if option in ("verbose", "devices", "verify", "single") and len(values) > 1:
+                seldom = option in ("verbose", "devices")
+                weights = (20 if seldom else 3, *[1] * (len(values) - 1))
             value = d.pick(option, values, weights)
             if value not in (None, 0) or value is False:
                 setting[option] = value
@@ -176,6 +179,13 @@ def applied(setting: dict[str, Any], engine: str) -> Iterator[None]:
             one = find_engine(engine)
             stack.enter_context(mock.patch.object(one, "tile_work", setting["tile_work"]))
             stack.enter_context(mock.patch.object(one, "row_scale", 1))
+        if setting.get("single") and engine == "cupy":
+            # joins in float32, however few their pairs, and however much that leaves to measure
+            programs = importlib.import_module("skts.engines.cupy.profile.programs")
+            precision = importlib.import_module("skts.engines.cupy.profile.precision")
+            stack.enter_context(mock.patch.object(programs, "PAIRS_TO_ESTIMATE", 0))
+            stack.enter_context(mock.patch.object(precision, "MOST_LISTED", math.inf))
+            reached["joins in float32"] += 1
         if setting.get("kernels") is False:
             stack.enter_context(replace_kernels(always=True))
             reached["NumPy in place of kernels"] += 1

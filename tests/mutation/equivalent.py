@@ -393,9 +393,10 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             PRICES,
         ),
         (
-            "SBDTiles.sbd_centers_bytes",
-            "if choose_gram(size) is None or resident > self.prepared.capacity // 2:",
-            ("> -> >=",),
+            "SBDTiles._krylov_bytes",
+            "fits = choose_gram(size) is not None and "
+            "series + beside <= self.prepared.capacity // 2",
+            ("<= -> <",),
             AT_THE_LIMIT,
         ),
     ],
@@ -409,7 +410,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
         (
             "_leading_bits",
-            "single = cp.where(single > scores, cp.nextafter(single, np.float32(0)), single)",
+            "single = np.where(single > scores, np.nextafter(single, np.float32(0)), single)",
             ("> -> >=",),
             LOOSER,
         ),
@@ -420,12 +421,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "double farthest = 0;",
             ("0 -> 1",),
             "points in a larger unit: fewer windows can be judged, the others are measured",
-        ),
-        (
-            "normalize",
-            "for (int other = 16; other > 0; other /= 2) {",
-            ("16 -> 17",),
-            SHUFFLES,
         ),
         (
             "Lines._scan_narrow",
@@ -499,8 +494,17 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("< -> <=",),
             "a turn more, in which no lane has a column",
         ),
+    ],
+    _E + "cupy/include/warp.cuh": [
         (
-            "look_at_columns",
+            "add_lanes",
+            "for (int other = 16; other > 0; other /= 2) "
+            "value += __shfl_xor_sync(ALL, value, other);",
+            ("16 -> 17",),
+            SHUFFLES,
+        ),
+        (
+            "scan_sum",
             "for (int other = 1; other < 32; other *= 2) {",
             ("32 -> 31",),
             "of the powers of two, 16 is the last",

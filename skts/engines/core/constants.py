@@ -9,26 +9,39 @@ from __future__ import annotations
 __all__ = [
     "CERTIFIED_ROUNDING",
     "CONSTANT",
+    "ELASTIC_THREADS",
     "FLOAT32_LOST",
     "FLOAT32_UNIT",
     "FLOAT64_TINY",
     "FLOAT64_UNIT",
     "JOIN_GROUP",
     "JOIN_SQUARE",
+    "LABEL_BITS",
     "LIMIT_MARGIN",
     "LOST_SQUARES",
+    "MATCH_SERIES",
+    "MATCH_THREADS",
+    "MATCH_WINDOWS",
     "NEGLIGIBLE",
+    "PARTIAL_LANES",
+    "PATH_STRIP",
     "SCORE_ABOVE32",
     "SCORE_ABOVE64",
     "SCORE_BELOW32",
     "SCORE_BELOW64",
+    "SEARCH_THREADS",
     "SEED_FILTERS",
     "SEED_WINDOWS",
+    "SHORT_WINDOW",
     "SMALLEST_RANGE",
+    "SORTED_SERIES",
+    "STEP_THREADS",
     "TAKES_NO_PART",
     "TIE",
     "TOLERANCE",
     "UNCLEAR",
+    "WALK_CHUNK",
+    "WIDE_THREADS",
 ]
 
 #: Rounding to the nearest float32 or float64 changes a number by at most this share of it.
@@ -82,6 +95,20 @@ NEGLIGIBLE = 1e-14
 #: their largest magnitudes in deviations: this covers l (m + m') up to 2^16.
 #: see "equal distances" in docs/developer/numerics.rst
 TOLERANCE = 2.0**-36
+#: The same on a GPU: bits of a label, the number of a class, within a key; no class has them all.
+LABEL_BITS = 9
+#: Launches on a GPU. Elastic distances: threads of a block; rows of a strip of a path.
+ELASTIC_THREADS, PATH_STRIP = 128, 1024
+#: Search: threads of a block.
+SEARCH_THREADS = 256
+#: k-Shape: series of a block that sorts; threads of a block of a Lanczos step; of the partial sums
+#: of a cluster, how many lanes add them up.
+SORTED_SERIES, STEP_THREADS, PARTIAL_LANES = 1024, 1024, 16
+#: Shapelets: windows of at most so many points are compared point by point; rows that a walk
+#: fetches at a time; threads of a block that sorts a wide order line.
+SHORT_WINDOW, WALK_CHUNK, WIDE_THREADS = 6, 32, 256
+#: Matches: threads of a block, neighbouring windows of a thread, and series of a block, at most.
+MATCH_THREADS, MATCH_WINDOWS, MATCH_SERIES = 128, 9, 56
 
 
 def cuda_header() -> str:

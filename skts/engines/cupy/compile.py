@@ -12,7 +12,7 @@ from typing import Any
 
 from cuda.bindings import nvrtc
 
-from .programs import OPTIONS, all_kernels, source
+from .programs import OPTIONS, all_kernels, program_of
 
 __all__ = ["compile_program"]
 
@@ -20,16 +20,36 @@ __all__ = ["compile_program"]
 def compile_program(filename: str, names: list[str], arch: int) -> int:
     """Compile kernels of a file for an architecture such as 90.
 
+    The plain ones are one program, as `program_of` has it, and instances of templates another.
+
+    Parameters
+    ----------
+    filename : str
+        Source file, with the folder of its family: ``"elastic/dtw.cu"``.
+    names : list of str
+        Names of kernels in C++.
+    arch : int
+        The architecture.
+
     Returns
     -------
     int
-        Size of the binary.
+        Size of the binaries.
 
     Raises
     ------
     RuntimeError
         With the compiler's log.
     """
+    programs: dict[str, list[str]] = {}
+    for name in names:
+        text, instance = program_of(filename, name)
+        programs.setdefault(text, []).extend(instance)
+    return sum(_compile(filename, text, some, arch) for text, some in programs.items())
+
+
+def _compile(filename: str, text: str, names: list[str], arch: int) -> int:
+    """Compile a text with some instances of its templates."""
 
     def check(result: tuple[Any, ...]) -> tuple[Any, ...]:
         if result[0] != nvrtc.nvrtcResult.NVRTC_SUCCESS:
@@ -42,7 +62,7 @@ def compile_program(filename: str, names: list[str], arch: int) -> int:
         nvrtc.nvrtcGetProgramLog(program, text)
         return text.decode(errors="replace").strip("\0 ")
 
-    program = nvrtc.nvrtcCreateProgram(source(filename).encode(), filename.encode(), 0, [], [])[1]
+    program = nvrtc.nvrtcCreateProgram(text.encode(), filename.encode(), 0, [], [])[1]
     for name in names:
         check(nvrtc.nvrtcAddNameExpression(program, name.encode()))
     options = [*OPTIONS, f"-arch=sm_{arch}"]

@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import defaultdict
 from functools import cache
 
 import cupy as cp
 
+from ..core import compiling
 from ..core.interrupts import aside
+from . import on_disk
 from .launch import Kernel
-from .programs import OPTIONS, source
+from .programs import OPTIONS, program_of
 
-__all__ = ["blocks_for", "load_kernel"]
+__all__ = ["MODEST_RATE", "blocks_for", "load_kernel", "pays"]
 
 #: Bytes of shared memory that a block may have without asking.
 SHARED = 48 * 1024
 
+#: Seconds that may be lost for want of a kernel, for each that compiling it takes: a part, since
+#: later processes find it on disk.
+WORTH_WAITING = 0.25
+#: Cells a second of a device of modest size, for estimates of what is lost.
+MODEST_RATE = 2.0**40
+
+#: Seconds lost for want of a faster kernel, in this process; endless where it is there.
+_lost: defaultdict[tuple[str, str], float] = defaultdict(float)
 _loaded: dict[tuple[str, str, int], Kernel] = {}
 #: For each program one: whoever needs it waits for the first, who may have been interrupted.
-_compiling: defaultdict[tuple[str, str | None], threading.Lock] = defaultdict(threading.Lock)
+_compiling: defaultdict[tuple[str, tuple[str, ...]], threading.Lock] = defaultdict(threading.Lock)
 
 
 def load_kernel(file: str, name: str, shared: int = 0) -> Kernel:
     """Return a function of a source file, compiled for the device where it is launched.
 
-    CuPy keeps programs on disk. An instance of a template is one, and so are all plain functions
-    of a file. NVRTC takes seconds in which no signal is seen: it works aside.
+    CuPy keeps programs on disk; see `program_of`. NVRTC takes seconds in which no signal is seen:
+    it works aside.
 
     Parameters
     ----------
@@ -45,7 +56,7 @@ def load_kernel(file: str, name: str, shared: int = 0) -> Kernel:
     found = _loaded.get((file, name, shared))
     if found is not None:
         return found
-    program = file, name if "<" in name else None
+    program = program_of(file, name)
     device = cp.cuda.Device()
 
     def load() -> Kernel:
@@ -53,9 +64,36 @@ def load_kernel(file: str, name: str, shared: int = 0) -> Kernel:
             if (file, name, shared) not in _loaded:
                 function = _function(_module(*program), name, shared)
                 _loaded[file, name, shared] = Kernel(function, file, name)
+                _lost[file, name] = math.inf
+                on_disk.note(*program)
             return _loaded[file, name, shared]
 
     return aside(load)
+
+
+def pays(file: str, name: str, seconds: float, to_compile: float) -> bool:
+    """Whether to use a kernel for work that others do as well, though more slowly.
+
+    It is used if it has been compiled before, by this process or another, or once the work that it
+    was wanted for is worth its compilation. Answers must have the same bits without it, since other
+    work of the process decides. `skts.warm_up`, tests and benchmarks do not wait
+    (`replace_kernels`).
+
+    Parameters
+    ----------
+    file, name : str
+        The faster kernel, see `load_kernel`.
+    seconds : float
+        About how long the work takes without it.
+    to_compile : float
+        About how long it takes to compile, with all that it needs.
+    """
+    if compiling.replaced is False:
+        return True
+    if (file, name) not in _lost and on_disk.is_noted(*program_of(file, name)):
+        _lost[file, name] = math.inf
+    _lost[file, name] += seconds
+    return _lost[file, name] >= WORTH_WAITING * to_compile
 
 
 def _function(module: cp.RawModule, name: str, shared: int) -> cp.RawKernel:
@@ -68,10 +106,9 @@ def _function(module: cp.RawModule, name: str, shared: int) -> cp.RawKernel:
 
 
 @cache
-def _module(file: str, instance: str | None) -> cp.RawModule:
-    """An instance of a template, or all functions of a file that are no templates."""
-    names = {} if instance is None else {"name_expressions": (instance,)}
-    return cp.RawModule(code=source(file), options=OPTIONS, **names)
+def _module(code: str, names: tuple[str, ...]) -> cp.RawModule:
+    """A program: an instance of a template, or functions that are none."""
+    return cp.RawModule(code=code, options=OPTIONS, name_expressions=names or None)
 
 
 def blocks_for(count: int, threads: int) -> int:

@@ -13,7 +13,7 @@ from pkgutil import walk_packages
 
 from ..core.constants import cuda_header
 
-__all__ = ["KERNELS", "OPTIONS", "all_kernels", "source"]
+__all__ = ["KERNELS", "OPTIONS", "all_kernels", "program_of", "source"]
 
 #: Folder of the sources, which are named from here: ``elastic/dtw.cu``.
 KERNELS = files(__package__)
@@ -22,6 +22,12 @@ CONSTANTS = "include/constants.cuh"
 #: Compiler options of every program. No fast-math: infinities are used, denormals kept. NVRTC 13.0
 #: takes generic lambdas in templates for host code unless the device is the default.
 OPTIONS = ("-std=c++17", "-default-device")
+#: Files whose plain kernels are programs, each by itself: small work uses one or two of them.
+APART = frozenset({"kshape/labels.cu", "shapelets/matches.cu", "shapelets/order_lines.cu"})
+#: A kernel that is no template.
+_PLAIN = re.compile(
+    r'^extern "C" (?=__global__ void (?:__launch_bounds__\([^()]*\) )?(\w+)\()', re.MULTILINE
+)
 
 
 def source(name: str) -> str:
@@ -45,6 +51,29 @@ def source(name: str) -> str:
                 yield f'#line {number + 1} "{name}"'
 
     return "\n".join(lines(name)) + "\n"
+
+
+def program_of(file: str, name: str) -> tuple[str, tuple[str, ...]]:
+    """Return the text of the program that holds a kernel, and its instances of templates.
+
+    An instance of a template is a program of its own: the plain kernels of its file become
+    templates, of which nobody asks for an instance, or the compiler would make them once more. The
+    plain kernels of a file are one program, since what uses one of them uses most, but for those
+    that are `APART`.
+
+    Parameters
+    ----------
+    file : str
+        Source file, with the folder of its family: ``"elastic/dtw.cu"``.
+    name : str
+        Name of the kernel in C++, that of an instance with its arguments: ``"dtw<float, ...>"``.
+    """
+    if "<" not in name and file not in APART:
+        return source(file), ()
+    text = _PLAIN.sub(
+        lambda plain: plain[0] if plain[1] == name else "template <int = 0> ", source(file)
+    )
+    return text, (name,) if "<" in name else ()
 
 
 def all_kernels() -> dict[str, list[str]]:

@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+from typing import TypeAlias
+
 import cupy as cp
 import cupyx
 import numpy as np
 
-__all__ = ["bring", "read_number", "send", "to_host"]
+from ..core import compiling
 
+__all__ = [
+    "Near",
+    "as_in",
+    "bring",
+    "filled",
+    "is_small",
+    "module_of",
+    "near",
+    "read_number",
+    "send",
+    "to_host",
+]
+
+#: An array on the device, or a small one on the host, where arithmetic with it is done.
+Near: TypeAlias = "np.ndarray | cp.ndarray"
+
+#: Arithmetic with arrays of so many numbers is done on the host: CuPy compiles every operation when
+#: it is first needed, a tenth of a second each, and launches take as long as NumPy's loops here.
+SMALL = 2**15
 #: Arrays of fewer bytes come in ordinary memory.
 LARGE = 2**20
 #: Arrays that are sent together begin at multiples of so many bytes.
@@ -27,12 +49,52 @@ def send(*arrays: np.ndarray) -> list[cp.ndarray]:
     ]
 
 
-def to_host(array: cp.ndarray) -> np.ndarray:
+def is_small(size: int) -> bool:
+    """Whether arithmetic with so many numbers is done on the host.
+
+    Who compiles ahead gets what larger arrays need (`skts.warm_up`), and so do tests.
+    """
+    return size <= SMALL and compiling.replaced is not False
+
+
+def near(*arrays: cp.ndarray) -> list[Near]:
+    """Bring arrays to where arithmetic with them is done: the host, if all of them are small."""
+    if all(is_small(array.size) for array in arrays):
+        return [bring(array) for array in arrays]
+    return list(arrays)
+
+
+def module_of(array: Near) -> ModuleType:
+    """NumPy or CuPy, by where an array is."""
+    module: ModuleType = np if isinstance(array, np.ndarray) else cp
+    return module
+
+
+def as_in(module: ModuleType, array: Near) -> Near:
+    """Bring an array to where another is."""
+    if module is np:
+        return array if isinstance(array, np.ndarray) else bring(array)
+    there: cp.ndarray = cp.asarray(array)
+    return there
+
+
+def filled(shape: int | tuple[int, ...], value: float | np.generic, dtype: type) -> cp.ndarray:
+    """Make an array on the device that is the same everywhere."""
+    made = cp.empty(shape, dtype)
+    if is_small(made.size):
+        return cp.asarray(np.full(shape, value, dtype))
+    made.fill(value)
+    return made
+
+
+def to_host(array: Near) -> np.ndarray:
     """Bring the result of a tile to the host, through memory that CuPy keeps for the next one.
 
     Large arrays of ordinary memory are new pages at every tile, which the system hands out more
     slowly than the bus fills them. For results that are merged and let go.
     """
+    if isinstance(array, np.ndarray):
+        return array
     if array.nbytes < LARGE:
         return bring(array)
     out = cupyx.empty_pinned(array.shape, array.dtype)

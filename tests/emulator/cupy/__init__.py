@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from ._machine import SETTINGS, KernelError
 __all__ = ["SETTINGS", "ElementwiseKernel", "KernelError", "RawKernel", "RawModule"]
 __all__ += ["cuda", "fft", "linalg"]
 __version__ = "14.2.0"
+# kernels are kept in a folder of the emulator's own, and none in CuPy's
+os.environ.setdefault("CUPY_CACHE_IN_MEMORY", "1")
 
 newaxis, inf, nan, pi = None, np.inf, np.nan, np.pi
 

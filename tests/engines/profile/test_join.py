@@ -23,6 +23,7 @@ from skts.engines import (
     find_engine,
     run,
 )
+from skts.engines.cupy.profile import programs
 from skts.engines.families.profile.concatenated import fill_gaps
 from skts.engines.families.profile.join import JoinPart
 from skts.engines.families.profile.lines import (
@@ -395,6 +396,64 @@ def test_float32_finds_neighbors_as_near_but_for_rounding(rng, fast_engine):
     expected = run(join, engine="numba")
     assert np.mean(found.indices == expected.indices) > 0.999
     assert_allclose(found.distances, expected.distances, atol=1e-3 * np.sqrt(40))
+
+
+@pytest.fixture
+def in_float32(monkeypatch):
+    """Search all joins of one neighbour in float32 on the GPU, however much that leaves open."""
+    precision = importlib.import_module("skts.engines.cupy.profile.precision")
+    monkeypatch.setattr(programs, "PAIRS_TO_ESTIMATE", 0)
+    monkeypatch.setattr(precision, "MOST_LISTED", np.inf)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("height", [64, 192, 1024])
+def test_a_search_in_float32_is_certified(rng, in_float32, monkeypatch, kind, normalize, height):
+    monkeypatch.setitem(programs.HEIGHTS, np.float32, ((0, height),))
+    line = ConcatenatedSeries.of([make_line(kind, 300, rng)])
+    other = ConcatenatedSeries.of([make_line(kind, 170, rng), rng.normal(size=40)], gap=9)
+    for length, sides in ((11, True), (4, False)):
+        check_all(Join(line, None, length, 3, sides=sides, normalize=normalize), "cupy")
+        check_all(Join(line, other, length, normalize=normalize), "cupy")
+    check_all(Join(line, None, 7, 2, normalize=normalize, since=130), "cupy")
+
+
+@pytest.mark.gpu
+def test_errors_that_leave_little_to_measure_are_told_from_others(rng, monkeypatch):
+    """Noise is searched in float32; beats that are alike, and many neighbours, are not."""
+    precision = importlib.import_module("skts.engines.cupy.profile.precision")
+    monkeypatch.setattr(programs, "PAIRS_TO_ESTIMATE", 0)
+    chosen = []
+    estimate = precision.leaves_little_to_measure
+
+    def noted(*given):
+        chosen.append(estimate(*given))
+        return chosen[-1]
+
+    monkeypatch.setattr(precision, "leaves_little_to_measure", noted)
+    noise = rng.normal(size=4000)
+    beats = np.sin(np.arange(4000) / 5) ** 9 + 1e-3 * rng.normal(size=4000)
+    for values in (noise, beats):
+        line = ConcatenatedSeries.of([values])
+        for normalize in (True, False):
+            found = run(Join(line, None, 60, 15, normalize=normalize), engine="cupy")
+            expected = run(Join(line, None, 60, 15, normalize=normalize), engine="numba")
+            check(found[:2], expected[:2], 60)
+    assert chosen == [True, True, False, False]
+    run(Join(ConcatenatedSeries.of([noise[:500]]), None, 60, n_neighbors=2), engine="cupy")
+    assert len(chosen) == 4
+
+
+def test_small_joins_are_searched_in_float64(rng):
+    line = ConcatenatedSeries.of([rng.normal(size=600_000)])
+    worth = programs.worth_an_estimate
+    assert worth(Join(line, None, 100))
+    assert worth(Join(line, None, 100, since=100_000))
+    assert not worth(Join(line, None, 100, since=599_000))
+    assert not worth(Join(line, None, 100, n_neighbors=2))
+    assert not worth(Join(line, ConcatenatedSeries.of([np.ones(9_000)]), 100))
 
 
 @pytest.mark.gpu

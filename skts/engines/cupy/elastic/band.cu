@@ -24,9 +24,10 @@
 // One thread: a lane. One warp: 32 / G groups, each with two pairs at a time. Shared memory: none.
 // out[p] is written by the lane that owns the offset of the last cell of pair p.
 #include "include/cells.cuh"
+#include "include/constants.cuh"
 #include "include/groups.cuh"
 
-constexpr int THREADS = 128;
+constexpr int THREADS = ELASTIC_THREADS;
 
 template <typename T, int K, int C, typename Cell>
 struct Side {
@@ -157,7 +158,9 @@ __global__ void __launch_bounds__(THREADS, 2) band(
 #pragma unroll
             for (int ch = 0; ch < C; ++ch) me.x[ch] = me.row[ch * row_stride + me.i];
         }
-        steps = largest_by_shuffles(steps);
+        // by shuffles on every device: where the compiler knows that all lanes have one bound, it unrolls the
+        // loop, and takes all registers there are
+        steps = fold_lanes(steps, Larger());
         T first = inf, last = inf;
         for (int done = 0; done < steps; done += K)
             block_of_rows<0>(side, lane, G, row_stride, col_stride, first, last);

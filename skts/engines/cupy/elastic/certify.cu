@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(1024) certify(
     const double* __restrict__ col_values, const int* __restrict__ col_lengths, int col_stride,
     int n_channels, int n_cols, const int* __restrict__ items, long long n_items, int width,
     const int* __restrict__ points, Cell cell, int free_columns, int free_rows, int root,
-    double* room, int span, double* __restrict__ out, long long* least) {
+    double* room, int span, double* __restrict__ out, double* least) {
     static_assert(!Cell::BORDERS && !Cell::LOOKS_BACK, "plain borders only");
     extern __shared__ double shared[];
     const double inf = Arithmetic<double>::infinity();
@@ -75,8 +75,7 @@ __global__ void __launch_bounds__(1024) certify(
         if (threadIdx.x == 0) {
             const double cost = free_columns || free_rows ? end : one[n];
             if (out) out[p] = root ? sqrt(cost) : cost;
-            // bits of values >= 0 order as integers do
-            if (least) atomicMin(least + (long long)row * n_cols + col, __double_as_longlong(cost));
+            if (least) lower(least + (long long)row * n_cols + col, cost);
         }
         // nobody begins the next pair while the end of this one is read
         __syncthreads();

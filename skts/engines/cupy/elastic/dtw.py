@@ -9,9 +9,10 @@ import cupy as cp
 import numpy as np
 
 from ...core.certify import Bound, Rescaling, Shortlist, survivor_cap
+from ...core.constants import ELASTIC_THREADS as THREADS
 from ...core.series import Series
 from ...families.elastic.warping import Warping
-from ..loading import SHARED, load_kernel
+from ..loading import MODEST_RATE, SHARED, load_kernel, pays
 from ..series import GpuSeries
 from ..transfers import read_number
 from .cells import any_cell, cell_object
@@ -22,6 +23,8 @@ from .programs import (
     NarrowKernel,
     choose_dtw,
     choose_narrow,
+    choose_side,
+    choose_slow,
     narrow_counts,
 )
 
@@ -33,7 +36,8 @@ __all__ = ["DeviceSeries", "certify", "distances", "rescale", "shortlist", "uplo
 #: Values that may be read before and behind a set: 31 lanes with 2 rows each and points fetched
 #: early, and the columns of a widest strip.
 PAD = 2048
-THREADS = 128
+#: CPU seconds that compiling an instance takes: from 0.1 to 5.
+TO_COMPILE = 0.5
 #: Blocks of a launch: kernels count its threads in 32 bits, and walk over the pairs with a stride.
 MOST_BLOCKS = 2**31 // THREADS
 
@@ -100,7 +104,7 @@ def upload(series: Series) -> DeviceSeries:
 def rescale(series: DeviceSeries, rescaling: Rescaling) -> DeviceSeries:
     """Make the float32 copy that a search runs on."""
     buffer = cp.zeros(series.buffer.size, np.float32)
-    error = cp.zeros(1, np.int32)
+    error = cp.zeros(1, np.float32)
     n_series, n_channels, width = series.shape
     n_rows = n_series * n_channels
     single = buffer[PAD : PAD + n_rows * width]
@@ -117,7 +121,7 @@ def rescale(series: DeviceSeries, rescaling: Rescaling) -> DeviceSeries:
         out=single,
         error=error,
     )
-    largest = float(error.get().view(np.float32)[0])
+    largest = float(error.get()[0])
     return series._replace(buffer=buffer, error=largest)
 
 
@@ -183,25 +187,18 @@ def distances(
         Of shape (n_rows, n_cols).
     """
     dtype = rows.buffer.dtype
-    n_rows, n_channels, n = rows.shape
+    n_rows, _, n = rows.shape
     n_cols, _, m = cols.shape
     type = "float" if dtype == np.float32 else "double"
-    if rows.length and cols.length and kernel is None:
-        narrow = choose_narrow(type, n_channels, rows.length, cols.length, warping)
-        if narrow is not None:
-            return _in_bands(rows, cols, narrow, warping, root=root)
     swap = warping.alignment == "supersequence"
     if swap:
         # the part of x that matches y is the part of the second series when the sides are swapped
         warping = replace(warping, alignment="subsequence")
     elif kernel is None:
-        n_pairs = n_rows * n_cols
-        kernel, price = choose_dtw(type, n_channels, n, m, warping, reach, n_pairs)
-        if warping.alignment == "global":
-            # either side may lie in the registers, as long series against short ones show
-            other, other_price = choose_dtw(type, n_channels, m, n, warping, reach, n_pairs)
-            swap = other_price < 0.9 * price
-            kernel = other if swap else kernel
+        chosen, swap = _choose(rows, cols, warping, reach, type)
+        if isinstance(chosen, NarrowKernel):
+            return _in_bands(rows, cols, chosen, warping, root=root)
+        kernel = chosen
     if swap:
         found = distances(cols, rows, warping, reach=reach, root=root, budget=budget, kernel=kernel)
         return cp.ascontiguousarray(found.T)
@@ -231,6 +228,27 @@ def distances(
         cell=cell_object(kernel.cell),
     )
     return out
+
+
+def _choose(
+    rows: DeviceSeries, cols: DeviceSeries, warping: Warping, reach: int, type: str
+) -> tuple[DTWKernel | BandKernel | NarrowKernel, bool]:
+    """Choose the fastest kernel for two sets, or that of small work; and whether sides are swapped.
+
+    All kernels compute each cell by the same operations, so that answers have the same bits.
+    """
+    shape = rows.shape[1], rows.shape[2], cols.shape[2]
+    n_pairs = rows.shape[0] * cols.shape[0]
+    slow, slow_swap, price = choose_side(choose_slow, type, *shape, warping, reach, n_pairs)
+    fast: DTWKernel | BandKernel | NarrowKernel | None = None
+    swap = False
+    if rows.length and cols.length:
+        fast = choose_narrow(type, shape[0], rows.length, cols.length, warping)
+    if fast is None:
+        fast, swap, _ = choose_side(choose_dtw, type, *shape, warping, reach, n_pairs)
+    if pays(fast.file, fast.name, price * n_pairs / MODEST_RATE, TO_COMPILE):
+        return fast, swap
+    return slow, slow_swap
 
 
 def certify(
@@ -304,8 +322,7 @@ def certify(
         room=room,
         span=span,
         out=out,
-        # bits of costs, which order as integers do
-        least=None if least is None else least.view(np.int64),
+        least=least,
         shared_mem=shared,
     )
     return out

@@ -28,8 +28,9 @@
 // THREADS column series against row series blockIdx.y, blockIdx.y + gridDim.y, ... Shared memory:
 // none. Each thread writes the result of its pair.
 #include "include/cells.cuh"
+#include "include/constants.cuh"
 
-constexpr int THREADS = 128;
+constexpr int THREADS = ELASTIC_THREADS;
 constexpr int ROWS = 4;
 // Offsets that may be left over, two at a time.
 constexpr int WALLS = 3;

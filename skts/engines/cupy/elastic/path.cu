@@ -1,12 +1,11 @@
 // The best warping path of one pair of series, in float64.
 //
-// The warping matrix goes in strips of up to STRIP rows. On the way down only the last row of each
+// The warping matrix goes in strips of up to PATH_STRIP rows. On the way down only the last row of each
 // strip is kept (`marks`); on the way back every strip that the path crosses is filled in once more,
 // with the step that leads into each cell, and `walk` follows these to the strip above.
 #include "include/cells.cuh"
+#include "include/constants.cuh"
 
-// Rows of a strip.
-constexpr int STRIP = 1024;
 // Steps that lead into a cell: the path begins there; from the diagonal, from above, from the left.
 constexpr unsigned char BEGIN = 0, DIAGONAL = 1, ABOVE = 2, LEFT = 3;
 
@@ -20,14 +19,14 @@ constexpr unsigned char BEGIN = 0, DIAGONAL = 1, ABOVE = 2, LEFT = 3;
 // last column to right[row] (where `right` is given) and its steps to steps[d * blockDim.x + t] (where
 // `steps` is given). Channels are x_stride and y_stride apart.
 template <typename Cell>
-__global__ void __launch_bounds__(STRIP) strip(
+__global__ void __launch_bounds__(PATH_STRIP) strip(
     const double* __restrict__ x, const double* __restrict__ y, int n_channels, int x_stride,
     int y_stride, int first_row, int n_rows, int begin, int stop, int m, int radius, Cell cell,
     int free_columns, int free_rows, const double* __restrict__ above,
     double* __restrict__ below, double* __restrict__ right, unsigned char* __restrict__ steps) {
     static_assert(
         Cell::UNIFORM && !Cell::BORDERS && !Cell::LOOKS_BACK, "the step is that of the least cell");
-    __shared__ double shared[2][STRIP];
+    __shared__ double shared[2][PATH_STRIP];
     const double inf = Arithmetic<double>::infinity();
     const int t = threadIdx.x, row = first_row + t;
     const bool mine = t < n_rows;

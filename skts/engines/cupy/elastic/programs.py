@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ...families.elastic.warping import Warping
 from .cells import ANY_CELL, cell_of
@@ -16,7 +16,6 @@ __all__ = [
     "CERTIFY",
     "PATH_KERNELS",
     "SEARCH_KERNELS",
-    "STRIP",
     "BandKernel",
     "DTWKernel",
     "NarrowKernel",
@@ -24,16 +23,19 @@ __all__ = [
     "cheapest_shape",
     "choose_dtw",
     "choose_narrow",
+    "choose_side",
+    "choose_slow",
     "rows_in_flight",
 ]
 
 #: Lanes that keep a large GPU busy.
 LANES_IN_FLIGHT = 2**15
+#: Columns of a lane in the instance that small work has in common.
+SLOW_COLUMNS = 8
 #: Kernels of ``shortlist.cu``.
 SEARCH_KERNELS = ("rescale", "shortlist<float>", "shortlist<double>")
-#: Kernels of ``path.cu``, and the rows of a strip there.
+#: Kernels of ``path.cu``.
 PATH_KERNELS = (f"strip<{ANY_CELL}>", "walk")
-STRIP = 1024
 #: Kernel of ``certify.cu``.
 CERTIFY = f"certify<{ANY_CELL}>"
 
@@ -145,6 +147,10 @@ class NarrowKernel(NamedTuple):
     def name(self) -> str:
         """The C++ name of the instance."""
         return f"narrow<{self.type}, {self.offsets}, {self.channels}, {self.cell}>"
+
+
+#: A kernel that `choose_side` may choose.
+AnyKernel = TypeVar("AnyKernel", bound=DTWKernel | BandKernel)
 
 
 def column_counts(type: str, channels: int) -> list[int]:
@@ -289,35 +295,100 @@ def choose_dtw(
     price : float
         What a pair costs, on the lanes that work on it at a time.
     """
-    # not by `reach`: a pair of a long and a short series has a band wider than any matrix, beside
-    # which those of equal lengths are narrow
-    band = warping.binds(max(n, m))
-    cell = cell_of(warping)
-
-    def steps(group: int, columns: int) -> int:
-        rows = min(n, group * columns + 2 * reach) if band else n
-        return rows + rows_in_flight(columns) * (group - 1)
+    counts = column_counts(type, channels)
+    plain, price = _choose_plain(counts, type, channels, n, m, warping, reach, n_pairs)
 
     def band_price(shape: tuple[int, int]) -> float:
         group, offsets = shape
         cells = 1.4 * offsets + 6 + 8 / group
         return lanes_taken(group, n_pairs) * (n + offsets + group / 2) * cells
 
-    counts = column_counts(type, channels)
-    (group, columns), price = cheapest_shape(counts, m, n_pairs, steps, more=0.9 * band)
     narrow = [
         (g, k)
         for g in (1, 2, 4, 8, 16, 32)
         for k in offset_counts(type, channels)
-        if band and g * k > 2 * reach
+        if plain.band and g * k > 2 * reach
     ]
     if narrow:
         lanes, offsets = least = min(narrow, key=band_price)
         if band_price(least) < price:
-            return BandKernel(type, offsets, channels, cell, lanes), band_price(least)
+            return BandKernel(type, offsets, channels, plain.cell, lanes), band_price(least)
+    return plain, price
+
+
+def choose_slow(
+    type: str,
+    channels: int,
+    n: int,
+    m: int,
+    warping: Warping,
+    reach: int,
+    n_pairs: int,
+) -> tuple[DTWKernel, float]:
+    """Choose lanes per pair of the instance that small work of all lengths has in common.
+
+    It is compiled in a fifth of a second, the widest of the others in five. Parameters and prices
+    are those of `choose_dtw`.
+    """
+    counts = [min(SLOW_COLUMNS, *column_counts(type, channels)[-1:])]
+    return _choose_plain(counts, type, channels, n, m, warping, reach, n_pairs)
+
+
+def _choose_plain(
+    counts: list[int],
+    type: str,
+    channels: int,
+    n: int,
+    m: int,
+    warping: Warping,
+    reach: int,
+    n_pairs: int,
+) -> tuple[DTWKernel, float]:
+    """Choose an instance of ``dtw.cu`` with so many columns; as `choose_dtw` otherwise."""
+    # not by `reach`: a pair of a long and a short series has a band wider than any matrix, beside
+    # which those of equal lengths are narrow
+    band = warping.binds(max(n, m))
+
+    def steps(group: int, columns: int) -> int:
+        rows = min(n, group * columns + 2 * reach) if band else n
+        return rows + rows_in_flight(columns) * (group - 1)
+
+    (group, columns), price = cheapest_shape(counts, m, n_pairs, steps, more=0.9 * band)
     sub = warping.alignment == "subsequence"
     strips = group * columns < m
-    return DTWKernel(type, columns, channels, strips, cell, band, sub, group), price
+    kernel = DTWKernel(type, columns, channels, strips, cell_of(warping), band, sub, group)
+    return kernel, price
+
+
+def choose_side(
+    choose: Callable[..., tuple[AnyKernel, float]],
+    type: str,
+    channels: int,
+    n: int,
+    m: int,
+    warping: Warping,
+    reach: int,
+    n_pairs: int,
+) -> tuple[AnyKernel, bool, float]:
+    """Choose a kernel by `choose_dtw` or `choose_slow`, and whether to swap the sides for it.
+
+    Either side may lie in the registers, as long series against short ones show.
+
+    Returns
+    -------
+    kernel : DTWKernel or BandKernel
+        The instance.
+    swap : bool
+        Whether the rows lie in registers; never where a part of the columns is matched.
+    price : float
+        What a pair costs.
+    """
+    kernel, price = choose(type, channels, n, m, warping, reach, n_pairs)
+    if warping.alignment == "global":
+        other, other_price = choose(type, channels, m, n, warping, reach, n_pairs)
+        if other_price < 0.9 * price:
+            return other, True, other_price
+    return kernel, False, price
 
 
 def kernels() -> dict[str, list[str]]:

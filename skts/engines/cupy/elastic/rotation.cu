@@ -1,12 +1,9 @@
 // Lists of the shifts that a rotation-invariant search still has to look at, and distances without
 // warping.
+#include "elastic/shifts.cuh"
 #include "include/cells.cuh"
 #include "include/constants.cuh"
 #include "include/warp.cuh"
-
-struct alignas(16) Turns {
-    int query, candidate, first, count;
-};
 
 // divide: runs of shifts that may hold a neighbour, cut into runs of at most `width` shifts.
 //
@@ -72,7 +69,7 @@ extern "C" __global__ void probe(
     out[atomicAdd(n_out, 1)] = Turns{item.query, item.candidate, item.first + item.count / 2, 1};
 }
 
-// What squared Euclidean distances may be off that come from a correlation: roundings times the
+// Error of squared Euclidean distances that come from a correlation: roundings times the
 // square of the sum of the norms.
 __device__ __forceinline__ double allowance(double row_norm, double col_norm, double roundings) {
     // see "spectra" in docs/developer/numerics.rst
@@ -133,7 +130,7 @@ template <typename Metric>
 __global__ void straight(
     const double* __restrict__ rows, int n, int n_channels, int row_stride,
     const double* __restrict__ cols, int col_stride, int n_cols, const int* __restrict__ periods,
-    const Turns* __restrict__ items, long long n_items, long long* __restrict__ least) {
+    const Turns* __restrict__ items, long long n_items, double* __restrict__ least) {
     using A = Arithmetic<double>;
     const long long step = (long long)gridDim.x * blockDim.x;
     for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n_items; i += step) {
@@ -158,6 +155,6 @@ __global__ void straight(
         add(n - item.first, 0);
         y -= n;  // the candidate goes on from its beginning
         add(n, n - item.first);
-        atomicMin(least + (long long)item.query * n_cols + item.candidate, __double_as_longlong(total));
+        lower(least + (long long)item.query * n_cols + item.candidate, total);
     }
 }

@@ -21,12 +21,13 @@ import cupy as cp
 import numpy as np
 
 from ...core.certify import Bound
+from ...core.constants import ELASTIC_THREADS as THREADS
 from ...core.constants import FLOAT64_UNIT, LIMIT_MARGIN
 from ...families.elastic.warping import Warping
 from ..loading import blocks_for, load_kernel
 from . import dtw
 from .cells import cell_object, cell_of, metric_of
-from .dtw import THREADS, DeviceSeries
+from .dtw import DeviceSeries
 from .rotation_programs import choose_turns
 
 __all__ = ["EuclideanRotation", "WarpedRotation", "euclidean_bytes", "warped_bytes"]
@@ -304,6 +305,7 @@ class WarpedRotation:
                 dtw.certify(
                     *(self.rows[1], self.cols[1], chosen, self.warping),
                     least=self.costs,
+                    reach=int(self.warping.radius(self.n, self.n)),
                     budget=self.budget,
                 )
 
@@ -445,8 +447,7 @@ class EuclideanRotation:
             periods=self.periods,
             items=items,
             n_items=n_items,
-            # bits of costs, which order as integers do
-            least=self.costs[row:].view(np.int64),
+            least=self.costs[row:],
         )
 
     def values(self, series: DeviceSeries) -> cp.ndarray:

@@ -1,15 +1,16 @@
 // Rescaling of series for the search, and the survivors of a block of estimates.
 
+#include "include/arithmetic.cuh"
 #include "include/constants.cuh"
 #include "include/warp.cuh"
 
 // rescale: float32 values for the search, (value - offset) * scale, and the largest rounding error,
 // that of the float64 subtraction included. Padding stays as it is in `out`, and has no error.
 // One warp: channels of series with a stride of grid.x, of each a share of the points by grid.y.
-// `error` holds the bits of the largest error so far, which order as integers do.
+// `error` holds the largest error so far.
 extern "C" __global__ void rescale(
     const double* __restrict__ values, const int* __restrict__ lengths, long long n_rows,
-    int n_channels, int width, double offset, double scale, float* __restrict__ out, int* error) {
+    int n_channels, int width, double offset, double scale, float* __restrict__ out, float* error) {
     float largest = 0;
     const long long first = (long long)blockIdx.x * blockDim.y + threadIdx.y;
     for (long long row = first; row < n_rows; row += (long long)gridDim.x * blockDim.y) {
@@ -25,7 +26,7 @@ extern "C" __global__ void rescale(
         }
     }
     largest = warp_largest(largest);
-    if (threadIdx.x == 0) atomicMax(error, __float_as_int(largest));
+    if (threadIdx.x == 0) raise(error, largest);
 }
 
 // Bit patterns of non-negative floats order as unsigned integers do.
@@ -120,7 +121,7 @@ __global__ void shortlist(
     auto distance = [&](T value) {
         return (squared ? sqrt((double)value) : (double)value) / scale;
     };
-    double limit = __longlong_as_double(0x7ff0000000000000LL);
+    double limit = Arithmetic<double>::infinity();
     if (!all && !EXACT) {
         const double estimate = distance((T)__uint_as_float((unsigned)kth));
         if (isfinite(estimate)) limit = estimate * grow + slack;

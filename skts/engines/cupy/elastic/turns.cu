@@ -13,20 +13,12 @@
 // One thread: a lane with K columns. One warp: 32 / G groups with
 // an item each. One block: as many warps as launched (THREADS). Shared memory: none. Lane 0 of a
 // group writes out[p] of its item p, and lowers least[query * n_cols + candidate] (where given).
+#include "elastic/shifts.cuh"
 #include "elastic/wavefront.cuh"
-
-struct alignas(16) Turns {
-    int query, candidate, first, count;
-};
 
 // As blocks_per_sm; the columns that may begin and end a path take some registers more.
 __host__ __device__ constexpr int turns_blocks(int K, int C) {
     return K * (C + 1) <= 72 ? 3 : 2;
-}
-
-// bits of values >= 0 order as integers do
-__device__ __forceinline__ void lower(float* place, float value) {
-    atomicMin(reinterpret_cast<int*>(place), __float_as_int(value));
 }
 
 // Channel c, point i of series s of a set is values[(s * C + c) * stride + i]; memory before and behind

@@ -5,11 +5,12 @@ from __future__ import annotations
 import cupy as cp
 import numpy as np
 
+from ...core.constants import PATH_STRIP
 from ...families.elastic.warping import Warping
 from ..loading import load_kernel
 from .cells import any_cell
 from .dtw import DeviceSeries
-from .programs import PATH_KERNELS, STRIP
+from .programs import PATH_KERNELS
 
 __all__ = ["path", "path_bytes"]
 
@@ -43,7 +44,7 @@ def path(
     free_columns = warping.alignment == "subsequence"
     free_rows = warping.alignment == "supersequence"
     strip, walk = PATH_KERNELS
-    firsts, threads = range(0, n, STRIP), min(STRIP, -(-n // 32) * 32)
+    firsts, threads = range(0, n, PATH_STRIP), min(PATH_STRIP, -(-n // 32) * 32)
     # marks[s] is the row before strip s, its border in front
     marks = cp.full((len(firsts) + 1, m + 1), np.inf)
     marks[0] = 0 if free_columns else np.inf
@@ -54,7 +55,7 @@ def path(
         if cancel[0]:
             return
         first = firsts[index]
-        n_rows = min(STRIP, n - first)
+        n_rows = min(PATH_STRIP, n - first)
         load_kernel("elastic/path.cu", strip)(
             1,
             threads,
@@ -93,10 +94,10 @@ def path(
         ends = marks[-1, 1:].get()
         j = int(np.argmin(ends)) if free_columns else m - 1
         cost = ends[j]
-    steps = cp.empty(step_bytes(n, min(m, STRIP + 2 * radius)), np.uint8)
+    steps = cp.empty(step_bytes(n, min(m, PATH_STRIP + 2 * radius)), np.uint8)
     found = cp.empty((i + j + 1, 2), np.int64)
     state = cp.array([i, j, 0], np.int64)
-    for index in range(i // STRIP, -1, -1):
+    for index in range(i // PATH_STRIP, -1, -1):
         fill(index, steps)
         if cancel[0]:
             break
@@ -116,10 +117,10 @@ def path(
 
 def step_bytes(n: int, width: int) -> int:
     """Bytes of the steps of a strip of so many columns, antidiagonal by antidiagonal."""
-    threads = min(STRIP, -(-n // 32) * 32)
+    threads = min(PATH_STRIP, -(-n // 32) * 32)
     return threads * (width + threads)
 
 
 def path_bytes(n: int, m: int) -> int:
     """Bytes that `path` needs for series of n and m points."""
-    return 8 * (m + 1) * (-(-n // STRIP) + 2) + step_bytes(n, m) + 16 * (n + m) + 8 * n
+    return 8 * (m + 1) * (-(-n // PATH_STRIP) + 2) + step_bytes(n, m) + 16 * (n + m) + 8 * n

@@ -18,12 +18,13 @@
 // Kernels that do so: dtw.cu (pairs of series), turns.cu (runs of circular shifts).
 #pragma once
 #include "include/cells.cuh"
+#include "include/constants.cuh"
 #include "include/groups.cuh"
 
 // Rows between two fetches of points.
 constexpr int UNROLL = 4;
 // Threads of a block.
-constexpr int THREADS = 128;
+constexpr int THREADS = ELASTIC_THREADS;
 
 // Channel c, point i of series s of a set is values[(s * C + c) * stride + i]; strides are multiples
 // of 4, and the memory before and behind a set may be read (PAD in dtw.py): lanes do so while they
@@ -192,7 +193,8 @@ struct Wavefront {
         const T* points, int stride, int stop, int n_rows, Begin begin, End end) {
         constexpr int STEPS = UNROLL / ROWS;
         const T* in_edge = STRIPS ? edge + row0 : nullptr;
-        const int first_stop = -largest_by_shuffles(-stop), last_stop = largest_by_shuffles(stop);
+        // the least as a largest one: from one instruction for it the compiler makes another loop, with more registers
+        const int first_stop = -warp_largest(-stop), last_stop = warp_largest(stop);
         int t = 0;
         // BEGIN: the steps in which lanes reach their first row go one by one, as do the last ones
 #pragma unroll 1

@@ -70,6 +70,21 @@ struct Arithmetic<double> {
     }
 };
 
+// Lower, or raise, a number that is not negative and that many threads may lower: such numbers are in the order of
+// their bits.
+__device__ __forceinline__ void lower(float* place, float value) {
+    atomicMin((int*)place, __float_as_int(value));
+}
+__device__ __forceinline__ void lower(double* place, double value) {
+    atomicMin((long long*)place, __double_as_longlong(value));
+}
+__device__ __forceinline__ void raise(float* place, float value) {
+    atomicMax((int*)place, __float_as_int(value));
+}
+__device__ __forceinline__ void raise(double* place, double value) {
+    atomicMax((long long*)place, __double_as_longlong(value));
+}
+
 // Half width of the band for series of n and m points, as Warping.radius has it. `points` holds, by
 // the length of the longer series, what Warping.points says, which is computed on the host alone.
 __device__ __forceinline__ int band_reach(const int* points, int n, int m) {

@@ -64,7 +64,7 @@ struct Either {
     }
 };
 
-// What a cell looks at, of C channels in registers.
+// The points that a cell looks at, of C channels in registers.
 template <typename T, int C>
 struct CellPoints {
     enum { CHANNELS = C };
@@ -131,14 +131,14 @@ struct Before {
     }
 };
 
-// What `join` of a policy takes: the least of the three cells before, or all of them.
+// The argument of `join` of a policy: the least of the three cells before, or all of them.
 template <typename Cell, typename T>
 __device__ __forceinline__ auto cells_before(T diagonal, T up, T left) {
     if constexpr (Cell::UNIFORM) return Arithmetic<T>::min3(diagonal, up, left);
     else return Before<T>{diagonal, up, left};
 }
 
-// What most policies say of themselves.
+// The properties of most policies.
 struct PlainCell {
     enum { UNIFORM = true, PLACED = false, LOOKS_BACK = false, BORDERS = false };
 };

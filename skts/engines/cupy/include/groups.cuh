@@ -3,7 +3,7 @@
 #pragma once
 #include "include/warp.cuh"
 
-// Those of a warp go on together, so that every shuffle finds 32 lanes.
+// Groups of a warp take the same steps, so that every shuffle finds 32 lanes.
 struct Groups {
     int lane;   // of this lane in its group
     int own;    // number of that group
@@ -16,12 +16,6 @@ struct Groups {
           first((blockIdx.x * blockDim.x + (threadIdx.x & ~31)) / G),
           count(gridDim.x * blockDim.x / G) {}
 };
-
-// As `warp_largest`, but by shuffles on every device: the loops of wavefront.cuh and band.cu that end
-// at this value are compiled otherwise with the one instruction, and have been measured with these.
-__device__ __forceinline__ int largest_by_shuffles(int value) {
-    return fold_lanes(value, [](int a, int b) { return max(a, b); });
-}
 
 template <typename T>
 __device__ __forceinline__ T group_least(T value, int G) {

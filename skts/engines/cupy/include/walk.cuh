@@ -9,13 +9,8 @@
 // Scores are cov * weight (z-normalised windows) or cov + weight (windows as they are); only their
 // leading 32 bits are compared, which order as integers do: a float whole, a double to 2^-20 of its value.
 #pragma once
-#include "include/constants.cuh"
+#include "include/copies.cuh"
 #include "include/warp.cuh"
-
-// Whether a window or query of normalised ones counts as constant, as all engines have it: see `core/constants.py`.
-__device__ __forceinline__ bool is_flat(double low, double high) {
-    return high - low <= fmax(CONSTANT * fmax(fabs(low), fabs(high)), SMALLEST_RANGE);
-}
 
 // The leading bits of a score, as an integer; negative scores are negative integers.
 __device__ __forceinline__ int bits_of(float score) { return __float_as_int(score); }
@@ -36,45 +31,26 @@ __device__ __forceinline__ int bits_below(double bound) {
     return sizeof(T) == 4 ? __float_as_int(__double2float_rd(bound)) : __double2hiint(bound);
 }
 
-// What a row needs: its step and its weight, side by side for one load.
+// The step and the weight of a row, side by side for one load.
 template <typename T>
 struct alignas(4 * sizeof(T)) Row {
     T p, r, weight, unused;
 };
 
-// Copy 16 bytes from global to shared memory, past registers and the first-level cache where that can be.
-__device__ __forceinline__ void copy_16(void* shared, const void* global) {
-#if __CUDA_ARCH__ >= 800
-    const unsigned to = (unsigned)__cvta_generic_to_shared(shared);
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
-#else
-    *(int4*)shared = __ldcg((const int4*)global);
-#endif
-}
-__device__ __forceinline__ void wait_for_copies() {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
-}
-
-template <typename T, int K, bool NORMALIZE>
+// K columns of a lane: covariances of the row that the walk has reached, and what their steps and scores need.
+template <typename T, int K>
 struct Strip {
     T cov[K], q[K], s[K], weight[K];
 
-    // One row down. What enters lane 0 stood left of the strip, one row above.
-    __device__ __forceinline__ void step(const Row<T>& row, T entering, int lane) {
-        T left = __shfl_up_sync(ALL, cov[K - 1], 1);
-        if (lane == 0) left = entering;
+    // One row down, by its step. `left` stood left of this lane, one row above.
+    __device__ __forceinline__ void step(T p, T r, T left) {
 #pragma unroll
-        for (int k = K - 1; k > 0; --k) cov[k] = fma(row.p, q[k], fma(row.r, s[k], cov[k - 1]));
-        cov[0] = fma(row.p, q[0], fma(row.r, s[0], left));
+        for (int k = K - 1; k >= 0; --k) cov[k] = fma(p, q[k], fma(r, s[k], k > 0 ? cov[k - 1] : left));
     }
 
-    // Score of column k among the columns of its row, and of the row among the rows of that column.
-    __device__ __forceinline__ int in_row(int k) const {
-        return bits_of(NORMALIZE ? cov[k] * weight[k] : cov[k] + weight[k]);
-    }
-    __device__ __forceinline__ int in_column(int k, T row_weight) const {
-        return bits_of(NORMALIZE ? cov[k] * row_weight : cov[k] + row_weight);
+    // The covariance on the left of this lane; `entering` is the one on the left of the strip.
+    __device__ __forceinline__ T from_left(T entering, int lane) const {
+        const T left = __shfl_up_sync(ALL, cov[K - 1], 1);
+        return lane == 0 ? entering : left;
     }
 };

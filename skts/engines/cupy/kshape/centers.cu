@@ -174,48 +174,33 @@ __global__ void __launch_bounds__(T) gram(
 }
 
 // collect: out[cluster][i], the sum of partial[block][i] over the cluster's blocks; i < count.
-// One block, dim3(32, LANES): 32 sums (grid x) of one cluster (grid y). One thread: every LANES-th
+// One block, dim3(32, PARTIAL_LANES): 32 sums (grid x) of one cluster (grid y). One thread: every PARTIAL_LANES-th
 // of the cluster's blocks, in their order; the lanes are added in theirs. Shared memory: their sums.
-constexpr int LANES = 16;
-
 extern "C" __global__ void collect(
     const double* __restrict__ partial, const int* __restrict__ chunk_starts,
     const unsigned char* __restrict__ active, long long count, long long width,
     double* __restrict__ out) {
-    __shared__ double sums[LANES][32];
+    __shared__ double sums[PARTIAL_LANES][32];
     const long long i = (long long)blockIdx.x * 32 + threadIdx.x;
     const int cluster = blockIdx.y, lane = threadIdx.y;
     if (!active[cluster]) return;
     double sum = 0;
     if (i < count)
-        for (int block = chunk_starts[cluster] + lane; block < chunk_starts[cluster + 1]; block += LANES)
+        for (int block = chunk_starts[cluster] + lane; block < chunk_starts[cluster + 1]; block += PARTIAL_LANES)
             sum += partial[block * width + i];
     sums[lane][threadIdx.x] = sum;
     __syncthreads();
     if (lane || i >= count) return;
-    for (int other = 1; other < LANES; ++other) sum += sums[other][threadIdx.x];
+    for (int other = 1; other < PARTIAL_LANES; ++other) sum += sums[other][threadIdx.x];
     out[cluster * width + i] = sum;
 }
 
 // --- one step of the block Lanczos iteration, all clusters at once -----------------------------------
 
-constexpr int STEP_THREADS = 1024;
-
-// Sum over the block; `scratch` holds a value a warp and is free again after the next barrier.
-__device__ __forceinline__ double over_block(double value, double* scratch) {
-    value = warp_sum(value);
-    __syncthreads();
-    if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = value;
-    __syncthreads();
-    value = 0;
-    for (int warp = 0; warp < STEP_THREADS / 32; ++warp) value += scratch[warp];
-    return value;
-}
-
 __device__ __forceinline__ double dot(const double* a, const double* b, int size, double* scratch) {
     double sum = 0;
     for (int d = threadIdx.x; d < size; d += STEP_THREADS) sum += a[d] * b[d];
-    return over_block(sum, scratch);
+    return fold_block(sum, scratch, STEP_THREADS / 32, Plus());
 }
 
 // Subtracts from each channel of both vectors its mean: one warp a channel.
@@ -371,13 +356,7 @@ extern "C" __global__ void align(
         if (centered)
             for (int i = threadIdx.x; i < length; i += blockDim.x)
                 sum += i >= shift && i - shift < length ? source[i - shift] : 0.0;
-        sum = warp_sum(sum);
-        __syncthreads();
-        if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = sum;
-        __syncthreads();
-        double mean = 0;
-        for (int warp = 0; warp < blockDim.x / 32; ++warp) mean += scratch[warp];
-        mean /= length;
+        const double mean = fold_block(sum, scratch, blockDim.x / 32, Plus()) / length;
         for (int i = threadIdx.x; i < length; i += blockDim.x)
             target[channel * length + i] =
                 weight * ((i >= shift && i - shift < length ? source[i - shift] : 0.0) - mean);

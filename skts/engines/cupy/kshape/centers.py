@@ -7,6 +7,7 @@ from typing import NamedTuple
 import cupy as cp
 import numpy as np
 
+from ...core.constants import PARTIAL_LANES, STEP_THREADS
 from ...families.kshape.centers import LARGEST_ERROR, center_error, center_space, generic_vector
 from ...families.kshape.eigenvectors import RESIDUAL
 from ...families.kshape.shapes import Shapes
@@ -23,9 +24,6 @@ __all__ = [
     "leading_vectors",
 ]
 
-#: Threads of a block of ``extend``, and rows of one of ``collect``, as in ``centers.cu``.
-STEP_THREADS = 1024
-LANES = 16
 #: Vectors of the basis before the iteration starts anew.
 ROOM = 64
 RESTARTS = 4
@@ -77,7 +75,7 @@ class Products:
         count = self.size * (1 if sums else 2)
         load_kernel("kshape/centers.cu", "collect")(
             (blocks_for(count, 32), self.n_clusters),
-            (32, LANES),
+            (32, PARTIAL_LANES),
             partial=self.partial,
             chunk_starts=self.chunk_starts,
             active=self.active,

@@ -110,6 +110,7 @@ struct Best {
     template <int M, int F, int R>
     __device__ __forceinline__ void operator()(Int<M>, double2 (&v)[F][R]) {
         const double doubt = 2 * doubts[center];
+        // below all correlations: with infinities small transforms spill more registers
         double first = -1e300, second = -1e300;
         each<0, F>([&](auto f) {
             const int j = t + value_of<decltype(f)> * T;

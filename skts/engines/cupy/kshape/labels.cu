@@ -1,5 +1,6 @@
 // k-Shape on the GPU, about series: their distances to centres where transforms are long, the nearest
 // centre, and their order by cluster. correlate.cu has the other distances, centers.cu the centres.
+#include "include/arithmetic.cuh"
 #include "include/constants.cuh"
 #include "include/warp.cuh"
 
@@ -14,7 +15,7 @@ extern "C" __global__ void longest(
     __shared__ double tops[2][32];
     __shared__ long long keys[2][32];
     const double2* values = correlations + (long long)blockIdx.x * n;
-    double top[2] = {-1e300, -1e300}, scale[2];
+    double top[2] = {-Arithmetic<double>::infinity(), -Arithmetic<double>::infinity()}, scale[2];
     for (int i = threadIdx.x; i < n; i += blockDim.x)
         if (i < length || i > n - length) {
             top[0] = fmax(top[0], values[i].x);
@@ -89,16 +90,13 @@ extern "C" __global__ void nearest(
 
 // --- counting sort of the series by label: in the order of their numbers within each cluster --------
 
-// Series of a block of the sort.
-constexpr int SORTED = 1024;
-
 // count: counts[label][block], how many of the block's series have the label.
-// One block: SORTED series, 256 threads. Shared memory: their labels.
+// One block: SORTED_SERIES series, 256 threads. Shared memory: their labels.
 extern "C" __global__ void count(
     const int* __restrict__ labels, long long n_series, int n_clusters, int* __restrict__ counts) {
-    __shared__ int mine[SORTED];
-    const long long first = (long long)blockIdx.x * SORTED;
-    const int size = (int)min((long long)SORTED, n_series - first);
+    __shared__ int mine[SORTED_SERIES];
+    const long long first = (long long)blockIdx.x * SORTED_SERIES;
+    const int size = (int)min((long long)SORTED_SERIES, n_series - first);
     for (int i = threadIdx.x; i < size; i += blockDim.x) mine[i] = labels[first + i];
     __syncthreads();
     for (int label = threadIdx.x; label < n_clusters; label += blockDim.x) {
@@ -113,9 +111,9 @@ extern "C" __global__ void count(
 extern "C" __global__ void scatter(
     const int* __restrict__ labels, long long n_series, const int* __restrict__ counts,
     const long long* __restrict__ ends, int* __restrict__ order) {
-    __shared__ int mine[SORTED];
-    const long long first = (long long)blockIdx.x * SORTED;
-    const int size = (int)min((long long)SORTED, n_series - first);
+    __shared__ int mine[SORTED_SERIES];
+    const long long first = (long long)blockIdx.x * SORTED_SERIES;
+    const int size = (int)min((long long)SORTED_SERIES, n_series - first);
     for (int i = threadIdx.x; i < size; i += blockDim.x) mine[i] = labels[first + i];
     __syncthreads();
     for (int i = threadIdx.x; i < size; i += blockDim.x) {

@@ -7,13 +7,12 @@ from typing import NamedTuple
 import cupy as cp
 import numpy as np
 
+from ...core.constants import SORTED_SERIES
 from ..loading import blocks_for, load_kernel
 
 __all__ = ["Members", "chunk_rows", "sort"]
 
 THREADS = 256
-#: Series of a block of the sort, as in ``labels.cu``.
-SORTED = 1024
 #: Members of a chunk: at least so many, and more where there would be too many chunks.
 CHUNK = 16
 CHUNKS = 2048
@@ -55,7 +54,7 @@ def sort(
 ) -> Members:
     """Sort series by label (counts of blocks, running sums, places), and describe some clusters."""
     n_series = labels.size
-    blocks = blocks_for(n_series, SORTED)
+    blocks = blocks_for(n_series, SORTED_SERIES)
     counts = cp.empty((n_clusters, blocks), np.int32)
     load_kernel("kshape/labels.cu", "count")(
         blocks, THREADS, labels=labels, n_series=n_series, n_clusters=n_clusters, counts=counts

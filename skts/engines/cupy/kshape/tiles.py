@@ -152,19 +152,26 @@ class SBDTiles:
         belonging, found = self.prepared.get(labels, key, build)
         return found if belonging is shifts else build()[0][1]
 
+    def _krylov_bytes(self, shapes: Shapes, n_clusters: int) -> tuple[int, int] | None:
+        """Bytes of the series and of iteration on members beside them; None where S is formed."""
+        from .centers import choose_gram, krylov_bytes
+
+        n, size = len(shapes), shapes.n_channels * shapes.n_timepoints
+        series, beside = 8 * n * size, krylov_bytes(n, n_clusters, size)
+        fits = choose_gram(size) is not None and series + beside <= self.prepared.capacity // 2
+        return (series, beside) if fits else None
+
     def sbd_centers_bytes(self, reduction: SBDCenters, rows: int, cols: int) -> tuple[int, int]:
         """Bytes on each device for some centres: of iteration on members, or of S."""
-        from .centers import choose_gram, dense_bytes, krylov_bytes
+        from .centers import dense_bytes
 
-        shapes = reduction.series
-        n, size = len(shapes), shapes.n_channels * shapes.n_timepoints
         if rows > LARGEST_GRID:
             return 0, 2**62
-        dense = dense_bytes(size)
-        resident = 8 * n * size + krylov_bytes(n, rows, size)
-        if choose_gram(size) is None or resident > self.prepared.capacity // 2:
-            return 0, dense
-        return 0, resident
+        shapes = reduction.series
+        resident = self._krylov_bytes(shapes, rows)
+        if resident is None:
+            return 0, dense_bytes(shapes.n_channels * shapes.n_timepoints)
+        return 0, sum(resident)
 
     def sbd_centers(self, reduction: SBDCenters, tile: Tile, cancel: np.ndarray) -> Centers:
         """Centres of some clusters, and how far they are at most from the certified ones."""
@@ -172,13 +179,12 @@ class SBDTiles:
 
         shapes = reduction.series
         n_clusters, size = tile.shape[0], shapes.n_channels * shapes.n_timepoints
-        resident = 8 * len(shapes) * size + centers.krylov_bytes(len(shapes), n_clusters, size)
-        fits = centers.choose_gram(size) is not None and resident <= self.prepared.capacity // 2
+        resident = self._krylov_bytes(shapes, n_clusters)
         device_values = leading = None
-        if fits:
+        if resident is not None:
             device_values = self._sbd_series(shapes, 0, len(shapes)).values
             # memory beside the series is not counted as prepared: prepared data make room
-            self.prepared.make_room(centers.krylov_bytes(len(shapes), n_clusters, size))
+            self.prepared.make_room(resident[1])
             labels, shifts = self._sbd_labels(reduction.labels, reduction.shifts)
             sorted_series = members.sort(
                 labels, shifts, reduction.weights, reduction.n_clusters, tile.rows

@@ -1,5 +1,6 @@
-// What the walk of a join has listed, measured: `refine` computes scores of the cells of runs in double precision,
-// `certify` the certified distances of the few that are still near, and `first_of_equals` breaks ties.
+// Measures the runs that the walk of a join has listed: `refine` computes scores of the cells of runs in double
+// precision, `keep` picks the few that are still near, `certify` computes their certified distances, and
+// `first_of_equals` breaks ties.
 #include "profile/certified.cuh"
 #include "profile/runs.cuh"
 
@@ -21,7 +22,7 @@ extern "C" __global__ void refine(
     const Run* __restrict__ list, const long long* __restrict__ offsets, const int* __restrict__ owners,
     int count, int lanes, const Searched* __restrict__ lines, int n_others, int length,
     long long least_apart, int sign, int normalize, double level, int raising,
-    unsigned long long* __restrict__ reached,
+    double* __restrict__ reached,
     int* __restrict__ windows, int* __restrict__ places, double* __restrict__ uppers
 ) {
     const int cell = blockIdx.x * blockDim.x + threadIdx.x;
@@ -61,33 +62,47 @@ extern "C" __global__ void refine(
         error += FLOAT64_UNIT * length * (16 + 4 * root) * (norm * norm + theirs * theirs + level);
     }
     uppers[cell] = sum + error;
-    if (raising && sum - error > 0)
-        atomicMax(reached + run.window, (unsigned long long)__double_as_longlong(sum - error));
+    if (raising && sum - error > 0) raise(reached + run.window, sum - error);
+}
+
+// Keep the cells whose upper bounds their windows have not surpassed, in any order: who looks, and the
+// other. One thread, one cell.
+extern "C" __global__ void keep(
+    const int* __restrict__ windows, const int* __restrict__ places, const double* __restrict__ uppers,
+    int count, const double* __restrict__ reached, int* __restrict__ kept_windows,
+    int* __restrict__ kept_places, int* __restrict__ n_kept
+) {
+    const int cell = blockIdx.x * blockDim.x + threadIdx.x;
+    if (cell >= count) return;
+    const int window = windows[cell];
+    if (!(uppers[cell] >= reached[window])) return;
+    const int at = atomicAdd(n_kept, 1);
+    kept_windows[at] = window;
+    kept_places[at] = places[cell];
 }
 
 // Certified distances of pairs. One thread, one pair.
 extern "C" __global__ void certify(
     const int* __restrict__ windows, const int* __restrict__ places, int count,
     const Line* __restrict__ lines, int length, int normalize,
-    unsigned long long* __restrict__ distances, double* __restrict__ found
+    double* __restrict__ distances, double* __restrict__ found
 ) {
     const int pair = blockIdx.x * blockDim.x + threadIdx.x;
     if (pair >= count) return;
     const Window a(lines[0], windows[pair], normalize), b(lines[1], places[pair], normalize);
     const double d = certified_distance(a, b, length);
     found[pair] = d;
-    if (distances) atomicMin(distances + windows[pair], (unsigned long long)__double_as_longlong(d));
+    if (distances) lower(distances + windows[pair], d);
 }
 
 // Of equally near neighbours keep the first. One thread, one pair.
 extern "C" __global__ void first_of_equals(
     const int* __restrict__ windows, const int* __restrict__ places, int count,
-    const unsigned long long* __restrict__ distances, const double* __restrict__ found,
+    const double* __restrict__ distances, const double* __restrict__ found,
     int* __restrict__ indices
 ) {
     const int pair = blockIdx.x * blockDim.x + threadIdx.x;
     if (pair >= count) return;
     const int window = windows[pair];
-    if ((unsigned long long)__double_as_longlong(found[pair]) == distances[window])
-        atomicMin(indices + window, places[pair]);
+    if (found[pair] == distances[window]) atomicMin(indices + window, places[pair]);
 }

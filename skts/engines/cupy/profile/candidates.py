@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core.constants import TAKES_NO_PART
 from ..loading import blocks_for, load_kernel
-from ..transfers import read_number
+from ..transfers import near, read_number
 from .known import MeasuredNeighbors, from_leading_bits
 from .walk import TileJoin
 
@@ -28,8 +28,9 @@ def measure_all(search: TileJoin) -> None:
     for at in range(2 if search.join.within else 1):
         side = search.sides[at]
         runs = side.runs[: read_number(side.count)]
-        runs = runs[runs[:, 3] >= side.tops[runs[:, 0]]]
-        side.count[:] = 0
+        listed, tops = near(runs, side.tops)
+        runs = cp.asarray(listed[listed[:, 3] >= tops[listed[:, 0]]])
+        side.count.fill(0)
         lanes = 1 if at else search.kernel.columns
         for start in range(0, len(runs), search.at_a_time):
             some = runs[start : start + search.at_a_time]
@@ -46,17 +47,17 @@ def _measure(search: TileJoin, at: int, runs: cp.ndarray, lanes: int) -> None:
     join, side, found = search.join, search.sides[at], search.found[at]
     k = join.n_neighbors
     lines = _addresses([search.lines[i][:3] for i in _order(at)])
-    reached = from_leading_bits(side.tops, search.kernel.dtype)
+    (tops,) = near(side.tops)
+    reached = cp.asarray(from_leading_bits(tops, search.kernel.dtype))
     if join.precision == "float32":
-        reached[:] = 0  # scores in float32 may be too high
+        reached.fill(0)  # scores in float32 may be too high
     windows, places, uppers = _refine(search, at, runs, lanes, reached)
-    near = cp.flatnonzero(uppers >= reached[windows])
-    windows, places = windows[near], places[near]
+    windows, places = _keep(windows, places, uppers, reached)
     count = windows.size
     if count == 0:
         return
     distances = cp.empty(count)
-    before = found.distances[:, 0].copy() if k == 1 else None
+    before = near(found.distances[:, 0].copy())[0] if k == 1 else None
     load_kernel("profile/candidates.cu", "certify")(
         blocks_for(count, THREADS),
         THREADS,
@@ -66,22 +67,23 @@ def _measure(search: TileJoin, at: int, runs: cp.ndarray, lanes: int) -> None:
         lines=lines,
         length=join.length,
         normalize=join.normalize,
-        # bits of distances, which order as integers do
-        distances=found.distances.view(np.int64) if k == 1 else None,
+        distances=found.distances if k == 1 else None,
         found=distances,
     )
     if k > 1:
         _keep_nearest(found, windows, distances, places)
         return
     # the former nearest is replaced where a nearer one was found
-    found.indices[found.distances[:, 0] < before] = TAKES_NO_PART
+    after, indices = near(found.distances[:, 0], found.indices)
+    indices[after < before] = TAKES_NO_PART
+    found.indices = cp.asarray(indices)
     load_kernel("profile/candidates.cu", "first_of_equals")(
         blocks_for(count, THREADS),
         THREADS,
         windows=windows,
         places=places,
         count=count,
-        distances=found.distances.view(np.int64),
+        distances=found.distances,
         found=distances,
         indices=found.indices,
     )
@@ -95,15 +97,9 @@ def _refine(
     With one neighbour of each window, `reached` rises to the best lower bounds.
     """
     join = search.join
-    searched = _addresses(
-        [[*search.searched[i][:3], search.searched[i].slip, search.regular[i]] for i in _order(at)]
-    )
-    cells = cp.cumsum(_population(runs[:, 2]).astype(np.int64) * lanes)
-    n_cells = read_number(cells[-1:])
-    offsets = cp.concatenate([cp.zeros(1, np.int64), cells[:-1]])
-    owners = cp.zeros(n_cells, np.int32)
-    owners[offsets[1:]] = 1
-    owners = cp.cumsum(owners, dtype=np.int32)
+    searched = _addresses([[*search.searched[i].device, search.regular[i]] for i in _order(at)])
+    offsets, owners = _cells(runs, lanes)
+    n_cells = owners.size
     windows, places = cp.empty(n_cells, np.int32), cp.empty(n_cells, np.int32)
     uppers = cp.empty(n_cells)
     load_kernel("profile/candidates.cu", "refine")(
@@ -123,13 +119,48 @@ def _refine(
         normalize=join.normalize,
         level=search.level,
         raising=join.n_neighbors == 1,
-        # bits of scores, which order as integers do
-        reached=reached.view(np.int64),
+        reached=reached,
         windows=windows,
         places=places,
         uppers=uppers,
     )
     return windows, places, uppers
+
+
+def _keep(
+    windows: cp.ndarray, places: cp.ndarray, uppers: cp.ndarray, reached: cp.ndarray
+) -> tuple[cp.ndarray, cp.ndarray]:
+    """Windows and others of the cells whose upper bounds are not below what the window reaches."""
+    kept, count = cp.empty((2, windows.size), np.int32), cp.zeros(1, np.int32)
+    load_kernel("profile/candidates.cu", "keep")(
+        blocks_for(windows.size, THREADS),
+        THREADS,
+        windows=windows,
+        places=places,
+        uppers=uppers,
+        count=windows.size,
+        reached=reached,
+        kept_windows=kept[0],
+        kept_places=kept[1],
+        n_kept=count,
+    )
+    n_kept = read_number(count)
+    return kept[0, :n_kept], kept[1, :n_kept]
+
+
+def _cells(runs: cp.ndarray, lanes: int) -> tuple[cp.ndarray, cp.ndarray]:
+    """Make cells of runs, so many of each bit: where those of a run begin, and whose each is."""
+    (some,) = near(runs)
+    if isinstance(some, np.ndarray):
+        bits = np.ascontiguousarray(some[:, 2]).view(np.uint8).reshape(-1, 4)
+        each = lanes * np.unpackbits(bits, axis=1).sum(axis=1, dtype=np.int64)
+        owners = np.repeat(np.arange(len(each), dtype=np.int32), each)
+        return cp.asarray(np.cumsum(each) - each), cp.asarray(owners)
+    cells = cp.cumsum(_population(runs[:, 2]).astype(np.int64) * lanes)
+    offsets = cp.concatenate([cp.zeros(1, np.int64), cells[:-1]])
+    owners = cp.zeros(read_number(cells[-1:]), np.int32)
+    owners[offsets[1:]] = 1
+    return offsets, cp.cumsum(owners, dtype=np.int32)
 
 
 def _order(at: int) -> tuple[int, int]:

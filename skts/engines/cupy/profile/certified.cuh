@@ -1,5 +1,6 @@
-// Certified distances of windows: one order, no fused multiply-add, the bits of the CPU engine.
+// Certified distances of windows of lines.
 #pragma once
+#include "include/certified.cuh"
 
 // A line, as certified distances need it.
 struct Line {
@@ -20,15 +21,13 @@ struct Window {
           inverse(line.inverse[i]) {}
 
     __device__ __forceinline__ double point(int t) const {
-        return __dmul_rn(__dsub_rn(__dsub_rn(points[start + t], first), mean), inverse);
+        return certified_point(__dsub_rn(points[start + t], first), mean, inverse);
     }
 };
 
 // Add the square of what point t of two windows differs by.
 __device__ __forceinline__ double add_certified(double total, const Window& a, const Window& b, int t) {
-    const double x = a.point(t), y = b.point(t);
-    const double d = __dsub_rn(x, y);
-    return __dadd_rn(total, __dmul_rn(d, d));
+    return Arithmetic<double>::add_square(a.point(t), b.point(t), total);
 }
 
 __device__ __forceinline__ double certified_distance(const Window& a, const Window& b, int length) {

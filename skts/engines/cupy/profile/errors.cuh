@@ -1,5 +1,7 @@
 // How far the scores of a band and a panel may be off, from bounds of groups of windows.
 #pragma once
+#include "include/arithmetic.cuh"
+#include "include/constants.cuh"
 #include "include/walk.cuh"
 
 // Bounds of a group of JOIN_GROUP windows: largest norm, step, magnitude, error of the mean and weight; least and
@@ -14,7 +16,7 @@ struct Extent {
     double norm, step, size, slip, weight, low, high;
 
     __device__ __forceinline__ Extent(const Group* groups, int first, int last) {
-        norm = step = size = slip = weight = 0, low = 1e300, high = -1e300;
+        norm = step = size = slip = weight = 0, low = Arithmetic<double>::infinity(), high = -low;
         for (int g = first / JOIN_GROUP + (threadIdx.x & 31); g <= last / JOIN_GROUP; g += 32) {
             norm = fmax(norm, groups[g].norm);
             step = fmax(step, groups[g].step);
@@ -25,38 +27,44 @@ struct Extent {
             high = fmax(high, groups[g].high);
         }
         norm = warp_largest(norm), step = warp_largest(step), size = warp_largest(size);
-        slip = warp_largest(slip), weight = warp_largest(weight), low = -warp_largest(-low), high = warp_largest(high);
+        slip = warp_largest(slip), weight = warp_largest(weight), low = warp_least(low), high = warp_largest(high);
     }
 };
 
-// What scores of a row among its columns, and of a column among its rows, leave open.
+// Errors of the scores of a row among its columns, and of a column among its rows: at the top of a band, and how much
+// they grow with each row walked.
 struct Slack {
-    double row, col;
+    double row, col, row_growth, col_growth;
+
+    __device__ __forceinline__ double row_after(int rows) const { return row + rows * row_growth; }
+    __device__ __forceinline__ double col_after(int rows) const { return col + rows * col_growth; }
 };
 
 // The error of covariances of a band and a panel (rounding on the way, of the seed, and of the means), and that
 // of their scores.
 template <typename T, bool NORMALIZE>
-__device__ __forceinline__ Slack bound_errors(const Extent& a, const Extent& b, int height, int length) {
+__device__ __forceinline__ Slack bound_errors(const Extent& a, const Extent& b, int length) {
     const double unit = sizeof(T) == 4 ? FLOAT32_UNIT : FLOAT64_UNIT;
     // see "covariance walk" in docs/developer/numerics.rst
-    double error = unit * (height + 4) * (2 * a.norm * b.norm + 8 * a.step * b.step) + FLOAT32_LOST;
-    error += FLOAT64_UNIT * (length + 8) * a.norm * b.norm;
+    double growth = unit * (2 * a.norm * b.norm + 8 * a.step * b.step);
+    double error = 4 * growth + FLOAT32_LOST + FLOAT64_UNIT * (length + 8) * a.norm * b.norm;
     if (!NORMALIZE) {
         // see "raw windows" in docs/developer/numerics.rst
         const double share = FLOAT64_UNIT * length * (8 + 4 * sqrt((double)length));
         const double both = error + share * (a.norm * a.norm + b.norm * b.norm);
-        return Slack{both, both};
+        return Slack{both, both, growth, growth};
     }
     const double drift = a.high - a.low + b.high - b.low;
     const double slip = a.slip + b.slip;
     error += FLOAT64_UNIT * (length + 8) * sqrt((double)length) * (a.norm + b.norm) * drift;
-    error += length * slip * (2 * drift + slip) + 2 * height * slip * (a.step + b.step);
+    error += length * slip * (2 * drift + slip);
+    growth += 2 * slip * (a.step + b.step);
     const double shift = length * fmax(a.slip * a.weight, b.slip * b.weight);
     // each point of the line is rounded once
     // see "normalised windows" in docs/developer/numerics.rst
     const double blur = FLOAT64_UNIT * 4 * sqrt((double)length) * fmax(a.size * a.weight, b.size * b.weight);
     const double rest = 8 * shift * shift / length + blur;
-    return Slack{error * b.weight + rest * a.norm, error * a.weight + rest * b.norm};
+    return Slack{
+        error * b.weight + rest * a.norm, error * a.weight + rest * b.norm, growth * b.weight, growth * a.weight
+    };
 }
-

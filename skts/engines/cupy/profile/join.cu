@@ -56,6 +56,7 @@ struct WarpMemory {
     // of columns: from which score on a pair must be looked at, or the best score of the chunk if that is more
     alignas(16) int needed[COLUMNS ? 32 * PITCH_NEEDED : 1];
     int bests[CHUNK * 33];  // best score of every lane in every row
+    Slack slack;
 };
 
 // The cells of a warp: a panel of columns, `left` to `right`, and a band of rows, `top` to `bottom`.
@@ -96,8 +97,9 @@ __device__ __forceinline__ void fetch(
 // Look up from which score on pairs of columns `start` to `end` must be looked at, as it is known now.
 template <typename T, int K>
 __device__ __forceinline__ void look_up_needs(
-    WarpMemory<T, K, true>& memory, const Side* sides, int start, int end, int skipped, double slack
+    WarpMemory<T, K, true>& memory, const Side* sides, int start, int end, int skipped, int height
 ) {
+    const double slack = memory.slack.col_after(height);
     for (int c = threadIdx.x; c < 32 * K; c += 32) {
         const int j = start + c, place = c / K * WarpMemory<T, K, true>::PITCH_NEEDED + c % K;
         const int known = j < end ? __ldcg(&sides[1].tops[j]) : TAKES_NO_PART;
@@ -116,30 +118,20 @@ __device__ __forceinline__ void fetch_weights(
         memory.weights[c / K * PITCH + c % K] = start + c < end ? weights[start + c] : NO_WEIGHT<T, NORMALIZE>;
 }
 
-// The columns of a lane: covariances of the row that the walk has reached, and what their steps and scores need.
-template <typename T, int K>
-struct Columns {
-    T cov[K], q[K], s[K], weight[K];
-
-    // One row down, to row t of the chunk. The covariance on the left of each lane moves in for the next row meanwhile.
-    template <bool COLUMNS>
-    __device__ __forceinline__ void step(WarpMemory<T, K, COLUMNS>& memory, T& from_left, int t) {
-        const int lane = threadIdx.x;
-        const T p = memory.rows[t].p, r = memory.rows[t].r, enters = memory.rows[t + 1].enters;
-#pragma unroll
-        for (int k = K - 1; k >= 0; --k)
-            cov[k] = fma(p, q[k], fma(r, s[k], k > 0 ? cov[k - 1] : from_left));
-        if (lane == 31) memory.rows[t].leaves = cov[K - 1];
-        from_left = __shfl_up_sync(ALL, cov[K - 1], 1);
-        if (lane == 0) from_left = enters;
-    }
-};
+// One row down, to row t of the chunk. The covariance on the left of each lane moves in for the next row meanwhile.
+template <typename T, int K, bool COLUMNS>
+__device__ __forceinline__ void step_down(WarpMemory<T, K, COLUMNS>& memory, Strip<T, K>& strip, T& from_left, int t) {
+    const T enters = memory.rows[t + 1].enters;
+    strip.step(memory.rows[t].p, memory.rows[t].r, from_left);
+    if (threadIdx.x == 31) memory.rows[t].leaves = strip.cov[K - 1];
+    from_left = strip.from_left(enters, threadIdx.x);
+}
 
 // Load the columns of this lane, of a strip from `start` to `end`. Covariances are those of the first row of the band,
 // which begins at `at`, one column further left: the first step of the walk moves them.
 template <typename T, int K, bool COLUMNS>
 __device__ __forceinline__ void load_columns(
-    WarpMemory<T, K, COLUMNS>& memory, Columns<T, K>& columns, const T* q, const T* s, const T* first_rows,
+    WarpMemory<T, K, COLUMNS>& memory, Strip<T, K>& columns, const T* q, const T* s, const T* first_rows,
     long long at, int start, int end, int col
 ) {
     constexpr int PITCH = WarpMemory<T, K, COLUMNS>::PITCH;
@@ -184,7 +176,7 @@ __device__ __forceinline__ int scored(T value, T weight) {
 // to `best`. Two rows at a time, since a maximum of three is one instruction.
 template <typename T, int K, bool COLUMNS, bool NORMALIZE>
 __device__ __forceinline__ void walk_chunk(
-    WarpMemory<T, K, COLUMNS>& memory, Columns<T, K>& mine, T& from_left, int (&best)[COLUMNS ? K : 1]
+    WarpMemory<T, K, COLUMNS>& memory, Strip<T, K>& mine, T& from_left, int (&best)[COLUMNS ? K : 1]
 ) {
     for (int t = 0; t < CHUNK; t += 2) {
         int score[COLUMNS ? K : 1];
@@ -192,7 +184,7 @@ __device__ __forceinline__ void walk_chunk(
         for (int u = 0; u < 2; ++u) {
             const T weight = memory.rows[t + u].weight;
             int most = 0;
-            mine.step(memory, from_left, t + u);
+            step_down(memory, mine, from_left, t + u);
 #pragma unroll
             for (int k = 0; k < K; ++k) {
                 most = max(most, scored<NORMALIZE>(mine.cov[k], mine.weight[k]));
@@ -208,14 +200,14 @@ __device__ __forceinline__ void walk_chunk(
 // The same at the diagonal, where pairs that are too close are left out. `column` is the first one of this lane.
 template <typename T, int K, bool COLUMNS, bool NORMALIZE>
 __device__ __forceinline__ void walk_diagonal(
-    WarpMemory<T, K, COLUMNS>& memory, Columns<T, K>& mine, T& from_left, int (&best)[COLUMNS ? K : 1],
+    WarpMemory<T, K, COLUMNS>& memory, Strip<T, K>& mine, T& from_left, int (&best)[COLUMNS ? K : 1],
     int column, int base, long long least_apart
 ) {
     for (int t = 0; t < CHUNK; ++t) {
         const T weight = memory.rows[t].weight;
         const long long close = least_apart - ((long long)column - base - t);
         int most = 0;
-        mine.step(memory, from_left, t);
+        step_down(memory, mine, from_left, t);
 #pragma unroll
         for (int k = 0; k < K; ++k)
             if (k > close) {
@@ -270,19 +262,17 @@ __device__ __forceinline__ void look_at_row(
 }
 
 // After a chunk: the columns of all lanes that reach what they need (`hits`) are numbered, and each lane looks at one
-// of them at a time.
+// of them at a time. Scores are off by what `walked` rows add, and in the chunks that follow by what the `height` of
+// the band adds.
 template <typename T, int K, bool COLUMNS>
 __device__ __forceinline__ void look_at_columns(
-    WarpMemory<T, K, COLUMNS>& memory, const Side* sides, unsigned hits, int start, int base, int count, double slack,
-    int n_neighbors
+    WarpMemory<T, K, COLUMNS>& memory, const Side* sides, unsigned hits, int start, int base, int count, int walked,
+    int height, int n_neighbors
 ) {
     constexpr int PITCH_NEEDED = WarpMemory<T, K, COLUMNS>::PITCH_NEEDED;
     const int lane = threadIdx.x;
-    int place = __popc(hits);
-    for (int other = 1; other < 32; other *= 2) {
-        const int before = __shfl_up_sync(ALL, place, other);
-        if (lane >= other) place += before;
-    }
+    const double slack = memory.slack.col_after(walked), most = memory.slack.col_after(height);
+    int place = scan_sum(__popc(hits), lane);
     const int n_hits = __shfl_sync(ALL, place, 31);
     place -= __popc(hits);
     __syncwarp();
@@ -302,7 +292,7 @@ __device__ __forceinline__ void look_at_columns(
         const bool list = there && upper >= known;
         if (__any_sync(ALL, list))
             enlist(sides + 1, list, Run{j, base, ALL >> (CHUNK - count), upper}, lower, known, n_neighbors);
-        if (there) *needed = least_to_look_at<T>(n_neighbors == 1 ? max(known, lower) : known, slack);
+        if (there) *needed = least_to_look_at<T>(n_neighbors == 1 ? max(known, lower) : known, most);
     }
     __syncwarp();
 }
@@ -331,19 +321,20 @@ __global__ void __launch_bounds__(32, B) join(
     T* const entering = first_cols + panel * col_stride - row;
 
     const Extent a(groups_a, top, bottom - 1), b(groups_b, max(0, left - height), right - 1);
-    Slack slack = bound_errors<T, NORMALIZE>(a, b, height, length);
-    if (!exact) slack.row = slack.col = 0;
+    const Slack slack = exact ? bound_errors<T, NORMALIZE>(a, b, length) : Slack{0, 0, 0, 0};
+    if (lane == 0) memory.slack = slack;
     // of windows of which no neighbour is known, pairs that are not looked at score less than this
-    const int skipped_row = bits_below<T>(2 * slack.row) + 2;
-    const int skipped_col = bits_below<T>(2 * slack.col) + 2;
+    const int skipped_row = bits_below<T>(2 * slack.row_after(height)) + 2;
+    const int skipped_col = bits_below<T>(2 * slack.col_after(height)) + 2;
+    __syncwarp();
 
     for (int start = left; start < right; start += 32 * K) {
         const int end = min(right, start + 32 * K), column = start + lane * K;
         if (end - 1 - top <= least_apart) continue;
         fetch_weights<T, K, COLUMNS, NORMALIZE>(memory, weights, start, end);
-        if constexpr (COLUMNS) look_up_needs(memory, sides, start, end, skipped_col, slack.col);
+        if constexpr (COLUMNS) look_up_needs(memory, sides, start, end, skipped_col, height);
         __syncwarp();
-        Columns<T, K> columns;
+        Strip<T, K> columns;
         load_columns(memory, columns, q, s, first_rows, band * row_stride, start, end, col);
         T from_left = __shfl_up_sync(ALL, columns.cov[K - 1], 1);
         int known = top + lane < bottom ? __ldcg(&sides[0].tops[top + lane]) : TAKES_NO_PART;
@@ -352,13 +343,13 @@ __global__ void __launch_bounds__(32, B) join(
         fetch(memory, rows, entering, top);
 
         for (int base = top; base < bottom; base += CHUNK) {
-            const int count = min(CHUNK, bottom - base), i = base + lane;
+            const int count = min(CHUNK, bottom - base), i = base + lane, walked = base - top + CHUNK;
             if (end - 1 - base <= least_apart) break;
             wait_for_copies();
             __syncwarp();
             if (known <= skipped_row) atomicMax(&sides[0].skipped[i], skipped_row);
             unpack_row<T, K, COLUMNS, NORMALIZE>(
-                memory, count, least_to_look_at<T>(known, slack.row), base == top, first_rows,
+                memory, count, least_to_look_at<T>(known, memory.slack.row_after(walked)), base == top, first_rows,
                 band * row_stride + (start - col)
             );
             __syncwarp();
@@ -383,9 +374,9 @@ __global__ void __launch_bounds__(32, B) join(
             __syncwarp();
             if (i + 1 < bottom) __stcg(entering + i + 1, memory.rows[lane].leaves);
 
-            look_at_row<T>(memory, sides, lane < count, i, start, slack.row, n_neighbors);
+            look_at_row<T>(memory, sides, lane < count, i, start, memory.slack.row_after(walked), n_neighbors);
             if (COLUMNS && __any_sync(ALL, hits != 0))
-                look_at_columns<T>(memory, sides, hits, start, base, count, slack.col, n_neighbors);
+                look_at_columns<T>(memory, sides, hits, start, base, count, walked, height, n_neighbors);
             __syncwarp();
         }
         __syncwarp();

@@ -43,7 +43,7 @@ def nearest(
     known : Known
         What is known and what has been found, to which this adds.
     """
-    kernel = choose_join(join, tile.shape)
+    kernel = choose_join(join, tile.shape, known.dtype)
     walked = tile._replace(col=max(tile.col, join.since)) if join.within else tile
     _walk(
         TileJoin(
@@ -55,7 +55,7 @@ def nearest(
             steps,
             walked,
             level,
-            choose_height(tile.shape),
+            choose_height(tile.shape, known.dtype),
             known.sides,
             known.found,
             known.at_a_time,

@@ -13,9 +13,9 @@ from ...core.constants import TAKES_NO_PART
 from ...core.reduction import Tile
 from ...families.profile.join import Join, JoinPart
 from ...families.profile.nearest import Nearest
-from ..transfers import to_host
+from ..transfers import Near, filled, is_small, module_of, near, to_host
 from .lines import Searched, inverse_norm
-from .programs import RUNS_PER_WINDOW, choose_join, room
+from .programs import RUNS_PER_WINDOW, room
 
 __all__ = ["MeasuredNeighbors", "Known", "Side", "from_leading_bits"]
 
@@ -38,15 +38,15 @@ class Side(NamedTuple):
 
 
 def _open_side(
-    windows: slice, regular: cp.ndarray, scores: cp.ndarray, k: int, capacity: int, dtype: type
+    windows: slice, regular: Near, scores: Near, k: int, capacity: int, dtype: type
 ) -> Side:
     """Windows outside of a tile take no part, those inside know what `scores` say they reach."""
-    tops = cp.full(regular.size, np.int32(TAKES_NO_PART))
-    inside = cp.where(regular[windows], _leading_bits(scores, dtype), np.int32(TAKES_NO_PART))
+    tops = module_of(regular).full(regular.size, TAKES_NO_PART, np.int32)
+    inside = np.where(regular[windows], _leading_bits(scores, dtype), np.int32(TAKES_NO_PART))
     tops[windows] = inside
-    slots = cp.repeat(tops, k) if k > 1 else cp.zeros(1, np.int32)
+    slots = cp.asarray(np.repeat(tops, k)) if k > 1 else cp.zeros(1, np.int32)
     return Side(
-        tops,
+        cp.asarray(tops),
         slots,
         cp.zeros(regular.size, np.int32),
         cp.empty((capacity, 4), np.int32),
@@ -54,17 +54,17 @@ def _open_side(
     )
 
 
-def _leading_bits(scores: cp.ndarray, dtype: type) -> cp.ndarray:
+def _leading_bits(scores: Near, dtype: type) -> Near:
     """Leading bits of scores, towards zero; 0 for those that are not positive."""
-    scores = cp.where(scores > 0, scores, 0.0)
+    scores = np.where(scores > 0, scores, 0.0)
     if dtype is np.float32:
         single = scores.astype(np.float32)
-        single = cp.where(single > scores, cp.nextafter(single, np.float32(0)), single)
+        single = np.where(single > scores, np.nextafter(single, np.float32(0)), single)
         return single.view(np.int32)
     return (scores.view(np.int64) >> 32).astype(np.int32)
 
 
-def from_leading_bits(bits: cp.ndarray, dtype: type) -> cp.ndarray:
+def from_leading_bits(bits: Near, dtype: type) -> Near:
     """The least scores with such leading bits."""
     if dtype is np.float32:
         return bits.view(np.float32).astype(np.float64)
@@ -83,22 +83,26 @@ class MeasuredNeighbors:
     """
 
     def __init__(self, n_windows: int, n_neighbors: int) -> None:
-        self.distances = cp.full((n_windows, n_neighbors), np.inf)
-        self.indices = cp.full((n_windows, n_neighbors), np.int32(TAKES_NO_PART), np.int32)
+        self.distances = filled((n_windows, n_neighbors), np.inf, np.float64)
+        self.indices = filled((n_windows, n_neighbors), TAKES_NO_PART, np.int32)
 
     def take(self, other: MeasuredNeighbors) -> None:
         """Take neighbours from this or another device where they are nearer: one of a window."""
-        distances, indices = cp.asarray(other.distances), cp.asarray(other.indices)
-        nearer = (distances < self.distances) | (
-            (distances == self.distances) & (indices < self.indices)
+        mine, its, places, its_places = near(
+            self.distances,
+            cp.asarray(other.distances),
+            self.indices,
+            cp.asarray(other.indices),
         )
-        self.distances = cp.where(nearer, distances, self.distances)
-        self.indices = cp.where(nearer, indices, self.indices)
+        nearer = (its < mine) | ((its == mine) & (its_places < places))
+        self.distances = cp.asarray(np.where(nearer, its, mine))
+        self.indices = cp.asarray(np.where(nearer, its_places, places))
 
     def answer(self, windows: slice) -> Nearest:
         """Return the neighbours of some windows."""
-        indices = self.indices[windows].astype(np.int64)
-        indices[indices == np.int32(TAKES_NO_PART)] = -1
+        (found,) = near(self.indices[windows])
+        indices = found.astype(np.int64)
+        indices[indices == TAKES_NO_PART] = -1
         return Nearest(to_host(self.distances[windows]), to_host(indices))
 
 
@@ -117,37 +121,42 @@ class Known:
         Rows and columns that are walked at a time: lists have room for them.
     level : float
         As in `prepare`.
+    dtype : type
+        Type of covariances.
     budget : int
         Bytes of working memory.
     """
 
+    @np.errstate(all="ignore")
     def __init__(
         self,
         join: Join,
         searched: tuple[Searched, Searched],
-        regular: tuple[cp.ndarray, cp.ndarray],
+        regular: tuple[Near, Near],
         area: Tile,
         shape: tuple[int, int],
         level: float,
+        dtype: type,
         budget: int,
     ) -> None:
         # `device_accumulators` holds this object: a reference back would keep both alive
         self.join = replace(join, hint=None, device_accumulators=None)
         self.regular, self.device = regular, cp.cuda.Device()
         self.stream = cp.cuda.get_current_stream()
-        self.dtype, k = choose_join(join, shape).dtype, join.n_neighbors
+        self.dtype, k = dtype, join.n_neighbors
         self.linear = [_linear(line, join.length, level) for line in searched]
         self.unit = searched[0].unit
         least, self.at_a_time = room(budget)
         sides = []
         for at, windows in enumerate((area.rows, area.cols)):
             alpha, beta = (values[windows] for values in self.linear[at])
-            scores = cp.zeros(alpha.size)
+            scores = np.zeros_like(alpha)
             if join.hint is not None and (at == 0 or join.within):
                 # see "join limits" in docs/developer/numerics.rst
-                limit = (cp.asarray(join.hint[at][windows]) * self.unit) ** 2 * (1 + 1e-12)
+                hint = module_of(alpha).asarray(join.hint[at][windows])
+                limit = (hint * self.unit) ** 2 * (1 + 1e-12)
                 scores = (alpha - limit) / beta
-                scores = cp.where(cp.isfinite(scores), scores * (1 - 1e-12), 0.0)
+                scores = np.where(np.isfinite(scores), scores * (1 - 1e-12), 0.0)
             capacity = min(max(least, RUNS_PER_WINDOW * shape[at]), 2**27)
             if at and not join.within:
                 capacity = 1
@@ -157,13 +166,14 @@ class Known:
 
     def take(self, other: Known) -> None:
         """Add the results of another device or lane; for one neighbour of each window."""
+        assert other.dtype is self.dtype, "leading bits of two types cannot be compared"
         with other.device:
             other.stream.synchronize()
         with self.device, self.stream:
             for mine, theirs in zip(self.found, other.found, strict=True):
                 mine.take(theirs)
             for side, its in zip(self.sides, other.sides, strict=True):
-                cp.maximum(side.skipped, cp.asarray(its.skipped), out=side.skipped)
+                _raise(side.skipped, cp.asarray(its.skipped))
 
     def answer(self, area: Tile) -> Iterator[tuple[Tile, JoinPart]]:
         """Yield the neighbours of the windows of an area, piece by piece; only once."""
@@ -176,8 +186,7 @@ class Known:
             # the same windows have neighbours as rows and as columns, which merge here
             with self.device, self.stream:
                 self.found[0].take(self.found[1])
-                rows, cols = (side.skipped for side in self.sides)
-                cp.maximum(rows, cols, out=rows)
+                _raise(self.sides[0].skipped, self.sides[1].skipped)
             n_sides = 1
         for row in range(area.row, area.row_stop, ANSWERED):
             piece = area._replace(row=row, row_stop=min(row + ANSWERED, area.row_stop))
@@ -197,22 +206,34 @@ class Known:
             return JoinPart(answers[0], None, floors[0])
         return JoinPart(answers[0], answers[1], floors[0], floors[1])
 
-    def _floor(self, at: int, windows: slice) -> cp.ndarray:
+    @np.errstate(all="ignore")
+    def _floor(self, at: int, windows: slice) -> Near:
         """Distances that neighbours of some windows which are on no list do not fall below."""
         alpha, beta = (values[windows] for values in self.linear[at])
-        floor = alpha - beta * from_leading_bits(self.sides[at].skipped[windows], self.dtype)
+        skipped = self.sides[at].skipped[windows]
+        if isinstance(alpha, np.ndarray):
+            skipped = to_host(skipped)
+        floor = alpha - beta * from_leading_bits(skipped, self.dtype)
         if self.join.normalize:
             # so unlike that the leading bits of a score cannot hold the rounding of the distance
             length = self.join.length
             # see "leading bits" in docs/developer/numerics.rst
-            floor = cp.minimum(floor, 2.0 * length * (1 - min(0.5, 1e-6 * length)))
-        floor = cp.sqrt(cp.maximum(floor, 0.0)) / self.unit
-        return cp.where(self.regular[at][windows], floor, np.inf)
+            floor = np.minimum(floor, 2.0 * length * (1 - min(0.5, 1e-6 * length)))
+        floor = np.sqrt(np.maximum(floor, 0.0)) / self.unit
+        return np.where(self.regular[at][windows], floor, np.inf)
 
 
-def _linear(line: Searched, length: int, level: float) -> tuple[cp.ndarray, cp.ndarray]:
+def _raise(skipped: cp.ndarray, others: cp.ndarray) -> None:
+    """Raise numbers on the device to others."""
+    if is_small(skipped.size):
+        skipped.set(np.maximum(*near(skipped, others)), cp.cuda.get_current_stream())
+    else:
+        cp.maximum(skipped, others, out=skipped)
+
+
+def _linear(line: Searched, length: int, level: float) -> tuple[Near, Near]:
     """Squared distances of a window are alpha - beta score."""
     if line.frame is None:
-        alpha = cp.full(line.mean.size, 2.0 * length)
+        alpha = np.full_like(line.mean, 2.0 * length)
         return alpha, 2.0 * length * inverse_norm(line, line.regular)
-    return line.norm**2 + level, cp.full(line.mean.size, 2.0)
+    return line.norm**2 + level, np.full_like(line.mean, 2.0)

@@ -18,7 +18,7 @@ from ...families.profile.lines import (
 )
 from ...families.profile.statistics import settle_statistics
 from ..loading import blocks_for, load_kernel
-from ..transfers import to_host
+from ..transfers import Near, as_in, module_of, near, to_host
 
 __all__ = [
     "PAD",
@@ -45,18 +45,19 @@ class DeviceLine(NamedTuple):
         The line from `fill_gaps`.
     mean, inverse : cupy.ndarray of float64
         Mean, counted from the first point of each window, and 1 / deviation, or 0 and 1.
-    moments : list of four cupy.ndarray of float64
-        Mean, deviation, least and largest point of all windows of that line, as they came out.
-    constant, finite : cupy.ndarray of bool
+    moments : list of four arrays of float64
+        Mean, deviation, least and largest point of all windows of that line, as they came out: on
+        the host, if the line is short; so are `constant` and `finite`.
+    constant, finite : array of bool
         Which windows are constant, none if they are compared as they are; which are finite.
     """
 
     points: cp.ndarray
     mean: cp.ndarray
     inverse: cp.ndarray
-    moments: list[cp.ndarray]
-    constant: cp.ndarray
-    finite: cp.ndarray
+    moments: list[Near]
+    constant: Near
+    finite: Near
 
     @property
     def nbytes(self) -> int:
@@ -65,43 +66,55 @@ class DeviceLine(NamedTuple):
         return sum(array.nbytes for array in arrays)
 
     @property
-    def regular(self) -> cp.ndarray:
+    def regular(self) -> Near:
         """Which windows are finite and not constant."""
         return self.finite & ~self.constant
 
 
+class Uploaded(NamedTuple):
+    """Arrays of a line that is searched for kernels: float64, on the device."""
+
+    points: cp.ndarray
+    mean: cp.ndarray
+    norm: cp.ndarray
+    slip: cp.ndarray
+
+
 class Searched(NamedTuple):
-    """A line on the device, prepared for the search of a join.
+    """A line prepared for the search of a join, on the host if it is short.
 
     Attributes
     ----------
-    points : cupy.ndarray of float64
+    points : array of float64
         Those of the `SearchLine`.
-    mean, norm, size, slip : cupy.ndarray of float64
+    mean, norm, size, slip : array of float64
         Mean, norm, largest magnitude and error of the mean of all windows of that line; the norm
         of what covariances are taken of.
-    regular, hidden : cupy.ndarray of bool
+    regular, hidden : array of bool
         Which windows are searched; which of the finite ones that are not constant are not.
+    device : Uploaded
+        Some of these arrays, for kernels.
     unit : float
         That of the `SearchLine`.
     frame : Frame or None
         Offset and size that raw windows have in common.
     """
 
-    points: cp.ndarray
-    mean: cp.ndarray
-    norm: cp.ndarray
-    size: cp.ndarray
-    slip: cp.ndarray
-    regular: cp.ndarray
-    hidden: cp.ndarray
+    points: Near
+    mean: Near
+    norm: Near
+    size: Near
+    slip: Near
+    regular: Near
+    hidden: Near
+    device: Uploaded
     unit: float
     frame: Frame | None
 
     @property
     def nbytes(self) -> int:
-        """Bytes on the device."""
-        return sum(array.nbytes for array in self[:-2])
+        """Bytes on the device, or as many on the host."""
+        return sum(array.nbytes for array in self[:7])
 
 
 def _statistics(points: cp.ndarray, length: int) -> list[cp.ndarray]:
@@ -123,42 +136,51 @@ def _statistics(points: cp.ndarray, length: int) -> list[cp.ndarray]:
     return found
 
 
+@np.errstate(all="ignore")  # as on the device; what is not finite is left out
 def prepare_line(pool: ConcatenatedSeries, length: int, normalize: bool) -> DeviceLine:
     """Bring a line to the device, prepared for certified distances."""
     filled, finite = fill_gaps(pool.points)
     points = cp.asarray(filled)
-    moments = _statistics(points, length)
+    moments = near(*_statistics(points, length))
     mean, deviation, low, high = moments
-    whole = cp.asarray(whole_windows(finite, length))
+    whole = module_of(mean).asarray(whole_windows(finite, length))
     found = settle_statistics(mean, deviation, low, high, whole)
-    if normalize:
-        inverse = cp.where(found.deviation > 0, 1.0 / found.deviation, 0.0)
-        # a mean of what is not finite is never looked at
-        return DeviceLine(points, moments[0], inverse, moments, found.constant, found.finite)
-    inverse, zeros = found.finite.astype(np.float64), cp.zeros_like(moments[0])
-    constant = cp.zeros_like(found.constant)
-    return DeviceLine(points, zeros, inverse, moments, constant, found.finite)
+    inverse = np.where(found.deviation > 0, 1.0 / found.deviation, 0.0)
+    constant = found.constant
+    if not normalize:
+        inverse, constant = found.finite.astype(np.float64), np.zeros_like(constant)
+    # a mean of what is not finite is never looked at
+    used: cp.ndarray = cp.asarray(mean) if normalize else cp.zeros(mean.size)
+    return DeviceLine(points, used, cp.asarray(inverse), moments, constant, found.finite)
 
 
+@np.errstate(all="ignore")
 def prepare_search(
     pool: ConcatenatedSeries, line: DeviceLine, length: int, frame: Frame | None
 ) -> Searched:
     """Prepare a line for the search of a join; `frame` is that of windows as they are."""
     regular = line.regular
+    module = module_of(regular)
     if frame is None:
         low, high = line.moments[2:]
-        ranges = cp.where(regular, high - low, np.inf)
-        made = even_line(line.points, ranges)
+        ranges = np.where(regular, high - low, np.inf)
+        given = line.points if module is cp else fill_gaps(pool.points)[0]
+        made = even_line(given, ranges)
         if made is None:
             made = line_of_pieces(fill_gaps(pool.points)[0], to_host(ranges), length)
     else:
         made = line_as_it_is(fill_gaps(pool.points)[0], frame, length)
-    points, hidden = cp.asarray(made.points), cp.asarray(made.hidden) & regular
+    points, hidden = as_in(module, made.points), as_in(module, made.hidden) & regular
     made = made._replace(points=points)
-    mean, deviation, size, slip = made.moments(line.moments, lambda one: _statistics(one, length))
+    mean, deviation, size, slip = made.moments(
+        line.moments,
+        lambda one: [as_in(module, array) for array in _statistics(cp.asarray(one), length)],
+    )
     square = deviation**2 if frame is None else deviation**2 + mean**2
-    norm = cp.sqrt(length * square)
-    return Searched(points, mean, norm, size, slip, regular & ~hidden, hidden, made.unit, frame)
+    norm = np.sqrt(length * square)
+    device = Uploaded(*(cp.asarray(array) for array in (points, mean, norm, slip)))
+    mask = regular & ~hidden
+    return Searched(points, mean, norm, size, slip, mask, hidden, device, made.unit, frame)
 
 
 class Steps(NamedTuple):
@@ -186,7 +208,8 @@ class Steps(NamedTuple):
         return sum(array.nbytes for array in self)
 
 
-def make_steps(line: Searched, regular: cp.ndarray, level: float, dtype: type) -> Steps:
+@np.errstate(all="ignore")
+def make_steps(line: Searched, regular: Near, level: float, dtype: type) -> Steps:
     """Make factors and bounds for covariances; `level` keeps scores of raw windows positive."""
     mean = line.mean
     n_windows = mean.size
@@ -195,26 +218,27 @@ def make_steps(line: Searched, regular: cp.ndarray, level: float, dtype: type) -
         weight = inverse_norm(line, regular)
         first, second = trail, lead
     else:
-        weight = cp.where(regular, level / 2 - line.norm**2 / 2, -level)
+        weight = np.where(regular, level / 2 - line.norm**2 / 2, -level)
         first, second = lead, -trail
-    rows = cp.zeros((n_windows + PAD, 4), dtype)
-    rows[:n_windows] = cp.stack([lead, trail, weight, cp.zeros(n_windows)], axis=1)
+    module = module_of(mean)
+    rows = module.zeros((n_windows + PAD, 4), dtype)
+    rows[:n_windows] = np.stack([lead, trail, weight, np.zeros_like(mean)], axis=1)
     n_groups = -(-n_windows // JOIN_GROUP)
-    groups = cp.empty((n_groups, 7))
-    step = cp.abs(lead) + cp.abs(trail)
-    bounds = line.norm, step, line.size, line.slip, cp.maximum(weight, 0), -mean, mean
+    groups = module.empty((n_groups, 7))
+    step = np.abs(lead) + np.abs(trail)
+    bounds = line.norm, step, line.size, line.slip, np.maximum(weight, 0), -mean, mean
     for at, values in enumerate(bounds):
-        padded = cp.full(n_groups * JOIN_GROUP, -np.inf)
+        padded = module.full(n_groups * JOIN_GROUP, -np.inf)
         padded[:n_windows] = values
         groups[:, at] = padded.reshape(n_groups, JOIN_GROUP).max(axis=1)
     groups[:, 5] *= -1
     first, second, weight = (array.astype(dtype) for array in (first, second, weight))
-    return Steps(rows, first, second, weight, groups)
+    return Steps(*map(cp.asarray, (rows, first, second, weight, groups)))
 
 
-def inverse_norm(line: Searched, regular: cp.ndarray) -> cp.ndarray:
+def inverse_norm(line: Searched, regular: Near) -> Near:
     """1 / norm of windows that take part, 0 of others."""
-    return cp.where(regular, 1.0 / cp.where(regular, line.norm, 1.0), 0.0)
+    return np.where(regular, 1.0 / np.where(regular, line.norm, 1.0), 0.0)
 
 
 def window_distances(

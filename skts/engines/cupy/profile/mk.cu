@@ -45,12 +45,10 @@ extern "C" __global__ void __launch_bounds__(256) bound(
 // Certified distances of pairs; infinite for those that are farther apart than the best one.
 //
 // One thread has one pair and adds in the order of time, without fused multiply-add: the bits of the other
-// engines. It looks every 16 points at the best distance of all, which any thread may lower; non-negative
-// doubles are in the order of their bits.
+// engines. It looks every 16 points at the best distance of all, which any thread may lower.
 extern "C" __global__ void __launch_bounds__(128) measure(
     const double* __restrict__ points, const double* __restrict__ mean, const double* __restrict__ inverse,
-    int length, int normalize, const int2* __restrict__ pairs, int n_pairs, unsigned long long* best,
-    double* out
+    int length, int normalize, const int2* __restrict__ pairs, int n_pairs, double* best, double* out
 ) {
     const int pair = blockIdx.x * blockDim.x + threadIdx.x;
     if (pair >= n_pairs) return;
@@ -62,15 +60,15 @@ extern "C" __global__ void __launch_bounds__(128) measure(
     while (t < length) {
         const int stop = min(t + 16, length);
         for (; t < stop; ++t) total = add_certified(total, a, b, t);
-        const double known = __longlong_as_double(*(volatile long long*)best);
+        const double known = *(volatile double*)best;
         // squares lose less than this by rounding, so that what is left out is farther apart
         // see "mk squares" in docs/developer/numerics.rst
         if (total > known * known * (1 + 1e-12) + LOST_SQUARES) {
-            out[pair] = __longlong_as_double(0x7ff0000000000000LL);
+            out[pair] = Arithmetic<double>::infinity();
             return;
         }
     }
     const double distance = __dsqrt_rn(total);
     out[pair] = distance;
-    atomicMin(best, (unsigned long long)__double_as_longlong(distance));
+    lower(best, distance);
 }

@@ -101,8 +101,7 @@ def walk(
                 normalize=reduction.normalize,
                 pairs=pairs,
                 n_pairs=found,
-                # bits of the distance, which order as integers do
-                best=known.view(np.uint64),
+                best=known,
                 out=values,
             )
             least = float(values[:found].min())

@@ -19,14 +19,23 @@ __all__ = [
     "kernels",
     "room",
     "seed_kernel",
+    "stated_type",
+    "worth_an_estimate",
 ]
 
 _TYPES: dict[type, str] = {np.float32: "float", np.float64: "double"}
 #: Columns of a lane, and warps on a multiprocessor, which bound its registers: fastest on an H200.
 SHAPES: dict[type, tuple[int, int]] = {np.float32: (16, 16), np.float64: (10, 12)}
 
-#: Rows of a band, for tiles whose shorter side is at least so long.
-HEIGHTS = (2**17, 4096), (0, 1024)
+#: Rows of a band, for tiles whose shorter side is at least so long. Errors of covariances grow with
+#: the rows: in float32, where they decide how much is measured, bands are low.
+HEIGHTS: dict[type, tuple[tuple[int, int], ...]] = {
+    np.float32: ((0, 1024),),
+    np.float64: ((2**17, 4096), (0, 1024)),
+}
+#: Pairs from which on it is estimated how much a search in float32 would leave to measure: with
+#: fewer, the estimate takes longer than float32 can save.
+PAIRS_TO_ESTIMATE = 2**35
 #: Bytes of first columns in a launch.
 SEED_BYTES = 2**30
 #: Runs of possible neighbours that a list has room for.
@@ -74,13 +83,8 @@ class JoinKernel(NamedTuple):
         return f"join<{_TYPES[self.dtype]}, {self.columns}, {self.blocks}, {flags}>"
 
 
-def choose_join(join: Join, shape: tuple[int, int]) -> JoinKernel:
-    """Choose for a tile of a join: float64 unless float32 is asked for.
-
-    Only leading bits of scores are compared, so that float64 costs little more than
-    float32, and its bounds leave next to nothing to measure.
-    """
-    dtype = np.float32 if join.precision == "float32" else np.float64
+def choose_join(join: Join, shape: tuple[int, int], dtype: type) -> JoinKernel:
+    """Choose for a tile of a join; `dtype` is that of covariances, see ``precision.py``."""
     columns, blocks = SHAPES[dtype]
     # wide panels need fewer seeds, narrow ones keep a large GPU busy to the end
     strips = 4 if min(shape) >= 2**17 else 2 if min(shape) >= 2**15 else 1
@@ -89,9 +93,24 @@ def choose_join(join: Join, shape: tuple[int, int]) -> JoinKernel:
     return JoinKernel(dtype, columns, blocks, strips, join.within, join.normalize)
 
 
-def choose_height(shape: tuple[int, int]) -> int:
+def choose_height(shape: tuple[int, int], dtype: type) -> int:
     """Choose the rows of a band of a tile."""
-    return next(height for start, height in HEIGHTS if min(shape) >= start)
+    return next(height for start, height in HEIGHTS[dtype] if min(shape) >= start)
+
+
+def stated_type(join: Join) -> type:
+    """Type of covariances where nothing else is known: float64 unless float32 is asked for."""
+    return np.float32 if join.precision == "float32" else np.float64
+
+
+def worth_an_estimate(join: Join) -> bool:
+    """Whether a join is so large that a search in float32 could be worth its errors.
+
+    With several neighbours for each window, errors leave several times as much to measure.
+    """
+    n_rows, n_columns = join.shape
+    pairs = (n_rows * n_columns - join.since**2) // (2 if join.within else 1)
+    return join.n_neighbors == 1 and pairs >= PAIRS_TO_ESTIMATE
 
 
 def room(budget: int) -> tuple[int, int]:
@@ -115,7 +134,7 @@ def kernels() -> dict[str, list[str]]:
     return {
         "profile/seeds.cu": sorted({seed_kernel(kernel) for kernel in instances}),
         "profile/join.cu": [kernel.name for kernel in instances],
-        "profile/candidates.cu": ["refine", "certify", "first_of_equals"],
+        "profile/candidates.cu": ["refine", "keep", "certify", "first_of_equals"],
         "profile/windows.cu": ["statistics", "distances"],
         "profile/mk.cu": ["bound", "measure"],
     }

@@ -1,5 +1,6 @@
 // Runs of possible neighbours, and the lists that they are put on.
 #pragma once
+#include "include/constants.cuh"
 #include "include/walk.cuh"
 
 // A run of possible neighbours: of a row in lanes of a strip, or of a column in rows of a chunk.
@@ -63,7 +64,7 @@ __device__ __noinline__ void enlist(
     if (lane == leader)
         place = *(volatile int*)side->count <= side->capacity ? atomicAdd(side->count, __popc(lanes))
                                                               : side->capacity;
-    place = __shfl_sync(ALL, place, leader) + __popc(lanes & ((1u << lane) - 1));
+    place = __shfl_sync(ALL, place, leader) + lanes_before(lanes, lane);
     if (!mine) return;
     if (place < side->capacity) side->list[place] = run;
     if (lower > known) raise(side->tops, side->slots, n_neighbors, run.window, lower);

@@ -1,4 +1,5 @@
 // Where the walk of a join begins: the first row of each band and the first column of each panel, from their points.
+#include "include/constants.cuh"
 #include "include/walk.cuh"
 
 // out[f, i] = sum over t of (line[first + i + t] - c) (other[starts[f] + t] - mean of that window).

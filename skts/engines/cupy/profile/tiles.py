@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +11,19 @@ import numpy as np
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...families.profile.concatenated import ConcatenatedSeries, fill_gaps
+from ...families.profile.every_pair import nearest_of_all
 from ...families.profile.join import Join, JoinPart
 from ...families.profile.lines import Frame, common_frame
 from ...families.profile.windows import Kinds, WindowDistances, WindowKinds
-from .programs import HEIGHTS, RUNS_PER_WINDOW, SEED_BYTES, choose_join, room
+from .programs import (
+    HEIGHTS,
+    RUNS_PER_WINDOW,
+    SEED_BYTES,
+    choose_join,
+    room,
+    stated_type,
+    worth_an_estimate,
+)
 
 if TYPE_CHECKING:
     from .known import Known
@@ -24,6 +34,11 @@ __all__ = ["JoinTiles"]
 #: Bytes of a point of a line on the device: points and statistics, of the search, too, and twice
 #: its steps.
 LINE_BYTES = 84 + 120
+#: CPU seconds that compiling the walk of a join takes; seconds of the host for a pair that is
+#: measured in its place, and of a device of modest size for each point of one.
+TO_COMPILE, A_PAIR, A_POINT = 1.0, 2e-8, 4e-12
+#: Pairs that are measured at a time in place of the walk.
+AT_A_TIME = 2**20
 
 
 class JoinTiles:
@@ -38,12 +53,14 @@ class JoinTiles:
 
     def window_kinds(self, reduction: WindowKinds, tile: Tile, cancel: np.ndarray) -> Kinds:
         """Which windows are constant, which are finite, which a join does not search."""
+        from ..transfers import to_host
+
         series, length, normalize = reduction.series, reduction.length, reduction.normalize
         line = self._line(series, length, normalize)
         if reduction.joined is None:
-            return Kinds(line.constant.get(), line.finite.get())
+            return Kinds(to_host(line.constant), to_host(line.finite))
         searched, _ = self._searched((series, reduction.joined), length, normalize)
-        return Kinds(line.constant.get(), line.finite.get(), searched.hidden.get())
+        return Kinds(to_host(line.constant), to_host(line.finite), to_host(searched.hidden))
 
     def window_distances_bytes(
         self, reduction: WindowDistances, rows: int, cols: int
@@ -56,8 +73,7 @@ class JoinTiles:
         self, reduction: WindowDistances, tile: Tile, cancel: np.ndarray
     ) -> np.ndarray:
         """Certified distances of some windows to a run of others."""
-        import cupy as cp
-
+        from ..transfers import as_in, module_of, near, to_host
         from . import lines
 
         length = reduction.length
@@ -65,24 +81,27 @@ class JoinTiles:
         b = self._line(reduction.series, length, reduction.normalize)
         positions = np.asarray(reduction.positions[tile.rows])
         normalize = bool(reduction.normalize)
-        found = lines.window_distances(a, positions, b, tile.cols, length, normalize)
-        constant_a, finite_a = a.constant[positions, None], a.finite[positions, None]
-        constant_b, finite_b = b.constant[tile.cols], b.finite[tile.cols]
-        found = cp.where(constant_a != constant_b, np.sqrt(length), found)
-        found = cp.where(constant_a & constant_b, 0.0, found)
-        return cp.where(finite_a & finite_b, found, np.inf).get()
+        (found,) = near(lines.window_distances(a, positions, b, tile.cols, length, normalize))
+        there = partial(as_in, module_of(found))
+        constant_a, finite_a = (there(of[positions, None]) for of in (a.constant, a.finite))
+        constant_b, finite_b = (there(of[tile.cols]) for of in (b.constant, b.finite))
+        found = np.where(constant_a != constant_b, np.sqrt(length), found)
+        found = np.where(constant_a & constant_b, 0.0, found)
+        return to_host(np.where(finite_a & finite_b, found, np.inf))
 
     def join_bytes(self, reduction: Join, rows: int, cols: int) -> tuple[int, int]:
         """Bytes on each device for a tile: lines, lists, and the first columns of a launch."""
-        kernel = choose_join(reduction, (rows, cols))
-        size = np.dtype(kernel.dtype).itemsize
+        dtype = stated_type(reduction)
+        kernel = choose_join(reduction, (rows, cols), dtype)
+        size = np.dtype(dtype).itemsize
         lines = LINE_BYTES * sum(reduction.shape[: 1 if reduction.within else 2])
         least, some = room(self.prepared.capacity)
         # lists, what windows know, what they have found; cells that are refined at a time
         lists = 2 * 16 * max(least, RUNS_PER_WINDOW * (rows + cols)) + 512 * some
         lists += (32 + 24 * reduction.n_neighbors) * sum(reduction.shape)
         panels = -(-cols // kernel.panel)
-        high, low = (height for _, height in HEIGHTS)
+        heights = [height for _, height in HEIGHTS[dtype]]
+        high, low = max(heights), min(heights)
         seeds = size * panels * min(rows, high)
         if rows > high:
             seeds = max(SEED_BYTES, seeds)
@@ -92,6 +111,7 @@ class JoinTiles:
         """Nearest windows within a tile; with device accumulators they stay on the device."""
         import cupy as cp
 
+        from ..transfers import module_of, to_host
         from .join import nearest
         from .lines import make_steps
 
@@ -100,23 +120,29 @@ class JoinTiles:
         row_line, col_line = (self._line(pool, length, normalize) for pool in pools)
         lines = row_line, col_line
         searched = self._searched(pools, length, normalize)
-        level = 0.0 if normalize else 4 * max(float(line.norm.max()) for line in searched) ** 2
         regular = [line.regular for line in searched]
         if reduction.excluded is not None:
-            keep = ~cp.asarray(reduction.excluded)
-            regular[0] = regular[0] & keep
+            regular[0] = regular[0] & ~module_of(regular[0]).asarray(reduction.excluded)
             regular[1] = regular[0] if reduction.within else regular[1]
-        dtype = choose_join(reduction, tile.shape).dtype
-        steps = []
-        for pool, line, mask in zip(pools, searched, regular, strict=True):
-            if reduction.excluded is not None:
-                steps.append(make_steps(line, mask, level, dtype))
-            else:
-                steps.append(self._steps(pool, line, length, level, dtype))
-        masks = regular[0], regular[1]
-        known, kept = self._known(reduction, searched, masks, tile, level)
-        both = steps[0], steps[1]
-        nearest(reduction, lines, searched, both, masks, tile, level, known)
+        if _is_small(reduction, tile):
+            found = partial(_distances, lines, reduction)
+            on_host = to_host(regular[0]), to_host(regular[1])
+            return nearest_of_all(reduction, tile, on_host, found, AT_A_TIME, cancel)
+        level = 0.0 if normalize else 4 * max(float(line.norm.max()) for line in searched) ** 2
+        masks = cp.asarray(regular[0]), cp.asarray(regular[1])
+
+        def steps_in(dtype: type) -> tuple[Steps, Steps]:
+            first, second = (
+                self._steps(pool, line, length, level, dtype)
+                if reduction.excluded is None
+                else make_steps(line, mask, level, dtype)
+                for pool, line, mask in zip(pools, searched, regular, strict=True)
+            )
+            return first, second
+
+        dtype = self._join_type(reduction, searched, steps_in)
+        known, kept = self._known(reduction, searched, masks, tile, level, dtype)
+        nearest(reduction, lines, searched, steps_in(known.dtype), masks, tile, level, known)
         return None if kept else known.part(tile, 2 if reduction.within else 1)
 
     def _known(
@@ -126,6 +152,7 @@ class JoinTiles:
         regular: tuple[Any, Any],
         tile: Tile,
         level: float,
+        dtype: type,
     ) -> tuple[Known, bool]:
         """Bounds and neighbours on this device and stream, and whether they stay for the next tile.
 
@@ -141,12 +168,32 @@ class JoinTiles:
         make = partial(Known, reduction, searched, regular)
         budget = self.prepared.capacity
         if device_accumulators is None or reduction.n_neighbors > 1:
-            return make(tile, tile.shape, level, budget), False
+            return make(tile, tile.shape, level, dtype, budget), False
         known = device_accumulators.get(lane)
         if not isinstance(known, Known):
             area = Tile(0, reduction.shape[0], 0, reduction.shape[1])
-            known = device_accumulators[lane] = make(area, tile.shape, level, budget)
+            known = device_accumulators[lane] = make(area, tile.shape, level, dtype, budget)
         return known, True
+
+    def _join_type(
+        self,
+        reduction: Join,
+        searched: tuple[Searched, Searched],
+        steps_in: Callable[[type], tuple[Steps, Steps]],
+    ) -> type:
+        """Type of the covariances of a join: one for all of its tiles, on all devices."""
+        from .precision import leaves_little_to_measure
+
+        if reduction.precision != "auto" or not worth_an_estimate(reduction):
+            return stated_type(reduction)
+
+        def build() -> tuple[type, int]:
+            little = leaves_little_to_measure(reduction, searched, steps_in(np.float32))
+            return (np.float32 if little else np.float64), 0
+
+        # tiles of one run share the lines of the join, whichever copy of it they hold
+        key = "join type", reduction.length, reduction.exclusion, id(reduction.other.points)
+        return self.prepared.get(reduction.a.points, (*key, reduction.normalize), build)
 
     def _line(self, pool: ConcatenatedSeries, length: int, normalize: bool) -> DeviceLine:
         """A line on the current device, kept while it lives."""
@@ -190,12 +237,14 @@ class JoinTiles:
         length: int,
     ) -> Frame:
         """Offset and size in common of windows of two lines that are compared as they are."""
+        from ..transfers import to_host
+
         last = 1 if pools[0].points is pools[1].points else 2
         points = [fill_gaps(pool.points)[0] for pool in pools[:last]]
 
         def extent(line: DeviceLine) -> tuple[np.ndarray, np.ndarray]:
             low, high = line.moments[2:]
-            return low.get(), high.get()
+            return to_host(low), to_host(high)
 
         return common_frame(points, [partial(extent, line) for line in lines[:last]])
 
@@ -213,3 +262,23 @@ class JoinTiles:
 
         key = ("steps", cupy.cuda.Device().id, length, line.frame, level, dtype)
         return self.prepared.get(pool.points, key, build)
+
+
+def _is_small(reduction: Join, tile: Tile) -> bool:
+    """Whether to measure all pairs of a tile: to compile the walk takes longer."""
+    from ..loading import pays
+
+    seconds = tile.shape[0] * tile.shape[1] * (A_PAIR + A_POINT * reduction.length)
+    kernel = choose_join(reduction, tile.shape, stated_type(reduction))
+    return not pays("profile/join.cu", kernel.name, seconds, TO_COMPILE)
+
+
+def _distances(
+    lines: tuple[DeviceLine, DeviceLine], reduction: Join, rows: np.ndarray, columns: slice
+) -> np.ndarray:
+    """Certified distances of some windows to a run of others, on the host."""
+    from ..transfers import bring
+    from .lines import window_distances
+
+    normalize = bool(reduction.normalize)
+    return bring(window_distances(lines[0], rows, lines[1], columns, reduction.length, normalize))

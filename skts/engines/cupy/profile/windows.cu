@@ -11,21 +11,16 @@ extern "C" __global__ void statistics(
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n_windows) return;
     const double anchor = points[i];
-    double total = 0, least = anchor, most = anchor;
-    for (int t = 0; t < length; ++t) {
-        const double point = points[i + t];
-        total = __dadd_rn(total, __dsub_rn(point, anchor));
-        least = fmin(least, point);
-        most = fmax(most, point);
-    }
-    const double center = __ddiv_rn(total, (double)length);
-    double squares = 0;
-    for (int t = 0; t < length; ++t) {
-        const double d = __dsub_rn(__dsub_rn(points[i + t], anchor), center);
-        squares = __dadd_rn(squares, __dmul_rn(d, d));
-    }
+    double least = anchor, most = anchor;
+    auto visit = [&](auto use) {
+        for (int t = 0; t < length; ++t) use(__dsub_rn(points[i + t], anchor), t);
+    };
+    const double center = certified_mean(visit, length, [&](double, int t) {
+        least = fmin(least, points[i + t]);
+        most = fmax(most, points[i + t]);
+    });
     mean[i] = center;
-    deviation[i] = __dsqrt_rn(__ddiv_rn(squares, (double)length));
+    deviation[i] = certified_deviation(visit, length, center);
     low[i] = least;
     high[i] = most;
 }

@@ -12,10 +12,10 @@
 // error[w] is negative where a window is not finite, and infinite where nothing is known. Costs are
 // accumulated from float32 points; `Interval` says what they tell of certified distances.
 
-#include "include/constants.cuh"
+#include "include/certified.cuh"
 #include "include/warp.cuh"
 
-constexpr int THREADS = 256;
+constexpr int THREADS = SEARCH_THREADS;
 // Beyond this error of a point nothing is known, nor where a normalised point or the factor is larger
 // than these: float32 must hold their squares and products.
 // see "search float32" in docs/developer/numerics.rst
@@ -30,7 +30,7 @@ struct Place {
     }
 };
 
-// What accumulated costs tell of distances, in the units of the search: float32 holds these, but not the units of all data.
+// Lower and upper values of distances by accumulated costs, in the units of the search, which float32 always holds.
 struct Interval {
     double shrink, grow;    // share of rounding
     double slack, base;     // slack * (base + error of a window) is what input errors cost
@@ -38,7 +38,7 @@ struct Interval {
 
     // an infinite cost is one that was given up, or too large for a float: at least the largest float
     __device__ __forceinline__ float lower(float cost, float error) const {
-        if (!(error < __int_as_float(0x7f800000))) return 0;
+        if (!(error < Arithmetic<float>::infinity())) return 0;
         const double least = fmin((double)cost, (double)__int_as_float(0x7f7fffff));
         const double v = squared ? sqrt(least) : least;
         const double low = v * shrink - slack * (base + (double)error);
@@ -48,41 +48,27 @@ struct Interval {
     __device__ __forceinline__ float upper(float cost, float error) const {
         const double v = squared ? sqrt((double)cost) : (double)cost;
         const double high = v * grow + slack * (base + (double)error);
-        return high >= 0 ? __double2float_ru(high) : __int_as_float(0x7f800000);
+        return high >= 0 ? __double2float_ru(high) : Arithmetic<float>::infinity();
     }
 
     // a cost whose lower value exceeds the limit, and that of every larger one
     __device__ __forceinline__ float beyond(double limit, float error) const {
         // see "cost limits" in docs/developer/numerics.rst
         const double v = (limit + slack * (base + (double)error)) / shrink * LIMIT_MARGIN;
-        return v >= 0 ? __double2float_ru(squared ? v * v : v) : __int_as_float(0x7f800000);
+        return v >= 0 ? __double2float_ru(squared ? v * v : v) : Arithmetic<float>::infinity();
     }
 };
 
-// Least and largest value of the block: every thread gets them.
-__device__ __forceinline__ void range_of_block(double& low, double& high) {
-    __shared__ double lows[32], highs[32];
-    low = warp_least(low), high = warp_largest(high);
-    if (threadIdx.x % 32 == 0) {
-        lows[threadIdx.x / 32] = low;
-        highs[threadIdx.x / 32] = high;
-    }
-    __syncthreads();
-    for (int warp = 0; warp < THREADS / 32; ++warp) {
-        low = fmin(low, lows[warp]);
-        high = fmax(high, highs[warp]);
-    }
-}
-
-// segments: the float32 copy of the line. What is not finite, or beyond its end, is 0.
+// segments: the float32 copy of the line, with 0 for points that are not finite or beyond its end.
 // One block: a segment. Shared memory: ranges of warps. frames[k]: what points of segment k count
 // from, and the power of two by which they were multiplied.
 extern "C" __global__ void __launch_bounds__(THREADS) segments(
     const double* __restrict__ points, int n_points, int step, int pitch,
     float* __restrict__ line, double2* __restrict__ frames) {
+    __shared__ double room[THREADS / 32];
     const int first = blockIdx.x * step;
     const int count = min(pitch, n_points - first);
-    double low = __longlong_as_double(0x7ff0000000000000LL), high = -low;
+    double low = Arithmetic<double>::infinity(), high = -low;
     for (int i = threadIdx.x; i < count; i += THREADS) {
         const double point = points[first + i];
         if (isfinite(point)) {
@@ -90,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) segments(
             high = fmax(high, point);
         }
     }
-    range_of_block(low, high);
+    low = fold_block(low, room, THREADS / 32, Smaller()), high = fold_block(high, room, THREADS / 32, Larger());
     const bool some = low <= high;
     const double center = some ? low / 2 + high / 2 : 0.0;
     const double reach = some ? fmax(high - center, center - low) : 0.0;
@@ -117,29 +103,20 @@ extern "C" __global__ void __launch_bounds__(THREADS) moments(
     if (w >= n_windows) return;
     const double* window = points + w;
     const double anchor = window[0];
-    double low = anchor, high = anchor, total = 0;
+    double low = anchor, high = anchor;
     bool finite = true;
+    auto visit = [&](auto use) {
 #pragma unroll 4
-    for (int i = 0; i < length; ++i) {
-        const double point = window[i];
-        finite = finite && isfinite(point);
-        total = __dadd_rn(total, __dsub_rn(point, anchor));
-        low = point < low ? point : low;
-        high = point > high ? point : high;
-    }
-    double mean = 0, inverse = 0;
-    const double flat = fmax(__dmul_rn(CONSTANT, fmax(fabs(low), fabs(high))), SMALLEST_RANGE);
-    if (normalize && __dsub_rn(high, low) > flat) {
-        mean = __ddiv_rn(total, (double)length);
-        double squares = 0;
-#pragma unroll 4
-        for (int i = 0; i < length; ++i) {
-            const double d = __dsub_rn(__dsub_rn(window[i], anchor), mean);
-            squares = __dadd_rn(squares, __dmul_rn(d, d));
-        }
-        const double deviation = __dsqrt_rn(__ddiv_rn(squares, (double)length));
-        inverse = __ddiv_rn(1.0, deviation);
-    }
+        for (int i = 0; i < length; ++i) use(__dsub_rn(window[i], anchor), i);
+    };
+    double mean = certified_mean(visit, length, [&](double, int i) {
+        finite = finite && isfinite(window[i]);
+        low = window[i] < low ? window[i] : low;
+        high = window[i] > high ? window[i] : high;
+    });
+    double inverse = 0;
+    if (normalize && finite && !is_flat(low, high)) inverse = __ddiv_rn(1.0, certified_deviation(visit, length, mean));
+    else mean = 0;
     moments[w] = make_double2(mean, inverse);
     // z = point * a + b for points of the segment
     const double2 frame = frames[w >> place.shift];
@@ -155,7 +132,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) moments(
                                   : 1.01 * FLOAT32_UNIT * (2 * reach + fabs(b) + largest) + 0x1p-100;
     const bool known = off < DOUBTFUL && largest < LARGEST_POINT && a < LARGEST_FACTOR;
     affine[w] = known ? make_float2((float)a, (float)b) : make_float2(0.0f, 0.0f);
-    error[w] = !finite ? -1.0f : known ? __double2float_ru(off) : __int_as_float(0x7f800000);
+    error[w] = !finite ? -1.0f : known ? __double2float_ru(off) : Arithmetic<float>::infinity();
 }
 
 template <bool LARGEST>
@@ -168,7 +145,7 @@ template <bool LARGEST>
 __device__ __forceinline__ float bound_of(
     const float* window, float2 own, int length, const float2* envelope, const float* query,
     bool squared, int ranges) {
-    float total = 0, low = __int_as_float(0x7f800000), high = -low;
+    float total = 0, low = Arithmetic<float>::infinity(), high = -low;
 #pragma unroll 4
     for (int j = 0; j < length; ++j) {
         const float z = fmaf(window[j], own.x, own.y);
@@ -179,7 +156,7 @@ __device__ __forceinline__ float bound_of(
     }
     if (!ranges || length < 3) return total;
     // the query by the range of the window, without its ends, which were counted at their true cost
-    float other = 0, least = __int_as_float(0x7f800000), most = -least;
+    float other = 0, least = Arithmetic<float>::infinity(), most = -least;
 #pragma unroll 4
     for (int j = 1; j < length - 1; ++j) {
         const float q = query[j];
@@ -294,7 +271,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) rows_double(
         const int w = positions[i];
         double z = points[w + j];
         if (normalize)
-            z = __dmul_rn(__dsub_rn(__dsub_rn(z, points[w]), moments[w].x), moments[w].y);
+            z = certified_point(__dsub_rn(z, points[w]), moments[w].x, moments[w].y);
         out[(long long)i * stride + j] = z;
     }
 }

@@ -26,9 +26,10 @@
 // are neighbours in the list, the first by its number, others from the counter `taken`. Shared memory: none.
 // out[i] is written by lane G - 1 of the group that did window i, infinite where it was given up.
 #include "include/cells.cuh"
+#include "include/constants.cuh"
 #include "include/warp.cuh"
 
-constexpr int THREADS = 128;
+constexpr int THREADS = ELASTIC_THREADS;
 
 // Rows of a step.
 constexpr int ROWS = 4;

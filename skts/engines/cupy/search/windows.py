@@ -10,11 +10,14 @@ import cupy as cp
 import numpy as np
 
 from ...core.certify import Rescaling
+from ...core.constants import ELASTIC_THREADS
+from ...core.constants import SEARCH_THREADS as THREADS
 from ...families.elastic.warping import Warping
 from ...families.search.subsequence import SubsequenceNeighbors
 from ..elastic import dtw
 from ..elastic.cells import cell_object
 from ..loading import blocks_for, load_kernel
+from ..transfers import filled
 from .programs import WarpKernel
 from .query import Query
 from .room import SearchRoom
@@ -32,7 +35,6 @@ __all__ = [
     "within",
 ]
 
-THREADS = 256
 #: Checks of a window, while it is warped, whether to abandon it.
 LOOKS = 12
 #: Windows of a run where the exclusion is smaller: the nearest of a run counts towards a limit.
@@ -183,7 +185,7 @@ def least_of_runs(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The window of each run with the least lower or upper value, and that value, on the host."""
     run = max(query.exclusion + 1, min(RUN, windows.count // (16 * max(1, query.need))), 1)
-    keys = cp.full(-(-windows.count // run), _NOTHING, np.uint64)
+    keys = filled(-(-windows.count // run), _NOTHING, np.uint64)
     load_kernel("search/search.cu", "minima")(
         _blocks(listed.n),
         THREADS,
@@ -243,7 +245,7 @@ def _resident(kernel: WarpKernel, device: int) -> int:
     """Blocks of a kernel that a device runs at a time."""
     function = load_kernel("search/search_warp.cu", kernel.name)
     per = cp.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
-        function.function.kernel.ptr, dtw.THREADS, 0
+        function.function.kernel.ptr, ELASTIC_THREADS, 0
     )
     return max(1, per) * cp.cuda.Device(device).attributes["MultiProcessorCount"]
 
@@ -268,11 +270,11 @@ def warp_windows(
         entries=entries,
     )
     costs = cp.empty(listed.n, np.float32)
-    blocks = -(-listed.n * kernel.group // dtw.THREADS)
+    blocks = -(-listed.n * kernel.group // ELASTIC_THREADS)
     blocks = min(blocks, _resident(kernel, cp.cuda.Device().id))
     load_kernel("search/search_warp.cu", kernel.name)(
         blocks,
-        dtw.THREADS,
+        ELASTIC_THREADS,
         query=query.columns(kernel),
         length=windows.length,
         G=kernel.group,
@@ -305,7 +307,7 @@ def row_distances(
         some = positions[first : first + room.chunk]
         n = len(some)
         buffer = cp.zeros(n * width + 2 * dtw.PAD, type)
-        rows = dtw.DeviceSeries(buffer, cp.full(n, length, np.int32), (n, 1, width), length)
+        rows = dtw.DeviceSeries(buffer, filled(n, length, np.int32), (n, 1, width), length)
         grid = -(-length // THREADS), min(n, 65535)
         arguments: dict[str, Any] = {
             "positions": some,
@@ -325,8 +327,7 @@ def row_distances(
         reach = int(warping.radius(length, length))
         options: dict[str, Any] = {"reach": reach, "root": certified, "budget": room.edges}
         if certified and reduction.precision != "float64":
-            items = cp.zeros((n, 2), np.int32)
-            items[:, 0] = cp.arange(n, dtype=np.int32)
+            items = cp.asarray(np.stack([np.arange(n), np.zeros(n)], axis=1).astype(np.int32))
             yield dtw.certify(rows, other, items, warping, **options)
             continue
         # all windows in float64 are a search themselves

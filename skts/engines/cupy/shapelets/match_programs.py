@@ -7,10 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...core.constants import MATCH_SERIES, MATCH_THREADS, MATCH_WINDOWS
+
 __all__ = [
+    "DOUBLES",
     "MEASURED_TOGETHER",
     "QUERY",
-    "THREADS",
+    "SIFT_TO_COMPILE",
     "QueryPart",
     "match_bytes",
     "plan",
@@ -19,13 +22,13 @@ __all__ = [
     "kernels",
 ]
 
-#: Threads of a block of `sift`, windows of each, and series of a block at most, as the kernel has
-#: them.
-THREADS, WINDOWS, MOST_SERIES = 128, 9, 56
 #: Queries that a block of `sift` takes: few, and from so many blocks on, more.
 FEW, MANY_BLOCKS, MANY = 2, 2**13, 16
 #: Queries that a block of `match` takes together, where all windows are measured.
 MEASURED_TOGETHER = 4
+#: CPU seconds that compiling `sift` takes, and what follows it; and cells of other kernels that a
+#: point of a window takes where all are measured, in float64.
+SIFT_TO_COMPILE, DOUBLES = 1.8, 4
 #: Segments (a query and the windows of a series that are in one block) of a part of the queries.
 SEGMENTS = 2**20
 #: A query as `Query` of ``matches.cuh``.
@@ -62,11 +65,11 @@ class QueryPart(NamedTuple):
 
 def blocks_of(lengths: np.ndarray, n_columns: int, width: int) -> np.ndarray:
     """Blocks for a query of each of some lengths: see `pieces_of_block` of ``sift.cuh``."""
-    pieces = np.maximum(1, (width - lengths + WINDOWS) // WINDOWS)
-    most = MOST_SERIES - 2
-    whole = np.minimum(THREADS // pieces, most) * pieces
-    full = (whole * 5 >= (whole + 31) // 32 * 128) | (pieces * most < THREADS)
-    return -(-n_columns * pieces // np.where(full & (whole > 0), whole, THREADS))
+    pieces = np.maximum(1, (width - lengths + MATCH_WINDOWS) // MATCH_WINDOWS)
+    most = MATCH_SERIES - 2
+    whole = np.minimum(MATCH_THREADS // pieces, most) * pieces
+    full = (whole * 5 >= (whole + 31) // 32 * 128) | (pieces * most < MATCH_THREADS)
+    return -(-n_columns * pieces // np.where(full & (whole > 0), whole, MATCH_THREADS))
 
 
 def room(n_segments: int) -> int:

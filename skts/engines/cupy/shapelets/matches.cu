@@ -33,17 +33,17 @@ extern "C" __global__ void __launch_bounds__(THREADS) survey(
     double largest = 0, total = 0, count = 0;
     for (int t = begin; t < end; ++t)
         if (isfinite(line[t])) largest = fmax(largest, fabs(line[t]));
-    largest = of_block<true>(largest, room);
+    largest = fold_block(largest, room, THREADS / 32, Larger());
     const int power = largest > 0 ? ilogb(largest) : 0;
     for (int t = begin; t < end; ++t)
         if (isfinite(line[t])) total += scalbn(line[t], -power), count += 1;
-    total = of_block<false>(total, room);
-    count = of_block<false>(count, room);
+    total = fold_block(total, room, THREADS / 32, Plus());
+    count = fold_block(count, room, THREADS / 32, Plus());
     const double mean = count > 0 ? total / count : 0;
     double farthest = 0;
     for (int t = begin; t < end; ++t)
         if (isfinite(line[t])) farthest = fmax(farthest, fabs(scalbn(line[t], -power) - mean));
-    farthest = of_block<true>(farthest, room);
+    farthest = fold_block(farthest, room, THREADS / 32, Larger());
     const int more = farthest > 0 ? ilogb(farthest) : 0;
     auto point = [&](int t) {
         return isfinite(line[t]) ? scalbn(scalbn(line[t], -power) - mean, -more) : 0.0;
@@ -125,11 +125,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) normalize(
         high = fmax(high, point);
         add(total, point, min(32, length - base));
     }
-#pragma unroll
-    for (int other = 16; other > 0; other /= 2) {
-        low = fmin(low, __shfl_xor_sync(ALL, low, other));
-        high = fmax(high, __shfl_xor_sync(ALL, high, other));
-    }
+    low = warp_least(low), high = warp_largest(high);
     finite = !__any_sync(ALL, !finite);
     double mean = 0, inverse = 1;
     bool constant = false;
@@ -148,15 +144,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) normalize(
     }
     double lean = 0, norm = 0;
     for (int t = lane; t < length; t += 32) {
-        const double point = constant ? 0.0 : __dmul_rn(__dsub_rn(query[t], mean), inverse);
+        const double point = constant ? 0.0 : certified_point(query[t], mean, inverse);
         mine[t] = point;
         lean += point, norm += point * point;
     }
-#pragma unroll
-    for (int other = 16; other > 0; other /= 2) {
-        lean += __shfl_xor_sync(ALL, lean, other);
-        norm += __shfl_xor_sync(ALL, norm, other);
-    }
+    lean = warp_sum(lean), norm = warp_sum(norm);
     if (lane) return;
     lean = fabs(lean) / length + length * FLOAT64_UNIT;
     const bool sound = fabs(norm / length - 1) < 1e-6 && lean < 1e-3;
@@ -172,7 +164,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) normalize(
 // and the latter is that of a with the centred points, by the weight of the window. Keys are dot products less half of
 // the length, so that a constant window has 0, as integers in a unit of 2^-30 to 2^-29 of the length. Of all
 // windows of a series in the block those are listed whose key with its doubt reaches the largest of keys less
-// their doubts. What the doubt holds, with roundings u: dot product (length + 2) u steep, where `steep` is the
+// their doubts. The doubt is a sum, with roundings u, of the errors of: dot product (length + 2) u steep, where `steep` is the
 // norm of the centred points over that of the window's deviations; weight; certified mean, which is `shift` deviations
 // off and counts by its square and by the mean of the query; norms of a and b, and the certified sum of squares and
 // root, which is monotone but makes equals of neighbours. Constant queries are 0: constant windows have
@@ -205,33 +197,26 @@ extern "C" __global__ void __launch_bounds__(THREADS, 5) sift(
 }
 
 // Mean of a window and 1 / deviation, whether it is constant, and whether it is finite.
-struct Window {
+struct Description {
     double mean, inverse;
     bool constant, finite;
 };
 
 // Describe a window; `visit` calls what it is given with all points in the order of time, and their places.
 template <typename Visit>
-__device__ __forceinline__ Window describe(Visit visit, int length, bool normalized) {
-    Window found = {0, 1, false, true};
+__device__ __forceinline__ Description describe(Visit visit, int length, bool normalized) {
+    Description found = {0, 1, false, true};
     if (!normalized) {
         visit([&](double point, int) { found.finite = found.finite && isfinite(point); });
         return found;
     }
-    double total = 0, low = Arithmetic<double>::infinity(), high = -Arithmetic<double>::infinity();
-    visit([&](double point, int) {
+    double low = Arithmetic<double>::infinity(), high = -Arithmetic<double>::infinity();
+    found.mean = certified_mean(visit, length, [&](double point, int) {
         found.finite = found.finite && isfinite(point);
-        total = __dadd_rn(total, point);
         low = fmin(low, point);
         high = fmax(high, point);
     });
-    found.mean = __ddiv_rn(total, (double)length);
-    double squares = 0;
-    visit([&](double point, int) {
-        const double d = __dsub_rn(point, found.mean);
-        squares = __dadd_rn(squares, __dmul_rn(d, d));
-    });
-    const double deviation = __dsqrt_rn(__ddiv_rn(squares, (double)length));
+    const double deviation = certified_deviation(visit, length, found.mean);
     found.constant = is_flat(low, high);
     found.inverse = found.constant ? 0.0 : __ddiv_rn(1.0, deviation);
     return found;
@@ -262,19 +247,19 @@ __device__ __noinline__ double scaled_distance(
 // Measure the windows that are listed, and lower the distances of their queries to them: one lane a window, one
 // warp a block. The warp fetches 32 points of each to shared memory, eight lanes those of a window.
 extern "C" __global__ void __launch_bounds__(32) certify(
-    const double* __restrict__ values, int width, int n_channels, const int* __restrict__ series, int n_columns,
-    const Query* __restrict__ queries, const double* __restrict__ normal,
-    const unsigned char* __restrict__ kinds, const Entry* __restrict__ entries, const int* __restrict__ counts,
-    int capacity, double* __restrict__ measured, unsigned long long* __restrict__ distances
+    const __grid_constant__ Columns columns, const __grid_constant__ Queries asked, const __grid_constant__ Lists lists,
+    double* __restrict__ measured, const __grid_constant__ Answers answers
 ) {
     __shared__ double stage[32][33];
-    const int lane = threadIdx.x, n = min(counts[0], capacity);
+    const double* __restrict__ const values = columns.values;
+    const Query* __restrict__ const queries = asked.queries;
+    const int lane = threadIdx.x, n = min(lists.counts[0], lists.capacity);
     for (int first = blockIdx.x * 32; first < n; first += gridDim.x * 32) {
         const int i = first + lane;
-        const Entry entry = entries[min(i, n - 1)];
+        const Entry entry = lists.entries[min(i, n - 1)];
         const Query query = queries[entry.query];
         const long long window =
-            ((long long)series[entry.column] * n_channels + query.channel) * width + entry.window;
+            ((long long)columns.series[entry.column] * columns.n_channels + query.channel) * columns.width + entry.window;
         const int length = i < n ? query.length : 0;
         const int longest = warp_largest(length);
         auto visit = [&](auto use) {
@@ -295,34 +280,32 @@ extern "C" __global__ void __launch_bounds__(32) certify(
                     if (base + k < length) use(stage[lane][k], base + k);
             }
         };
-        const Window about = describe(visit, length, true);
-        const double* __restrict__ const own = normal + query.place;
+        const Description about = describe(visit, length, true);
+        const double* __restrict__ const own = asked.normal + query.place;
         double squares = 0;
         visit([&](double point, int t) {
-            const double y = __dmul_rn(__dsub_rn(point, about.mean), about.inverse);
-            const double d = __dsub_rn(__ldg(own + t), y);
-            squares = __dadd_rn(squares, __dmul_rn(d, d));
+            const double y = certified_point(point, about.mean, about.inverse);
+            squares = Arithmetic<double>::add_square(__ldg(own + t), y, squares);
         });
         if (i >= n) continue;
-        const double distance = distance_of(squares, about.constant, kinds[entry.query], length);
+        const double distance = distance_of(squares, about.constant, asked.kinds[entry.query], length);
         measured[i] = distance;
-        // distances are not negative, and order as their bits do
-        const long long place = (long long)query.row * n_columns + entry.column;
-        atomicMin(distances + place, (unsigned long long)__double_as_longlong(distance));
+        lower(answers.distances + (long long)query.row * columns.n_columns + entry.column, distance);
     }
 }
 
 // Of the windows that are listed and are at the least distance, the first: one thread a window.
 extern "C" __global__ void __launch_bounds__(128) first(
-    const Query* __restrict__ queries, int n_columns, const Entry* __restrict__ entries,
-    const int* __restrict__ counts, int capacity, const double* __restrict__ measured,
-    const double* __restrict__ distances, unsigned long long* __restrict__ starts
+    const __grid_constant__ Queries asked, int n_columns, const __grid_constant__ Lists lists,
+    const double* __restrict__ measured, const __grid_constant__ Answers answers
 ) {
-    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < min(counts[0], capacity); i += gridDim.x * blockDim.x) {
-        const long long place = (long long)queries[entries[i].query].row * n_columns + entries[i].column;
+    const int n = min(lists.counts[0], lists.capacity);
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
+        const Entry entry = lists.entries[i];
+        const long long place = (long long)asked.queries[entry.query].row * n_columns + entry.column;
         // -1, nothing, is the largest number without a sign
-        if (measured[i] < Arithmetic<double>::infinity() && measured[i] == distances[place])
-            atomicMin(starts + place, (unsigned long long)entries[i].window);
+        if (measured[i] < Arithmetic<double>::infinity() && measured[i] == answers.distances[place])
+            atomicMin((unsigned long long*)answers.starts + place, (unsigned long long)entry.window);
     }
 }
 
@@ -337,16 +320,13 @@ __device__ __forceinline__ void compare_window(
 #pragma unroll 8
         for (int t = 0; t < length; ++t) use(__ldg(window + t), t);
     };
-    const Window about = describe(visit, length, normalized);
+    const Description about = describe(visit, length, normalized);
     if (!about.finite) return;
     double sums[Q] = {};
     for (int t = 0; t < length; ++t) {
-        const double y = __dmul_rn(__dsub_rn(__ldg(window + t), about.mean), about.inverse);
+        const double y = certified_point(__ldg(window + t), about.mean, about.inverse);
 #pragma unroll
-        for (int u = 0; u < Q; ++u) {
-            const double d = __dsub_rn(__ldg(own[u] + t), y);
-            sums[u] = __dadd_rn(sums[u], __dmul_rn(d, d));
-        }
+        for (int u = 0; u < Q; ++u) sums[u] = Arithmetic<double>::add_square(__ldg(own[u] + t), y, sums[u]);
     }
 #pragma unroll
     for (int u = 0; u < Q; ++u) {

@@ -1,12 +1,12 @@
 // Best matches: what their kernels share.
 #pragma once
-#include "include/arithmetic.cuh"
-#include "include/constants.cuh"
-#include "include/walk.cuh"
+#include "include/certified.cuh"
+#include "include/copies.cuh"
+#include "include/warp.cuh"
 
-constexpr int THREADS = 128;
+constexpr int THREADS = MATCH_THREADS;
 // Series of a block of `sift`, at most, windows of a thread, and steps of time between two loads of points.
-constexpr int MOST_SERIES = 56, R = 9, STEPS = 252;
+constexpr int MOST_SERIES = MATCH_SERIES, R = MATCH_WINDOWS, STEPS = 252;
 // Points of a tile, or of two: one for each window, and for each series as many as there are steps.
 constexpr int TILE = THREADS * R + 1536;
 // Keys of `sift`: that of what takes no part, and the doubt of what it cannot judge.
@@ -18,18 +18,6 @@ template <int V>
 struct Number {
     static constexpr int value = V;
 };
-
-// Copy a double from global to shared memory, or put a 0 there: past registers where that can be.
-__device__ __forceinline__ void copy_8(double* shared, const double* global, bool there) {
-#if __CUDA_ARCH__ >= 800
-    asm volatile(
-        "cp.async.ca.shared.global [%0], [%1], 8, %2;"
-        ::"r"((unsigned)__cvta_generic_to_shared(shared)), "l"(global), "r"(there ? 8 : 0) : "memory"
-    );
-#else
-    *shared = there ? __ldg(global) : 0.0;
-#endif
-}
 
 // A query: `length` points from `begin` of some values on, normalised from `place` on, looked for in a
 // channel; its answer is a row of the result.
@@ -99,19 +87,3 @@ struct Sum {
     __device__ __forceinline__ void add(double2 other) { add(other.x), low += other.y; }
     __device__ __forceinline__ double2 both() const { return make_double2(high, low); }
 };
-
-// Largest value of a block, and sum; every thread gets it. `room` has one value for each warp.
-template <bool LARGEST>
-__device__ __forceinline__ double of_block(double value, double* room) {
-#pragma unroll
-    for (int other = 16; other > 0; other /= 2) {
-        const double theirs = __shfl_xor_sync(ALL, value, other);
-        value = LARGEST ? fmax(value, theirs) : value + theirs;
-    }
-    __syncthreads();
-    if ((threadIdx.x & 31) == 0) room[threadIdx.x / 32] = value;
-    __syncthreads();
-    for (int warp = 0; warp < THREADS / 32; ++warp)
-        value = warp == 0 ? room[0] : LARGEST ? fmax(value, room[warp]) : value + room[warp];
-    return value;
-}

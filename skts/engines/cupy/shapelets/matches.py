@@ -7,8 +7,18 @@ from typing import Any, NamedTuple
 import cupy as cp
 import numpy as np
 
-from ..loading import blocks_for, load_kernel
-from .match_programs import MEASURED_TOGETHER, QUERY, THREADS, QueryPart, plan, runs, split
+from ...core.constants import MATCH_THREADS
+from ..loading import MODEST_RATE, blocks_for, load_kernel, pays
+from .match_programs import (
+    DOUBLES,
+    MEASURED_TOGETHER,
+    QUERY,
+    SIFT_TO_COMPILE,
+    QueryPart,
+    plan,
+    runs,
+    split,
+)
 
 __all__ = ["best_matches"]
 
@@ -88,7 +98,11 @@ def best_matches(
     for name, column in zip(QUERY.names or (), given, strict=False):
         table[name] = column
     n_channels, width = values.shape[1:]
-    if normalized:
+    points = lengths @ np.maximum(0, width + 1 - lengths)
+    seconds = float(points) * series.size * DOUBLES / MODEST_RATE
+    # few windows are all measured: the same bits
+    sifted = normalized and pays("shapelets/matches.cu", "sift", seconds, SIFT_TO_COMPILE)
+    if sifted:
         parts, units = plan(lengths, channels, series.size, width)
     else:
         parts, units = [], [split(*runs(lengths, channels), MEASURED_TOGETHER)]
@@ -103,14 +117,14 @@ def best_matches(
     columns = {"values": values, "width": width, "n_channels": n_channels}
     columns |= {"sizes": sizes, "series": series, "n_columns": series.size}
     answers = {"distances": distances, "starts": starts}
-    if not normalized:
+    if not sifted:
         load_kernel("shapelets/matches.cu", f"match<{MEASURED_TOGETHER}>")(
             min(len(groups) * series.size, 2**31 - 1),
-            THREADS,
+            MATCH_THREADS,
             columns=columns,
             pairs={"groups": groups, "n_groups": len(groups), "left": None, "counts": None},
             asked=queries.argument,
-            normalized=False,
+            normalized=normalized,
             answers=answers,
         )
         return
@@ -127,8 +141,8 @@ def _normalize(
     n = len(table)
     queries = Queries(table, cp.empty(n_points), cp.empty(n, np.uint8), cp.empty(n, np.float32))
     load_kernel("shapelets/matches.cu", "normalize")(
-        blocks_for(n, THREADS // 32),
-        THREADS,
+        blocks_for(n, MATCH_THREADS // 32),
+        MATCH_THREADS,
         values=source_values,
         queries=table,
         n_queries=n,
@@ -153,7 +167,7 @@ def _survey(columns: dict[str, Any]) -> dict[str, Any]:
     }
     load_kernel("shapelets/matches.cu", "survey")(
         (n_columns, n_channels),
-        THREADS,
+        MATCH_THREADS,
         **{name: value for name, value in columns.items() if name != "n_columns"},
         **found,
     )
@@ -185,7 +199,7 @@ def _match_part(
         some = units[first : first + 65535]
         load_kernel("shapelets/matches.cu", "sift")(
             (part.blocks, len(some)),
-            THREADS,
+            MATCH_THREADS,
             surveyed=surveyed,
             units=some,
             asked=queries.argument,
@@ -193,25 +207,28 @@ def _match_part(
             lists=lists,
             answers=answers,
         )
-    listed = entries, counts, np.int32(capacity), measured
-    # distances that are not negative order as their bits do: kernels lower these
     load_kernel("shapelets/matches.cu", "certify")(
         min(4 * LIST_BLOCKS, blocks_for(capacity, 32)),
         32,
-        (
-            *(columns[name] for name in ("values", "width", "n_channels", "series", "n_columns")),
-            *(*queries[:3], *listed, answers["distances"]),
-        ),
+        columns=columns,
+        asked=queries.argument,
+        lists=lists,
+        measured=measured,
+        answers=answers,
     )
     if answers["starts"] is not None:
         load_kernel("shapelets/matches.cu", "first")(
             min(LIST_BLOCKS, blocks_for(capacity, 128)),
             128,
-            (queries.table, n_columns, *listed, answers["distances"], answers["starts"]),
+            asked=queries.argument,
+            n_columns=n_columns,
+            lists=lists,
+            measured=measured,
+            answers=answers,
         )
     load_kernel("shapelets/matches.cu", "match<1>")(
         min(LIST_BLOCKS, n_pairs),
-        THREADS,
+        MATCH_THREADS,
         columns=columns,
         pairs={"groups": None, "n_groups": 0, "left": left, "counts": counts},
         asked=queries.argument,

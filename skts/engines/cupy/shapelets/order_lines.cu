@@ -12,10 +12,9 @@
 // has, and which of the members it is; members which of the series they are. before: distances of the literals
 // before; settled: those that are exactly 0 or 1.
 //
-// A key is a distance in units of the line (22 bits), whether it is exact, and the label (9 bits). A first look at the
-// line, in single precision, bounds what it gains; few lines deserve a second. Where the order of two neighbours is
-// open, the cut between them is judged both ways; where that of more is, what a cut may gain
-// beyond follows from how many series could change sides.
+// A first look at the line, in single precision, bounds what it gains; few lines need a second. Where the order of two
+// neighbours is open, the cut between them is judged both ways; where that of more is, what a cut may gain beyond follows
+// from how many series could change sides.
 template <int E>
 __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
     const Scores* __restrict__ lengths, int n_block, int n_series, const __grid_constant__ Rows candidates,
@@ -46,10 +45,8 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
     if (i >= count) return;
     const long long candidate = (long long)row * n_windows + i;
     const bool is_constant = scores.constant[candidate], plain = !special && !is_constant;
-    const float error = error_of(scores, worst, row, candidate);
-    ErrorBound doubt = {error, sqrtf(error), 0};
+    ErrorBound doubt = bound_errors(scores, worst, row, candidate);
     const float nats = (float)(1 / judge.unit);  // a power of two
-    Reached* const reached = bounds.reached;
     for (int way = 0; way < node.n_ways; ++way) {
         unsigned keys[E];
         float most;
@@ -61,7 +58,7 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
         lay_down<E>(keys, line, n);
         const float rough = count_before(judge, line);
         float top = -Arithmetic<float>::infinity();
-        if (judge.base && !first_look(judge, line, doubt, rough, nats, reached, top)) continue;
+        if (judge.base && !first_look(judge, line, doubt, rough, nats, bounds, top)) continue;
         const long long each = entropies_before(judge, line);
         const float sum = sum_of_distances(line, doubt);
         const float sums = scan_sum(sum, lane), total = __shfl_sync(ALL, sums, 31);
@@ -72,7 +69,7 @@ __global__ void __launch_bounds__(256, E <= 16 ? 3 : 2) scan(
         best.agree();
         bool open_end = longest > 0;
         long long any = open_end ? gain_of_open_runs(judge, longest, top) : 0;
-        if (open_end && judge.base && any >= __shfl_sync(ALL, *(volatile long long*)&reached->gain, 0)) {
+        if (open_end && judge.base && any >= __shfl_sync(ALL, gain_reached(bounds), 0)) {
             // worth a closer look: every run by itself
             line.rewind(n);
             Best open = {-1, -Arithmetic<float>::infinity()};
@@ -126,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(1024) weed(
         const unsigned votes = __ballot_sync(ALL, keep);
         if (lane == 0) sums[warp] = __popc(votes);
         __syncthreads();
-        int place = kept + __popc(votes & ((1u << lane) - 1));
+        int place = kept + lanes_before(votes, lane);
         for (int other = 0; other < 32; ++other) {
             if (other < warp) place += sums[other];
             kept += sums[other];
@@ -190,7 +187,7 @@ extern "C" __global__ void __launch_bounds__(64) cuts(
     const double floor = normalized[candidate];
     const long long none = judge.base ? -1 : -1 - judge.margin;
     long long best = none, each = 0;
-    double gap = -Arithmetic<float>::infinity();
+    double gap = -Arithmetic<double>::infinity();
     for (int k = 0; k < n - 1; ++k) {
         const int label = judge.labels[order[k]], there = left[label]++;
         const long long* term = judge.terms + (long long)label * (n + 1) + there;

@@ -58,6 +58,18 @@ struct BoundList {
     int capacity;
 };
 
+// The gain that is reached for certain by now.
+__device__ __forceinline__ long long gain_reached(const BoundList& bounds) {
+    return *(volatile long long*)&bounds.reached->gain;
+}
+
+// Put a candidate on the list, and raise the gain that is reached to `certain`, if that is one: one thread.
+__device__ __forceinline__ void append(const CandidateBound& found, bool reaches, long long certain, const BoundList& bounds) {
+    if (reaches) atomicMax(&bounds.reached->gain, certain);
+    const int place = atomicAdd(&bounds.reached->count, 1);
+    if (place < bounds.capacity) bounds.list[place] = found;
+}
+
 // n ln n of both sides of a cut where classes weigh differently; false where a side weighs too little. `left`
 // has the numbers of classes on the left, `apart` from each other.
 template <typename T>
@@ -73,33 +85,37 @@ __device__ __noinline__ bool weigh(const Judge& judge, const T* left, int apart,
     return fmin(on_left, on_right) >= judge.least * (1 - 1e-12);
 }
 
-template <typename T>
-__device__ __forceinline__ T scan_sum(T value, int lane) {
-#pragma unroll
-    for (int other = 1; other < 32; other *= 2) {
-        const T left = __shfl_up_sync(ALL, value, other);
-        if (lane >= other) value += left;
-    }
-    return value;
-}
-
 // Units of a line for what heads leave out, the root, and the rounding of keys.
 // see "order line keys" in docs/developer/numerics.rst
 constexpr float UNITS = 3.5f;
 
-// What distances of a line are wrong by: `root`, or error / d where that is less, and some units, of which the largest
-// distance has 2^22. What neighbours are apart where they are equal is counted with that: no unit is as small for
-// distances above 1.
+// A key: a distance in units of the line (22 bits), whether it is exact, and the label of the series (LABEL_BITS).
+constexpr int UNIT_BITS = 31 - LABEL_BITS;
+constexpr unsigned LABELS = (1u << LABEL_BITS) - 1, NO_KEY = 0xffffffffu;
+
+__device__ __forceinline__ unsigned units_of(unsigned key) { return key >> (LABEL_BITS + 1); }
+__device__ __forceinline__ unsigned is_exact(unsigned key) { return key >> LABEL_BITS & 1; }
+__device__ __forceinline__ unsigned label_of(unsigned key) { return key & LABELS; }
+// How far the distance of the next key is, in units.
+__device__ __forceinline__ int units_between(unsigned key, unsigned next) {
+    return (int)units_of(next) - (int)units_of(key);
+}
+
+// Error of the distances d of a line: `root`, or error / d where that is less, and some units, of which the largest
+// distance has 2^22. TOLERANCE, by which equal neighbours may differ, is counted with it: for distances above 1 a unit
+// is larger.
 struct ErrorBound {
     float error, root, unit;
 
-    __device__ __forceinline__ float distance(unsigned key) const { return (float)(key >> 10) * unit; }
+    __device__ __forceinline__ float distance(unsigned key) const { return (float)units_of(key) * unit; }
+    // units of a line whose largest distance is `most`
+    __device__ __forceinline__ void set_unit(float most) { unit = fmaxf(most, 1e-30f) * (1.0f / (1 << UNIT_BITS)); }
     __device__ __forceinline__ float of(float distance) const {
         return fminf(root, __fdividef(error, distance)) + UNITS * unit + (float)TOLERANCE;
     }
 };
 
-// What two neighbours in a line have to each other.
+// Relation of two neighbours in a line.
 enum { APART, OPEN, EQUAL };
 
 // Runs of neighbours that are open or equal: how many pairs, whether any is open, and whether any is equal or open
@@ -121,9 +137,9 @@ __device__ __forceinline__ int doubtful_pairs(int run, int alone) {
 }
 
 __device__ __forceinline__ int relation(unsigned key, unsigned next, const ErrorBound& doubt) {
-    const int apart = (int)(next >> 10) - (int)(key >> 10);
+    const int apart = units_between(key, next);
     // exact distances are 0 or 1, unless all are large
-    if ((key >> 9 & 1) && (next >> 9 & 1) && doubt.unit < 0.25f) return apart == 0 ? EQUAL : APART;
+    if (is_exact(key) && is_exact(next) && doubt.unit < 0.25f) return apart == 0 ? EQUAL : APART;
     return (apart - 1) * doubt.unit <= 2 * doubt.of(doubt.distance(key)) ? OPEN : APART;
 }
 
@@ -155,7 +171,7 @@ __device__ __forceinline__ float distance_of(int score) {
     return score > BIAS ? square * rsqrtf(square) : 0.0f;
 }
 
-// What a cut may gain beyond the best one where up to `pairs` + 1 series could change sides, in nats.
+// The most that a cut may gain beyond the best one where up to `pairs` + 1 series could change sides, in nats.
 __device__ __forceinline__ float gain_of_changes(const Judge& judge, int pairs) {
     // see "open runs" in docs/developer/numerics.rst
     const float share = fminf(0.5f, fmaxf(1e-9f, (pairs + 1) * (float)judge.share) * 1.0001f);
@@ -174,11 +190,12 @@ struct Scores {
     int n_windows, length;
 };
 
-// What squared distances of a candidate are wrong by, from the leading bits of the largest of `errors`.
-__device__ __forceinline__ float error_of(const Scores& scores, int worst, int row, long long candidate) {
-    const float error = (float)(__hiloint2double(worst, 0) * scores.weights[candidate]);
+// Error of the distances of a candidate, from the leading bits of the largest of `errors`; the unit is set later.
+__device__ __forceinline__ ErrorBound bound_errors(const Scores& scores, int worst, int row, long long candidate) {
+    const float largest = (float)(__hiloint2double(worst, 0) * scores.weights[candidate]);
     // what is not a number is too much, too
-    return fminf(8.0f, (error + scores.floors[row]) * 1.00001f);
+    const float error = fminf(8.0f, (largest + scores.floors[row]) * 1.00001f);
+    return {error, sqrtf(error), 0};
 }
 
 // Distances, of which those before may have any size, are taken for this one at most: the order of what is beyond is
@@ -219,8 +236,8 @@ __device__ __forceinline__ float joined_distance(
     return distance;
 }
 
-// The key of a distance: its units in 22 bits, whether it is exact, and a label of 9 bits.
+// The key of a distance.
 __device__ __forceinline__ unsigned key_of(float distance, bool sure, int label, const ErrorBound& doubt) {
     const unsigned units = (unsigned)__fdividef(distance, doubt.unit);
-    return min(units, (1u << 22) - 1) << 10 | (unsigned)sure << 9 | (unsigned)label;
+    return (min(units, (1u << UNIT_BITS) - 1) << 1 | (unsigned)sure) << LABEL_BITS | (unsigned)label;
 }

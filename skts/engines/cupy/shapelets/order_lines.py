@@ -7,13 +7,14 @@ from typing import Any
 import cupy as cp
 import numpy as np
 
+from ...core.constants import WIDE_THREADS
 from ...families.shapelets.criterion import Criterion
 from ...families.shapelets.matches import LEAST_NORMALIZED
 from ...families.shapelets.search import BATCH_CELLS, Survivors, are_normalized
 from ..loading import blocks_for, load_kernel
-from ..transfers import bring, send
+from ..transfers import Near, bring, module_of, send, to_host
 from .matches import best_matches
-from .programs import NAMED_SHARED, WIDE_THREADS, ScanKernel, scan_kernel
+from .programs import NAMED_SHARED, ScanKernel, scan_kernel
 from .rules import DeviceRules
 from .walk import SCORES, PackedScores
 
@@ -59,6 +60,9 @@ class Lines:
         Candidates that are measured at a time.
     before_normalized : bool, default True
         Whether any of the literals before are normalised windows.
+    on_host : bool, default False
+        Whether the host judges cuts, and all candidates are measured: for small work, which `scan`
+        and what it needs would take far less than their compilation.
     """
 
     def __init__(
@@ -74,6 +78,7 @@ class Lines:
         held: int,
         measured: int,
         before_normalized: bool = True,
+        on_host: bool = False,
     ) -> None:
         #: Entries that the list may have by now.
         self.possible = 0
@@ -82,6 +87,7 @@ class Lines:
         self.criterion = criterion
         numbers = [("first", "and", "or").index(way) for way in ways]
         known = np.zeros(len(members)) if before is None else before
+        self.on_host, self.host_before = on_host, known
         with np.errstate(over="ignore"):
             rough = known.astype(np.float32)
         self.members, self.way_numbers, self.before, self.rough_before, self.settled = send(
@@ -221,9 +227,11 @@ class Lines:
 
     def survivors(self) -> Survivors:
         """Candidates that could be the best."""
+        if self.on_host:
+            return Survivors.of_parts(self.parts).filter_by_bound(self.best)
         gain, gap, where = self._listed()
         if 0 < len(gain) <= MAX_UNJUDGED:
-            self.parts.append(Survivors(gain, gap, where, bring(self._distances(where))))
+            self.parts.append(Survivors(gain, gap, where, to_host(self._distances(where))))
         else:
             self._measure(gain, gap, where)
         return Survivors.of_parts(self.parts).filter_by_bound(self.best)
@@ -301,7 +309,7 @@ class Lines:
         host finds the cuts.
         """
         slack, most = self.rules.slack, self.measured
-        if self.rules.only_bounds:
+        if self.on_host or self.rules.only_bounds:
             cells = self.rules.n_members * len(self.criterion.class_weight)
             most = min(most, max(1, BATCH_CELLS // cells))
         first, size = 0, min(FIRST_BATCH, most)
@@ -318,7 +326,7 @@ class Lines:
             self.parts.append(Survivors(gains[near] + slack, open_gaps, some[near]))
 
     def _keep_best(
-        self, gains: np.ndarray, gaps: np.ndarray, where: np.ndarray, distances: cp.ndarray
+        self, gains: np.ndarray, gaps: np.ndarray, where: np.ndarray, distances: Near
     ) -> None:
         """Keep the best of some candidates that are measured, unless the one before is better."""
         rows = np.flatnonzero(gains == gains.max())
@@ -328,11 +336,11 @@ class Lines:
         earlier = bool(self.parts) and where[row].tolist() < self.parts[-1].where[0].tolist()
         if here[0] >= 0 and (here > self.best or (here == self.best and earlier)):
             self.best = here
-            own = bring(distances[int(row)])[np.newaxis]
+            own = to_host(distances[int(row)])[np.newaxis]
             only = slice(row, row + 1)
             self.parts = [Survivors(gains[only], gaps[only], where[only], own)]
 
-    def _distances(self, where: np.ndarray) -> cp.ndarray:
+    def _distances(self, where: np.ndarray) -> Near:
         """Certified distances of some candidates, not joined yet."""
         lengths, series, starts, channels, _ = where.T
         n_channels, width = self.values.shape[1:]
@@ -346,20 +354,22 @@ class Lines:
                     *(self.values, begins[rows], lengths[rows], channels[rows], rows, self.values),
                     *(self.sizes, self.members, not raw, distances, None),
                 )
-        distances /= cp.asarray(np.sqrt(lengths))[:, None]
-        return distances
+        found: Near = bring(distances) if self.on_host else distances
+        found /= module_of(found).asarray(np.sqrt(lengths))[:, None]
+        return found
 
-    def _cuts(self, where: np.ndarray) -> tuple[np.ndarray, np.ndarray, cp.ndarray]:
+    def _cuts(self, where: np.ndarray) -> tuple[np.ndarray, np.ndarray, Near]:
         """Gain and gap of the best cut of some candidates, from certified distances; and these."""
         m, n = len(where), self.rules.n_members
         distances = joined = self._distances(where)
         if self.ways != ("first",):
-            both = cp.asarray(np.array(self.ways)[where[:, 4]] == "and")[:, None]
-            larger, smaller = (f(self.before, distances) for f in (cp.maximum, cp.minimum))
-            joined = cp.where(both, larger, smaller)
+            both = module_of(joined).asarray(np.array(self.ways)[where[:, 4]] == "and")[:, None]
+            before = self.host_before if self.on_host else self.before
+            larger, smaller = (f(before, joined) for f in (np.maximum, np.minimum))
+            joined = np.where(both, larger, smaller)
         normalized = are_normalized(where, self.ways, self.before_normalized)
-        if self.rules.only_bounds:
-            cuts = self.criterion.best_cuts(bring(joined), normalized)
+        if self.on_host or self.rules.only_bounds:
+            cuts = self.criterion.best_cuts(to_host(joined), normalized)
             return cuts.gain, cuts.gap, distances
         order = cp.argsort(joined, axis=1)
         ordered = cp.take_along_axis(joined, order, axis=1)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ...core.constants import LABEL_BITS, WIDE_THREADS
+
 __all__ = [
     "MOST_MEMBERS",
     "MOST_SHARED",
     "NAMED_SHARED",
-    "SHORT",
-    "WIDE_THREADS",
     "ScanKernel",
     "kernels",
     "columns_of_strips",
@@ -20,12 +20,8 @@ __all__ = [
 
 #: Columns of a lane that are compiled.
 COLUMNS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12)
-#: Points of windows that are compared point by point, at most, as in ``shapelets.cu``.
-SHORT = 6
 #: Keys of a lane that are compiled, for order lines of 32 times as many series.
 KEYS = (1, 2, 4, 8, 16, 32, 64)
-#: Threads of a block that sorts a wide order line.
-WIDE_THREADS = 256
 #: Bytes of shared memory of a block: room for the static arrays of kernels, and the most that a
 #: launch may ask for beside them on the largest devices.
 NAMED_SHARED, MOST_SHARED = 7 * 1024, 220 * 1024
@@ -87,7 +83,7 @@ def scan_kernel(
 
 def most_classes(n_members: int, most_shared: int = MOST_SHARED) -> int:
     """Classes that a block has room for beside so many series."""
-    return min(511, (most_shared - 4 * _padded(n_members)) // (2 * WIDE_THREADS))
+    return min(2**LABEL_BITS - 1, (most_shared - 4 * _padded(n_members)) // (2 * WIDE_THREADS))
 
 
 def _padded(n_members: int) -> int:

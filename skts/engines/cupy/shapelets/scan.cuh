@@ -84,7 +84,7 @@ __device__ __noinline__ bool judge_runs(
         const int relative = relation(key, next, doubt);
         joined |= (Bits)(relative != APART) << r;
         open |= (Bits)(relative == OPEN) << r;
-        matters |= (Bits)(limited || relative == EQUAL || ((key ^ next) & 511)) << r;
+        matters |= (Bits)(limited || relative == EQUAL || label_of(key) != label_of(next)) << r;
     }
     // the bits of this lane from a place on; the first place that has its bit, among all lanes
     auto from = [&](int k) { return k <= lane * E ? ~NONE : k < (lane + 1) * E ? ~NONE << k % E : NONE; };
@@ -107,8 +107,8 @@ __device__ __noinline__ bool judge_runs(
 #pragma unroll
             for (int part = 0; part < PARTS; ++part) {
                 const int r = part * 32 + lane;
-                before[part] = r < first % E ? line[32 * r + head] : ~0u;
-                up_to[part] = r <= last % E ? line[32 * r + tail] : ~0u;
+                before[part] = r < first % E ? line[32 * r + head] : NO_KEY;
+                up_to[part] = r <= last % E ? line[32 * r + tail] : NO_KEY;
                 if (r < first % E) on_left += doubt.distance(before[part]);
             }
             int n_labels = 0, size = first;
@@ -117,17 +117,15 @@ __device__ __noinline__ bool judge_runs(
                 int begin = left[c * 32 + head], end = left[c * 32 + tail];
 #pragma unroll
                 for (int part = 0; part < PARTS; ++part) {
-                    begin += __popc(__ballot_sync(ALL, before[part] != ~0u && (before[part] & 511) == c));
-                    end += __popc(__ballot_sync(ALL, up_to[part] != ~0u && (up_to[part] & 511) == c));
+                    begin += __popc(__ballot_sync(ALL, before[part] != NO_KEY && label_of(before[part]) == c));
+                    end += __popc(__ballot_sync(ALL, up_to[part] != NO_KEY && label_of(up_to[part]) == c));
                 }
                 const bool chosen = end > begin && (lane >> n_labels & 1);
                 gain += __ldg(judge.terms + (long long)c * (n + 1) + (chosen ? end : begin));
                 size += chosen ? end - begin : 0;
                 n_labels += end > begin;
             }
-#pragma unroll
-            for (int other = 16; other > 0; other /= 2) on_left += __shfl_xor_sync(ALL, on_left, other);
-            on_left += __shfl_sync(ALL, near, head);
+            on_left = warp_sum(on_left) + __shfl_sync(ALL, near, head);
             on_left += (size - first) * doubt.distance(line[32 * (first % E) + head]);
             const int ways = 1 << n_labels;
             const bool one_side = lane == 0 || lane == ways - 1;
@@ -182,7 +180,7 @@ struct WarpLine {
 
     __device__ __forceinline__ unsigned key(int r) const { return keys[32 * r + lane]; }
     __device__ __forceinline__ unsigned next(int r) const { return r + 1 < E ? keys[32 * (r + 1) + lane] : after; }
-    __device__ __forceinline__ unsigned short& count(unsigned key) const { return left[(key & 511) * 32 + lane]; }
+    __device__ __forceinline__ unsigned short& count(unsigned key) const { return left[label_of(key) * 32 + lane]; }
     // back to what lies before this lane, from behind its last cut
     __device__ __forceinline__ void rewind(int n) const {
         for (int r = 0; r < min(mine, n - 1 - lane * E); ++r) --count(key(r));
@@ -211,7 +209,7 @@ __device__ __forceinline__ void load_candidates(
     int own_worst = 0;
     for (int k = threadIdx.x; k < n; k += blockDim.x) {
         const int member = __ldg(members + k), kind = scores.kinds[member];
-        about[k] = judge.labels[k] | kind << 9;
+        about[k] = judge.labels[k] | kind << LABEL_BITS;
         if (kind != 2) special = 1;
         own_worst = max(own_worst, scores.errors[(long long)row * n_series + member]);
     }
@@ -233,11 +231,11 @@ __device__ __forceinline__ bool make_keys(
     for (int r = 0; r < E; ++r) {
         // any order will do before the sort: this one reads neighbours
         const int k = r * 32 + lane;
-        keys[r] = 0xffffffffu;
+        keys[r] = NO_KEY;
         if (k >= n) continue;
         bool sure;
         const float distance = joined_distance(
-            scores[k * (BESIDE + 1)], about[k] >> 9, k == own, plain, is_constant, doubt, way, before, settled, k, sure,
+            scores[k * (BESIDE + 1)], about[k] >> LABEL_BITS, k == own, plain, is_constant, doubt, way, before, settled, k, sure,
             changed
         );
         keys[r] = __float_as_int(distance);
@@ -247,12 +245,12 @@ __device__ __forceinline__ bool make_keys(
     if (!__any_sync(ALL, changed)) return false;
     // non-negative floats order as integers do
     most = __int_as_float(warp_largest(__float_as_int(most)));
-    doubt.unit = fmaxf(most, 1e-30f) * 0x1p-22f;
+    doubt.set_unit(most);
 #pragma unroll
     for (int r = 0; r < E; ++r) {
         const int k = r * 32 + lane;
         if (k >= n) continue;
-        keys[r] = key_of(__int_as_float(keys[r]), sures >> r & 1, about[k] & 511, doubt);
+        keys[r] = key_of(__int_as_float(keys[r]), sures >> r & 1, label_of(about[k]), doubt);
     }
     return true;
 }
@@ -298,7 +296,7 @@ __device__ __forceinline__ float count_before(const Judge& judge, const WarpLine
 // any cut in nats, allowed or not: in the true order one of the same size may be.
 template <int E>
 __device__ __forceinline__ bool first_look(
-    const Judge& judge, const WarpLine<E>& line, const ErrorBound& doubt, float rough, float nats, const Reached* reached,
+    const Judge& judge, const WarpLine<E>& line, const ErrorBound& doubt, float rough, float nats, const BoundList& bounds,
     float& top
 ) {
     constexpr int UNROLLED = WarpLine<E>::UNROLLED;
@@ -310,11 +308,11 @@ __device__ __forceinline__ bool first_look(
     for (int r = 0; r < line.mine; ++r) {
         const int k = line.lane * E + r;
         if (k == n - 1) break;
-        const unsigned key = line.key(r), label = key & 511;
+        const unsigned key = line.key(r), label = label_of(key);
         const unsigned next = line.next(r);
         const float* const term = judge.rough_terms + label * (n + 1) + line.left[label * 32 + line.lane]++;
         rough += __ldg(term + 1) - __ldg(term);
-        if ((float)((int)(next >> 10) - (int)(key >> 10)) <= near) {
+        if ((float)units_between(key, next) <= near) {
             const int relative = relation(key, next, doubt);
             open += relative == OPEN;
             tied += relative == EQUAL;
@@ -322,16 +320,11 @@ __device__ __forceinline__ bool first_look(
         if (k + 1 >= judge.leaf && n - 1 - k >= judge.leaf)
             top = fmaxf(top, rough + __ldg(judge.rough_base + k + 1));
     }
-#pragma unroll
-    for (int other = 16; other > 0; other /= 2) {
-        top = fmaxf(top, __shfl_xor_sync(ALL, top, other));
-        open += __shfl_xor_sync(ALL, open, other);
-        tied += __shfl_xor_sync(ALL, tied, other);
-    }
+    top = warp_largest(top), open = warp_sum(open), tied = warp_sum(tied);
     // with cuts that leaves forbid the next allowed one may lie beyond what is tied
     if (open && judge.leaf > 1) open += tied;
     const float gain = open ? fmaxf(top, 0.0f) + gain_of_changes(judge, open) : top;
-    const float goal = (float)*(volatile long long*)&reached->gain * nats;
+    const float goal = (float)gain_reached(bounds) * nats;
     if (gain + (float)judge.slack < __shfl_sync(ALL, goal, 0)) return false;
     line.rewind(n);
     return true;
@@ -367,7 +360,7 @@ __device__ __forceinline__ void judge_cuts(
     const int n = judge.n_members, alone = judge.base ? 1 : 0;
     const long long* const terms = judge.terms;
     auto change = [&](unsigned key) {
-        const int label = key & 511;
+        const int label = label_of(key);
         const long long* term = terms + label * (n + 1) + line.left[label * 32 + line.lane];
         return __ldg(term + 1) - __ldg(term);
     };
@@ -383,7 +376,7 @@ __device__ __forceinline__ void judge_cuts(
         near += distance;
         ++line.count(key);
         const int relative = relation(key, next, doubt);
-        const bool open = relative == OPEN, differ = (key ^ next) & 511;
+        const bool open = relative == OPEN, differ = label_of(key) != label_of(next);
         runs.add(relative, differ, alone);
         if (k + 1 < judge.leaf || n - 1 - k < judge.leaf) continue;
         if (relative == EQUAL && judge.base) continue;  // no place for a cut
@@ -421,16 +414,15 @@ __device__ __forceinline__ int longest_run(const Runs& runs, int lane, int alone
     return warp_largest(longest);
 }
 
-// What a line gains at most whose longest run of doubtful pairs is known: `top` is the best gain of the cuts of this lane.
+// The most that a line gains whose longest run of doubtful pairs is known: `top` is the best gain of the cuts of this lane.
 __device__ __forceinline__ long long gain_of_open_runs(const Judge& judge, int longest, float top) {
-#pragma unroll
-    for (int other = 16; other > 0; other /= 2) top = fmaxf(top, __shfl_xor_sync(ALL, top, other));
-    long long any = (long long)(judge.unit * (fmaxf(top, 0.0f) + judge.slack + gain_of_changes(judge, longest)));
+    top = fmaxf(warp_largest(top), 0.0f);
+    long long any = (long long)(judge.unit * (top + judge.slack + gain_of_changes(judge, longest)));
     any += judge.margin + 4096;
     return any;
 }
 
-// What gaps are off by where the largest distance is `most`: sums of so many, over the smaller side.
+// Error of gaps where the largest distance is `most`: sums of so many, over the smaller side.
 template <int E>
 __device__ __forceinline__ float slack_of_gaps(const Judge& judge, const ErrorBound& doubt, float most) {
     // see "order line sums" in docs/developer/numerics.rst
@@ -439,10 +431,8 @@ __device__ __forceinline__ float slack_of_gaps(const Judge& judge, const ErrorBo
 
 // Put the bound of a candidate on the list, unless another candidate is better for certain: one lane.
 __device__ __forceinline__ void list_bound(const CandidateBound& found, const BoundList& bounds) {
-    Reached* const reached = bounds.reached;
-    if (found.gain < *(volatile long long*)&reached->gain) return;
+    const Reached* const reached = bounds.reached;
+    if (found.gain < gain_reached(bounds)) return;
     if (found.gain == reached->settled && found.high < reached->gap) return;
-    if (found.low > -Arithmetic<float>::infinity()) atomicMax(&reached->gain, found.gain);
-    const int place = atomicAdd(&reached->count, 1);
-    if (place < bounds.capacity) bounds.list[place] = found;
+    append(found, found.low > -Arithmetic<float>::infinity(), found.gain, bounds);
 }

@@ -7,10 +7,10 @@
 // over the length. It is hardly negative, so that its leading 32 bits order as integers do; they are off by
 // less than 2^-20 of it. Windows of up to SHORT points are compared point by point, by `nearest`: the little that
 // they differ by in smooth series would drown in what a walk is wrong by.
-#include "include/constants.cuh"
+#include "include/certified.cuh"
 #include "include/walk.cuh"
 
-constexpr int CHUNK = 32, NOTHING = 0x7fffffff, SHORT = 6;
+constexpr int CHUNK = WALK_CHUNK, NOTHING = 0x7fffffff, SHORT = SHORT_WINDOW;
 
 // The block of candidates: `n_block` series from `first` on, of `n_series`; lengths, and windows of the shortest one.
 struct Block {
@@ -31,12 +31,12 @@ struct Windows {
     double *q, *s, *w, *mean;
 };
 
-// Raise a non-negative double; those order as their bits do.
-__device__ __forceinline__ void raise(double* place, double value) {
-    if (value > *(volatile double*)place) atomicMax((long long*)place, __double_as_longlong(value));
+// Raise a number that is mostly large enough.
+__device__ __forceinline__ void raise_at_need(double* place, double value) {
+    if (value > *(volatile double*)place) raise(place, value);
 }
 
-// What is known of a window and grows with its length: the sum of its points less `shift`, the sum of squares of
+// Numbers of a window that grow with its length: the sum of its points less `shift`, the sum of squares of
 // these less their mean, its lowest and its highest point.
 struct Grown {
     double shift, sum, squares, low, high;
@@ -62,14 +62,11 @@ struct Grown {
 
 // The mean and the standard deviation as certified distances have them.
 __device__ __noinline__ double certified(const double* __restrict__ raw, int length, double& center) {
-    double total = 0, squares = 0;
-    for (int t = 0; t < length; ++t) total = __dadd_rn(total, raw[t]);
-    center = __ddiv_rn(total, (double)length);
-    for (int t = 0; t < length; ++t) {
-        const double d = __dsub_rn(raw[t], center);
-        squares = __dadd_rn(squares, __dmul_rn(d, d));
-    }
-    return __dsqrt_rn(__ddiv_rn(squares, (double)length));
+    auto visit = [&](auto use) {
+        for (int t = 0; t < length; ++t) use(raw[t], t);
+    };
+    center = certified_mean(visit, length, [](double, int) {});
+    return certified_deviation(visit, length, center);
 }
 
 // Describe the windows of some lengths, ascending: one thread has window i of series b of all these lengths,
@@ -134,9 +131,9 @@ extern "C" __global__ void __launch_bounds__(128) prepare(
             mean[place] = middle;
             constant[place] = flat;
             atomicOr(kinds + line_of, flat ? 1 : 2);
-            raise(largest + 3 * line_of, norm);
-            raise(largest + 3 * line_of + 1, fabs(row.p) + fabs(row.r));
-            raise(largest + 3 * line_of + 2, row.weight);
+            raise_at_need(largest + 3 * line_of, norm);
+            raise_at_need(largest + 3 * line_of + 1, fabs(row.p) + fabs(row.r));
+            raise_at_need(largest + 3 * line_of + 2, row.weight);
         } else if (i < stride) {
             q[place] = s[place] = w[place] = mean[place] = 0;
             constant[place] = 0;
@@ -147,7 +144,7 @@ extern "C" __global__ void __launch_bounds__(128) prepare(
     if (before > 0 && i <= sizes[b] - before) grown[(long long)b * edge + i] = here;
 }
 
-// What squared distances of the windows of series first + a to series b are wrong by at most, before the
+// Bounds of the error of squared distances of the windows of series first + a to series b, before the
 // units of scores: errors[z, a, b] by the weight of the window, plus floors[z, a]. Block (a, z) has one a and length.
 // Errors are leading bits of doubles, since weights may be beyond what floats hold.
 extern "C" __global__ void __launch_bounds__(128) doubts(
@@ -179,8 +176,8 @@ extern "C" __global__ void __launch_bounds__(128) doubts(
         error += its_slip * (2.0 * n_windows * step + length * size[a]);
         error += coarse * its_norm + norm * its_coarse + LEAST * (n_windows + length);
         error = (2 * error * heavy + 8 * coarse) * 1.000001;
-        // rounded up; what is not a number is endless
-        const int bits = error < 1e300 ? __double2hiint(error) + 1 : 0x7ff00000;
+        // rounded up; what is not a number is infinite
+        const int bits = error < 1e300 ? bits_of(error) + 1 : bits_of(Arithmetic<double>::infinity());
         errors[line_of * n + b] = length <= SHORT ? 0 : bits;
         // errors of certified means, of points as they are, over deviations
         const double level = (length + 4) / 4.0 * its_coarse * heavy;
@@ -234,6 +231,39 @@ __device__ __forceinline__ void write_nothing(int* scores, int start, int stop, 
     for (int i = start + lane; i < stop; i += 32) scores[i] = NOTHING;
 }
 
+// The pair of series and the length of windows that a warp of `nearest` or `segments` compares.
+struct Pair {
+    int length, own;             // place of a in the block of candidates
+    int a, b, na, nb;            // series, and how many windows they have
+    bool inside;                 // whether b is in the block, too
+    long long from_a, from_b;    // rows of both, of this length, in arrays of windows
+    int *of_rows, *of_columns;   // where least scores of the windows of a and of b are written
+};
+
+// Say which pair this warp has; false where another warp has it.
+__device__ __forceinline__ bool find_pair(Pair& pair, const int* sizes, const Block& block, int* heads) {
+    const int first = block.first, n_block = block.n_block, n_series = block.n_series, z = blockIdx.z;
+    const int own = pair.own = blockIdx.y, a = pair.a = first + own, b = pair.b = blockIdx.x * 4 + threadIdx.x / 32;
+    const int there = b - first;  // place of b in the block
+    pair.inside = there >= 0 && there < n_block;
+    if (b >= n_series || (pair.inside && there < own)) return false;
+    const int length = pair.length = block.lengths[z];
+    pair.na = sizes[a] - length + 1, pair.nb = sizes[b] - length + 1;
+    pair.from_a = (long long)z * n_series + a, pair.from_b = (long long)z * n_series + b;
+    pair.of_rows = heads + (pair.from_b * n_block + own) * block.stride;
+    pair.of_columns = heads + (pair.from_a * n_block + there) * block.stride;
+    return true;
+}
+
+// Write the scores of windows that are not there; false where a series is paired with itself, which has no others.
+__device__ __forceinline__ bool begin_scores(const Pair& pair, const Block& block) {
+    const int n_windows = block.stride - (pair.length - block.lengths[0]), lane = threadIdx.x & 31;
+    write_nothing(pair.of_rows, pair.b == pair.a ? 0 : pair.na, n_windows, lane);
+    if (pair.b == pair.a) return false;
+    if (pair.inside) write_nothing(pair.of_columns, pair.nb, n_windows, lane);
+    return true;
+}
+
 // The least of a row: one lane reads what all lanes have found there.
 __device__ __forceinline__ int least_of_row(const int* of_lanes, int least) {
 #pragma unroll 8
@@ -250,12 +280,12 @@ __device__ __forceinline__ void fetch_window(
     const double weight = i < count ? weights[i] : 0.0;
 #pragma unroll
     for (int t = 0; t < SHORT; ++t)
-        to[t] = t < length && i < count ? __dmul_rn(__dsub_rn(line[i + t], middle), weight) : 0.0;
+        to[t] = t < length && i < count ? certified_point(line[i + t], middle, weight) : 0.0;
 }
 
 // Least scores of windows of up to SHORT points: one warp, one pair (a, b) and length, strips of 32 COLUMNS columns
 // one after the other, rows in chunks of 32, of which each lane prepares one. Block (x, a, z) has 4 warps of one a
-// and length. What is written where is as in `segments`.
+// and length. Results are written as in `segments`.
 extern "C" __global__ void __launch_bounds__(128) nearest(
     const double* __restrict__ points, int width, const double* __restrict__ means,
     const double* __restrict__ weights, const int* __restrict__ sizes, const __grid_constant__ Block block,
@@ -265,21 +295,11 @@ extern "C" __global__ void __launch_bounds__(128) nearest(
     __shared__ double stages[4][CHUNK][SHORT];
     __shared__ int of_lanes[4][CHUNK * 33];
     const int lane = threadIdx.x & 31, which = threadIdx.x / 32;
-    const int stride = block.stride, first = block.first, n_block = block.n_block, n_series = block.n_series;
-    const int* __restrict__ const lengths = block.lengths;
-    const int own = blockIdx.y, a = first + own, b = blockIdx.x * 4 + which;
-    const int there = b - first;  // place of b in the block
-    const bool inside = there >= 0 && there < n_block;
-    if (b >= n_series || (inside && there < own)) return;
-    const int z = blockIdx.z, length = lengths[z];
-    const int na = sizes[a] - length + 1, nb = sizes[b] - length + 1;
-    const long long from_a = (long long)z * n_series + a, from_b = (long long)z * n_series + b;
-    int* const of_rows = heads + (from_b * n_block + own) * stride;
-    int* const of_columns = heads + (from_a * n_block + there) * stride;
-    const int n_windows = stride - (length - lengths[0]);
-    write_nothing(of_rows, b == a ? 0 : na, n_windows, lane);
-    if (b == a) return;
-    if (inside) write_nothing(of_columns, nb, n_windows, lane);
+    Pair pair;
+    if (!find_pair(pair, sizes, block, heads)) return;
+    const int stride = block.stride, length = pair.length, na = pair.na, nb = pair.nb;
+    const long long from_a = pair.from_a, from_b = pair.from_b;
+    if (!begin_scores(pair, block)) return;
     // window i of `count` of a series
     auto fetch = [&](double (&to)[SHORT], int series, int i, long long from, int count) {
         const double* const line = points + (long long)series * width;
@@ -292,13 +312,13 @@ extern "C" __global__ void __launch_bounds__(128) nearest(
 #pragma unroll
         for (int k = 0; k < COLUMNS; ++k) {
             const int j = start + 32 * k + lane;
-            fetch(columns[k], b, j, from_b, nb);
+            fetch(columns[k], pair.b, j, from_b, nb);
             least[k] = NOTHING, lowest[k] = j < nb ? 0 : NOTHING;
         }
         for (int base = 0; base < na; base += CHUNK) {
             const int stop = min(CHUNK, na - base), i = base + lane;
             __syncwarp();
-            fetch(stages[which][lane], a, i, from_a, na);
+            fetch(stages[which][lane], pair.a, i, from_a, na);
             __syncwarp();
             for (int t = 0; t < stop; ++t) {
                 double scores[COLUMNS] = {};
@@ -322,12 +342,12 @@ extern "C" __global__ void __launch_bounds__(128) nearest(
             }
             __syncwarp();
             if (lane < stop)
-                of_rows[i] = least_of_row(of_lanes[which] + lane * 33, start ? of_rows[i] : NOTHING);
+                pair.of_rows[i] = least_of_row(of_lanes[which] + lane * 33, start ? pair.of_rows[i] : NOTHING);
         }
-        if (inside)
+        if (pair.inside)
 #pragma unroll
             for (int k = 0; k < COLUMNS; ++k)
-                if (lowest[k] == 0) of_columns[start + 32 * k + lane] = least[k];
+                if (lowest[k] == 0) pair.of_columns[start + 32 * k + lane] = least[k];
     }
 }
 
@@ -349,7 +369,7 @@ __device__ __forceinline__ Row<double> read_row(const Row<double>* row) {
 // column to the left: the step to the first row is 0.
 template <int K>
 __device__ __forceinline__ void begin_strip(
-    Strip<double, K, true>& strip, const double* __restrict__ q, const double* __restrict__ s,
+    Strip<double, K>& strip, const double* __restrict__ q, const double* __restrict__ s,
     const double* __restrict__ w, const double* __restrict__ first_row, const double* __restrict__ mean_a,
     const double* __restrict__ mean_b, int from, int inner, int length
 ) {
@@ -367,13 +387,13 @@ __device__ __forceinline__ void begin_strip(
 // else scores of columns that are not there are raised to NOTHING by `lowest`.
 template <int K, bool ALL_THERE>
 __device__ __forceinline__ void walk_chunk(
-    Strip<double, K, true>& strip, const ChunkOfRows& chunk, const int (&lowest)[K], int (&least)[K], int stop, int lane
+    Strip<double, K>& strip, const ChunkOfRows& chunk, const int (&lowest)[K], int (&least)[K], int stop, int lane
 ) {
     constexpr int UNROLLED = K < 6 ? 2 : 4;
 #pragma unroll UNROLLED
     for (int t = 0; t < stop; ++t) {
         const Row<double> next = chunk.stage[t];
-        strip.step(next, chunk.entering[t], lane);
+        strip.step(next.p, next.r, strip.from_left(chunk.entering[t], lane));
         int least_here = NOTHING;
 #pragma unroll
         for (int k = 0; k < K; ++k) {
@@ -406,16 +426,11 @@ __global__ void __launch_bounds__(128, 3) segments(
     __shared__ int of_lanes[4][CHUNK * 33];
     const int lane = threadIdx.x & 31, which = threadIdx.x / 32;
     const ChunkOfRows chunk = {stages[which], enterings[which], leavings[which], of_lanes[which]};
-    const int stride = block.stride, first = block.first, n_block = block.n_block, n_series = block.n_series;
-    const int* __restrict__ const lengths = block.lengths;
-    const int own = blockIdx.y, a = first + own, b = blockIdx.x * 4 + which;
-    const int there = b - first;  // place of b in the block
-    const bool inside = there >= 0 && there < n_block;
-    if (b >= n_series || (inside && there < own)) return;
-    const int z = blockIdx.z, length = lengths[z];
-    const int na = sizes[a] - length + 1, nb = sizes[b] - length + 1;
-    const long long from_a = (long long)z * n_series + a, from_b = (long long)z * n_series + b;
-    const long long to_b = ((long long)z * n_block + own) * n_series + b;
+    Pair pair;
+    if (!find_pair(pair, sizes, block, heads)) return;
+    const int stride = block.stride, length = pair.length, na = pair.na, nb = pair.nb;
+    const long long from_a = pair.from_a, from_b = pair.from_b;
+    const long long to_b = ((long long)blockIdx.z * block.n_block + pair.own) * block.n_series + pair.b;
     const Row<double>* const rows = windows.rows + from_a * (stride + CHUNK);
     const double* const mean_a = windows.mean + from_a * stride;
     const double* const mean_b = windows.mean + from_b * stride;
@@ -423,19 +438,14 @@ __global__ void __launch_bounds__(128, 3) segments(
     const double* const s = windows.s + from_b * stride;
     const double* const w = windows.w + from_b * stride;
     const double* __restrict__ const first_row = forward + to_b * edge;
-    const double* __restrict__ const first_column = backward + (from_b * n_block + own) * edge;
+    const double* __restrict__ const first_column = backward + (from_b * block.n_block + pair.own) * edge;
     double* const mine = carry + to_b * stride;
-    int* const of_rows = heads + (from_b * n_block + own) * stride;
-    int* const of_columns = heads + (from_a * n_block + there) * stride;
-    const int n_windows = stride - (length - lengths[0]);
-    write_nothing(of_rows, b == a ? 0 : na, n_windows, lane);
-    if (b == a) return;
-    if (inside) write_nothing(of_columns, nb, n_windows, lane);
+    if (!begin_scores(pair, block)) return;
 
     for (int start = 0; start < nb; start += 32 * K) {
         const int from = start + lane * K, inner = nb - from;  // columns of this lane that there are
         const bool full = nb - start >= 32 * K, more = nb - start > 32 * K;
-        Strip<double, K, true> strip;
+        Strip<double, K> strip;
         begin_strip(strip, q, s, w, first_row, mean_a, mean_b, from, inner, length);
         int least[K], lowest[K];
 #pragma unroll
@@ -462,15 +472,15 @@ __global__ void __launch_bounds__(128, 3) segments(
             if (lane < stop) {
                 const int least_here = least_of_row(chunk.of_lanes + lane * 33, NOTHING);
                 // the strips of a row belong to one lane of one warp
-                of_rows[i] = start ? min(of_rows[i], least_here) : least_here;
+                pair.of_rows[i] = start ? min(pair.of_rows[i], least_here) : least_here;
                 // what a row leaves enters the next strip in the row below
                 if (more && i + 1 < na) __stcg(mine + i + 1, chunk.leaving[lane]);
             }
         }
-        if (inside)
+        if (pair.inside)
 #pragma unroll
             for (int k = 0; k < K; ++k)
-                if (k < inner) of_columns[from + k] = least[k];
+                if (k < inner) pair.of_columns[from + k] = least[k];
         __syncwarp();
     }
 }

@@ -77,7 +77,7 @@ __device__ __forceinline__ void add_products(
     }
 }
 
-// What a block of `sift` works on: the queries of a unit, and `n_items` pieces of neighbouring series.
+// The work of a block of `sift`: the queries of a unit, and `n_items` pieces of neighbouring series.
 struct SiftBlock {
     int2 unit;                              // the first query, and how many
     int length, channel;                    // of its queries

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ...core.constants import SHORT_WINDOW
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...core.series import Series
 from ...families.shapelets.matches import LEAST_NORMALIZED, Matches, SubsequenceMatches
 from ...families.shapelets.search import LANES, ShapeletSearch, Survivors
-from .match_programs import match_bytes
-from .programs import MOST_MEMBERS, MOST_SHARED, SHORT, most_classes, scan_kernel
+from .match_programs import DOUBLES, match_bytes
+from .programs import MOST_MEMBERS, MOST_SHARED, most_classes, scan_kernel
 
 if TYPE_CHECKING:
     import cupy
@@ -25,6 +26,9 @@ __all__ = ["ShapeletTiles"]
 
 #: Pairs of windows that are worth a launch of their own, and lengths that are walked in one.
 WORTH_A_LAUNCH, TOGETHER = 2**31, 32
+#: CPU seconds that compiling what only a search needs takes; seconds in which the host judges a
+#: distance of a candidate.
+TO_COMPILE, JUDGED = 2.0, 1e-7
 #: Candidates that the list has room for, and of these, that may stay on it; distances that are
 #: measured at a time; bytes of each, with what it takes to find candidates that are equal.
 LISTED, HELD, DISTANCES = 2**21, 2**17, 2**23
@@ -116,7 +120,8 @@ class ShapeletTiles:
             cp.asarray(np.concatenate(queries)),
             *(np.cumsum(lengths) - lengths, lengths, channels, np.arange(len(queries))),
             *(cp.asarray(series.values), cp.asarray(series.lengths, np.int32)),
-            *(cp.arange(len(series), dtype=np.int32), reduction.normalize, distances, starts),
+            cp.asarray(np.arange(len(series), dtype=np.int32)),
+            *(reduction.normalize, distances, starts),
         )
         return Matches(distances.get(), starts.get())
 
@@ -151,18 +156,22 @@ class ShapeletTiles:
                 room.measured,
             ),
             reduction.before_normalized,
+            on_host=self._is_small(reduction, lengths, end - begin),
         )
         points, places = send(
             series.lengths[members].astype(np.int32), np.arange(len(members), dtype=np.int32)
         )
-        raw = [length for length in lengths if length < LEAST_NORMALIZED]
-        normalized = tuple(length for length in lengths if length >= LEAST_NORMALIZED)
+        raw = [length for length in lengths if length < LEAST_NORMALIZED or lines.on_host]
+        normalized = tuple(length for length in lengths if length not in raw)
         for first in range(begin, end, room.block):
             stop = min(first + room.block, end)
             of_block = points[first:stop], places[first:stop]
             for channel in range(series.n_channels):
                 for length in raw:
-                    for where in _all_candidates(reduction, length, channel, first, stop):
+                    if cancel[0]:
+                        return lines.survivors()
+                    of_members = _all_candidates(reduction, length, channel, first, stop)
+                    for where in [np.concatenate([*of_members])] if lines.on_host else of_members:
                         lines.every(where)
                 for heads, rows, columns in self._heads(
                     *(reduction, channel, first, stop, normalized, room.together),
@@ -172,6 +181,23 @@ class ShapeletTiles:
                         return lines.survivors()
                     lines.scan(heads, channel, rows, *of_block, columns, cancel)
         return lines.survivors()
+
+    def _is_small(
+        self, reduction: ShapeletSearch, lengths: tuple[int, ...], n_candidates: int
+    ) -> bool:
+        """Whether to measure all candidates of so many members: to compile the search takes longer.
+
+        All candidates are then measured on the device, and the host judges their cuts.
+        """
+        from ..loading import MODEST_RATE, pays
+        from .order_lines import most_shared
+
+        n, series = len(reduction.members), reduction.series
+        windows = series.n_timepoints + 1 - np.array(lengths)
+        distances = n_candidates * series.n_channels * len(reduction.ways) * n * windows
+        seconds = distances @ (JUDGED + DOUBLES * windows * np.array(lengths) / MODEST_RATE)
+        kernel = scan_kernel(n, len(reduction.criterion.groups[1]), most_shared())
+        return kernel is None or not pays(kernel.file, kernel.name, float(seconds), TO_COMPILE)
 
     def _heads(
         self,
@@ -269,7 +295,7 @@ def _batches(
     lengths: tuple[int, ...], kept: frozenset[int], together: int
 ) -> Iterator[tuple[int, ...]]:
     """Lengths that are walked together: all of them stay, or none, and all are short, or none."""
-    for _, alike in groupby(lengths, lambda length: (length in kept, length <= SHORT)):
+    for _, alike in groupby(lengths, lambda length: (length in kept, length <= SHORT_WINDOW)):
         run = tuple(alike)
         for first in range(0, len(run), together):
             yield run[first : first + together]

@@ -8,14 +8,14 @@ from typing import NamedTuple
 import cupy as cp
 import numpy as np
 
+from ...core.constants import SHORT_WINDOW, WALK_CHUNK
 from ...core.series import Series
 from ..loading import blocks_for, load_kernel
-from .programs import SHORT, columns_of_strips, walk_kernel
+from ..transfers import is_small
+from .programs import columns_of_strips, walk_kernel
 
 __all__ = ["DeviceChannel", "PackedScores", "Walk", "lay"]
 
-#: Rows that the walk may fetch beyond the last.
-CHUNK = 32
 #: Addresses and numbers of the scores of a length for kernels: `Scores` of ``order_lines.cuh``.
 SCORES = np.dtype(
     [(name, "u8") for name in ("scores", "weights", "constant", "errors", "floors", "kinds")]
@@ -54,13 +54,16 @@ class DeviceChannel(NamedTuple):
 
 def lay(series: Series, channel: int) -> DeviceChannel:
     """Bring a channel of series to the device."""
-    points, sizes = cp.asarray(series.values[:, channel]), cp.asarray(series.lengths)
-    there = cp.arange(series.n_timepoints) < sizes[:, None]
-    points = cp.ascontiguousarray(cp.where(there, points, 0.0))
+    points, sizes = series.values[:, channel], series.lengths
+    module = np if is_small(points.size) else cp
+    points, sizes = module.asarray(points), module.asarray(sizes)
+    there = module.arange(series.n_timepoints) < sizes[:, None]
+    points = module.ascontiguousarray(np.where(there, points, 0.0))
     middle = points.sum(axis=1) / sizes
-    centered = cp.where(there, points - middle[:, None], 0.0)
-    size = cp.abs(centered).max(axis=1)
-    return DeviceChannel(points, centered, sizes.astype(np.int32), size, cp.abs(middle))
+    centered = np.where(there, points - middle[:, None], 0.0)
+    size = np.abs(centered).max(axis=1)
+    made = points, centered, sizes.astype(np.int32), size, np.abs(middle)
+    return DeviceChannel(*map(cp.asarray, made))
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,13 +150,13 @@ class Walk:
     def __call__(self, lengths: tuple[int, ...]) -> PackedScores:
         """Scores for some lengths, ascending and longer than those before.
 
-        All of them have up to `SHORT` points, or none.
+        All of them have up to `SHORT_WINDOW` points, or none.
         """
         series, first, stop = self.series, self.first, self.stop
         n, width = series.points.shape
         many, n_block = len(lengths), stop - first
         stride = width - lengths[0] + 1
-        rows = cp.empty((many, n, stride + CHUNK, 4))
+        rows = cp.empty((many, n, stride + WALK_CHUNK, 4))
         q, s, w, mean = (cp.empty((many, n, stride)) for _ in range(4))
         constant, zeros = cp.empty((many, n, stride), np.uint8), cp.zeros(4 * many * n)
         largest = zeros[: 3 * many * n]
@@ -162,7 +165,7 @@ class Walk:
         channel = {"sizes": series.sizes, "magnitudes": series.size, "middles": series.middle}
         windows = {"rows": rows, "q": q, "s": s, "w": w, "mean": mean}
         load_kernel("shapelets/shapelets.cu", "prepare")(
-            (blocks_for(stride + CHUNK, 128), n),
+            (blocks_for(stride + WALK_CHUNK, 128), n),
             128,
             points=series.points,
             centered=series.centered,
@@ -197,7 +200,7 @@ class Walk:
         grid = blocks_for(n, 4), n_block, many
         block = {"stride": stride, "first": first, "n_block": n_block, "n_series": n}
         block |= {"lengths": sizes}
-        if lengths[-1] <= SHORT:
+        if lengths[-1] <= SHORT_WINDOW:
             load_kernel("shapelets/shapelets.cu", "nearest")(
                 grid,
                 128,

@@ -4,18 +4,12 @@
 // neighbours is open, what that may add. All that may gain as much as is reached for certain go to the list.
 #include "shapelets/order_lines.cuh"
 
-constexpr int THREADS = 256;
+constexpr int THREADS = WIDE_THREADS;
 
 // Largest value of a block, for all of its threads; `room` has a place for each warp.
 template <typename T>
 __device__ T block_largest(T value, T* room) {
-#pragma unroll
-    for (int other = 16; other > 0; other /= 2) value = max(value, __shfl_xor_sync(ALL, value, other));
-    __syncthreads();
-    if ((threadIdx.x & 31) == 0) room[threadIdx.x / 32] = value;
-    __syncthreads();
-    for (int warp = 0; warp < THREADS / 32; ++warp) value = max(value, room[warp]);
-    return value;
+    return fold_block(value, room, THREADS / 32, Larger());
 }
 
 // The line of a block: its keys in order, `padded` to a power of two, and for each thread the numbers of classes on the left
@@ -48,10 +42,10 @@ __device__ __forceinline__ bool make_keys(
         most = max(most, __float_as_int(distance));
     }
     if (!block_largest<long long>(changed, room)) return false;
-    doubt.unit = fmaxf(__int_as_float((int)block_largest<long long>(most, room)), 1e-30f) * 0x1p-22f;
+    doubt.set_unit(__int_as_float((int)block_largest<long long>(most, room)));
     for (int k = threadIdx.x; k < line.padded; k += THREADS) {
         const unsigned bits = k < n ? line.keys[k] : 0;
-        line.keys[k] = k < n ? key_of(__int_as_float(bits & 0x7fffffff), bits >> 31, judge.labels[k], doubt) : 0xffffffffu;
+        line.keys[k] = k < n ? key_of(__int_as_float(bits & 0x7fffffff), bits >> 31, judge.labels[k], doubt) : NO_KEY;
     }
     return true;
 }
@@ -76,7 +70,7 @@ __device__ __forceinline__ void count_before(const BlockLine& line, int n_classe
     const int thread = threadIdx.x;
     for (int c = 0; c < n_classes; ++c) line.count(c) = 0;
     __syncthreads();
-    for (int k = line.begin; k < line.stop; ++k) ++line.count(line.keys[k] & 511);
+    for (int k = line.begin; k < line.stop; ++k) ++line.count(label_of(line.keys[k]));
     __syncthreads();
     for (int c = thread / 32; c < n_classes; c += THREADS / 32) {
         int ahead = 0;
@@ -100,7 +94,7 @@ __device__ __forceinline__ void judge_cuts(
 ) {
     const int n = judge.n_members, alone = judge.base ? 1 : 0;
     auto change = [&](unsigned key) {
-        const int label = key & 511;
+        const int label = label_of(key);
         const long long* term = judge.terms + (long long)label * (n + 1) + line.count(label);
         return term[1] - term[0];
     };
@@ -110,9 +104,9 @@ __device__ __forceinline__ void judge_cuts(
         const unsigned key = line.keys[k], next = line.keys[k + 1];
         const long long all_before = each;
         each += change(key);
-        ++line.count(key & 511);
+        ++line.count(label_of(key));
         const int relative = relation(key, next, doubt);
-        const bool open = relative == OPEN, differ = (key ^ next) & 511;
+        const bool open = relative == OPEN, differ = label_of(key) != label_of(next);
         runs.add(relative, differ, alone);
         if (k + 1 < judge.leaf || n - 1 - k < judge.leaf) continue;
         bool allowed = relative != EQUAL;
@@ -148,16 +142,13 @@ __device__ __forceinline__ int longest_run(const int (&ends)[3][THREADS], int al
 __device__ __forceinline__ void list_bound(
     const Judge& judge, const Gains& gains, int longest, CandidateBound found, const BoundList& bounds
 ) {
-    Reached* const reached = bounds.reached;
     found.gain = gains.best;
     if (longest)
         found.gain = max(gains.any, 0LL) + (long long)(judge.unit * gain_of_changes(judge, longest)) + 4096;
     // gains of the host are compared with other ones
     if (longest || !judge.base) found.gain += judge.margin;
-    if (found.gain < 0 || found.gain < *(volatile long long*)&reached->gain) return;
-    if (judge.base && gains.certain >= 0) atomicMax(&reached->gain, gains.certain);
-    const int place = atomicAdd(&reached->count, 1);
-    if (place < bounds.capacity) bounds.list[place] = found;
+    if (found.gain < 0 || found.gain < gain_reached(bounds)) return;
+    append(found, judge.base && gains.certain >= 0, gains.certain, bounds);
 }
 
 // Judge candidates: one block, one candidate and way; block (i, k) has window i of the series of row k. Shared memory
@@ -188,8 +179,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) scan_wide(
     special = (int)block_largest<long long>(special, room);
     const long long candidate = (long long)row * scores.n_windows + i;
     const bool is_constant = scores.constant[candidate], plain = !special && !is_constant;
-    const float error = error_of(scores, worst, row, candidate);
-    ErrorBound doubt = {error, sqrtf(error), 0};
+    ErrorBound doubt = bound_errors(scores, worst, row, candidate);
     const int share = (n + THREADS - 1) / THREADS, begin = thread * share, stop = min(n, begin + share);
     const BlockLine line = {(unsigned*)shared, (unsigned short*)(shared + padded), padded, begin, stop};
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...core.series import read_only
 from ...families.profile.concatenated import ConcatenatedSeries, fill_gaps, whole_windows
+from ...families.profile.every_pair import nearest_of_all
 from ...families.profile.join import Join, JoinPart
 from ...families.profile.lines import Frame, common_frame, even_line, line_as_it_is, line_of_pieces
-from ...families.profile.nearest import Nearest, least_of_rows
+from ...families.profile.nearest import Nearest
 from ...families.profile.statistics import settle_statistics
 from ...families.profile.windows import Kinds, WindowDistances, WindowKinds
 from ...host import by_numpy, windows
@@ -104,7 +107,9 @@ class JoinTiles:
             regular_a = regular_a & ~reduction.excluded
             regular_b = regular_a if reduction.within else regular_b
         if small:
-            return _nearest_by_numpy(reduction, tile, certified, (regular_a, regular_b), cancel)
+            measure = partial(_measure, certified[0], certified[1], reduction, cancel)
+            regular = regular_a, regular_b
+            return nearest_of_all(reduction, tile, regular, measure, 4 * ENTRIES, cancel)
         level = 0.0 if normalize else 4 * max(line.energy(length).max() for line in lines)
         steps_a, steps_b = (
             self._steps(pool, line, length, level) for pool, line in zip(pools, lines, strict=True)
@@ -231,53 +236,16 @@ class JoinTiles:
         return self.prepared.get(pool.points, ("steps", length, line.frame, level), build)
 
 
-def _nearest_by_numpy(
-    reduction: Join,
-    tile: Tile,
-    lines: list[Line],
-    regular: tuple[np.ndarray, np.ndarray],
-    cancel: np.ndarray,
-) -> JoinPart:
-    """Nearest windows within a tile, from the certified distances of all its pairs."""
-    k, within = reduction.n_neighbors, reduction.within
-    a, b = lines
-    rows = Nearest.none(tile.shape[0], k)
-    cols = Nearest.none(tile.shape[1] if within else 0, k)
-    first = max(tile.col, reduction.since) if within else tile.col
-    n_cols = tile.col_stop - first
-    step = max(1, 4 * ENTRIES // max(1, n_cols))
-    at = np.arange(first, tile.col_stop)
-    for start in range(tile.row, tile.row_stop, step):
-        some = np.arange(start, min(start + step, tile.row_stop))
-        # of one line pairs before the diagonal do not count
-        left = max(first, start + reduction.exclusion + 1) if within else first
-        if left >= tile.col_stop or cancel[0]:
-            break
-        other = at[left - first :]
-        found = np.empty((some.size, other.size))
-        by_numpy.distances(
-            *(a.points, some, a.mean, a.inverse, b.points, left, b.mean, b.inverse),
-            *(reduction.length, found, cancel, reduction.normalize or None),
-        )
-        found[np.isnan(found)] = np.inf  # of squares beyond all numbers
-        found[~regular[0][some]] = np.inf
-        found[:, ~regular[1][other]] = np.inf
-        if within:
-            found[other - some[:, np.newaxis] <= reduction.exclusion] = np.inf
-            cols.add(slice(left - tile.col, None), _nearest(found.T.copy(), k, some))
-        rows.add(slice(start - tile.row, start - tile.row + some.size), _nearest(found, k, other))
-    return JoinPart(rows, cols)
-
-
-def _nearest(distances: np.ndarray, k: int, places: np.ndarray) -> Nearest:
-    """The k nearest places of each row."""
-    values, at = least_of_rows(distances, min(k, places.size))
-    indices = np.where(np.isinf(values), -1, places[at])
-    missing = ((0, 0), (0, k - values.shape[1]))
-    return Nearest(
-        np.pad(values, missing, constant_values=np.inf),
-        np.pad(indices, missing, constant_values=-1),
+def _measure(
+    a: Line, b: Line, reduction: Join, cancel: np.ndarray, rows: np.ndarray, columns: slice
+) -> np.ndarray:
+    """Certified distances of some windows to a run of others, by NumPy."""
+    found = np.empty((rows.size, columns.stop - columns.start))
+    by_numpy.distances(
+        *(a.points, rows, a.mean, a.inverse, b.points, columns.start, b.mean, b.inverse),
+        *(reduction.length, found, cancel, reduction.normalize or None),
     )
+    return found
 
 
 def settle_constant(
