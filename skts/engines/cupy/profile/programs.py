@@ -12,6 +12,7 @@ __all__ = [
     "HEIGHTS",
     "MK_CAPACITY",
     "RUNS_PER_WINDOW",
+    "SAMPLE",
     "SEED_BYTES",
     "JoinKernel",
     "choose_height",
@@ -36,6 +37,8 @@ HEIGHTS: dict[type, tuple[tuple[int, int], ...]] = {
 #: Pairs from which on it is estimated how much a search in float32 would leave to measure: with
 #: fewer, the estimate takes longer than float32 can save.
 PAIRS_TO_ESTIMATE = 2**35
+#: Windows that are compared with all others for it.
+SAMPLE = 24
 #: Bytes of first columns in a launch.
 SEED_BYTES = 2**30
 #: Runs of possible neighbours that a list has room for.
@@ -134,6 +137,7 @@ def kernels() -> dict[str, list[str]]:
     return {
         "profile/seeds.cu": sorted({seed_kernel(kernel) for kernel in instances}),
         "profile/join.cu": [kernel.name for kernel in instances],
+        "profile/precision.cu": ["count_near"],
         "profile/candidates.cu": ["refine", "keep", "certify", "first_of_equals"],
         "profile/windows.cu": ["statistics", "distances"],
         "profile/mk.cu": ["bound", "measure"],

@@ -18,6 +18,7 @@ from ...families.profile.windows import Kinds, WindowDistances, WindowKinds
 from .programs import (
     HEIGHTS,
     RUNS_PER_WINDOW,
+    SAMPLE,
     SEED_BYTES,
     choose_join,
     room,
@@ -105,7 +106,10 @@ class JoinTiles:
         seeds = size * panels * min(rows, high)
         if rows > high:
             seeds = max(SEED_BYTES, seeds)
-        return 0, lines + lists + seeds + size * cols * -(-rows // low)
+        seeds += size * cols * -(-rows // low)
+        if reduction.precision == "auto" and worth_an_estimate(reduction):
+            seeds = max(seeds, 4 * SAMPLE * reduction.shape[1])
+        return 0, lines + lists + seeds
 
     def join(self, reduction: Join, tile: Tile, cancel: np.ndarray) -> JoinPart | None:
         """Nearest windows within a tile; with device accumulators they stay on the device."""

@@ -15,7 +15,7 @@ from .known import MeasuredNeighbors, Side
 from .lines import PAD, DeviceLine, Searched, Steps
 from .programs import JoinKernel, seed_kernel
 
-__all__ = ["TileJoin", "launch"]
+__all__ = ["TileJoin", "launch", "launch_seeds"]
 
 #: Most blocks of a launch along its second axis.
 MOST_BLOCKS = 65535
@@ -42,17 +42,15 @@ def launch(search: TileJoin, row: int, stop: int, n_panels: int, again: bool) ->
     """Seeds of all bands and panels, then the walk; `again` if these rows were walked before."""
     join, kernel, tile = search.join, search.kernel, search.tile
     k = join.n_neighbors
-    (line_a, line_b), (steps_a, steps_b) = search.searched, search.steps
+    steps_a, steps_b = search.steps
     n_rows, n_cols = stop - row, tile.shape[1]
     n_bands = -(-n_rows // search.height)
     first_rows = cp.zeros((n_bands, n_cols), kernel.dtype)
     first_cols = cp.zeros((n_panels, -(-n_rows // 4) * 4 + PAD), kernel.dtype)
-    _launch_seeds(
-        search, first_rows, (line_b, tile.col, n_cols), (line_a, row, search.height), sign=1
-    )
-    _launch_seeds(
-        search, first_cols, (line_a, row, n_rows), (line_b, tile.col, kernel.panel), sign=-1
-    )
+    lines = join, kernel, search.searched, search.steps
+    apart = {"least_apart": join.least_apart}
+    launch_seeds(*lines, first_rows, (1, tile.col, n_cols), (0, row, search.height), **apart)
+    launch_seeds(*lines, first_cols, (0, row, n_rows), (1, tile.col, kernel.panel), **apart)
     sides = cp.asarray(np.array([side.addresses() for side in search.sides], np.int64))
     load_kernel("profile/join.cu", kernel.name)(
         blocks_for(n_panels, JOIN_SQUARE) * blocks_for(n_bands, JOIN_SQUARE) * JOIN_SQUARE**2,
@@ -82,37 +80,46 @@ def launch(search: TileJoin, row: int, stop: int, n_panels: int, again: bool) ->
     )
 
 
-def _launch_seeds(
-    search: TileJoin,
+def launch_seeds(
+    join: Join,
+    kernel: JoinKernel,
+    searched: tuple[Searched, Searched],
+    steps: tuple[Steps, Steps],
     out: cp.ndarray,
-    along: tuple[Searched, int, int],
-    across: tuple[Searched, int, int],
+    along: tuple[int, int, int],
+    across: tuple[int, int, int],
     *,
-    sign: int,
+    least_apart: int,
 ) -> None:
     """Compute covariances of chosen windows of one line with a run of windows of the other.
 
     Parameters
     ----------
-    search : TileJoin
+    join : Join
         The work.
+    kernel : JoinKernel
+        The walk that begins with these.
+    searched, steps : tuple of two
+        Lines of the search and their steps, along rows and columns.
     out : cupy.ndarray of shape (n_chosen, ...)
         First rows of bands, or first columns of panels.
-    along : (Searched, int, int)
-        Line, first window, and how many: the run, for each row of `out`.
-    across : (Searched, int, int)
-        Line, first window, and how far apart: those that the rows of `out` belong to.
-    sign : int
-        1 for first rows, -1 for first columns.
+    along : (int, int, int)
+        Which line, first window, and how many: the run, for each row of `out`.
+    across : (int, int, int)
+        Which line, first window, and how far apart: those that the rows of `out` belong to. Where
+        they lie along the columns, what is computed enters these from the left.
+    least_apart : int
+        Where nothing is farther apart, columns after rows, nothing is computed.
     """
-    (line, first, count), (other, start, apart) = along, across
-    steps_a, steps_b = search.steps
-    kernel = load_kernel("profile/seeds.cu", seed_kernel(search.kernel))
+    (which, first, count), (which_other, start, apart) = along, across
+    line, other = searched[which], searched[which_other]
+    steps_a, steps_b = steps
+    function = load_kernel("profile/seeds.cu", seed_kernel(kernel))
     n_filters, stride = out.shape
     most = SEED_FILTERS * MOST_BLOCKS
     for some in range(0, n_filters, most):
         filters = min(most, n_filters - some)
-        kernel(
+        function(
             (blocks_for(count, SEED_WINDOWS), blocks_for(filters, SEED_FILTERS)),
             128,
             line=line.device.points,
@@ -125,9 +132,9 @@ def _launch_seeds(
             apart=apart,
             n_filters=filters,
             n_other=other.mean.size,
-            length=search.join.length,
-            least_apart=search.join.least_apart,
-            sign=sign,
+            length=join.length,
+            least_apart=least_apart,
+            sign=-1 if which_other else 1,
             out=out[some:],
             stride=stride,
             rows=steps_a.rows,
