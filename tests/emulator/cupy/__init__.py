@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import cuda, fft, linalg
-from ._array import Foreign, allocate, inner, ndarray, outer, quietly
+from ._array import Foreign, allocate, inner, ndarray, outer, quietly, refuse
 from ._kernels import ElementwiseKernel, RawKernel, RawModule
 from ._machine import SETTINGS, KernelError
 
@@ -88,14 +88,6 @@ def asnumpy(a: Any) -> np.ndarray:
     return a.get() if isinstance(a, ndarray) else np.asarray(a)
 
 
-def _refuse(given: Any) -> None:
-    if isinstance(given, np.ndarray):
-        raise TypeError(f"Unsupported type {type(given)}")
-    if isinstance(given, tuple | list):
-        for one in given:
-            _refuse(one)
-
-
 def __getattr__(name: str) -> Any:
     """Functions of NumPy's namespace, which take no arrays of the host."""
     if name.startswith("__"):
@@ -105,7 +97,7 @@ def __getattr__(name: str) -> Any:
         return found
 
     def function(*args: Any, **kwargs: Any) -> Any:
-        _refuse(args)
+        refuse(args)
         out = kwargs.get("out")
         answer = quietly(found, *args, **kwargs)
         return answer if out is None else out

@@ -114,14 +114,13 @@ class ndarray(NDArrayOperatorsMixin):
     # -------------------------------------------------------------------------------- operators
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
-        for one in args:
-            if isinstance(one, np.ndarray):
-                raise TypeError(f"Unsupported type {type(one)}")
+        refuse(args)
         out = kwargs.get("out")
         found = quietly(getattr(ufunc, method), *args, **kwargs)
         return out[0] if out else found
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        refuse((args, tuple(kwargs.values())))
         return quietly(function, *args, **kwargs)
 
     def __getitem__(self, key: Any) -> ndarray:
@@ -228,6 +227,15 @@ def inner(given: Any) -> Any:
     if isinstance(given, dict):
         return {key: inner(value) for key, value in given.items()}
     return given
+
+
+def refuse(given: Any) -> None:
+    """CuPy's functions take no arrays of the host."""
+    if isinstance(given, np.ndarray):
+        raise TypeError(f"Unsupported type {type(given)}")
+    if isinstance(given, tuple | list):
+        for one in given:
+            refuse(one)
 
 
 def quietly(function: Any, *args: Any, **kwargs: Any) -> Any:

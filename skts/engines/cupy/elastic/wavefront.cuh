@@ -193,8 +193,8 @@ struct Wavefront {
         const T* points, int stride, int stop, int n_rows, Begin begin, End end) {
         constexpr int STEPS = UNROLL / ROWS;
         const T* in_edge = STRIPS ? edge + row0 : nullptr;
-        // the least as a largest one: from one instruction for it the compiler makes another loop, with more registers
-        const int first_stop = -warp_largest(-stop), last_stop = warp_largest(stop);
+        // by shuffles on every device: with the one instruction there is on some, searches take a twentieth longer
+        const int first_stop = -fold_lanes(-stop, Larger()), last_stop = fold_lanes(stop, Larger());
         int t = 0;
         // BEGIN: the steps in which lanes reach their first row go one by one, as do the last ones
 #pragma unroll 1

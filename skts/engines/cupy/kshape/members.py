@@ -9,6 +9,7 @@ import numpy as np
 
 from ...core.constants import SORTED_SERIES
 from ..loading import blocks_for, load_kernel
+from ..transfers import near
 
 __all__ = ["Members", "chunk_rows", "sort"]
 
@@ -59,7 +60,8 @@ def sort(
     load_kernel("kshape/labels.cu", "count")(
         blocks, THREADS, labels=labels, n_series=n_series, n_clusters=n_clusters, counts=counts
     )
-    ends = cp.cumsum(counts.ravel(), dtype=np.int64)
+    (each,) = near(counts)
+    ends = cp.asarray(np.cumsum(each, dtype=np.int64))
     order = cp.empty(n_series, np.int32)
     load_kernel("kshape/labels.cu", "scatter")(
         blocks, THREADS, labels=labels, n_series=n_series, counts=counts, ends=ends, order=order

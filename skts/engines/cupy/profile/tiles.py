@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from .programs import (
 )
 
 if TYPE_CHECKING:
+    from ..transfers import Near
     from .known import Known
     from .lines import DeviceLine, Searched, Steps
 
@@ -124,16 +125,17 @@ class JoinTiles:
         row_line, col_line = (self._line(pool, length, normalize) for pool in pools)
         lines = row_line, col_line
         searched = self._searched(pools, length, normalize)
-        regular = [line.regular for line in searched]
+        mask_a, mask_b = (line.regular for line in searched)
         if reduction.excluded is not None:
-            regular[0] = regular[0] & ~module_of(regular[0]).asarray(reduction.excluded)
-            regular[1] = regular[0] if reduction.within else regular[1]
+            mask_a = mask_a & ~module_of(mask_a).asarray(reduction.excluded)
+            mask_b = mask_a if reduction.within else mask_b
+        regular = mask_a, mask_b
         if _is_small(reduction, tile):
             found = partial(_distances, lines, reduction)
-            on_host = to_host(regular[0]), to_host(regular[1])
+            on_host = to_host(mask_a), to_host(mask_b)
             return nearest_of_all(reduction, tile, on_host, found, AT_A_TIME, cancel)
         level = 0.0 if normalize else 4 * max(float(line.norm.max()) for line in searched) ** 2
-        masks = cp.asarray(regular[0]), cp.asarray(regular[1])
+        masks = cp.asarray(mask_a), cp.asarray(mask_b)
 
         def steps_in(dtype: type) -> tuple[Steps, Steps]:
             first, second = (
@@ -145,7 +147,7 @@ class JoinTiles:
             return first, second
 
         dtype = self._join_type(reduction, searched, steps_in)
-        known, kept = self._known(reduction, searched, masks, tile, level, dtype)
+        known, kept = self._known(reduction, searched, regular, tile, level, dtype)
         nearest(reduction, lines, searched, steps_in(known.dtype), masks, tile, level, known)
         return None if kept else known.part(tile, 2 if reduction.within else 1)
 
@@ -153,7 +155,7 @@ class JoinTiles:
         self,
         reduction: Join,
         searched: tuple[Searched, Searched],
-        regular: tuple[Any, Any],
+        regular: tuple[Near, Near],
         tile: Tile,
         level: float,
         dtype: type,

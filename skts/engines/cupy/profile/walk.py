@@ -47,10 +47,13 @@ def launch(search: TileJoin, row: int, stop: int, n_panels: int, again: bool) ->
     n_bands = -(-n_rows // search.height)
     first_rows = cp.zeros((n_bands, n_cols), kernel.dtype)
     first_cols = cp.zeros((n_panels, -(-n_rows // 4) * 4 + PAD), kernel.dtype)
-    lines = join, kernel, search.searched, search.steps
-    apart = {"least_apart": join.least_apart}
-    launch_seeds(*lines, first_rows, (1, tile.col, n_cols), (0, row, search.height), **apart)
-    launch_seeds(*lines, first_cols, (0, row, n_rows), (1, tile.col, kernel.panel), **apart)
+    columns, rows = (1, tile.col, n_cols), (0, row, n_rows)
+    bands, panels = (0, row, search.height), (1, tile.col, kernel.panel)
+    for out, along, across in ((first_rows, columns, bands), (first_cols, rows, panels)):
+        launch_seeds(
+            *(join, kernel, search.searched, search.steps, out, along, across),
+            least_apart=join.least_apart,
+        )
     sides = cp.asarray(np.array([side.addresses() for side in search.sides], np.int64))
     load_kernel("profile/join.cu", kernel.name)(
         blocks_for(n_panels, JOIN_SQUARE) * blocks_for(n_bands, JOIN_SQUARE) * JOIN_SQUARE**2,
