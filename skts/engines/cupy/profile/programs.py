@@ -89,10 +89,10 @@ class JoinKernel(NamedTuple):
 def choose_join(join: Join, shape: tuple[int, int], dtype: type) -> JoinKernel:
     """Choose for a tile of a join; `dtype` is that of covariances, see ``precision.py``."""
     columns, blocks = SHAPES[dtype]
-    # wide panels need fewer seeds, narrow ones keep a large GPU busy to the end
-    strips = 4 if min(shape) >= 2**17 else 2 if min(shape) >= 2**15 else 1
-    if dtype is np.float32:
-        strips = min(strips, 2)
+    # wide panels need fewer seeds, narrow ones keep a large GPU busy to the end; in float32 they
+    # are wider, and so are the bounds of their errors
+    wide, wider = (2**15, 2**19) if dtype is np.float32 else (2**15, 2**17)
+    strips = 4 if min(shape) >= wider else 2 if min(shape) >= wide else 1
     return JoinKernel(dtype, columns, blocks, strips, join.within, join.normalize)
 
 

@@ -308,13 +308,14 @@ class Join(UsesIncumbent, Reduction):
     def _add_constant(self, nearest: Nearest, direction: str, a: Kinds, b: Kinds) -> None:
         """Constant windows are at 0 from each other and at sqrt(length) from all others."""
         unlike = float(np.sqrt(self.length))
-        constant, regular = np.flatnonzero(b.constant), np.flatnonzero(b.regular)
+        constant, flat = np.flatnonzero(b.constant), np.flatnonzero(a.constant)
+        if constant.size == flat.size == 0:
+            return
         far = np.flatnonzero(a.regular & (nearest.distances[:, -1] >= unlike))
-        flat = np.flatnonzero(a.constant)
         for windows, places, distance in (
             (far, constant, unlike),
             (flat, constant, 0.0),
-            (flat, regular, unlike),
+            (flat, np.flatnonzero(b.regular), unlike),
         ):
             if windows.size and places.size:
                 found = self._first(places, windows, direction)
@@ -331,8 +332,8 @@ class Join(UsesIncumbent, Reduction):
         """Measure windows that no tile has searched, as neighbours of others and for themselves."""
         for floor in total.floors:
             floor[a.unsearched] = 0.0
-        lookers = np.flatnonzero(a.regular & ~a.unsearched)
         hidden = np.flatnonzero(b.unsearched)
+        lookers = np.flatnonzero(a.regular & ~a.unsearched) if hidden.size else hidden
         if lookers.size == 0:
             return
         batch = max(1, 2**22 // self.shape[0])

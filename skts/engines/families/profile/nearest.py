@@ -34,6 +34,10 @@ class Nearest(NamedTuple):
 
     def add(self, windows: slice | np.ndarray, other: Nearest) -> None:
         """Take other neighbours of some windows where they are nearer; none may be there twice."""
+        same = self.distances.shape[1] == other.distances.shape[1]
+        if same and isinstance(windows, slice) and not (self.indices[windows] >= 0).any():
+            self.distances[windows], self.indices[windows] = other  # the first that are found
+            return
         if self.distances.shape[1] == 1:
             mine, place = self.distances[windows], self.indices[windows]
             nearer = (other.distances < mine) | (
