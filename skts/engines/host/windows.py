@@ -1,7 +1,11 @@
-"""Mean, deviation and range of every window: neighbouring windows side by side, one per lane.
+"""Mean, deviation and range of every window, and certified distances of windows.
 
 With `anchored` (True, else None) points of a window count from the first of them: what it is then
 depends on its own points alone, and an offset costs no precision.
+
+Sums are taken in the order of time. TOGETHER windows are summed side by side, some points of each
+in one pass over the sums: these lie in memory, which the compiler cannot know to be apart from the
+points, so that a pass for each point would write and read them all.
 """
 
 from __future__ import annotations
@@ -9,9 +13,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["cut", "distances", "pair_distances", "statistics"]
+__all__ = ["PAIRS", "POINTS", "cut", "distances", "pair_distances", "squares", "statistics"]
 
-_LANES = 32
+#: Windows that are summed side by side.
+TOGETHER = 512
+#: Pairs of windows that are measured side by side, and points of each that are compared at a time.
+PAIRS, POINTS = 8, 128
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -70,93 +77,54 @@ def cut(points, ranges, length, ratio):
 def statistics(points, raw, length, anchored=None):
     """Two-pass mean and deviation of all windows of finite points; least and largest raw point."""
     n_windows = points.size - length + 1
-    mean, deviation = np.empty(n_windows), np.empty(n_windows)
+    mean, deviation = np.zeros(n_windows), np.zeros(n_windows)
     low, high = np.empty(n_windows), np.empty(n_windows)
-    total, squares = np.empty(_LANES), np.empty(_LANES)
-    anchor, center = np.zeros(_LANES), np.empty(_LANES)
-    for first in range(0, n_windows, _LANES):
-        # the last lanes move back over windows done already, so that all lanes are always full
-        start = max(0, min(first, n_windows - _LANES))
-        lanes = min(_LANES, n_windows)
-        total[:] = 0.0
-        squares[:] = 0.0
+    anchor = np.zeros(TOGETHER)
+    for first in range(0, n_windows, TOGETHER):
+        count = min(TOGETHER, n_windows - first)
         if anchored is not None:
-            for lane in range(lanes):
-                anchor[lane] = points[start + lane]
-        for i in range(length):
-            for lane in range(lanes):
-                point = points[start + lane + i]
-                total[lane] += point - anchor[lane] if anchored is not None else point
-        for lane in range(lanes):
-            center[lane] = total[lane] / length
-        for i in range(length):
-            for lane in range(lanes):
-                point = points[start + lane + i]
-                point = point - anchor[lane] if anchored is not None else point
-                d = point - center[lane]
-                squares[lane] += d * d
-        for lane in range(lanes):
-            mean[start + lane] = center[lane]
-            deviation[start + lane] = np.sqrt(squares[lane] / length)
+            anchor[:count] = points[first : first + count]
+        total, squares = mean[first : first + count], deviation[first : first + count]
+        for t in range(0, length - 7, 8):
+            x = points[first + t : first + t + count + 7]
+            for j in range(count):
+                a = anchor[j]
+                some = total[j] + (x[j] - a) + (x[j + 1] - a) + (x[j + 2] - a) + (x[j + 3] - a)
+                some = some + (x[j + 4] - a) + (x[j + 5] - a) + (x[j + 6] - a) + (x[j + 7] - a)
+                total[j] = some
+        for t in range(length // 8 * 8, length):
+            for j in range(count):
+                total[j] += points[first + t + j] - anchor[j]
+        for j in range(count):
+            total[j] /= length
+        for t in range(0, length - 3, 4):
+            x = points[first + t : first + t + count + 3]
+            for j in range(count):
+                a, center = anchor[j], total[j]
+                d, e = x[j] - a - center, x[j + 1] - a - center
+                f, g = x[j + 2] - a - center, x[j + 3] - a - center
+                squares[j] = squares[j] + d * d + e * e + f * f + g * g
+        for t in range(length // 4 * 4, length):
+            for j in range(count):
+                d = points[first + t + j] - anchor[j] - total[j]
+                squares[j] += d * d
+        for j in range(count):
+            squares[j] = np.sqrt(squares[j] / length)
     _range(raw, length, low, high)
     return mean, deviation, low, high
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _rows_of_distances(
-    a, rows, means_a, inverses_a, b, start, means, inverses, length, out, cancel, anchored, four
-):  # fmt: skip
-    """Fill one row of distances or, with `four` (True, else None), four: columns are read once."""
-    total, second = np.empty(_LANES), np.empty(_LANES)
-    third, fourth = np.empty(_LANES), np.empty(_LANES)
-    anchor, center, scale = np.zeros(_LANES), np.empty(_LANES), np.empty(_LANES)
-    window = np.empty((4, length))
-    for row in range(rows.size):
-        own = a[rows[row]] if anchored is not None else 0.0
-        mean, inverse = means_a[rows[row]], inverses_a[rows[row]]
-        for t in range(length):
-            window[row, t] = (a[rows[row] + t] - own - mean) * inverse
-    n_columns = out.shape[1]
-    lanes = min(_LANES, n_columns)
-    for first in range(0, n_columns, _LANES):
-        if cancel[0]:
-            return
-        # the last lanes move back over columns done already, so that all lanes are always full
-        column = min(first, n_columns - lanes)
-        at = start + column
-        total[:] = 0.0
-        if four is not None:
-            second[:] = 0.0
-            third[:] = 0.0
-            fourth[:] = 0.0
-        for lane in range(lanes):
-            if anchored is not None:
-                anchor[lane] = b[at + lane]
-            center[lane] = means[at + lane]
-            scale[lane] = inverses[at + lane]
-        for t in range(length):
-            point = window[0, t]
-            if four is not None:
-                point_2, point_3, point_4 = window[1, t], window[2, t], window[3, t]
-            for lane in range(lanes):
-                other = b[at + lane + t]
-                other = other - anchor[lane] if anchored is not None else other
-                other = (other - center[lane]) * scale[lane]
-                d = point - other
-                total[lane] += d * d
-                if four is not None:
-                    d = point_2 - other
-                    second[lane] += d * d
-                    d = point_3 - other
-                    third[lane] += d * d
-                    d = point_4 - other
-                    fourth[lane] += d * d
-        for lane in range(lanes):
-            out[0, column + lane] = np.sqrt(total[lane])
-            if four is not None:
-                out[1, column + lane] = np.sqrt(second[lane])
-                out[2, column + lane] = np.sqrt(third[lane])
-                out[3, column + lane] = np.sqrt(fourth[lane])
+def _add_squares(window, points, anchor, center, scale, out):
+    """Add the squares of the differences of four points of a window from those of all others."""
+    a, b, c, d = window[0], window[1], window[2], window[3]
+    for j in range(out.size):
+        less, middle, factor = anchor[j], center[j], scale[j]
+        e = a - (points[j] - less - middle) * factor
+        f = b - (points[j + 1] - less - middle) * factor
+        g = c - (points[j + 2] - less - middle) * factor
+        h = d - (points[j + 3] - less - middle) * factor
+        out[j] = out[j] + e * e + f * f + g * g + h * h
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -167,18 +135,60 @@ def distances(
 
     The norm of the difference of the two normalised windows, summed in the order of time.
     """
-    done = 0
-    while rows.size - done >= 4:
-        _rows_of_distances(
-            a, rows[done : done + 4], means_a, inverses_a, b, start, means, inverses, length,
-            out[done : done + 4], cancel, anchored, True,
-        )  # fmt: skip
-        done += 4
-    for row in range(done, rows.size):
-        _rows_of_distances(
-            a, rows[row : row + 1], means_a, inverses_a, b, start, means, inverses, length,
-            out[row : row + 1], cancel, anchored, None,
-        )  # fmt: skip
+    n_columns, window, anchor = out.shape[1], np.empty(length), np.zeros(TOGETHER)
+    for row in range(rows.size):
+        at = rows[row]
+        own = a[at] if anchored is not None else 0.0
+        for t in range(length):
+            window[t] = (a[at + t] - own - means_a[at]) * inverses_a[at]
+        for first in range(0, n_columns, TOGETHER):
+            if cancel[0]:
+                return
+            count, begin = min(TOGETHER, n_columns - first), start + first
+            if anchored is not None:
+                anchor[:count] = b[begin : begin + count]
+            center, scale = means[begin : begin + count], inverses[begin : begin + count]
+            sums = out[row, first : first + count]
+            sums[:] = 0.0
+            for t in range(0, length - 3, 4):
+                points = b[begin + t : begin + t + count + 3]
+                _add_squares(window[t : t + 4], points, anchor, center, scale, sums)
+            for t in range(length // 4 * 4, length):
+                for j in range(count):
+                    d = window[t] - (b[begin + t + j] - anchor[j] - center[j]) * scale[j]
+                    sums[j] += d * d
+            for j in range(count):
+                sums[j] = np.sqrt(sums[j])
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def squares(
+    a, i, means_a, inverses_a, b, j, means_b, inverses_b, length, room, out, anchored=None
+):  # fmt: skip
+    """Certified squared distances of PAIRS pairs of windows; `room` has POINTS numbers for each.
+
+    Squares are computed along the time, and summed in the order of time, all pairs side by side.
+    """
+    total = total_1 = total_2 = total_3 = total_4 = total_5 = total_6 = total_7 = 0.0
+    for start in range(0, length, POINTS):
+        count = min(POINTS, length - start)
+        for pair in range(PAIRS):
+            first, second, row = i[pair], j[pair], room[pair]
+            x, y = a[first + start :][:count], b[second + start :][:count]
+            own = a[first] if anchored is not None else 0.0
+            other = b[second] if anchored is not None else 0.0
+            mean_a, scale_a = means_a[first], inverses_a[first]
+            mean_b, scale_b = means_b[second], inverses_b[second]
+            for t in range(count):
+                d = (x[t] - own - mean_a) * scale_a - (y[t] - other - mean_b) * scale_b
+                row[t] = d * d
+        for t in range(count):
+            total, total_1 = total + room[0, t], total_1 + room[1, t]
+            total_2, total_3 = total_2 + room[2, t], total_3 + room[3, t]
+            total_4, total_5 = total_4 + room[4, t], total_5 + room[5, t]
+            total_6, total_7 = total_6 + room[6, t], total_7 + room[7, t]
+    out[0], out[1], out[2], out[3] = total, total_1, total_2, total_3
+    out[4], out[5], out[6], out[7] = total_4, total_5, total_6, total_7
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -186,16 +196,16 @@ def pair_distances(
     a, i, means_a, inverses_a, b, j, means_b, inverses_b, length, out, cancel, anchored=None
 ):  # fmt: skip
     """Certified distances of pairs of windows: the value of `distances`, pair by pair."""
-    for pair in range(out.size):
+    room, total = np.empty((PAIRS, POINTS)), np.empty(PAIRS)
+    first, second = np.zeros(PAIRS, np.int64), np.zeros(PAIRS, np.int64)
+    for done in range(0, out.size, PAIRS):
         if cancel[0]:
             return
-        x, y = i[pair], j[pair]
-        anchor_x = a[x] if anchored is not None else 0.0
-        anchor_y = b[y] if anchored is not None else 0.0
-        mean_x, mean_y = means_a[x], means_b[y]
-        scale_x, scale_y = inverses_a[x], inverses_b[y]
-        total = 0.0
-        for t in range(length):
-            d = (a[x + t] - anchor_x - mean_x) * scale_x - (b[y + t] - anchor_y - mean_y) * scale_y
-            total += d * d
-        out[pair] = np.sqrt(total)
+        count = min(PAIRS, out.size - done)
+        first[:count], second[:count] = i[done : done + count], j[done : done + count]
+        squares(
+            a, first, means_a, inverses_a, b, second, means_b, inverses_b, length, room, total,
+            anchored,
+        )  # fmt: skip
+        for pair in range(count):
+            out[done + pair] = np.sqrt(total[pair])

@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit
 
 from ...core.constants import FLOAT64_UNIT
+from ...host.windows import PAIRS, POINTS, squares
 from .walk import NOTHING
 
 __all__ = [
@@ -35,8 +36,6 @@ __all__ = [
 
 #: Possible neighbours that are listed before they are measured.
 LISTED = 2**17
-#: Pairs that are measured side by side.
-PAIRS = 8
 
 
 class Line(NamedTuple):
@@ -158,14 +157,9 @@ def _lower(tops, top):
 @njit(nogil=True, cache=True, error_model="numpy")
 def measure(known, own, others, length, normalize):
     """Measure the pairs of a list that may still be near, and empty it."""
-    points, mean, inverse = own
-    points_b, mean_b, inverse_b = others
     pairs, count, k = known.pairs, known.n_listed[0], known.tops.shape[1]
     first, second = np.zeros(PAIRS, np.int64), np.zeros(PAIRS, np.int64)
-    total = np.empty(PAIRS)
-    anchor_of, anchor_of_b = np.zeros(PAIRS), np.zeros(PAIRS)
-    mean_of, scale_of = np.empty(PAIRS), np.empty(PAIRS)
-    mean_of_b, scale_of_b = np.empty(PAIRS), np.empty(PAIRS)
+    room, total = np.empty((PAIRS, POINTS)), np.empty(PAIRS)
     entry = 0
     while entry < count:
         taken = 0
@@ -175,18 +169,10 @@ def measure(known, own, others, length, normalize):
                 first[taken], second[taken] = window, other
                 taken += 1
             entry += 1
-        for lane in range(PAIRS):
-            mean_of[lane], scale_of[lane] = mean[first[lane]], inverse[first[lane]]
-            mean_of_b[lane], scale_of_b[lane] = mean_b[second[lane]], inverse_b[second[lane]]
-            total[lane] = 0.0
-            if normalize is not None:
-                anchor_of[lane], anchor_of_b[lane] = points[first[lane]], points_b[second[lane]]
-        for t in range(length):
-            for lane in range(PAIRS):
-                d = (points[first[lane] + t] - anchor_of[lane] - mean_of[lane]) * scale_of[lane] - (
-                    points_b[second[lane] + t] - anchor_of_b[lane] - mean_of_b[lane]
-                ) * scale_of_b[lane]
-                total[lane] += d * d
+        squares(
+            own.points, first, own.mean, own.inverse, others.points, second, others.mean,
+            others.inverse, length, room, total, normalize,
+        )  # fmt: skip
         for lane in range(taken):
             place = first[lane] - known.first
             distance = np.sqrt(total[lane])

@@ -49,6 +49,8 @@ FINITE = {"nnan", "ninf", "nsz", "contract"}
 #: Diagonals that go down together, and how many of them are one vector of the compiler's.
 LANES = 32
 VECTOR = 8
+#: Windows whose seeds are computed together: their sums stay in the first-level cache.
+SEEDS = 512
 
 
 class WalkAxis(NamedTuple):
@@ -227,19 +229,26 @@ def best_in_columns(held, rows, weight, best, normalize):
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath=FINITE)
 def seeds(points, start, center, window, out):
-    """Products of a centred window with the windows of a line from `start` on."""
-    total = np.empty(LANES)
-    for first in range(0, out.size, LANES):
-        count = min(LANES, out.size - first)
-        at = start + first
-        total[:] = 0.0
-        if at + LANES + window.size - 1 <= points.size:
-            for t in range(window.size):
-                for lane in range(LANES):
-                    total[lane] += window[t] * (points[at + lane + t] - center)
-        else:
-            for t in range(window.size):
-                for lane in range(count):
-                    total[lane] += window[t] * (points[at + lane + t] - center)
-        for lane in range(count):
-            out[first + lane] = total[lane]
+    """Products of a centred window with the windows of a line from `start` on.
+
+    Of SEEDS windows at a time, eight points of each in one pass over their sums: those lie in
+    memory, which the compiler cannot know to be apart from the line.
+    """
+    length = window.size
+    line = np.empty(min(out.size, SEEDS) + length - 1)
+    for first in range(0, out.size, SEEDS):
+        count = min(SEEDS, out.size - first)
+        sums = out[first : first + count]
+        sums[:] = 0.0
+        for i in range(count + length - 1):
+            line[i] = points[start + first + i] - center
+        for t in range(0, length - 7, 8):
+            x, w = line[t : t + count + 7], window[t : t + 8]
+            a, b, c, d, e, f, g, h = w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]
+            for j in range(count):
+                some = a * x[j] + b * x[j + 1] + c * x[j + 2] + d * x[j + 3]
+                some += e * x[j + 4] + f * x[j + 5] + g * x[j + 6] + h * x[j + 7]
+                sums[j] += some
+        for t in range(length // 8 * 8, length):
+            for j in range(count):
+                sums[j] += window[t] * line[t + j]
