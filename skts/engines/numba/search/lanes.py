@@ -62,51 +62,74 @@ def normalize_window(points, first, length, normalize, out):
         out[i] = ((point - anchor) - mean) * inverse if normalize else point
 
 
+@njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+def _center(points, line):
+    """Points less the first; their largest magnitude, the sums of what is left and its squares."""
+    size, absolute, square = 0.0, 0.0, 0.0
+    center = points[0]
+    for i in range(points.size):
+        d = points[i] - center
+        line[i] = d
+        absolute += abs(d)
+        square += d * d
+        magnitude = abs(points[i])
+        size = magnitude if magnitude > size else size
+    line[points.size] = 0.0
+    return size, absolute, square
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _settle(sums, squares, inverse, center, length, mean_error, square_error):
+    """Turn sums of windows into means, and those of squares into `inverse`; -1 if it is not known.
+
+    Returns of how many it is known.
+    """
+    n_known = 0
+    for i in range(sums.size):
+        m = sums[i] / length
+        variance = squares[i] / length - m * m
+        error = square_error + 2 * abs(m) * mean_error + mean_error * mean_error
+        # |d sqrt(v)| is dv / (2 sqrt(v)) and a little, and so much of it is the mean off
+        # (the variance of a constant window is not known as well, or at most its range squared)
+        deviation = np.sqrt(abs(variance))
+        known = (
+            (variance > 4 * SMALLEST_RANGE**2)
+            & (error <= RUNNING_ERROR * variance)
+            & (mean_error <= 0.5 * RUNNING_ERROR * deviation)
+        )
+        sums[i] = center + m
+        inverse[i] = 1.0 / deviation if known else -1.0
+        n_known += known
+    return n_known
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
 def running_statistics(points, length, n_windows, mean, inverse):
     """Mean and 1 / deviation of all windows, good to RUNNING_ERROR.
 
     The inverse is 0 where a window is constant, and NaN where it is not known as well as that.
     """
-    squares = np.empty(_RUN)
+    squares, line = np.empty(_RUN), np.empty(_RUN + length)
+    steps = FLOAT64_UNIT * (length + 2 * _RUN + 8)
     for first in range(0, n_windows, _RUN):
-        stop = min(first + _RUN, n_windows)
-        center, size = points[first], abs(points[first])
-        absolute, square = 0.0, 0.0
-        for i in range(first, stop + length - 1):
-            d = points[i] - center
-            absolute += abs(d)
-            square += d * d
-            size = max(size, abs(points[i]))
-        steps = FLOAT64_UNIT * (length + 2 * _RUN + 8)
+        count = min(_RUN, n_windows - first)
+        size, absolute, square = _center(points[first : first + count + length - 1], line)
         total, total_square = 0.0, 0.0
-        for i in range(first, first + length):
-            d = points[i] - center
-            total += d
-            total_square += d * d
-        for i in range(first, stop):
-            mean[i], squares[i - first] = total, total_square
-            if i + 1 < stop:
-                d, e = points[i + length] - center, points[i] - center
-                total += d - e
-                total_square += d * d - e * e
+        for i in range(length):
+            total += line[i]
+            total_square += line[i] * line[i]
+        sums, inverses = mean[first : first + count], inverse[first : first + count]
+        for i in range(count):
+            sums[i], squares[i] = total, total_square
+            d, e = line[i + length], line[i]
+            total += d - e
+            total_square += d * d - e * e
         # absolute errors of the mean and of the mean square about the center
         mean_error = 2 * steps * absolute / length + 4 * FLOAT64_UNIT * size
         square_error = 2 * steps * square / length
-        doubtful = False
-        for i in range(first, stop):
-            m = mean[i] / length
-            variance = squares[i - first] / length - m * m
-            error = square_error + 2 * abs(m) * mean_error + mean_error * mean_error
-            # |d sqrt(v)| is dv / (2 sqrt(v)) and a little, and so much of it is the mean off
-            # (the variance of a constant window is not known as well, or at most its range squared)
-            known = variance > 4 * SMALLEST_RANGE**2 and error <= RUNNING_ERROR * variance
-            known = known and mean_error <= 0.5 * RUNNING_ERROR * np.sqrt(abs(variance))
-            mean[i] = center + m
-            inverse[i] = 1.0 / np.sqrt(abs(variance)) if known else -1.0
-            doubtful = doubtful or not known
-        if doubtful:
-            for i in range(first, stop):
+        n_known = _settle(sums, squares, inverses, points[first], length, mean_error, square_error)
+        if n_known < count:
+            for i in range(first, first + count):
                 if inverse[i] < 0:
                     own, scale = window_moments(points, i, length)
                     mean[i] = points[i] + own
@@ -115,27 +138,36 @@ def running_statistics(points, length, n_windows, mean, inverse):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def _least(values):
+    """The least of some values, none of which is NaN."""
+    least = values[0]
+    for lane in range(values.size):
+        least = values[lane] if values[lane] < least else least
+    return least
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def bound_by_query(points, p, mean, inverse, low, high, order, limit, out, squared, largest):
-    """Bound LANES windows from p on by the envelope of the query, points in a given order."""
-    total, center, scale = np.empty(LANES), np.empty(LANES), np.empty(LANES)
-    for lane in range(LANES):
-        total[lane], center[lane], scale[lane] = 0.0, mean[p + lane], inverse[p + lane]
+    """Bound LANES windows from p on by the envelope of the query, points in a given order.
+
+    Windows of which nothing is known, with statistics that are NaN, cost nothing.
+    """
+    center, scale = mean[p : p + LANES], inverse[p : p + LANES]
+    out[:] = 0.0
     for start in range(0, order.size, _LOOK):
         for k in range(start, min(start + _LOOK, order.size)):
-            j = p + order[k]
-            below, above = low[order[k]], high[order[k]]
-            for lane in range(LANES):
-                z = (points[j + lane] - center[lane]) * scale[lane]
-                d = max(max(z - above, below - z), 0.0)
+            at = order[k]
+            below, above, here = low[at], high[at], points[p + at : p + at + LANES]
+            for lane in range(here.size):
+                z = (here[lane] - center[lane]) * scale[lane]
+                d, e = z - above, below - z
+                d = d if d > e else e
+                d = d if d > 0.0 else 0.0
                 cost = d * d if squared else d
-                total[lane] = max(total[lane], cost) if largest else total[lane] + cost
-        hopeless = True
-        for lane in range(LANES):
-            hopeless = hopeless and total[lane] > limit
-        if hopeless:
+                most = cost if cost > out[lane] else out[lane]
+                out[lane] = most if largest else out[lane] + cost
+        if _least(out) > limit:
             break
-    for lane in range(LANES):
-        out[lane] = total[lane]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -173,25 +205,24 @@ def bound_by_windows(
     before, width = (radius, 2 * radius + 1) if narrow else (0, length)
     row = local_envelope(points, p, LANES + length - 1, before, width, low, high)
     least, most = low[row], high[row]
-    total, center, scale = np.empty(LANES), np.empty(LANES), np.empty(LANES)
-    for lane in range(LANES):
-        total[lane], center[lane], scale[lane] = 0.0, mean[p + lane], inverse[p + lane]
+    center, scale = mean[p : p + LANES], inverse[p : p + LANES]
+    total = np.zeros(LANES)
     for start in range(0, length, _LOOK):
         for k in range(start, min(start + _LOOK, length)):
             j, point = order[k] if narrow else 0, query[order[k]]
-            for lane in range(LANES):
-                above = point - (most[j + lane] - center[lane]) * scale[lane]
-                below = (least[j + lane] - center[lane]) * scale[lane] - point
-                d = max(max(above, below), 0.0)
+            under, over = least[j : j + LANES], most[j : j + LANES]
+            for lane in range(total.size):
+                d = point - (over[lane] - center[lane]) * scale[lane]
+                e = (under[lane] - center[lane]) * scale[lane] - point
+                d = d if d > e else e
+                d = d if d > 0.0 else 0.0
                 cost = d * d if squared else d
-                total[lane] = max(total[lane], cost) if largest else total[lane] + cost
-        hopeless = True
-        for lane in range(LANES):
-            hopeless = hopeless and total[lane] > limit
-        if hopeless:
+                more = cost if cost > total[lane] else total[lane]
+                total[lane] = more if largest else total[lane] + cost
+        if _least(total) > limit:
             break
     for lane in range(LANES):
-        out[lane] = max(out[lane], total[lane])
+        out[lane] = total[lane] if total[lane] > out[lane] else out[lane]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
