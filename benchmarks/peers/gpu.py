@@ -17,8 +17,10 @@ from a host array to host arrays; its tiles are as large as the series, where it
 131,072 points is slower. cuDTW++: the squared distances of all series, which are random walks and
 z-normalised. It is timed by events around one launch, as ours are, and counts as many cells.
 
-Where cuDTW++ differs for a part of the series, that is an error in the last row of 32 values of a
-thread, which sees another cell than the one diagonally before it; its speed does not depend on it.
+cuDTW++ differs for a part of the series. In the last row of the table, its kernels that give a
+thread 32 values or more let the seventeenth of them continue from the cell before the first of
+them, diagonally, and not from its own (`penalty_diag` where `penalty_temp1` belongs). With that
+word changed all distances agree; it has no influence on the speed.
 
 `SKTS_DATA` names a folder with `long/mitbih100_mlii.npz`, an ECG; without it there are no rows of
 the ECG.
