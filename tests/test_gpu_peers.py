@@ -85,6 +85,18 @@ def test_options(gpu, monkeypatch, tmp_path, capsys):
         gpu.parse_options(["--build-only"])
 
 
+def test_a_peer_that_fails_does_not_stop_the_others(gpu, monkeypatch, tmp_path, capsys):
+    def fails(*_):
+        yield "first"
+        raise gpu.ProgramError("no device")
+
+    monkeypatch.setattr(gpu, "ROWS", {"scamp": fails, "cudtw": lambda *_: ["second"]})
+    failed = []
+    found = gpu.all_rows(gpu.parse_options([]), tmp_path, tmp_path, failed)
+    assert list(found) == ["first", "second"] and failed == ["SCAMP"]
+    assert "no device" in capsys.readouterr().err
+
+
 def test_fastest_way(gpu):
     timings = {"warp-64": [3.0, 2.0, 9.0], "warp-32": [2.5, 2.5, 2.5], "subwarp-64": [1.0]}
     assert gpu.fastest(timings, "warp") == ("warp-32", 2.5)
@@ -130,11 +142,10 @@ def test_squares_are_compared(gpu):
 
 
 def test_walks_are_normalised(gpu, monkeypatch):
-    monkeypatch.setattr(gpu, "VALUES", 8 * 128)
-    rng = np.random.default_rng(0)
-    query, series = gpu.walks(rng, rng.standard_normal(gpu.VALUES, dtype=np.float32), 127)
+    monkeypatch.setattr(gpu, "VALUES", 32 * 128)
+    query, series = gpu.walks(np.random.default_rng(0), 127)
     assert query.dtype == series.dtype == np.float32
-    assert query.shape == (127,) and series.shape == (8, 127)
+    assert query.shape == (127,) and series.shape == (32, 127)
     np.testing.assert_allclose(series.mean(axis=1), 0, atol=1e-5)
     np.testing.assert_allclose(series.std(axis=1), 1, atol=1e-5)
 
