@@ -18,7 +18,7 @@ def make_parser(description, output):
     return parser
 
 
-def keep_rows(title, rows, options):
+def keep_rows(title, rows, options, **more):
     """Print rows as they come and write the record after each, should a later one be cut off."""
     kept = []
     for row in rows:
@@ -26,7 +26,7 @@ def keep_rows(title, rows, options):
         kept.append(row)
         device, versions = device_and_versions()
         found = _records.record(
-            title, device=device, versions=versions, rows=kept, commit=options.commit
+            title, device=device, versions=versions, rows=kept, commit=options.commit, **more
         )
         _records.write(options.output, found)
     if any(row["checked"].startswith("FAILED") for row in kept):

@@ -59,6 +59,12 @@ def show(value):
 MANY = 12
 #: Groups of records by the beginning of their file's name, in the order of the page.
 GROUPS = {
+    "peers-gpu": (
+        "Beside other programs on a GPU",
+        "The same work in the same run, on the same GPU. Results are compared before times; rows "
+        "of programs whose result differs say so. *settings* says in which way the program was "
+        "fastest.",
+    ),
     "peers": (
         "Beside other packages",
         "The same work in the same run, on a CPU. Results are compared before times; rows of "
