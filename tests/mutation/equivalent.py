@@ -524,7 +524,8 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
         (
             "_room.of_lengths",
-            "return together * (32 * n * block * windows + (100 * n + 40 * block) * (windows + 32))",
+            "return together * (32 * n * block * windows + (100 * n + 40 * block) * "
+            "(windows + 32))",
             ("100 -> 101",),
             MORE_ROOM,
         ),

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 from skts.engines import (
     ConcatenatedSeries,
+    Criterion,
     DTWMatrix,
     DTWNeighbors,
     Join,
     RotationNeighbors,
     Series,
+    ShapeletSearch,
     Warping,
     find_engine,
 )
+from skts.engines.core.plan import Tile
 
 
 def series(n, length):
@@ -56,3 +61,32 @@ def test_two_lines_take_more_than_one(fast_engine):
     one, two = (sum(engine.footprint(Join(a, other, 20), 1000, 1000)) for other in (None, b))
     # statistics, steps and a mean of every window, in float64
     assert two - one > 8 * 8 * 3_000_000
+
+
+def drawn(rng, n, length, n_channels=1):
+    return Series(rng.normal(size=(n, n_channels, length)), np.full(n, length)).freeze()
+
+
+WORKS = {
+    "rotation": lambda rng: RotationNeighbors(drawn(rng, 1, 1500, 2), drawn(rng, 1, 1500, 2), 1),
+    "many lengths of few series": lambda rng: ShapeletSearch(
+        drawn(rng, 2, 300), np.arange(2), tuple(range(10, 150)), Criterion(np.arange(2), np.ones(2))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WORKS)
+def test_a_tile_takes_no_more_than_it_is_said_to(rng, name):
+    engine, work = find_engine("numba"), WORKS[name](rng)
+    said = sum(engine.footprint(work, *work.shape))
+    tile, cancel = Tile(0, work.shape[0], 0, work.shape[1]), np.zeros(1, np.uint8)
+    engine.compute(work, tile, cancel)  # compiles
+    engine.prepared.clear()
+    tracemalloc.start()
+    try:
+        engine.compute(work, tile, cancel)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+        engine.prepared.clear()
+    assert peak <= said
