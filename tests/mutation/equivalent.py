@@ -291,6 +291,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _N + "kshape/tiles.py": [
         ("_eigenvectors", "break", ("break",), INTERRUPTED),
+        (
+            "SBDTiles._sbd_center.rows",
+            "out = np.empty((stop - start, *shape))",
+            ("- -> +",),
+            "rows more are filled with zeros, which add nothing to a product",
+        ),
     ],
     _E + "families/kshape/certified.py": [
         ("certified_distances", "break", ("break",), INTERRUPTED),
