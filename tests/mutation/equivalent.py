@@ -23,6 +23,7 @@ SHUFFLES = "exchanges with 1, 2, 4, 8 and 17 lanes away still bring together wha
 PRICES = "prices choose between kernels, all of which find the same"
 ROOM = "an estimate of memory: smaller by less than what it leaves free"
 TOGETHER = "how many go together changes how long it takes, and no result"
+MORE_ROOM = "an estimate of memory, which may be larger by so little"
 
 FASTEST = "which instance of a kernel is fastest: all find the same"
 
@@ -65,6 +66,14 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "what a group writes beyond its own place the next one writes over",
         ),
     ],
+    _N + "elastic/certified.py": [
+        (
+            "_fill",
+            "fused = uneven is None and n_channels == 1",
+            ("is -> is not",),
+            "costs of one channel are joined in one pass or in two, from the same numbers",
+        ),
+    ],
     _N + "elastic/lower_bounds.py": [
         ("backward", "d = d if d > zero else zero", ("> -> >=",), EQUAL),
         (
@@ -76,6 +85,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ("cascade", "if best[n_neighbors - 1] < inf:", ("< -> >",), SPARES),
     ],
     _N + "elastic/window_search.py": [
+        ("_warp", "best = left if left < best else best", ("< -> <=",), EQUAL),
         (
             "search",
             "slack = 1.0 + 2.0 * FLOAT64_UNIT * (n * n_channels + 2 * n + n_channels + 8)",
@@ -91,6 +101,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _N + "elastic/tiles.py": [
+        ("", "CERTIFIED_POINTS = 2**18", ("18 -> 17", "18 -> 19"), TOGETHER),
         (
             "DTWTiles._enveloped",
             "if reduction.warping.window is None or 2 * radius >= longest:",
@@ -259,6 +270,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _N + "elastic/rotation.py": [
         (
             "_settle",
+            "if least[lane] > within or _distance(least[lane], squared) > limit:",
+            ("or -> and",),
+            SPARES,
+        ),
+        (
+            "_settle",
             "while place > begin and costs[place - 1] < least[lane]:",
             ("> -> <",),
             "the order in which runs of shifts are cut spares work, and changes no distance",
@@ -274,6 +291,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _N + "kshape/tiles.py": [
         ("_eigenvectors", "break", ("break",), INTERRUPTED),
+        (
+            "SBDTiles._sbd_center.rows",
+            "out = np.empty((stop - start, *shape))",
+            ("- -> +",),
+            "rows more are filled with zeros, which add nothing to a product",
+        ),
     ],
     _E + "families/kshape/certified.py": [
         ("certified_distances", "break", ("break",), INTERRUPTED),
@@ -281,7 +304,29 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _N + "profile/candidates.py": [
         ("look", "scores[at] >= need", ("at -> at - 1",), "only which pair is measured first"),
     ],
+    _N + "profile/walk.py": [
+        (
+            "best_in_row",
+            "most = -NOTHING",
+            ("-",),
+            "every row is looked at, pair by pair, and the same is listed",
+        ),
+    ],
+    _N + "shapelets/order_lines.py": [
+        (
+            "_order",
+            "buckets[k] = int((line[k] - low) * scale)",
+            ("k -> k - 1 #1",),
+            "insertion brings the line in order, whatever the buckets; equal ones are merged",
+        ),
+    ],
     _N + "shapelets/walk.py": [
+        (
+            "walk",
+            "c = first_row[lane, d] if d >= 0 else first_column[lane, -d]",
+            (">= -> >",),
+            "the first row and the first column begin with the same pair of windows",
+        ),
         (
             "walk",
             "together = count == DIAGONALS and steps > 0",
@@ -301,6 +346,27 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/elastic/": [
+        (
+            "blocks_per_sm",
+            'static_assert(!Cell::BORDERS && !Cell::LOOKS_BACK, "not in registers yet");',
+            ("&&",),
+            COMPILED,
+        ),
+        (
+            "narrow_counts",
+            "return list(range(5, 270 // (words * (channels + 1)) + 1, 8))",
+            ("1 -> 2 #1",),
+            FASTEST,
+        ),
+        (
+            "cheapest_shape",
+            "shapes += [(g, k) for g in (1, 2, 4, 8, 16) for k in counts if g * k >= m]",
+            ("shapes += [(g, k) for g in (1, 2, 4, 8, 16) for k in counts if g * k >= m]",),
+            FASTEST,
+        ),
+        ("", "COLUMNS = (4, 8, 16, 32, 40, 64)", ("64 -> 65",), FASTEST),
+        ("EuclideanRotation.common", '"roundings": roundings * FLOAT64_UNIT,', ("*",), LOOSER),
+        ("DTWTiles._dtw_bytes", "matrix = 24 * rows", ("24 -> 25",), MORE_ROOM),
         (
             "certify",
             'static_assert(!Cell::BORDERS && !Cell::LOOKS_BACK, "plain borders only");',
@@ -361,6 +427,32 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/kshape/": [
+        ("", "CHUNK = 16", None, TOGETHER),
+        (
+            "",
+            "RADICES = {2: 2.0, 3: 4.0, 4: 4.0, 5: 6.4, 6: 6.7, 7: 9.4, 8: 6.5, 9: 9.4, 10: 9.2}",
+            ("4.0 -> 8.0 #1",),
+            PRICES,
+        ),
+        (
+            "Transform.shared_bytes",
+            "return 0",
+            ("0 -> 1",),
+            "a byte of shared memory that nobody uses",
+        ),
+        (
+            "SBDTiles._sbd_bytes",
+            "return series, centers + 28 * rows * cols + 5 * FFT_BATCH * spectrum",
+            ("28 -> 29",),
+            MORE_ROOM,
+        ),
+        (
+            "double",
+            "if (T > 32 && t % 32 == 0) sums[i][t / 32] = value[i];",
+            ("32 -> 31 #1",),
+            "of the first thread of a warp, both give the number of the warp: blocks have at most "
+            "512 threads",
+        ),
         (
             "smaller",
             "if (value.x >= floor0) key0 = smaller(key0, key + (value.x < clear0));",
@@ -401,6 +493,18 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/profile/": [
+        (
+            "seeds",
+            "for (int t0 = 0; t0 < length; t0 += PIECE) {",
+            ("< -> <=",),
+            "a turn more, of no points",
+        ),
+        (
+            "MKTiles.pair_walk_bytes",
+            "return 0, LINE_BYTES * reduction.series.points.size + held + 48 * pairs",
+            ("0 -> 1",),
+            MORE_ROOM,
+        ),
         ("", "MK_CAPACITY = 2**22", None, TOGETHER),
         (
             "",
@@ -416,6 +520,27 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/shapelets/": [
+        ("", "FIRST_BATCH, MAX_UNJUDGED = 256, 2", ("256 -> 255", "256 -> 257"), TOGETHER),
+        ("_survey", '"sums": cp.empty((n, width + 1, 2)),', ("1 -> 2",), UNREAD),
+        (
+            "columns_of_strips",
+            "return min(COLUMNS, key=lambda k: -(-n_windows // (32 * k)) * (k + 3))",
+            ("- ->  #0",),
+            FASTEST,
+        ),
+        (
+            "_room.of_lengths",
+            "return together * (32 * n * block * windows + (100 * n + 40 * block) * "
+            "(windows + 32))",
+            ("100 -> 101",),
+            MORE_ROOM,
+        ),
+        (
+            "int",
+            "if (!normalized && !(distance > 0x1p-450 && distance < 0x1p450))",
+            ("450 -> 451 #0",),
+            AT_THE_LIMIT,
+        ),
         (
             "survey",
             "double farthest = 0;",
@@ -471,7 +596,24 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "core/budget.py": [
+        ("", "ALWAYS_THERE = 2**16", None, "only how often the machine is asked for its memory"),
         ("physical_memory", "limits = [2**62]", ("2 -> 3",), "no machine has as much"),
+    ],
+    _E + "core/execution.py": [
+        (
+            "_work_through",
+            "for _ in range(2 * workers):",
+            ("2 -> 1", "2 -> 3"),
+            "how many tiles wait for a worker changes how long it takes, and no result",
+        ),
+    ],
+    _E + "core/plan.py": [
+        (
+            "plan_tiles",
+            "while max(rows / n_rows, cols / n_cols) < 1 and fits(",
+            ("max -> min",),
+            "where one side is whole, the loops that follow grow the other by the same steps",
+        ),
     ],
     _E + "core/series.py": [
         (
@@ -493,6 +635,14 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "for (int first = 0; first < n_hits; first += 32) {",
             ("< -> <=",),
             "a turn more, in which no lane has a column",
+        ),
+    ],
+    _E + "cupy/loading.py": [
+        (
+            "load_kernel",
+            "def load_kernel(file: str, name: str, shared: int = 0) -> Kernel:",
+            ("0 -> 1",),
+            "a byte of shared memory that nobody uses",
         ),
     ],
     _E + "cupy/include/warp.cuh": [

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
+
 import numpy as np
 import pytest
 
 from skts.engines import (
     ConcatenatedSeries,
+    Criterion,
     DTWMatrix,
     DTWNeighbors,
     Join,
     RotationNeighbors,
     Series,
+    ShapeletSearch,
     Warping,
     find_engine,
 )
+from skts.engines.core.plan import Tile
 
 
 def series(n, length):
@@ -56,3 +62,71 @@ def test_two_lines_take_more_than_one(fast_engine):
     one, two = (sum(engine.footprint(Join(a, other, 20), 1000, 1000)) for other in (None, b))
     # statistics, steps and a mean of every window, in float64
     assert two - one > 8 * 8 * 3_000_000
+
+
+def drawn(rng, n, length, n_channels=1):
+    return Series(rng.normal(size=(n, n_channels, length)), np.full(n, length)).freeze()
+
+
+WORKS = {
+    "rotation": lambda rng: RotationNeighbors(drawn(rng, 1, 1500, 2), drawn(rng, 1, 1500, 2), 1),
+    "many lengths of few series": lambda rng: ShapeletSearch(
+        drawn(rng, 2, 300), np.arange(2), tuple(range(10, 150)), Criterion(np.arange(2), np.ones(2))
+    ),
+}
+WORKS_OF_A_GPU = {
+    "rotation": lambda rng: RotationNeighbors(
+        drawn(rng, 3, 100), drawn(rng, 70, 100), 1, warping=Warping(window=0)
+    ),
+    "many series of several channels": lambda rng: DTWMatrix(
+        drawn(rng, 1, 150, 3), drawn(rng, 500, 150, 3), Warping(window=0)
+    ),
+    "channels in a band": lambda rng: DTWMatrix(
+        drawn(rng, 2, 300, 4), drawn(rng, 2, 300, 4), Warping(window=5)
+    ),
+}
+
+
+def said_and_compute(engine, work):
+    """Bytes that the only tile of some work is said to take, and a function that computes it."""
+    tile, cancel = Tile(0, work.shape[0], 0, work.shape[1]), np.zeros(1, np.uint8)
+    engine.compute(work, tile, cancel)  # compiles
+    engine.prepared.clear()
+    said = sum(engine.footprint(work, *work.shape))
+    return said, lambda: engine.compute(work, tile, cancel)
+
+
+@pytest.mark.parametrize("name", WORKS)
+def test_a_tile_takes_no_more_than_it_is_said_to(rng, name):
+    said, compute = said_and_compute(find_engine("numba"), WORKS[name](rng))
+    tracemalloc.start()
+    try:
+        compute()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak <= said
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", WORKS_OF_A_GPU)
+def test_nor_does_a_tile_on_a_gpu(rng, name):
+    import cupy
+
+    pool, peak = cupy.get_default_memory_pool(), 0
+
+    def malloc(size):
+        nonlocal peak
+        made = pool.malloc(size)
+        peak = max(peak, pool.used_bytes())
+        return made
+
+    said, compute = said_and_compute(find_engine("cupy"), WORKS_OF_A_GPU[name](rng))
+    gc.collect()
+    held = pool.used_bytes()
+    cupy.cuda.set_allocator(malloc)
+    try:
+        compute()
+    finally:
+        cupy.cuda.set_allocator(pool.malloc)
+    assert held < peak <= held + said
