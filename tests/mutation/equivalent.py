@@ -168,10 +168,17 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
         (
             "bound_by_query",
-            "hopeless = hopeless and total[lane] > limit",
+            "if _least(out) > limit:",
             ("> -> >=",),
             "a sum that is at the limit rules nothing out, be it whole or not",
         ),
+        (
+            "bound_by_windows",
+            "if _least(total) > limit:",
+            ("> -> >=",),
+            "a sum that is at the limit rules nothing out, be it whole or not",
+        ),
+        ("_least", "least = values[lane] if values[lane] < least else least", ("< -> <=",), EQUAL),
         (
             "far_apart",
             "if not near[entry] and distances[entry] < last:",

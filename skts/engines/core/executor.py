@@ -16,6 +16,7 @@ from .budget import check_size, physical_memory
 from .distribute import share_out
 from .engine import DEFAULT_MEMORY, Engine
 from .execution import execute
+from .interrupts import interrupts_as_such
 from .plan import make_plan, plan_tiles
 from .progress import describe_shares, progress
 from .reduction import InBatches, Reduction
@@ -31,6 +32,7 @@ WORTH_SENDING = 2**31
 SHARES = 4
 
 
+@interrupts_as_such()
 def run(
     reduction: Reduction,
     *,

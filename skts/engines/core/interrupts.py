@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Cancelled", "aside", "heeding"]
+__all__ = ["Cancelled", "aside", "heeding", "interrupts_as_such"]
 
 #: Seconds between looks at the flag of a run.
 _LOOK = 0.05
@@ -23,6 +23,24 @@ _here = threading.local()
 
 class Cancelled(BaseException):
     """The run that needs this has been stopped; the reason is raised where it was started."""
+
+
+@contextmanager
+def interrupts_as_such() -> Iterator[None]:
+    """Raise the KeyboardInterrupt that a compiled function hands on as the cause of a SystemError.
+
+    A function of Numba that returns arrays calls the interpreter to build them, which then sees the
+    Ctrl-C that came while it ran.
+    """
+    try:
+        yield
+    except SystemError as error:
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, KeyboardInterrupt):
+            cause = cause.__cause__
+        if cause is None:
+            raise
+        raise KeyboardInterrupt from None
 
 
 @contextmanager

@@ -524,7 +524,7 @@ def test_a_forked_process_says_why_it_has_no_gpu(rng):
     if engine.available() is not None:
         pytest.skip(engine.available())
     run(gpu_works(rng)["matrix"], engine=engine)
-    with multiprocessing.get_context("fork").ConcatenatedSeries(1) as pool:
+    with multiprocessing.get_context("fork").Pool(1) as pool:
         assert "was forked from one that used the GPU" in pool.apply(_missing)
         assert pool.apply(_chosen, (gpu_works(rng)["join"],)) == "numba"
 

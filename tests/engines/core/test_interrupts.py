@@ -10,9 +10,11 @@ import sys
 import textwrap
 import threading
 import time
+from functools import cache
 
 import numpy as np
 import pytest
+from numba import njit
 
 from skts.engines import DTWMatrix, Series, find_engine, run
 from skts.engines.core.interrupts import Cancelled, aside, heeding
@@ -70,14 +72,14 @@ def test_ctrl_c_is_heard_while_a_cuda_kernel_is_compiled(monkeypatch, inline):
     series = Series(values, np.full(20, 40))
     engine = find_engine("cupy")
     expected = run(DTWMatrix(series, series), engine=engine)
-    source, compiled = loading.source, []
+    program, compiled = loading._module.__wrapped__, []
 
-    def compiling(file):
+    def compiling(*asked):
         hashlib.pbkdf2_hmac("sha256", b"", b"", 8_000_000)
-        compiled.append(file)
-        return source(file)
+        compiled.append(asked)
+        return program(*asked)
 
-    monkeypatch.setattr(loading, "source", compiling)
+    monkeypatch.setattr(loading, "_module", cache(compiling))
     if not inline:
         monkeypatch.setattr("skts.engines.core.execution.INLINE_WORK", 0)
 
@@ -93,6 +95,24 @@ def test_ctrl_c_is_heard_while_a_cuda_kernel_is_compiled(monkeypatch, inline):
         return heard
 
     assert quickest(attempt) < 1
+
+
+@njit(nogil=True)
+def _sum_for_long(n):
+    total = np.zeros((1, 1))
+    for i in range(n):
+        total[0, 0] += np.sqrt(i)
+    return total, total
+
+
+def test_ctrl_c_in_a_compiled_function_is_an_interrupt(monkeypatch):
+    """Numba sees it on the way back, where it builds the arrays, and raises a SystemError."""
+    _sum_for_long(1)
+    engine = find_engine("numba")
+    monkeypatch.setattr(engine, "dtw_matrix", lambda *_: _sum_for_long(3 * 10**8))
+    series = Series(np.zeros((3, 1, 20)), np.full(3, 20))
+    heard, _ = press_ctrl_c(lambda: run(DTWMatrix(series, series), engine=engine), 0.1)
+    assert heard is not None
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
