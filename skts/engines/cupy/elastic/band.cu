@@ -111,9 +111,16 @@ __device__ __forceinline__ void block_of_rows(
     }
 }
 
+// Blocks on a multiprocessor, which bound the registers of a lane: as many as hold both its sides.
+template <typename T>
+constexpr int blocks_per_sm(int K, int C) {
+    const int words = sizeof(T) / 4 * K;
+    return C > 1 || words > 14 ? 2 : words > 8 ? 3 : words > 6 ? 4 : 5;
+}
+
 // Parameters as those of `dtw` in dtw.cu; 2 reach + 1 <= G K for every pair.
 template <typename T, int K, int C, typename Cell>
-__global__ void __launch_bounds__(THREADS, 2) band(
+__global__ void __launch_bounds__(THREADS, blocks_per_sm<T>(K, C)) band(
     const T* __restrict__ row_values, const int* __restrict__ row_lengths, int row_stride,
     const T* __restrict__ col_values, const int* __restrict__ col_lengths, int col_stride,
     int n_pairs, int n_cols, int G,
