@@ -112,9 +112,14 @@ class SBDCenters(Reduction):
         return order, np.concatenate([[0], np.cumsum(self.counts)])
 
     @cached_property
+    def _places(self) -> np.ndarray:
+        """Labels as `bincount` takes them without a copy."""
+        return self.labels.astype(np.intp)
+
+    @cached_property
     def counts(self) -> np.ndarray:
         """Number of members of each cluster."""
-        return np.bincount(self.labels, minlength=self.n_clusters)
+        return np.bincount(self._places, minlength=self.n_clusters)
 
     @cached_property
     def weights(self) -> np.ndarray | None:
@@ -134,8 +139,11 @@ class SBDCenters(Reduction):
     @cached_property
     def squares(self) -> np.ndarray:
         """Sum of the squared norms of each cluster's members, before they are centred."""
-        norms = self.series.norms if self.weights is None else self.series.norms * self.weights
-        return np.bincount(self.labels, norms * norms, minlength=self.n_clusters)
+        squares = self.series.squares
+        if self.weights is not None:
+            norms = self.series.norms * self.weights
+            squares = norms * norms
+        return np.bincount(self._places, squares, minlength=self.n_clusters)
 
     def members(self, cluster: int) -> np.ndarray:
         """Indices of the members of a cluster, ascending."""

@@ -38,6 +38,11 @@ class Shapes:
     exponents: np.ndarray | None = None
     errors: np.ndarray | None = None
 
+    @cached_property
+    def squares(self) -> np.ndarray:
+        """Squared norm of each series; the same array for every use."""
+        return self.norms * self.norms
+
     @classmethod
     def of(cls, values: np.ndarray, errors: np.ndarray | None = None) -> Shapes:
         """Measure the norms of series."""
