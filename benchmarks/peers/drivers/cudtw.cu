@@ -60,6 +60,7 @@ static bool launch_warp(float* series, float* distances, index_t n, index_t leng
 // 32 values a thread, and several series a warp. True if there is a kernel for this length.
 template <typename index_t>
 static bool launch_subwarp(float* series, float* distances, index_t n, index_t length) {
+    if (length >= 1024) return false;
     const dim3 grid(n / (1024 / (length + 1))), block(32);
     switch (length) {
         case 127: sub_warp_DTW<4><<<grid, block>>>(series, distances, n, length); return true;
