@@ -114,6 +114,8 @@ struct SeriesPoints {
     template <typename Metric>
     __device__ __forceinline__ T total(const Metric& metric) const {
         T cost = metric.term(first_x, first_y);
+// most series have one channel, and the code of four more takes registers all the same
+#pragma unroll 1
         for (int c = 1; c < n_channels; ++c)
             cost = metric.add(point[c * x_stride], other[c * y_stride], cost);
         return cost;
