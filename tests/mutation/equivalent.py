@@ -460,31 +460,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "of the first thread of a warp, both give the number of the warp: blocks have at most "
             "512 threads",
         ),
-        (
-            "smaller",
-            "if (value.x >= floor0) key0 = smaller(key0, key + (value.x < clear0));",
-            ("+",),
-            BETWEEN,
-        ),
-        (
-            "smaller",
-            "if (value.y >= floor1) key1 = smaller(key1, key + (value.y < clear1));",
-            ("+",),
-            BETWEEN,
-        ),
-        (
-            "longest",
-            "if (value.x >= floor[0]) key[0] = min(key[0], 2 * rank + (value.x < clear[0]));",
-            ("+",),
-            BETWEEN,
-        ),
-        (
-            "longest",
-            "if (value.y >= floor[1]) key[1] = min(key[1], 2 * rank + (value.y < clear[1]));",
-            ("+",),
-            BETWEEN,
-        ),
-        ("longest", "double floor[2], clear[2];", ("2 -> 3",), UNREAD),
+        ("rank_of_shift", "const Key other = 2 * rank + (value < sure);", ("+",), BETWEEN),
         (
             "_cost",
             "return cost * crowded * (1 + 0.01 * max(0, threads // 32 - 8))",

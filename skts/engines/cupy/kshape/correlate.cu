@@ -11,6 +11,7 @@
 #include "include/constants.cuh"
 #include "include/warp.cuh"
 #include "kshape/fft.cuh"
+#include "kshape/ties.cuh"
 
 // Values that a thread holds at most, in the passes of these radices.
 template <int N, int T, int R, int... REST>
@@ -87,9 +88,7 @@ __device__ __forceinline__ Value over_threads(Value value, Value* scratch, const
 __device__ __forceinline__ double larger(double a, double b) { return a > b ? a : b; }
 __device__ __forceinline__ int smaller(int a, int b) { return a < b ? a : b; }
 
-// Finds the largest correlation of both series, and of the shifts that may tie the shortest, then the
-// one to the left. Value i belongs to shift -i, value N - i to shift i. A key is twice the place of a
-// shift in that order, and one more where the shift does not tie for all errors of the values.
+// Finds the largest correlation of both series, and the least key of the shifts that may tie.
 template <int N, int T>
 struct Best {
     int t, length;
@@ -101,15 +100,11 @@ struct Best {
     double top[2];
     int key[2];
 
-    // order of preference: 0, -1, 1, -2, 2, ...; N * 2 for what is no shift
-    __device__ __forceinline__ int rank(int i) const {
-        if (i < length) return i == 0 ? 0 : 2 * i - 1;
-        return i > N - length ? 2 * (N - i) : 2 * N;
-    }
+    __device__ __forceinline__ int rank(int i) const { return rank_of_shift<int>(i, length, N); }
 
     template <int M, int F, int R>
     __device__ __forceinline__ void operator()(Int<M>, double2 (&v)[F][R]) {
-        const double doubt = 2 * doubts[center];
+        const double doubt = doubts[center];
         // below all correlations: with infinities small transforms spill more registers
         double first = -1e300, second = -1e300;
         each<0, F>([&](auto f) {
@@ -124,19 +119,16 @@ struct Best {
         });
         top[0] = over_threads<T>(first, tops, larger);
         top[1] = over_threads<T>(second, tops + 32, larger);
-        const double floor0 = top[0] - (TIE + doubt) * scale[0];
-        const double floor1 = top[1] - (TIE + doubt) * scale[1];
-        const double clear0 = top[0] - (TIE - doubt) * scale[0];
-        const double clear1 = top[1] - (TIE - doubt) * scale[1];
+        const Ties ties0(top[0], doubt, scale[0]), ties1(top[1], doubt, scale[1]);
         int key0 = 4 * N, key1 = 4 * N;
         each<0, F>([&](auto f) {
             const int j = t + value_of<decltype(f)> * T;
             if (M % T != 0 && j >= M) return;
             each<0, R>([&](auto r) {
-                const int key = 2 * rank(j + value_of<decltype(r)> * M);
+                const int here = rank(j + value_of<decltype(r)> * M);
                 const double2 value = v[value_of<decltype(f)>][value_of<decltype(r)>];
-                if (value.x >= floor0) key0 = smaller(key0, key + (value.x < clear0));
-                if (value.y >= floor1) key1 = smaller(key1, key + (value.y < clear1));
+                key0 = ties0.least(key0, value.x, here);
+                key1 = ties1.least(key1, value.y, here);
             });
         });
         key[0] = over_threads<T>(key0, keys, smaller);
@@ -146,10 +138,7 @@ struct Best {
     // what is known of one of both series
     __device__ __forceinline__ void write(
         int which, double* __restrict__ distance, int* __restrict__ shift) const {
-        const bool none = scale[which] == 0;
-        const int place = key[which] / 2, half = (place + 1) / 2;
-        *distance = none ? 1.0 : fmax(0.0, 1.0 - top[which] / scale[which]);
-        *shift = none ? 0 : key[which] % 2 ? UNCLEAR : place % 2 ? -half : half;
+        write_pair(top[which], scale[which], key[which], distance, shift);
     }
 };
 

@@ -3,6 +3,7 @@
 #include "include/arithmetic.cuh"
 #include "include/constants.cuh"
 #include "include/warp.cuh"
+#include "kshape/ties.cuh"
 
 // longest: distance and shift of a pair of series from their correlations with one centre, for
 // transforms too long for correlate.cu. One block a pair; `n` complex values each, not divided by n.
@@ -32,19 +33,13 @@ extern "C" __global__ void longest(
         const long long series = first_series + 2 * blockIdx.x + which;
         scale[which] = series < n_series ? n * (norms[series] * center_norms[center]) : 0.0;
     }
-    const double doubt = 2 * doubts[center];
-    double floor[2], clear[2];
-    for (int which = 0; which < 2; ++which) {
-        floor[which] = top[which] - (TIE + doubt) * scale[which];
-        clear[which] = top[which] - (TIE - doubt) * scale[which];
-    }
+    const Ties ties[2] = {{top[0], doubts[center], scale[0]}, {top[1], doubts[center], scale[1]}};
     long long key[2] = {4LL * n, 4LL * n};
     for (int i = threadIdx.x; i < n; i += blockDim.x)
         if (i < length || i > n - length) {
-            const long long rank = i == 0 ? 0 : i < length ? 2LL * i - 1 : 2LL * (n - i);
-            const double2 value = values[i];
-            if (value.x >= floor[0]) key[0] = min(key[0], 2 * rank + (value.x < clear[0]));
-            if (value.y >= floor[1]) key[1] = min(key[1], 2 * rank + (value.y < clear[1]));
+            const long long rank = rank_of_shift<long long>(i, length, n);
+            key[0] = ties[0].least(key[0], values[i].x, rank);
+            key[1] = ties[1].least(key[1], values[i].y, rank);
         }
     for (int which = 0; which < 2; ++which) {
         key[which] = warp_least(key[which]);
@@ -57,11 +52,8 @@ extern "C" __global__ void longest(
         if (series >= n_series) return;
         long long best = keys[which][0];
         for (int warp = 1; warp < blockDim.x / 32; ++warp) best = min(best, keys[which][warp]);
-        const long long place = best / 2, half = (place + 1) / 2;
-        const bool none = scale[which] == 0;
-        distances[series * n_centers + center] =
-            none ? 1.0 : fmax(0.0, 1.0 - top[which] / scale[which]);
-        shifts[series * n_centers + center] = none ? 0 : best % 2 ? UNCLEAR : (int)(place % 2 ? -half : half);
+        const long long at = series * n_centers + center;
+        write_pair(top[which], scale[which], best, distances + at, shifts + at);
     }
 }
 
