@@ -82,15 +82,22 @@ extern "C" __global__ void nearest(
 
 // --- counting sort of the series by label: in the order of their numbers within each cluster --------
 
+// Copies the labels of the block's series to shared memory; returns how many there are.
+__device__ __forceinline__ int take_labels(
+    const int* __restrict__ labels, long long n_series, int* mine) {
+    const long long first = (long long)blockIdx.x * SORTED_SERIES;
+    const int size = (int)min((long long)SORTED_SERIES, n_series - first);
+    for (int i = threadIdx.x; i < size; i += blockDim.x) mine[i] = labels[first + i];
+    __syncthreads();
+    return size;
+}
+
 // count: counts[label][block], how many of the block's series have the label.
 // One block: SORTED_SERIES series, 256 threads. Shared memory: their labels.
 extern "C" __global__ void count(
     const int* __restrict__ labels, long long n_series, int n_clusters, int* __restrict__ counts) {
     __shared__ int mine[SORTED_SERIES];
-    const long long first = (long long)blockIdx.x * SORTED_SERIES;
-    const int size = (int)min((long long)SORTED_SERIES, n_series - first);
-    for (int i = threadIdx.x; i < size; i += blockDim.x) mine[i] = labels[first + i];
-    __syncthreads();
+    const int size = take_labels(labels, n_series, mine);
     for (int label = threadIdx.x; label < n_clusters; label += blockDim.x) {
         int found = 0;
         for (int i = 0; i < size; ++i) found += mine[i] == label;
@@ -104,15 +111,12 @@ extern "C" __global__ void scatter(
     const int* __restrict__ labels, long long n_series, const int* __restrict__ counts,
     const long long* __restrict__ ends, int* __restrict__ order) {
     __shared__ int mine[SORTED_SERIES];
-    const long long first = (long long)blockIdx.x * SORTED_SERIES;
-    const int size = (int)min((long long)SORTED_SERIES, n_series - first);
-    for (int i = threadIdx.x; i < size; i += blockDim.x) mine[i] = labels[first + i];
-    __syncthreads();
+    const int size = take_labels(labels, n_series, mine);
     for (int i = threadIdx.x; i < size; i += blockDim.x) {
         int rank = 0;
         for (int before = 0; before < i; ++before) rank += mine[before] == mine[i];
         const long long place = (long long)mine[i] * gridDim.x + blockIdx.x;
-        order[ends[place] - counts[place] + rank] = (int)(first + i);
+        order[ends[place] - counts[place] + rank] = blockIdx.x * SORTED_SERIES + i;
     }
 }
 
