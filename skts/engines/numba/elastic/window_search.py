@@ -47,9 +47,9 @@ def _largest_equal(cost, squared):
     return cost
 
 
-@njit(nogil=True, cache=True, error_model="numpy", inline="always")
-def _cost(x, i, y, j, cell):
-    cost = cell.term(x[0, i], y[0, j])
+@njit(nogil=True, cache=True, error_model="numpy")
+def _add_channels(cost, x, i, y, j, cell):
+    """Add the costs of all channels but the first, a function of its own: it is not inlined."""
     for c in range(1, x.shape[0]):
         cost += cell.term(x[c, i], y[c, j])
     return cost
@@ -60,7 +60,10 @@ def _straight(x, y, cell):
     """Accumulated cost of the diagonal, the only path of window 0."""
     total = 0.0
     for i in range(x.shape[1]):
-        total = cell.join(_cost(x, i, y, i, cell), total)
+        cost = cell.term(x[0, i], y[0, i])
+        if x.shape[0] > 1:
+            cost = _add_channels(cost, x, i, y, i, cell)
+        total = cell.join(cost, total)
     return total
 
 
@@ -95,7 +98,7 @@ def _warp(x, y, radius, allowed, cell, row, reaches, cancel):
     """
     # row[j + 1] is D(i, j), reaches[j + 1] the reach of a best path to there; a cell that is not
     # within the limit is left at infinity, or at no less than its true value, beyond the limit
-    n, m = x.shape[1], y.shape[1]
+    (n_channels, n), m = x.shape, y.shape[1]
     row[0], row[1] = 0.0, np.inf
     first = stop = 0
     if reaches is not None:
@@ -120,13 +123,19 @@ def _warp(x, y, radius, allowed, cell, row, reaches, cancel):
                 diagonal_reach = up_reach
                 reaches[j + 1] = left_reach
             best = left if left < best else best
-            left = cell.join(_cost(x, i, y, j, cell), best)
+            cost = cell.term(x[0, i], y[0, j])
+            if n_channels > 1:
+                cost = _add_channels(cost, x, i, y, j, cell)
+            left = cell.join(cost, best)
             row[j + 1] = left
             diagonal = up
         # further right only step by step along the row
         j = stop + 1
         while j < end and left <= limit:
-            left = cell.join(_cost(x, i, y, j, cell), left)
+            cost = cell.term(x[0, i], y[0, j])
+            if n_channels > 1:
+                cost = _add_channels(cost, x, i, y, j, cell)
+            left = cell.join(cost, left)
             row[j + 1] = left
             if reaches is not None:
                 left_reach = max(left_reach, abs(i - j))
