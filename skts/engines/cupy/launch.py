@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import cupy as cp
@@ -206,16 +206,19 @@ def _structure(title: str, file: str, type: str) -> Callable[[Any], Any]:
     layout = np.dtype(
         [(m.name, np.uint64 if m.pointer else TYPES[m.type]) for m in members if plain], align=True
     )
+    by_member, array = tuple(converters.items()), cp.ndarray
 
     def convert(value: Any) -> Any:
-        if isinstance(value, Mapping) and converters:
-            wrong = sorted(value.keys() ^ converters.keys())
-            if wrong:
-                verb = "has no" if wrong[0] in value else "misses"
-                raise TypeError(f"{title} {verb} {wrong[0]}.")
-            given = [convert(value[name]) for name, convert in converters.items()]
-            numbers = [one.data.ptr if isinstance(one, cp.ndarray) else one for one in given]
-            return np.array([tuple(numbers)], layout)
+        if value.__class__ is dict and by_member:
+            try:
+                given = [convert(value[name]) for name, convert in by_member]
+            except KeyError as missing:
+                raise TypeError(f"{title} misses {missing.args[0]}.") from None
+            if len(value) != len(given):
+                raise TypeError(f"{title} has no {min(value.keys() - converters.keys())}.")
+            made = np.empty(1, layout)
+            made[0] = tuple([one.data.ptr if isinstance(one, array) else one for one in given])
+            return made
         if isinstance(value, np.ndarray) and value.size == 1:
             return value
         raise TypeError(f"{title} is a {type}, an array of one element, and got {_kind(value)}.")
