@@ -135,12 +135,15 @@ def test_times_are_drawn_against_sizes(page):
         return own | {"curve": "joins, by points", "size": size, "time / skts": 1.0}
 
     rows = [row("skts", 1000, 0.2), row("skts", 100, 0.1), row("other", 100, 3.0)]
+    rows[0]["ceiling"] = 0.01
     rows += [row("skts", 100, 9.0, threads=2), {"work": "a", "library": "skts", "seconds": 1.0}]
     found = page.curves([{"rows": rows}])
-    assert found == {"joins, by points": {"skts": [(100, 0.1), (1000, 0.2)], "other": [(100, 3.0)]}}
+    lines = {"skts": [(100, 0.1), (1000, 0.2)], "other": [(100, 3.0)], page.CEILING: [(1000, 0.01)]}
+    assert found == {"joins, by points": lines}
     drawing = page.as_drawing("joins, by points", found["joins, by points"])
     assert 'aria-label="Time against size: joins, by points"' in drawing
     assert drawing.count("<svg") == drawing.count("</svg>") == 1
+    assert drawing.count(page.CEILING) == 1
 
 
 def test_a_work_that_got_slower_or_different_is_a_failure(module):

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from benchmarks import _records
-from benchmarks.peers import _environments, _rounds
+from benchmarks.peers import _ceiling, _environments, _rounds
 
 #: What of a library's environment a record holds, beside its own version.
 ALONGSIDE = {"python", "numpy", "numba"}
@@ -87,7 +87,8 @@ class Comparison:
         works : dict
             By name: has a `name`, and a method `request`, which returns the input of the workers
             and the number of cells; where the same work is done in several sizes, `curve` is the
-            name of the line that they are drawn as, and `size` the place on it.
+            name of the line that they are drawn as, `size` the place on it, and `operations` those
+            that no method saves.
 
         Returns
         -------
@@ -140,6 +141,8 @@ def rows(work, outcomes, threads, cells):
         row = {"work": work.name, "threads": threads, "library": outcome.library}
         if work.curve:
             row |= {"curve": work.curve, "size": work.size}
+            if outcome.library == "skts" and threads == 1:
+                row["ceiling"] = work.operations / _ceiling.operations_per_second()
         if outcome.failure:
             yield row | {"result": f"failed: {outcome.failure}"}
             continue

@@ -51,6 +51,11 @@ class Work:
     curve: str | None = None
     size: int | None = None
 
+    @property
+    def operations(self):
+        """A difference, a multiply-add and two minima a cell."""
+        return 4 * self.request()[1]
+
     def request(self):
         """The input of the workers, and the number of cells inside the window."""
         request = self.series()

@@ -66,6 +66,11 @@ class Work:
         """Points."""
         return self.n
 
+    @property
+    def operations(self):
+        """Two multiply-adds, two multiplications and two maxima a pair of windows."""
+        return 6 * self.request()[1]
+
     def request(self):
         """The input of the workers, and the number of pairs of windows."""
         request = self.series(self.n)

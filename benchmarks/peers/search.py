@@ -61,6 +61,14 @@ class Work:
         """Points."""
         return self.n
 
+    @property
+    def operations(self):
+        """Running sums of points and squares, mean and deviation, and one bound a window.
+
+        Two points are normalised for a bound, and what is left of each is squared.
+        """
+        return (4 + 4 + 4) * self.n
+
     def request(self):
         """The input of the workers, and the number of cells."""
         request = self.series(self.n, self.length)

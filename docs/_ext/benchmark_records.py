@@ -158,14 +158,23 @@ def as_chart(records):
     return "\n".join([*lines, "</div>"])
 
 
+#: The line of the least times that the arithmetic of one core allows.
+CEILING = "arithmetic of one core"
+
+
 def curves(records):
-    """Lines of time against size: {curve: {library: [(size, seconds), ...]}}, on one thread."""
+    """Lines of time against size: {curve: {library: [(size, seconds), ...]}}, on one thread.
+
+    What arithmetic leaves at least is the line `CEILING`.
+    """
     found = {}
     for record in records:
         for row in record["rows"]:
             if row.get("curve") and row.get("seconds") is not None and row.get("threads", 1) == 1:
                 lines = found.setdefault(row["curve"], {})
                 lines.setdefault(row["library"], []).append((row["size"], row["seconds"]))
+                if row.get("ceiling"):
+                    lines.setdefault(CEILING, []).append((row["size"], row["ceiling"]))
     return {
         curve: {library: sorted(points) for library, points in lines.items()}
         for curve, lines in found.items()
@@ -176,9 +185,14 @@ def as_drawing(curve, lines):
     """One drawing as SVG: both axes in powers of ten, a line for each library."""
     figure = Figure(figsize=(5.6, 3.6), layout="constrained")
     axes = figure.add_subplot()
-    for library, points in sorted(lines.items(), key=lambda item: item[0] != "skts"):
-        width = 2.5 if library == "skts" else 1.2
-        axes.loglog(*zip(*points, strict=True), marker="o", markersize=3, lw=width, label=library)
+    for library, points in sorted(
+        lines.items(), key=lambda item: (item[0] == CEILING, item[0] != "skts")
+    ):
+        xy, width = tuple(zip(*points, strict=True)), 2.5 if library == "skts" else 1.2
+        if library == CEILING:
+            axes.loglog(*xy, color="gray", ls="--", lw=1, label=library)
+        else:
+            axes.loglog(*xy, marker="o", markersize=3, lw=width, label=library)
     work, _, size = curve.rpartition(", by ")
     axes.set(title=work, xlabel=f"{size} (powers of ten)", ylabel="seconds (powers of ten)")
     axes.grid(which="major", alpha=0.3)
@@ -204,7 +218,9 @@ def page(paths):
         if group == "peers":
             sections.append(
                 "The fastest of the packages on one thread, and how many times as long as skts it "
-                "took for the same work. Where the number is below 1 that package was faster."
+                "took for the same work. Where the number is below 1 that package was faster. In "
+                "the drawings the broken line is the least time that one core needs for operations "
+                "that no method saves, at the rate of a matrix product on the same machine."
             )
             chart = as_chart(sorted(found, key=lambda record: record["name"]))
             drawings = [as_drawing(*item) for item in sorted(curves(found).items())]

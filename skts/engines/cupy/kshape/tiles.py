@@ -69,15 +69,16 @@ class SBDTiles:
 
     def sbd_assign(self, reduction: SBDAssign, tile: Tile, cancel: np.ndarray) -> Assignment:
         """Centres of some series; labels and shifts of all of them stay on the device, too."""
-        from ..transfers import bring
+        from ..transfers import bring, to_host
         from . import sbd
 
         on_device = sbd.nearest(*self._sbd_distances(reduction, tile))
-        found = Assignment(*map(bring, on_device))
+        labels, shifts, distances = on_device
+        # labels and shifts stay with the user
+        found = Assignment(bring(labels), bring(shifts), to_host(distances))
         clear = found.clear
         settle_assignment(reduction, tile, found, cancel)
         if clear and tile.shape == reduction.shape:
-            labels, shifts, _ = on_device
             self._sbd_labels(found.labels, found.shifts, (labels, shifts))
         return found
 
