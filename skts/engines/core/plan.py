@@ -8,11 +8,10 @@ tiles; it never moves the grid, and so never changes a result.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 
-from ..._config import config_context, get_config
+from ..._config import get_config, using
 from ...exceptions import MemoryBudgetError
 from .budget import format_bytes
 from .engine import Engine
@@ -93,32 +92,39 @@ def make_plan(
     MemoryBudgetError
         If the smallest part of the work, or of what its answer needs later, does not fit.
     """
-    devices = engine.devices(reduction) or get_config()["devices"]
-    with ExitStack() as stack:
-        stack.enter_context(config_context(devices=devices))
+    settings = get_config()
+    devices = engine.devices(reduction) or settings["devices"]
+    known: dict[tuple[int, int], tuple[int, int]] = {}
+
+    def footprint(rows: int, cols: int) -> tuple[int, int]:
+        """Ask the engine once for each shape."""
+        if (rows, cols) not in known:
+            known[rows, cols] = engine.footprint(reduction, rows, cols)
+        return known[rows, cols]
+
+    with using(settings | {"devices": devices}):
         budget = engine.budget()
-        stack.enter_context(engine.prepared.limited(budget))
-        for follow_up in reduction.follow_ups() if isinstance(reduction, FollowedUp) else ():
-            check_smallest(follow_up, partial(engine.footprint, follow_up), budget)
-        footprint = cache(partial(engine.footprint, reduction))
-        tiles, workers = plan_tiles(
-            reduction,
-            tile_work=engine.tile_work,
-            row_scale=engine.row_scale,
-            footprint=footprint,
-            budget=budget,
-            workers=engine.workers(n_jobs) * engine.lanes(reduction),
-            area=area,
-        )
-        prepared, memory = budget, 0
-        if tiles:
-            widest = max(tiles, key=lambda tile: tile.shape[0] * tile.shape[1])
-            shared, each = footprint(*widest.shape)
-            # shared data are prepared ones; engines that share nothing count them with each tile
-            prepared = budget - workers * each if shared else budget
-            tiles = balance(reduction, tiles, workers)
-            workers = min(workers, len(tiles))
-            memory = shared + workers * each
+        with engine.prepared.limited(budget):
+            for follow_up in reduction.follow_ups() if isinstance(reduction, FollowedUp) else ():
+                check_smallest(follow_up, partial(engine.footprint, follow_up), budget)
+            tiles, workers = plan_tiles(
+                reduction,
+                tile_work=engine.tile_work,
+                row_scale=engine.row_scale,
+                footprint=footprint,
+                budget=budget,
+                workers=engine.workers(n_jobs) * engine.lanes(reduction),
+                area=area,
+            )
+            prepared, memory = budget, 0
+            if tiles:
+                widest = max(tiles, key=lambda tile: tile.shape[0] * tile.shape[1])
+                shared, each = footprint(*widest.shape)
+                # shared data are prepared ones; engines that share nothing count them per tile
+                prepared = budget - workers * each if shared else budget
+                tiles = balance(reduction, tiles, workers)
+                workers = min(workers, len(tiles))
+                memory = shared + workers * each
     return Plan(
         reduction, engine, devices, tuple(tiles), workers, budget, prepared, memory, footprint
     )
