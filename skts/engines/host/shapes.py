@@ -10,7 +10,7 @@ from scipy.fft import next_fast_len
 
 from ..core.constants import CONSTANT, SMALLEST_RANGE, TIE
 
-__all__ = ["certify", "fft_length", "largest", "scale_to_norm", "z_normalize"]
+__all__ = ["certify", "count_members", "fft_length", "largest", "scale_to_norm", "z_normalize"]
 
 #: Sums of a dot product run in as many lanes as the hardware has; infinities do not occur.
 FAST = {"reassoc", "contract", "arcp", "nsz"}
@@ -19,6 +19,14 @@ FAST = {"reassoc", "contract", "arcp", "nsz"}
 def fft_length(n_timepoints: int) -> int:
     """Points of a transform that has room for all shifts of two series."""
     return int(next_fast_len(2 * n_timepoints - 1, real=True))
+
+
+@njit(nogil=True, cache=True)
+def count_members(labels, squares, counts, sums):
+    """Add the members of each cluster, and their squares, in order: the sums of `np.bincount`."""
+    for i in range(labels.size):
+        counts[labels[i]] += 1
+        sums[labels[i]] += squares[i]
 
 
 @njit(nogil=True, cache=True)

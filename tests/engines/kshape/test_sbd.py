@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -17,6 +19,7 @@ from skts.engines import (
     find_engine,
     run,
 )
+from skts.engines.families.kshape import centers as centers_work
 from skts.engines.families.kshape.centers import Centers
 from skts.engines.families.kshape.eigenvectors import krylov
 from tests import reference_sbd as reference
@@ -299,3 +302,19 @@ def test_spectra_are_kept_while_the_series_live(rng):
     for _ in range(3):
         run(SBDAssign(X, shapes(rng, 2, 30)), engine="numba")
     assert len(engine.prepared) <= kept
+
+
+@pytest.mark.parametrize("many", [0, 2**18])
+def test_members_and_their_squares_are_counted_as_numpy_counts_them(monkeypatch, rng, many):
+    """In one pass over the labels, or two: to the last bit, clusters without members included."""
+    monkeypatch.setattr(centers_work, "MANY_LABELS", many)
+    labels = rng.choice([0, 1, 3], size=200).astype(np.int32)
+    shapes = Shapes.of(rng.normal(size=(200, 2, 5)))
+    exponents = rng.integers(-3, 4, size=200).astype(np.int32)
+    for series in (shapes, replace(shapes, exponents=exponents)):
+        work = SBDCenters(series, labels, np.zeros(200, np.int32), 5)
+        squares = series.norms**2
+        if series.exponents is not None:
+            squares = (series.norms * work.weights) ** 2
+        np.testing.assert_array_equal(work.counts, np.bincount(labels, minlength=5))
+        np.testing.assert_array_equal(work.squares, np.bincount(labels, squares, minlength=5))

@@ -33,6 +33,8 @@ PRODUCT_UNITS = 16
 #: Members that are smaller than the largest of their cluster by more powers of two count nothing.
 #: see "shape ties" in docs/developer/numerics.rst
 LARGEST_POWER = 200
+#: Series from which on members are counted by a compiled function: for fewer NumPy takes no longer.
+MANY_LABELS = 2**18
 #: Squares of members that are this much larger than the eigenvalue are not centred exactly enough.
 #: see "centres" in docs/developer/numerics.rst
 LARGEST_OFFSET = 2.0**20
@@ -111,15 +113,10 @@ class SBDCenters(Reduction):
         order = np.argsort(short, kind="stable")
         return order, np.concatenate([[0], np.cumsum(self.counts)])
 
-    @cached_property
-    def _places(self) -> np.ndarray:
-        """Labels as `bincount` takes them without a copy."""
-        return self.labels.astype(np.intp)
-
-    @cached_property
+    @property
     def counts(self) -> np.ndarray:
         """Number of members of each cluster."""
-        return np.bincount(self._places, minlength=self.n_clusters)
+        return self._counted[0]
 
     @cached_property
     def weights(self) -> np.ndarray | None:
@@ -136,14 +133,27 @@ class SBDCenters(Reduction):
         weights = np.ldexp(1.0, np.maximum(powers, -LARGEST_POWER))
         return np.where(powers < -LARGEST_POWER, 0.0, weights)
 
-    @cached_property
+    @property
     def squares(self) -> np.ndarray:
         """Sum of the squared norms of each cluster's members, before they are centred."""
-        squares = self.series.squares
+        return self._counted[1]
+
+    @cached_property
+    def _counted(self) -> tuple[np.ndarray, np.ndarray]:
+        """Both of these, in one pass over the labels where there are many."""
+        squares, n = self.series.squares, self.n_clusters
         if self.weights is not None:
             norms = self.series.norms * self.weights
             squares = norms * norms
-        return np.bincount(self._places, squares, minlength=self.n_clusters)
+        if self.labels.size < MANY_LABELS:
+            return np.bincount(self.labels, minlength=n), np.bincount(
+                self.labels, squares, minlength=n
+            )
+        from ...host import shapes
+
+        counted = np.zeros(n, np.int64), np.zeros(n)
+        shapes.count_members(self.labels, squares, *counted)
+        return counted
 
     def members(self, cluster: int) -> np.ndarray:
         """Indices of the members of a cluster, ascending."""
