@@ -157,8 +157,10 @@ def test_matches(rng):
     values[1, 0, 7], values[2, :, 10:40] = np.nan, 4.0
     series = Series(values, np.array([50, 50, 50, 9, 30, 50]))
     queries = values[0, 0, 3:15].copy(), np.full(12, 1.0), rng.normal(size=8), np.full(5, np.nan)
-    queries = (*queries, rng.normal(size=60))
-    kernels, numpy = both(SubsequenceMatches(queries, series, channels=np.array([0, 1, 1, 0, 0])))
+    # longer than all series, as long, and not finite beside one of its length
+    queries = (*queries, rng.normal(size=60), rng.normal(size=50), np.full(12, np.inf))
+    channels = np.array([0, 1, 1, 0, 0, 0, 0])
+    kernels, numpy = both(SubsequenceMatches(queries, series, channels=channels))
     assert numpy == kernels
 
 

@@ -310,6 +310,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _N + "profile/candidates.py": [
         ("look", "scores[at] >= need", ("at -> at - 1",), "only which pair is measured first"),
+        (
+            "open_candidates",
+            "np.zeros(n_windows),",
+            ("zeros",),
+            "the bound of who waits is written with it, and not read before",
+        ),
     ],
     _N + "profile/walk.py": [
         (
@@ -385,6 +391,18 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "return list(range(2, most + 1, 2))",
             ("1 -> 2",),
             "what is even ends before both",
+        ),
+        (
+            "strip",
+            "if (t == n_rows - 1) below[begin] = left;",
+            ("==",),
+            "all rows have the same left border: it does not matter who of the block writes it",
+        ),
+        (
+            "shortlist",
+            "if (!EXACT || all) return;",
+            ("||",),
+            "no ties are wanted then, and none is appended",
         ),
     ],
     _E + "cupy/search/": [
@@ -567,6 +585,19 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("48 -> 47",),
             ROOM,
         ),
+        ("scan", "Runs runs = {0, 0, 0, false};", ("0 -> 1 #2",), LOOSER),
+        (
+            "scan",
+            "if (lane != 0) continue;",
+            ("0 -> 1",),
+            "all lanes have agreed on what is listed",
+        ),
+        (
+            "double",
+            "const double middle = i < count ? means[i] : 0.0;",
+            ("0.0 -> 1.0",),
+            "points of windows that are not there are 0, whatever their mean",
+        ),
     ],
     _E + "families/kshape/centers.py": [
         (
@@ -665,6 +696,22 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "for (int other = 1; other < 32; other *= 2) {",
             ("32 -> 31",),
             "of the powers of two, 16 is the last",
+        ),
+    ],
+    _E + "cupy/include/cells.cuh": [
+        (
+            "",
+            "const T (&x)[C], const T* y, int stride = 1, int offset = 0)",
+            ("1 -> 2",),
+            "who leaves the stride out has one channel",
+        ),
+    ],
+    _N + "profile/join.py": [
+        (
+            "search",
+            "last = min(band.height, start + width - 1 - work.least_apart - top)",
+            ("- -> +",),
+            "diagonals end with the strip: of rows beyond the last none is walked",
         ),
     ],
 }

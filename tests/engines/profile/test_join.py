@@ -23,6 +23,12 @@ from skts.engines import (
     find_engine,
     run,
 )
+from skts.engines.core.constants import (
+    SCORE_ABOVE32,
+    SCORE_ABOVE64,
+    SCORE_BELOW32,
+    SCORE_BELOW64,
+)
 from skts.engines.cupy.profile import programs
 from skts.engines.families.profile.concatenated import fill_gaps
 from skts.engines.families.profile.join import JoinPart
@@ -92,6 +98,17 @@ def test_factors_of_steps_move_covariances_on(frame):
     assert_allclose(
         products[:-1, :-1] + grown[1:, 1:], products[1:, 1:], rtol=0, atol=1e-14 * length
     )
+
+
+def test_raised_scores_hold_the_bits_left_out_and_what_windows_leave_open():
+    """See "leading bits" in docs/developer/numerics.rst."""
+    left_open, rounded = 2.0**-26, 2.0**-23
+    # just below the next number that upper halves tell apart
+    scores = np.ldexp(1 + 2.0**-20 - 2.0**-52, np.arange(-20, 20))
+    upper = (scores.view(np.int64) >> 32 << 32).view(np.float64)
+    assert (upper * (1 + SCORE_ABOVE64) >= scores * (1 + left_open)).all()
+    assert SCORE_BELOW64 >= left_open
+    assert min(SCORE_ABOVE32, SCORE_BELOW32) >= rounded + left_open
 
 
 def check(found, expected, length):
