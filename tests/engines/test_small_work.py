@@ -191,6 +191,12 @@ def test_memory_is_that_of_the_copies_and_antidiagonals(make_series):
     assert allowed / 2 < peak < allowed + 2**15
 
 
+def test_copies_take_megabytes_and_an_eighth_of_the_budget():
+    assert small_work.most_bytes(2**40) == small_work.most_bytes(2**25) == 2**22
+    assert small_work.most_bytes(2**25 - 1) == 0
+    assert small_work.most_bytes(2**30, 2**27) == 2**27
+
+
 # --- when it pays -------------------------------------------------------------------------------
 
 

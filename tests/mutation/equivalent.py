@@ -217,6 +217,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("> -> >=",),
             "where offset and spread are equal, points are as exact with either",
         ),
+        (
+            "common_frame",
+            "if exponents.size == 0:",
+            ("0 -> 1",),
+            "windows of one size have the largest point; all of none are sorted out before",
+        ),
     ],
     _E + "families/profile/nearest.py": [
         ("", "MOST_UNSORTED = 8", None, "which way the least are found: both find the same"),
@@ -712,6 +718,22 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "last = min(band.height, start + width - 1 - work.least_apart - top)",
             ("- -> +",),
             "diagonals end with the strip: of rows beyond the last none is walked",
+        ),
+    ],
+    _E + "families/kshape/distances.py": [
+        (
+            "SBDReduction.plain_distances",
+            "error = 2 * float(self.doubts[col]) + FLOAT64_UNIT * (2 * series.size + 8)",
+            ("2 -> 1 #0",),
+            "engines are off by half of it at most: right answers pass either way",
+        ),
+    ],
+    _E + "host/plain.py": [
+        (
+            "_norm",
+            "if largest == 0.0 or largest == np.inf:",
+            ("or",),
+            "the sum that follows is the same 0 or infinity",
         ),
     ],
 }

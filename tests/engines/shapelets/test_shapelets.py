@@ -18,6 +18,7 @@ from skts.engines import (
     find_engine,
     run,
 )
+from skts.engines.families.shapelets.criterion import _integer_weights
 from skts.engines.numba.shapelets import tiles as shapelet_tiles
 
 
@@ -263,6 +264,28 @@ def test_estimates_of_long_quiet_windows_are_within_their_bounds(length):
     for (a, i), squares in zip(places, exact, strict=True):
         bound = block.errors[a] * block.weights[a, i] + block.floor
         assert np.all(np.abs(block.squares[a, i] - squares) <= bound)
+
+
+def test_work_grows_with_the_pairs_of_windows():
+    def work(n, width, lengths):
+        return ShapeletSearch(
+            make(n, width), np.arange(n), lengths, Criterion(np.arange(n) % 2, np.ones(2))
+        )
+
+    for n, width in ((6, 40), (6, 80), (12, 40)):
+        one = work(n, width, (5,))
+        assert one.step_work * one.shape[1] >= (n * (width - 4)) ** 2 // 2
+        assert one.step_work <= one.block * n * width**2 // 2 + 1
+        assert work(n, width, (5, 9)).total_work == 2 * one.total_work
+
+
+def test_weights_that_are_ratios_of_small_numbers():
+    counts = np.array([3, 4])
+    for number in (3, 1000, 2**16):
+        assert_array_equal(_integer_weights(np.array([1, 1 / number]), counts), [number, 1])
+    # others are as exact as sums of them allow
+    first, second = _integer_weights(np.array([1, 1 / (2**16 + 1)]), counts).tolist()
+    assert 2**48 < first < 2**52 / 7 and second == round(first / (2**16 + 1))
 
 
 @pytest.mark.parametrize("weight", [1.1, 1 / 3, 30 / 27])
