@@ -604,6 +604,13 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("0.0 -> 1.0",),
             "points of windows that are not there are 0, whatever their mean",
         ),
+        (
+            "begin_answers",
+            "if (__ldg(asked.kinds + q) != 2 && !(__ldg(leans + q) < 1)) "
+            "leave(q, column, n_columns, lists);",
+            ("2 -> 1",),
+            "of a query that is not finite no window is the best, whoever looks",
+        ),
     ],
     _E + "families/kshape/centers.py": [
         (

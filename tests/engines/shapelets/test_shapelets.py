@@ -19,6 +19,7 @@ from skts.engines import (
     run,
 )
 from skts.engines.families.shapelets.criterion import _integer_weights
+from skts.engines.numba.shapelets import joins
 from skts.engines.numba.shapelets import tiles as shapelet_tiles
 
 
@@ -213,6 +214,23 @@ def test_estimates_are_within_their_bounds(kind):
         # and say something: a millionth of the largest distance, but for what is badly scaled
         if kind in ("walks", "unequal"):
             assert np.max(block.errors * block.weights.max(axis=1, keepdims=True)) < 1e-6
+
+
+def test_errors_follow_the_largest_numbers_of_each_series():
+    lengths = np.array([40, 31, 40, 22, 40])
+    series = make(5, 40, seed=4, lengths=lengths)
+    series.values[:] *= 10.0 ** np.array([2, -1, 3, 0, 1])[:, None, None]
+    values = series.values[:, 0]
+    middles, centered = joins.pack(values, lengths)
+    made = joins.prepare(values, lengths, middles, centered, np.array([6, 11]))
+    for k, length in enumerate((6, 11)):
+        windows = np.lib.stride_tricks.sliding_window_view(centered, length, axis=1)
+        there = np.arange(windows.shape[1]) < lengths[:, None] - length + 1
+        norms = np.linalg.norm(windows - windows.mean(axis=2, keepdims=True), axis=2) * there
+        steps = np.abs(made.lead[k]) + np.abs(made.trail[k])
+        expected = [norms.max(axis=1), steps.max(axis=1), made.weight[k].max(axis=1)]
+        expected += [np.abs(centered).max(axis=1), np.abs(middles)]
+        assert_allclose(made.largest[k], np.transpose(expected), rtol=1e-12)
 
 
 def test_distances_that_are_kept_take_half_of_the_budget():
