@@ -743,6 +743,14 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "the sum that follows is the same 0 or infinity",
         ),
     ],
+    _N + "shapelets/scan.py": [
+        (
+            "scan",
+            "gain > gain_best or (gain == gain_best and reached > gap_best)",
+            ("and -> or",),
+            LOOSER,
+        ),
+    ],
 }
 
 

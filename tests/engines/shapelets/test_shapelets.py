@@ -233,6 +233,29 @@ def test_errors_follow_the_largest_numbers_of_each_series():
         assert_allclose(made.largest[k], np.transpose(expected), rtol=1e-12)
 
 
+def test_errors_hold_all_that_goes_wrong_on_the_walk():
+    """See "shapelet walk" in docs/developer/numerics.rst."""
+    unit, length, n_windows = 2.0**-53, 8, 50
+    norm, step, heavy = np.array([5.0, 3.0]), np.array([10.0, 20.0]), np.array([0.5, 2.0])
+    size, middle = np.array([1e3, 1e2]), np.zeros(2)
+    largest = np.column_stack([norm, step, heavy, size, middle])
+
+    def both(a, b):
+        return np.outer(a, b) + np.outer(b, a)
+
+    means = unit * (length / 2 + 2) * size
+    terms = [
+        n_windows * unit * (2 * np.outer(norm, norm) + 4 * np.outer(step, step)),
+        unit * (length + 8) * length * np.outer(size, size),
+        length * both(means, size),
+        2 * n_windows * both(means, step),
+        both(2 * unit * np.sqrt(length) * size, norm),
+    ]
+    errors, _ = shapelet_tiles._errors(largest, length, n_windows, slice(0, 2))
+    assert (errors >= 2 * sum(terms) * heavy).all()
+    assert (errors <= 2.2 * sum(terms) * heavy).all()
+
+
 def test_distances_that_are_kept_take_half_of_the_budget():
     series = make(30, 60)
     criterion = Criterion(np.arange(30) % 2, np.ones(2))
