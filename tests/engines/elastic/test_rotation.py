@@ -146,6 +146,15 @@ def test_same_neighbors_however_the_work_is_cut(fast_engine, monkeypatch, rng, w
     assert_array_equal(found.indices, clear.indices)
 
 
+@pytest.mark.parametrize("warping", WARPINGS, ids=str)
+def test_a_tile_leaves_out_what_is_excluded(fast_engine, rng, warping):
+    series = as_series(rng.normal(size=(8, 12)))
+    work = RotationNeighbors(series, series, 2, np.arange(8), warping)
+    found = find_engine(fast_engine).compute(work, Tile(0, 8, 4, 8), np.zeros(1, np.uint8))
+    assert (found.rows != found.cols + 4).all()
+    assert (np.bincount(found.rows, minlength=8) >= 2).all()
+
+
 @pytest.mark.parametrize("n", [1, 2, 7, 64, 97, 1000])
 @pytest.mark.parametrize(("offset", "scale"), [(0.0, 1.0), (1e6, 1.0), (-3.0, 1e-150)])
 def test_correlations_bound_all_shifts_from_below(rng, n, offset, scale):
