@@ -310,6 +310,39 @@ def test_runs_of_shifts_are_cut_in_parts_on_the_gpu(gpu, monkeypatch, rng):
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("columns", [8, 20])
+def test_runs_of_shifts_cost_the_same_in_strips(gpu, monkeypatch, rng, columns):
+    from skts.engines.cupy.elastic import rotation
+
+    n, tile, engine = 650, Tile(0, 2, 0, 2), find_engine("cupy")
+    walk = rng.normal(size=n).cumsum()
+    # the cheapest path of the first to the second crosses the border of strips early
+    series = as_series([walk, np.roll(walk, 630)])
+    work = RotationNeighbors(series, series, 1)
+    sides = (engine._sides(work, tile, rescaling) for rescaling in (work.rescaling, None))
+    search = rotation.WarpedRotation(
+        *zip(*sides, strict=True),
+        periods=np.full(2, n, np.int32),
+        n_neighbors=1,
+        excluded=None,
+        limits=np.full(2, np.inf),
+        bound=Bound(),
+        scale=work.rescaling.scale,
+        squared=True,
+        budget=2**20,
+        cancel=np.zeros(1, np.uint8),
+    )
+
+    def strips(*arguments):
+        return choose_turns(*arguments)._replace(columns=columns, group=32, strips=True)
+
+    whole = search.measure(None, 4, n).get()
+    assert not whole.any()
+    monkeypatch.setattr(rotation, "choose_turns", strips)
+    assert_array_equal(search.measure(None, 4, n).get(), whole)
+
+
+@pytest.mark.gpu
 @pytest.mark.parametrize(("n", "channels"), [(1100, 1), (2100, 1), (600, 3)])
 def test_strips_on_the_gpu(gpu, rng, n, channels):
     X = rng.normal(size=(7, channels, n)).cumsum(axis=2)
