@@ -611,6 +611,18 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("2 -> 1",),
             "of a query that is not finite no window is the best, whoever looks",
         ),
+        (
+            "judge_runs",
+            "on_left += (size - first) * doubt.distance(line[32 * (first % E) + head]);",
+            ("+=",),
+            LOOSER,
+        ),
+        (
+            "count_before",
+            "rough += __ldg(judge.rough_terms + (c + 1) * (n + 1) + (ahead >> 16));",
+            ("+ -> - #3",),
+            LOOSER,
+        ),
     ],
     _E + "families/kshape/centers.py": [
         (

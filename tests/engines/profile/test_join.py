@@ -353,6 +353,31 @@ def test_what_is_kept_is_merged_once_and_may_be_part_of_the_work(rng):
     assert (total.lists[0].indices[:10] == -1).all()
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("n_neighbors", [1, 3])
+def test_rows_whose_runs_have_no_room_are_walked_by_halves(rng, monkeypatch, n_neighbors):
+    known = importlib.import_module("skts.engines.cupy.profile.known")
+    join = importlib.import_module("skts.engines.cupy.profile.join")
+    # many windows are as near as the nearest
+    line = ConcatenatedSeries.of([np.tile(rng.normal(size=20).cumsum(), 60)])
+    work, walked, launch = Join(line, None, 16, 4, n_neighbors=n_neighbors), [], join.launch
+    expected = run(work, engine="numba")
+
+    def noted(search, row, stop, n_panels, again=False):
+        walked.append((row, stop))
+        assert len(walked) < 1000
+        launch(search, row, stop, n_panels, again)
+
+    monkeypatch.setattr(join, "launch", noted)
+    monkeypatch.setattr(known, "RUNS_PER_WINDOW", 0)
+    monkeypatch.setattr(known, "room", lambda budget: (2500, 2**12))
+    found = run(work, engine="cupy")
+    assert_array_equal(found.indices, expected.indices)
+    assert_array_equal(found.distances, expected.distances)
+    # twice the whole, then parts
+    assert len(walked) > 3
+
+
 def test_a_small_budget_does_not_change_the_answer(rng, fast_engine):
     line = ConcatenatedSeries.of([rng.normal(size=9000).cumsum()])
     join = Join(line, None, 32, 8)
