@@ -284,6 +284,34 @@ def test_windows_that_all_run_the_other_way(windows):
     assert_array_equal(found.distances, expected.distances)
 
 
+@pytest.mark.gpu
+def test_kernels_read_windows_of_candidates_where_those_begin():
+    missing = find_engine("cupy").available()
+    if missing:
+        pytest.skip(missing)
+    from skts.engines.cupy.shapelets.walk import Walk, lay
+
+    series = make(5, 40, seed=8)
+    heads = Walk(lay(series, 0), 2, 5, 8, 2)((8, 17))
+    for z in range(2):
+        for name in ("errors", "floors", "kinds"):
+            assert heads.table[name][z] == getattr(heads, name)[z].data.ptr
+        # windows are of all series, candidates begin with the third
+        for name in ("weights", "constant"):
+            assert heads.table[name][z] == getattr(heads, name)[z, 2:].data.ptr
+
+
+@pytest.mark.gpu
+def test_what_passes_from_strip_to_strip_has_room():
+    """More windows than the widest strip has columns."""
+    missing = find_engine("cupy").available()
+    if missing:
+        pytest.skip(missing)
+    series, labels = make(6, 480, seed=2), np.arange(6) % 2
+    found, expected = (search(e, series, labels, (40,)) for e in ("cupy", "numba"))
+    same(found, expected)
+
+
 def quiet_far_from_zero(n_series, length, n_windows):
     """Long windows with one point that differs by as little as a window that varies must have."""
     values = np.full((n_series, 1, length + n_windows - 1), 0.1)
