@@ -157,8 +157,10 @@ def test_matches(rng):
     values[1, 0, 7], values[2, :, 10:40] = np.nan, 4.0
     series = Series(values, np.array([50, 50, 50, 9, 30, 50]))
     queries = values[0, 0, 3:15].copy(), np.full(12, 1.0), rng.normal(size=8), np.full(5, np.nan)
-    queries = (*queries, rng.normal(size=60))
-    kernels, numpy = both(SubsequenceMatches(queries, series, channels=np.array([0, 1, 1, 0, 0])))
+    # longer than all series, as long, and not finite beside one of its length
+    queries = (*queries, rng.normal(size=60), rng.normal(size=50), np.full(12, np.inf))
+    channels = np.array([0, 1, 1, 0, 0, 0, 0])
+    kernels, numpy = both(SubsequenceMatches(queries, series, channels=channels))
     assert numpy == kernels
 
 
@@ -187,6 +189,12 @@ def test_memory_is_that_of_the_copies_and_antidiagonals(make_series):
     tracemalloc.stop()
     allowed = by_numpy.pairs_bytes(a, b, warping, 300)
     assert allowed / 2 < peak < allowed + 2**15
+
+
+def test_copies_take_megabytes_and_an_eighth_of_the_budget():
+    assert small_work.most_bytes(2**40) == small_work.most_bytes(2**25) == 2**22
+    assert small_work.most_bytes(2**25 - 1) == 0
+    assert small_work.most_bytes(2**30, 2**27) == 2**27
 
 
 # --- when it pays -------------------------------------------------------------------------------

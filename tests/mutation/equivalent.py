@@ -217,6 +217,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("> -> >=",),
             "where offset and spread are equal, points are as exact with either",
         ),
+        (
+            "common_frame",
+            "if exponents.size == 0:",
+            ("0 -> 1",),
+            "windows of one size have the largest point; all of none are sorted out before",
+        ),
     ],
     _E + "families/profile/nearest.py": [
         ("", "MOST_UNSORTED = 8", None, "which way the least are found: both find the same"),
@@ -310,6 +316,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _N + "profile/candidates.py": [
         ("look", "scores[at] >= need", ("at -> at - 1",), "only which pair is measured first"),
+        (
+            "open_candidates",
+            "np.zeros(n_windows),",
+            ("zeros",),
+            "the bound of who waits is written with it, and not read before",
+        ),
     ],
     _N + "profile/walk.py": [
         (
@@ -385,6 +397,18 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "return list(range(2, most + 1, 2))",
             ("1 -> 2",),
             "what is even ends before both",
+        ),
+        (
+            "strip",
+            "if (t == n_rows - 1) below[begin] = left;",
+            ("==",),
+            "all rows have the same left border: it does not matter who of the block writes it",
+        ),
+        (
+            "shortlist",
+            "if (!EXACT || all) return;",
+            ("||",),
+            "no ties are wanted then, and none is appended",
         ),
     ],
     _E + "cupy/search/": [
@@ -543,6 +567,38 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("48 -> 47",),
             ROOM,
         ),
+        ("scan", "Runs runs = {0, 0, 0, false};", ("0 -> 1 #2",), LOOSER),
+        (
+            "scan",
+            "if (lane != 0) continue;",
+            ("0 -> 1",),
+            "all lanes have agreed on what is listed",
+        ),
+        (
+            "double",
+            "const double middle = i < count ? means[i] : 0.0;",
+            ("0.0 -> 1.0",),
+            "points of windows that are not there are 0, whatever their mean",
+        ),
+        (
+            "begin_answers",
+            "if (__ldg(asked.kinds + q) != 2 && !(__ldg(leans + q) < 1)) "
+            "leave(q, column, n_columns, lists);",
+            ("2 -> 1",),
+            "of a query that is not finite no window is the best, whoever looks",
+        ),
+        (
+            "judge_runs",
+            "on_left += (size - first) * doubt.distance(line[32 * (first % E) + head]);",
+            ("+=",),
+            LOOSER,
+        ),
+        (
+            "count_before",
+            "rough += __ldg(judge.rough_terms + (c + 1) * (n + 1) + (ahead >> 16));",
+            ("+ -> - #3",),
+            LOOSER,
+        ),
     ],
     _E + "families/kshape/centers.py": [
         (
@@ -641,6 +697,46 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "for (int other = 1; other < 32; other *= 2) {",
             ("32 -> 31",),
             "of the powers of two, 16 is the last",
+        ),
+    ],
+    _E + "cupy/include/cells.cuh": [
+        (
+            "",
+            "const T (&x)[C], const T* y, int stride = 1, int offset = 0)",
+            ("1 -> 2",),
+            "who leaves the stride out has one channel",
+        ),
+    ],
+    _N + "profile/join.py": [
+        (
+            "search",
+            "last = min(band.height, start + width - 1 - work.least_apart - top)",
+            ("- -> +",),
+            "diagonals end with the strip: of rows beyond the last none is walked",
+        ),
+    ],
+    _E + "families/kshape/distances.py": [
+        (
+            "SBDReduction.plain_distances",
+            "error = 2 * float(self.doubts[col]) + FLOAT64_UNIT * (2 * series.size + 8)",
+            ("2 -> 1 #0",),
+            "engines are off by half of it at most: right answers pass either way",
+        ),
+    ],
+    _E + "host/plain.py": [
+        (
+            "_norm",
+            "if largest == 0.0 or largest == np.inf:",
+            ("or",),
+            "the sum that follows is the same 0 or infinity",
+        ),
+    ],
+    _N + "shapelets/scan.py": [
+        (
+            "scan",
+            "gain > gain_best or (gain == gain_best and reached > gap_best)",
+            ("and -> or",),
+            LOOSER,
         ),
     ],
 }

@@ -219,3 +219,10 @@ def test_radii_lie_within_the_series_and_descend(rng, radii, message):
     # the kernel takes a candidate of unknown reach for settled where a radius is that large
     with pytest.raises(ValueError, match=message):
         reduction(rng.normal(size=(4, 8)), radii)
+
+
+def test_every_query_is_work_for_one_column(rng):
+    """It meets all candidates at once: more columns would do everything again."""
+    work = reduction(rng.normal(size=(14, 17)), [3, 0])
+    assert work.shape == (14, 1)
+    assert work.total_work == 14 * work.step_work

@@ -15,8 +15,10 @@ from skts.engines import (
     DTWNeighbors,
     Join,
     RotationNeighbors,
+    SBDMatrix,
     Series,
     ShapeletSearch,
+    Shapes,
     Warping,
     find_engine,
 )
@@ -130,3 +132,37 @@ def test_nor_does_a_tile_on_a_gpu(rng, name):
     finally:
         cupy.cuda.set_allocator(pool.malloc)
     assert held < peak <= held + said
+
+
+@pytest.mark.gpu
+def test_a_series_takes_its_points_and_its_spectrum_on_a_gpu(rng):
+    from skts.engines.cupy.kshape.sbd import transform_length
+
+    engine, n = find_engine("cupy"), 50
+    shapes = Shapes.normalized(Series(rng.normal(size=(3, 2, n)), np.full(3, n)))
+    few, many = (sum(engine.footprint(SBDMatrix(shapes, shapes), rows, 1)) for rows in (64, 128))
+    # two series have a complex spectrum together
+    least = 2 * 8 * n + 2 * 8 * transform_length(n)
+    assert many - few >= 64 * least
+
+
+@pytest.mark.gpu
+def test_a_block_of_candidates_takes_its_scores_on_a_gpu(rng):
+    n, width, lengths = 200, 60, (10, 11, 12)
+    criterion = Criterion(np.arange(n) % 2, np.ones(2))
+    work = ShapeletSearch(drawn(rng, n, width), np.arange(n), lengths, criterion)
+    _, own = find_engine("cupy").footprint(work, 1, 1)
+    # sums of both sides, and what leaves a strip, in float64
+    assert own >= 3 * 8 * n * min(n, work.block) * (width - lengths[0] + 1)
+
+
+@pytest.mark.parametrize("budget", [2**22, 2**25, 3 * 2**24, 2**26])
+def test_kept_scores_leave_a_gpu_what_a_block_takes(rng, budget):
+    from skts.engines.cupy.shapelets.tiles import _kept, _room
+
+    n, width = 30, 60
+    criterion = Criterion(np.arange(n) % 2, np.ones(2))
+    work = ShapeletSearch(drawn(rng, n, width), np.arange(n), tuple(range(5, 60, 5)), criterion)
+    kept, size = _kept(work, budget)
+    assert len(kept) == (11 if budget == 2**26 else 0)
+    assert not kept or size + 2 * _room(work, n, n, budget).nbytes <= budget

@@ -32,6 +32,7 @@ from skts.engines import (
 )
 from skts.engines.core import verify as module
 from skts.engines.core.verify import Sample
+from skts.engines.families.kshape.centers import CLOSE
 from skts.engines.families.profile.join import JoinPart
 from skts.engines.families.shapelets.search import Survivors
 from skts.engines.host import plain
@@ -230,6 +231,28 @@ def test_paths_that_are_not_allowed_are_found(make_series, change):
     assert not all(check.holds for check in checks)
 
 
+def holds(work, answer):
+    """Whether an answer passes all checks."""
+    return all(check.holds for check in work.verify(answer, Sample(work)))
+
+
+@pytest.mark.parametrize("metric", ["dtw", "dog_keeper"])
+def test_paths_of_the_least_cost_pass(make_series, metric):
+    work = DTWPath(make_series(1, 12), make_series(1, 9), Warping(metric))
+    found = run(work, engine="numba")
+    assert holds(work, found)
+    assert not holds(work, found._replace(distance=np.nextafter(found.distance, np.inf)))
+
+
+def test_neighbors_that_are_not_there_are_at_no_distance(make_series):
+    work = DTWNeighbors(make_series(2, 12), make_series(2, 12), 3)
+    found = run(work, engine="numba")
+    assert holds(work, found)
+    distances = found.distances.copy()
+    distances[:, 2] = distances[:, 1] + 1
+    assert not holds(work, found._replace(distances=distances))
+
+
 def test_a_lost_best_match_is_found(rng):
     from skts.engines import LongSeries
 
@@ -291,6 +314,15 @@ def test_a_centre_that_points_the_other_way_is_found(table):
     for values in (-found.values, 2 * found.values):
         wrong = replace(found, values=values)
         assert not all(check.holds for check in work.verify(wrong, Sample(work)))
+
+
+def test_norms_of_centres_are_compared_with_their_size(rng):
+    shapes = Shapes.of(rng.normal(size=(8, 1, 100)).cumsum(axis=2))
+    work = SBDCenters(shapes, np.zeros(8, np.int32), np.zeros(8, np.int32), 1)
+    found = run(work, engine="numba")
+    for share, right in ((0.5, True), (2.0, False)):
+        wrong = replace(found, values=found.values * (1 + share * CLOSE))
+        assert holds(work, wrong) == right
 
 
 def test_constant_channels_of_short_series_count(fast_engine):

@@ -146,6 +146,15 @@ def test_same_neighbors_however_the_work_is_cut(fast_engine, monkeypatch, rng, w
     assert_array_equal(found.indices, clear.indices)
 
 
+@pytest.mark.parametrize("warping", WARPINGS, ids=str)
+def test_a_tile_leaves_out_what_is_excluded(fast_engine, rng, warping):
+    series = as_series(rng.normal(size=(8, 12)))
+    work = RotationNeighbors(series, series, 2, np.arange(8), warping)
+    found = find_engine(fast_engine).compute(work, Tile(0, 8, 4, 8), np.zeros(1, np.uint8))
+    assert (found.rows != found.cols + 4).all()
+    assert (np.bincount(found.rows, minlength=8) >= 2).all()
+
+
 @pytest.mark.parametrize("n", [1, 2, 7, 64, 97, 1000])
 @pytest.mark.parametrize(("offset", "scale"), [(0.0, 1.0), (1e6, 1.0), (-3.0, 1e-150)])
 def test_correlations_bound_all_shifts_from_below(rng, n, offset, scale):
@@ -298,6 +307,39 @@ def test_runs_of_shifts_are_cut_in_parts_on_the_gpu(gpu, monkeypatch, rng):
     found = run(work, engine="cupy")
     assert_array_equal(found.indices, expected.indices)
     assert_array_equal(found.distances, expected.distances)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("columns", [8, 20])
+def test_runs_of_shifts_cost_the_same_in_strips(gpu, monkeypatch, rng, columns):
+    from skts.engines.cupy.elastic import rotation
+
+    n, tile, engine = 650, Tile(0, 2, 0, 2), find_engine("cupy")
+    walk = rng.normal(size=n).cumsum()
+    # the cheapest path of the first to the second crosses the border of strips early
+    series = as_series([walk, np.roll(walk, 630)])
+    work = RotationNeighbors(series, series, 1)
+    sides = (engine._sides(work, tile, rescaling) for rescaling in (work.rescaling, None))
+    search = rotation.WarpedRotation(
+        *zip(*sides, strict=True),
+        periods=np.full(2, n, np.int32),
+        n_neighbors=1,
+        excluded=None,
+        limits=np.full(2, np.inf),
+        bound=Bound(),
+        scale=work.rescaling.scale,
+        squared=True,
+        budget=2**20,
+        cancel=np.zeros(1, np.uint8),
+    )
+
+    def strips(*arguments):
+        return choose_turns(*arguments)._replace(columns=columns, group=32, strips=True)
+
+    whole = search.measure(None, 4, n).get()
+    assert not whole.any()
+    monkeypatch.setattr(rotation, "choose_turns", strips)
+    assert_array_equal(search.measure(None, 4, n).get(), whole)
 
 
 @pytest.mark.gpu

@@ -149,6 +149,27 @@ def test_long_paths_on_the_gpu_are_those_of_the_cpu(make_series, warping, n, m, 
     assert_array_equal(path, expected)
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("n", [40, 41])
+def test_few_rows_against_several_strips_of_columns(make_series, n):
+    """The last rows of a strip begin from those of the strip before."""
+    a, b = make_series(2, n), make_series(2, 2500)
+    for warping in (Warping(), Warping("dog_keeper"), Warping(alignment="subsequence")):
+        found, expected = (run(DTWMatrix(a, b, warping), engine=e) for e in ("cupy", "numba"))
+        assert_array_equal(found, expected)
+
+
+def test_a_path_along_the_edge_of_a_wide_band(fast_engine, rng):
+    y = rng.normal(size=1500)
+    before, behind = np.pad(y, (300, 0), mode="edge"), np.pad(y, (0, 300), mode="edge")
+    short, long = (
+        Series(v[:, np.newaxis], np.full(len(v), v.shape[1]))
+        for v in (np.array([y]), np.array([before, behind]))
+    )
+    for a, b in ((short, long), (long, short)):
+        assert not run(DTWMatrix(a, b, Warping(window=300)), engine=fast_engine).any()
+
+
 @pytest.mark.parametrize("warping", OPTIONS, ids=str)
 @pytest.mark.parametrize("n_cols", [1, 3])
 def test_many_rows_against_few_columns(engine, make_series, warping, n_cols):

@@ -294,6 +294,60 @@ def test_members_are_grouped_in_order(rng):
     )
 
 
+@pytest.mark.gpu
+def test_members_are_cut_in_chunks_on_a_gpu():
+    import cupy
+
+    from skts.engines.cupy.kshape.members import CHUNK, sort
+
+    sizes = np.array([1, CHUNK - 1, CHUNK, 0, CHUNK + 1, 2 * CHUNK])
+    labels = np.random.default_rng(0).permutation(np.repeat(np.arange(6), sizes)).astype(np.int32)
+    found = sort(cupy.asarray(labels), cupy.zeros(labels.size, np.int32), None, 6, slice(1, 6))
+    assert_array_equal(found.order.get(), np.argsort(labels, kind="stable"))
+    assert_array_equal(found.starts.get(), np.cumsum(sizes))
+    assert_array_equal(found.chunk_starts.get(), np.cumsum([0, 1, 1, 0, 2, 2]))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("count", [2, 3])
+def test_aligned_members_stay_in_their_rows_on_a_gpu(rng, count):
+    import cupy
+
+    from skts.engines.cupy.loading import load_kernel
+
+    values, room = rng.normal(size=(3, 2, 10)), cupy.full((4, 2, 10), 7.0)
+    shifts, order = np.array([2, 0, -3], np.int32), np.array([2, 0, 1], np.int32)
+    load_kernel("kshape/centers.cu", "align")(
+        3,
+        128,
+        values=cupy.asarray(values),
+        weights=None,
+        shifts=cupy.asarray(shifts),
+        order=cupy.asarray(order),
+        first=0,
+        count=count,
+        n_channels=2,
+        length=10,
+        centered=False,
+        out=room[:3],
+    )
+    rows = [reference.shifted(values[i], shifts[i]) for i in order[:count]]
+    assert_array_equal(room[:count].get(), rows)
+    assert not room[count:3].get().any()
+    assert (room[3].get() == 7).all()
+
+
+@pytest.mark.gpu
+def test_shifts_of_long_series_are_clear_on_a_gpu(rng):
+    """All warps of a block look at their shifts: one that is far is found, and is no tie."""
+    X = shapes(rng, 4, 7300)
+    for shift in (-700, -33, 0, 40, 2000):
+        C = Shapes.of(np.roll(X.values, shift, axis=2))
+        work = SBDMatrix(X, C)
+        _, shifts, _ = find_engine("cupy")._sbd_distances(work, Tile(0, 4, 0, 4))
+        assert_array_equal(shifts.get(), run(work, engine="numba").shifts)
+
+
 def test_spectra_are_kept_while_the_series_live(rng):
     engine = find_engine("numba")
     X, C = shapes(rng, 40, 30), shapes(rng, 2, 30)

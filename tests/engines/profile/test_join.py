@@ -23,6 +23,12 @@ from skts.engines import (
     find_engine,
     run,
 )
+from skts.engines.core.constants import (
+    SCORE_ABOVE32,
+    SCORE_ABOVE64,
+    SCORE_BELOW32,
+    SCORE_BELOW64,
+)
 from skts.engines.cupy.profile import programs
 from skts.engines.families.profile.concatenated import fill_gaps
 from skts.engines.families.profile.join import JoinPart
@@ -92,6 +98,17 @@ def test_factors_of_steps_move_covariances_on(frame):
     assert_allclose(
         products[:-1, :-1] + grown[1:, 1:], products[1:, 1:], rtol=0, atol=1e-14 * length
     )
+
+
+def test_raised_scores_hold_the_bits_left_out_and_what_windows_leave_open():
+    """See "leading bits" in docs/developer/numerics.rst."""
+    left_open, rounded = 2.0**-26, 2.0**-23
+    # just below the next number that upper halves tell apart
+    scores = np.ldexp(1 + 2.0**-20 - 2.0**-52, np.arange(-20, 20))
+    upper = (scores.view(np.int64) >> 32 << 32).view(np.float64)
+    assert (upper * (1 + SCORE_ABOVE64) >= scores * (1 + left_open)).all()
+    assert SCORE_BELOW64 >= left_open
+    assert min(SCORE_ABOVE32, SCORE_BELOW32) >= rounded + left_open
 
 
 def check(found, expected, length):
@@ -334,6 +351,31 @@ def test_what_is_kept_is_merged_once_and_may_be_part_of_the_work(rng):
     assert list(join.drain(total, area)) == []
     assert_array_equal(total.lists[0].indices[10:], expected.indices[10:])
     assert (total.lists[0].indices[:10] == -1).all()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("n_neighbors", [1, 3])
+def test_rows_whose_runs_have_no_room_are_walked_by_halves(rng, monkeypatch, n_neighbors):
+    known = importlib.import_module("skts.engines.cupy.profile.known")
+    join = importlib.import_module("skts.engines.cupy.profile.join")
+    # many windows are as near as the nearest
+    line = ConcatenatedSeries.of([np.tile(rng.normal(size=20).cumsum(), 60)])
+    work, walked, launch = Join(line, None, 16, 4, n_neighbors=n_neighbors), [], join.launch
+    expected = run(work, engine="numba")
+
+    def noted(search, row, stop, n_panels, again=False):
+        walked.append((row, stop))
+        assert len(walked) < 1000
+        launch(search, row, stop, n_panels, again)
+
+    monkeypatch.setattr(join, "launch", noted)
+    monkeypatch.setattr(known, "RUNS_PER_WINDOW", 0)
+    monkeypatch.setattr(known, "room", lambda budget: (2500, 2**12))
+    found = run(work, engine="cupy")
+    assert_array_equal(found.indices, expected.indices)
+    assert_array_equal(found.distances, expected.distances)
+    # twice the whole, then parts
+    assert len(walked) > 3
 
 
 def test_a_small_budget_does_not_change_the_answer(rng, fast_engine):

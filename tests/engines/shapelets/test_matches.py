@@ -82,8 +82,10 @@ def test_the_gpu_finds_the_bits_of_the_cpu(kind, monkeypatch):
         values[0, :, 700] = 1e8
     queries, channels = pieces_of(rng, series, lengths.tolist())
     queries += np.ones(8), np.array([1.0, np.nan, 2.0]), np.arange(width + 1.0)
+    queries += (np.array([1.0, np.nan, 1.0]),)
     last = values.shape[1] - 1
-    work = SubsequenceMatches(queries, series, kind != "raw", np.append(channels, [0, last, 0]))
+    channels = np.append(channels, [0, last, 0, last])
+    work = SubsequenceMatches(queries, series, kind != "raw", channels)
     with np.errstate(all="ignore"):
         found, expected = (run(work, engine=engine) for engine in ("cupy", "numba"))
     assert_array_equal(found.starts, expected.starts)
@@ -111,3 +113,6 @@ def test_bytes_stay_within_what_a_part_may_list():
     few, many = (match_bytes(n, 3, 90, 50, 1, 100) for n in (1, 10**6))
     assert few < 2**19
     assert many - 10**6 * (8 * 90 + 64) < 64 * SEGMENTS + 2**20
+    # of every query its points, a row of the table, whether it is constant, and its mean
+    more = match_bytes(2 * 10**6, 3, 90, 50, 1, 100)
+    assert more - many >= 10**6 * (8 * 90 + 32 + 1 + 4)

@@ -18,6 +18,8 @@ from skts.engines import (
     find_engine,
     run,
 )
+from skts.engines.families.shapelets.criterion import _integer_weights
+from skts.engines.numba.shapelets import joins
 from skts.engines.numba.shapelets import tiles as shapelet_tiles
 
 
@@ -214,6 +216,46 @@ def test_estimates_are_within_their_bounds(kind):
             assert np.max(block.errors * block.weights.max(axis=1, keepdims=True)) < 1e-6
 
 
+def test_errors_follow_the_largest_numbers_of_each_series():
+    lengths = np.array([40, 31, 40, 22, 40])
+    series = make(5, 40, seed=4, lengths=lengths)
+    series.values[:] *= 10.0 ** np.array([2, -1, 3, 0, 1])[:, None, None]
+    values = series.values[:, 0]
+    middles, centered = joins.pack(values, lengths)
+    made = joins.prepare(values, lengths, middles, centered, np.array([6, 11]))
+    for k, length in enumerate((6, 11)):
+        windows = np.lib.stride_tricks.sliding_window_view(centered, length, axis=1)
+        there = np.arange(windows.shape[1]) < lengths[:, None] - length + 1
+        norms = np.linalg.norm(windows - windows.mean(axis=2, keepdims=True), axis=2) * there
+        steps = np.abs(made.lead[k]) + np.abs(made.trail[k])
+        expected = [norms.max(axis=1), steps.max(axis=1), made.weight[k].max(axis=1)]
+        expected += [np.abs(centered).max(axis=1), np.abs(middles)]
+        assert_allclose(made.largest[k], np.transpose(expected), rtol=1e-12)
+
+
+def test_errors_hold_all_that_goes_wrong_on_the_walk():
+    """See "shapelet walk" in docs/developer/numerics.rst."""
+    unit, length, n_windows = 2.0**-53, 8, 50
+    norm, step, heavy = np.array([5.0, 3.0]), np.array([10.0, 20.0]), np.array([0.5, 2.0])
+    size, middle = np.array([1e3, 1e2]), np.zeros(2)
+    largest = np.column_stack([norm, step, heavy, size, middle])
+
+    def both(a, b):
+        return np.outer(a, b) + np.outer(b, a)
+
+    means = unit * (length / 2 + 2) * size
+    terms = [
+        n_windows * unit * (2 * np.outer(norm, norm) + 4 * np.outer(step, step)),
+        unit * (length + 8) * length * np.outer(size, size),
+        length * both(means, size),
+        2 * n_windows * both(means, step),
+        both(2 * unit * np.sqrt(length) * size, norm),
+    ]
+    errors, _ = shapelet_tiles._errors(largest, length, n_windows, slice(0, 2))
+    assert (errors >= 2 * sum(terms) * heavy).all()
+    assert (errors <= 2.2 * sum(terms) * heavy).all()
+
+
 def test_distances_that_are_kept_take_half_of_the_budget():
     series = make(30, 60)
     criterion = Criterion(np.arange(30) % 2, np.ones(2))
@@ -242,6 +284,34 @@ def test_windows_that_all_run_the_other_way(windows):
     assert_array_equal(found.distances, expected.distances)
 
 
+@pytest.mark.gpu
+def test_kernels_read_windows_of_candidates_where_those_begin():
+    missing = find_engine("cupy").available()
+    if missing:
+        pytest.skip(missing)
+    from skts.engines.cupy.shapelets.walk import Walk, lay
+
+    series = make(5, 40, seed=8)
+    heads = Walk(lay(series, 0), 2, 5, 8, 2)((8, 17))
+    for z in range(2):
+        for name in ("errors", "floors", "kinds"):
+            assert heads.table[name][z] == getattr(heads, name)[z].data.ptr
+        # windows are of all series, candidates begin with the third
+        for name in ("weights", "constant"):
+            assert heads.table[name][z] == getattr(heads, name)[z, 2:].data.ptr
+
+
+@pytest.mark.gpu
+def test_what_passes_from_strip_to_strip_has_room():
+    """More windows than the widest strip has columns."""
+    missing = find_engine("cupy").available()
+    if missing:
+        pytest.skip(missing)
+    series, labels = make(6, 480, seed=2), np.arange(6) % 2
+    found, expected = (search(e, series, labels, (40,)) for e in ("cupy", "numba"))
+    same(found, expected)
+
+
 def quiet_far_from_zero(n_series, length, n_windows):
     """Long windows with one point that differs by as little as a window that varies must have."""
     values = np.full((n_series, 1, length + n_windows - 1), 0.1)
@@ -263,6 +333,28 @@ def test_estimates_of_long_quiet_windows_are_within_their_bounds(length):
     for (a, i), squares in zip(places, exact, strict=True):
         bound = block.errors[a] * block.weights[a, i] + block.floor
         assert np.all(np.abs(block.squares[a, i] - squares) <= bound)
+
+
+def test_work_grows_with_the_pairs_of_windows():
+    def work(n, width, lengths):
+        return ShapeletSearch(
+            make(n, width), np.arange(n), lengths, Criterion(np.arange(n) % 2, np.ones(2))
+        )
+
+    for n, width in ((6, 40), (6, 80), (12, 40)):
+        one = work(n, width, (5,))
+        assert one.step_work * one.shape[1] >= (n * (width - 4)) ** 2 // 2
+        assert one.step_work <= one.block * n * width**2 // 2 + 1
+        assert work(n, width, (5, 9)).total_work == 2 * one.total_work
+
+
+def test_weights_that_are_ratios_of_small_numbers():
+    counts = np.array([3, 4])
+    for number in (3, 1000, 2**16):
+        assert_array_equal(_integer_weights(np.array([1, 1 / number]), counts), [number, 1])
+    # others are as exact as sums of them allow
+    first, second = _integer_weights(np.array([1, 1 / (2**16 + 1)]), counts).tolist()
+    assert 2**48 < first < 2**52 / 7 and second == round(first / (2**16 + 1))
 
 
 @pytest.mark.parametrize("weight", [1.1, 1 / 3, 30 / 27])
