@@ -182,6 +182,11 @@ class using:
     """Give this thread settings that have been checked before, in a ``with`` block.
 
     What `config_context` does, in a tenth of its time: small work changes settings several times.
+
+    Parameters
+    ----------
+    settings : dict
+        The settings of the block, all of them, as `get_config` gives them.
     """
 
     __slots__ = ("before", "settings")
