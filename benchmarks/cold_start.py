@@ -111,7 +111,7 @@ def programs(name):
     return [(file, kernels) for (file, *_), kernels in found.items()]
 
 
-def time_programs(name, arch):
+def measure_programs(name, arch):
     """Print the CPU seconds in which NVRTC compiles each program of a first call."""
     from skts.engines.cupy.compile import compile_program
 
@@ -154,7 +154,7 @@ def main():
     options = parser.parse_args()
     if options.programs:
         for name in options.only:
-            time_programs(name, options.arch)
+            measure_programs(name, options.arch)
         return
     rows = []
     for name in options.only:
