@@ -96,11 +96,11 @@ class Squares(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A window, and those among which it looks: `count` of them, from `partner` on."""
+    """A window, and those among which it looks: `n_others` of them, from `partner` on."""
 
     window: int
     partner: int
-    count: int
+    n_others: int
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -259,10 +259,10 @@ def look(known, run, scores, regular, squares, need, taken):
     `taken` is the place of the best, where that has been taken, or -1. Returns the score that the
     window needs from now on.
     """
-    window, partner, count = run
+    window, partner, n_others = run
     # the best first: then the others, as a rule, are known to be farther
     if taken < 0:
-        for at in range(count):
+        for at in range(n_others):
             if (
                 scores[at] >= need
                 and regular[partner + at]
@@ -271,7 +271,7 @@ def look(known, run, scores, regular, squares, need, taken):
                 taken = at
         if taken >= 0:
             need = take(known, window, partner + taken, scores[taken], squares)
-    for at in range(count):
+    for at in range(n_others):
         if at != taken and scores[at] >= need and regular[partner + at]:
             need = take(known, window, partner + at, scores[at], squares)
     return need
