@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import reference_sbd
+from numba import njit
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skts.engines import (
@@ -100,6 +101,81 @@ def test_products_of_a_window_with_those_of_a_line(rng, start):
         assert_allclose(out, (windows[start : start + count] - 0.25) @ window, rtol=1e-12)
         around[walk.LANES : walk.LANES + count] = 7.0
         assert (around == 7.0).all()
+
+
+def _walk_plainly(cov, entering, rows, columns, row, stop, both, normalize):
+    """Walk `walk.LANES` columns in their order: covariances of each row, and where one is near."""
+    held, (p, r, w, need), (q, s, w_b, need_b) = [], rows, columns
+    for i in range(row, stop):
+        cov, entering[i] = np.concatenate([[entering[i]], cov[:-1]]), cov[-1]
+        cov = cov + p[i] * q + r[i] * s
+        held.append(cov)
+        score = (cov * w_b, cov * w[i]) if normalize else (cov + w_b, cov + w[i])
+        if (score[0] >= need[i]).any() or (both and (score[1] >= need_b).any()):
+            return np.array(held), i + 1, True
+    return np.array(held), stop, False
+
+
+@pytest.mark.parametrize("both", [True, None])
+@pytest.mark.parametrize("normalize", [True, None])
+def test_walk_of_columns(rng, both, normalize):
+    """Columns are where `lane_of` says; what leaves is in the place of what entered."""
+
+    @njit
+    def descend(cov, entering, rows, columns, row, stop, left, both, normalize):
+        return walk.descend(cov, entering, rows, columns, row, stop, left, both, normalize)
+
+    lanes = walk.LANES
+    places = np.array([walk.lane_of(column) for column in range(2 * lanes)])
+    assert [walk.column_of(lane) for lane in places] == list(range(2 * lanes))
+    assert sorted(places[:lanes]) == list(range(lanes))
+    for high, found in ((1e9, None), (2.0, None), (1e9, "row"), (1e9, "column")):
+        rows = rng.normal(size=(4, 40))
+        columns = rng.normal(size=(4, lanes))
+        rows[3], columns[3] = high, high
+        if found == "row":
+            rows[3, 17] = -1e9
+        elif found == "column":
+            columns[3, 11] = -1e9
+        cov, entering = rng.normal(size=lanes), rng.normal(size=40)
+        dealt, cov_dealt = np.full((4, 2 * lanes), np.nan), np.empty(lanes)
+        dealt[:, places[lanes:]], cov_dealt[places[:lanes]] = columns, cov
+        got = entering.copy()
+        axes = walk.WalkAxis(*rows), walk.WalkAxis(*dealt)
+        end, near = descend(cov_dealt, got, *axes, 3, 38, lanes, both, normalize)
+        wanted = entering.copy()
+        held, stop, hit = _walk_plainly(cov, wanted, rows, columns, 3, 38, both, normalize)
+        assert (end, near) == (stop, hit)
+        assert_allclose(cov_dealt[places[:lanes]], held[-1], rtol=1e-12, atol=1e-12)
+        assert_allclose(got, wanted, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("normalize", [True, None])
+def test_blocks_of_a_walk_are_kept_and_scored(rng, normalize):
+    lanes, n = walk.LANES, 9
+    places = np.array([walk.lane_of(column) for column in range(lanes)])
+    p, r, w, need = rows = rng.normal(size=(4, n))
+    columns = rng.normal(size=(4, lanes))
+    need[:] = columns[3] = 1e9
+    first, entering = rng.normal(size=lanes), rng.normal(size=n)
+    wanted = entering.copy()
+    plain, _, _ = _walk_plainly(first, wanted, rows, columns, 1, n, True, normalize)
+    dealt, held = np.empty((4, lanes)), np.empty((n, lanes))
+    dealt[:, places], held[0, places] = columns, first
+    walk.record(held, n, entering, p, r, dealt[0], dealt[1])
+    assert_allclose(held[0, places], first)
+    assert_allclose(held[1:, places], plain, rtol=1e-12, atol=1e-12)
+    assert_allclose(entering, wanted, rtol=1e-12, atol=1e-12)
+    best, scores = np.empty((3, lanes)), np.empty(lanes)
+    walk.best_in_columns(held, n, w, best, normalize)
+    each = held * w[:, None] if normalize else held + w[:, None]
+    ordered = np.sort(each, axis=0)
+    assert_allclose(best[0], ordered[-1])
+    assert_array_equal(best[1], each.argmax(axis=0))
+    assert_allclose(best[2], ordered[-2])
+    most = walk.best_in_row(held[2], dealt[2], scores, normalize)
+    assert_allclose(scores, held[2] * dealt[2] if normalize else held[2] + dealt[2])
+    assert most == scores.max()
 
 
 def test_dot_products_have_twice_the_precision(rng):

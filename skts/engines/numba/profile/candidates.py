@@ -32,6 +32,7 @@ __all__ = [
     "measure_all",
     "needed_score",
     "open_candidates",
+    "take",
 ]
 
 #: Possible neighbours that are listed before they are measured.
@@ -95,12 +96,11 @@ class Squares(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A window, and those among which it looks: places `begin` to `end`, from `partner` on."""
+    """A window, and those among which it looks: `n_others` of them, from `partner` on."""
 
     window: int
     partner: int
-    begin: int
-    end: int
+    n_others: int
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -246,27 +246,32 @@ def needed_score(squares, limit):
 
 
 @njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
-def look(known, run, scores, regular, squares, need):
+def take(known, window, other, score, squares):
+    """Take a pair that may be near; returns the score that the window needs from now on."""
+    _offer(known, window, other, squares.alpha - squares.beta * score, squares.slack)
+    return needed_score(squares, known.tops[window - known.first, known.tops.shape[1] - 1])
+
+
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def look(known, run, scores, regular, squares, need, taken):
     """Take what may be near to the window of a run, by its scores.
 
-    Returns the score that the window needs from now on.
+    `taken` is the place of the best, where that has been taken, or -1. Returns the score that the
+    window needs from now on.
     """
-    window, partner, begin, end = run
-    tops = known.tops[window - known.first]
+    window, partner, n_others = run
     # the best first: then the others, as a rule, are known to be farther
-    chosen = np.int64(-1)
-    for at in range(begin, end):
-        if (
-            scores[at] >= need
-            and regular[partner + at]
-            and (chosen < 0 or scores[at] > scores[chosen])
-        ):
-            chosen = at
-    for turn in range(begin - 1, end):
-        at = chosen if turn < begin else turn
-        if at < 0 or turn == chosen or scores[at] < need or not regular[partner + at]:
-            continue
-        square = squares.alpha - squares.beta * scores[at]
-        _offer(known, window, partner + at, square, squares.slack)
-        need = needed_score(squares, tops[tops.size - 1])
+    if taken < 0:
+        for at in range(n_others):
+            if (
+                scores[at] >= need
+                and regular[partner + at]
+                and (taken < 0 or scores[at] > scores[taken])
+            ):
+                taken = at
+        if taken >= 0:
+            need = take(known, window, partner + taken, scores[taken], squares)
+    for at in range(n_others):
+        if at != taken and scores[at] >= need and regular[partner + at]:
+            need = take(known, window, partner + at, scores[at], squares)
     return need

@@ -1,19 +1,18 @@
-r"""Joins on the CPU: the covariances of all pairs of windows, diagonal by diagonal.
+r"""Joins on the CPU: the covariances of all pairs of windows, column beside column.
 
-A tile is walked band of rows by band, and a band strip of WIDTH columns by strip. A strip is walked
-in groups of LANES diagonals (`walk.py`): they begin at its first row, or on its left, and end at
-its last row, or on its right, where they enter the next strip; so only the first row of a band, and
-the left edge of a tile, are computed from their points::
+A tile is walked band of rows by band, a band strip of WIDTH columns by strip, and a strip in groups
+of LANES columns (`walk.py`), from its first row to its last. Diagonals begin in the first row or at
+the left edge of the band, where covariances are computed from their points, and pass from group to
+group, and from strip to strip::
 
-              strip           strip
-        +---------------+---------------+
-        | \   \   \   \ | \   \   \   \ |  first row: from points
-        |   \   \   \   \   \   \   \   |
-        | \   \   \   \ | \   \   \   \ |  a band
-        |   \   \   \   \   \   \   \   |
-        +---------------+---------------+
-          left edge:      enters from
-          from points     the strip before
+              strip               strip
+        +---------+---------+---------+---------+
+        | \  \  \  \  \  \ | \  \  \  \  \  \ |  first row: from points
+        |\  \  \  \  \  \  \|  \  \  \  \  \  \ |
+        |  \  \  \  \  \  \|\  \  \  \  \  \  \|  a band
+        +---------+---------+---------+---------+
+          left edge:      a group
+          from points
 
 Squared distances fall linearly with the score, ``alpha - beta score``. Scores are estimates: where
 one may be among the nearest, by the bound of its error, the walk stops, and a block of BLOCK rows
@@ -39,13 +38,26 @@ from .candidates import (
     measure_all,
     needed_score,
     open_candidates,
+    take,
 )
 from .lines import HEIGHTS, Steps
-from .walk import LANES, NOTHING, WalkAxis, best_in_columns, best_in_row, descend, record, seeds
+from .walk import (
+    LANES,
+    NOTHING,
+    OUTSIDE,
+    WalkAxis,
+    best_in_columns,
+    best_in_row,
+    column_of,
+    descend,
+    lane_of,
+    record,
+    seeds,
+)
 
 __all__ = ["TileAxis", "Work", "search"]
 
-#: Columns of a strip: its four arrays fill half of the first-level cache.
+#: Columns of a strip, for which errors are bounded together.
 WIDTH = 512
 #: Rows that are looked at together, from one on that holds a pair that may be near.
 BLOCK = 16
@@ -109,9 +121,10 @@ class Workspace(NamedTuple):
     slack_of_column: np.ndarray
     window: np.ndarray
     first_row: np.ndarray
-    fresh: np.ndarray
+    entering: np.ndarray
     cov: np.ndarray
     scores: np.ndarray
+    ordered: np.ndarray
     held: np.ndarray
     best_of_column: np.ndarray
 
@@ -179,23 +192,20 @@ class TileJoin(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Some rows of a group of diagonals, looked at together.
+    """Some rows of a group of columns, looked at together.
 
     Attributes
     ----------
-    top, left, n_rows : int
-        Place of the first row in the band, and of the first column in the strip; how many rows.
-    across : int
-        The first window of the other axis: of the strip for rows, of the band for columns.
-    width : int
-        Columns of the strip.
+    top, left : int
+        The first row in the band, and the first column in the strip.
+    n_rows, n_columns : int
+        How many of each.
     """
 
     top: int
     left: int
     n_rows: int
-    across: int
-    width: int
+    n_columns: int
 
 
 class Looking(NamedTuple):
@@ -203,23 +213,27 @@ class Looking(NamedTuple):
 
     Attributes
     ----------
-    first : int
-        The first of them.
+    first, across : int
+        The first of them, and the first of the others.
     regular, alpha, beta : ndarray of shape (n_windows,)
         As of `TileAxis` and `Steps`.
     slack, needed : ndarray
         Bounds of errors of squared distances, and scores to be looked at, of those of the strip.
-    best : ndarray
-        Receives the best scores of the columns of a block.
+    regular_across : ndarray of shape (n_windows,)
+        As of the other `TileAxis`.
+    weight_across : ndarray
+        Weights of the others, of those of the strip.
     """
 
     first: int
+    across: int
     regular: np.ndarray
     alpha: np.ndarray
     beta: np.ndarray
     slack: np.ndarray
     needed: np.ndarray
-    best: np.ndarray
+    regular_across: np.ndarray
+    weight_across: np.ndarray
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -259,28 +273,28 @@ def _share(length):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _open_room(length, normalize):
+def _open_room(length):
     """Make the arrays to work in."""
     rows = HEIGHTS[0]
     band = WalkAxis(np.zeros(rows), np.zeros(rows), np.zeros(rows), np.zeros(rows))
-    # lanes begin and end up to LANES columns beside the strip, in columns that are no windows
-    columns = WIDTH + 2 * LANES
+    # the last group of a strip has columns beyond it that are no windows
+    columns = WIDTH + LANES
     strip = WalkAxis(
         np.zeros(columns), np.zeros(columns), np.zeros(columns), np.full(columns, NOTHING)
     )
-    strip.weight[:LANES] = 0.0 if normalize is not None else -NOTHING
     return Workspace(
         band,
         np.zeros(rows),
         strip,
         np.zeros(WIDTH),
         np.empty(length),
-        np.empty(WIDTH),
-        np.empty(rows),
+        np.zeros(WIDTH + LANES + 1),
+        np.zeros(rows),
+        np.zeros(LANES),
         np.zeros(LANES),
         np.zeros(LANES),
         np.zeros((BLOCK, LANES)),
-        np.zeros(LANES + BLOCK),
+        np.zeros((3, LANES)),
     )
 
 
@@ -337,9 +351,9 @@ def _open_strip(start, width, band, side, walked, slack, work):
     middle = side.mean[start + width // 2] if work.normalize is not None else 0.0
     worst = blur = shift = 0.0
     for j in range(width):
-        at = start + j
-        walked.lead[LANES + j], walked.trail[LANES + j] = steps.lead[at], steps.trail[at]
-        walked.weight[LANES + j] = steps.weight[at]
+        at, lane = start + j, lane_of(j)
+        walked.lead[lane], walked.trail[lane] = steps.lead[at], steps.trail[at]
+        walked.weight[lane] = steps.weight[at]
         reach, stride = steps.reach[band.level, at], steps.stride[band.level, at]
         error = _error(band, reach, stride, length)
         if work.normalize is not None:
@@ -350,10 +364,11 @@ def _open_strip(start, width, band, side, walked, slack, work):
         else:
             worst = max(worst, error)
         slack[j] = error
-    for j in range(LANES + width, 2 * LANES + width):
-        walked.lead[j] = walked.trail[j] = 0.0
-        walked.weight[j] = 0.0 if work.normalize is not None else -NOTHING
-        walked.needed[j] = NOTHING
+    for j in range(width, width + LANES):
+        lane = lane_of(j)
+        walked.lead[lane] = walked.trail[lane] = 0.0
+        walked.weight[lane] = 0.0 if work.normalize is not None else -NOTHING
+        walked.needed[lane] = NOTHING
     return Strip(start, width, middle, worst, blur, shift)
 
 
@@ -374,7 +389,7 @@ def _need_columns(strip, band, side, tops, slacks, needed, work):
         if side.regular[at]:
             squares = Squares(steps.alpha[at], steps.beta[at], slack)
             need = needed_score(squares, tops[at - side.first, k - 1])
-        needed[LANES + j] = need
+        needed[lane_of(j)] = need
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -405,81 +420,104 @@ def _center_window(points, mean, at, window, normalize):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _left_edge(products, p, r, q, s, entering):
-    """Write what enters the first strip of a band: its left edge, less the step to there."""
-    for i in range(1, products.size):
-        entering[i] = products[i] - (p[i] * q + r[i] * s)
-
-
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
-def _look_at_rows(held, block, rows, weight, regular_b, known, scores, normalize):
-    """List what may be near to the rows of a block; `weight`, `regular_b` are those of columns."""
-    first, regular, alpha, beta, slack, needed, _ = rows
-    top, left, count, start, width = block
-    for u in range(count):
-        i, at = top + u, left + u
-        most = best_in_row(held[u], weight[LANES + at :], scores, normalize)
-        if most < needed[i] or not regular[first + i]:
-            continue
-        window = first + i
-        run = Run(window, start + at, max(0, -at), min(LANES, width - at))
-        squares = Squares(alpha[window], beta[window], slack[i])
-        needed[i] = look(known, run, scores, regular_b, squares, needed[i])
-
-
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
-def _look_at_columns(held, block, columns, weight, regular_a, known, scores, normalize):
-    """List what may be near to the columns of a block; `weight`, `regular_a` are those of rows."""
-    start, _, alpha, beta, slack, needed, best = columns
-    top, left, count, first, width = block
-    best_in_columns(held, count, weight[top:], best, normalize)
-    # columns of the strip alone
-    for c in range(max(0, -left), min(LANES + count - 1, width - left)):
-        j = left + c
-        need = needed[LANES + j]
-        if best[c] < need:
-            continue
-        begin, end = max(0, c - (LANES - 1)), min(count, c + 1)
-        for u in range(begin, end):
-            value, w = held[u, c - u], weight[top + u]
-            scores[u] = value * w if normalize is not None else value + w
-        window = start + j
-        run = Run(window, first + top, begin, end)
-        squares = Squares(alpha[window], beta[window], slack[j])
-        needed[LANES + j] = look(known, run, scores, regular_a, squares, need)
+def _enter_rows(top, start, band, a, b, room, work):
+    """Write what enters the rows of a band at the left edge of the tile."""
+    entering, p, r = room.entering, a.steps.lead, a.steps.trail
+    q, s = b.steps.lead[start], b.steps.trail[start]
+    # rows from this one on have no admissible column at the edge
+    last = max(0, min(band.height, start - top - work.least_apart))
+    entering[last : band.height] = OUTSIDE
+    if last > 1:
+        _center_window(b.points, b.mean, start, room.window, work.normalize)
+        seeds(a.points, top, band.middle, room.window, entering[:last])
+        for i in range(last):
+            entering[i] -= p[top + i] * q + r[top + i] * s
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _walk_strip(search, band, strip, last, entering, leaving):
-    """Walk the rows of a strip before the last, group of diagonals by group.
+def _enter_columns(top, strip, a, b, room, work):
+    """Write what enters the columns of a strip in the first row of a band."""
+    first_row = room.first_row
+    _center_window(a.points, a.mean, top, room.window, work.normalize)
+    seeds(b.points, strip.start, strip.middle, room.window, first_row[: strip.width])
+    first = min(max(0, top + work.least_apart + 1 - strip.start), strip.width)
+    first_row[:first] = OUTSIDE
+    first_row[strip.width :] = OUTSIDE
+
+
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def _look_at_rows(block, rows, known, held, scores, ordered, normalize):
+    """List what may be near to the rows of a block."""
+    first, across, regular, alpha, beta, slack, needed, regular_b, weight = rows
+    top, left, n_rows, n_columns = block
+    for u in range(n_rows):
+        i, window = top + u, first + top + u
+        most = best_in_row(held[u], weight[left:], scores, normalize)
+        if most < needed[i] or not regular[window]:
+            continue
+        for column in range(n_columns):
+            ordered[column] = scores[lane_of(column)]
+        squares = Squares(alpha[window], beta[window], slack[i])
+        run = Run(window, across + left, n_columns)
+        needed[i] = look(known, run, ordered, regular_b, squares, needed[i], -1)
+
+
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def _look_at_columns(block, columns, known, held, scores, best, normalize):
+    """List what may be near to the columns of a block."""
+    first, across, _, alpha, beta, slack, needed, regular_a, weight = columns
+    top, left, n_rows, n_columns = block
+    best_in_columns(held, n_rows, weight[top:], best, normalize)
+    most, place, second = best[0], best[1], best[2]
+    for lane in range(LANES):
+        j, need = left + column_of(lane), needed[left + lane]
+        if most[lane] < need or j >= left + n_columns:
+            continue
+        window, row, taken = first + j, int(place[lane]), -1
+        squares = Squares(alpha[window], beta[window], slack[j])
+        if regular_a[across + top + row]:
+            need, taken = take(known, window, across + top + row, most[lane], squares), row
+        if taken < 0 or second[lane] >= need:
+            for u in range(n_rows):
+                value, w = held[u, lane], weight[top + u]
+                scores[u] = value * w if normalize is not None else value + w
+            run = Run(window, across + top, n_rows)
+            need = look(known, run, scores, regular_a, squares, need, taken)
+        needed[left + lane] = need
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _walk_strip(search, band, strip):
+    """Walk a strip of a band, group of columns by group.
 
     Fields are taken from their structures ahead of the loops: to take an array counts references.
     """
     a, b, known, known_b, room, work = search
-    columns, normalize, width = work.columns, work.normalize, strip.width
-    cov, held, scores, first_row = room.cov, room.held, room.scores, room.first_row
+    columns, normalize = work.columns, work.normalize
+    cov, held, first_row, entering = room.cov, room.held, room.first_row, room.entering
+    scores, ordered, best = room.scores, room.ordered, room.best_of_column
     count, count_b = known.n_listed, known_b.n_listed
-    regular_a, regular_b = a.regular, b.regular
     walked, walked_b = room.band, room.strip
     p, r, weight, needed = walked
     q, s, weight_b, needed_b = walked_b
-    best = room.best_of_column
-    steps, slack = a.steps, room.slack_of_row
-    rows = Looking(band.top, regular_a, steps.alpha, steps.beta, slack, needed, best)
-    steps, slack = b.steps, room.slack_of_column
-    others = Looking(strip.start, regular_b, steps.alpha, steps.beta, slack, needed_b, best)
-    # a diagonal is the place of its first lane: column less row
-    corner = work.least_apart + 1 + band.top - strip.start
-    for diagonal in range(max(corner, 1 - last), width, LANES):
-        i, stop = max(0, 1 - LANES - diagonal), min(last, width - diagonal)
+    steps, slack, regular, regular_b = a.steps, room.slack_of_row, a.regular, b.regular
+    ends = band.top, strip.start
+    rows = Looking(*ends, regular, steps.alpha, steps.beta, slack, needed, regular_b, weight_b)
+    steps, slack, ends = b.steps, room.slack_of_column, (strip.start, band.top)
+    others = Looking(*ends, regular_b, steps.alpha, steps.beta, slack, needed_b, regular, weight)
+    for left in range(0, strip.width, LANES):
+        n_columns = min(LANES, strip.width - left)
+        # rows from this one on have no admissible column
+        stop = strip.start + left + n_columns - 1 - work.least_apart - band.top
+        stop = min(band.height, stop)
+        if stop <= 0:
+            continue
+        entering[0] = first_row[left]
         for lane in range(LANES):
-            at = diagonal + lane
-            if at >= 0:
-                cov[lane] = first_row[at] if at < width else 0.0
-            else:
-                cov[lane] = entering[-at] if -at < last else 0.0
+            cov[lane] = first_row[left + 1 + column_of(lane)]
+        i = 0
         while i < stop:
-            i, near = descend(cov, walked, walked_b, i, stop, LANES + diagonal, columns, normalize)
+            i, near = descend(cov, entering, walked, walked_b, i, stop, left, columns, normalize)
             if not near:
                 continue
             # near pairs come side by side: some more rows are walked, and all looked at together
@@ -487,24 +525,20 @@ def _walk_strip(search, band, strip, last, entering, leaving):
                 make_room(known, a.line, b.line, work.length, normalize)
                 if not work.same:
                     make_room(known_b, b.line, a.line, work.length, normalize)
-            t = i - 1
-            first = LANES + diagonal + t
-            block = Block(t, diagonal + t, min(BLOCK, stop - t), strip.start, width)
+            top = i - 1
+            block = Block(top, left, min(BLOCK, stop - top), n_columns)
             for lane in range(LANES):
                 held[0, lane] = cov[lane]
-            record(held, block.n_rows, p[t:], r[t:], q[first:], s[first:])
+            record(held, block.n_rows, entering[top:], p[top:], r[top:], q[left:], s[left:])
             for lane in range(LANES):
                 cov[lane] = held[block.n_rows - 1, lane]
-            i = t + block.n_rows
-            _look_at_rows(held, block, rows, weight_b, regular_b, known, scores, normalize)
+            i = top + block.n_rows
+            _look_at_rows(block, rows, known, held, scores, ordered, normalize)
             if columns is not None:
-                block = Block(t, diagonal + t, block.n_rows, band.top, width)
-                _look_at_columns(held, block, others, weight, regular_a, known_b, scores, normalize)
-        for lane in range(LANES):
-            # what has passed the last column enters the next strip one row further down
-            at = width - diagonal - lane
-            if 0 < at <= last:
-                leaving[at] = cov[lane]
+                _look_at_columns(block, others, known_b, held, scores, best, normalize)
+        if stop < band.height:
+            # the next group has a row more
+            entering[stop] = cov[LANES - 1]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -528,9 +562,8 @@ def search(a, b, work, hint, found, found_b, cancel):
     known = open_candidates(a.first, hint[0], found[0], found[1])
     known_b = known if work.same else open_candidates(b.first, hint[1], found_b[0], found_b[1])
     normalize = work.normalize
-    room = _open_room(work.length, normalize)
+    room = _open_room(work.length)
     everything = TileJoin(a, b, known, known_b, room, work)
-    entering, leaving = np.zeros(HEIGHTS[0] + 1), np.zeros(HEIGHTS[0] + 1)
     top = a.first
     while top < a.stop:
         band = _open_band(top, a, room.band, normalize)
@@ -549,18 +582,11 @@ def search(a, b, work, hint, found, found_b, cancel):
                 _need_columns(strip, band, b, known_b.tops, slack, needed, work)
             slack, needed = room.slack_of_row, room.band.needed
             _need_rows(top, last, strip, a, known.tops, slack, needed, work)
-            # the first row, and the left edge of the tile, from their points
-            _center_window(a.points, a.mean, top, room.window, normalize)
-            seeds(b.points, start, strip.middle, room.window, room.first_row[:width])
-            if leftmost and band.height > 1 and start - top - 1 > work.least_apart:
-                _center_window(b.points, b.mean, start, room.window, normalize)
-                fresh = room.fresh[: band.height]
-                seeds(a.points, top, band.middle, room.window, fresh)
-                p, r, q, s = a.steps.lead, a.steps.trail, b.steps.lead, b.steps.trail
-                _left_edge(fresh, p[top:], r[top:], q[start], s[start], entering)
-            leftmost = False
-            _walk_strip(everything, band, strip, last, entering, leaving)
-            entering, leaving = leaving, entering
+            if leftmost:
+                _enter_rows(top, start, band, a, b, room, work)
+                leftmost = False
+            _enter_columns(top, strip, a, b, room, work)
+            _walk_strip(everything, band, strip)
         top += band.height
     measure_all(known, a.line, b.line, work.length, work.normalize)
     if work.columns is not None and not work.same:

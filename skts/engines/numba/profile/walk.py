@@ -1,10 +1,22 @@
-"""The walk of covariances over pairs of windows, LANES neighbouring diagonals side by side.
+"""The walk of covariances over pairs of windows, LANES neighbouring columns side by side.
 
 One row down, the covariance of two windows moves one column right and changes by two products::
 
     cov(i, j) = cov(i - 1, j - 1) + p_i q_j + r_i s_j
 
-so the covariances of LANES diagonals stay in registers while they go down together (`descend`).
+so the covariances of LANES columns, and what the columns need, stay in registers while rows go by
+(`descend`): of a row, four numbers are read, and one covariance, which enters at the left. The one
+that leaves at the right is written in its place, and enters the columns that follow.
+
+Columns are dealt to vectors in turn, so that one column right is one vector on, and of the last
+vector alone the lanes have to be moved; here with three vectors of two lanes::
+
+    entering[i] -> 0  3        vector 0 holds columns 0 and 3
+                   1  4        one row down, it is moved into vector 1,
+                   2  5        and vector 2, with what enters, into vector 0
+                      5 -> entering[i]
+
+Diagonals that hold no admissible pair carry OUTSIDE, of which every score is too small.
 
 A covariance c is scored twice: as ``c (x) w_j`` among the columns of its row and as ``c (x) w_i``
 among the rows of its column, where (x) is a product for z-normalised windows and a sum for
@@ -32,10 +44,13 @@ __all__ = [
     "FINITE",
     "LANES",
     "NOTHING",
+    "OUTSIDE",
     "WalkAxis",
     "best_in_columns",
     "best_in_row",
+    "column_of",
     "descend",
+    "lane_of",
     "record",
     "seeds",
 ]
@@ -44,11 +59,16 @@ __all__ = [
 #: every score, see above.
 #: see "search line" in docs/developer/numerics.rst
 NOTHING = 2.0**100
+#: The covariance of what is no pair: beyond every score, times every weight.
+OUTSIDE = -(2.0**200)
+#: Below every score, also of those.
+LOWEST = -(2.0**300)
 #: Scores are finite numbers: no window that is not finite, and no infinity, ever enters.
 FINITE = {"nnan", "ninf", "nsz", "contract"}
-#: Diagonals that go down together, and how many of them are one vector of the compiler's.
+#: Columns that are walked side by side, and how many of them are one vector of the compiler's.
 LANES = 32
 VECTOR = 8
+VECTORS = LANES // VECTOR
 #: Windows whose seeds are computed together: their sums stay in the first-level cache.
 SEEDS = 512
 
@@ -72,112 +92,138 @@ class WalkAxis(NamedTuple):
     needed: np.ndarray
 
 
-@intrinsic
-def descend(typing_context, cov, rows, columns, row, stop, shift, both, normalize):
-    """Go down LANES diagonals, from a row on, until a row holds a pair that may be near.
+def _emit_descend(module, both, product):
+    """Emit the loop of `descend`, as a function of its own: its parts share the registers.
 
-    Lane l of row i is in column ``i + shift + l``. Its covariance ``cov[l]`` is that of the row
-    before; `rows` and `columns` are `WalkAxis`. Without `both` (None), what columns need is not
-    looked at. Returns the row after the last one done, and whether that last row is one to look at.
-
-    It is one function, as it is one loop, which only the terms of the compiler keep in registers.
+    Only the terms of the compiler keep so much in registers.
     """
-    if not (isinstance(cov, Array) and rows.instance_class is columns.instance_class is WalkAxis):
+    double, index, word = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
+    vector, integers = ir.VectorType(double, VECTOR), ir.VectorType(index, VECTOR)
+    kind = ir.FunctionType(index, [double.as_pointer()] * 10 + [index] * 2)
+    name = f"skts_descend_{both:d}{product:d}"
+    if name in module.globals:
+        return module.globals[name]
+    function = ir.Function(module, kind, name)
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    covariance, entrance, *fields, row, stop = function.args
+    flags = ("nnan", "ninf", "contract")
+    before, loop, done = (function.append_basic_block(name) for name in ("begin", "row", "done"))
+    builder = ir.IRBuilder(before)
+
+    def pointer(data, lane):
+        return builder.bitcast(builder.gep(data, [index(lane)]), vector.as_pointer())
+
+    def load(data):
+        return [builder.load(pointer(data, lane), align=8) for lane in range(0, LANES, VECTOR)]
+
+    def spread(data):
+        value = builder.load(builder.gep(data, [i]))
+        one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, word(0))
+        zeros = ir.Constant(ir.VectorType(word, VECTOR), [0] * VECTOR)
+        return builder.shuffle_vector(one, one, zeros)
+
+    def scored(value, weight):
+        combine = builder.fmul if product else builder.fadd
+        return combine(value, weight, flags=flags)
+
+    begin = load(covariance)
+    lead, trail, weight, need = map(load, fields[4:])
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    i = builder.phi(index)
+    held = [builder.phi(vector) for _ in begin]
+    # the covariance that enters, then all of the last vector but its end
+    moved = ir.Constant(ir.VectorType(word, VECTOR), list(range(VECTOR - 1, 2 * VECTOR - 1)))
+    from_left = [builder.shuffle_vector(spread(entrance), held[-1], moved), *held[:-1]]
+    leaving = builder.extract_element(held[-1], word(VECTOR - 1))
+    builder.store(leaving, builder.gep(entrance, [i]))
+    p_i, r_i, w_i, need_i = map(spread, fields[:4])
+    ends, far = [], None
+    for at, end in enumerate(from_left):
+        end = builder.fadd(end, builder.fmul(r_i, trail[at], flags=flags), flags=flags)
+        end = builder.fadd(end, builder.fmul(p_i, lead[at], flags=flags), flags=flags)
+        ends.append(end)
+        # by how much the score exceeds what the row, and the column, needs
+        beyond = [builder.fsub(scored(end, weight[at]), need_i, flags=flags)]
+        if both:
+            beyond.append(builder.fsub(scored(end, w_i), need[at], flags=flags))
+        # the sign of all of them is set only where all are negative
+        for sign in (builder.bitcast(value, integers) for value in beyond):
+            far = sign if far is None else builder.and_(far, sign)
+    far = builder.icmp_signed("<", far, ir.Constant(integers, [0] * VECTOR))
+    far = builder.bitcast(far, ir.IntType(VECTOR))
+    near = builder.icmp_unsigned("!=", far, ir.IntType(VECTOR)(-1))
+    following = builder.add(i, index(1))
+    last = builder.icmp_signed(">=", following, stop)
+    builder.cbranch(builder.or_(near, last), done, loop)
+    for value, first, after in zip([i, *held], [row, *begin], [following, *ends], strict=True):
+        value.add_incoming(first, before)
+        value.add_incoming(after, loop)
+    builder.position_at_end(done)
+    for at, end in enumerate(ends):
+        builder.store(end, pointer(covariance, at * VECTOR), align=8)
+    # the row, and whether it is one to look at, in one number
+    found = builder.shl(following, index(1))
+    builder.ret(builder.or_(found, builder.zext(near, index)))
+    return function
+
+
+@intrinsic
+def descend(typing_context, cov, entering, rows, columns, row, stop, left, both, normalize):
+    """Walk LANES columns from a row on, until a row holds a pair that may be near.
+
+    `cov` holds the covariances of the row before, `entering` what enters each row at the left and,
+    in its place, receives what leaves at the right. `rows` and `columns` are `WalkAxis`; the places
+    of columns, also of `cov`, are those of `lane_of`, from `left` on. Without `both` (None), what
+    columns need is not looked at. Returns the row after the last one done, and whether that last
+    row is one to look at.
+    """
+    same = rows.instance_class is columns.instance_class is WalkAxis
+    if not (isinstance(cov, Array) and isinstance(entering, Array) and same):
         return None
     place = types.int64
     signature = types.Tuple((types.int64, types.boolean))(
-        cov, rows, columns, place, place, place, both, normalize
+        cov, entering, rows, columns, place, place, place, both, normalize
     )
 
     def codegen(context, builder, signature, args):
-        """Emit the loop; one function, since its parts share the registers."""
-        double, index = ir.DoubleType(), ir.IntType(64)
-        vector = ir.VectorType(double, VECTOR)
-        flags = tuple(FINITE)
-        kinds, arrays = [signature.args[0]], [args[0]]
-        for kind, value in zip(signature.args[1:3], args[1:3], strict=True):
+        kinds, arrays = list(signature.args[:2]), list(args[:2])
+        for kind, value in zip(signature.args[2:4], args[2:4], strict=True):
             kinds += kind.types
             arrays += cgutils.unpack_tuple(builder, value)
-        # in the order of covariances, then of the fields of rows and of columns
+        # in the order of covariances, of what enters, then of the fields of rows and of columns
         data = [
             make_array(kind)(context, builder, value).data
             for kind, value in zip(kinds, arrays, strict=True)
         ]
-        row, stop, shift = args[3:6]
-        both, product = (not isinstance(kind, types.NoneType) for kind in signature.args[6:])
-        maximum = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(vector, [vector, vector]), f"llvm.maxnum.v{VECTOR}f64"
-        )
-
-        def pointer(array, at):
-            return builder.bitcast(builder.gep(data[array], [at]), vector.as_pointer())
-
-        def at_row(array, at):
-            value = builder.load(builder.gep(data[array], [at]))
-            one = builder.insert_element(
-                ir.Constant(vector, ir.Undefined), value, ir.IntType(32)(0)
-            )
-            return builder.shuffle_vector(
-                one, one, ir.Constant(ir.VectorType(ir.IntType(32), VECTOR), [0] * VECTOR)
-            )
-
-        def at_column(array, at):
-            return builder.load(pointer(array, at), align=8)
-
-        def scored(value, weight):
-            combine = builder.fmul if product else builder.fadd
-            return combine(value, weight, flags=flags)
-
-        lanes = range(0, LANES, VECTOR)
-        begin = [builder.load(pointer(0, index(lane)), align=8) for lane in lanes]
-        before = builder.block
-        loop = builder.append_basic_block("row")
-        done = builder.append_basic_block("done")
-        builder.branch(loop)
-        builder.position_at_end(loop)
-        i = builder.phi(index)
-        covariances = [builder.phi(vector) for _ in lanes]
-        i.add_incoming(row, before)
-        p_i, r_i, w_i, need_i = (at_row(array, i) for array in (1, 2, 3, 4))
-        column = builder.add(i, shift)
-        most, ends = None, []
-        for lane, covariance in zip(lanes, covariances, strict=True):
-            j = builder.add(column, index(lane))
-            step = builder.fmul(r_i, at_column(6, j), flags=flags)
-            end = builder.fadd(covariance, step, flags=flags)
-            step = builder.fmul(p_i, at_column(5, j), flags=flags)
-            end = builder.fadd(end, step, flags=flags)
-            ends.append(end)
-            # by how much the score exceeds what the row, and the column, needs
-            beyond = [builder.fsub(scored(end, at_column(7, j)), need_i, flags=flags)]
-            if both:
-                beyond.append(builder.fsub(scored(end, w_i), at_column(8, j), flags=flags))
-            for one in beyond:
-                most = (
-                    one
-                    if most is None
-                    else builder.call(maximum, [most, one], fastmath=("nnan", "nsz"))
-                )
-        near = builder.fcmp_ordered(">=", most, ir.Constant(vector, [0.0] * VECTOR))
-        near = builder.icmp_unsigned(
-            "!=", builder.bitcast(near, ir.IntType(VECTOR)), ir.IntType(VECTOR)(0)
-        )
-        following = builder.add(i, index(1))
-        last = builder.icmp_signed(">=", following, stop)
-        after = builder.block
-        i.add_incoming(following, after)
-        for covariance, first, end in zip(covariances, begin, ends, strict=True):
-            covariance.add_incoming(first, before)
-            covariance.add_incoming(end, after)
-        builder.cbranch(builder.or_(near, last), done, loop)
-        builder.position_at_end(done)
-        for lane, end in zip(lanes, ends, strict=True):
-            builder.store(end, pointer(0, index(lane)), align=8)
+        row, stop, left = args[4:7]
+        data[6:] = [builder.gep(one, [left]) for one in data[6:]]
+        both, product = (not isinstance(kind, types.NoneType) for kind in signature.args[7:])
+        function = _emit_descend(builder.module, both, product)
+        found = builder.call(function, [*data, row, stop])
+        one = found.type(1)
         return context.make_tuple(
-            builder, signature.return_type, [following, builder.zext(near, ir.IntType(1))]
+            builder,
+            signature.return_type,
+            [builder.ashr(found, one), builder.trunc(found, ir.IntType(1))],
         )
 
     return signature, codegen
+
+
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def lane_of(column):
+    """Return the place of a column, of many groups of columns that are dealt to vectors."""
+    within = column % LANES
+    return column - within + within % VECTORS * VECTOR + within // VECTORS
+
+
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def column_of(lane):
+    """Return the column in a place: what `lane_of` takes back."""
+    within = lane % LANES
+    return lane - within + within % VECTOR * VECTORS + within // VECTOR
 
 
 @intrinsic
@@ -196,13 +242,16 @@ def larger(typing_context, a, b):
 
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath=FINITE)
-def record(held, rows, p, r, q, s):
+def record(held, rows, entering, p, r, q, s):
     """Go down some rows from the first, keeping the covariances of all."""
     for u in range(1, rows):
-        p_u, r_u, q_u, s_u = p[u], r[u], q[u : u + LANES], s[u : u + LANES]
-        before, after = held[u - 1], held[u]
-        for lane in range(LANES):
-            after[lane] = before[lane] + p_u * q_u[lane] + r_u * s_u[lane]
+        before, after, p_u, r_u = held[u - 1], held[u], p[u], r[u]
+        after[0] = entering[u] + p_u * q[0] + r_u * s[0]
+        entering[u] = before[LANES - 1]
+        for lane in range(1, VECTOR):
+            after[lane] = before[LANES - VECTOR - 1 + lane] + p_u * q[lane] + r_u * s[lane]
+        for lane in range(VECTOR, LANES):
+            after[lane] = before[lane - VECTOR] + p_u * q[lane] + r_u * s[lane]
 
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath=FINITE)
@@ -218,13 +267,21 @@ def best_in_row(cov, weight, scores, normalize):
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath=FINITE)
 def best_in_columns(held, rows, weight, best, normalize):
-    """The best score of columns by the weights of some rows."""
-    best[:] = -NOTHING
+    """The best score of columns by the weights of some rows, its row, and the second best.
+
+    They are written to the rows of `best`, in this order.
+    """
+    first, place, second = best[0], best[1], best[2]
+    first[:] = second[:] = LOWEST
     for u in range(rows):
-        cov, mine, weight_u = held[u], best[u : u + LANES], weight[u]
+        cov, weight_u, row = held[u], weight[u], float(u)
         for lane in range(LANES):
             score = cov[lane] * weight_u if normalize is not None else cov[lane] + weight_u
-            mine[lane] = larger(score, mine[lane])
+            before, at = first[lane], place[lane]
+            place[lane] = row if score > before else at
+            first[lane] = larger(score, before)
+            # the lesser of the two
+            second[lane] = larger(second[lane], -larger(-score, -before))
 
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath=FINITE)
