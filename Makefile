@@ -7,12 +7,13 @@ SECONDS ?= 600
 ENGINE ?= numba
 SEED ?=
 BEFORE ?= HEAD~1
+MACHINE ?= this
 VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test guard sanitize fuzz mutants lint format docs outputs compare bench clean
+.PHONY: help demo test guard sanitize fuzz mutants lint format docs outputs compare bench history clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +65,14 @@ compare: $(VENV)/.test ## time the works of two versions in turn, fail where one
 bench: $(VENV)/.dev ## run the asv benchmarks once in this environment (ARGS="--bench dtw")
 	$(BIN)/asv machine --yes
 	$(BIN)/asv run --environment existing:$(abspath $(BIN))/python --quick --show-stderr $(ARGS)
+
+# Benchmarks that are kept over the life of the project: some of each family, on the CPU.
+HISTORY := OnePair.time_dtw|dtw.AllPairs.time|time_predict|Profile.time|Profile.peakmem|Clusters|Search.time_kneighbors|Tree|track_accuracy
+
+history: $(VENV)/.dev ## time some benchmarks at the commits of benchmarks/history/commits, and keep that (MACHINE=name)
+	$(BIN)/asv machine --yes --machine "$(MACHINE)"
+	$(BIN)/asv run HASHFILE:benchmarks/history/commits --machine "$(MACHINE)" --skip-existing-commits \
+	    --bench "($(HISTORY)).*numba" --attribute rounds=1 --attribute repeat=3 --attribute warmup_time=0.3 $(ARGS)
 
 clean: ## remove the environment and everything that was built
 	rm -rf $(VENV) build dist demo.png docs/_build docs/auto_examples docs/api/generated

@@ -35,6 +35,7 @@ extensions = [
     "benchmark_records",
     "check_links",
     "engine_tables",
+    "history",
     "layers",
     "mathml",
 ]

@@ -6,8 +6,8 @@ from urllib.parse import unquote, urlsplit
 
 from sphinx.errors import ExtensionError
 
-#: Made by viewcode and the theme: not written here.
-SKIP = ("_modules/", "_static/")
+#: Made by viewcode, the theme and asv: not written here.
+SKIP = ("_modules/", "_static/", "history/")
 
 
 def anchors(path, known):

@@ -20,6 +20,8 @@ from skts.engines import (
     DTWPairs,
     Join,
     LongSeries,
+    SBDCenters,
+    SBDMatrix,
     Series,
     ShapeletSearch,
     Shapes,
@@ -176,6 +178,22 @@ def test_shapes(rng):
             found.append((made.values, made.norms))
     for one, other in zip(*found, strict=True):
         assert_array_equal(one.view(np.int64), other.view(np.int64))
+
+
+@pytest.mark.parametrize("centered", [True, False])
+@pytest.mark.parametrize("n_channels", [1, 3])
+def test_distances_and_centers_of_shapes(rng, n_channels, centered):
+    """Channels that are flat, members that are shifted or not, and none at all."""
+    values = rng.normal(size=(40, n_channels, 31))
+    values[5], values[6, 0] = 1.0, -2.0
+    shapes = Shapes.normalized(Series(values, np.full(40, 31)))
+    shifts = np.where(np.arange(40) % 3, rng.integers(-30, 31, 40), 0).astype(np.int32)
+    labels = (np.arange(40) % 4).astype(np.int32)
+    kernels, numpy = both(SBDMatrix(shapes, shapes))
+    assert numpy == kernels
+    work = SBDCenters(shapes, labels, shifts, 5, centered=centered)
+    kernels, numpy = both(work, lambda result: result.values)
+    assert numpy == kernels
 
 
 def test_memory_is_that_of_the_copies_and_antidiagonals(make_series):
