@@ -67,12 +67,15 @@ bench: $(VENV)/.dev ## run the asv benchmarks once in this environment (ARGS="--
 	$(BIN)/asv run --environment existing:$(abspath $(BIN))/python --quick --show-stderr $(ARGS)
 
 # Benchmarks that are kept over the life of the project: some of each family, on the CPU.
-HISTORY := OnePair.time_dtw|dtw.AllPairs.time|time_predict|Profile.time|Profile.peakmem|Clusters|Search.time_kneighbors|Tree|track_accuracy
+HISTORY := --bench "AllPairs.time_pairwise_dtw.*numba., 1000," --bench "NearestNeighbor.time_predict.*numba., 1000," \
+    --bench "Profile.time.*numba., (10000|50000)," --bench "Profile.peakmem.*numba., 50000, 128" \
+    --bench "Clusters.time_fit.*numba.*1000, 1024" --bench "Search.time_kneighbors.*numba., 100000, (0.05|None), 1.$$" \
+    --bench "Tree.time_fit.*numba., .none" --bench "Accuracy.*numba., .gunpoint"
 
 history: $(VENV)/.dev ## time some benchmarks at the commits of benchmarks/history/commits, and keep that (MACHINE=name)
 	$(BIN)/asv machine --yes --machine "$(MACHINE)"
 	$(BIN)/asv run HASHFILE:benchmarks/history/commits --machine "$(MACHINE)" --skip-existing-commits \
-	    --bench "($(HISTORY)).*numba" --attribute rounds=1 --attribute repeat=3 --attribute warmup_time=0.3 $(ARGS)
+	    $(HISTORY) --attribute rounds=1 --attribute repeat=3 --attribute warmup_time=0.3 $(ARGS)
 
 clean: ## remove the environment and everything that was built
 	rm -rf $(VENV) build dist demo.png docs/_build docs/auto_examples docs/api/generated
