@@ -29,6 +29,7 @@ __all__ = [
     "Flags",
     "block",
     "block_kernel",
+    "lanes_are_idle",
     "pack",
     "path",
     "path_bytes",
@@ -58,6 +59,13 @@ def rows_in_lanes(n_rows: int, n_cols: int, dtype: type) -> bool:
     """Whether the row series of a block fill lanes better than its column series do."""
     lanes = LANES[dtype]
     return -(-n_rows // lanes) * n_cols < -(-n_cols // lanes) * n_rows
+
+
+def lanes_are_idle(n_rows: int, n_cols: int) -> bool:
+    """Whether a block in float64 would fill less than half of the lanes: pairs are faster then."""
+    lanes = LANES[np.float64]
+    groups = min(-(-n_rows // lanes) * n_cols, -(-n_cols // lanes) * n_rows)
+    return 2 * n_rows * n_cols < lanes * groups
 
 
 def pack(values: np.ndarray, lengths: np.ndarray, lanes: int) -> tuple[np.ndarray, np.ndarray]:

@@ -55,11 +55,12 @@ class DTWTiles:
             return 0, dtw.path_bytes(n, m)
         small = by_numpy.pairs_bytes(left, right, reduction.warping, rows * cols)
         small = min(small, most_bytes(self.budget()))
-        if isinstance(reduction, DTWPairs) or rows * cols == 1:
-            pairs = min(rows, _certified_at_a_time(reduction))
+        pair_by_pair = isinstance(reduction, DTWMatrix) and dtw.lanes_are_idle(rows, cols)
+        if isinstance(reduction, DTWPairs) or pair_by_pair or rows * cols == 1:
+            pairs = min(rows * cols, _certified_at_a_time(reduction))
             series = 8 * pairs * (channels * (n + m) + 4)
             held = certified.pairs_bytes(channels, n, m, pairs, uneven=uneven)
-            return 0, 48 * rows + max(series + held, small)
+            return 0, 48 * rows * cols + max(series + held, small)
         shared, each = map(
             max,
             *(
@@ -248,10 +249,9 @@ class DTWTiles:
         """A block of the matrix."""
         if self._dtw_by_numpy(reduction, tile):
             return self._all_pairs(reduction, tile, cancel)
-        n_rows, n_cols = tile.shape
-        if n_rows * n_cols == 1:
-            pair = np.array([[tile.row, tile.col]])
-            return self._certified(reduction, pair, cancel).reshape(1, 1)
+        if dtw.lanes_are_idle(*tile.shape):
+            pairs = np.indices(tile.shape).reshape(2, -1).T + (tile.row, tile.col)
+            return self._certified(reduction, pairs, cancel).reshape(tile.shape)
         return reduction.warping.distance(self._costs(reduction, tile, cancel)[0])
 
     def dtw_pairs(self, reduction: DTWPairs, tile: Tile, cancel: np.ndarray) -> np.ndarray:
