@@ -246,6 +246,22 @@ def test_structures_and_vectors(kernel_of):
 
 
 @pytest.mark.gpu
+def test_truth_values():
+    """Also as integers, of which there are two."""
+    pytest.importorskip("cupy")
+    from skts.engines.cupy.launch import _integer
+
+    convert = _integer("a kernel: flag", np.bool_)
+    for value in (False, 0, np.False_, np.int64(0)):
+        assert convert(value) is np.False_
+    for value in (True, 1, np.True_, np.int32(1)):
+        assert convert(value) is np.True_
+    for value in (2, -1, np.int64(2)):
+        with pytest.raises(TypeError, match=f"flag holds 0 to 1, and got {value}"):
+            convert(value)
+
+
+@pytest.mark.gpu
 def test_members_of_a_structure_are_given_by_name(kernel_of):
     import cupy as cp
 

@@ -256,6 +256,27 @@ def test_not_beside_a_kernel_that_is_there():
     assert not small_work.prefer_numpy(nothing, njit(kernel.py_func), fresh)
 
 
+@pytest.mark.usefixtures("undecided")
+def test_not_where_numpy_is_not_able_to(monkeypatch):
+    """What it cannot do takes none of the seconds, and a kernel that is there is not asked about."""
+
+    def unexpected():
+        raise AssertionError
+
+    fresh, seconds = njit(kernel.py_func), lambda: (0.25, 0.5)
+    assert not small_work.prefer_numpy(unexpected, fresh, able=lambda: False)
+    assert small_work._spent == 0
+    assert small_work.prefer_numpy(seconds, fresh, able=lambda: True)
+    assert small_work._spent == 0.25
+    fresh(1.5)
+    assert not small_work.prefer_numpy(unexpected, fresh, able=unexpected)
+    monkeypatch.setattr(compiling, "replaced", True)
+    assert small_work.prefer_numpy(unexpected, fresh, able=lambda: True)
+    assert not small_work.prefer_numpy(unexpected, fresh, able=lambda: False)
+    monkeypatch.setattr(compiling, "replaced", False)
+    assert not small_work.prefer_numpy(unexpected, fresh, able=unexpected)
+
+
 FIRST = """
 import numpy as np, skts
 from skts.engines.core import compiling

@@ -20,6 +20,8 @@ from skts.engines import (
     ShapeletSearch,
     Shapes,
     Warping,
+    WindowDistances,
+    WindowKinds,
     find_engine,
 )
 from skts.engines.core.plan import Tile
@@ -64,6 +66,36 @@ def test_two_lines_take_more_than_one(fast_engine):
     one, two = (sum(engine.footprint(Join(a, other, 20), 1000, 1000)) for other in (None, b))
     # statistics, steps and a mean of every window, in float64
     assert two - one > 8 * 8 * 3_000_000
+
+
+@pytest.mark.parametrize("kind", ["distances", "kinds", "searched kinds"])
+def test_windows_take_what_their_lines_take(fast_engine, kind):
+    """Statistics of every window in float64; twice as much of two lines, in any order."""
+    engine = find_engine(fast_engine)
+
+    def size(*points):
+        lines = [ConcatenatedSeries.of([np.zeros(n)]) for n in points]
+        if kind == "distances":
+            work = WindowDistances(lines[0], np.arange(3), lines[-1], 20)
+        else:
+            work = WindowKinds(lines[0], 20, True, None if kind == "kinds" else lines[-1])
+        return sum(engine.footprint(work, 3, 1))
+
+    few, many = 2_000, 3_000_000
+    assert size(many) - size(few) >= 4 * 8 * (many - few)
+    if kind != "kinds":
+        for pair in ((few, many), (many, few)):
+            assert size(*pair) - size(few, few) >= 4 * 8 * (many - few)
+        assert size(many, many) - size(few, many) >= 4 * 8 * (many - few)
+
+
+def test_a_join_has_room_for_the_lists_of_rows_and_columns():
+    """Two numbers of a pair, and the bound of its distance, for each entry of two lists."""
+    from skts.engines.numba.profile.candidates import LISTED
+
+    a, b = (ConcatenatedSeries.of([np.zeros(n)]) for n in (200, 300))
+    _, own = find_engine("numba").footprint(Join(a, b, 20), 1, 1)
+    assert own >= 2 * (2 * 8 + 8) * LISTED
 
 
 def drawn(rng, n, length, n_channels=1):

@@ -325,6 +325,21 @@ def test_norms_of_centres_are_compared_with_their_size(rng):
         assert holds(work, wrong) == right
 
 
+def test_centres_after_an_empty_cluster_are_looked_at(rng):
+    """And after one whose members leave nothing but rounding."""
+    values = rng.normal(size=(9, 1, 12)).cumsum(axis=2)
+    values[:3] = 0.0
+    labels = np.array([1, 1, 1, 2, 2, 2, 3, 3, 3], np.int32)
+    shapes = Shapes.of(values - values.mean(axis=2, keepdims=True))
+    work = SBDCenters(shapes, labels, np.zeros(9, np.int32), 4)
+    found = run(work, engine="numba")
+    assert holds(work, found)
+    for cluster in (2, 3):
+        wrong = found.values.copy()
+        wrong[cluster] *= -1
+        assert not holds(work, replace(found, values=wrong))
+
+
 def test_constant_channels_of_short_series_count(fast_engine):
     # series of two points are not centred: a channel that does not change is no zero
     values = np.array([[[0.6, 0.6], [-0.2, -0.5]], [[-0.1, -0.7], [0.3, 0.9]]])

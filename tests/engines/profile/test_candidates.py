@@ -1,0 +1,215 @@
+"""Candidates of a join on the CPU, and the bounds that they are listed by, against plain loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.testing import assert_array_equal
+
+from skts.engines.numba.profile import candidates, join
+from skts.engines.numba.profile.candidates import Line
+from skts.engines.numba.profile.lines import Searched, make_steps
+from skts.engines.numba.profile.walk import NOTHING, lane_of
+
+
+def line_of(points, length, normalize):
+    """A line, and its windows as they are compared."""
+    windows = sliding_window_view(points, length)
+    mean, inverse = np.zeros(len(windows)), np.ones(len(windows))
+    if normalize:
+        anchored = windows - windows[:, :1]
+        mean, inverse = anchored.mean(axis=1), 1 / anchored.std(axis=1)
+        windows = (anchored - mean[:, np.newaxis]) * inverse[:, np.newaxis]
+    return Line(points, mean, inverse), windows
+
+
+def draw(rng, n_points, normalize):
+    """Points: whole numbers where windows are compared as they are, so that many pairs tie."""
+    points = rng.normal(size=n_points) if normalize else rng.integers(0, 3, n_points)
+    return points.astype(float)
+
+
+def nearest(found, k):
+    """The k nearest of some pairs (distance, other), and what fills the rest."""
+    pairs = sorted(found)[:k] + [(np.inf, -1)] * (k - len(found))
+    return [distance for distance, _ in pairs], [other for _, other in pairs]
+
+
+@pytest.mark.parametrize("normalize", [True, None])
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("n_others", [1, 2, 30])
+def test_the_nearest_of_what_was_offered_are_measured(rng, normalize, k, n_others):
+    """In any order, with room that is made on the way; some windows get no offer, or few."""
+    length, first, n_windows = 5, 3, 8
+    own, windows = line_of(draw(rng, first + n_windows + length, normalize), length, normalize)
+    others, theirs = line_of(draw(rng, n_others + length - 1, normalize), length, normalize)
+    found = np.full((n_windows, k), np.inf), np.full((n_windows, k), -1)
+    hint = np.full(len(windows), np.inf)
+    known = candidates.open_candidates(first, hint, *found)
+    offers = [(w, o) for w in range(first, first + n_windows) for o in range(n_others) if w != 5]
+    wanted = {window: [] for window in range(first, first + n_windows)}
+    for window, other in rng.permutation(offers).tolist():
+        square = float(np.sum((windows[window] - theirs[other]) ** 2))
+        slack = 0.0 if normalize is None else float(rng.choice([1e-12, 0.1, 3.0]))
+        offered = square + slack * rng.uniform(-0.9, 0.9)
+        candidates._offer(known, window, other, offered, slack + 1e-13 * (normalize is not None))
+        wanted[window].append((np.sqrt(square), other))
+        if rng.random() < 0.1:
+            candidates.make_room(known, own, others, length, normalize)
+        if rng.random() < 0.05:
+            candidates.measure(known, own, others, length, normalize)
+            assert known.n_listed[0] == 0
+    candidates.measure_all(known, own, others, length, normalize)
+    for window, pairs in wanted.items():
+        distances, indices = nearest(pairs, k)
+        np.testing.assert_allclose(found[0][window - first], distances, rtol=1e-12)
+        assert_array_equal(found[1][window - first], indices)
+
+
+def test_a_hint_rules_out_what_is_farther(rng):
+    """But not what is as near: of equally near windows the first is to be found."""
+    length, points = 4, np.arange(12.0)
+    own, _ = line_of(points, length, None)
+    found = np.full((9, 2), np.inf), np.full((9, 2), -1)
+    # raw windows of this line that are d apart have distance 2 d
+    known = candidates.open_candidates(0, np.full(9, 4.0), *found)
+    for window in range(9):
+        for other in range(8, -1, -1):
+            if other != window:
+                square = 4.0 * (window - other) ** 2
+                candidates._offer(known, window, other, square, 0.0)
+    candidates.measure_all(known, own, own, length, None)
+    assert_array_equal(found[1][4], [3, 5])
+    assert_array_equal(found[0][:, 0], np.full(9, 2.0))
+    assert_array_equal(found[1][0], [1, 2])
+    assert_array_equal(found[1][8], [7, 6])
+
+
+def test_scores_from_which_on_a_pair_may_be_near():
+    squares = candidates.Squares(20.0, 4.0, 0.5)
+    need = candidates.needed_score(squares, 7.5)
+    assert need == pytest.approx(3.0, rel=1e-14)
+    assert need <= 3.0
+    assert candidates.needed_score(squares, np.inf) == -NOTHING
+    assert candidates.needed_score(squares, 100.0) < 0
+
+
+# --- bounds --------------------------------------------------------------------------------------
+
+
+def axis_of(rng, n_points, length):
+    """An axis of a join of z-normalised windows whose sizes, and the errors of means, differ."""
+    points = rng.normal(size=n_points) * np.repeat(10.0 ** rng.uniform(-2, 0, n_points // 5), 5)
+    windows = sliding_window_view(points, length)
+    mean, deviation = windows.mean(axis=1), windows.std(axis=1)
+    slip = 1e-16 * rng.uniform(1, 100, mean.size)
+    regular = np.ones(mean.size, bool)
+    regular[[4, mean.size - 3]] = False
+    size = np.abs(windows).max(axis=1)
+    searched = Searched(points, mean, deviation, size, slip, regular, ~regular, 1.0, None)
+    steps = make_steps(searched, length, 0.0)
+    line, _ = line_of(points, length, True)
+    return join.TileAxis(line, points, mean, regular, steps, 0, mean.size)
+
+
+def doubt_of_a_pair(steps, i, j, length):
+    """What a pair of windows leaves open of their squared distance."""
+    blur, shift = max(steps.blur[i], steps.blur[j]), max(steps.shift[i], steps.shift[j])
+    return join._doubt(blur, shift, length)
+
+
+@pytest.mark.parametrize(("top", "start", "width"), [(0, 20, 40), (7, 8, 13), (31, 30, 1)])
+def test_bounds_of_a_strip_hold_for_each_of_its_pairs(rng, top, start, width):
+    """Errors of covariances, and with them of squared distances, for rows and for columns."""
+    length = 6
+    for _ in range(5):
+        side = axis_of(rng, 80, length)._replace(stop=top + 12)
+        work = join.Work(length, 0, False, True, True)
+        steps, room = side.steps, join._open_room(length)
+        band = join._open_band(top, side, room.band, True)
+        assert (band.top, band.height) == (top, 12)
+        errors = room.slack_of_column
+        strip = join._open_strip(start, width, band, side, room.strip, errors, work)
+        error = errors[:width].copy()
+        tops = np.full((side.mean.size, 2), 1.5)
+        rows = (room.slack_of_row, room.band.needed)
+        join._need_rows(top, 12, strip, side, tops, *rows, work)
+        join._need_columns(strip, band, side, tops, errors, room.strip.needed, work)
+        for i in range(top, top + 12):
+            alone = join._open_band(i, side._replace(stop=i + 1), room.band, True)
+            for j in range(start, start + width):
+                reach, stride = steps.reach[band.level, j], steps.stride[band.level, j]
+                least = join._error(alone, reach, stride, length)
+                assert least <= error[j - start]
+                doubt = doubt_of_a_pair(steps, i, j, length)
+                # a squared distance is alpha - beta score, a score is covariance times weight
+                slack_i, slack_j = room.slack_of_row[i - top], errors[j - start]
+                off_i = steps.beta[i] * steps.weight[j] * error[j - start] + doubt
+                off_j = steps.beta[j] * steps.weight[i] * error[j - start] + doubt
+                assert slack_i >= off_i * (1 - 1e-14)
+                assert slack_j >= off_j * (1 - 1e-14)
+                lane = lane_of(j - start)
+                for at, need, slack in (
+                    (i, room.band.needed[i - top], slack_i),
+                    (j, room.strip.needed[lane], slack_j),
+                ):
+                    if side.regular[at]:
+                        least = (steps.alpha[at] - 1.5 - slack) / steps.beta[at]
+                        assert least * (1 - 1e-14) - 1e-14 <= need <= least
+                    else:
+                        assert need == NOTHING
+
+
+def test_a_band_is_bounded_by_its_largest_windows(rng):
+    length = 6
+    side = axis_of(rng, 60, length)
+    steps, room = side.steps, join._open_room(length)
+    for top, stop in ((0, 10), (9, 30), (20, 21)):
+        band = join._open_band(top, side._replace(stop=stop), room.band, True)
+        rows = slice(top, stop)
+        for name in ("norm", "slip", "weight", "blur", "shift"):
+            assert getattr(band, name) == np.abs(getattr(steps, name)[rows]).max(), name
+        sizes = np.abs(steps.lead) + np.abs(steps.trail)
+        assert band.step == sizes[top + 1 : stop].max(initial=0.0)
+        assert band.drift == np.abs(side.mean[rows] - band.middle).max()
+        assert band.middle in side.mean[rows]
+        assert_array_equal(room.band.lead[1 : stop - top], steps.lead[top + 1 : stop])
+        assert_array_equal(room.band.weight[: stop - top], steps.weight[rows])
+        assert room.band.lead[0] == room.band.trail[0] == 0
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_factors_of_a_line_bound_its_steps(rng, normalize):
+    """Norms and steps of a window and those before it, as many as a band may have."""
+    from skts.engines.families.profile.lines import Frame
+
+    length = 6
+    side = axis_of(rng, 60, length)
+    line = Searched(
+        *(side.points, side.mean, 1 / side.line.inverse, np.ones(55), np.zeros(55)),
+        *(side.regular, ~side.regular, 1.0, None if normalize else Frame(0.0, 1.0)),
+    )
+    steps = make_steps(line, length, 50.0)
+    windows = sliding_window_view(side.points, length)
+    energies = np.sum(windows**2, axis=1)
+    if normalize:
+        energies = np.sum((windows - windows.mean(axis=1, keepdims=True)) ** 2, axis=1)
+        np.testing.assert_allclose(steps.beta[side.regular] * steps.norm[side.regular], 2 * length)
+    np.testing.assert_allclose(steps.norm, np.sqrt(energies), rtol=1e-9)
+    sizes = np.abs(steps.lead) + np.abs(steps.trail)
+    for level, height in enumerate(join.HEIGHTS):
+        for at in range(55):
+            before = slice(max(0, at - height), at + 1)
+            assert steps.reach[level, at] == steps.norm[before].max()
+            assert steps.stride[level, at] == sizes[before].max()
+    # squared distances of all pairs
+    for i, j in rng.integers(0, 55, (40, 2)).tolist():
+        if side.regular[i] and side.regular[j]:
+            a, b = windows[i], windows[j]
+            if normalize:
+                a, b = ((w - w.mean()) for w in (a, b))
+                score, square = a @ b * steps.weight[j], np.sum((a / a.std() - b / b.std()) ** 2)
+            else:
+                score, square = a @ b + steps.weight[j], np.sum((a - b) ** 2)
+            np.testing.assert_allclose(steps.alpha[i] - steps.beta[i] * score, square, atol=1e-8)
