@@ -210,6 +210,39 @@ class NeighborsMixin(SeriesMixin):
         shape = (len(indices), self.n_samples_fit_)
         return csr_matrix((data.ravel(), indices.ravel(), pointers), shape=shape)
 
+    @overload
+    def radius_neighbors(  # numpydoc ignore=GL08
+        self,
+        X: ArrayLike | list[ArrayLike] | None = ...,
+        radius: float | None = ...,
+        return_distance: Literal[True] = ...,
+        sort_results: bool = ...,
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+    @overload
+    def radius_neighbors(  # numpydoc ignore=GL08
+        self,
+        X: ArrayLike | list[ArrayLike] | None = ...,
+        radius: float | None = ...,
+        *,
+        return_distance: Literal[False],
+        sort_results: bool = ...,
+    ) -> np.ndarray: ...
+    @overload
+    def radius_neighbors(  # numpydoc ignore=GL08
+        self,
+        X: ArrayLike | list[ArrayLike] | None,
+        radius: float | None,
+        return_distance: Literal[False],
+        sort_results: bool = ...,
+    ) -> np.ndarray: ...
+    @overload
+    def radius_neighbors(  # numpydoc ignore=GL08
+        self,
+        X: ArrayLike | list[ArrayLike] | None = ...,
+        radius: float | None = ...,
+        return_distance: bool = ...,
+        sort_results: bool = ...,
+    ) -> tuple[np.ndarray, np.ndarray] | np.ndarray: ...
     @takes_plain
     def radius_neighbors(
         self,
