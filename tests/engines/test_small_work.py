@@ -258,7 +258,7 @@ def test_not_beside_a_kernel_that_is_there():
 
 @pytest.mark.usefixtures("undecided")
 def test_not_where_numpy_is_not_able_to(monkeypatch):
-    """What it cannot do takes none of the seconds, and a kernel that is there is not asked about."""
+    """Works beyond NumPy take none of its seconds, and no kernel that is there is asked about."""
 
     def unexpected():
         raise AssertionError

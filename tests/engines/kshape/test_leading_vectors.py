@@ -1,4 +1,4 @@
-"""Leading eigenvectors of clusters on the GPU, before anything is certified, against dense algebra."""
+"""Leading eigenvectors of clusters on the GPU, uncertified, against dense algebra."""
 
 from __future__ import annotations
 

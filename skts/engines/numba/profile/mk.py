@@ -114,7 +114,7 @@ def walk(line, ordered, tile, best, places, cancel):
 
     `best` is its distance, `places` its windows. Returns how many pairs were measured.
     """
-    center, mean, inverse = line.center, line.mean, line.inverse
+    center, slip, mean, inverse = line.center, line.slip, line.mean, line.inverse
     order, gaps = ordered.order, ordered.gaps
     row, row_stop, first, stop = tile  # positions and offsets
     n_ordered, n_references = order.size, gaps.shape[0]
@@ -159,8 +159,7 @@ def walk(line, ordered, tile, best, places, cancel):
                     continue  # none is nearer, and of equally near ones the first counts
                 measured += 1
                 # see "mk squares" in docs/developer/numerics.rst
-                reach = best[0] + line.slip
-                cutoff = reach * reach * (1.0 + 1e-9) + LOST_SQUARES
+                cutoff = (best[0] + slip) * (best[0] + slip) * (1.0 + 1e-9) + LOST_SQUARES
                 found = _square(
                     line.points, i, center[i], inverse[i], j, center[j], inverse[j], line.length,
                     cutoff,
