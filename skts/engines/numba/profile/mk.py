@@ -2,17 +2,63 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 from ...core.constants import LOST_SQUARES
 from ...host.windows import pair_distances
 
-__all__ = ["walk"]
+__all__ = ["MeasuredLine", "OrderedWindows", "walk"]
 
 #: Positions that are bounded together; points that are added between two looks at the total.
 _LANES = 64
 _POINTS = 32
+
+
+class MeasuredLine(NamedTuple):
+    """Points, and all that distances of their windows need.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_timepoints,), float64
+    mean, inverse : ndarray of shape (n_windows,), float64
+        Mean relative to the first point of a window, and one over its deviation.
+    center : ndarray of shape (n_windows,), float64
+        Means in one number.
+    slip : float
+        Most that a distance by `center` is off.
+    length, exclusion : int
+    normalize : True or None
+        None compares windows as they are.
+    """
+
+    points: np.ndarray
+    mean: np.ndarray
+    inverse: np.ndarray
+    center: np.ndarray
+    slip: float
+    length: int
+    exclusion: int
+    normalize: bool | None
+
+
+class OrderedWindows(NamedTuple):
+    """Windows in the order of the walk, and their distances to the references.
+
+    Attributes
+    ----------
+    order : ndarray of shape (n_windows,), int64
+    gaps : ndarray of shape (n_references, n_windows), float32
+    slope, shift : float
+        A pair is hopeless where a gap exceeds slope x distance + shift.
+    """
+
+    order: np.ndarray
+    gaps: np.ndarray
+    slope: float
+    shift: float
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -63,15 +109,13 @@ def _bound(gaps, reference, p, offset, lanes, limit, worst):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def walk(
-    points, mean, inverse, center, slip, length, order, gaps, slope, shift, exclusion, tile, best,
-    places, cancel, normalize,
-):  # fmt: skip
+def walk(line, ordered, tile, best, places, cancel):
     """Walk over positions by growing offset; the best pair is improved in place.
 
-    `best` is its distance, `places` its windows. Distances by `center`, the means in one number,
-    are within `slip` of certified ones. Returns how many pairs were measured.
+    `best` is its distance, `places` its windows. Returns how many pairs were measured.
     """
+    center, slip, mean, inverse = line.center, line.slip, line.mean, line.inverse
+    order, gaps = ordered.order, ordered.gaps
     row, row_stop, first, stop = tile  # positions and offsets
     n_ordered, n_references = order.size, gaps.shape[0]
     worst = np.empty(_LANES, np.float32)
@@ -80,7 +124,7 @@ def walk(
     n_blocks = (row_stop - row + _LANES - 1) // _LANES
     done = np.zeros(n_blocks, np.uint8)
     measured = 0
-    limit = np.float32(slope * best[0] + shift)
+    limit = np.float32(ordered.slope * best[0] + ordered.shift)
     for offset in range(first, stop):
         if cancel[0]:
             break
@@ -109,7 +153,7 @@ def walk(
                 i, j = order[p + lane], order[p + lane + offset]
                 if i > j:
                     i, j = j, i
-                if j - i <= exclusion:
+                if j - i <= line.exclusion:
                     continue
                 if best[0] == 0.0 and (i > places[0] or (i == places[0] and j >= places[1])):
                     continue  # none is nearer, and of equally near ones the first counts
@@ -117,14 +161,15 @@ def walk(
                 # see "mk squares" in docs/developer/numerics.rst
                 cutoff = (best[0] + slip) * (best[0] + slip) * (1.0 + 1e-9) + LOST_SQUARES
                 found = _square(
-                    points, i, center[i], inverse[i], j, center[j], inverse[j], length, cutoff
-                )
+                    line.points, i, center[i], inverse[i], j, center[j], inverse[j], line.length,
+                    cutoff,
+                )  # fmt: skip
                 if found > cutoff:
                     continue
                 i_pair[0], j_pair[0] = i, j
                 pair_distances(
-                    points, i_pair, mean, inverse, points, j_pair, mean, inverse, length, value,
-                    cancel, normalize,
+                    line.points, i_pair, mean, inverse, line.points, j_pair, mean, inverse,
+                    line.length, value, cancel, line.normalize,
                 )  # fmt: skip
                 if value[0] > best[0] or (
                     value[0] == best[0] and (i > places[0] or (i == places[0] and j >= places[1]))
@@ -132,7 +177,7 @@ def walk(
                     continue
                 best[0] = value[0]
                 places[0], places[1] = i, j
-                limit = np.float32(slope * best[0] + shift)
+                limit = np.float32(ordered.slope * best[0] + ordered.shift)
         if not alive:
             break
     return measured

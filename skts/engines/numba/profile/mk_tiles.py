@@ -34,23 +34,20 @@ class MKTiles:
         center, slip = self._centers(reduction, line)
         best = np.array([reduction.best[0]])
         places = np.array(reduction.best[1:], np.int64)
-        measured = mk.walk(
+        measured_line = mk.MeasuredLine(
             line.points,
             line.mean,
             line.inverse,
             center,
             slip,
             reduction.length,
-            reduction.order,
-            reduction.gaps,
-            *reduction.limit,
             reduction.exclusion,
-            (tile.row, tile.row_stop, reduction.first + tile.col, reduction.first + tile.col_stop),
-            best,
-            places,
-            cancel,
             reduction.normalize or None,
         )
+        ordered = mk.OrderedWindows(reduction.order, reduction.gaps, *reduction.limit)
+        offset = reduction.first
+        area = (tile.row, tile.row_stop, offset + tile.col, offset + tile.col_stop)
+        measured = mk.walk(measured_line, ordered, area, best, places, cancel)
         return WalkedPairs(float(best[0]), int(places[0]), int(places[1]), measured)
 
     def _centers(self, reduction: PairWalk, line: PreparedLine) -> tuple[np.ndarray, float]:
