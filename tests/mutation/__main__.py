@@ -61,6 +61,7 @@ def parse() -> argparse.Namespace:
     add("--only", nargs="*", default=[], help="what to judge of the sample: files or folders")
     add("--modes", nargs="*", default=MODES, choices=MODES)
     add("--tests", nargs="*", default=TESTS, help="files or folders of tests")
+    add("--judged", action="store_true", help="draw nothing: the mutants that have results")
     add("--again", nargs="*", action="extend", default=[], help="fates to judge again: survived")
     add("--jobs", type=int, default=1, help="processes")
     add("--seconds", type=float, default=float("inf"), help="stop after that time")
@@ -154,6 +155,8 @@ def main() -> None:
         print(summarize(list(known.values())))
         return
     drawn = draw_from_each(there, options.sample or len(everything), options.seed)
+    if options.judged:
+        drawn = [m for m in everything if m.key in known]
     chosen = set(modules_of(options.only))
     drawn = [m for m in drawn if m.module in chosen]
     waiting = [m for m in drawn if m.key not in known or known[m.key]["fate"] in set(options.again)]
