@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from .concern import MODES, Tables
-from .judge import Judge
+from .judge import Judge, modes_of
 from .mutants import Mutant, draw_from_each, mutants_of
 from .parallel import work
 from .results import load, summarize
@@ -128,7 +128,8 @@ def judge_all(
     """Judge mutants; add the results to those that are known, and to the file."""
     judge = Judge(sandbox, tables)
     for mode in tables:
-        judge.check(mode)
+        if any(mode in modes_of(mutant.module) for mutant in mutants):
+            judge.check(mode)
     done = work(judge.judge, mutants, options.jobs, sandbox.deadline)
     with (options.output / "results.jsonl").open("a") as out:
         for i, (mutant, result) in enumerate(done, 1):
