@@ -490,6 +490,18 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/kshape/": [
         (
+            "choose_transform",
+            "while transform.shared_bytes > shared_limit - 2048 and transform.batch > 1:",
+            None,
+            "transforms that share a block take 46 KB at most, and every GPU has 64 KB",
+        ),
+        (
+            "fft_length",
+            "n = 2 * n_timepoints - 1",
+            ("- -> +",),
+            "zeros more, between the shifts of both ends",
+        ),
+        (
             "series_of",
             "for (int i = 1; i < 12; ++i) {",
             ("12 -> 11", "12 -> 13", "< -> <="),
