@@ -492,7 +492,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         (
             "choose_transform",
             "while transform.shared_bytes > shared_limit - 2048 and transform.batch > 1:",
-            None,
+            ("- -> +", "2048 -> 2049", "2048 -> 2047"),
             "transforms that share a block take 46 KB at most, and every GPU has 64 KB",
         ),
         (
