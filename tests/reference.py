@@ -14,6 +14,7 @@ from reference_join import JoinOracle
 from reference_motifs import MKOracle
 from reference_rotation import RotationOracle
 from reference_sbd import SBDOracle
+from reference_groups import GroupOracle
 from reference_shapelets import ShapeletOracle
 from reference_subsequence_search import SubsequenceOracle
 
@@ -112,7 +113,7 @@ def unpadded(series, index):
 
 
 class OracleEngine(
-    JoinOracle, MKOracle, RotationOracle, SBDOracle, ShapeletOracle, SubsequenceOracle, Engine
+    GroupOracle, JoinOracle, MKOracle, RotationOracle, SBDOracle, ShapeletOracle, SubsequenceOracle, Engine
 ):
     """Plain loops behind the contract of engines."""
 
