@@ -188,9 +188,7 @@ def _groups(series: Series, rng: np.random.Generator, n_groups: int, n_candidate
     size = max(2, 2 * len(series) // 3)
     members = [np.sort(rng.permutation(len(series))[:size]) for _ in range(n_groups)]
     each = np.arange(n_groups + 1)
-    return Groups(
-        series, pieces, each * n_candidates, series, np.concatenate(members), each * size
-    )
+    return Groups(series, pieces, each * n_candidates, series, np.concatenate(members), each * size)
 
 
 def _splits(groups: Groups, rng: np.random.Generator) -> GroupSplits:

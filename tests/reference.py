@@ -10,11 +10,11 @@ import math
 from dataclasses import asdict
 
 import numpy as np
+from reference_groups import GroupOracle
 from reference_join import JoinOracle
 from reference_motifs import MKOracle
 from reference_rotation import RotationOracle
 from reference_sbd import SBDOracle
-from reference_groups import GroupOracle
 from reference_shapelets import ShapeletOracle
 from reference_subsequence_search import SubsequenceOracle
 
@@ -113,7 +113,14 @@ def unpadded(series, index):
 
 
 class OracleEngine(
-    GroupOracle, JoinOracle, MKOracle, RotationOracle, SBDOracle, ShapeletOracle, SubsequenceOracle, Engine
+    GroupOracle,
+    JoinOracle,
+    MKOracle,
+    RotationOracle,
+    SBDOracle,
+    ShapeletOracle,
+    SubsequenceOracle,
+    Engine,
 ):
     """Plain loops behind the contract of engines."""
 

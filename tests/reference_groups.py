@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 from reference_shapelets import best_match
 from reference_splits import gain_of
 
-from skts.engines import Criterion, Splits
+from skts.engines import Splits
 
 #: Distances that differ by less than this share, or normalised ones by less than this, are equal.
 EQUAL = 2.0**-36
@@ -38,6 +39,36 @@ def cuts_of(line, labels, times, normalized, leaf, n_classes):
         yield gain_of(left, counts, [1] * n_classes), gap, a + (b - a) / 2
 
 
+@cache
+def whole_log(n, bits):
+    """The logarithm of n in units of 2^-bits, as the sum of those of its primes, each rounded."""
+    found, prime = 0, 2
+    while n > 1:
+        while n % prime == 0:
+            found += round(math.ldexp(math.log(prime), bits))
+            n //= prime
+        prime += 1
+    return found
+
+
+def nats_of(goes_left, labels, times, n_classes):
+    """The information gain of a split in nats, from whole logarithms."""
+    counts = [[0] * n_classes for _ in range(2)]
+    for is_left, label, often in zip(goes_left, labels, times, strict=True):
+        counts[bool(is_left)][label] += often
+    n = sum(times)
+    size = max(2, 1 << (n - 1).bit_length())
+    bits = min(46, 60 - math.ceil(math.log2(size * math.log(size))))
+
+    def disorder(numbers):
+        terms = [number * whole_log(number, bits) for number in (sum(numbers), *numbers)]
+        return terms[0] - sum(terms[1:])
+
+    both = [sum(pair) for pair in zip(*counts, strict=True)]
+    gain = disorder(both) - disorder(counts[0]) - disorder(counts[1])
+    return gain / math.ldexp(float(n), bits)
+
+
 def nothing_gained(labels, times, n_classes):
     """The fraction of a cut that gains nothing: that of all series on one side."""
     counts = [
@@ -58,9 +89,14 @@ def best_split(distances, lengths, labels, times, leaf, ways, most):
             for way in ways if found else ("first",):
                 line = own
                 if way != "first":
-                    line = [(max if way == "and" else min)(*pair) for pair in zip(before, own)]
+                    line = [
+                        (max if way == "and" else min)(*pair)
+                        for pair in zip(before, own, strict=True)
+                    ]
                 normalized = lengths[k] >= 3 or base
-                for gain, gap, threshold in cuts_of(line, labels, times, normalized, leaf, n_classes):
+                for gain, gap, threshold in cuts_of(
+                    line, labels, times, normalized, leaf, n_classes
+                ):
                     if (gain, gap) > key:
                         key, best = (gain, gap), (k, way, gap, threshold, line)
         if best is None:
@@ -101,18 +137,13 @@ class GroupOracle:
             lines = [distances[k * n : (k + 1) * n] for k in range(len(lengths))]
             del distances[: n * len(lengths)]
             leaf = max(rules.leaf, math.ceil(rules.least[g] - 1e-9))
-            drawn = np.repeat(np.arange(n), times)
-            criterion = Criterion(np.array(labels)[drawn], np.ones(max(labels) + 1), leaf)
             assert rules.class_weight is None, "the oracle counts series"
             split = best_split(lines, lengths.tolist(), labels, times, leaf, rules.ways, rules.most)
-            base = False
             for literal, (k, way, gap, threshold, line) in enumerate(split):
-                base = base or lengths[k] >= 3
-                cut = criterion.best_cuts(np.array(line)[np.newaxis, drawn], base)
                 found.chosen[row, literal] = k
                 found.way[row, literal] = ("first", "and", "or").index(way)
-                found.gain[row, literal] = cut.gain[0] / criterion.unit
-                found.gap[row, literal], found.threshold[row, literal] = gap, threshold
                 left = np.array(line) <= threshold
+                found.gain[row, literal] = nats_of(left, labels, times, max(labels) + 1)
+                found.gap[row, literal], found.threshold[row, literal] = gap, threshold
                 found.left[members.start - begin : members.stop - begin] = left
         return found

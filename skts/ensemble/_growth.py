@@ -142,7 +142,8 @@ class Growth:
             level = next_level
         arrays = [np.concatenate(column) for column in zip(*parts, strict=True)]
         literals = Literals(*(np.concatenate(part) for part in zip(*found, strict=True)))
-        trees, scales = Trees(*arrays, literals), np.array([one.scale for one in self.samples])
+        trees = Trees._make([*arrays, literals])
+        scales = np.array([one.scale for one in self.samples])
         weights = trees.weighted_n_node_samples * scales[trees.tree]
         return trees._replace(weighted_n_node_samples=weights)
 
@@ -199,9 +200,7 @@ class Growth:
         """The splits of some nodes among their candidates."""
         limits, n = self.limits, len(nodes.tree)
         candidates = np.arange(n + 1) * limits.n_candidates
-        groups = Groups(
-            self.series, pieces, candidates, self.series, nodes.rows, nodes.begins
-        )
+        groups = Groups(self.series, pieces, candidates, self.series, nodes.rows, nodes.begins)
         rules = SplitRules(
             self.labels[nodes.rows],
             nodes.times,
@@ -260,7 +259,7 @@ def _record(
 ) -> tuple[tuple[np.ndarray, ...], Literals]:
     """Write splits that are good to the columns of their nodes, and return their shapelets."""
     there = splits.chosen[good] >= 0
-    group, literal = np.nonzero(there)
+    group, _ = np.nonzero(there)
     node = chosen[good]
     n_candidates = len(pieces) // len(chosen)
     numbers = splits.chosen[good][there]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +26,10 @@ __all__ = ["ShapeletForestClassifier"]
 
 #: Seeds of trees are below this.
 _SEEDS = np.iinfo(np.int32).max
+#: Trees, candidates of a node, and shapelets of a node, at most: arrays have room for all of them.
+_MOST, _MOST_LITERALS = 10**6, 100
+#: Above all numbers of series, and small enough for sums of two in 64 bits.
+_MANY = 2**60
 
 
 class ShapeletForestClassifier(SeriesMixin, ClassifierMixin, BaseEstimator):
@@ -45,9 +49,10 @@ class ShapeletForestClassifier(SeriesMixin, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     n_estimators : int, default 100
-        Trees.
+        Trees, at most a million.
     max_candidates : int, "sqrt" or "log2", default 10
-        Candidates that each node draws; "sqrt" and "log2" are of the longest training series.
+        Candidates that each node draws, at most a million; "sqrt" and "log2" are of the longest
+        training series.
     min_length : int, float or "auto", default "auto"
         Points of the shortest candidate; a float is a share of the longest series. "auto" is 3, or
         all points of a series that has fewer.
@@ -59,7 +64,7 @@ class ShapeletForestClassifier(SeriesMixin, ClassifierMixin, BaseEstimator):
         How further candidates of a node may join the first: "and" takes the larger of the two
         distances, "or" the smaller; () allows one shapelet only.
     max_literals : int, default 2
-        Shapelets of a node at most.
+        Shapelets of a node at most; not above 100.
     max_depth : int or None, default None
         Depth of the trees at most.
     min_samples_split : int or float, default 2
@@ -161,13 +166,13 @@ class ShapeletForestClassifier(SeriesMixin, ClassifierMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{
             name: ShapeletTreeClassifier._parameter_constraints[name]
-            for name in ("length_step", "logic", "max_literals", "max_depth", "min_samples_split",
+            for name in ("length_step", "logic", "max_depth", "min_samples_split",
                          "min_samples_leaf", "min_weight_fraction_leaf", "min_impurity_decrease",
                          "random_state", "engine", "verbose")
         },
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "n_estimators": [Interval(Integral, 1, _MOST, closed="both")],
         "max_candidates": [
-            Interval(Integral, 1, None, closed="left"),
+            Interval(Integral, 1, _MOST, closed="both"),
             StrOptions({"sqrt", "log2"}),
         ],
         "min_length": [
@@ -180,6 +185,7 @@ class ShapeletForestClassifier(SeriesMixin, ClassifierMixin, BaseEstimator):
             Interval(RealNotInt, 0.0, 1.0, closed="right"),
             None,
         ],
+        "max_literals": [Interval(Integral, 1, _MOST_LITERALS, closed="both")],
         "bootstrap": ["boolean"],
         "max_samples": [
             Interval(Integral, 1, None, closed="left"),
@@ -400,9 +406,11 @@ class ShapeletForestClassifier(SeriesMixin, ClassifierMixin, BaseEstimator):
         if not set(self.logic) <= {"and", "or"}:
             raise ValueError(f'logic takes "and" and "or"; got {tuple(self.logic)!r}.')
         n, width = len(series), series.n_timepoints
-        count = self.max_candidates
-        if isinstance(count, str):
-            count = max(1, int(np.sqrt(width) if count == "sqrt" else np.log2(width)))
+        given = self.max_candidates
+        if isinstance(given, str):
+            count = max(1, int(np.sqrt(width) if given == "sqrt" else np.log2(width)))
+        else:
+            count = int(given)
         leaf, split = self.min_samples_leaf, self.min_samples_split
         return Limits(
             self._lengths(series),
@@ -410,8 +418,8 @@ class ShapeletForestClassifier(SeriesMixin, ClassifierMixin, BaseEstimator):
             tuple(way for way in ("and", "or") if way in self.logic),
             self.max_literals,
             self.max_depth,
-            int(split if isinstance(split, Integral) else max(2, _share_of(n, split))),
-            int(leaf if isinstance(leaf, Integral) else max(1, _share_of(n, leaf))),
+            min(_MANY, int(split) if isinstance(split, Integral) else max(2, _share_of(n, split))),
+            min(_MANY, int(leaf) if isinstance(leaf, Integral) else max(1, _share_of(n, leaf))),
             self.min_weight_fraction_leaf,
             self.min_impurity_decrease,
         )
@@ -439,7 +447,7 @@ class ShapeletForestClassifier(SeriesMixin, ClassifierMixin, BaseEstimator):
                 f"min_length={self.min_length} is above the {shortest} time points of series {row},"
                 " the shortest."
             )
-        return np.arange(least, most + 1, self.length_step)
+        return np.arange(least, most + 1, min(int(self.length_step), width))
 
     def _samples(self, seeds: np.ndarray, classes: np.ndarray, labels: np.ndarray) -> list[Sample]:
         """Draw the series of each tree."""
@@ -544,12 +552,12 @@ class ShapeletForestClassifier(SeriesMixin, ClassifierMixin, BaseEstimator):
             min_impurity_decrease=self.min_impurity_decrease,
             max_candidates=self._limits(series).n_candidates,
             random_state=int(seeds[number]),
-            engine=self.engine,
+            engine=cast(str, self.engine),
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         )
         tree, shapelets = trees.take(number, series)
-        vars(model).update(
+        model.__dict__.update(
             engine_=engine,
             classes_=classes,
             tree_=tree,

@@ -143,7 +143,8 @@ class Trees(NamedTuple):
         trees = self.tree[literals.node]
         found = np.maximum(0.0, gain) * weights[literals.node] / weights[trees]
         totals = np.bincount(trees, found, self.n_trees)
-        return found / np.where(totals > 0, totals, 1.0)[trees]
+        shares: np.ndarray = found / np.where(totals > 0, totals, 1.0)[trees]
+        return shares
 
     def places(self) -> np.ndarray:
         """The number of each node in its own tree, depth first, the left side first."""
@@ -177,10 +178,14 @@ class Trees(NamedTuple):
             for k in range(int(self.first_literal[at]), int(self.first_literal[at]) + count):
                 row, channel, start, length = self.literals.pieces[k].tolist()
                 values = source.values[row, channel, start : start + length].copy()
-                worth = self.threshold[at], self.literals.gain[k], self.literals.gap[k]
-                way = WAYS[self.literals.way[k]]
                 shapelets.append(
-                    Shapelet(values, row, start, length, channel, *map(float, worth), way, node)
+                    Shapelet(
+                        *(values, row, start, length, channel, float(self.threshold[at])),
+                        gain=float(self.literals.gain[k]),
+                        gap=float(self.literals.gap[k]),
+                        logic=WAYS[self.literals.way[k]],
+                        node=node,
+                    )
                 )
         tree = ShapeletTree(
             *(place[self.children_left[order]], place[self.children_right[order]], first),
@@ -223,7 +228,7 @@ class Trees(NamedTuple):
             )
         ]
         literals[-1] = number[literals[-1]]
-        return Trees(*both, Literals(*literals))
+        return Trees._make([*both, Literals(*literals)])
 
 
 def _runs(nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -12,11 +12,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference_groups import best_split
 from reference_shapelets import best_match
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skts import ShapeletForestClassifier, ShapeletTreeClassifier, config_context
 from skts.datasets import make_cylinder_bell_funnel
 from skts.tree import export_text
+from tests.contract import check_with_scikit_learn
 
 
 def draw(kind="walks", n=10, width=14, seed=0):
@@ -78,7 +78,9 @@ def plain_forest(model, X, y):
                 nodes[name] = nodes[name][0], [candidates[one[0]] for one in split]
                 *_, threshold, line = split[-1]
                 for side in (True, False):
-                    some = [m for m, d in zip(members, line, strict=True) if (d <= threshold) == side]
+                    some = [
+                        m for m, d in zip(members, line, strict=True) if (d <= threshold) == side
+                    ]
                     after.append((name + "LR"[not side], some))
             level = after
         yield [nodes[name] for name in sorted(nodes)]
@@ -268,8 +270,5 @@ def test_one_class_and_one_series():
         assert model.predict(X).shape == (6,)
 
 
-@parametrize_with_checks(
-    [ShapeletForestClassifier(5, engine="numba")], expected_failed_checks=lambda _: {}
-)
-def test_sklearn(estimator, check):
-    check(estimator)
+def test_estimator_checks(fast_engine):
+    check_with_scikit_learn(ShapeletForestClassifier(5, engine=fast_engine))

@@ -10,8 +10,8 @@ from numpy.testing import assert_array_equal
 
 from skts import config_context
 from skts.engines import (
-    Groups,
     GroupMatches,
+    Groups,
     GroupSplits,
     Series,
     SplitRules,

@@ -18,7 +18,7 @@ __all__ = ["CandidateGroups", "GroupMatches", "Groups", "offsets"]
 
 
 def offsets(sizes: np.ndarray) -> np.ndarray:
-    """Where pieces of some sizes begin when they lie one after the other, and where the last ends."""
+    """Where pieces of some sizes begin, one after the other, and where the last ends."""
     found = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=found[1:])
     return found
@@ -95,7 +95,13 @@ class Groups:
 
 @dataclass(frozen=True, eq=False)
 class CandidateGroups(Reduction):
-    """Work on groups, one row each; see `Groups`."""
+    """Work on groups, one row each; see `Groups`.
+
+    Parameters
+    ----------
+    groups : Groups
+        Candidates and series.
+    """
 
     groups: Groups
 
@@ -139,6 +145,11 @@ class GroupMatches(CandidateGroups):
     constant and another at 1. Where a series is shorter than a candidate it is infinite.
 
     The answer is an array of float64: group by group, candidate by candidate.
+
+    Parameters
+    ----------
+    groups : Groups
+        Candidates and series.
     """
 
     method: ClassVar[str] = "group_matches"

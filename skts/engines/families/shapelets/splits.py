@@ -50,8 +50,8 @@ class Splits(NamedTuple):
         """Splits of nothing, to be written."""
         shape = n_groups, max_literals
         none, numbers = np.full(shape, -1), np.zeros(shape, np.int64)
-        floats = (np.zeros(shape) for _ in range(3))
-        return cls(none, numbers, *floats, np.zeros(n_members, bool))
+        gain, gap, threshold = (np.zeros(shape) for _ in range(3))
+        return cls(none, numbers, gain, gap, threshold, np.zeros(n_members, bool))
 
 
 class SplitRules(NamedTuple):
@@ -103,6 +103,13 @@ class GroupSplits(CandidateGroups):
 
     Of candidates with equal gain and gap the first wins. Further ones may join it by logic, if
     they are strictly better by gain and gap.
+
+    Parameters
+    ----------
+    groups : Groups
+        Candidates and series.
+    rules : SplitRules
+        The classes of the series, and how splits are judged.
     """
 
     rules: SplitRules
@@ -145,7 +152,7 @@ class GroupSplits(CandidateGroups):
             rules = self.rules.take(rows, members)
             expected = Splits.empty(1, rules.most, len(groups.members))
             _split_by_criterion(groups, rules, np.array(distances), expected)
-            found = Splits(*(part[rows] for part in answer[:-1]), answer.left[members])
+            found = Splits._make([*(part[rows] for part in answer[:-1]), answer.left[members]])
             holds = all(map(np.array_equal, found, expected))
             yield Check(f"the split of group {g}", found, expected, holds)
 

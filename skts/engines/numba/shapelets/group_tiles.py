@@ -7,7 +7,7 @@ import numpy as np
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...core.series import Series, read_only
-from ...families.shapelets.groups import CandidateGroups, GroupMatches
+from ...families.shapelets.groups import CandidateGroups
 from ...families.shapelets.splits import GroupSplits, Splits, split_groups
 from .groups import LANES, Surveyed, match_groups, survey
 
