@@ -435,12 +435,13 @@ class ShapeletForestClassifier(SeriesMixin, ClassifierMixin, BaseEstimator):
         least = min(3, shortest, most) if isinstance(self.min_length, str) else points(
             self.min_length
         )  # fmt: skip
+        for name, given in (("min_length", least), ("max_length", most)):
+            if given > width:
+                raise ValueError(
+                    f"{name}={given} is above the {width} time points of the longest series."
+                )
         if least > most:
             raise ValueError(f"min_length={self.min_length} is above max_length={self.max_length}.")
-        if most > width:
-            raise ValueError(
-                f"max_length={most} is above the {width} time points of the longest series."
-            )
         if least > shortest:
             row = int(series.lengths.argmin())
             raise ValueError(
