@@ -44,8 +44,8 @@ print(f"out of bag {model.oob_score_:.2f}, on the test series {model.score(X_tes
 # %%
 # Importance over time
 # --------------------
-# The importance of each shapelet is spread over the time points that it was taken from. The bump
-# itself is where most of it lies.
+# The importance of each shapelet is spread over the time points that it was taken from. It is
+# largest where the bump is.
 
 fig, (above, below) = plt.subplots(2, sharex=True, figsize=(7, 5), layout="constrained")
 for label, color in ((0, "#0072B2"), (1, "#D55E00")):

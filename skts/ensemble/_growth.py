@@ -124,7 +124,18 @@ class Growth:
         self._whole = self._weigh(self._roots).sum(axis=1)
 
     def grow(self, run: Callable[[Reduction], Any]) -> Trees:
-        """Grow all trees, level by level; `run` computes reductions."""
+        """Grow all trees, level by level.
+
+        Parameters
+        ----------
+        run : callable
+            Computes reductions.
+
+        Returns
+        -------
+        Trees
+            The trees.
+        """
         level = self._roots
         parts: list[tuple[np.ndarray, ...]] = []
         found: list[Literals] = []
@@ -148,7 +159,13 @@ class Growth:
         return trees._replace(weighted_n_node_samples=weights)
 
     def roots(self) -> GroupSplits:
-        """Work as large as the splits of the roots, to choose an engine by."""
+        """Return work as large as the splits of the roots, to choose an engine by.
+
+        Returns
+        -------
+        GroupSplits
+            The work; its candidates are not those that are drawn.
+        """
         n = len(self._roots.tree) * self.limits.n_candidates
         pieces = np.zeros((n, 4), np.int64)
         pieces[:, 3] = self.limits.lengths[len(self.limits.lengths) // 2]

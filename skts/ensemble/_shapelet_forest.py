@@ -364,7 +364,13 @@ class ShapeletForestClassifier(SeriesMixin, ClassifierMixin, BaseEstimator):
 
     @property
     def estimators_(self) -> list[ShapeletTreeClassifier]:
-        """Return the trees as estimators of their own."""
+        """Return the trees as estimators of their own.
+
+        Returns
+        -------
+        list of ShapeletTreeClassifier
+            Fitted trees, as many as `n_estimators`.
+        """
         check_is_fitted(self)
         found = self.__dict__.get("_estimators")
         if found is None:

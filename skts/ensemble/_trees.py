@@ -77,7 +77,13 @@ class Trees(NamedTuple):
 
     @property
     def n_trees(self) -> int:
-        """Trees; their roots are the first nodes."""
+        """Return the number of trees; their roots are the first nodes.
+
+        Returns
+        -------
+        int
+            How many there are.
+        """
         return int(self.tree.max()) + 1
 
     def walk(
@@ -133,9 +139,14 @@ class Trees(NamedTuple):
         return at
 
     def importances(self) -> np.ndarray:
-        """Share of each shapelet in the decrease of entropy by its tree.
+        """Return the share of each shapelet in the decrease of entropy by its tree.
 
         Of several shapelets in a node each gets the part by which it raises the gain.
+
+        Returns
+        -------
+        ndarray of shape (n_literals,), float64
+            Those of each tree sum to 1, or are 0.
         """
         literals, weights = self.literals, self.weighted_n_node_samples
         before = np.concatenate([[0.0], literals.gain[:-1]])
@@ -147,7 +158,13 @@ class Trees(NamedTuple):
         return shares
 
     def places(self) -> np.ndarray:
-        """The number of each node in its own tree, depth first, the left side first."""
+        """Return the number of each node in its own tree, depth first, the left side first.
+
+        Returns
+        -------
+        ndarray of shape (n_nodes,), int64
+            The numbers.
+        """
         left, right = self.children_left.tolist(), self.children_right.tolist()
         size, place = [1] * len(left), [0] * len(left)
         for node in range(len(left) - 1, -1, -1):
@@ -160,7 +177,22 @@ class Trees(NamedTuple):
         return np.array(place)
 
     def take(self, number: int, source: Series) -> tuple[ShapeletTree, list[Shapelet]]:
-        """Return one tree, depth first, the left side first, and its shapelets."""
+        """Return one tree, depth first, the left side first, and its shapelets.
+
+        Parameters
+        ----------
+        number : int
+            The tree.
+        source : Series
+            The training series.
+
+        Returns
+        -------
+        tree : ShapeletTree
+            The tree.
+        shapelets : list of Shapelet
+            Its shapelets, in the order of the nodes.
+        """
         order, stack = [], [number]
         while stack:
             node = stack.pop()
@@ -195,7 +227,18 @@ class Trees(NamedTuple):
         return tree, shapelets
 
     def followed_by(self, others: Trees) -> Trees:
-        """Return these trees and others after them."""
+        """Return these trees and others after them.
+
+        Parameters
+        ----------
+        others : Trees
+            Trees of the same training series.
+
+        Returns
+        -------
+        Trees
+            All of them.
+        """
         n, m = self.n_trees, others.n_trees
         # roots first: the nodes of both, in the order in which they are numbered then
         order = np.concatenate(
