@@ -48,7 +48,6 @@ SETTINGS = (
     {"max_candidates": 30},
     {"max_candidates": 100},
     {"max_length": 0.5},
-    {"min_length": 0.1},
     {"logic": ("and", "or")},
 )
 
