@@ -72,8 +72,10 @@ from .families.profile.mk import MotifPair, NearestPair
 from .families.profile.windows import WindowDistances, WindowKinds
 from .families.search.subsequence import LongSeries, SubsequenceNeighbors, WindowMatches
 from .families.shapelets.criterion import Criterion
+from .families.shapelets.groups import GroupMatches, Groups, offsets
 from .families.shapelets.matches import LEAST_NORMALIZED, Matches, SubsequenceMatches
 from .families.shapelets.search import ShapeletSearch, ShapeletSplit
+from .families.shapelets.splits import GroupSplits, SplitRules, Splits
 
 __all__ = [
     "LEAST_NORMALIZED",
@@ -87,6 +89,9 @@ __all__ = [
     "DTWPath",
     "DTWWindowSearch",
     "Engine",
+    "GroupMatches",
+    "GroupSplits",
+    "Groups",
     "Join",
     "JoinFound",
     "LongSeries",
@@ -104,6 +109,8 @@ __all__ = [
     "ShapeletSearch",
     "ShapeletSplit",
     "Shapes",
+    "SplitRules",
+    "Splits",
     "SubsequenceMatches",
     "SubsequenceNeighbors",
     "Tile",
@@ -119,6 +126,7 @@ __all__ = [
     "find_engine",
     "get_engine",
     "lies_on_gpu",
+    "offsets",
     "replace_kernels",
     "run",
     "show_engines",
