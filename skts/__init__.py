@@ -11,13 +11,21 @@ from .cluster import KShapeClusterer
 from .engines import show_engines
 from .ensemble import ShapeletForestClassifier
 from .motifs import MotifFinder
-from .neighbors import DTWCondenser, DTWNearestNeighbor, SubsequenceSearch
+from .neighbors import (
+    DTWCondenser,
+    DTWNearestNeighbor,
+    DTWNearestNeighborRegressor,
+    DTWNeighbors,
+    SubsequenceSearch,
+)
 from .tree import ShapeletTreeClassifier
 from .utils import show_versions
 
 __all__ = [
     "DTWCondenser",
     "DTWNearestNeighbor",
+    "DTWNearestNeighborRegressor",
+    "DTWNeighbors",
     "KShapeClusterer",
     "MotifFinder",
     "ShapeletForestClassifier",

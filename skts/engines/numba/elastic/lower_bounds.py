@@ -24,21 +24,29 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ...core.certify import gamma
+from ...core.certify import Bound, gamma
 from ...core.constants import FLOAT32_UNIT
-from ...families.elastic.dtw import DTWNeighbors
+from ...families.elastic.dtw import DTWSearch
 from .dtw import lanes_of, sweep
 
-__all__ = ["cascade", "deflation", "envelopes", "first_bounds", "second_bound"]
+__all__ = ["cascade", "cost_within", "deflation", "envelopes", "first_bounds", "second_bound"]
 
 
-def deflation(n_channels: int, reduction: DTWNeighbors) -> np.float32:
+def deflation(n_channels: int, reduction: DTWSearch) -> np.float32:
     """Factor that keeps a bound in float32 a lower bound despite its rounding."""
     points = max(side.n_timepoints for side in reduction.sides)
     terms = n_channels * (1 if reduction.warping.largest else points)
     # see "deflation" in docs/developer/numerics.rst
     error = gamma(terms + n_channels + 8, FLOAT32_UNIT)
     return np.float32(max(0.0, 1 - 2 * error) if error < 1 else 0.0)
+
+
+def cost_within(radius: float, bound: Bound, scale: float, *, squared: bool) -> np.float32:
+    """Accumulated cost above which the lower value of an estimate exceeds a distance."""
+    with np.errstate(over="ignore"):
+        beyond = np.float64(radius + bound.slack) / bound.shrink * scale
+        # see "cost limits" in docs/developer/numerics.rst
+        return np.float32((beyond * beyond if squared else beyond) * (1 + 1e-6))
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -265,7 +273,7 @@ def insert(least, cost):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def cascade(
-    x, packed, lengths, values, low, high, radius, excluded, n_neighbors, deflate,
+    x, packed, lengths, values, low, high, radius, excluded, n_neighbors, limit, deflate,
     scale, shrink, grow, slack, found, costs, cancel,
     cell, multivariate, uneven, squared, largest, free_columns, free_rows, ends,
 ):  # fmt: skip
@@ -274,8 +282,8 @@ def cascade(
     Candidates come as lanes (`packed`, `lengths`), one after the other (`values`), and as envelopes
     or ranges (`low`, `high`); `radius` is that of each candidate's band. Bounds are multiplied by
     `deflate`. Fills `found` with candidates and `costs` with their accumulated costs, and returns
-    how many there are. All others are farther, by their bounds, than the n_neighbors nearest of
-    those.
+    how many there are. All others cost more than `limit`, or are farther, by their bounds, than the
+    n_neighbors nearest of those; 0 looks for all within the limit.
     """
     n_candidates, n_channels, m = values.shape
     lanes = lanes_of(packed)
@@ -294,7 +302,6 @@ def cascade(
     members = np.empty(lanes, np.int64)
     best = np.empty(n_neighbors, np.float32)  # ascending
     best[:] = inf
-    limit = inf
     count = 0
     # the first few by their bounds, then all others that the limit of those leaves
     first = min(n_candidates, max(lanes, n_neighbors + 1))
@@ -347,6 +354,7 @@ def cascade(
                     costs[count] = out[lane]
                     count += 1
                     insert(best, out[lane])
-            if best[n_neighbors - 1] < inf:
-                limit = _limit(best[n_neighbors - 1], scale, shrink, grow, slack, squared)
+            if n_neighbors > 0 and best[n_neighbors - 1] < inf:
+                nearer = _limit(best[n_neighbors - 1], scale, shrink, grow, slack, squared)
+                limit = min(limit, nearer)
     return count
