@@ -293,7 +293,7 @@ class NeighborsMixin(SeriesMixin):
         _check_mode(mode)
         found = self._within(X, radius, distances=mode == "distance")
         data, indices = found.distances, found.indices
-        if data is None:
+        if data is None or mode == "connectivity":
             data = np.ones(indices.size)
         elif sort_results:
             rows = np.repeat(np.arange(found.starts.size - 1), np.diff(found.starts))

@@ -178,7 +178,7 @@ class RadiusInBatches(InBatches, Reduction):
     def check(self, answer: Within, sample: Sample, most: int, plain: Any) -> Iterator[Check]:
         """Compare some neighbours of some queries, and that some other candidates are farther.
 
-        `plain` computes the distance of a query and a candidate; `most` bounds how many are checked.
+        `plain` computes the distance of a query and a candidate; `most` bounds how many.
         """
         for query in sample(len(self.queries), most):
             own = -1 if self.excluded is None else int(self.excluded[query])
