@@ -1,4 +1,4 @@
-"""What estimators share that look for the nearest of the series they keep."""
+"""Base of the estimators that look for the nearest of the series they keep."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from ..base import SeriesMixin
 from ..engines import (
     DTWNeighbors,
     DTWRadiusNeighbors,
+    Reduction,
     RotationNeighbors,
     RotationRadiusNeighbors,
     Series,
@@ -170,7 +171,7 @@ class NeighborsMixin(SeriesMixin):
                 f"n_samples = {len(queries)}"
             )
         if self._precomputed:
-            distances, indices = nearest_of(queries, self.n_samples_fit_, int(k), excluded)
+            distances, indices = _nearest_of(queries, self.n_samples_fit_, int(k), excluded)
         else:
             distances, indices = self._run(self._search(queries, self._series, int(k), excluded))
         return (distances, indices) if return_distance else indices
@@ -210,6 +211,39 @@ class NeighborsMixin(SeriesMixin):
         shape = (len(indices), self.n_samples_fit_)
         return csr_matrix((data.ravel(), indices.ravel(), pointers), shape=shape)
 
+    @overload
+    def radius_neighbors(  # numpydoc ignore=GL08
+        self,
+        X: ArrayLike | list[ArrayLike] | None = ...,
+        radius: float | None = ...,
+        return_distance: Literal[True] = ...,
+        sort_results: bool = ...,
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+    @overload
+    def radius_neighbors(  # numpydoc ignore=GL08
+        self,
+        X: ArrayLike | list[ArrayLike] | None = ...,
+        radius: float | None = ...,
+        *,
+        return_distance: Literal[False],
+        sort_results: bool = ...,
+    ) -> np.ndarray: ...
+    @overload
+    def radius_neighbors(  # numpydoc ignore=GL08
+        self,
+        X: ArrayLike | list[ArrayLike] | None,
+        radius: float | None,
+        return_distance: Literal[False],
+        sort_results: bool = ...,
+    ) -> np.ndarray: ...
+    @overload
+    def radius_neighbors(  # numpydoc ignore=GL08
+        self,
+        X: ArrayLike | list[ArrayLike] | None = ...,
+        radius: float | None = ...,
+        return_distance: bool = ...,
+        sort_results: bool = ...,
+    ) -> tuple[np.ndarray, np.ndarray] | np.ndarray: ...
     @takes_plain
     def radius_neighbors(
         self,
@@ -313,16 +347,21 @@ class NeighborsMixin(SeriesMixin):
             raise ValueError(f"radius=None: {type(self).__name__} has no radius of its own.")
         if isinstance(given, bool) or not isinstance(given, Real):
             raise TypeError(f"radius={given!r} is not a number.")
-        if not given >= 0:
+        limit = float(given)
+        if not limit >= 0:
             raise ValueError(f"Expected radius >= 0. Got {given}")
         queries, excluded = self._queries(X)
         if self._precomputed:
-            return _within_of(queries, self.n_samples_fit_, float(given), excluded)
+            return _within_of(queries, self.n_samples_fit_, limit, excluded)
         sides, warping = (queries, self._series), self._warping()
         if self.rotation_invariant:
-            return self._run(RotationRadiusNeighbors(*sides, float(given), excluded, warping))
-        options = self.precision, warping, distances
-        return self._run(DTWRadiusNeighbors(*sides, float(given), excluded, *options))
+            work: Reduction = RotationRadiusNeighbors(*sides, limit, excluded, warping)
+        else:
+            work = DTWRadiusNeighbors(
+                *sides, limit, excluded, self.precision, warping, distances=distances
+            )
+        found: Within = self._run(work)
+        return found
 
     def _queries(self, X: ArrayLike | list[ArrayLike] | None) -> tuple[Series, np.ndarray | None]:
         """Queries that have been checked, and the training series that each must not find."""
@@ -356,7 +395,25 @@ class NeighborsMixin(SeriesMixin):
 
 
 def weigh(distances: np.ndarray, weights: str | Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """Weights of neighbours: ones, inverse distances, or what a function makes of them."""
+    """Weigh neighbours: by ones, by inverse distances, or by a function of these.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n_queries, n_neighbors)
+        Distances of the neighbours.
+    weights : {"uniform", "distance"} or callable
+        The kind of weights.
+
+    Returns
+    -------
+    ndarray of shape (n_queries, n_neighbors)
+        The weights; where distances are 0, ones for these and zeros for all others.
+
+    Raises
+    ------
+    ValueError
+        If a function returns another shape.
+    """
     if weights == "uniform":
         return np.ones_like(distances)
     if callable(weights):
@@ -374,7 +431,25 @@ def weigh(distances: np.ndarray, weights: str | Callable[[np.ndarray], np.ndarra
 
 
 def check_distances(matrix: Series, n_columns: int) -> np.ndarray:
-    """Return a matrix of distances to the training series, or say what is wrong with it."""
+    """Return a matrix of distances to the training series, or say what is wrong with it.
+
+    Parameters
+    ----------
+    matrix : Series
+        The rows of the matrix.
+    n_columns : int
+        Number of training series.
+
+    Returns
+    -------
+    ndarray of shape (n_queries, n_columns)
+        The matrix.
+
+    Raises
+    ------
+    ValueError
+        If it has another shape, or a distance is negative.
+    """
     values = matrix.values[:, 0, :]
     if matrix.n_channels != 1 or values.shape[1] != n_columns:
         raise ValueError(
@@ -390,7 +465,7 @@ def check_distances(matrix: Series, n_columns: int) -> np.ndarray:
     return values
 
 
-def nearest_of(
+def _nearest_of(
     matrix: Series, n_columns: int, k: int, excluded: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """The nearest columns of each row of precomputed distances, ties by column."""

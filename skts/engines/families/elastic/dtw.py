@@ -198,6 +198,10 @@ class DTWSearch(DTWReduction):
     precision: str
 
     @abstractmethod
+    def survivor_bytes(self) -> int:
+        """Bytes that the survivors of all queries may take at most."""
+
+    @abstractmethod
     def shortlist(self, estimates: np.ndarray, bound: Bound, tile: Tile) -> Shortlist:
         """Keep of the estimates of a tile those that may be in the answer."""
 

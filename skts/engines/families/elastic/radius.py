@@ -92,12 +92,12 @@ class RotationRadiusNeighbors(RadiusInBatches, RotationSearch):
     method: ClassVar[str] = "rotation_neighbors"
 
     @property
-    def n_neighbors(self) -> int:
+    def n_neighbors(self) -> int:  # type: ignore[override]  # it follows from the others
         """As many as there may be."""
         return len(self.candidates)
 
     @property
-    def limits(self) -> np.ndarray:
+    def limits(self) -> np.ndarray:  # type: ignore[override]  # it follows from the others
         """Distances beyond which no neighbour is looked for."""
         return np.full(len(self.queries), self.radius)
 

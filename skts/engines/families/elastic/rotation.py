@@ -6,6 +6,7 @@ certified values of all shifts, with the same bits wherever it is computed.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -38,6 +39,10 @@ class RotationSearch(Reduction):
     excluded: np.ndarray | None
     warping: Warping
     limits: np.ndarray | None
+
+    @abstractmethod
+    def survivor_bytes(self) -> int:
+        """Bytes that the survivors of all queries may take at most."""
 
     def __post_init__(self) -> None:
         warping, (n, m) = self.warping, (self.queries.n_timepoints, self.candidates.n_timepoints)
