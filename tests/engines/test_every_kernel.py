@@ -14,6 +14,7 @@ from numpy.testing import assert_allclose
 
 from skts import (
     DTWNearestNeighbor,
+    DTWNeighbors,
     KShapeClusterer,
     MotifFinder,
     ShapeletForestClassifier,
@@ -69,6 +70,16 @@ def neighbors(engine):
     for precision in ("auto", "float64"):
         model = DTWNearestNeighbor(3, window=4, precision=precision, engine=engine)
         yield of_fitted(model, X, y, ("kneighbors", Q), ("predict", Q), ("kneighbors",))
+
+
+def radii(engine):
+    X, Q = walks(70, 24), walks(5, 24, 1)
+    X[40:] = X[:30]
+    for precision in ("auto", "float64"):
+        model = DTWNeighbors(radius=9.0, window=4, precision=precision, engine=engine).fit(X)
+        for queries in (Q, None):
+            for mode in ("connectivity", "distance"):
+                yield model.radius_neighbors_graph(queries, mode=mode).toarray()
 
 
 def rotations(engine):
@@ -168,7 +179,7 @@ def searches(engine):
     yield dtw_window_search(walks(20, 24), np.arange(20) % 2, windows=[0, 2, 5], engine=engine)
 
 
-WORKS = (matrices, neighbors, rotations, paths, profiles, clusters, trees, forests, searches)
+WORKS = (matrices, neighbors, radii, rotations, paths, profiles, clusters, trees, forests, searches)
 
 
 @pytest.mark.gpu
