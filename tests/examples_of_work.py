@@ -107,11 +107,11 @@ def examples() -> dict[type[Reduction], list[Example]]:
         Example(DTWNeighbors(candidates, candidates, 2, np.arange(300), "float64")),
         Example(DTWNeighbors(ragged, ragged, 1, np.arange(90), warping=Warping(window=0.2))),
         Example(DTWPath(queries.take(slice(0, 1)), candidates.take(slice(0, 1)))),
-        Example(DTWRadiusNeighbors(queries, candidates, 12.0)),
-        Example(DTWRadiusNeighbors(candidates, candidates, 9.0, np.arange(300), "float64")),
+        Example(DTWRadiusNeighbors(queries, candidates, 26.0)),
+        Example(DTWRadiusNeighbors(candidates, candidates, 26.0, np.arange(300), "float64")),
         Example(
             DTWRadiusNeighbors(
-                *(ragged, ragged, 11.0, np.arange(90), "auto", Warping(window=0.2)),
+                *(ragged, ragged, 40.0, np.arange(90), "auto", Warping(window=0.2)),
                 distances=False,
             )
         ),
