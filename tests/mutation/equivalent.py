@@ -83,13 +83,13 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _N + "elastic/lower_bounds.py": [
         ("backward", "d = d if d > zero else zero", ("> -> >=",), EQUAL),
         (
-            "cascade",
+            "_cascade",
             "while position < order.size and not cancel[0]:",
             ("< -> <=",),
             "a group that nobody is left for ends the search",
         ),
         (
-            "cascade",
+            "_cascade",
             "if n_neighbors > 0 and best[n_neighbors - 1] < inf:",
             ("< -> >",),
             SPARES,

@@ -140,7 +140,7 @@ class DTWTiles:
 
     def _dtw_by_numpy(self, reduction: DTWReduction, tile: Tile) -> bool:
         """Whether NumPy computes a tile: see `prefer_numpy`."""
-        kernels = dtw.block_kernel, lower_bounds.cascade, certified.costs
+        kernels = dtw.block_kernel, lower_bounds.search, certified.costs
         warping, sides = reduction.warping, reduction.sides
         some, total = (n_rows * n_cols for n_rows, n_cols in (tile.shape, reduction.shape))
 
@@ -203,37 +203,30 @@ class DTWTiles:
         packed, lengths, error = self._packed(
             reduction.candidates, tile.cols, np.float32, rescaling
         )
-        queries = reduction.queries.take(tile.rows)
-        rows, row_error = rescaling.apply(queries.values, queries.inside)
+        some = reduction.queries.take(tile.rows)
+        values, row_error = rescaling.apply(some.values, some.inside)
         scale, bound = reduction.scale_and_bound(row_error + error)
-        deflation = lower_bounds.deflation(rows.shape[1], reduction)
+        deflation = lower_bounds.deflation(some.n_channels, reduction)
         if bound.shrink == 0 or deflation == 0:
             return None
-        prepared = packed, lengths, *self._enveloped(reduction, tile)
-        limit = lower_bounds.cost_within(reduction.radius, bound, scale, squared=warping.squared)
-        flags = dtw.Flags.of(warping, rows.shape[1])
-        candidate_lengths = reduction.candidates.lengths[tile.cols]
-        n_candidates = len(candidate_lengths)
-        found, costs = np.empty(n_candidates, np.int64), np.empty(n_candidates, np.float32)
+        candidates = lower_bounds.BoundedSeries(packed, lengths, *self._enveloped(reduction, tile))
+        margins = lower_bounds.Margins(deflation, scale, bound.shrink, bound.grow, bound.slack)
+        queries = lower_bounds.SearchedQueries(
+            values,
+            np.array(some.lengths),  # Numba has types of its own for arrays that are read-only
+            warping.radius(some.lengths[:, None], reduction.candidates.lengths[tile.cols]),
+            np.full(len(some), -1) if excluded is None else excluded,
+            k,
+            lower_bounds.cost_within(reduction.radius, bound, scale, squared=warping.squared),
+        )
+        cell, *flags = dtw.Flags.of(warping, some.n_channels)
+        found, costs = np.empty(tile.shape, np.int64), np.empty(tile.shape, np.float32)
+        counts = lower_bounds.search(
+            queries, candidates, margins, cell, tuple(flags), (found, costs), cancel
+        )
         lists, overflowed = [], []
-        for row, n in enumerate(queries.lengths):
-            count = lower_bounds.cascade(
-                np.ascontiguousarray(rows[row, :, :n].T),
-                *prepared,
-                warping.radius(n, candidate_lengths),
-                -1 if excluded is None else excluded[row],
-                k,
-                limit,
-                deflation,
-                scale,
-                *(bound.shrink, bound.grow, bound.slack),
-                found,
-                costs,
-                cancel,
-                *flags,
-                warping.alignment == "global",
-            )
-            estimates = warping.distance(costs[:count]) / scale
+        for row, count in enumerate(counts):
+            estimates = warping.distance(costs[row, :count]) / scale
             farthest = reduction.radius
             if 0 < k <= count:
                 farthest = min(farthest, np.sort(bound.upper(estimates))[k - 1])
@@ -241,7 +234,7 @@ class DTWTiles:
             if k and np.count_nonzero(keep) > survivor_cap(k):
                 overflowed.append(row)
                 keep[:] = False
-            lists.append((np.full(keep.sum(), row), found[:count][keep], estimates[keep]))
+            lists.append((np.full(keep.sum(), row), found[row, :count][keep], estimates[keep]))
         of_row, of_col, values = map(np.concatenate, zip(*lists, strict=True))
         return Shortlist(of_row, of_col, values, bound, np.array(overflowed, np.int64))
 
