@@ -7,7 +7,7 @@
 // One thread: pairs with a stride of the grid. One warp: neighbouring pairs, and one atomic for all of them that
 // are listed. Without lists (null pointers) pairs are only counted. float: estimates are accumulated costs in
 // scaled units (`squared`: their roots are distances), an interval around each. double: estimates are
-// certified distances. `n_found`, 0 before, counts the pairs.
+// certified distances. `n_found`, 0 before, counts the pairs, fewer than 2^31 (`_dtw_bytes` sees to it).
 template <typename T>
 __global__ void within(
     const T* __restrict__ estimates, long long n_pairs, int n_cols, const long long* __restrict__ excluded,
