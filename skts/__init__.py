@@ -9,7 +9,7 @@ from ._version import __version__ as __version__
 from ._warm_up import warm_up
 from .cluster import KShapeClusterer
 from .engines import show_engines
-from .motifs import MotifFinder
+from .motifs import DiscordDetector, MotifFinder
 from .neighbors import DTWCondenser, DTWNearestNeighbor, SubsequenceSearch
 from .tree import ShapeletTreeClassifier
 from .utils import show_versions
@@ -17,6 +17,7 @@ from .utils import show_versions
 __all__ = [
     "DTWCondenser",
     "DTWNearestNeighbor",
+    "DiscordDetector",
     "KShapeClusterer",
     "MotifFinder",
     "ShapeletTreeClassifier",
