@@ -12,9 +12,9 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from skts import (
+    DiscordDetector,
     DTWCondenser,
     DTWNearestNeighbor,
-    DiscordDetector,
     KShapeClusterer,
     MotifFinder,
     ShapeletTreeClassifier,

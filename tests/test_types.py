@@ -43,7 +43,7 @@ X = np.zeros((4, 8))
 y = np.zeros(4)
 on = bool(x[0])
 condenser, nearest = DTWCondenser(), DTWNearestNeighbor(window=0.1)
-clusterer, finder = KShapeClusterer(2), MotifFinder(window=4)
+clusterer, finder, detector = KShapeClusterer(2), MotifFinder(window=4), DiscordDetector(4)
 tree, search = ShapeletTreeClassifier(), SubsequenceSearch()
 """
 PAIR = "tuple[ndarray, ndarray]"
@@ -124,6 +124,11 @@ CALLS = {
     "finder.update(x)": "MotifFinder",
     "finder.predict(X)": "ndarray",
     "finder.transform(X)": "ndarray",
+    "detector.fit(X)": "DiscordDetector",
+    "detector.score_samples(X)": "ndarray",
+    "detector.decision_function(X)": "ndarray",
+    "detector.predict(X)": "ndarray",
+    "detector.score_points(X)": "ndarray",
     "tree.fit(X, y)": "ShapeletTreeClassifier",
     "tree.apply(X)": "ndarray",
     "tree.cost_complexity_pruning_path(X, y)": "Any",
@@ -157,6 +162,7 @@ CALLS = {
 NAMES = {
     "DTWCondenser": "condenser",
     "DTWNearestNeighbor": "nearest",
+    "DiscordDetector": "detector",
     "KShapeClusterer": "clusterer",
     "MotifFinder": "finder",
     "ShapeletTreeClassifier": "tree",

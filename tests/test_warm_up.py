@@ -35,8 +35,8 @@ TYPICAL = {
     "skts.DTWNearestNeighbor(3, window=0.1, **o).fit(Z, z).predict_proba(X[:9])",
     "ShapeletTreeClassifier": "m = skts.ShapeletTreeClassifier(min_length=10, max_length=20,"
     " length_step=10, **o).fit(X, y); m.predict(Z[:9]); m.transform(Z[:9])",
-    "DiscordDetector": "m = skts.DiscordDetector(50, **o).fit(T); m.score_points(T[:, 9:]); m.predict(X)\n"
-    "skts.DiscordDetector(n_neighbors=3, **o).fit(T).predict(list(X))",
+    "DiscordDetector": "m = skts.DiscordDetector(50, **o).fit(T); m.predict(list(X))\n"
+    "skts.DiscordDetector(**o).fit(T).score_points(T)",
     "MotifFinder": "m = skts.MotifFinder(50, **o).fit(T); m.transform(list(X)); m.update(X[0])\n"
     "skts.MotifFinder(**o).fit(T)",
     "SubsequenceSearch": "m = skts.SubsequenceSearch(**o).fit(T)\n"

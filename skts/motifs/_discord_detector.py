@@ -103,9 +103,9 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
     The neighbours of a window are chosen one after the other: the nearest, then the nearest that
     starts more than `exclusion` from the first, and so on; of equally near ones the earliest.
 
-    A series that is equal to a training series, point for point, is taken for that series: none of
-    its windows is a neighbour of itself, and it has the scores that it had in `fit`. So
-    ``fit(X).score_points(X)`` is about a recording that is compared with itself.
+    A series that is equal to a training series, point for point, is taken for that series, or for
+    the first of them: none of its windows is a neighbour of itself, and it has the scores that it
+    had in `fit`. So ``fit(X).score_points(X)`` is about a recording that is compared with itself.
 
     NaN and infinities may be anywhere: a window that holds one has no score and is no neighbour.
     Distances of constant windows are those of `skts.motifs.matrix_profile`. A series without any
@@ -229,11 +229,10 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
         self._remember_form(X, first)
         self._scoring, self._pool = scoring, pool
         self._rows = {}
-        for row, points in enumerate(series):
-            self._rows.setdefault(_digest(points), row)
+        first_rows = [self._rows.setdefault(_digest(one), row) for row, one in enumerate(series)]
         self.window_, self.exclusion_ = scoring.length, scoring.exclusion
         self.window_scores_ = _as_rows(scores)
-        self.offset_ = self._choose_offset(-_largest(scores))
+        self.offset_ = self._choose_offset(-_largest([scores[row] for row in first_rows]))
         self.engine_ = engine.name
         return self
 

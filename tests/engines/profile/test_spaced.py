@@ -56,9 +56,7 @@ def test_ties(engine, rng, values):
     for n in (*range(1, 6), 40):
         line = ConcatenatedSeries.of([rng.integers(0, values, n).astype(float)])
         for length in range(1, min(n, 4) + 1):
-            work = SpacedNeighbors(
-                line, None, length, length - 1, normalize=length > 2, n_spaced=2
-            )
+            work = SpacedNeighbors(line, None, length, length - 1, normalize=length > 2, n_spaced=2)
             check(work, engine)
 
 

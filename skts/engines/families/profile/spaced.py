@@ -5,14 +5,15 @@ all that were chosen before; and so on. So the neighbours are different events, 
 the windows beside it.
 
 The columns are cut into blocks, and tiles are single cells, so that each tile brings the nearest
-window of each of its blocks. A chosen window takes others out in few blocks. Only these are measured
-again; of all others the nearest window still counts.
+window of a block. A chosen window takes others out in few blocks. Only these are measured again; of
+all others the nearest window still counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,8 +27,8 @@ from .windows import Kinds, WindowDistances, plain_profile
 
 __all__ = ["SpacedNeighbors", "choose_apart"]
 
-#: Windows of a block at least; blocks at most, as long as they are not larger than the third number.
-#: A block that lost its nearest window costs as many distances; each pair of blocks is a tile.
+#: Windows of a block at least, blocks at most, and windows of a block at most, which goes first: a
+#: block that lost its nearest window costs as many distances; each pair of blocks is a tile.
 LEAST, MOST_BLOCKS, LARGEST = 1024, 128, 16_384
 #: Distances that are measured at a time.
 AT_A_TIME = 2**22
@@ -198,7 +199,7 @@ class SpacedNeighbors(Join):
         at, rank, block = at[order], rank[order], block[order]
         bounds = np.flatnonzero(np.diff(block, prepend=-1, append=-1))
         batch = max(1, AT_A_TIME // self.block)
-        for first, stop in zip(bounds[:-1], bounds[1:], strict=True):
+        for first, stop in pairwise(bounds):
             start = int(block[first]) * self.block
             columns = slice(start, min(start + self.block, self.shape[1]))
             for low in range(first, stop, batch):
@@ -218,12 +219,8 @@ class SpacedNeighbors(Join):
         """Distances of some windows to a run of others, infinite where they are not admissible."""
         piece = self.other.points[columns.start : columns.stop + self.length - 1]
         line = ConcatenatedSeries(piece, np.zeros(1, np.int64), np.array([piece.size]))
-        values: np.ndarray = run(
-            WindowDistances(self.a, rows, line, self.length, self.normalize)
-        )
-        admissible = self._admissible(
-            rows, np.arange(columns.start, columns.stop), self._direction
-        )
+        values: np.ndarray = run(WindowDistances(self.a, rows, line, self.length, self.normalize))
+        admissible = self._admissible(rows, np.arange(columns.start, columns.stop), self._direction)
         values[~(admissible & b.finite[columns])] = np.inf
         return values
 
