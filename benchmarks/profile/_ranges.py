@@ -34,9 +34,9 @@ def area_under_pr(labels, scores, buffer):
     """
     soft = soften(labels, buffer)
     edges = np.flatnonzero(np.diff(np.r_[0, soft > 0, 0]))
-    highest = np.array([
-        scores[first:stop].max() for first, stop in zip(edges[::2], edges[1::2], strict=True)
-    ])
+    highest = np.array(
+        [scores[first:stop].max() for first, stop in zip(edges[::2], edges[1::2], strict=True)]
+    )
     positives = (labels.sum() + soft.sum()) / 2
     order = np.argsort(-scores, kind="stable")
     found = np.cumsum(soft[order])
