@@ -16,7 +16,15 @@ from sklearn.utils.validation import check_is_fitted
 from .._parameters import N_JOBS, checks_parameters
 from .._validation import check_univariate
 from ..base import SeriesMixin
-from ..engines import ConcatenatedSeries, Join, Reduction, Series, SpacedNeighbors, get_engine
+from ..engines import (
+    LEAST_NORMALIZED,
+    ConcatenatedSeries,
+    Join,
+    Reduction,
+    Series,
+    SpacedNeighbors,
+    get_engine,
+)
 from ._motif_finder import _private, _window_lengths
 from ._search import exclusion_of
 
@@ -55,11 +63,13 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
         of further series are compared with all training data, and with earlier windows of their own
         series.
     normalize : bool, default True
-        Whether windows are z-normalised.
+        Whether windows are z-normalised. Windows of fewer than 3 points never are: normalised, they
+        would say no more than up, down or flat. They are compared as they are.
     contamination : "auto" or float, default "auto"
         Which series `predict` calls outliers. A float is their share among the training series, in
-        (0, 0.5]. "auto" takes scores beyond Tukey's fence: the third quartile of the scores of
-        training series and 1.5 times their interquartile range.
+        (0, 0.5]; equal scores at the limit are not told apart, and none of them is an outlier.
+        "auto" takes scores beyond Tukey's fence: the third quartile of the scores of training
+        series and 1.5 times their interquartile range.
     precision : {"auto", "float32", "float64"}, default "auto"
         "auto" is exact: the search may run in float32, with known error, and every answer is
         certified in float64. "float32" leaves out the certificate, "float64" searches in float64.
@@ -212,7 +222,7 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
             exclusion_of(exclusion, length, UNLIMITED),
             int(self.n_neighbors),
             self.side == "left",
-            bool(self.normalize),
+            bool(self.normalize) and length >= LEAST_NORMALIZED,
             self.precision,
         )
         pool = _private(series, scoring.gap(series))

@@ -263,7 +263,7 @@ class Detector(_Windowed):
         counts = [len(one) - length + 1 for one in others]
         series = np.repeat(np.arange(len(others)), counts)
         start = np.concatenate([np.arange(count) for count in counts])
-        distances, slack = pairs_of(x, others, length, options["normalize"])
+        distances, slack = pairs_of(x, others, length, options["normalize"] and length > 2)
         apart = np.abs(start[:, None] - start[None])
         near = (series[:, None] == series[None]) & (apart <= exclusion)
         possible = []
@@ -299,9 +299,8 @@ class Detector(_Windowed):
         again = call(other)
         check(again.keys() == found.keys(), "scaled by a power of two: parts")
         for key in found:
-            raw = not case.options["normalize"] and not key.endswith(
-                ("labels", "predict", "window")
-            )
+            normalized = case.options["normalize"] and found["window"] > 2
+            raw = not normalized and not key.endswith(("labels", "predict", "window"))
             wanted = np.ldexp(found[key], power) if raw else found[key]
             same(f"scaled by a power of two {key.split()[-1]}", again[key], wanted)
 

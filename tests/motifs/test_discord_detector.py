@@ -30,7 +30,11 @@ def window_scores(x, others, model, own=None):
     distances = []
     for row, other in enumerate(others):
         found = window_distances(
-            x, range(len(x) - length + 1), other, length, normalize=model.normalize
+            x,
+            range(len(x) - length + 1),
+            other,
+            length,
+            normalize=model.normalize and length > 2,
         )
         distances.append(found)
         # series are far from each other
@@ -153,6 +157,33 @@ def test_offset(rng):
     assert_array_equal(share.decision_function(X), share.score_samples(X) - share.offset_)
 
 
+@pytest.mark.parametrize("contamination", ["auto", 0.1, 0.5])
+def test_equal_scores_are_not_told_apart(contamination):
+    """Where all are alike nothing is unusual; at the limit none of equal series is an outlier."""
+    alike = np.tile(np.arange(6.0) ** 2, (8, 1))
+    model = DiscordDetector(4, contamination=contamination).fit(alike)
+    assert model.offset_ == 0
+    assert (model.predict(alike) == 1).all()
+    X = alike + [[9.0], [0], [0], [0], [0], [0], [0], [0]]
+    model = DiscordDetector(4, normalize=False, contamination=contamination).fit(X)
+    assert_array_equal(model.predict(X), [-1] + [1] * 7)
+    X[:4] = X[0]
+    model = DiscordDetector(4, normalize=False, contamination=0.25).fit(np.vstack([X, X[:1] + 90]))
+    assert_array_equal(model.predict(X), np.ones(8))
+
+
+@pytest.mark.parametrize("length", [1, 2])
+def test_windows_too_short_to_be_normalized_are_compared_as_they_are(fast_engine, rng, length):
+    """Normalised, windows of two points say up, down or flat, and a level would say nothing."""
+    X = rng.normal(size=(30, 2))
+    X[7] += 20
+    model = DiscordDetector(length, contamination=1 / 30, engine=fast_engine).fit(X)
+    raw = DiscordDetector(length, normalize=False, engine=fast_engine).fit(X)
+    assert_array_equal(model.window_scores_, raw.window_scores_)
+    assert np.flatnonzero(model.predict(X) < 0).tolist() == [7]
+    assert DiscordDetector().fit(X).window_ == 2
+
+
 def test_a_series_without_scores_is_normal(rng):
     x = rng.normal(size=(1, 50))
     model = DiscordDetector(8).fit(x)
@@ -209,10 +240,11 @@ def test_verified(rng):
             DiscordDetector(7, n_neighbors=3, side=side).fit(X).score_samples(X + 1)
 
 
-@pytest.mark.parametrize("options", [{}, {"n_neighbors": 2, "side": "left"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"normalize": False}, {"n_neighbors": 2, "side": "left"}, {"window": 1}]
+)
 def test_scikit_learn(fast_engine, options):
-    """Its data have two points, of which z-normalisation leaves nothing: all scores would be 0."""
-    check_with_scikit_learn(DiscordDetector(normalize=False, engine=fast_engine, **options))
+    check_with_scikit_learn(DiscordDetector(engine=fast_engine, **options))
 
 
 def test_described(rng):
