@@ -238,7 +238,7 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
         first = Series(series[0][np.newaxis, np.newaxis], np.array([series[0].size], np.int64))
         self._remember_form(X, first)
         self._scoring, self._pool = scoring, pool
-        self._rows = {}
+        self._rows: dict[bytes, int] = {}
         first_rows = [self._rows.setdefault(_digest(one), row) for row, one in enumerate(series)]
         self.window_, self.exclusion_ = scoring.length, scoring.exclusion
         self.window_scores_ = _as_rows(scores)

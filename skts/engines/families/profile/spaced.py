@@ -11,7 +11,7 @@ all others the nearest window still counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -21,7 +21,7 @@ import numpy as np
 from ...core.reduction import Reduction, Tile, Tiling
 from ...core.verify import Check, Sample
 from .concatenated import ConcatenatedSeries
-from .join import Join, JoinPart, JoinTotal
+from .join import Join, JoinFound, JoinPart, JoinTotal
 from .nearest import Nearest
 from .windows import Kinds, WindowDistances, plain_profile
 
@@ -109,12 +109,16 @@ class SpacedNeighbors(Join):
                 part = floors[first : first + len(floor)]
                 np.minimum(part, floor, out=part)
 
-    def finish(self, total: JoinTotal, run: Callable[[Reduction], Any]) -> Nearest:
+    def finish(self, total: JoinTotal, run: Callable[[Reduction], Any]) -> JoinFound:
         """Choose the neighbours of each window."""
-        a, b = self._kinds(run)
         answer = Nearest.none(self.shape[0], self.n_spaced)
-        if min(self.shape) == 0:
-            return answer
+        if min(self.shape) > 0:
+            self._fill(answer, total, run)
+        return JoinFound(answer.distances, answer.indices)
+
+    def _fill(self, answer: Nearest, total: JoinTotal, run: Callable[[Reduction], Any]) -> None:
+        """Choose from what tiles have found, and measure what they have left open."""
+        a, b = self._kinds(run)
         some = np.flatnonzero(a.regular & ~a.unsearched)
         self._choose(answer, some, total.lists[-1], b, run)
         last = answer.distances[:, -1]
@@ -124,9 +128,8 @@ class SpacedNeighbors(Join):
         again |= a.regular & (self._nearest_hidden(b, run) <= last)
         self._measure_all(answer, np.flatnonzero(again), b, run)
         self._settle_constant(answer, np.flatnonzero(a.constant), b)
-        return answer
 
-    def verify(self, answer: Nearest, sample: Sample) -> Iterable[Check]:
+    def verify(self, answer: JoinFound, sample: Sample) -> Iterator[Check]:
         """Compare the neighbours of some windows with those by their whole distance profile."""
         if self.precision == "float32" or self.shape[1] == 0:
             return
@@ -136,8 +139,8 @@ class SpacedNeighbors(Join):
             values[~self._admissible(np.array([window]), places, self._direction)[0]] = np.inf
             wanted = choose_apart(values[np.newaxis], self.n_spaced, self.exclusion)
             found, expected = (
-                list(zip(one.distances[at].tolist(), one.indices[at].tolist(), strict=True))
-                for one, at in ((answer, window), (wanted, 0))
+                list(zip(distances[at].tolist(), indices[at].tolist(), strict=True))
+                for distances, indices, at in ((*answer[:2], window), (*wanted, 0))
             )
             item = f"the neighbours of window {window} that are apart"
             yield Check(item, found, expected, found == expected)
