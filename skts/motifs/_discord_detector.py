@@ -30,7 +30,7 @@ from ._search import exclusion_of
 
 __all__ = ["DiscordDetector"]
 
-#: Points of a series that is longer than any.
+#: An exclusion that no two windows of a series are beyond.
 UNLIMITED = 2**62
 
 
@@ -56,7 +56,8 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
     exclusion : int, float or None, default None
         Windows of one series that start at most this many points apart are no neighbours, and no
         two neighbours of a window; a float is a fraction of the window, rounded up. None means that
-        neighbours do not overlap: one point less than the window.
+        neighbours do not overlap: one point less than the window. More than the points of the
+        longest training series means all windows of a series, also of a longer one that follows.
     side : {"both", "left"}, default "both"
         Where neighbours may be. "left" compares a window with earlier ones alone, as a stream has
         to: those of training series before its own, and those before it in its own series. Windows
@@ -88,7 +89,8 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
     window_ : int
         Points of a window.
     exclusion_ : int
-        Windows that start so near are no neighbours.
+        Windows of one series that start so near are no neighbours, in points; at most those of the
+        longest training series.
     window_scores_ : ndarray of shape (n_samples, n_windows)
         Scores of all windows of the training series; NaN where a window has fewer than
         `n_neighbors` neighbours or holds NaN or infinity, and beyond the end of a shorter series.
@@ -216,10 +218,12 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
         series = check_univariate(X, estimator=self)
         (length,) = _window_lengths(self.window, series)
         _refuse_short(series, length)
+        longest = max(points.size for points in series)
         exclusion = length - 1 if self.exclusion is None else self.exclusion
+        exclusion = exclusion_of(exclusion, length, UNLIMITED)
         scoring = _Scoring(
             length,
-            exclusion_of(exclusion, length, UNLIMITED),
+            exclusion if exclusion <= longest else UNLIMITED,
             int(self.n_neighbors),
             self.side == "left",
             bool(self.normalize) and length >= LEAST_NORMALIZED,
@@ -240,7 +244,7 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
         self._scoring, self._pool = scoring, pool
         self._rows: dict[bytes, int] = {}
         first_rows = [self._rows.setdefault(_digest(one), row) for row, one in enumerate(series)]
-        self.window_, self.exclusion_ = scoring.length, scoring.exclusion
+        self.window_, self.exclusion_ = length, min(exclusion, longest)
         self.window_scores_ = _as_rows(scores)
         self.offset_ = self._choose_offset(-_largest([scores[row] for row in first_rows]))
         self.engine_ = engine.name

@@ -38,10 +38,12 @@ AT_A_TIME = 2**22
 class SpacedNeighbors(Join):
     """The nearest windows of every window that are apart from each other.
 
-    Parameters are those of `Join`, without `n_neighbors`, `sides` and `excluded`.
-
     Parameters
     ----------
+    a, b, length, exclusion, n_neighbors, sides, normalize, excluded, since, precision : see `Join`
+        The same as there; `n_neighbors` and `excluded` keep their defaults, `sides` is `left`.
+    hint, device_accumulators : see `Join`
+        For engines.
     n_spaced : int, default 1
         Neighbours of each window. Any two start more than `exclusion` points apart.
     left : bool, default False
@@ -51,6 +53,10 @@ class SpacedNeighbors(Join):
     n_spaced: int = 1
     left: bool = False
     tiling: ClassVar[Tiling] = Tiling(square=True, single=True)
+
+    def __post_init__(self) -> None:
+        """Earlier windows are found apart from later ones where they alone are asked for."""
+        object.__setattr__(self, "sides", self.left)
 
     @property
     def block(self) -> int:
@@ -85,7 +91,7 @@ class SpacedNeighbors(Join):
     def with_incumbent(self, total: JoinTotal) -> Join:
         """Return the join with the distances beyond which blocks are not needed."""
         rows, cols = (total.lists[at].distances[:, -1] for at in (0, -1))
-        return replace(self, sides=self.left, hint=(rows, cols), device_accumulators=None)
+        return replace(self, hint=(rows, cols), device_accumulators=None)
 
     def drain(self, total: JoinTotal, area: Tile) -> Iterator[tuple[Tile, JoinPart]]:
         """Nothing is kept on devices."""
