@@ -27,12 +27,13 @@ def cover(scores, window):
     return np.lib.stride_tricks.sliding_window_view(padded, window).max(axis=1)
 
 
-def ours(n_neighbors, side="both"):
+def ours(n_neighbors, side="both", aggregate="max"):
     """Our detector, in the form in which all are called."""
 
     def score(x, window):
         detector = DiscordDetector(window, n_neighbors=n_neighbors, side=side, n_jobs=1)
-        return np.nan_to_num(detector.fit(x[np.newaxis]).score_points(x[np.newaxis])[0])
+        x = x[np.newaxis]
+        return np.nan_to_num(detector.fit(x).score_points(x, aggregate=aggregate)[0])
 
     return score
 
@@ -44,25 +45,29 @@ def stumpy_profile(x, window):
     return cover(stumpy.stump(x, window)[:, 0], window)
 
 
-def of_aeon(name, option):
-    """A detector of aeon, by its class and the name of its window."""
+def of_aeon(name, *options):
+    """A detector of aeon, by its class and the options that get the window.
+
+    Points get the mean of the windows that cover them.
+    """
 
     def score(x, window):
         import aeon.anomaly_detection.series.distance_based as detectors
 
-        return getattr(detectors, name)(**{option: window}).fit_predict(x)
+        return getattr(detectors, name)(**dict.fromkeys(options, window)).fit_predict(x)
 
     return score
 
 
 DETECTORS = {
     "skts, nearest neighbour": ours(1),
+    "skts, nearest, mean": ours(1, aggregate="mean"),
     "skts, second neighbour": ours(2),
     "skts, third neighbour": ours(3),
     "skts, earlier neighbours": ours(1, "left"),
     "stumpy.stump": stumpy_profile,
     "aeon STOMP": of_aeon("STOMP", "window_size"),
-    "aeon LeftSTAMPi": of_aeon("LeftSTAMPi", "window_size"),
+    "aeon LeftSTAMPi": of_aeon("LeftSTAMPi", "window_size", "n_init_train"),
 }
 
 
