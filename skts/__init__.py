@@ -9,6 +9,7 @@ from ._version import __version__ as __version__
 from ._warm_up import warm_up
 from .cluster import KShapeClusterer
 from .engines import show_engines
+from .ensemble import ShapeletForestClassifier
 from .motifs import DiscordDetector, MotifFinder
 from .neighbors import DTWCondenser, DTWNearestNeighbor, SubsequenceSearch
 from .tree import ShapeletTreeClassifier
@@ -20,6 +21,7 @@ __all__ = [
     "DiscordDetector",
     "KShapeClusterer",
     "MotifFinder",
+    "ShapeletForestClassifier",
     "ShapeletTreeClassifier",
     "SubsequenceSearch",
     "config_context",
@@ -36,6 +38,7 @@ _MODULES = (
     "cluster",
     "datasets",
     "engines",
+    "ensemble",
     "exceptions",
     "metrics",
     "motifs",

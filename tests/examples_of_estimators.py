@@ -17,6 +17,7 @@ from skts import (
     DTWNearestNeighbor,
     KShapeClusterer,
     MotifFinder,
+    ShapeletForestClassifier,
     ShapeletTreeClassifier,
     SubsequenceSearch,
 )
@@ -58,6 +59,12 @@ def examples(engine: str = "numba", *, small: bool = False) -> dict[type, Exampl
         ),
         MotifFinder: Example(
             lambda: MotifFinder(8, n_discords=2, left_right=True, engine=engine), *alone
+        ),
+        ShapeletForestClassifier: Example(
+            lambda: ShapeletForestClassifier(
+                3 if small else 7, max_candidates=4, random_state=0, engine=engine
+            ),
+            *both,
         ),
         ShapeletTreeClassifier: Example(
             lambda: ShapeletTreeClassifier(

@@ -23,6 +23,7 @@ WORK = {
     "KShapeClusterer": ("SBDAssign", "SBDCenters"),
     "DiscordDetector": ("Join", "SpacedNeighbors", "WindowDistances"),
     "MotifFinder": ("Join", "WindowDistances", "PairWalk"),
+    "ShapeletForestClassifier": ("GroupSplits", "GroupMatches"),
     "ShapeletTreeClassifier": ("ShapeletSearch", "SubsequenceMatches"),
     "SubsequenceSearch": ("SubsequenceNeighbors",),
 }

@@ -73,8 +73,10 @@ from .families.profile.spaced import SpacedNeighbors
 from .families.profile.windows import WindowDistances, WindowKinds
 from .families.search.subsequence import LongSeries, SubsequenceNeighbors, WindowMatches
 from .families.shapelets.criterion import Criterion
+from .families.shapelets.groups import GroupMatches, Groups, offsets
 from .families.shapelets.matches import LEAST_NORMALIZED, Matches, SubsequenceMatches
 from .families.shapelets.search import ShapeletSearch, ShapeletSplit
+from .families.shapelets.splits import GroupSplits, SplitRules, Splits
 
 __all__ = [
     "LEAST_NORMALIZED",
@@ -88,6 +90,9 @@ __all__ = [
     "DTWPath",
     "DTWWindowSearch",
     "Engine",
+    "GroupMatches",
+    "GroupSplits",
+    "Groups",
     "Join",
     "JoinFound",
     "LongSeries",
@@ -106,6 +111,8 @@ __all__ = [
     "ShapeletSplit",
     "Shapes",
     "SpacedNeighbors",
+    "SplitRules",
+    "Splits",
     "SubsequenceMatches",
     "SubsequenceNeighbors",
     "Tile",
@@ -121,6 +128,7 @@ __all__ = [
     "find_engine",
     "get_engine",
     "lies_on_gpu",
+    "offsets",
     "replace_kernels",
     "run",
     "show_engines",

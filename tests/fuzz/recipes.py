@@ -2,6 +2,7 @@
 
 from . import (
     recipes_anomalies,
+    recipes_forests,
     recipes_metrics,
     recipes_models,
     recipes_motifs,
@@ -10,6 +11,7 @@ from . import (
 
 __all__ = [
     "recipes_anomalies",
+    "recipes_forests",
     "recipes_metrics",
     "recipes_models",
     "recipes_motifs",
