@@ -422,6 +422,14 @@ def draw_tree(d: Draw, n: int, most: int) -> tuple[list, dict[str, Any]]:
     high = shortest if largest == "some" and d.chance(0.2) else min(shortest, d.whole(1, 8))
     if low != "auto":
         high = max(high, low)
+    as_share = d.pick("lengths as shares", ("none", "least", "both"), (4, 1, 1))
+    longest = max(size[1] for size in sizes)
+    if as_share == "both" and largest == "some":
+        high = (high + 0.5) / longest if high < longest else 1.0
+    if as_share != "none" and low != "auto":
+        low = (low + 0.5) / longest if low < longest else 1.0
+    elif isinstance(high, float):
+        low = "auto"
     step = d.pick("length_step", (1, 2, 5))
     if shortest > 16:
         step = max(step, 5)
@@ -430,7 +438,7 @@ def draw_tree(d: Draw, n: int, most: int) -> tuple[list, dict[str, Any]]:
         "min_length": low,
         "max_length": high if largest == "some" else "auto",
         "length_step": step,
-        "logic": d.pick("logic", (("and", "or"), ("and",), ("or",), ()), (4, 1, 1, 2)),
+        "logic": d.pick("logic", (("and", "or"), ("and",), ("or",), (), "auto"), (4, 1, 1, 2, 1)),
         "max_literals": d.pick("max_literals", (1, 2, 3), (1, 3, 1)),
         "max_depth": d.pick("max_depth", (None, 1, 2), (4, 1, 1)),
         "min_samples_split": d.pick("min_samples_split", (2, 4, 0.5), (4, 1, 1)),
@@ -521,7 +529,11 @@ class Tree(Recipe):
 
     def lengths(self, case: Case) -> list[int]:
         shortest = int(case.data["X"].lengths[self.rows(case)].min())
-        least, most = case.options["min_length"], case.options["max_length"]
+        longest = int(case.data["X"].lengths[self.rows(case)].max())
+        least, most = (
+            max(1, int(given * longest)) if isinstance(given, float) else given
+            for given in (case.options["min_length"], case.options["max_length"])
+        )
         if least == "auto":
             least = shortest if shortest < 3 else max(3, shortest // 4)
             least = least if most == "auto" else min(least, most)
@@ -532,7 +544,8 @@ class Tree(Recipe):
     def model(self, case: Case, how: How) -> Any:
         options = {k: v for k, v in case.given().items() if "." not in k}
         options["class_weight"] = class_weights(options["class_weight"], case.data["y"])
-        options["logic"] = tuple(options["logic"])
+        if options["logic"] != "auto":
+            options["logic"] = tuple(options["logic"])
         return self.target(**options, **how.options(self.target))
 
     def call(self, case: Case, how: How) -> dict:
@@ -545,7 +558,7 @@ class Tree(Recipe):
         for k, shapelet in enumerate(model.shapelets_):
             for key, value in shapelet._asdict().items():
                 found[f"shapelet {k} {key}"] = np.asarray(value)
-        found["classes"] = model.classes_
+        found["classes"], found["logic"] = model.classes_, np.array(model.logic_, str)
         also = case.options["call.also"]
         for part, data in (("X", X), ("Q", Q)):
             for method in ("transform", "locate", *(WALKS if also == "all" else {also} & {*WALKS})):
@@ -587,6 +600,9 @@ class Tree(Recipe):
         classes, y, weights, own = self.weights(case)
         same("classes_", found["classes"], classes)
         X, Q = case.data["X"], case.data["Q"]
+        given, chosen = case.options["logic"], tuple(found["logic"].tolist())
+        expected = ((), ("and", "or")) if given == "auto" else (tuple(given),)
+        check(chosen in expected, "logic_", f"{chosen} of {given}")
         try:
             members = self._check_measures(found, X, "X") & self._check_measures(found, Q, "Q")
         except Ambiguous:
@@ -677,7 +693,7 @@ class Tree(Recipe):
 
     def _check_nodes(self, case: Case, found: dict, y, weights, own) -> None:
         rows = self.rows(case)
-        options, n = case.options, len(rows)
+        options, n = case.options | {"logic": tuple(found["logic"].tolist())}, len(rows)
         series = tuple(case.data["X"].series[row] for row in rows)
         candidates = Candidates.of(series, self.lengths(case))
         y, own, number = y[rows], own[rows], {int(row): k for k, row in enumerate(rows)}
