@@ -32,6 +32,7 @@ from ..engines import (
     get_engine,
 )
 from ._logic import WAYS, choose_ways
+from ._long import best_with_long
 
 __all__ = ["Shapelet", "ShapeletTree", "ShapeletTreeClassifier"]
 
@@ -143,7 +144,7 @@ class ShapeletTreeClassifier(
         "auto" a quarter of the shortest series, at least 3 where the series has as many.
     max_length : int, float or "auto", default "auto"
         Points of the longest candidate; a float is a share of the longest series, rounded down,
-        "auto" two thirds of the shortest series.
+        "auto" two thirds of the shortest series. It may be above the length of the shortest.
     length_step : int, default 1
         Step from one candidate length to the next.
     logic : sequence of {"and", "or"} or "auto", default ("and", "or")
@@ -215,7 +216,10 @@ class ShapeletTreeClassifier(
 
     Notes
     -----
-    Where a series is shorter than a shapelet its distance is infinite.
+    Where a series is shorter than a shapelet its distance is infinite; no threshold separates
+    infinite distances from others, these series go to the right, and the separation gap is
+    infinite. Candidates for which some training series have no room are all measured, as
+    are those that may join them, while bounds spare most of the work for others.
 
     Features of the training series overfit, since the tree was grown from their labels: make those
     of each fold with a tree of the other folds (`sklearn.model_selection` shows how).
@@ -588,12 +592,15 @@ class ShapeletTreeClassifier(
             most = max(least, 2 * shortest // 3)
         if least > most:
             raise ValueError(f"min_length={least} is above max_length={most}.")
-        if most > shortest:
+        if least > shortest:
             row = int(series.lengths.argmin())
-            name = "min_length" if least > shortest else "max_length"
-            value = least if least > shortest else most
             raise ValueError(
-                f"{name}={value} is above the {shortest} time points of series {row}, the shortest."
+                f"min_length={least} is above the {shortest} time points of series {row}, the "
+                "shortest."
+            )
+        if most > longest:
+            raise ValueError(
+                f"max_length={most} is above the {longest} time points of the longest series."
             )
         return tuple(range(int(least), int(most) + 1, int(self.length_step)))
 
@@ -662,6 +669,10 @@ class _Growth:
         self.rows = rows
         self.model, self.series = model, series
         self.lengths = model._lengths(series) if lengths is None else lengths
+        shortest = int(series.lengths.min())
+        #: Lengths that all series have room for, and others.
+        self.common = tuple(length for length in self.lengths if length <= shortest)
+        self.long = tuple(length for length in self.lengths if length > shortest)
         #: How further shapelets may join a node; both ways where nothing is chosen yet.
         self.ways = WAYS if model.logic == "auto" else tuple(w for w in WAYS if w in model.logic)
         if model.logic != "auto" and not set(model.logic) <= set(WAYS):
@@ -713,7 +724,7 @@ class _Growth:
             self.model.min_weight_fraction_leaf * self.total,
             each if differ else None,
         )
-        return ShapeletSearch(self.series, members, self.lengths, criterion, **options)
+        return ShapeletSearch(self.series, members, self.common, criterion, **options)
 
     def weigh(self, members: np.ndarray) -> np.ndarray:
         """The weight of each class among some series."""
@@ -799,7 +810,11 @@ class _Growth:
     def best(self, search: ShapeletSearch, sample: np.ndarray | None) -> ShapeletSplit | None:
         """The best of all candidates, or of those drawn."""
         if sample is None:
-            return self.model._run(search)
+            if search.before is not None and np.isinf(search.before).any():
+                # no bound holds for these
+                return best_with_long(search, self.lengths, self.model._run, None)
+            found = self.model._run(search)
+            return best_with_long(search, self.long, self.model._run, found)
         where = np.column_stack(
             [
                 np.repeat(sample, len(search.ways), axis=0),
@@ -813,6 +828,7 @@ class _Growth:
     def draw(self, members: np.ndarray) -> np.ndarray | None:
         """Draw candidates: length, place among the members, start, channel."""
         sizes = self.series.lengths[members] - np.array(self.lengths)[:, np.newaxis] + 1
+        sizes = np.maximum(sizes, 0)
         ends = np.cumsum(sizes.ravel() * self.series.n_channels)
         count = self.model.max_candidates
         if count is None or count >= ends[-1]:

@@ -343,19 +343,23 @@ class Candidates(NamedTuple):
     def _of_channel(cls, series, length, channel) -> tuple:
         lines = [one[channel] for one in series]
         power = oracle.plane(lines)
-        parts = [oracle.Windows.of(line, length, power) for line in lines]
+        there = [row for row, line in enumerate(lines) if len(line) >= length]
+        parts = [oracle.Windows.of(lines[row], length, power) for row in there]
         fields = zip(*(part[:5] for part in parts), strict=True)
         windows = oracle.Windows(*map(np.concatenate, fields), power)
         D, slack = oracle.pair_distances(windows, windows, length >= 3)
         counts = np.array([len(part.raw) for part in parts])
         firsts = np.concatenate([[0], np.cumsum(counts)])[:-1]
         root = math.sqrt(length)
-        least = np.minimum.reduceat(D, firsts, axis=1) / root
-        error = np.maximum.reduceat(slack, firsts, axis=1) / root
-        own = np.repeat(np.arange(len(lines)), counts)
+        # infinite where a series has no room
+        least, error = np.full((len(D), len(lines)), np.inf), np.zeros((len(D), len(lines)))
+        least[:, there] = np.minimum.reduceat(D, firsts, axis=1) / root
+        error[:, there] = np.maximum.reduceat(slack, firsts, axis=1) / root
+        error[:, there] += 1e-12 * least[:, there]
+        own = np.repeat(there, counts)
         start = np.concatenate([np.arange(count) for count in counts])
         place = np.column_stack([np.full(len(own), length), own, start, np.full(len(own), channel)])
-        return place, least, error + 1e-12 * least
+        return place, least, error
 
     def find(self, length: int, series: int, start: int, channel: int) -> int:
         wanted = [length, series, start, channel]
@@ -381,6 +385,7 @@ class Cuts(NamedTuple):
     certain: np.ndarray
 
 
+@np.errstate(invalid="ignore")
 def all_cuts(D, slack, labels, weights, often, leaf, leaf_weight) -> Cuts:
     """Score all cuts of order lines, (n_lines, n_members); `often` is the weight of each series."""
     order = np.argsort(D, axis=1, kind="stable")
@@ -405,6 +410,8 @@ def all_cuts(D, slack, labels, weights, often, leaf, leaf_weight) -> Cuts:
     strict &= (right.sum(axis=2) >= leaf_weight + 1e-9 * total) | (leaf_weight == 0)
     gain = np.where(fits & (wide > 0), gain, -np.inf)
     certain = fits & strict & (wide > error[:, 1:] + error[:, :-1] + 1e-9 * ordered[:, 1:])
+    there = np.isfinite(ordered[:, 1:])
+    gain, certain = np.where(there, gain, -np.inf), certain & there
     return Cuts(gain, gap, ordered[:, :-1], ordered[:, 1:], certain)
 
 
@@ -424,6 +431,8 @@ def draw_tree(d: Draw, n: int, most: int) -> tuple[list, dict[str, Any]]:
         high = max(high, low)
     as_share = d.pick("lengths as shares", ("none", "least", "both"), (4, 1, 1))
     longest = max(size[1] for size in sizes)
+    if largest == "some" and shortest < longest <= 16 and d.chance(0.3):
+        high = d.whole(shortest, longest)
     if as_share == "both" and largest == "some":
         high = (high + 0.5) / longest if high < longest else 1.0
     if as_share != "none" and low != "auto":
@@ -520,7 +529,12 @@ class Tree(Recipe):
             return False
         lengths = self.lengths(case)
         shortest = X.lengths[self.rows(case)].min()
-        return bool(lengths) and lengths[-1] <= shortest and options["length_step"] >= 1
+        return bool(lengths) and lengths[0] <= shortest and options["length_step"] >= 1
+
+    def refuses(self, case: Case) -> bool:
+        """Whether no series that has a weight has room for the longest candidates."""
+        most = case.options["max_length"]
+        return isinstance(most, int) and most > case.data["X"].lengths[self.rows(case)].max()
 
     def rows(self, case: Case) -> np.ndarray:
         """The series that have a weight."""
@@ -777,7 +791,9 @@ class Tree(Recipe):
                 cuts = all_cuts(mine[[k]], mine_error[[k]], *rules)
                 gain, gap = float(literal["gain"]), float(literal["gap"])
                 tolerance = 1e-9 + mine_error[k].max()
-                fits = (np.abs(cuts.gain - gain) <= 1e-9) & (np.abs(cuts.gap - gap) <= tolerance)
+                with np.errstate(invalid="ignore"):
+                    fits = (np.abs(cuts.gap - gap) <= tolerance) | (cuts.gap == gap)
+                fits &= np.abs(cuts.gain - gain) <= 1e-9
                 if not fits.any():
                     if not cuts.certain.all():
                         raise Ambiguous
@@ -787,7 +803,7 @@ class Tree(Recipe):
                         f"{gain} {gap}, possible {cuts.gain.tolist()} {cuts.gap.tolist()}",
                     )
                 check(gain > 1e-12, "literal: gains nothing", gain)
-                better = gain > best_gain + 1e-12 or gap > best_gap - tolerance
+                better = gain > best_gain + 1e-12 or gap >= best_gap - tolerance
                 check(better, "literal: no better than without", f"{gain} {gap}")
             if everything and (literal is not None or not stops or rank > 0):
                 for way, other, other_error in lines:

@@ -79,5 +79,5 @@ def test_lengths_as_shares_of_the_longest_series(least, most, lengths):
     wide = [*X, np.arange(40.0)]
     weighted = ShapeletTreeClassifier(**options).fit(wide, [*y, 0], [1] * 24 + [0])
     assert [one.length for one in weighted.shapelets_] == [one.length for one in model.shapelets_]
-    with pytest.raises(ValueError, match="max_length=20 is above the 16 time points of series 0"):
-        ShapeletTreeClassifier(max_length=0.5).fit(wide, [*y, 0])
+    with pytest.raises(ValueError, match="min_length=20 is above the 16 time points of series 0"):
+        ShapeletTreeClassifier(min_length=0.5, max_length=0.6).fit(wide, [*y, 0])
