@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
-
-if TYPE_CHECKING:
-    from ._shapelet_tree import _Growth
 
 __all__ = ["WAYS", "choose_ways"]
 
@@ -18,31 +15,31 @@ WAYS = ("and", "or")
 _FOLDS = 5
 
 
-def choose_ways(growth: _Growth) -> tuple[str, ...]:
+def choose_ways(
+    labels: np.ndarray, judge: Callable[[np.ndarray, np.ndarray], tuple[float, float]]
+) -> tuple[str, ...]:
     """Choose whether shapelets are joined, by accuracy on series that a tree has not seen.
 
     Parameters
     ----------
-    growth : _Growth
-        The growing of the tree on all training series.
+    labels : ndarray of shape (n_series,), int64
+        The classes of the training series.
+    judge : callable
+        Grows trees of some series, without and with joined shapelets, and returns the weight of
+        other series that each of them classifies rightly.
 
     Returns
     -------
     tuple of {"and", "or"}
         Both ways, or none: where both are right equally often, and where a class has one series.
     """
-    n, labels = len(growth.series), growth.labels
     count = min(_FOLDS, int(np.bincount(labels).min()))
     if count < 2:
         return ()
-    right = {(): 0.0, WAYS: 0.0}
     # the same parts whatever draws the candidates
     folds = StratifiedKFold(count, shuffle=True, random_state=0)
-    for train, test in folds.split(np.zeros(n), labels):
-        # the first shapelets of nodes are looked for once
-        known = growth.part(train, ()).known_firsts
-        for ways in right:
-            part = growth.part(train, ways)
-            part.known_firsts = known
-            right[ways] += part.grow_and_judge(growth, test)
-    return WAYS if right[WAYS] > right[()] else ()
+    single, joined = 0.0, 0.0
+    for train, test in folds.split(np.zeros(len(labels)), labels):
+        found = judge(train, test)
+        single, joined = single + found[0], joined + found[1]
+    return WAYS if joined > single else ()

@@ -345,7 +345,7 @@ class ShapeletTreeClassifier(
         series, growth = self._start_growth(X, y, sample_weight)
         engine = get_engine(self.engine, growth.search(np.arange(len(growth.series))))
         if self.logic == "auto":
-            growth.ways = choose_ways(growth)
+            growth.ways = choose_ways(growth.labels, growth.judge)
         tree, shapelets = growth.grow()
         tree, shapelets = _keep(tree, shapelets, _prune(tree, self.ccp_alpha)[2])
         self._remember_form(X, series)
@@ -510,7 +510,7 @@ class ShapeletTreeClassifier(
         """
         growth = self._start_growth(X, y, sample_weight)[1]
         if self.logic == "auto":
-            growth.ways = choose_ways(growth)
+            growth.ways = choose_ways(growth.labels, growth.judge)
         alphas, impurities, _ = _prune(growth.grow()[0], np.inf)
         return Bunch(ccp_alphas=np.array(alphas), impurities=np.array(impurities))
 
@@ -696,22 +696,23 @@ class _Growth:
         self.total = float(self.weigh(np.arange(n)).sum())
         self.random = check_random_state(model.random_state)
 
-    def part(self, rows: np.ndarray, ways: tuple[str, ...]) -> _Growth:
-        """The growing of a tree on some of the series, of the same lengths."""
-        y, weights = (given[rows] for given in self.given)
-        series = self.series.take(rows).freeze()
-        found = _Growth(self.model, series, y, weights, self.rows[rows], self.lengths)
-        found.ways = ways
-        return found
-
-    def grow_and_judge(self, whole: _Growth, rows: np.ndarray) -> float:
-        """The weight of those of some series that a tree classifies rightly."""
-        tree, shapelets = self.grow()
-        tree, shapelets = _keep(tree, shapelets, _prune(tree, self.model.ccp_alpha)[2])
-        distances = self.model._measure(whole.series.take(rows), shapelets)[0]
-        nodes = _walk(tree, shapelets, distances)[-1]
-        right = tree.value[nodes].argmax(axis=1) == whole.labels[rows]
-        return float(whole.given[1][rows][right].sum())
+    def judge(self, train: np.ndarray, test: np.ndarray) -> tuple[float, float]:
+        """The weight of series that trees of others classify rightly, without and with logic."""
+        y, weights = self.given
+        series, others = self.series.take(train).freeze(), self.series.take(test)
+        found: list[float] = []
+        # the first shapelets of nodes are looked for once
+        known: dict[bytes, ShapeletSplit | None] = {}
+        for ways in ((), WAYS):
+            rows = self.rows[train]
+            part = _Growth(self.model, series, y[train], weights[train], rows, self.lengths)
+            part.ways, part.known_firsts = ways, known
+            tree, shapelets = part.grow()
+            tree, shapelets = _keep(tree, shapelets, _prune(tree, self.model.ccp_alpha)[2])
+            nodes = _walk(tree, shapelets, self.model._measure(others, shapelets)[0])[-1]
+            right = tree.value[nodes].argmax(axis=1) == self.labels[test]
+            found.append(float(weights[test][right].sum()))
+        return found[0], found[1]
 
     def search(self, members: np.ndarray, **options: Any) -> ShapeletSearch:
         """The work of one node."""
