@@ -23,7 +23,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks import _records
+from benchmarks import _gpu, _records
 
 DATA = """
 import skts
@@ -162,7 +162,13 @@ def main():
         rows.append({"call": name, "engine": options.engine, **start(name, options.engine)})
         print(json.dumps(rows[-1]), flush=True)
     if options.output:
-        _records.write_cpu(options.output, "cold-start", rows, unit="CPU seconds")
+        title, unit = "First calls in fresh processes", "CPU seconds"
+        if options.engine == "cupy":
+            device, versions = _gpu.device_and_versions()
+            more = {"device": device, "versions": versions, "unit": unit}
+            _records.write(options.output, _records.record(title, rows=rows, **more))
+        else:
+            _records.write_cpu(options.output, title, rows, unit=unit)
 
 
 if __name__ == "__main__":
