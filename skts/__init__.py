@@ -10,7 +10,7 @@ from ._warm_up import warm_up
 from .cluster import KShapeClusterer
 from .engines import show_engines
 from .ensemble import ShapeletForestClassifier
-from .motifs import MotifFinder
+from .motifs import DiscordDetector, MotifFinder
 from .neighbors import DTWCondenser, DTWNearestNeighbor, SubsequenceSearch
 from .tree import ShapeletTreeClassifier
 from .utils import show_versions
@@ -18,6 +18,7 @@ from .utils import show_versions
 __all__ = [
     "DTWCondenser",
     "DTWNearestNeighbor",
+    "DiscordDetector",
     "KShapeClusterer",
     "MotifFinder",
     "ShapeletForestClassifier",
