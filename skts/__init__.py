@@ -10,7 +10,7 @@ from ._warm_up import warm_up
 from .cluster import KShapeClusterer
 from .engines import show_engines
 from .ensemble import ShapeletForestClassifier
-from .motifs import MotifFinder
+from .motifs import DiscordDetector, MotifFinder
 from .neighbors import (
     DTWCondenser,
     DTWNearestNeighbor,
@@ -26,6 +26,7 @@ __all__ = [
     "DTWNearestNeighbor",
     "DTWNearestNeighborRegressor",
     "DTWNeighbors",
+    "DiscordDetector",
     "KShapeClusterer",
     "MotifFinder",
     "ShapeletForestClassifier",

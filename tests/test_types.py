@@ -44,7 +44,7 @@ X = np.zeros((4, 8))
 y = np.zeros(4)
 on = bool(x[0])
 condenser, nearest = DTWCondenser(), DTWNearestNeighbor(window=0.1)
-clusterer, finder = KShapeClusterer(2), MotifFinder(window=4)
+clusterer, finder, detector = KShapeClusterer(2), MotifFinder(window=4), DiscordDetector(4)
 forest = ShapeletForestClassifier(9)
 tree, search = ShapeletTreeClassifier(), SubsequenceSearch()
 unlabelled, regressor = DTWNeighbors(), DTWNearestNeighborRegressor()
@@ -143,6 +143,11 @@ CALLS = {
     "finder.update(x)": "MotifFinder",
     "finder.predict(X)": "ndarray",
     "finder.transform(X)": "ndarray",
+    "detector.fit(X)": "DiscordDetector",
+    "detector.score_samples(X)": "ndarray",
+    "detector.decision_function(X)": "ndarray",
+    "detector.predict(X)": "ndarray",
+    "detector.score_points(X)": "ndarray",
     "forest.fit(X, y)": "ShapeletForestClassifier",
     "forest.apply(X)": "ndarray",
     "forest.predict(X)": "ndarray",
@@ -183,6 +188,7 @@ NAMES = {
     "DTWNearestNeighbor": "nearest",
     "DTWNearestNeighborRegressor": "regressor",
     "DTWNeighbors": "unlabelled",
+    "DiscordDetector": "detector",
     "KShapeClusterer": "clusterer",
     "MotifFinder": "finder",
     "ShapeletForestClassifier": "forest",

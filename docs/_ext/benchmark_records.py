@@ -78,8 +78,8 @@ GROUPS = {
     ),
     "cold-start": (
         "First calls in fresh processes",
-        "CPU seconds of a process beyond importing scikit-learn, start to first answer: *cold* with "
-        "an empty cache of kernels, *warm* with a full one.",
+        "CPU seconds of a process beyond importing scikit-learn, start to first answer: *cold* "
+        "with an empty cache of kernels, *warm* with a full one.",
     ),
     "scaling": (
         "On several GPUs, processes and machines",

@@ -1,6 +1,7 @@
 """All recipes: importing this registers them."""
 
 from . import (
+    recipes_anomalies,
     recipes_forests,
     recipes_metrics,
     recipes_models,
@@ -9,6 +10,7 @@ from . import (
 )
 
 __all__ = [
+    "recipes_anomalies",
     "recipes_forests",
     "recipes_metrics",
     "recipes_models",
