@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 
 from skts import (
     DTWCondenser,
+    DTWKMeans,
     DTWNearestNeighbor,
     KShapeClusterer,
     MotifFinder,
@@ -51,6 +52,7 @@ def examples(engine: str = "numba", *, small: bool = False) -> dict[type, Exampl
             ),
             *both,
         ),
+        DTWKMeans: Example(lambda: DTWKMeans(3, random_state=0, engine=engine), *alone),
         DTWNearestNeighbor: Example(lambda: DTWNearestNeighbor(2, engine=engine), *both),
         KShapeClusterer: Example(
             lambda: KShapeClusterer(3, random_state=0, n_init=2, engine=engine), *alone

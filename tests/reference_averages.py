@@ -73,3 +73,47 @@ class AveragesOracle:
             reduction.cell[0],
         )  # fmt: skip
         return MatchedSums(values, totals, np.array(tables))
+
+
+def band(window, n, m):
+    """Half width of the band."""
+    import reference
+
+    radius = reference.band_radius(window, n, m)
+    return n + m if radius is None else radius
+
+
+def cost(x, y, window=None):
+    """Accumulated squared costs of the best path of two series (n_channels, n_timepoints)."""
+    return squared_table(x, y, band(window, x.shape[1], y.shape[1]))[-1, -1]
+
+
+def inertia(X, centers, labels, window=None):
+    """Sum of squared distances."""
+    return sum(cost(centers[k], x, window) for x, k in zip(X, labels, strict=True))
+
+
+def nearest(X, centers, window=None):
+    """The first of the nearest centres of each series."""
+    return np.array([
+        int(np.argmin([np.sqrt(cost(center, x, window)) for center in centers])) for x in X
+    ])  # fmt: skip
+
+
+def updated(X, centers, labels, window=None, weights=None):
+    """Each centre from the means of the points that paths of its members match."""
+    import reference
+
+    moved = []
+    for k, center in enumerate(centers):
+        total, count = np.zeros(center.shape), np.zeros(center.shape[1])
+        for place, x in enumerate(X):
+            if labels[place] != k:
+                continue
+            weight = 1.0 if weights is None else weights[place]
+            path, _ = reference.dtw_path(center, x, window=window)
+            for i, j in path:
+                total[:, i] += weight * x[:, j]
+                count[i] += weight
+        moved.append(total / count)
+    return moved

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
@@ -12,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._log import tell
-from .._parameters import N_JOBS, checks_arguments
+from .._parameters import N_JOBS, checks_arguments, warn_user
 from .._scalars import takes_plain
 from .._validation import check_one, check_series, check_weights, is_3d
 from ..engines import AlignmentSums, DTWMatrix, Engine, Series, Warping, get_engine, run
@@ -182,11 +181,10 @@ def _iterate(
             work.series, Series(values, work.averages.lengths), work.labels, work.weights, work.warping
         )
         iteration += 1
-    warnings.warn(
+    warn_user(
         f"The inertia still falls after max_iter={max_iter} iterations. Raise max_iter for more, "
         "or tol for less.",
         ConvergenceWarning,
-        stacklevel=2,
     )
     return best, inertia, iteration
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -20,7 +19,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._log import tell
-from .._parameters import N_JOBS, checks_parameters
+from .._parameters import N_JOBS, checks_parameters, warn_user
 from .._validation import check_series, is_3d
 from ..base import SeriesMixin
 from ..engines import (
@@ -449,18 +448,16 @@ class DTWKMeans(
     def _warn(self, best: _Run, n_found: int) -> None:
         """Tell of what is not as it was asked for."""
         if not best.converged:
-            warnings.warn(
+            warn_user(
                 f"Centres still move after max_iter={self.max_iter} iterations. Raise max_iter for "
                 "more, or tol for less.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         if n_found < self.n_clusters:
-            warnings.warn(
+            warn_user(
                 f"Only {n_found} centres have series of their own: there are that many clusters "
                 f"instead of n_clusters={self.n_clusters}. Ask for fewer.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
 
 
