@@ -178,7 +178,11 @@ def _iterate(
             break
         values = sums.values / sums.weights[:, np.newaxis]
         work = AlignmentSums(
-            work.series, Series(values, work.averages.lengths), work.labels, work.weights, work.warping
+            work.series,
+            Series(values, work.averages.lengths),
+            work.labels,
+            work.weights,
+            work.warping,
         )
         iteration += 1
     warn_user(

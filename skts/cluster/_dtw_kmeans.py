@@ -420,9 +420,7 @@ class DTWKMeans(
                 centers = centers.take(np.flatnonzero(counts))
             nearest.search(centers)
 
-    def _drawn(
-        self, engine: Engine, series: Series, random_state: np.random.RandomState
-    ) -> Series:
+    def _drawn(self, engine: Engine, series: Series, random_state: np.random.RandomState) -> Series:
         """Series that a run starts from."""
         n, k = len(series), self.n_clusters
         if self._init_is("random"):

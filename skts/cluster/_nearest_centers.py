@@ -37,9 +37,7 @@ class NearestCenters:
         Computes a reduction.
     """
 
-    def __init__(
-        self, series: Series, warping: Warping, run: Callable[[Reduction], Any]
-    ) -> None:
+    def __init__(self, series: Series, warping: Warping, run: Callable[[Reduction], Any]) -> None:
         self.series, self.warping, self.run = series, warping, run
         n = len(series)
         self.labels = np.zeros(n, np.int64)
@@ -69,9 +67,10 @@ class NearestCenters:
         """
         if len(centers) == 1:
             return self
-        steps, channels = self.warping.steps(
-            self.series.n_timepoints, centers.n_timepoints
-        ), self.series.n_channels
+        steps, channels = (
+            self.warping.steps(self.series.n_timepoints, centers.n_timepoints),
+            self.series.n_channels,
+        )
         error = 1 + UNITS * (steps + channels)
         lost = LOST * np.sqrt(steps * channels)
         change = np.array(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.certify import Rescaling
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...core.series import Series
@@ -103,9 +102,7 @@ def _one_by_one(reduction: AlignmentSums, tile: Tile, cancel: np.ndarray) -> Pat
     first, stop, costs = np.zeros(shape, np.int32), np.zeros(shape, np.int32), np.zeros(shape[0])
     for place, row in enumerate(range(tile.row, tile.row_stop)):
         label = int(reduction.labels[row])
-        pair = (
-            dtw.upload(_one(side, index)) for side, index in ((averages, label), (series, row))
-        )
+        pair = (dtw.upload(_one(side, index)) for side, index in ((averages, label), (series, row)))
         path, costs[place] = warping_path.path(*pair, reduction.warping, cancel)
         if cancel[0]:
             stop[:] = 1

@@ -31,7 +31,16 @@ from .programs import (
 if TYPE_CHECKING:
     from .rotation_programs import TurnsKernel
 
-__all__ = ["DeviceSeries", "certify", "distances", "points_by_length", "rescale", "shortlist", "stride", "upload"]
+__all__ = [
+    "DeviceSeries",
+    "certify",
+    "distances",
+    "points_by_length",
+    "rescale",
+    "shortlist",
+    "stride",
+    "upload",
+]
 
 #: Values that may be read before and behind a set: 31 lanes with 2 rows each and points fetched
 #: early, and the columns of a widest strip.

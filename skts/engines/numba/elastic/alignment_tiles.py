@@ -52,16 +52,17 @@ class AlignmentTiles:
         """Sums of the cells of a tile, and costs of its series."""
         series, averages = reduction.series.take(tile.rows), reduction.averages
         labels, weights = reduction.labels[tile.rows], reduction.weights[tile.rows]
-        held = alignments.group_bytes(
-            averages.n_timepoints, series.n_timepoints, series.n_channels
-        )
+        held = alignments.group_bytes(averages.n_timepoints, series.n_timepoints, series.n_channels)
         trace = alignments.trace
         if held > self._most_steps():
             trace = alignments.trace_one_by_one
         first, stop, costs = trace(averages, series, labels, reduction.warping, cancel)
         cells = reduction.cells(tile)
         n_cells, (n_averages, n_channels, n) = cells.stop - cells.start, averages.shape
-        values, sums = np.zeros((n_cells, n_averages, n_channels, n)), np.zeros((n_cells, n_averages, n))
+        values, sums = (
+            np.zeros((n_cells, n_averages, n_channels, n)),
+            np.zeros((n_cells, n_averages, n)),
+        )
         if not cancel[0]:
             alignments.add_matched(
                 series.values, labels, weights, averages.lengths, first, stop,

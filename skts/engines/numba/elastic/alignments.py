@@ -1,10 +1,10 @@
 """Best paths of many pairs side by side, and sums of the points that they match.
 
-A group holds LANES pairs, an average and a series each, point by point; the innermost loop runs over
-them (`dtw`). Which step leads into a cell of a warping matrix takes two bits: whether the diagonal
-one does, and whether that from above is taken before that from the left. Each lane shifts these
-into words of 64 bits, two for each row of a strip of 64 columns, so that the bits of a cell cost a
-few additions and no store. The way back through the words is taken lane by lane.
+A group holds LANES pairs, an average and a series each, point by point; the innermost loop runs
+over them (`dtw`). Which step leads into a cell of a warping matrix takes two bits: whether the
+diagonal one does, and whether that from above is taken before that from the left. Each lane shifts
+these into words of 64 bits, two for each row of a strip of 64 columns, so that the bits of a cell
+cost a few additions and no store. The way back through the words is taken lane by lane.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def _fill(x, y, y_lengths, radius, out, steps, last, cancel, cell, multivariate)
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _walk_back(steps, last, lane, n, m, first, stop):
-    """Follow the steps of a lane from its last cell: the points that each of the average matches."""
+    """Follow the steps of a lane back: the points that each point of the average matches."""
     i, j = n - 1, m - 1
     stop[i] = m
     while i > 0 or j > 0:
