@@ -12,6 +12,7 @@ from sphinx.util.docutils import SphinxDirective
 ROWS = (
     {"warm_up": 1},
     {"plotting": 4, "datasets": 1.2, "_warm_up": 1.2},
+    {"neighbors": 1, "cluster": 1, "tree": 1, "motifs": 1.2, "metrics": 1, "averages": 1},
     {"ensemble": 1},
     {"neighbors": 1, "cluster": 1, "tree": 1, "motifs": 1.2, "metrics": 1},
     {"base": 5, "utils": 1.2},
@@ -41,6 +42,7 @@ WORDS = {
     "ensemble": "estimator",
     "motifs": "estimator, functions",
     "metrics": "functions",
+    "averages": "functions",
     "base": "state and tags of estimators",
     "_validation": "series, labels, weights",
     "utils": "versions",
@@ -81,6 +83,7 @@ IMPORTS = {
     "ensemble": {"_parameters", "_validation", "base", "engines", "tree"},
     "motifs": {"_parameters", "_validation", "base", "engines", "_scalars", "_summary"},
     "metrics": {"_parameters", "_validation", "engines", "_scalars"},
+    "averages": {"_log", "_parameters", "_validation", "engines", "_scalars"},
     "base": {"_validation", "engines", "exceptions", "_parameters", "_scalars", "_version"},
     "_validation": {"_parameters", "engines"},
     "utils": {"engines", "_version"},

@@ -126,8 +126,8 @@ def dtw_barycenter(
 
     References
     ----------
-    .. [1] Petitjean, Ketterlin, Gancarski. "A global averaging method for dynamic time warping, with
-       applications to clustering". Pattern Recognition 44(3), 2011.
+    .. [1] Petitjean, Ketterlin, Gancarski. "A global averaging method for dynamic time warping,
+       with applications to clustering". Pattern Recognition 44(3), 2011.
 
     Examples
     --------

@@ -37,7 +37,7 @@ from ._nearest_centers import NearestCenters
 __all__ = ["DTWKMeans"]
 
 
-class _Iterate(NamedTuple):
+class _Assigned(NamedTuple):
     """Centres, the labels that follow from them, and the sum of squared distances."""
 
     inertia: float
@@ -45,10 +45,10 @@ class _Iterate(NamedTuple):
     labels: np.ndarray
 
 
-class _Run(NamedTuple):
+class _Start(NamedTuple):
     """The result of one start."""
 
-    found: _Iterate
+    found: _Assigned
     history: list[float]
     n_iter: int
     converged: bool
@@ -136,8 +136,8 @@ class DTWKMeans(
 
     Notes
     -----
-    All engines find the same labels and centres to the bit. Distances that tie go to the centre with
-    the lowest number; paths that tie are chosen by the rule of `skts.metrics.dtw_path`.
+    All engines find the same labels and centres to the bit. Distances that tie go to the centre
+    with the lowest number; paths that tie are chosen by the rule of `skts.metrics.dtw_path`.
 
     In each iteration a centre is computed once from its members' paths. Of the series, only those
     are compared with all centres for which another one may have become nearer, as a bound shows
@@ -148,8 +148,8 @@ class DTWKMeans(
 
     References
     ----------
-    .. [1] Petitjean, Ketterlin, Gancarski. "A global averaging method for dynamic time warping, with
-       applications to clustering". Pattern Recognition 44(3), 2011.
+    .. [1] Petitjean, Ketterlin, Gancarski. "A global averaging method for dynamic time warping,
+       with applications to clustering". Pattern Recognition 44(3), 2011.
     .. [2] Arthur, Vassilvitskii. "k-means++: the advantages of careful seeding". SODA 2007.
     .. [3] Hamerly. "Making k-means even faster". SDM 2010.
 
@@ -244,7 +244,7 @@ class DTWKMeans(
         runs = self.n_init if self.n_init != "auto" else (10 if self._init_is("random") else 1)
         runs = runs if given is None else 1
         least = self.tol * _mean_variance(private)
-        best: _Run | None = None
+        best: _Start | None = None
         for number in range(1, runs + 1):
             centers = given or self._drawn(engine, private, random_state)
             one = self._run_once(engine, private, centers, least, f"{number} of {runs}")
@@ -374,12 +374,12 @@ class DTWKMeans(
 
     def _run_once(
         self, engine: Engine, series: Series, centers: Series, least: float, number: str
-    ) -> _Run:
+    ) -> _Start:
         """Iterate from one start; `number` tells which one, of how many."""
         nearest = NearestCenters(series, self._warping, lambda work: self._run(work, engine))
         centers = self._filled(nearest.search(centers), centers)
         ones, history = np.ones(len(series)), list[float]()
-        best: _Iterate | None = None
+        best: _Assigned | None = None
         iteration, settled = 0, False
         while True:
             work = AlignmentSums(series, centers, nearest.labels.copy(), ones, self._warping)
@@ -389,11 +389,11 @@ class DTWKMeans(
             if self.verbose:
                 tell(f"Run {number}, iteration {iteration}, inertia {inertia:.6f}")
             if best is not None and not inertia < best.inertia:
-                return _Run(best, history, iteration, True)
-            best = _Iterate(inertia, centers, work.labels)
+                return _Start(best, history, iteration, True)
+            best = _Assigned(inertia, centers, work.labels)
             history.append(inertia)
             if settled or iteration == self.max_iter:
-                return _Run(best, history, iteration, settled)
+                return _Start(best, history, iteration, settled)
             moved = _means(sums.values, sums.weights, centers)
             settled = float(np.sum((moved.values - centers.values) ** 2)) <= least
             nearest.follow(centers, moved, distances)
@@ -443,7 +443,7 @@ class DTWKMeans(
             nearest = found[:, best : best + 1]
         return series.take(np.array(drawn))
 
-    def _warn(self, best: _Run, n_found: int) -> None:
+    def _warn(self, best: _Start, n_found: int) -> None:
         """Tell of what is not as it was asked for."""
         if not best.converged:
             warn_user(

@@ -17,8 +17,8 @@ from ..engines import DTWNeighbors, Reduction, Series, Warping
 
 __all__ = ["NearestCenters", "largest_change"]
 
-#: Certified distances are off by less than so many units of float64 for each cost that is added.
-#: see "moved centres" in docs/developer/numerics.rst
+#: Certified distances are off by less than this for each cost that is added: see "moved centres" in
+#: docs/developer/numerics.rst.
 UNITS = 4 * 2.0**-53
 #: Where squares underflow, distances are off by less than this for each of them.
 LOST = 2.0**-500

@@ -1,5 +1,9 @@
 """All recipes: importing this registers them."""
 
+from . import recipes_averages, recipes_metrics, recipes_models, recipes_motifs, recipes_neighbors
+
+__all__ = [
+    "recipes_averages",
 from . import (
     recipes_forests,
     recipes_metrics,

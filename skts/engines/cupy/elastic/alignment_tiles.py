@@ -102,8 +102,8 @@ def _one_by_one(reduction: AlignmentSums, tile: Tile, cancel: np.ndarray) -> Pat
     first, stop, costs = np.zeros(shape, np.int32), np.zeros(shape, np.int32), np.zeros(shape[0])
     for place, row in enumerate(range(tile.row, tile.row_stop)):
         label = int(reduction.labels[row])
-        pair = (dtw.upload(_one(side, index)) for side, index in ((averages, label), (series, row)))
-        path, costs[place] = warping_path.path(*pair, reduction.warping, cancel)
+        average, one = dtw.upload(_one(averages, label)), dtw.upload(_one(series, row))
+        path, costs[place] = warping_path.path(average, one, reduction.warping, cancel)
         if cancel[0]:
             stop[:] = 1
             break

@@ -25,7 +25,7 @@ FEWEST_CELLS = 16
 
 
 class MatchedSums(NamedTuple):
-    """What the points of averages are matched with.
+    """Sums of the points that averages are matched with.
 
     Attributes
     ----------

@@ -53,9 +53,10 @@ def _outer_cell(
 def _fill(x, y, y_lengths, radius, out, steps, last, cancel, cell, multivariate):
     """Fill the warping matrices of the pairs in all lanes, and note the steps into their cells.
 
-    As `dtw.sweep` does, but for rows of their own in each lane. x: (n, C, lanes), y: (m, C, lanes),
-    radius: (lanes,), out: (lanes,) accumulated costs; steps: (strips, n, 2, lanes) words; last:
-    (strips, n) the column, within its strip, of the lowest bit.
+    As `dtw.sweep` does, but for rows of their own in each lane; the walk is one function
+    for the same reason. x: (n, C, lanes), y: (m, C, lanes), radius: (lanes,), out:
+    (lanes,) accumulated costs; steps: (strips, n, 2, lanes) words; last: (strips, n) the column,
+    within its strip, of the lowest bit.
     """
     lanes = lanes_of(y)
     inf = np.inf
