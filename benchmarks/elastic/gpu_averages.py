@@ -3,8 +3,8 @@
     python -m benchmarks.elastic.gpu_averages
 
 writes `benchmarks/results/gpu-averages.json`. Barycenters are compared with those of
-`engine="numba"`, bit by bit; of k-means on 300,000 series, which takes the CPU minutes, a whole fit of
-some of them, and the labels of some under the centres of all.
+`engine="numba"`, bit by bit; of k-means on 300,000 series, which takes the CPU minutes, a whole fit
+of some of them, and the labels of some under the centres of all.
 """
 
 import time
@@ -32,9 +32,9 @@ def walks(n, length, seed=0):
 
 def barycenter_rows():
     """Ten iterations from the mean."""
+    given = {"max_iter": 10, "tol": 0}
     for n, length in ((300, 128), (10_000, 128), (1_000, 1_024)):
         X = walks(n, length)
-        given = {"max_iter": 10, "tol": 0}
         seconds, found = median_wall(lambda X=X: dtw_barycenter(X, engine="cupy", **given), 3)
         start = time.perf_counter()
         expected = dtw_barycenter(X, engine="numba", **given)
