@@ -53,6 +53,6 @@ plt.show()
 
 members = X[warped.labels_ == 0]
 found = dtw_barycenter(members, window=0.2)
-flat = np.sum((members - members.mean(axis=0)) ** 2)
+flat = ((members - members.mean(axis=0)) ** 2).sum()
 print(f"mean, squared differences:           {flat:.0f}")
 print(f"average, squared distances under DTW: {found.inertia:.0f}, {found.n_iter} iterations")
