@@ -208,7 +208,9 @@ class Barycenter(Recipe):
         if other is None:
             return
         again = call(other)
-        same("scaled by a power of two", again["average"], np.ldexp(found["average"], power))
+        # in the plainest form, without an axis of channels
+        average = again["average"].reshape(found["average"].shape)
+        same("scaled by a power of two", average, np.ldexp(found["average"], power))
         same("scaled by a power of two", again["inertia"], np.ldexp(found["inertia"], 2 * power))
 
     def relate_forms(self, case, found, call):
@@ -397,8 +399,9 @@ class KMeans(Recipe):
         again = call(other)
         for name in ("labels", "n_iter"):
             same(f"scaled by a power of two: {name}", again[name], found[name])
-        wanted = np.ldexp(found["centers"], power)
-        same("scaled by a power of two: centers", again["centers"], wanted)
+        # in the plainest form, without an axis of channels
+        centers = again["centers"].reshape(found["centers"].shape)
+        same("scaled by a power of two: centers", centers, np.ldexp(found["centers"], power))
         wanted = np.ldexp(found["inertia"], 2 * power)
         same("scaled by a power of two: inertia", again["inertia"], wanted)
 
