@@ -12,9 +12,8 @@ from sphinx.util.docutils import SphinxDirective
 ROWS = (
     {"warm_up": 1},
     {"plotting": 4, "datasets": 1.2, "_warm_up": 1.2},
-    {"neighbors": 1, "cluster": 1, "tree": 1, "motifs": 1.2, "metrics": 1, "averages": 1},
     {"ensemble": 1},
-    {"neighbors": 1, "cluster": 1, "tree": 1, "motifs": 1.2, "metrics": 1},
+    {"neighbors": 1, "cluster": 1, "tree": 1, "motifs": 1.2, "metrics": 1, "averages": 1},
     {"base": 5, "utils": 1.2},
     {"_validation": 1},
     {"engines": 1, "engines.numba": 1.5, "engines.cupy": 1.5},

@@ -181,8 +181,18 @@ def searches(engine):
     yield dtw_window_search(walks(20, 24), np.arange(20) % 2, windows=[0, 2, 5], engine=engine)
 
 
-WORKS = (matrices, neighbors, rotations, paths, averages, profiles, clusters, trees, searches)
-WORKS = (matrices, neighbors, rotations, paths, profiles, clusters, trees, forests, searches)
+WORKS = (
+    matrices,
+    neighbors,
+    rotations,
+    paths,
+    averages,
+    profiles,
+    clusters,
+    trees,
+    forests,
+    searches,
+)
 
 
 @pytest.mark.gpu

@@ -1,10 +1,7 @@
 """All recipes: importing this registers them."""
 
-from . import recipes_averages, recipes_metrics, recipes_models, recipes_motifs, recipes_neighbors
-
-__all__ = [
-    "recipes_averages",
 from . import (
+    recipes_averages,
     recipes_forests,
     recipes_metrics,
     recipes_models,
@@ -13,6 +10,7 @@ from . import (
 )
 
 __all__ = [
+    "recipes_averages",
     "recipes_forests",
     "recipes_metrics",
     "recipes_models",
