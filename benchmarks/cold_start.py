@@ -41,6 +41,7 @@ CALLS = {
     "tree": "skts.ShapeletTreeClassifier(min_length=10, max_length=30, length_step=10,"
     " random_state=0, **o).fit(X, y).predict(Z)",
     "motif_finder": "skts.MotifFinder(50, **o).fit(T)",
+    "discord_detector": "skts.DiscordDetector(50, **o).fit(T)",
     "search": "skts.SubsequenceSearch(**o).fit(T).kneighbors(T[:, 100:200])",
     "condenser": "skts.DTWCondenser(**o).fit_resample(X, y)",
     "kshape": "skts.KShapeClusterer(2, random_state=0, **o).fit(X).predict(Z)",

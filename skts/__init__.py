@@ -10,7 +10,7 @@ from ._warm_up import warm_up
 from .cluster import DTWKMeans, KShapeClusterer
 from .engines import show_engines
 from .ensemble import ShapeletForestClassifier
-from .motifs import MotifFinder
+from .motifs import DiscordDetector, MotifFinder
 from .neighbors import DTWCondenser, DTWNearestNeighbor, SubsequenceSearch
 from .tree import ShapeletTreeClassifier
 from .utils import show_versions
@@ -19,6 +19,7 @@ __all__ = [
     "DTWCondenser",
     "DTWKMeans",
     "DTWNearestNeighbor",
+    "DiscordDetector",
     "KShapeClusterer",
     "MotifFinder",
     "ShapeletForestClassifier",

@@ -45,7 +45,7 @@ X = np.zeros((4, 8))
 y = np.zeros(4)
 on = bool(x[0])
 condenser, nearest = DTWCondenser(), DTWNearestNeighbor(window=0.1)
-clusterer, finder = KShapeClusterer(2), MotifFinder(window=4)
+clusterer, finder, detector = KShapeClusterer(2), MotifFinder(window=4), DiscordDetector(4)
 kmeans = DTWKMeans(2)
 forest = ShapeletForestClassifier(9)
 tree, search = ShapeletTreeClassifier(), SubsequenceSearch()
@@ -135,6 +135,11 @@ CALLS = {
     "finder.update(x)": "MotifFinder",
     "finder.predict(X)": "ndarray",
     "finder.transform(X)": "ndarray",
+    "detector.fit(X)": "DiscordDetector",
+    "detector.score_samples(X)": "ndarray",
+    "detector.decision_function(X)": "ndarray",
+    "detector.predict(X)": "ndarray",
+    "detector.score_points(X)": "ndarray",
     "forest.fit(X, y)": "ShapeletForestClassifier",
     "forest.apply(X)": "ndarray",
     "forest.predict(X)": "ndarray",
@@ -174,6 +179,7 @@ NAMES = {
     "DTWCondenser": "condenser",
     "DTWKMeans": "kmeans",
     "DTWNearestNeighbor": "nearest",
+    "DiscordDetector": "detector",
     "KShapeClusterer": "clusterer",
     "MotifFinder": "finder",
     "ShapeletForestClassifier": "forest",

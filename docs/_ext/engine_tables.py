@@ -23,6 +23,7 @@ WORK = {
     "KShapeClusterer": ("SBDAssign", "SBDCenters"),
     "DTWKMeans": ("DTWNeighbors", "AlignmentSums"),
     "averages.dtw_barycenter": ("AlignmentSums",),
+    "DiscordDetector": ("Join", "SpacedNeighbors", "WindowDistances"),
     "MotifFinder": ("Join", "WindowDistances", "PairWalk"),
     "ShapeletForestClassifier": ("GroupSplits", "GroupMatches"),
     "ShapeletTreeClassifier": ("ShapeletSearch", "SubsequenceMatches"),

@@ -70,6 +70,7 @@ from .families.kshape.shapes import Shapes
 from .families.profile.concatenated import ConcatenatedSeries
 from .families.profile.join import Join, JoinFound
 from .families.profile.mk import MotifPair, NearestPair
+from .families.profile.spaced import SpacedNeighbors
 from .families.profile.windows import WindowDistances, WindowKinds
 from .families.search.subsequence import LongSeries, SubsequenceNeighbors, WindowMatches
 from .families.shapelets.criterion import Criterion
@@ -112,6 +113,7 @@ __all__ = [
     "ShapeletSearch",
     "ShapeletSplit",
     "Shapes",
+    "SpacedNeighbors",
     "SplitRules",
     "Splits",
     "SubsequenceMatches",

@@ -13,6 +13,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skts import (
+    DiscordDetector,
     DTWKMeans,
     DTWNearestNeighbor,
     KShapeClusterer,
@@ -114,6 +115,9 @@ def profiles(engine):
     yield motifs(x, window=20, algorithm="mk", engine=engine)
     yield discords(x, window=20, engine=engine)
     yield MotifFinder(20, engine=engine).fit(x[np.newaxis]).transform(z[np.newaxis])
+    for side in ("both", "left"):
+        detector = DiscordDetector(20, n_neighbors=2, side=side, engine=engine)
+        yield detector.fit(x[np.newaxis]).score_points(z[np.newaxis])
 
 
 def clusters(engine):

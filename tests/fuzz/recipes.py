@@ -1,6 +1,7 @@
 """All recipes: importing this registers them."""
 
 from . import (
+    recipes_anomalies,
     recipes_averages,
     recipes_forests,
     recipes_metrics,
@@ -10,6 +11,7 @@ from . import (
 )
 
 __all__ = [
+    "recipes_anomalies",
     "recipes_averages",
     "recipes_forests",
     "recipes_metrics",
