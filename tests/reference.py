@@ -10,6 +10,7 @@ import math
 from dataclasses import asdict
 
 import numpy as np
+from reference_averages import AveragesOracle
 from reference_groups import GroupOracle
 from reference_join import JoinOracle
 from reference_motifs import MKOracle
@@ -125,6 +126,7 @@ def unpadded(series, index):
 
 
 class OracleEngine(
+    AveragesOracle,
     GroupOracle,
     JoinOracle,
     MKOracle,

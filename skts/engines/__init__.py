@@ -59,6 +59,7 @@ from .core.radius import Within
 from .core.reduction import Reduction, Tile
 from .core.registry import REFERENCE, engine_names, find_engine, get_engine, show_engines
 from .core.series import Series, fetch, lies_on_gpu
+from .families.elastic.averages import AlignmentSums, MatchedSums
 from .families.elastic.dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, WarpingPath
 from .families.elastic.radius import DTWRadiusNeighbors, RotationRadiusNeighbors
 from .families.elastic.rotation import RotationNeighbors
@@ -84,6 +85,7 @@ __all__ = [
     "LEAST_NORMALIZED",
     "REFERENCE",
     "TIE",
+    "AlignmentSums",
     "Assignment",
     "Criterion",
     "DTWMatrix",
@@ -99,6 +101,7 @@ __all__ = [
     "Join",
     "JoinFound",
     "LongSeries",
+    "MatchedSums",
     "Matches",
     "MotifPair",
     "NearestPair",
