@@ -55,11 +55,13 @@ from .core.compiling import replace_kernels
 from .core.constants import TIE
 from .core.engine import Engine
 from .core.executor import run
+from .core.radius import Within
 from .core.reduction import Reduction, Tile
 from .core.registry import REFERENCE, engine_names, find_engine, get_engine, show_engines
 from .core.series import Series, fetch, lies_on_gpu
 from .families.elastic.averages import AlignmentSums, MatchedSums
 from .families.elastic.dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, WarpingPath
+from .families.elastic.radius import DTWRadiusNeighbors, RotationRadiusNeighbors
 from .families.elastic.rotation import RotationNeighbors
 from .families.elastic.warping import Warping
 from .families.elastic.window_search import DTWWindowSearch
@@ -90,6 +92,7 @@ __all__ = [
     "DTWNeighbors",
     "DTWPairs",
     "DTWPath",
+    "DTWRadiusNeighbors",
     "DTWWindowSearch",
     "Engine",
     "GroupMatches",
@@ -105,6 +108,7 @@ __all__ = [
     "ConcatenatedSeries",
     "Reduction",
     "RotationNeighbors",
+    "RotationRadiusNeighbors",
     "SBDAssign",
     "SBDCenters",
     "SBDMatrix",
@@ -124,6 +128,7 @@ __all__ = [
     "WindowDistances",
     "WindowKinds",
     "WindowMatches",
+    "Within",
     "certified_distances",
     "check_size",
     "engine_names",
