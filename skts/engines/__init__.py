@@ -61,6 +61,7 @@ from .core.registry import REFERENCE, engine_names, find_engine, get_engine, sho
 from .core.series import Series, fetch, lies_on_gpu
 from .families.elastic.averages import AlignmentSums, MatchedSums
 from .families.elastic.dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, WarpingPath
+from .families.elastic.places import best_shifts, match_spans
 from .families.elastic.radius import DTWRadiusNeighbors, RotationRadiusNeighbors
 from .families.elastic.rotation import RotationNeighbors
 from .families.elastic.warping import Warping
@@ -129,6 +130,7 @@ __all__ = [
     "WindowKinds",
     "WindowMatches",
     "Within",
+    "best_shifts",
     "certified_distances",
     "check_size",
     "engine_names",
@@ -137,6 +139,7 @@ __all__ = [
     "get_engine",
     "lies_on_gpu",
     "offsets",
+    "match_spans",
     "replace_kernels",
     "run",
     "show_engines",
