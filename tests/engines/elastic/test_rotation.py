@@ -342,7 +342,7 @@ def test_runs_of_shifts_cost_the_same_in_strips(gpu, monkeypatch, rng, columns):
         limits=np.full(2, np.inf),
         bound=Bound(),
         scale=work.rescaling.scale,
-        squared=True,
+        warping=Warping(),
         budget=2**20,
         cancel=np.zeros(1, np.uint8),
     )
