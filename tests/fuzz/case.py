@@ -7,6 +7,7 @@ memory layout, list or array): the oracle sees the former, the package the latte
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -213,6 +214,7 @@ class Case:
             for each in fields(self)[2:]
             if getattr(self, each.name)
         )
+        more = re.sub(r"(?<![\w.'])inf\b", "np.inf", more)
         return f"Case({self.name!r}, {{{data}}}{more})"
 
     def save(self, path: Path, **notes: Any) -> None:

@@ -43,7 +43,11 @@ def test_spans(fast_engine, rng, numbers, alignment, options):
 
 
 @pytest.mark.parametrize("numbers", NUMBERS)
-@pytest.mark.parametrize("options", [{}, {"cost": "absolute"}, {"window": 0}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"cost": "absolute"}, {"window": 0}, {"window": 1}, {"metric": "dog_keeper"}],
+    ids=str,
+)
 @pytest.mark.parametrize("channels", [1, 2])
 def test_shifts(fast_engine, rng, monkeypatch, numbers, options, channels):
     X, Q = (NUMBERS[numbers](rng, (count, channels, 8)) for count in (5, 3))
