@@ -196,7 +196,7 @@ def test_bounds_of_runs_of_shifts(rng, channels, squared, share):
     lanes, width = rotation.LANES, rotation._WIDTH
     cell = cell_of(Warping(cost="squared" if squared else "absolute"))
     for n, count in ((70, 1), (71, 20), (150, 40), (33, 33), (6, 2)):
-        reach = 2 * n if share is None else int(share * n)
+        reach = None if share is None else int(share * n)
         x, y = rng.normal(size=(2, 4, channels, n))
         doubled = np.concatenate([y, y], axis=2)
         candidate, first = np.zeros(lanes, np.int64), np.zeros(lanes, np.int64)
@@ -223,7 +223,7 @@ def test_bounds_of_runs_of_shifts(rng, channels, squared, share):
                 above, row = row, [np.inf]
                 first_row, last_row = i // 2 * 2, min(i // 2 * 2 + 1, n - 1)
                 for j, cost in enumerate(here):
-                    inside = first_row - reach <= j < last_row + reach + count
+                    inside = reach is None or first_row - reach <= j < last_row + reach + count
                     row.append(cost + min(above[j], above[j + 1], row[j]) if inside else np.inf)
             assert_array_equal(least[lane::8], min(row[n:]))
 

@@ -61,7 +61,7 @@ def _bound(x, doubled, candidate, first, count, reach, cell, least, room, cancel
     """Costs of the cheapest paths of runs of `count` shifts, one in each lane.
 
     candidate, first, least: of LANES runs; least receives the costs. `reach` is half the width of
-    the band.
+    the band, None without one, which is an instance of its own.
     """
     # edge[i + 1] is D(i, start - 1), row[j + 1] is D(i, start + j)
     edge, row, columns, cost, left, diagonal = room
@@ -84,13 +84,19 @@ def _bound(x, doubled, candidate, first, count, reach, cell, least, room, cancel
         for i in range(0, n, 2):
             # two rows at once; of the last one alone the second is not used
             last = min(i + 1, n - 1)
-            low = max(0, i - reach - start)
-            high = min(width, last + reach + count - start)
-            for lane in range(LANES):
-                diagonal[lane] = row[min(low, width), lane]
-                left[0, lane] = edge[i + 1, lane] if low == 0 else np.inf
-                left[1, lane] = edge[last + 1, lane] if low == 0 else np.inf
-                row[0, lane] = edge[last + 1, lane]
+            low, high = 0, width
+            if reach is not None:
+                low = max(0, i - reach - start)
+                high = min(width, last + reach + count - start)
+            if low == 0:
+                for lane in range(LANES):
+                    diagonal[lane] = row[0, lane]
+                    left[0, lane] = edge[i + 1, lane]
+                    left[1, lane] = edge[last + 1, lane]
+                    row[0, lane] = edge[last + 1, lane]
+            elif low < width:
+                diagonal[:] = row[low]
+                left[:] = np.inf
             point, next_point = x[0, i], x[0, last]
             alone = last == i
             for j in range(low, high):
@@ -123,10 +129,12 @@ def _bound(x, doubled, candidate, first, count, reach, cell, least, room, cancel
                     left[0, lane] = value
                     left[1, lane] = cell.join(cost[1, lane], best)
                     row[j + 1, lane] = value if alone else left[1, lane]
-            inside = low < high == width
-            for lane in range(LANES):
-                edge[last + 1, lane] = left[1, lane] if inside else np.inf
-                edge[i + 1, lane] = left[0, lane] if inside else np.inf
+            if low < high == width:
+                for lane in range(LANES):
+                    edge[last + 1, lane] = left[1, lane]
+                    edge[i + 1, lane] = left[0, lane]
+            else:
+                edge[last + 1], edge[i + 1] = np.inf, np.inf
         for j in range(max(0, n - 1 - start), width):
             for lane in range(LANES):
                 least[lane] = min(least[lane], row[j + 1, lane])
@@ -142,6 +150,7 @@ def _settle(group, x, doubled, limit, reach, cell, squared, count, best, runs, r
     of_lane, first, least, bound_room = room
     distances, indices = best
     n = x.shape[1]
+    half = 2 * n if reach is None else reach
     size = 0
     for candidate in group:
         candidates[size], firsts[size], widths[size], costs[size] = candidate, 0, n, 0.0
@@ -179,7 +188,7 @@ def _settle(group, x, doubled, limit, reach, cell, squared, count, best, runs, r
                     # another shift of this candidate is no farther
                     continue
                 y = doubled[of_lane[lane], :, first[lane] : first[lane] + n]
-                shift_cost = certified.cost(x, y, reach, cell, None, False, False, cancel)
+                shift_cost = certified.cost(x, y, half, cell, None, False, False, cancel)
                 distance = _distance(shift_cost, squared)
                 if distance <= limit and shift_cost < np.inf:
                     count = _improve(distances, indices, count, distance, of_lane[lane])
@@ -259,7 +268,7 @@ def search(
         A candidate that is left out.
     limit : float
         A distance beyond which none is wanted.
-    reach : int
+    reach : int or None
         Half width of the band.
     cell : Cell
         What steps cost.

@@ -57,6 +57,7 @@ class RotationTiles:
         cell, squared = cell_of(reduction.warping), reduction.warping.squared
         k = min(reduction.n_neighbors, tile.shape[1])
         bounds = None if reduction.straight else self._bounds(reduction, tile, cancel)
+        reach = reduction.reach if reduction.warping.binds(queries.shape[2]) else None
         distances, indices = np.empty(k), np.empty(k, np.int64)
         found = []
         for row, x in enumerate(np.array(queries)):
@@ -74,7 +75,7 @@ class RotationTiles:
                 lower = bounds[row]
                 order = np.argsort(lower, kind="stable")
                 count = rotation.search(
-                    x, doubled.values, lower, order, excluded, limit, reduction.reach, *rest
+                    x, doubled.values, lower, order, excluded, limit, reach, *rest
                 )
             found.append((np.full(count, row), indices[:count].copy(), distances[:count].copy()))
         rows, cols, values = map(np.concatenate, zip(*found, strict=True))
