@@ -36,7 +36,7 @@ WARPINGS = [
 ]
 BANDS = [
     Warping(window=1),
-    Warping(cost="absolute", window=0.3),
+    Warping(window=0.3),
     Warping("dog_keeper"),
     Warping("dog_keeper", window=2),
     Warping("dog_keeper", "absolute", 0),
