@@ -27,7 +27,8 @@ from numba import njit
 from ...core.certify import gamma
 from ...core.constants import FLOAT32_UNIT
 from ...families.elastic.dtw import DTWNeighbors
-from .dtw import lanes_of, sweep
+from .dtw import sweep
+from .lanes import lanes_of
 
 __all__ = ["cascade", "deflation", "envelopes", "first_bounds", "second_bound"]
 
@@ -267,7 +268,7 @@ def insert(least, cost):
 def cascade(
     x, packed, lengths, values, low, high, radius, excluded, n_neighbors, deflate,
     scale, shrink, grow, slack, found, costs, cancel,
-    cell, multivariate, uneven, squared, largest, free_columns, free_rows, ends,
+    cell, multivariate, squared, largest, free_columns, free_rows, ends,
 ):  # fmt: skip
     """Search one query x (n, C) among candidates; `ends`: in global alignment.
 
@@ -339,7 +340,7 @@ def cascade(
             own_lengths[filled:], reach[filled:] = 0, reach[0]
             sweep(
                 x, gathered, own_lengths, reach, limit, out, cancel,
-                cell, multivariate, uneven, free_columns, free_rows,
+                cell, multivariate, free_columns, free_rows,
             )  # fmt: skip
             for lane in range(filled):
                 if out[lane] <= limit:
