@@ -194,10 +194,7 @@ def derivative(x):
     """Keogh, Pazzani 2001, section 3: the estimate of the derivative, without the ends."""
     n = x.shape[1]
     return np.array(
-        [
-            [((q[i] - q[i - 1]) + (q[i + 1] - q[i - 1]) / 2) / 2 for i in range(1, n - 1)]
-            for q in x
-        ]
+        [[((q[i] - q[i - 1]) + (q[i + 1] - q[i - 1]) / 2) / 2 for i in range(1, n - 1)] for q in x]
     )
 
 
@@ -205,9 +202,7 @@ def ddtw(x, y, *, window=None, cost="squared"):
     return dtw(derivative(x), derivative(y), window=window, cost=cost)
 
 
-DISTANCES = {
-    one.__name__: one for one in (erp, lcss, edr, msm, twe, wdtw, adtw, ddtw)
-}
+DISTANCES = {one.__name__: one for one in (erp, lcss, edr, msm, twe, wdtw, adtw, ddtw)}
 
 
 def distance(metric, x, y, **options):

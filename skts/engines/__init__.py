@@ -58,6 +58,8 @@ from .core.executor import run
 from .core.reduction import Reduction, Tile
 from .core.registry import REFERENCE, engine_names, find_engine, get_engine, show_engines
 from .core.series import Series, fetch, lies_on_gpu
+from .families.elastic.descriptors import derivative
+from .families.elastic.distances import DISTANCES, Parameter, parameters_of, prepared
 from .families.elastic.dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, WarpingPath
 from .families.elastic.rotation import RotationNeighbors
 from .families.elastic.warping import Warping
@@ -76,6 +78,7 @@ from .families.shapelets.matches import LEAST_NORMALIZED, Matches, SubsequenceMa
 from .families.shapelets.search import ShapeletSearch, ShapeletSplit
 
 __all__ = [
+    "DISTANCES",
     "LEAST_NORMALIZED",
     "REFERENCE",
     "TIE",
@@ -94,6 +97,7 @@ __all__ = [
     "MotifPair",
     "NearestPair",
     "ConcatenatedSeries",
+    "Parameter",
     "Reduction",
     "RotationNeighbors",
     "SBDAssign",
@@ -114,11 +118,14 @@ __all__ = [
     "WindowMatches",
     "certified_distances",
     "check_size",
+    "derivative",
     "engine_names",
     "fetch",
     "find_engine",
     "get_engine",
     "lies_on_gpu",
+    "parameters_of",
+    "prepared",
     "replace_kernels",
     "run",
     "show_engines",

@@ -19,11 +19,12 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from .._metrics import METRIC_PARAMS, METRICS, distance_of
 from .._parameters import N_JOBS, checks_parameters
 from .._scalars import takes_plain
 from .._validation import check_series
 from ..base import SeriesMixin
-from ..engines import DTWNeighbors, RotationNeighbors, Series, Warping, get_engine
+from ..engines import DTWNeighbors, RotationNeighbors, Series, get_engine
 
 __all__ = ["DTWNearestNeighbor"]
 
@@ -46,12 +47,19 @@ class DTWNearestNeighbor(
     ----------
     n_neighbors : int, default 1
         Neighbours that vote.
-    metric : {"dtw", "dog_keeper", "precomputed"}, default "dtw"
-        "dtw" (dynamic time warping) adds the costs along a warping path, "dog_keeper" takes the
-        largest of them. With "precomputed", `X` is a matrix of distances to the training series.
+    metric : str, default "dtw"
+        "dtw" (dynamic time warping) adds the costs along a warping path, "dog_keeper" (also
+        "frechet", the discrete Frechet distance) takes the largest of them; "euclidean" is without
+        warping. "ddtw", "wdtw", "adtw", "erp", "edr", "lcss", "msm" and "twe" are further elastic
+        distances: see `skts.metrics.pairwise_distances`. With "precomputed", `X` is a matrix of
+        distances to the training series.
+    metric_params : dict or None, default None
+        Parameters of the distance, such as ``{"penalty": 0.5}`` for ``metric="msm"``; None takes
+        their defaults.
     cost : {"squared", "absolute"}, default "squared"
         Cost of matching two points, summed over channels. The distance is the square root of
-        accumulated squared costs, or the accumulated absolute costs.
+        accumulated squared costs, or the accumulated absolute costs. For "dtw", "dog_keeper",
+        "euclidean", "ddtw", "wdtw" and "adtw"; the others have prices of their own.
     window : int, float or None, default None
         Sakoe-Chiba band, not the length of a subsequence: the largest distance in time between two
         matched points. An int counts points; a float is a fraction of the longer series, rounded up
@@ -60,7 +68,7 @@ class DTWNearestNeighbor(
     alignment : {"global", "subsequence", "supersequence"}, default "global"
         "global" matches both series in full, "subsequence" matches the query with a contiguous part
         of the training series, "supersequence" matches the training series with a contiguous part
-        of the query. The last two take no window.
+        of the query. The last two take no window, and are for "dtw", "dog_keeper" and "ddtw".
     rotation_invariant : bool, default False
         Whether training series may be rotated: the distance is the least over all circular shifts
         of the training series. For series of one length, with ``metric="dtw"`` without a window, or
@@ -141,7 +149,8 @@ class DTWNearestNeighbor(
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "metric": [StrOptions({"dtw", "dog_keeper", "precomputed"})],
+        "metric": [StrOptions({*METRICS, "precomputed"})],
+        "metric_params": METRIC_PARAMS,
         "cost": [StrOptions({"squared", "absolute"})],
         "window": [
             None,
@@ -161,7 +170,8 @@ class DTWNearestNeighbor(
         self,
         n_neighbors: int = 1,
         *,
-        metric: Literal["dtw", "dog_keeper", "precomputed"] = "dtw",
+        metric: str = "dtw",
+        metric_params: dict[str, Any] | None = None,
         cost: Literal["squared", "absolute"] = "squared",
         window: float | None = None,
         alignment: Literal["global", "subsequence", "supersequence"] = "global",
@@ -174,6 +184,7 @@ class DTWNearestNeighbor(
     ) -> None:
         self.n_neighbors = n_neighbors
         self.metric = metric
+        self.metric_params = metric_params
         self.cost = cost
         self.window = window
         self.alignment = alignment
@@ -427,10 +438,22 @@ class DTWNearestNeighbor(
         self, queries: Series, candidates: Series, k: int, excluded: np.ndarray | None = None
     ) -> DTWNeighbors | RotationNeighbors:
         """The work of a search, with the options of this estimator."""
-        metric = "dtw" if self._precomputed else self.metric
-        warping = Warping(metric, self.cost, self.window, self.alignment)
-        if self.rotation_invariant and not self._precomputed:
-            return RotationNeighbors(queries, candidates, k, excluded, warping)
+        if self._precomputed:
+            return DTWNeighbors(queries, candidates, k, excluded, self.precision)
+        distance = distance_of(
+            self.metric,
+            self.metric_params,
+            cost=self.cost,
+            window=self.window,
+            alignment=self.alignment,
+        )
+        if self.rotation_invariant:
+            if distance.entry.describe is not None:
+                raise ValueError(
+                    f"rotation_invariant=True does not go with metric={self.metric!r}."
+                )
+            return RotationNeighbors(queries, candidates, k, excluded, distance.warping)
+        queries, candidates, warping = distance.sides(queries, candidates)
         return DTWNeighbors(queries, candidates, k, excluded, self.precision, warping)
 
 

@@ -190,4 +190,4 @@ def path(
 def path_bytes(n: int, m: int) -> int:
     """Bytes that `path` needs for series of n and m points."""
     step = max(1, math.isqrt(n))
-    return 8 * (m + 1) * (-(-n // step) + step + 3) + 40 * (n + m)
+    return 8 * (m + 1) * (-(-n // step) + step + 3) + 32 * (n + m) + 8 * n
