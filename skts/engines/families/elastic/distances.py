@@ -65,11 +65,8 @@ def _parameter(default: float | None, about: str, **limits: Any) -> Any:
 
 def parameters_of(distance: type[Warping]) -> dict[str, tuple[float | None, Parameter]]:
     """Default and limits of each parameter of a distance, by name."""
-    return {
-        each.name: (each.default, each.metadata["parameter"])
-        for each in fields(distance)
-        if "parameter" in each.metadata
-    }  # type: ignore[return-value]  # defaults are numbers
+    named: Any = [each for each in fields(distance) if "parameter" in each.metadata]
+    return {each.name: (each.default, each.metadata["parameter"]) for each in named}
 
 
 @dataclass(frozen=True)
@@ -505,7 +502,8 @@ class WDTW(_Priced):
 
     def weights(self, twice: np.ndarray | int) -> np.ndarray:
         """Weights by 2 k - n, twice the difference in time less the length of the longer series."""
-        return expit(self.g * (np.asarray(twice) / 2))  # type: ignore[no-any-return]
+        found: np.ndarray = expit(self.g * (np.asarray(twice) / 2))
+        return found
 
     def prices(self, x: np.ndarray, y: np.ndarray, i: int, j: int) -> tuple[float, float, float]:
         """As `Stepped.prices`."""

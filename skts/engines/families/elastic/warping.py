@@ -57,8 +57,6 @@ class Warping:
 
     #: Names that `metric` may have.
     metrics: ClassVar[tuple[str, ...]] = ("dtw", "dog_keeper")
-    #: Whether the last channel of series is no channel, but holds a number of each series.
-    own: ClassVar[bool] = False
     #: Whether a path may begin and end with points of one series that are left out.
     borders: ClassVar[bool] = False
     #: Whether distances depend on more than accumulated costs, see `settle`.
@@ -264,7 +262,7 @@ def settled(
     if costs.ndim == 2:
         n, x = n[:, np.newaxis], x[:, np.newaxis]
     costs = np.asarray(costs, np.float64) / warping.unscaled(scale)
-    return warping.settle(costs, n, cols.lengths, np.abs(x - last[1]))  # type: ignore[no-any-return]
+    return warping.settle(costs, n, cols.lengths, np.abs(x - last[1]))
 
 
 def added(distances: list[np.ndarray]) -> np.ndarray:

@@ -6,6 +6,8 @@ in the same order, hence the bits are the same.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ...core.series import Series
@@ -103,7 +105,9 @@ def _steps(
     """Costs of the steps into the cells of an antidiagonal, diagonally, down and to the right."""
     n_channels = len(x) - cell.own
     offsets = d - 2 * np.arange(here.start, here.stop)[:, np.newaxis]
-    match = down = right = 0.0
+    match: Any = 0.0
+    down: Any = 0.0
+    right: Any = 0.0
     for c in range(n_channels):
         p, q = x[c, here], backwards[c, met]
         if cell.own:

@@ -112,24 +112,22 @@ class Cell:
         """Cost of a cell in one channel, of points `x` and `y`."""
         return np.nan  # uneven policies have none; kernels of theirs never call it
 
-    def match(self, x: float, y: float, x_before: float, y_before: float) -> float:
+    def match(self, x: Any, y: Any, x_before: Any, y_before: Any) -> Any:
         """Price of matching two points, in one channel; before the first of a series is 0."""
         return np.nan  # even policies have none
 
-    def down(self, x: float, x_before: float, y: float) -> float:
+    def down(self, x: Any, x_before: Any, y: Any) -> Any:
         """Price of a step down, to point `x`, in one channel.
 
         In a border `x_before` and `y` are 0, and are not to count.
         """
         return 0.0
 
-    def right(self, y: float, y_before: float, x: float) -> float:
+    def right(self, y: Any, y_before: Any, x: Any) -> Any:
         """Price of a step to the right, to point `y`, in one channel; else as `down`."""
         return 0.0
 
-    def steps(
-        self, match: float, down: float, right: float, offset: int
-    ) -> tuple[float, float, float]:
+    def steps(self, match: Any, down: Any, right: Any, offset: Any) -> tuple[Any, Any, Any]:
         """Costs of the steps diagonally, down and to the right into a cell, by sums of prices.
 
         `offset` is j - i.
@@ -227,13 +225,13 @@ class ERPCell(_Uneven):
     borders: ClassVar[bool] = True
     gap: float
 
-    def match(self, x, y, x_before, y_before):  # type: ignore[no-untyped-def]
+    def match(self, x, y, x_before, y_before):
         return abs(x - y)
 
-    def down(self, x, x_before, y):  # type: ignore[no-untyped-def]
+    def down(self, x, x_before, y):
         return abs(x - self.gap)
 
-    def right(self, y, y_before, x):  # type: ignore[no-untyped-def]
+    def right(self, y, y_before, x):
         return abs(y - self.gap)
 
 
@@ -251,10 +249,10 @@ class EditCell(_Uneven):
     replacement: float
     one: float = 1.0
 
-    def match(self, x, y, x_before, y_before):  # type: ignore[no-untyped-def]
+    def match(self, x, y, x_before, y_before):
         return where(abs(x - y) > self.epsilon, self.replacement, like(0, self.one))
 
-    def steps(self, match, down, right, offset):  # type: ignore[no-untyped-def]
+    def steps(self, match, down, right, offset):
         return least(match, self.replacement), self.one, self.one
 
 
@@ -264,7 +262,7 @@ class OwnEditCell(EditCell):
 
     own: ClassVar[bool] = True
 
-    def match(self, x, y, x_before, y_before):  # type: ignore[no-untyped-def]
+    def match(self, x, y, x_before, y_before):
         differ = (abs(x - y) > x_before) & (abs(x - y) > y_before)
         return where(differ, self.replacement, like(0, self.one))
 
@@ -294,16 +292,16 @@ class DeletionCell(_Uneven):
     deletion: float
     stiffness: float
 
-    def match(self, x, y, x_before, y_before):  # type: ignore[no-untyped-def]
+    def match(self, x, y, x_before, y_before):
         return abs(x - y) + abs(x_before - y_before)
 
-    def down(self, x, x_before, y):  # type: ignore[no-untyped-def]
+    def down(self, x, x_before, y):
         return abs(x - x_before)
 
-    def right(self, y, y_before, x):  # type: ignore[no-untyped-def]
+    def right(self, y, y_before, x):
         return abs(y - y_before)
 
-    def steps(self, match, down, right, offset):  # type: ignore[no-untyped-def]
+    def steps(self, match, down, right, offset):
         late = self.stiffness * like(abs(offset), self.stiffness)
         return match + late, down + self.deletion, right + self.deletion
 
@@ -324,17 +322,17 @@ class AmercedCell(_Uneven):
 
     penalty: float
 
-    def match(self, x, y, x_before, y_before):  # type: ignore[no-untyped-def]
+    def match(self, x, y, x_before, y_before):
         return (x - y) * (x - y)
 
-    def steps(self, match, down, right, offset):  # type: ignore[no-untyped-def]
+    def steps(self, match, down, right, offset):
         return match, match + self.penalty, match + self.penalty
 
 
 class AbsoluteAmercedCell(AmercedCell):
     """The same with absolute costs."""
 
-    def match(self, x, y, x_before, y_before):  # type: ignore[no-untyped-def]
+    def match(self, x, y, x_before, y_before):
         return abs(x - y)
 
 
@@ -349,10 +347,10 @@ class WeightedCell(_Uneven):
 
     weights: np.ndarray
 
-    def match(self, x, y, x_before, y_before):  # type: ignore[no-untyped-def]
+    def match(self, x, y, x_before, y_before):
         return (x - y) * (x - y)
 
-    def steps(self, match, down, right, offset):  # type: ignore[no-untyped-def]
+    def steps(self, match, down, right, offset):
         cost = match * self.weights[abs(offset)]
         return cost, cost, cost
 
@@ -360,7 +358,7 @@ class WeightedCell(_Uneven):
 class AbsoluteWeightedCell(WeightedCell):
     """The same with absolute costs."""
 
-    def match(self, x, y, x_before, y_before):  # type: ignore[no-untyped-def]
+    def match(self, x, y, x_before, y_before):
         return abs(x - y)
 
 
@@ -370,7 +368,7 @@ class OwnWeightedCell(WeightedCell):
 
     own: ClassVar[bool] = True
 
-    def steps(self, match, down, right, offset):  # type: ignore[no-untyped-def]
+    def steps(self, match, down, right, offset):
         # the first weight is that of no offset and the longest length, a third of them all
         longest = -least(-down, -right)
         place = self.weights.size // 3 + 2 * abs(offset) - whole(longest)
@@ -381,7 +379,7 @@ class OwnWeightedCell(WeightedCell):
 class AbsoluteOwnWeightedCell(OwnWeightedCell):
     """The same with absolute costs."""
 
-    def match(self, x, y, x_before, y_before):  # type: ignore[no-untyped-def]
+    def match(self, x, y, x_before, y_before):
         return abs(x - y)
 
 
@@ -390,7 +388,7 @@ def _wdtw(distance: distances.WDTW) -> Cell:
     if distance.longest == 0:
         raise LookupError("series have to be prepared")
     if distance.own:
-        kind = OwnWeightedCell if distance.squared else AbsoluteOwnWeightedCell
-        return kind(distance.weights(np.arange(-distance.longest, 2 * distance.longest)))
+        own = OwnWeightedCell if distance.squared else AbsoluteOwnWeightedCell
+        return own(distance.weights(np.arange(-distance.longest, 2 * distance.longest)))
     kind = WeightedCell if distance.squared else AbsoluteWeightedCell
     return kind(distance.weights(2 * np.arange(distance.longest) - distance.longest))

@@ -85,7 +85,7 @@ class RotationTiles:
         """Lower bounds of the distances of a tile under warping."""
         doubled = self._doubled(reduction, tile)
         work = self._relaxed(reduction, doubled)
-        costs, error = self._costs(work, Tile(*tile[:2], 0, len(doubled)), cancel)
+        costs, error = self._costs(work, Tile(*tile[:2], 0, len(doubled)), cancel, work.rescaling)
         # see "rotation runs" in docs/developer/numerics.rst
         scale, bound = work.scale_and_bound(error)
         return np.ascontiguousarray(bound.lower(work.warping.distance(costs) / scale))
