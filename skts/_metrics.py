@@ -32,7 +32,7 @@ __all__ = ["METRIC", "METRICS", "METRIC_PARAMS", "Distance", "Metric", "distance
 class Metric:
     """An entry of the table.
 
-    Parameters
+    Attributes
     ----------
     name : str
         The value of `metric`.
@@ -42,9 +42,9 @@ class Metric:
         What it is, in a line.
     metric : str
         The name by which the class of the distance knows it.
-    describe : callable or None, default None
+    describe : callable or None
         Makes the series of which the distance is computed.
-    straight : bool, default False
+    straight : bool
         Whether points are matched with those at the same time alone.
     """
 
@@ -57,12 +57,24 @@ class Metric:
 
     @property
     def parameters(self) -> dict[str, tuple[float | None, Parameter]]:
-        """Default and limits of each of its `metric_params`."""
+        """Default and limits of each of its `metric_params`.
+
+        Returns
+        -------
+        dict
+            By name.
+        """
         return parameters_of(self.distance)
 
     @property
     def prices(self) -> tuple[str, ...]:
-        """Values of `cost` that it goes with; of one alone it takes no notice."""
+        """Values of `cost` that it goes with; of `cost` it takes no notice if that is one alone.
+
+        Returns
+        -------
+        tuple of str
+            The values.
+        """
         return getattr(self.distance, "costs", ("squared", "absolute"))
 
 
@@ -94,7 +106,7 @@ _made: weakref.WeakKeyDictionary[Series, dict[Any, Series]] = weakref.WeakKeyDic
 class Distance:
     """A distance with its parameters, as reductions need it.
 
-    Parameters
+    Attributes
     ----------
     entry : Metric
         Its entry in the table.

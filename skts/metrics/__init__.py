@@ -1,18 +1,30 @@
 """Distances between time series, on the same engines as the estimators."""
 
+from ._distances import pairwise_distances, warping_path
 from ._dtw import dog_keeper, dtw, dtw_path, lb_keogh, pairwise_dtw
+from ._elastic import adtw, ddtw, edr, erp, lcss, msm, twe, wdtw
 from ._sbd import ShapeDistance, pairwise_sbd, sbd
 from ._subsequence import SubsequenceDistance, subsequence_distance
 
 __all__ = [
     "ShapeDistance",
     "SubsequenceDistance",
+    "adtw",
+    "ddtw",
     "dog_keeper",
     "dtw",
     "dtw_path",
+    "edr",
+    "erp",
     "lb_keogh",
+    "lcss",
+    "msm",
+    "pairwise_distances",
     "pairwise_dtw",
     "pairwise_sbd",
     "sbd",
     "subsequence_distance",
+    "twe",
+    "warping_path",
+    "wdtw",
 ]

@@ -140,9 +140,10 @@ class Cell:
 
     def single(self) -> Self:
         """The same policy with numbers in float32, for points in float32."""
-        numbers: dict[str, Any] = {
-            each.name: np.float32(getattr(self, each.name)) for each in fields(self)
-        }
+        with np.errstate(over="ignore"):
+            numbers: dict[str, Any] = {
+                each.name: np.float32(getattr(self, each.name)) for each in fields(self)
+            }
         return replace(self, **numbers)
 
 

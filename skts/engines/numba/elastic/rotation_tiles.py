@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import fft
 
-from ...core.certify import Bound, Shortlist
+from ...core.certify import Bound, Rescaling, Shortlist
 from ...core.constants import FLOAT64_TINY, FLOAT64_UNIT
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
@@ -29,7 +29,7 @@ class RotationTiles:
     """Methods of the CPU engine for rotation-invariant searches."""
 
     prepared: PreparedStore
-    _costs: Callable[[DTWNeighbors, Tile, np.ndarray], tuple[np.ndarray, float]]
+    _costs: Callable[[DTWNeighbors, Tile, np.ndarray, Rescaling | None], tuple[np.ndarray, float]]
 
     def rotation_neighbors_bytes(
         self, reduction: RotationNeighbors, rows: int, cols: int

@@ -180,7 +180,7 @@ class DTWTiles:
 
     def _costs(
         self,
-        reduction: DTWMatrix | DTWNeighbors,
+        reduction: DTWReduction,
         tile: Tile,
         cancel: np.ndarray,
         rescaling: Rescaling | None,
@@ -277,7 +277,8 @@ class DTWTiles:
     def dtw_pairs(self, reduction: DTWPairs, tile: Tile, cancel: np.ndarray) -> np.ndarray:
         """Certified distances of some pairs."""
         if self._dtw_by_numpy(reduction, tile):
-            return self._pairs_by_numpy(reduction, *reduction.pairs[tile.rows].T, cancel)
+            i, j = reduction.pairs[tile.rows].T
+            return self._pairs_by_numpy(reduction, i, j, cancel)
         return self._certified(reduction, reduction.pairs[tile.rows], cancel)
 
     def dtw_path(self, reduction: DTWPath, tile: Tile, cancel: np.ndarray) -> WarpingPath:
