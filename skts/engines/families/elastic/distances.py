@@ -42,7 +42,7 @@ DISTANCES: dict[str, type[Stepped]] = {}
 
 @dataclass(frozen=True)
 class Parameter:
-    """What a parameter of a distance may be.
+    """Limits of a parameter of a distance.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ class ERP(Stepped):
 
     def rescaling(self, low: float, high: float) -> Rescaling:
         """Have the gap at 0, so that it is exact, and its difference needs no subtraction."""
-        # see "the elastic family" in docs/developer/numerics.rst
+        # see "elastic float32" in docs/developer/numerics.rst
         return Rescaling.about(self.gap, low, high)
 
     def rescaled(self, rescaling: Rescaling) -> Self:
@@ -438,6 +438,7 @@ class _Priced(Stepped):
 
     cost: str = "squared"
     costs: ClassVar[tuple[str, ...]] = ("squared", "absolute")
+    spread: ClassVar[int] = 2
 
     def _term(self, x: np.ndarray, y: np.ndarray, i: int, j: int) -> float:
         difference = x[:, i] - y[:, j]
@@ -512,6 +513,11 @@ class WDTW(_Priced):
             longest, x, y = int(max(x[-1, 0], y[-1, 0])), x[:-1], y[:-1]
         price = self._term(x, y, i, j) * float(self.weights(2 * abs(i - j) - longest))
         return price, price, price
+
+    @property
+    def bounded(self) -> bool:
+        """Whether weights are normal numbers of float32, if they are the same for all pairs."""
+        return not self.own and float(self.weights(-self.longest)) > 2.0**-120
 
     def prepared_for(self, left: Series, right: Series) -> Self:
         """As `Stepped.prepared_for`: pairs of several lengths have weights of their own."""

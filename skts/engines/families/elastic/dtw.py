@@ -241,7 +241,7 @@ class DTWNeighbors(NeighborsInBatches, DTWReduction):
         if not warping.bounded:
             return warping.unscaled(scale), Bound()
         steps, channels = warping.steps(n, m), warping.spread * self.queries.n_channels
-        # see "dtw float32" and "elastic float32" in docs/developer/numerics.rst
+        # see "dtw float32" in docs/developer/numerics.rst
         bound = dtw_bound(
             steps, channels, error, scale, squared=warping.squared, more=warping.roundings
         )

@@ -226,13 +226,13 @@ class ERPCell(_Uneven):
     borders: ClassVar[bool] = True
     gap: float
 
-    def match(self, x, y, x_before, y_before):
+    def match(self, x: Any, y: Any, x_before: Any, y_before: Any) -> Any:
         return abs(x - y)
 
-    def down(self, x, x_before, y):
+    def down(self, x: Any, x_before: Any, y: Any) -> Any:
         return abs(x - self.gap)
 
-    def right(self, y, y_before, x):
+    def right(self, y: Any, y_before: Any, x: Any) -> Any:
         return abs(y - self.gap)
 
 
@@ -250,10 +250,10 @@ class EditCell(_Uneven):
     replacement: float
     one: float = 1.0
 
-    def match(self, x, y, x_before, y_before):
+    def match(self, x: Any, y: Any, x_before: Any, y_before: Any) -> Any:
         return where(abs(x - y) > self.epsilon, self.replacement, like(0, self.one))
 
-    def steps(self, match, down, right, offset):
+    def steps(self, match: Any, down: Any, right: Any, offset: Any) -> tuple[Any, Any, Any]:
         return least(match, self.replacement), self.one, self.one
 
 
@@ -263,7 +263,7 @@ class OwnEditCell(EditCell):
 
     own: ClassVar[bool] = True
 
-    def match(self, x, y, x_before, y_before):
+    def match(self, x: Any, y: Any, x_before: Any, y_before: Any) -> Any:
         differ = (abs(x - y) > x_before) & (abs(x - y) > y_before)
         return where(differ, self.replacement, like(0, self.one))
 
@@ -293,16 +293,16 @@ class DeletionCell(_Uneven):
     deletion: float
     stiffness: float
 
-    def match(self, x, y, x_before, y_before):
+    def match(self, x: Any, y: Any, x_before: Any, y_before: Any) -> Any:
         return abs(x - y) + abs(x_before - y_before)
 
-    def down(self, x, x_before, y):
+    def down(self, x: Any, x_before: Any, y: Any) -> Any:
         return abs(x - x_before)
 
-    def right(self, y, y_before, x):
+    def right(self, y: Any, y_before: Any, x: Any) -> Any:
         return abs(y - y_before)
 
-    def steps(self, match, down, right, offset):
+    def steps(self, match: Any, down: Any, right: Any, offset: Any) -> tuple[Any, Any, Any]:
         late = self.stiffness * like(abs(offset), self.stiffness)
         return match + late, down + self.deletion, right + self.deletion
 
@@ -323,17 +323,17 @@ class AmercedCell(_Uneven):
 
     penalty: float
 
-    def match(self, x, y, x_before, y_before):
+    def match(self, x: Any, y: Any, x_before: Any, y_before: Any) -> Any:
         return (x - y) * (x - y)
 
-    def steps(self, match, down, right, offset):
+    def steps(self, match: Any, down: Any, right: Any, offset: Any) -> tuple[Any, Any, Any]:
         return match, match + self.penalty, match + self.penalty
 
 
 class AbsoluteAmercedCell(AmercedCell):
     """The same with absolute costs."""
 
-    def match(self, x, y, x_before, y_before):
+    def match(self, x: Any, y: Any, x_before: Any, y_before: Any) -> Any:
         return abs(x - y)
 
 
@@ -348,10 +348,10 @@ class WeightedCell(_Uneven):
 
     weights: np.ndarray
 
-    def match(self, x, y, x_before, y_before):
+    def match(self, x: Any, y: Any, x_before: Any, y_before: Any) -> Any:
         return (x - y) * (x - y)
 
-    def steps(self, match, down, right, offset):
+    def steps(self, match: Any, down: Any, right: Any, offset: Any) -> tuple[Any, Any, Any]:
         cost = match * self.weights[abs(offset)]
         return cost, cost, cost
 
@@ -359,7 +359,7 @@ class WeightedCell(_Uneven):
 class AbsoluteWeightedCell(WeightedCell):
     """The same with absolute costs."""
 
-    def match(self, x, y, x_before, y_before):
+    def match(self, x: Any, y: Any, x_before: Any, y_before: Any) -> Any:
         return abs(x - y)
 
 
@@ -369,7 +369,7 @@ class OwnWeightedCell(WeightedCell):
 
     own: ClassVar[bool] = True
 
-    def steps(self, match, down, right, offset):
+    def steps(self, match: Any, down: Any, right: Any, offset: Any) -> tuple[Any, Any, Any]:
         # the first weight is that of no offset and the longest length, a third of them all
         longest = -least(-down, -right)
         place = self.weights.size // 3 + 2 * abs(offset) - whole(longest)
@@ -380,7 +380,7 @@ class OwnWeightedCell(WeightedCell):
 class AbsoluteOwnWeightedCell(OwnWeightedCell):
     """The same with absolute costs."""
 
-    def match(self, x, y, x_before, y_before):
+    def match(self, x: Any, y: Any, x_before: Any, y_before: Any) -> Any:
         return abs(x - y)
 
 

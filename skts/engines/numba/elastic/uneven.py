@@ -123,7 +123,11 @@ def _two_rows(cell, x, i, y_before, y, offset, row, j, diagonal, left, other):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def sweep(x, y, y_lengths, radius, out, cancel, cell, own, borders, free_columns, free_rows):
-    """Accumulated costs of one series x (n, C) against all lanes of y (m, C, lanes)."""
+    """Accumulated costs of one series x (n, C) against all lanes of y (m, C, lanes).
+
+    The walk through the cells is one function, as in `dtw.sweep`: a step of it would take all of
+    the state of the lanes and most arguments.
+    """
     n, lanes = x.shape[0], lanes_of(y)
     n_channels = x.shape[1] - 1 if own else x.shape[1]
     inf, zero = y.dtype.type(np.inf), y.dtype.type(0)
