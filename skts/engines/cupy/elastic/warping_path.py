@@ -8,9 +8,9 @@ import numpy as np
 from ...core.constants import PATH_STRIP
 from ...families.elastic.warping import Warping
 from ..loading import load_kernel
-from .cells import any_cell
-from .dtw import DeviceSeries
-from .programs import PATH_KERNELS
+from .cells import policy_of
+from .dtw import DeviceSeries, certifying_argument, channels_of
+from .programs import certifying_cell
 
 __all__ = ["path", "path_bytes"]
 
@@ -35,7 +35,7 @@ def path(
     Returns
     -------
     path : ndarray of shape (n_steps, 2), int64
-        Matched points, in order.
+        Matched points, in order; points that are left out are not among them.
     cost : float
         Certified accumulated cost.
     """
@@ -43,40 +43,51 @@ def path(
     radius = int(warping.radius(n, m))
     free_columns = warping.alignment == "subsequence"
     free_rows = warping.alignment == "supersequence"
-    strip, walk = PATH_KERNELS
+    cell_name = certifying_cell(warping)
+    cell = certifying_argument(warping, max(x.shape[2], y.shape[2]))
+    series = {
+        "x": x.values,
+        "y": y.values,
+        "n_channels": channels_of(x, warping),
+        "x_stride": x.shape[2],
+        "y_stride": y.shape[2],
+        "radius": radius,
+        "cell": cell.argument,
+    }
+    borders = policy_of(warping).borders
     firsts, threads = range(0, n, PATH_STRIP), min(PATH_STRIP, -(-n // 32) * 32)
     # marks[s] is the row before strip s, its border in front
     marks = cp.full((len(firsts) + 1, m + 1), np.inf)
     marks[0] = 0 if free_columns else np.inf
     marks[0, 0] = 0
     right = cp.full(n, np.inf) if free_rows else None
+    front = cp.full(n, np.inf) if borders else None
+    if borders:
+        load_kernel("elastic/path.cu", f"borders<{cell_name}>")(
+            1, 32, n=n, m=m, top=marks[0], front=front, **series
+        )
 
     def fill(index: int, steps: cp.ndarray | None) -> None:
         if cancel[0]:
             return
         first = firsts[index]
         n_rows = min(PATH_STRIP, n - first)
-        load_kernel("elastic/path.cu", strip)(
+        load_kernel("elastic/path.cu", f"strip<{cell_name}>")(
             1,
             threads,
-            x=x.values,
-            y=y.values,
-            n_channels=x.shape[1],
-            x_stride=x.shape[2],
-            y_stride=y.shape[2],
             first_row=first,
             n_rows=n_rows,
             begin=max(0, first - radius),
             stop=min(m, first + n_rows + radius),
             m=m,
-            radius=radius,
-            cell=any_cell(warping),
             free_columns=free_columns,
             free_rows=free_rows,
             above=marks[index],
+            front=front,
             below=marks[index + 1],
             right=right,
             steps=steps,
+            **series,
         )
         # no strips wait behind this one, so that an interrupt ends the work
         cp.cuda.get_current_stream().synchronize()
@@ -101,13 +112,14 @@ def path(
         fill(index, steps)
         if cancel[0]:
             break
-        load_kernel("elastic/path.cu", walk)(
+        load_kernel("elastic/path.cu", "walk")(
             1,
             1,
             steps=steps,
             first_row=firsts[index],
             begin=max(0, firsts[index] - radius),
             threads=threads,
+            matches=borders,
             state=state,
             path=found,
         )
