@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 import reference
 import reference_elastic
+from elastic_cases import OPTIONS, drawn, sides_of
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skts.base import check_series
 from skts.engines import (
     DISTANCES,
     DTWMatrix,
@@ -22,29 +22,12 @@ from skts.engines import (
     DTWPairs,
     DTWPath,
     find_engine,
-    prepared,
     replace_kernels,
     run,
 )
 from skts.engines.families.elastic.warping import settled
 from skts.engines.numba.elastic import dtw, lanes, uneven
 
-#: Options of each distance, exact and rounded prices.
-OPTIONS = [
-    ("erp", {}),
-    ("erp", {"gap": 1.5}),
-    ("lcss", {"epsilon": 0.5}),
-    ("edr", {"epsilon": 0.5}),
-    ("edr", {}),
-    ("msm", {"penalty": 0.25}),
-    ("msm", {}),
-    ("twe", {"nu": 0.25, "lmbda": 0.5}),
-    ("twe", {}),
-    ("wdtw", {}),
-    ("wdtw", {"g": 0.4, "cost": "absolute"}),
-    ("adtw", {"penalty": 0.5}),
-    ("adtw", {"cost": "absolute"}),
-]
 COMPILED = ("twe",)
 WINDOWS = [None, 0, 2, 0.3]
 GO_ON = np.zeros(1, np.uint8)
@@ -63,22 +46,8 @@ def computing(engine, metric):
         yield
 
 
-def drawn(rng, kind, n_series, channels, lengths):
-    """Lists of series: whole numbers with ties, constants, with an offset, or any."""
-    lengths = rng.choice(lengths, n_series)
-    if kind == "ties":
-        return [rng.integers(0, 4, (channels, n)) / 2 for n in lengths]
-    if kind == "constant":
-        return [np.full((channels, n), float(rng.integers(0, 3))) for n in lengths]
-    return [rng.normal(size=(channels, n)) + (1e6 if kind == "offset" else 0) for n in lengths]
-
-
 def expected(metric, X, Y, **options):
     return np.array([[reference_elastic.distance(metric, x, y, **options) for y in Y] for x in X])
-
-
-def sides_of(metric, X, Y, **options):
-    return prepared(check_series(X), check_series(Y), DISTANCES[metric](**options))
 
 
 def skip_if_lacking(engine, work):
