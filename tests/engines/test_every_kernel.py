@@ -20,8 +20,16 @@ from skts import (
     SubsequenceSearch,
 )
 from skts.cluster import _kshape
-from skts.engines import SBDCenters, Shapes, run
-from skts.metrics import dog_keeper, dtw_path, pairwise_dtw, pairwise_sbd, subsequence_distance
+from skts.engines import DISTANCES, SBDCenters, Shapes, run
+from skts.metrics import (
+    dog_keeper,
+    dtw_path,
+    pairwise_distances,
+    pairwise_dtw,
+    pairwise_sbd,
+    subsequence_distance,
+    warping_path,
+)
 from skts.motifs import discords, matrix_profile, motifs
 from skts.neighbors import dtw_window_search
 
@@ -68,6 +76,24 @@ def neighbors(engine):
     for precision in ("auto", "float64"):
         model = DTWNearestNeighbor(3, window=4, precision=precision, engine=engine)
         yield of_fitted(model, X, y, ("kneighbors", Q), ("predict", Q), ("kneighbors",))
+
+
+def stepped(engine):
+    X, Q = walks(6, 24), walks(5, 24, 1)
+    two = X.reshape(6, 2, 12), Q.reshape(5, 2, 12)
+    for metric, distance in DISTANCES.items():
+        on = {"engine": engine, "metric": metric}
+        yield pairwise_distances(X, Q, window=3, **on)
+        for cost in distance.costs:
+            yield pairwise_distances(*two, cost=cost, **on)
+        if "epsilon" in distance.__dataclass_fields__:
+            yield pairwise_distances(X, Q, metric_params={"epsilon": 0.5}, **on)
+    # weights by pairs, strips, and points that are left out of a path
+    yield pairwise_distances(X, Q[:, :9], metric="wdtw", engine=engine)
+    yield pairwise_distances(walks(2, 300), metric="erp", engine=engine)
+    yield warping_path(X[0], Q[0], metric="erp", window=7, engine=engine)
+    model = DTWNearestNeighbor(3, metric="twe", engine=engine)
+    yield of_fitted(model, walks(70, 24), np.arange(70) % 3, ("kneighbors", Q), ("kneighbors",))
 
 
 def rotations(engine):
@@ -154,7 +180,7 @@ def searches(engine):
     yield dtw_window_search(walks(20, 24), np.arange(20) % 2, windows=[0, 2, 5], engine=engine)
 
 
-WORKS = (matrices, neighbors, rotations, paths, profiles, clusters, trees, searches)
+WORKS = (matrices, neighbors, stepped, rotations, paths, profiles, clusters, trees, searches)
 
 
 @pytest.mark.gpu
