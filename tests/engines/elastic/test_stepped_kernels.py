@@ -1,6 +1,7 @@
-"""Policies in the kernels of the GPU: strips, bands, groups of lanes, both types, against the certificate.
+"""Policies in the kernels of the GPU: strips, bands, groups of lanes, in float64 and float32.
 
-The certificate is compared with the CPU engine, which the other tests of the family compare with the papers.
+They are compared with the certificate, and that with plain code, which the other tests of the
+family compare with the papers.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def check_kernels(metric, options, rng, channels, window):
     for type in ("double", "float") if warping.bounded else ("double",):
         for kernel, lengths in kernels_of(warping, type, channels):
             if metric == "wdtw" and type == "float":
-                lengths = lengths[-1:]  # else weights differ by pairs, and are not searched in float
+                lengths = lengths[-1:]  # weights that differ by pairs are not searched in float
             X, Y = (drawn(rng, "any", count, channels, lengths) for count in (5, 11))
             left, right, warping = sides_of(metric, X, Y, window=window, **options)
             kernel = kernel._replace(cell=policy_of(warping).of(type))

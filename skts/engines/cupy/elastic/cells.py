@@ -28,7 +28,7 @@ __all__ = [
 #: The policy that kernels take whose one instance serves all options.
 ANY_CELL = "AnyWarping"
 _ANY = np.dtype([("squared", np.int32), ("largest", np.int32)])
-#: The argument `cell` of a kernel whose policy has no parameters: C++ gives such an object one byte.
+#: The argument `cell` of a kernel whose policy has no parameters: in C++ it has one byte.
 NO_PARAMETERS = np.zeros(1, [("nothing", np.uint8)])
 #: How far from the diagonal, beyond the longest series, kernels look up weights: lanes before their
 #: first row, and the columns of a widest strip.

@@ -24,7 +24,6 @@ from ...families.elastic.dtw import (
 )
 from ...families.elastic.warping import Warping, added, lacks_distance, settled
 from ...families.elastic.window_search import DTWWindowSearch
-
 from .cells import WEIGHTS_MARGIN, policy_of
 
 if TYPE_CHECKING:
@@ -147,14 +146,14 @@ class DTWTiles:
         if both_sides > self.prepared.capacity // 2:
             part, rows = reduction.part(tile), slice(None)
         pairs = cupy.asarray(np.ascontiguousarray(part.pairs[rows], np.int32))
-        left, right = (self._on_device(side, 0, len(side)) for side in part.sides)
+        left, right = part.sides
+        x, y = (self._on_device(side, 0, len(side)) for side in part.sides)
         reach = part.warping.largest_radius(*(side.lengths for side in part.sides))
         budget = self.prepared.capacity // 4
-        found = dtw.certify(left, right, pairs, part.warping, root=True, reach=reach, budget=budget)
+        found = dtw.certify(x, y, pairs, part.warping, root=True, reach=reach, budget=budget)
         assert found is not None  # without `least` there are distances
         if not part.warping.settles:
             return found.get()
-        left, right = part.sides
         i, j = part.pairs[rows].T
         return settled(part.warping, found.get(), left.take(i), right.take(j))
 
