@@ -24,10 +24,10 @@ y[50] = 2.5
 # %%
 # Six paths
 # ---------
-# Dynamic time warping ("dtw") lets points wait for nothing, and matches the wild value with whatever
-# is nearest. A price for waiting ("adtw", "twe", "msm") makes paths straight where warping gains
-# little. For edit distances ("edr", "lcss") the wild value is one point that does not match, however
-# wild: "lcss" leaves it out, a gap in the path.
+# Dynamic time warping ("dtw") lets points wait for nothing, and matches the wild value with
+# whatever is nearest. A price for waiting ("adtw", "twe", "msm") makes paths straight where warping
+# gains little. For edit distances ("edr", "lcss") the wild value is one point that does not match,
+# however wild: "lcss" leaves it out, a gap in the path.
 
 distances = {
     "dtw": {},

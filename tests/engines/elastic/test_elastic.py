@@ -1,7 +1,7 @@
 """The elastic family: every engine against the definitions of the papers, and the same bits.
 
-Compiling the kernels of all policies takes a minute: on the CPU the default run compiles those of
-one, and computes the others by NumPy, and by the kernels as plain Python on tiny series.
+Compiling the kernels of all policies takes minutes: on the CPU the default run compiles those of
+one, and computes the others by NumPy, some by the kernels as plain Python on tiny series.
 """
 
 from __future__ import annotations
@@ -104,11 +104,26 @@ def test_distances_are_those_of_the_papers(engine, case, rng, window, kind, chan
         assert_array_equal(found, plain)
 
 
-@pytest.mark.parametrize(("kind", "channels", "lengths"), SHAPES)
-def test_kernels_of_the_cpu_as_plain_python(case, rng, monkeypatch, kind, channels, lengths):
-    """Lanes in both types, pairs side by side, and paths, whatever is compiled."""
-    metric, options = case
-    for window in WINDOWS[:: 1 if kind == "ties" else 2]:
+#: Borders, numbers of each series, and weights by place: interpreted by default.
+INTERPRETED = [OPTIONS[1], OPTIONS[4], OPTIONS[9]]
+
+
+@pytest.mark.parametrize(("metric", "options"), INTERPRETED, ids=str)
+def test_kernels_of_the_cpu_as_plain_python(metric, options, rng, monkeypatch):
+    check_plain_kernels(metric, options, rng, monkeypatch, SHAPES[0], [2])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", SHAPES)
+def test_all_kernels_of_the_cpu_as_plain_python(case, rng, monkeypatch, shape):
+    windows = WINDOWS[:: 1 if shape[0] == "ties" else 2]
+    check_plain_kernels(*case, rng, monkeypatch, shape, windows)
+
+
+def check_plain_kernels(metric, options, rng, monkeypatch, shape, windows):
+    """Lanes in both types, whatever is compiled."""
+    kind, channels, lengths = shape
+    for window in windows:
         X, Y = (drawn(rng, kind, count, channels, lengths) for count in (2, 3))
         left, right, warping = sides_of(metric, X, Y, window=window, **options)
         with replace_kernels(always=True):
@@ -163,20 +178,33 @@ def test_compiled_kernels_have_the_bits_of_the_certificate(case, rng):
                 assert_allclose(near.distances, best, rtol=loose, atol=1e-2 * (loose > 0))
 
 
-@pytest.mark.parametrize("gap", [0.0, 1e-15, 1e-9, 1e-7])
-@pytest.mark.parametrize("metric", ["erp", "msm", "twe", "wdtw", "adtw"])
-def test_near_ties_that_float32_cannot_see(fast_engine, rng, metric, gap):
-    """Searched in float32 and certified, or by NumPy in float64: the neighbours are the same."""
-    if fast_engine == "numba" and metric not in COMPILED:
-        pytest.skip("its kernels are compiled by a slow test")
+GAPS = [0.0, 1e-15, 1e-9, 1e-7]
+SEARCHED = ["erp", "msm", "twe", "wdtw", "adtw"]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("gap", GAPS)
+@pytest.mark.parametrize("metric", SEARCHED)
+def test_near_ties_that_float32_cannot_see(rng, metric, gap):
+    """Searched in float32 and certified: the neighbours are those of the matrix."""
+    check_near_ties("cupy", rng, metric, gap)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", SEARCHED)
+def test_near_ties_on_the_cpu(rng, metric):
+    for gap in GAPS:
+        check_near_ties("numba", rng, metric, gap)
+
+
+def check_near_ties(engine, rng, metric, gap):
     base = rng.normal(size=24)
     Y = base + gap * np.arange(70)[:, np.newaxis] * rng.choice([-1.0, 1.0], (70, 24))
     X = base[np.newaxis] + 0.25
     left, right, warping = sides_of(metric, X, Y)
     assert warping.bounded
-    skip_if_lacking(fast_engine, DTWMatrix(left, right, warping))
-    D = run(DTWMatrix(left, right, warping), engine=fast_engine)
-    found = run(DTWNeighbors(left, right, 3, warping=warping), engine=fast_engine)
+    D = run(DTWMatrix(left, right, warping), engine=engine)
+    found = run(DTWNeighbors(left, right, 3, warping=warping), engine=engine)
     wanted = reference.nearest(D, 3)
     assert_array_equal(found.indices, wanted[1])
     assert_array_equal(found.distances, wanted[0])

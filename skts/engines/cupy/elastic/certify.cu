@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(1024) certify(
     int n_channels, int n_cols, const int* __restrict__ items, long long n_items, int width,
     const int* __restrict__ points, Cell cell, int free_columns, int free_rows, int root,
     double* room, int span, double* __restrict__ out, double* least) {
-    typedef SeriesPoints<double> Points;
+    typedef Value<Cell, double> V;
     const int memory_channels = n_channels + Cell::OWN;
     extern __shared__ double shared[];
     const double inf = Arithmetic<double>::infinity();
@@ -45,18 +45,9 @@ __global__ void __launch_bounds__(1024) certify(
         Cell here = cell;
         if constexpr (Cell::OWN)
             here.meet(x[(long long)n_channels * row_stride], y[(long long)n_channels * col_stride]);
-        // thread 0, BORDERS: sums of steps along the borders, and the next one
-        double top = 0, front = 0;
-        auto along = [&](const double* points, int stride, int k, int count, double& sum) {
-            if constexpr (Cell::BORDERS) {
-                if (k >= count || k >= radius) return inf;
-                const double* point = points + k;
-                sum = plus(double(here.skip(Points{*point, *point, point, point, n_channels, stride,
-                                                   stride, 0, 0, 0})), sum);
-                return sum;
-            }
-            return inf;
-        };
+        // of thread 0
+        Border<Cell> top{y, n_channels, col_stride, min(m, radius), 0};
+        Border<Cell> front{x, n_channels, row_stride, min(n, radius), 0};
         double *two = memory, *one = memory + span, *now = memory + 2 * span;
         for (int i = threadIdx.x; i < n + 2; i += blockDim.x) {
             two[i] = i == 0 ? 0.0 : inf;
@@ -65,8 +56,8 @@ __global__ void __launch_bounds__(1024) certify(
         }
         __syncthreads();
         if (Cell::BORDERS && threadIdx.x == 0) {
-            one[0] = along(y, col_stride, 0, m, top);
-            one[1] = along(x, row_stride, 0, n, front);
+            one[0] = top.next(here, 0);
+            one[1] = front.next(here, 0);
         }
         __syncthreads();
         double end = inf;
@@ -76,16 +67,14 @@ __global__ void __launch_bounds__(1024) certify(
             for (int i = first + threadIdx.x; i < stop; i += blockDim.x) {
                 int j = d - i + shift;
                 if (j >= m) j -= m;
-                const Points at{x[i], y[j], x + i, y + j, n_channels, row_stride, col_stride,
-                                d - 2 * i, i, j};
-                typedef Value<Cell, double> V;
+                const SeriesPoints<double> at{x[i], y[j], x + i, y + j, n_channels, row_stride,
+                                              col_stride, d - 2 * i, i, j};
                 now[i + 1] = here.join(at, cells_before<Cell>(V(two[i]), V(one[i]), V(one[i + 1])));
             }
             // whatever the next two antidiagonals read beyond the ends of this one
             if (threadIdx.x == 0) {
-                const double next_top = Cell::BORDERS ? along(y, col_stride, d + 1, m, top) : above;
-                const double next_front =
-                    Cell::BORDERS ? along(x, row_stride, d + 1, n, front) : before;
+                const double next_top = Cell::BORDERS ? top.next(here, d + 1) : above;
+                const double next_front = Cell::BORDERS ? front.next(here, d + 1) : before;
                 now[first] = first == 0 ? next_top : inf;
                 now[stop + 1] = stop == d + 1 ? next_front : inf;
             }

@@ -35,8 +35,7 @@ __global__ void __launch_bounds__(THREADS, blocks_per_sm<T>(K, C)) dtw(
     wave.lane = lane;
     wave.G = G;
     // values of cells take no more memory than points
-    wave.edge =
-        STRIPS ? reinterpret_cast<V*>(edges + (long long)groups.own * edge_stride) : nullptr;
+    wave.edge = STRIPS ? (V*)(edges + (long long)groups.own * edge_stride) : nullptr;
 
     // groups of the last warp that have no pair do the last one again
     for (long long base = 0; base + groups.first < n_pairs; base += groups.count) {
@@ -70,12 +69,8 @@ __global__ void __launch_bounds__(THREADS, blocks_per_sm<T>(K, C)) dtw(
             const int last_lane = last / K;
             const int stop = (n_rows - 1) / ROWS + (SUB ? min(lane, last_lane) : last_lane);
             auto begin = [&](V left) {
-                if constexpr (Cell::BORDERS) {
-                    // a path may leave out points of the columns
-                    if (row0 > 0) return;
-                    wave.diagonal = lane == 0 ? corner : left;
-                    wave.top = wave.columns.open(wave.diagonal, first + lane * K, wave.reach);
-                } else {
+                if constexpr (Cell::BORDERS) wave.open(lane == 0 ? corner : left);
+                else {
                     // a path may begin at any column: the row above the first is free
                     wave.columns.fill(T(0));
                     wave.diagonal = T(0);
@@ -92,8 +87,7 @@ __global__ void __launch_bounds__(THREADS, blocks_per_sm<T>(K, C)) dtw(
                     }
                 });
             if (!SUB && last_strip && lane == last_lane)
-                out[p] = result_of(
-                    wave.columns.cell, result, n, m, series + n - 1, own + m - 1, root);
+                out[p] = result_of(wave.columns.cell, result, n, m, series, own, root);
             if constexpr (STRIPS && Cell::BORDERS) corner = __shfl_sync(ALL, wave.top, G - 1, G);
         }
         if (SUB) {

@@ -23,12 +23,8 @@ __global__ void borders(
     const double* points = down ? x : y;
     const int stride = down ? x_stride : y_stride, count = min(down ? n : m, radius);
     double* out = down ? front : top + 1;
-    double sum = 0;
-    for (int k = 0; k < count; ++k) {
-        const SeriesPoints<double> at{
-            points[k], points[k], points + k, points + k, n_channels, stride, stride, 0, 0, 0};
-        out[k] = sum = plus(double(cell.skip(at)), sum);
-    }
+    Border<Cell> border{points, n_channels, stride, count, 0};
+    for (int k = 0; k < count; ++k) out[k] = border.next(cell, k);
 }
 
 // strip: rows first_row to first_row + n_rows - 1 of the warping matrix, within columns `begin` to

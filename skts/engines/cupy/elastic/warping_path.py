@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import cupy as cp
 import numpy as np
 
@@ -45,15 +47,7 @@ def path(
     free_rows = warping.alignment == "supersequence"
     cell_name = certifying_cell(warping)
     cell = certifying_argument(warping, max(x.shape[2], y.shape[2]))
-    series = {
-        "x": x.values,
-        "y": y.values,
-        "n_channels": channels_of(x, warping),
-        "x_stride": x.shape[2],
-        "y_stride": y.shape[2],
-        "radius": radius,
-        "cell": cell.argument,
-    }
+    pair = _pair(x, y, warping) | {"radius": radius, "cell": cell.argument}
     borders = policy_of(warping).borders
     firsts, threads = range(0, n, PATH_STRIP), min(PATH_STRIP, -(-n // 32) * 32)
     # marks[s] is the row before strip s, its border in front
@@ -64,7 +58,7 @@ def path(
     front = cp.full(n, np.inf) if borders else None
     if borders:
         load_kernel("elastic/path.cu", f"borders<{cell_name}>")(
-            1, 32, n=n, m=m, top=marks[0], front=front, **series
+            1, 32, n=n, m=m, top=marks[0], front=front, **pair
         )
 
     def fill(index: int, steps: cp.ndarray | None) -> None:
@@ -87,7 +81,7 @@ def path(
             below=marks[index + 1],
             right=right,
             steps=steps,
-            **series,
+            **pair,
         )
         # no strips wait behind this one, so that an interrupt ends the work
         cp.cuda.get_current_stream().synchronize()
@@ -96,15 +90,7 @@ def path(
         fill(index, None)
     if cancel[0]:
         return np.empty((0, 2), np.int64), 0.0
-    i, j = n - 1, m - 1
-    if right is not None:
-        ends = right.get()
-        i = int(np.argmin(ends))
-        cost = ends[i]
-    else:
-        ends = marks[-1, 1:].get()
-        j = int(np.argmin(ends)) if free_columns else m - 1
-        cost = ends[j]
+    i, j, cost = _end(n, marks[-1, 1:], right, free_columns=free_columns)
     steps = cp.empty(step_bytes(n, min(m, PATH_STRIP + 2 * radius)), np.uint8)
     found = cp.empty((i + j + 1, 2), np.int64)
     state = cp.array([i, j, 0], np.int64)
@@ -125,6 +111,30 @@ def path(
         )
     length = int(state[2])
     return found[:length][::-1].get(), float(cost)
+
+
+def _end(
+    n: int, below: cp.ndarray, right: cp.ndarray | None, *, free_columns: bool
+) -> tuple[int, int, float]:
+    """Return the cell in which the best path ends, and its cost."""
+    if right is not None:
+        ends = right.get()
+        i = int(np.argmin(ends))
+        return i, len(below) - 1, ends[i]
+    ends = below.get()
+    j = int(np.argmin(ends)) if free_columns else len(below) - 1
+    return n - 1, j, ends[j]
+
+
+def _pair(x: DeviceSeries, y: DeviceSeries, warping: Warping) -> dict[str, Any]:
+    """Arguments of the kernels that look at both series."""
+    return {
+        "x": x.values,
+        "y": y.values,
+        "n_channels": channels_of(x, warping),
+        "x_stride": x.shape[2],
+        "y_stride": y.shape[2],
+    }
 
 
 def step_bytes(n: int, width: int) -> int:

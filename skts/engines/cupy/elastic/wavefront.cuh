@@ -203,6 +203,13 @@ struct Wavefront {
         return Arithmetic<V>::infinity();
     }
 
+    // BORDERS: fill the row above the first, unless the band leaves none of it; `left` is the cell left of this lane
+    __device__ __forceinline__ void open(V left) {
+        if (row0 > 0) return;
+        diagonal = left;
+        top = columns.open(left, first + lane * K, reach);
+    }
+
     // `x` are the points of ROWS rows, `in` the edge of the strip to the left in those rows, `t` the
     // step, `single` whether only the first of two rows counts
     __device__ __forceinline__ void step(const T (*x)[C], const V* in, int t, bool single) {

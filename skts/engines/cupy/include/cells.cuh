@@ -18,7 +18,8 @@
 //                      If so, `meet(x, y)` is called with those of two series, before their cells.
 //   COUNTS             whether the values of cells are whole numbers, which float holds whatever the
 //                      type of the points.
-//   SETTLES            whether distances are more than accumulated costs. If so, `settle` makes them.
+//   SETTLES            whether distances are more than accumulated costs. If so, `settle` makes them, of a
+//                      cost, the lengths, and the last points in the first channel.
 //
 // `at` tells what a cell looks at (`CellPoints`): at.x(c) and at.y(c) are channel c of the points i
 // and j, at.x_before(c) and at.y_before(c) of those before them, at.total(metric) is the cost of the two
@@ -168,6 +169,26 @@ struct SeriesPoints {
     }
 };
 
+// Sums of steps along a border, one after the other: of leaving out the first `count` points of a series.
+template <typename Cell>
+struct Border {
+    const double* points;
+    int n_channels, stride, count;
+    double sum;
+
+    // the sum up to point k, which is the next one; infinity beyond the last
+    __device__ __forceinline__ double next(const Cell& cell, int k) {
+        if constexpr (Cell::BORDERS)
+            if (k < count) {
+                const double* point = points + k;
+                const SeriesPoints<double> at{
+                    *point, *point, point, point, n_channels, stride, stride, 0, 0, 0};
+                return sum = plus(double(cell.skip(at)), sum);
+            }
+        return Arithmetic<double>::infinity();
+    }
+};
+
 // The three cells before one.
 template <typename T>
 struct Before {
@@ -216,11 +237,11 @@ template <typename Cell, typename T>
 using Value = typename ValueType<Cell::COUNTS, T>::type;
 
 // The result of a pair of n and m points, by the value of its last cell: a distance, or, unless `root`,
-// an accumulated cost. `x` and `y` are their last points, in the first channel.
+// an accumulated cost.
 template <typename Cell, typename T>
 __device__ __forceinline__ T result_of(
     const Cell& cell, Value<Cell, T> cost, int n, int m, const T* x, const T* y, int root) {
-    if constexpr (Cell::SETTLES) return cell.settle(T(cost), n, m, *x, *y);
+    if constexpr (Cell::SETTLES) return cell.settle(T(cost), n, m, x[n - 1], y[m - 1]);
     else return root ? sqrt(T(cost)) : T(cost);
 }
 
