@@ -101,12 +101,16 @@ class Cell:
         of the other two sums.
     arrays : bool
         Whether the methods take arrays in place of numbers, as small work does.
+    monotone : bool
+        Whether prices never fall as two points move apart, or a cell away from the diagonal, and
+        those beside the diagonal depend on the points of one series alone: see `stepped_bounds`.
     """
 
     uneven: ClassVar[bool] = False
     borders: ClassVar[bool] = False
     own: ClassVar[bool] = False
     arrays: ClassVar[bool] = False
+    monotone: ClassVar[bool] = False
 
     def term(self, x: float, y: float) -> float:
         """Cost of a cell in one channel, of points `x` and `y`."""
@@ -217,6 +221,7 @@ def cell_of(warping: Warping) -> Cell:
 class _Uneven(Cell):
     uneven: ClassVar[bool] = True
     arrays: ClassVar[bool] = True
+    monotone: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,16 @@ from ...families.elastic.dtw import (
 from ...families.elastic.warping import Warping, added, lacks_distance, settled
 from ...families.elastic.window_search import DTWWindowSearch
 from ...host.small_work import most_bytes, prefer_numpy
-from . import by_numpy, certified, dtw, lower_bounds, uneven, warping_path, window_search
+from . import (
+    by_numpy,
+    certified,
+    dtw,
+    lower_bounds,
+    stepped_bounds,
+    uneven,
+    warping_path,
+    window_search,
+)
 from .cells import cell_of
 
 __all__ = ["DTWTiles"]
@@ -82,9 +91,10 @@ class DTWTiles:
         n, m, channels = left.n_timepoints, right.n_timepoints, left.n_channels
         if flip:
             n, m, rows, cols = m, n, cols, rows
-        # float64 lanes, or lanes, rows and envelopes in float32
-        lanes = 8 * (-(-cols // 64) * 64) * channels * (m + (m if flip else max(n, m)))
         uneven = cell_of(reduction.warping).uneven
+        # float64 lanes, or lanes, rows and envelopes in float32; of uneven policies all in float64
+        points = (-(-cols // 64) * 64) * channels * (m + (m if flip else max(n, m)))
+        lanes = (24 if uneven else 8) * points
         each = 16 * rows * channels * n + 64 * rows * cols + dtw.sweep_bytes(n, m, uneven=uneven)
         # lanes that the cascade gathers
         each += 256 * channels * m
@@ -120,6 +130,10 @@ class DTWTiles:
             found = self._cascade(reduction, tile, excluded, cancel)
             if found is not None:
                 return found
+        if cell_of(reduction.warping).uneven and stepped_bounds.worth_bounding(
+            reduction, tile.shape[1]
+        ):
+            return self._stepped_search(reduction, tile, excluded, cancel)
         estimates, error = self._estimates(reduction, tile, cancel)
         bound = reduction.scale_and_bound(error)[1] if reduction.single else Bound()
         return shortlist(estimates, reduction.n_neighbors, bound, excluded)
@@ -264,6 +278,39 @@ class DTWTiles:
             lists.append((np.full(keep.sum(), row), found[:count][keep], estimates[keep]))
         of_row, of_col, values = map(np.concatenate, zip(*lists, strict=True))
         return Shortlist(of_row, of_col, values, bound, np.array(overflowed, np.int64))
+
+    def _stepped_search(
+        self,
+        reduction: DTWNeighbors,
+        tile: Tile,
+        excluded: np.ndarray | None,
+        cancel: np.ndarray,
+    ) -> Shortlist:
+        """Survivors of a tile, candidates ruled out by the prices of their steps."""
+        queries, series = reduction.sides
+        rescaling = reduction.rescaling if reduction.single else None
+        some = series.take(tile.cols)
+        radius = reduction.warping.largest_radius(queries.lengths, some.lengths)
+
+        def in_type(side: Series) -> tuple[np.ndarray, float]:
+            return (
+                (side.values, 0.0)
+                if rescaling is None
+                else rescaling.apply(side.values, side.inside)
+            )
+
+        def build() -> tuple[stepped_bounds.Candidates, int]:
+            values, error = in_type(some)
+            low, high = lower_bounds.envelopes(values, some.lengths, radius, queries.n_timepoints)
+            made = stepped_bounds.Candidates(values, low, high, error)
+            return made, values.nbytes + low.nbytes + high.nbytes
+
+        key = ("ranges", rescaling, radius, queries.n_timepoints, tile.col, tile.col_stop)
+        candidates = self.prepared.get(series.values, key, build)
+        rows = queries.take(tile.rows)
+        return stepped_bounds.search(
+            reduction, rows, *in_type(rows), candidates, some, excluded, cancel
+        )
 
     def dtw_matrix(self, reduction: DTWMatrix, tile: Tile, cancel: np.ndarray) -> np.ndarray:
         """A block of the matrix."""

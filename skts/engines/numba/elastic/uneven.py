@@ -10,6 +10,8 @@ Numba compiles each kernel once for each policy. Sums run in the order of `certi
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -241,9 +243,20 @@ def block_kernel(
             )
 
 
-def options(warping: Warping, dtype: type) -> tuple[Cell, bool, bool, bool, bool]:
-    """Return the last arguments of `block_kernel`, in its order, by those of a distance."""
+class Options(NamedTuple):
+    """The last arguments of the kernels, in their order."""
+
+    cell: Cell
+    own: bool
+    borders: bool
+    free_columns: bool
+    free_rows: bool
+
+
+def options(warping: Warping, dtype: type) -> Options:
+    """Return the last arguments of `block_kernel` by the options of a distance."""
     cell, alignment = cell_of(warping), warping.alignment
     if dtype is np.float32:
         cell = cell.single()
-    return cell, cell.own, cell.borders, alignment == "subsequence", alignment == "supersequence"
+    free = alignment == "subsequence", alignment == "supersequence"
+    return Options(cell, cell.own, cell.borders, *free)
