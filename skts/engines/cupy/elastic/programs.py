@@ -414,7 +414,7 @@ def kernels() -> dict[str, list[str]]:
 
     Of the many instances of ``dtw.cu``, which are compiled when they are first needed, all widths
     with the default options, and all options with two widths; of ``narrow.cu`` some widths. Of each
-    policy whose steps cost differently, two instances for each type and number of channels.
+    policy whose steps cost differently, one plain instance, and two in strips and bands.
     """
     stepped = stepped_policies()
     names: dict[str, set[str]] = {
@@ -439,10 +439,9 @@ def kernels() -> dict[str, list[str]]:
         for offsets in offset_counts(type, channels):
             for cell in cells if offsets == 4 else cells[:1]:
                 names["elastic/band.cu"].add(BandKernel(type, offsets, channels, cell, 32).name)
-        for policy, strips in product(stepped, (False, True)):
-            columns = 20 if strips and channels == 1 else 8
-            cell = policy.of(type)
-            kernel = DTWKernel(type, columns, channels, strips, cell, strips, False, 32)
+        for policy in stepped if (type, channels) != ("float", 3) else ():
+            bands = type == "double"
+            kernel = DTWKernel(type, 8, channels, bands, policy.of(type), bands, False, 32)
             names["elastic/dtw.cu"].add(kernel.name)
         counts = narrow_counts(type, channels)
         for offsets in {*counts[::4], counts[-1]}:
