@@ -28,14 +28,14 @@ from . import uneven
 from .lanes import LANES
 from .lower_bounds import envelope
 
-__all__ = ["Candidates", "bounds", "deflation", "search", "worth_bounding"]
+__all__ = ["RangedCandidates", "bounds", "deflation", "search", "worth_bounding"]
 
 #: Points that a series has for each point of the half width of a band, at least, where bounds pay.
 NARROW = 4
 
 
-class Candidates(NamedTuple):
-    """Candidates of a tile in the type of the search.
+class RangedCandidates(NamedTuple):
+    """Candidates of a tile in the type of the search, and the ranges that they reach.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ def search(
     queries: Series,
     rows: np.ndarray,
     row_error: float,
-    candidates: Candidates,
+    candidates: RangedCandidates,
     series: Series,
     excluded: np.ndarray | None,
     cancel: np.ndarray,
@@ -88,7 +88,7 @@ def search(
         The same in the type of the search.
     row_error : float
         Largest rounding error of their points.
-    candidates : Candidates
+    candidates : RangedCandidates
         Candidates of the tile.
     series : Series
         The same as they are.
@@ -143,7 +143,7 @@ class _Query:
         queries: Series,
         row: int,
         values: np.ndarray,
-        candidates: Candidates,
+        candidates: RangedCandidates,
         series: Series,
     ) -> None:
         self.reduction, self.candidates = reduction, candidates

@@ -299,10 +299,10 @@ class DTWTiles:
                 else rescaling.apply(side.values, side.inside)
             )
 
-        def build() -> tuple[stepped_bounds.Candidates, int]:
+        def build() -> tuple[stepped_bounds.RangedCandidates, int]:
             values, error = in_type(some)
             low, high = lower_bounds.envelopes(values, some.lengths, radius, queries.n_timepoints)
-            made = stepped_bounds.Candidates(values, low, high, error)
+            made = stepped_bounds.RangedCandidates(values, low, high, error)
             return made, values.nbytes + low.nbytes + high.nbytes
 
         key = ("ranges", rescaling, radius, queries.n_timepoints, tile.col, tile.col_stop)
