@@ -31,7 +31,7 @@ constexpr int THREADS = ELASTIC_THREADS;
 
 template <typename T, int K, int C, typename Cell>
 struct Side {
-    static_assert(!Cell::BORDERS && !Cell::LOOKS_BACK && !Cell::TABLED, "not in registers yet");
+    static_assert(!Cell::BORDERS && !Cell::LOOKS_BACK, "not in registers yet");
     T D[K];
     T y[C][K];          // point of logical offset k in row step u of a block: y[c][(k + u) % K]
     T x[C];             // point of the row series in the row to come

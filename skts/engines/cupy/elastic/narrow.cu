@@ -45,7 +45,7 @@ __host__ __device__ constexpr int blocks_per_sm(int K, int C) {
 
 template <typename T, int K, int C, typename Cell>
 struct Band {
-    static_assert(!Cell::BORDERS && !Cell::LOOKS_BACK && !Cell::TABLED, "not in registers yet");
+    static_assert(!Cell::BORDERS && !Cell::LOOKS_BACK, "not in registers yet");
     T D[K];
     T y[C][K + ROWS - 1];   // point o + u serves offset o in row u of those in flight
     T wall[WALLS];          // wall[w]: infinity where the band ends with offset K - 2 w - 3, else 0

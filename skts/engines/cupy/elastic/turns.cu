@@ -29,8 +29,7 @@ __global__ void __launch_bounds__(THREADS, turns_blocks(K, C)) turns(
     const float* __restrict__ rows, int n, int row_stride, const float* __restrict__ cols, int col_stride,
     int n_cols, const Turns* __restrict__ items, int n_items, int G, float* edges, int edge_stride,
     float* least, float* __restrict__ out, Cell cell) {
-    static_assert(!Cell::LOOKS_BACK && !Cell::BORDERS, "not in registers yet");
-    static_assert(!Cell::PLACED && !Cell::TABLED, "a column has another offset in each of the shifts");
+    static_assert(!Cell::PLACED && !Cell::LOOKS_BACK && !Cell::BORDERS, "a column has another offset in each of the shifts");
     const float inf = Arithmetic<float>::infinity();
     const Groups groups(G);
     const int lane = groups.lane;

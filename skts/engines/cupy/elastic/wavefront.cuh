@@ -44,8 +44,6 @@ struct Columns {
     typedef Value<Cell, T> V;
     T y[C][K];
     T y_before[C];   // points left of column 0 (LOOKS_BACK)
-    // weight k + 1 is that of column k in the row to come, and of column k + 1 in the row after it (TABLED)
-    T weights[Cell::TABLED ? K + 1 : 1];
     V D[K];
     Cell cell;
 
@@ -74,30 +72,11 @@ struct Columns {
         const T (&x)[C], const T (&x_before)[C], int k, const Best& best, int place,
         int column) const {
         CellPoints<T, C> at(x, &y[0][k], K, place, column);
-        if constexpr (Cell::TABLED) at.from_table = weights[column + 1];
         if constexpr (Cell::LOOKS_BACK) {
             if (k > 0) at.look_back(x_before, &y[0][k - 1], K);
             else at.look_back(x_before, y_before, 1);
         }
         return cell.join(at, best);
-    }
-
-    // Fetch the weights of a row; `place` is the j - i of its cell in column 0.
-    __device__ __forceinline__ void look_up(int place) {
-        if constexpr (Cell::TABLED)
-#pragma unroll
-            for (int k = 0; k <= K; ++k) weights[k] = cell.weight(place + k - 1);
-    }
-
-    // The same, ROWS rows below the last: most are in other registers already.
-    template <int ROWS>
-    __device__ __forceinline__ void move_down(int place) {
-        if constexpr (Cell::TABLED) {
-#pragma unroll
-            for (int k = K; k >= ROWS; --k) weights[k] = weights[k - ROWS];
-#pragma unroll
-            for (int k = 0; k < ROWS; ++k) weights[k] = cell.weight(place + k - 1);
-        }
     }
 
     // `value`, or infinity outside the band: column k of the lane is `offset` + k from its low end
@@ -254,7 +233,6 @@ struct Wavefront {
                 x[0], x[1], x_before, diagonal, left0, left1, single, offset, reach);
             diagonal = left1;
         }
-        columns.template move_down<ROWS>(offset - reach - ROWS);
         if constexpr (Cell::LOOKS_BACK)
 #pragma unroll
             for (int c = 0; c < C; ++c) x_before[c] = x[ROWS - 1][c];
@@ -273,7 +251,6 @@ struct Wavefront {
         const T* points, int stride, int stop, int n_rows, Begin begin, End end) {
         constexpr int STEPS = UNROLL / ROWS;
         const V* in_edge = STRIPS ? edge + row0 : nullptr;
-        columns.look_up(first + lane * K - row0 + ROWS * lane);
         if constexpr (Cell::LOOKS_BACK)
 #pragma unroll
             for (int c = 0; c < C; ++c) x_before[c] = points[c * stride - 1];

@@ -10,8 +10,6 @@
 //   UNIFORM            whether all three steps into a cell cost the same. If so, `before` is the
 //                      least of the three cells before, else it holds all three (`Before`).
 //   PLACED             whether the costs depend on at.offset(), the j - i of the cell.
-//   TABLED             whether they depend on `weight(offset)`, a number from memory, which at.weight(cell) is:
-//                      lanes keep it in registers.
 //   LOOKS_BACK         whether they depend on the points i - 1 and j - 1, too; before the first is 0.
 //   BORDERS            whether cells before the first row and column are sums of steps, else they are
 //                      infinite, or 0 where a path may begin. If so, `skip(at)` is the price of leaving
@@ -80,7 +78,7 @@ template <typename T, int C>
 struct CellPoints {
     enum { CHANNELS = C };
 
-    T point[C], other[C], point_before[C], other_before[C], from_table;
+    T point[C], other[C], point_before[C], other_before[C];
     int from_diagonal, column;
 
     // those of y lie `stride` apart; the cell is `offset` + `k` right of the diagonal. By value: what has an
@@ -105,8 +103,6 @@ struct CellPoints {
 
     __device__ __forceinline__ T x(int c) const { return point[c]; }
     __device__ __forceinline__ T y(int c) const { return other[c]; }
-    template <typename Cell>
-    __device__ __forceinline__ T weight(const Cell&) const { return from_table; }
     __device__ __forceinline__ T x_before(int c) const { return point_before[c]; }
     __device__ __forceinline__ T y_before(int c) const { return other_before[c]; }
     __device__ __forceinline__ int offset() const { return from_diagonal + column; }
@@ -153,8 +149,6 @@ struct SeriesPoints {
     }
     __device__ __forceinline__ int offset() const { return from_diagonal; }
     __device__ __forceinline__ T offset_as_number() const { return T(from_diagonal); }
-    template <typename Cell>
-    __device__ __forceinline__ T weight(const Cell& cell) const { return cell.weight(offset()); }
 
     template <typename Term>
     __device__ __forceinline__ auto sum(const Term& term) const {
@@ -218,7 +212,6 @@ struct PlainCell {
     enum {
         UNIFORM = true,
         PLACED = false,
-        TABLED = false,
         LOOKS_BACK = false,
         BORDERS = false,
         OWN = false,

@@ -158,17 +158,14 @@ struct Amerced : SteppedCell {
 // the longer length: then weights[k] is that of k = 2 |offset| - length.
 template <typename T, typename Metric, bool PAIRS>
 struct Weighted : PlainCell {
-    enum { PLACED = true, TABLED = true, OWN = PAIRS };
+    enum { PLACED = true, OWN = PAIRS };
     const T* weights;
 
     __device__ __forceinline__ void meet(T x, T y) { weights -= (int)(x > y ? x : y); }
 
-    __device__ __forceinline__ T weight(int offset) const {
-        return weights[PAIRS ? 2 * abs(offset) : offset];
-    }
-
     template <typename At>
     __device__ __forceinline__ T join(const At& at, T best) const {
-        return plus(Arithmetic<T>::multiply(at.total(Metric{}), at.weight(*this)), best);
+        const T weight = weights[PAIRS ? 2 * abs(at.offset()) : at.offset()];
+        return plus(Arithmetic<T>::multiply(at.total(Metric{}), weight), best);
     }
 };
