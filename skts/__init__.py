@@ -9,16 +9,27 @@ from ._version import __version__ as __version__
 from ._warm_up import warm_up
 from .cluster import KShapeClusterer
 from .engines import show_engines
-from .motifs import MotifFinder
-from .neighbors import DTWCondenser, DTWNearestNeighbor, SubsequenceSearch
+from .ensemble import ShapeletForestClassifier
+from .motifs import DiscordDetector, MotifFinder
+from .neighbors import (
+    DTWCondenser,
+    DTWNearestNeighbor,
+    DTWNearestNeighborRegressor,
+    DTWNeighbors,
+    SubsequenceSearch,
+)
 from .tree import ShapeletTreeClassifier
 from .utils import show_versions
 
 __all__ = [
     "DTWCondenser",
     "DTWNearestNeighbor",
+    "DTWNearestNeighborRegressor",
+    "DTWNeighbors",
+    "DiscordDetector",
     "KShapeClusterer",
     "MotifFinder",
+    "ShapeletForestClassifier",
     "ShapeletTreeClassifier",
     "SubsequenceSearch",
     "config_context",
@@ -35,6 +46,7 @@ _MODULES = (
     "cluster",
     "datasets",
     "engines",
+    "ensemble",
     "exceptions",
     "metrics",
     "motifs",

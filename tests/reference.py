@@ -13,6 +13,7 @@ from inspect import signature
 import numpy as np
 from reference_elastic import DISTANCES as ELASTIC
 from reference_elastic import distance as elastic
+from reference_groups import GroupOracle
 from reference_join import JoinOracle
 from reference_motifs import MKOracle
 from reference_rotation import RotationOracle
@@ -109,6 +110,18 @@ def survivors(distances, n_neighbors, excluded=None):
     return Shortlist(rows, cols, np.array([value for *_, value in found]), Bound())
 
 
+def all_within(distances, radius, excluded=None):
+    """All of each row within a distance, with nothing in doubt, as an engine hands them out."""
+    found = [
+        (i, j, value)
+        for i, row in enumerate(distances)
+        for j, value in enumerate(row)
+        if value <= radius and (excluded is None or j != excluded[i])
+    ]
+    rows, cols = (np.array([place[axis] for place in found], np.int64) for axis in (0, 1))
+    return Shortlist(rows, cols, np.array([value for *_, value in found], float), Bound())
+
+
 def unpadded(series, index):
     """One series of a `skts.engines.Series`."""
     return series.values[index, :, : series.lengths[index]]
@@ -128,7 +141,14 @@ def stepped(x, y, warping):
 
 
 class OracleEngine(
-    JoinOracle, MKOracle, RotationOracle, SBDOracle, ShapeletOracle, SubsequenceOracle, Engine
+    GroupOracle,
+    JoinOracle,
+    MKOracle,
+    RotationOracle,
+    SBDOracle,
+    ShapeletOracle,
+    SubsequenceOracle,
+    Engine,
 ):
     """Plain loops behind the contract of engines."""
 
@@ -146,6 +166,7 @@ class OracleEngine(
         return None
 
     dtw_neighbors_lacks = dtw_pairs_lacks = dtw_matrix_lacks
+    dtw_radius_neighbors_lacks = dtw_matrix_lacks
 
     def dtw_path_lacks(self, reduction):
         if reduction.warping.metric not in ("dtw", "dog_keeper"):
@@ -167,6 +188,10 @@ class OracleEngine(
         excluded = None if reduction.excluded is None else reduction.excluded[tile.rows] - tile.col
         distances = self.dtw_matrix(reduction, tile, cancel)
         return survivors(distances, reduction.n_neighbors, excluded)
+
+    def dtw_radius_neighbors(self, reduction, tile, cancel):
+        excluded = None if reduction.excluded is None else reduction.excluded[tile.rows] - tile.col
+        return all_within(self.dtw_matrix(reduction, tile, cancel), reduction.radius, excluded)
 
     def dtw_pairs(self, reduction, tile, cancel):
         left, right = reduction.sides

@@ -31,6 +31,7 @@ import numpy as np
 import skts.utils
 from skts.cluster import *
 from skts.datasets import *
+from skts.ensemble import *
 from skts.metrics import *
 from skts.motifs import *
 from skts.neighbors import *
@@ -43,8 +44,10 @@ X = np.zeros((4, 8))
 y = np.zeros(4)
 on = bool(x[0])
 condenser, nearest = DTWCondenser(), DTWNearestNeighbor(window=0.1)
-clusterer, finder = KShapeClusterer(2), MotifFinder(window=4)
+clusterer, finder, detector = KShapeClusterer(2), MotifFinder(window=4), DiscordDetector(4)
+forest = ShapeletForestClassifier(9)
 tree, search = ShapeletTreeClassifier(), SubsequenceSearch()
+unlabelled, regressor = DTWNeighbors(), DTWNearestNeighborRegressor()
 """
 PAIR = "tuple[ndarray, ndarray]"
 TRIPLE = "tuple[ndarray, ndarray, ndarray]"
@@ -124,8 +127,24 @@ CALLS = {
     "nearest.kneighbors(X, return_distance=on)": f"{PAIR} | ndarray",
     "nearest.kneighbors_graph(X, mode='distance')": "Any",
     "nearest.predict(X)": "ndarray",
+    "nearest.radius_neighbors(X, 1.5)": PAIR,
+    "nearest.radius_neighbors(X, 1.5, return_distance=False)": "ndarray",
+    "nearest.radius_neighbors(X, 1.5, False)": "ndarray",
+    "nearest.radius_neighbors(X, 1.5, return_distance=on)": f"{PAIR} | ndarray",
+    "nearest.radius_neighbors_graph(X, 1.5, mode='distance')": "Any",
     "nearest.predict_proba(X)": "ndarray",
     "nearest.transform(X)": "ndarray",
+    "unlabelled.fit(X)": "DTWNeighbors",
+    "unlabelled.kneighbors()": PAIR,
+    "unlabelled.kneighbors_graph(X)": "Any",
+    "unlabelled.radius_neighbors(X, 1.5)": PAIR,
+    "unlabelled.radius_neighbors_graph(X, 1.5)": "Any",
+    "regressor.fit(X, y)": "DTWNearestNeighborRegressor",
+    "regressor.kneighbors()": PAIR,
+    "regressor.kneighbors_graph(X)": "Any",
+    "regressor.radius_neighbors(X, 1.5)": PAIR,
+    "regressor.radius_neighbors_graph(X, 1.5)": "Any",
+    "regressor.predict(X)": "ndarray",
     "clusterer.fit(X)": "KShapeClusterer",
     "clusterer.predict(X)": "ndarray",
     "clusterer.score(X)": "float",
@@ -134,6 +153,16 @@ CALLS = {
     "finder.update(x)": "MotifFinder",
     "finder.predict(X)": "ndarray",
     "finder.transform(X)": "ndarray",
+    "detector.fit(X)": "DiscordDetector",
+    "detector.score_samples(X)": "ndarray",
+    "detector.decision_function(X)": "ndarray",
+    "detector.predict(X)": "ndarray",
+    "detector.score_points(X)": "ndarray",
+    "forest.fit(X, y)": "ShapeletForestClassifier",
+    "forest.apply(X)": "ndarray",
+    "forest.predict(X)": "ndarray",
+    "forest.predict_log_proba(X)": "ndarray",
+    "forest.predict_proba(X)": "ndarray",
     "tree.fit(X, y)": "ShapeletTreeClassifier",
     "tree.apply(X)": "ndarray",
     "tree.cost_complexity_pruning_path(X, y)": "Any",
@@ -167,8 +196,12 @@ CALLS = {
 NAMES = {
     "DTWCondenser": "condenser",
     "DTWNearestNeighbor": "nearest",
+    "DTWNearestNeighborRegressor": "regressor",
+    "DTWNeighbors": "unlabelled",
+    "DiscordDetector": "detector",
     "KShapeClusterer": "clusterer",
     "MotifFinder": "finder",
+    "ShapeletForestClassifier": "forest",
     "ShapeletTreeClassifier": "tree",
     "SubsequenceSearch": "search",
 }

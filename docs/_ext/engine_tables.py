@@ -18,10 +18,15 @@ from skts.engines import Reduction, families, find_engine
 WORK = {
     "DTWNearestNeighbor": ("DTWNeighbors",),
     "DTWNearestNeighbor(rotation_invariant=True)": ("RotationNeighbors",),
+    "DTWNearestNeighborRegressor": ("DTWNeighbors",),
+    "DTWNeighbors": ("DTWNeighbors", "DTWRadiusNeighbors"),
+    "DTWNeighbors(rotation_invariant=True)": ("RotationNeighbors", "RotationRadiusNeighbors"),
     "neighbors.dtw_window_search": ("DTWWindowSearch",),
     "DTWCondenser": ("DTWNeighbors", "DTWWindowSearch"),
     "KShapeClusterer": ("SBDAssign", "SBDCenters"),
+    "DiscordDetector": ("Join", "SpacedNeighbors", "WindowDistances"),
     "MotifFinder": ("Join", "WindowDistances", "PairWalk"),
+    "ShapeletForestClassifier": ("GroupSplits", "GroupMatches"),
     "ShapeletTreeClassifier": ("ShapeletSearch", "SubsequenceMatches"),
     "SubsequenceSearch": ("SubsequenceNeighbors",),
 }

@@ -55,12 +55,14 @@ from .core.compiling import replace_kernels
 from .core.constants import TIE
 from .core.engine import Engine
 from .core.executor import run
+from .core.radius import Within
 from .core.reduction import Reduction, Tile
 from .core.registry import REFERENCE, engine_names, find_engine, get_engine, show_engines
 from .core.series import Series, fetch, lies_on_gpu
 from .families.elastic.descriptors import derivative
 from .families.elastic.distances import DISTANCES, Parameter, parameters_of, prepared
 from .families.elastic.dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, WarpingPath
+from .families.elastic.radius import DTWRadiusNeighbors, RotationRadiusNeighbors
 from .families.elastic.rotation import RotationNeighbors
 from .families.elastic.warping import Warping
 from .families.elastic.window_search import DTWWindowSearch
@@ -71,11 +73,14 @@ from .families.kshape.shapes import Shapes
 from .families.profile.concatenated import ConcatenatedSeries
 from .families.profile.join import Join, JoinFound
 from .families.profile.mk import MotifPair, NearestPair
+from .families.profile.spaced import SpacedNeighbors
 from .families.profile.windows import WindowDistances, WindowKinds
 from .families.search.subsequence import LongSeries, SubsequenceNeighbors, WindowMatches
 from .families.shapelets.criterion import Criterion
+from .families.shapelets.groups import GroupMatches, Groups, offsets
 from .families.shapelets.matches import LEAST_NORMALIZED, Matches, SubsequenceMatches
 from .families.shapelets.search import ShapeletSearch, ShapeletSplit
+from .families.shapelets.splits import GroupSplits, SplitRules, Splits
 
 __all__ = [
     "DISTANCES",
@@ -88,8 +93,12 @@ __all__ = [
     "DTWNeighbors",
     "DTWPairs",
     "DTWPath",
+    "DTWRadiusNeighbors",
     "DTWWindowSearch",
     "Engine",
+    "GroupMatches",
+    "GroupSplits",
+    "Groups",
     "Join",
     "JoinFound",
     "LongSeries",
@@ -100,6 +109,7 @@ __all__ = [
     "Parameter",
     "Reduction",
     "RotationNeighbors",
+    "RotationRadiusNeighbors",
     "SBDAssign",
     "SBDCenters",
     "SBDMatrix",
@@ -108,6 +118,9 @@ __all__ = [
     "ShapeletSearch",
     "ShapeletSplit",
     "Shapes",
+    "SpacedNeighbors",
+    "SplitRules",
+    "Splits",
     "SubsequenceMatches",
     "SubsequenceNeighbors",
     "Tile",
@@ -116,6 +129,7 @@ __all__ = [
     "WindowDistances",
     "WindowKinds",
     "WindowMatches",
+    "Within",
     "certified_distances",
     "check_size",
     "derivative",
@@ -124,6 +138,7 @@ __all__ = [
     "find_engine",
     "get_engine",
     "lies_on_gpu",
+    "offsets",
     "parameters_of",
     "prepared",
     "replace_kernels",

@@ -13,9 +13,12 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skts import (
+    DiscordDetector,
     DTWNearestNeighbor,
+    DTWNeighbors,
     KShapeClusterer,
     MotifFinder,
+    ShapeletForestClassifier,
     ShapeletTreeClassifier,
     SubsequenceSearch,
 )
@@ -96,6 +99,16 @@ def stepped(engine):
     yield of_fitted(model, walks(70, 24), np.arange(70) % 3, ("kneighbors", Q), ("kneighbors",))
 
 
+def radii(engine):
+    X, Q = walks(70, 24), walks(5, 24, 1)
+    X[40:] = X[:30]
+    for precision in ("auto", "float64"):
+        model = DTWNeighbors(radius=9.0, window=4, precision=precision, engine=engine).fit(X)
+        for queries in (Q, None):
+            for mode in ("connectivity", "distance"):
+                yield model.radius_neighbors_graph(queries, mode=mode).toarray()
+
+
 def rotations(engine):
     X, Q = walks(7, 20), walks(3, 20, 1)
     X[4], Q[2] = np.roll(X[1], 7), np.roll(X[1], 3)
@@ -126,6 +139,9 @@ def profiles(engine):
     yield motifs(x, window=20, algorithm="mk", engine=engine)
     yield discords(x, window=20, engine=engine)
     yield MotifFinder(20, engine=engine).fit(x[np.newaxis]).transform(z[np.newaxis])
+    for side in ("both", "left"):
+        detector = DiscordDetector(20, n_neighbors=2, side=side, engine=engine)
+        yield detector.fit(x[np.newaxis]).score_points(z[np.newaxis])
 
 
 def clusters(engine):
@@ -172,6 +188,19 @@ def trees(engine):
         yield of_fitted(ShapeletTreeClassifier(**options), X[:20], y[:20, 0], ("transform", X))
 
 
+def forests(engine):
+    X, y = walks(14, 20), np.arange(14) % 3
+    calls = ("predict_proba", X), ("apply", X[:3])
+    for options in ({}, {"logic": ("and", "or"), "class_weight": "balanced_subsample"}):
+        model = ShapeletForestClassifier(4, random_state=0, engine=engine, **options)
+        yield of_fitted(model, X, y, *calls)
+    unequal = [x[: 3 + row] for row, x in enumerate(X)]
+    model = ShapeletForestClassifier(3, min_length=1, random_state=0, engine=engine)
+    yield of_fitted(model, unequal, y, ("apply", unequal))
+    model = ShapeletForestClassifier(3, max_candidates=3, random_state=0, engine=engine)
+    yield of_fitted(model, X.reshape(14, 2, 10), y, ("predict_proba", X.reshape(14, 2, 10)))
+
+
 def searches(engine):
     x, z = walks(2, 400, 2)
     for options in ({}, {"window": 0.1}, {"window": 0}):
@@ -180,7 +209,19 @@ def searches(engine):
     yield dtw_window_search(walks(20, 24), np.arange(20) % 2, windows=[0, 2, 5], engine=engine)
 
 
-WORKS = (matrices, neighbors, stepped, rotations, paths, profiles, clusters, trees, searches)
+WORKS = (
+    matrices,
+    neighbors,
+    radii,
+    stepped,
+    rotations,
+    paths,
+    profiles,
+    clusters,
+    trees,
+    forests,
+    searches,
+)
 
 
 @pytest.mark.gpu

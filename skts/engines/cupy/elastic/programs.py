@@ -452,6 +452,7 @@ def kernels() -> dict[str, list[str]]:
     fixed = {
         "elastic/certify.cu": [f"certify<{cell}>" for cell in certifying],
         "elastic/shortlist.cu": list(SEARCH_KERNELS),
+        "elastic/radius.cu": ["within<float>", "within<double>"],
         "elastic/path.cu": [
             *(f"strip<{cell}>" for cell in certifying),
             *(f"borders<{cell}>" for cell in bordered),

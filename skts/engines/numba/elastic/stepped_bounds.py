@@ -22,7 +22,7 @@ from numba import njit
 from ...core.certify import Bound, Shortlist, gamma, survivor_cap
 from ...core.constants import FLOAT32_UNIT, FLOAT64_UNIT
 from ...core.series import Series
-from ...families.elastic.dtw import DTWNeighbors, DTWReduction
+from ...families.elastic.dtw import DTWReduction, DTWSearch
 from ...families.elastic.warping import Warping
 from . import uneven
 from .lanes import LANES
@@ -53,7 +53,7 @@ class RangedCandidates(NamedTuple):
     error: float
 
 
-def worth_bounding(reduction: DTWNeighbors, n_candidates: int) -> bool:
+def worth_bounding(reduction: DTWSearch, n_candidates: int) -> bool:
     """Whether bounds may spare work: a narrow band, and more candidates than neighbours."""
     warping, sides = reduction.warping, reduction.sides
     cell = uneven.options(warping, np.float64).cell
@@ -67,7 +67,7 @@ def worth_bounding(reduction: DTWNeighbors, n_candidates: int) -> bool:
 
 
 def search(
-    reduction: DTWNeighbors,
+    reduction: DTWSearch,
     queries: Series,
     rows: np.ndarray,
     row_error: float,
@@ -80,7 +80,7 @@ def search(
 
     Parameters
     ----------
-    reduction : DTWNeighbors
+    reduction : DTWSearch
         The search.
     queries : Series
         Queries of the tile, as they are.
@@ -112,7 +112,7 @@ def search(
         lower = bound.lower(query.bounds())
         if excluded is not None and 0 <= excluded[row] < lower.size:
             lower[excluded[row]] = np.nan
-        order, start, limit = np.argsort(lower), 0, np.inf
+        order, start, limit = np.argsort(lower), 0, reduction.radius
         members, estimates = np.empty(0, np.int64), np.empty(0)
         while start < order.size and not cancel[0]:
             group = order[start : start + LANES[dtype]]
@@ -123,10 +123,10 @@ def search(
             members = np.concatenate([members, group])
             estimates = np.concatenate([estimates, query.distances(group, cancel)])
             upper = bound.upper(estimates)
-            if upper.size >= k:
-                limit = np.partition(upper, k - 1)[k - 1]
+            if 0 < k <= upper.size:
+                limit = min(limit, np.partition(upper, k - 1)[k - 1])
         keep = bound.lower(estimates) <= limit
-        if np.count_nonzero(keep) > survivor_cap(k):
+        if k > 0 and np.count_nonzero(keep) > survivor_cap(k):
             overflowed.append(row)
             keep[:] = False
         lists.append((np.full(keep.sum(), row), members[keep], estimates[keep]))
@@ -139,7 +139,7 @@ class _Query:
 
     def __init__(
         self,
-        reduction: DTWNeighbors,
+        reduction: DTWSearch,
         queries: Series,
         row: int,
         values: np.ndarray,
@@ -152,7 +152,7 @@ class _Query:
         if reduction.single:
             scaled = scaled.rescaled(reduction.rescaling)
             self.scale = reduction.rescaling.scale
-        self.length, self.lengths = int(queries.lengths[row]), series.lengths
+        self.length, self.lengths = int(queries.lengths[row]), series.lengths.copy()
         self.points = np.ascontiguousarray(values[:, : self.length])
         self.radius = self.warping.radius(self.length, series.lengths)
         self.options = uneven.options(scaled, values.dtype.type)
