@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from skts import (
     DiscordDetector,
     DTWCondenser,
+    DTWKMeans,
     DTWNearestNeighbor,
     DTWNearestNeighborRegressor,
     DTWNeighbors,
@@ -54,6 +55,7 @@ def examples(engine: str = "numba", *, small: bool = False) -> dict[type, Exampl
             ),
             *both,
         ),
+        DTWKMeans: Example(lambda: DTWKMeans(3, random_state=0, engine=engine), *alone),
         DTWNearestNeighbor: Example(lambda: DTWNearestNeighbor(2, engine=engine), *both),
         DTWNearestNeighborRegressor: Example(
             lambda: DTWNearestNeighborRegressor(2, weights="distance", engine=engine),

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skts.engines import (
+    AlignmentSums,
     ConcatenatedSeries,
     Criterion,
     DTWMatrix,
@@ -100,7 +101,12 @@ def examples() -> dict[type[Reduction], list[Example]]:
     criterion = Criterion(classes, np.ones(3))
     # windows before the first gap
     walked = _walk(line, rng, 40, 10, rng.choice(950, 600, replace=False))
+    groups, gone = rng.integers(0, 5, 300), rng.integers(0, 3, 90)
     found = [
+        Example(AlignmentSums(candidates, queries.take(slice(5)), groups, rng.random(300))),
+        Example(
+            AlignmentSums(ragged, ragged.take(slice(3)), gone, np.ones(90), Warping(window=0.2))
+        ),
         Example(DTWMatrix(queries, candidates)),
         Example(DTWMatrix(ragged, ragged, Warping(window=7, cost="absolute"))),
         Example(DTWPairs(queries, candidates, pairs)),
@@ -165,6 +171,7 @@ def small_examples() -> dict[type[Reduction], list[Example]]:
     criterion = Criterion(np.arange(6) % 2, np.ones(2))
     pairs = np.array([[0, 4], [2, 1], [1, 1]])
     found = [
+        Example(AlignmentSums(candidates, queries, np.array([2, 0, 0, 2, 1]), np.ones(5))),
         Example(DTWMatrix(queries, candidates, Warping("dog_keeper", "absolute"))),
         Example(DTWMatrix(queries, candidates, Warping(window=2))),
         Example(DTWPairs(queries, candidates, pairs)),

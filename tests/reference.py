@@ -11,6 +11,7 @@ from dataclasses import asdict
 from inspect import signature
 
 import numpy as np
+from reference_averages import AveragesOracle
 from reference_elastic import DISTANCES as ELASTIC
 from reference_elastic import distance as elastic
 from reference_groups import GroupOracle
@@ -141,6 +142,7 @@ def stepped(x, y, warping):
 
 
 class OracleEngine(
+    AveragesOracle,
     GroupOracle,
     JoinOracle,
     MKOracle,

@@ -29,6 +29,7 @@ MODULES = [name for name in PUBLIC if name != "skts.engines"]
 PREAMBLE = """
 import numpy as np
 import skts.utils
+from skts.averages import *
 from skts.cluster import *
 from skts.datasets import *
 from skts.ensemble import *
@@ -45,6 +46,7 @@ y = np.zeros(4)
 on = bool(x[0])
 condenser, nearest = DTWCondenser(), DTWNearestNeighbor(window=0.1)
 clusterer, finder, detector = KShapeClusterer(2), MotifFinder(window=4), DiscordDetector(4)
+kmeans = DTWKMeans(2)
 forest = ShapeletForestClassifier(9)
 tree, search = ShapeletTreeClassifier(), SubsequenceSearch()
 unlabelled, regressor = DTWNeighbors(), DTWNearestNeighborRegressor()
@@ -77,6 +79,9 @@ CALLS = {
     "pairwise_distances(X, X, metric='msm', metric_params={'penalty': 2})": "ndarray",
     "warping_path(x, x, metric='twe')": "tuple[ndarray, float]",
     "pairwise_dtw(X)": "ndarray",
+    "dtw_barycenter(X, init='medoid')": "Barycenter",
+    "dtw_barycenter([x, x[:5]], init=x).average": "ndarray",
+    "dtw_barycenter(X).inertia": "float",
     "pairwise_dtw([x, x[:5]], X, metric='dog_keeper')": "ndarray",
     "lb_keogh(x, x)": "float",
     "sbd(x, x)": "ShapeDistance",
@@ -145,6 +150,10 @@ CALLS = {
     "regressor.radius_neighbors(X, 1.5)": PAIR,
     "regressor.radius_neighbors_graph(X, 1.5)": "Any",
     "regressor.predict(X)": "ndarray",
+    "kmeans.fit(X)": "DTWKMeans",
+    "kmeans.predict(X)": "ndarray",
+    "kmeans.score(X)": "float",
+    "kmeans.transform(X)": "ndarray",
     "clusterer.fit(X)": "KShapeClusterer",
     "clusterer.predict(X)": "ndarray",
     "clusterer.score(X)": "float",
@@ -195,6 +204,7 @@ CALLS = {
 }
 NAMES = {
     "DTWCondenser": "condenser",
+    "DTWKMeans": "kmeans",
     "DTWNearestNeighbor": "nearest",
     "DTWNearestNeighborRegressor": "regressor",
     "DTWNeighbors": "unlabelled",

@@ -24,6 +24,8 @@ WORK = {
     "neighbors.dtw_window_search": ("DTWWindowSearch",),
     "DTWCondenser": ("DTWNeighbors", "DTWWindowSearch"),
     "KShapeClusterer": ("SBDAssign", "SBDCenters"),
+    "DTWKMeans": ("DTWNeighbors", "AlignmentSums"),
+    "averages.dtw_barycenter": ("AlignmentSums",),
     "DiscordDetector": ("Join", "SpacedNeighbors", "WindowDistances"),
     "MotifFinder": ("Join", "WindowDistances", "PairWalk"),
     "ShapeletForestClassifier": ("GroupSplits", "GroupMatches"),

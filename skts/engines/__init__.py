@@ -59,6 +59,7 @@ from .core.radius import Within
 from .core.reduction import Reduction, Tile
 from .core.registry import REFERENCE, engine_names, find_engine, get_engine, show_engines
 from .core.series import Series, fetch, lies_on_gpu
+from .families.elastic.averages import AlignmentSums, MatchedSums
 from .families.elastic.descriptors import derivative
 from .families.elastic.distances import DISTANCES, Parameter, parameters_of, prepared
 from .families.elastic.dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, WarpingPath
@@ -87,6 +88,7 @@ __all__ = [
     "LEAST_NORMALIZED",
     "REFERENCE",
     "TIE",
+    "AlignmentSums",
     "Assignment",
     "Criterion",
     "DTWMatrix",
@@ -102,6 +104,7 @@ __all__ = [
     "Join",
     "JoinFound",
     "LongSeries",
+    "MatchedSums",
     "Matches",
     "MotifPair",
     "NearestPair",

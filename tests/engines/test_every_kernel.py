@@ -14,6 +14,7 @@ from numpy.testing import assert_allclose
 
 from skts import (
     DiscordDetector,
+    DTWKMeans,
     DTWNearestNeighbor,
     DTWNeighbors,
     KShapeClusterer,
@@ -22,6 +23,7 @@ from skts import (
     ShapeletTreeClassifier,
     SubsequenceSearch,
 )
+from skts.averages import dtw_barycenter
 from skts.cluster import _kshape
 from skts.engines import DISTANCES, SBDCenters, Shapes, run
 from skts.metrics import (
@@ -125,6 +127,17 @@ def paths(engine):
     yield pairwise_dtw(x[np.newaxis, :9], y[np.newaxis], alignment="subsequence", engine=engine)
 
 
+def averages(engine):
+    X = walks(12, 40)
+    unequal = [x[:n] for x, n in zip(X, (40, 3, 17, 33, 1, 9), strict=False)]
+    yield dtw_barycenter(X, max_iter=3, tol=0.5, engine=engine)
+    yield dtw_barycenter(unequal, window=3, weights=[1, 2, 0, 1, 1, 0.3], engine=engine)
+    yield dtw_barycenter(X.reshape(6, 2, 40), window=0.1, engine=engine)
+    model = DTWKMeans(3, random_state=0, engine=engine)
+    yield of_fitted(model, X, None, ("predict", X), ("transform", X))
+    yield model.cluster_centers_
+
+
 def profiles(engine):
     x, z = walks(2, 300)
     x[100:130] = 4.0
@@ -216,6 +229,7 @@ WORKS = (
     stepped,
     rotations,
     paths,
+    averages,
     profiles,
     clusters,
     trees,

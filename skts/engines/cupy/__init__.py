@@ -21,6 +21,7 @@ from ..core.reduction import Reduction, Tile
 from ..core.series import Series, lies_on_gpu
 from ..core.worker import worker_number
 from ._process import claim, lost_by_fork
+from .elastic.alignment_tiles import AlignmentTiles
 from .elastic.rotation_tiles import RotationTiles
 from .elastic.tiles import DTWTiles
 from .kshape.tiles import SBDTiles
@@ -59,7 +60,15 @@ class DeviceStore(PreparedStore):
 
 
 class CupyEngine(
-    DTWTiles, JoinTiles, MKTiles, RotationTiles, SBDTiles, ShapeletTiles, SubsequenceTiles, Engine
+    AlignmentTiles,
+    DTWTiles,
+    JoinTiles,
+    MKTiles,
+    RotationTiles,
+    SBDTiles,
+    ShapeletTiles,
+    SubsequenceTiles,
+    Engine,
 ):
     """Computes on an NVIDIA GPU."""
 
