@@ -197,7 +197,7 @@ def deflation(reduction: DTWReduction, dtype: type) -> float:
     """Factor that keeps a bound below distances despite the rounding of its sum; 0: no bound."""
     points = max(side.n_timepoints for side in reduction.sides)
     unit = FLOAT32_UNIT if dtype is np.float32 else FLOAT64_UNIT
-    # see "deflation" in docs/developer/numerics.rst
+    # see "stepped bounds" in docs/developer/numerics.rst
     error = gamma(2 * points + 2 * reduction.sides[0].n_channels + 8, unit)
     return max(0.0, 1 - 2 * error) if error < 1 else 0.0
 
