@@ -72,15 +72,24 @@ from .families.profile.mk import MotifPair, NearestPair
 from .families.profile.windows import WindowDistances, WindowKinds
 from .families.search.subsequence import LongSeries, SubsequenceNeighbors, WindowMatches
 from .families.shapelets.criterion import Criterion
+from .families.shapelets.dilated import (
+    FEATURES,
+    DilatedShapelets,
+    DistanceQuantiles,
+    ShapeletFeatures,
+)
 from .families.shapelets.matches import LEAST_NORMALIZED, Matches, SubsequenceMatches
 from .families.shapelets.search import ShapeletSearch, ShapeletSplit
 
 __all__ = [
+    "FEATURES",
     "LEAST_NORMALIZED",
     "REFERENCE",
     "TIE",
     "Assignment",
     "Criterion",
+    "DilatedShapelets",
+    "DistanceQuantiles",
     "DTWMatrix",
     "DTWNeighbors",
     "DTWPairs",
@@ -101,6 +110,7 @@ __all__ = [
     "SBDMatrix",
     "Series",
     "ShapeDistances",
+    "ShapeletFeatures",
     "ShapeletSearch",
     "ShapeletSplit",
     "Shapes",

@@ -19,6 +19,7 @@ from .kshape.tiles import SBDTiles
 from .profile.mk_tiles import MKTiles
 from .profile.tiles import JoinTiles
 from .search.tiles import SubsequenceTiles
+from .shapelets.dilated_tiles import DilatedTiles
 from .shapelets.tiles import ShapeletTiles
 
 __all__ = ["Cell", "NumbaEngine", "cell_of"]
@@ -30,7 +31,15 @@ prepare_kernels(__name__)
 
 
 class NumbaEngine(
-    DTWTiles, JoinTiles, MKTiles, RotationTiles, SBDTiles, ShapeletTiles, SubsequenceTiles, Engine
+    DilatedTiles,
+    DTWTiles,
+    JoinTiles,
+    MKTiles,
+    RotationTiles,
+    SBDTiles,
+    ShapeletTiles,
+    SubsequenceTiles,
+    Engine,
 ):
     """Computes on the CPU."""
 
