@@ -9,6 +9,7 @@ from ._version import __version__ as __version__
 from ._warm_up import warm_up
 from .cluster import KShapeClusterer
 from .engines import show_engines
+from .feature_extraction import ShapeletTransformer
 from .motifs import MotifFinder
 from .neighbors import DTWCondenser, DTWNearestNeighbor, SubsequenceSearch
 from .tree import ShapeletTreeClassifier
@@ -19,6 +20,7 @@ __all__ = [
     "DTWNearestNeighbor",
     "KShapeClusterer",
     "MotifFinder",
+    "ShapeletTransformer",
     "ShapeletTreeClassifier",
     "SubsequenceSearch",
     "config_context",
@@ -36,6 +38,7 @@ _MODULES = (
     "datasets",
     "engines",
     "exceptions",
+    "feature_extraction",
     "metrics",
     "motifs",
     "neighbors",
