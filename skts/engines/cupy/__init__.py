@@ -27,6 +27,7 @@ from .kshape.tiles import SBDTiles
 from .profile.mk_tiles import MKTiles
 from .profile.tiles import JoinTiles
 from .search.tiles import SubsequenceTiles
+from .shapelets.dilated_tiles import DilatedTiles
 from .shapelets.tiles import ShapeletTiles
 
 __all__ = ["CupyEngine"]
@@ -54,7 +55,15 @@ class DeviceStore(PreparedStore):
 
 
 class CupyEngine(
-    DTWTiles, JoinTiles, MKTiles, RotationTiles, SBDTiles, ShapeletTiles, SubsequenceTiles, Engine
+    DilatedTiles,
+    DTWTiles,
+    JoinTiles,
+    MKTiles,
+    RotationTiles,
+    SBDTiles,
+    ShapeletTiles,
+    SubsequenceTiles,
+    Engine,
 ):
     """Computes on an NVIDIA GPU."""
 
