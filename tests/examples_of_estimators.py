@@ -16,6 +16,7 @@ from skts import (
     DTWNearestNeighbor,
     KShapeClusterer,
     MotifFinder,
+    ShapeletTransformer,
     ShapeletTreeClassifier,
     SubsequenceSearch,
 )
@@ -56,6 +57,12 @@ def examples(engine: str = "numba", *, small: bool = False) -> dict[type, Exampl
         ),
         MotifFinder: Example(
             lambda: MotifFinder(8, n_discords=2, left_right=True, engine=engine), *alone
+        ),
+        ShapeletTransformer: Example(
+            lambda: ShapeletTransformer(
+                4, max_candidates=20, lengths=(5, 0.4), random_state=0, engine=engine
+            ),
+            *both,
         ),
         ShapeletTreeClassifier: Example(
             lambda: ShapeletTreeClassifier(

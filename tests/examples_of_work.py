@@ -14,6 +14,8 @@ import numpy as np
 from skts.engines import (
     ConcatenatedSeries,
     Criterion,
+    DilatedShapelets,
+    DistanceQuantiles,
     DTWMatrix,
     DTWNeighbors,
     DTWPairs,
@@ -28,6 +30,7 @@ from skts.engines import (
     SBDCenters,
     SBDMatrix,
     Series,
+    ShapeletFeatures,
     ShapeletSearch,
     Shapes,
     SubsequenceMatches,
@@ -92,8 +95,11 @@ def examples() -> dict[type[Reduction], list[Example]]:
     classes = rng.integers(0, 3, 24)
     criterion = Criterion(classes, np.ones(3))
     # windows before the first gap
+    dilated = _dilated(rng, 600, (5, 9), (1, 4, 11))
+    partners, ranks = rng.integers(0, 300, 600), rng.integers(0, 40, 600)
     walked = _walk(line, rng, 40, 10, rng.choice(950, 600, replace=False))
     found = [
+        Example(DistanceQuantiles(dilated, candidates, partners, ranks % 15)),
         Example(DTWMatrix(queries, candidates)),
         Example(DTWMatrix(ragged, ragged, Warping(window=7, cost="absolute"))),
         Example(DTWPairs(queries, candidates, pairs)),
@@ -113,6 +119,8 @@ def examples() -> dict[type[Reduction], list[Example]]:
         Example(SBDAssign(shapes, centers)),
         Example(SBDCenters(shapes, labels, shifts, 5)),
         Example(SBDMatrix(shapes, centers)),
+        Example(ShapeletFeatures(dilated, candidates, rng.random(600))),
+        Example(ShapeletFeatures(dilated, candidates, rng.random(600), ("start",))),
         Example(ShapeletSearch(series(24, 40), np.arange(24), (5, 9, 17), criterion)),
         Example(SubsequenceMatches(wanted, candidates)),
         Example(SubsequenceNeighbors(wanted, long, Warping(window=0.1), n_neighbors=3)),
@@ -143,7 +151,10 @@ def small_examples() -> dict[type[Reduction], list[Example]]:
     labels, shifts = np.arange(6, dtype=np.int32) % 2, np.zeros(6, np.int32)
     criterion = Criterion(np.arange(6) % 2, np.ones(2))
     pairs = np.array([[0, 4], [2, 1], [1, 1]])
+    dilated = _dilated(rng, 8, (2, 3), (1, 4, 9))
+    partners, ranks = rng.integers(0, 5, 8), np.zeros(8, np.int64)
     found = [
+        Example(DistanceQuantiles(dilated, candidates, partners, ranks)),
         Example(DTWMatrix(queries, candidates, Warping("dog_keeper", "absolute"))),
         Example(DTWMatrix(queries, candidates, Warping(window=2))),
         Example(DTWPairs(queries, candidates, pairs)),
@@ -158,6 +169,7 @@ def small_examples() -> dict[type[Reduction], list[Example]]:
         # their errors are those of an engine, None where there are none
         Example(SBDCenters(shapes, labels, shifts, 2), lambda result: result.values),
         Example(SBDMatrix(shapes, centers)),
+        Example(ShapeletFeatures(dilated, candidates, rng.random(8))),
         Example(ShapeletSearch(series(6, 12), np.arange(6), (3, 5), criterion)),
         Example(SubsequenceMatches(wanted, candidates)),
         Example(SubsequenceNeighbors(wanted, LongSeries((points,)), n_neighbors=3)),
@@ -168,6 +180,22 @@ def small_examples() -> dict[type[Reduction], list[Example]]:
     for example in found:
         table.setdefault(type(example.work), []).append(example)
     return Examples(table, "`small_examples` of tests/examples_of_work.py")
+
+
+def _dilated(
+    rng: np.random.Generator, count: int, lengths: tuple[int, ...], dilations: tuple[int, ...]
+) -> DilatedShapelets:
+    """Shapelets of any points, in runs of those that share their windows."""
+    normalized, length, dilation = (
+        rng.random(count) < 0.7,
+        *(rng.choice(some, count) for some in (lengths, dilations)),
+    )
+    order = np.lexsort((dilation, length, normalized))
+    length, dilation = length[order], dilation[order]
+    points = rng.normal(size=length.sum())
+    return DilatedShapelets(
+        points, length, dilation, np.zeros(count, np.int64), normalized[order] & (length > 2)
+    )
 
 
 def _walk(

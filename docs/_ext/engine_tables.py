@@ -22,6 +22,7 @@ WORK = {
     "DTWCondenser": ("DTWNeighbors", "DTWWindowSearch"),
     "KShapeClusterer": ("SBDAssign", "SBDCenters"),
     "MotifFinder": ("Join", "WindowDistances", "PairWalk"),
+    "ShapeletTransformer": ("ShapeletFeatures", "DistanceQuantiles"),
     "ShapeletTreeClassifier": ("ShapeletSearch", "SubsequenceMatches"),
     "SubsequenceSearch": ("SubsequenceNeighbors",),
 }

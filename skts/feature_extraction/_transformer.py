@@ -32,7 +32,7 @@ __all__ = ["DilatedShapelet", "ShapeletTransformer"]
 
 #: Lengths of drawn shapelets, those of the random dilated shapelet transform.
 _SHORT = (7, 9, 11)
-#: Where all candidates are tried: lengths, and shapelets that are kept for each series, and at most.
+#: Where all are tried: lengths, and shapelets that are kept for each series, and at most.
 _MANY, _FOR_EACH, _MOST = 10, 10, 1000
 #: Distances that are judged at a time.
 _JUDGED = 2**21
@@ -79,10 +79,11 @@ class ShapeletTransformer(SeriesMixin, TransformerMixin, BaseEstimator):
     where the first such window begins, and how many windows are within the threshold of the
     shapelet.
 
-    By default 10,000 shapelets are drawn at random: the random dilated shapelet transform [1]_. With
-    ``max_candidates=None`` all subsequences of the chosen lengths and dilations are candidates, and
-    the best `n_shapelets` are kept: the shapelet transform [2]_. Distances are certified float64
-    values, so that every engine finds the same features and chooses the same shapelets.
+    By default 10,000 shapelets are drawn at random: the random dilated shapelet transform [1]_.
+    With ``max_candidates=None`` all subsequences of the chosen lengths and dilations are
+    candidates, and the best `n_shapelets` are kept: the shapelet transform [2]_. Distances are
+    certified float64 values, so that every engine finds the same features and chooses the same
+    shapelets.
 
     Parameters
     ----------
@@ -93,8 +94,8 @@ class ShapeletTransformer(SeriesMixin, TransformerMixin, BaseEstimator):
         Candidates that are drawn; those drawn twice count once. None tries all.
     lengths : "auto" or sequence of int or float, default "auto"
         Points of the candidates; a float is a share of the shortest series. "auto" is 7, 9 and 11
-        where candidates are drawn, and else 10 lengths from 3 points to half of the shortest series;
-        those that no series is too short for.
+        where candidates are drawn, or half of the shortest series if that has less than 7; where
+        all are tried it is 10 lengths from 3 to half of the shortest series.
     dilations : "auto" or sequence of int, default "auto"
         Steps of time from a point to the next; "auto" is all powers of two. For each length those
         count that no series is too short for.
@@ -175,8 +176,11 @@ class ShapeletTransformer(SeriesMixin, TransformerMixin, BaseEstimator):
     >>> y = ["peak", "peak", "valley", "valley"]
     >>> transformer = ShapeletTransformer(1, max_candidates=None, lengths=[3], random_state=0)
     >>> transformer.fit_transform(X, y).round(2).tolist()
-    [[0.0, 1.0, 1.0], [0.0, 0.0, 1.0], [1.63, 0.0, 0.0], [1.58, 3.0, 0.0]]
-    >>> model = make_pipeline(ShapeletTransformer(lengths=[3]), StandardScaler(), RidgeClassifierCV())
+    [[1.0, 0.0, 0.0], [1.0, 3.0, 0.0], [0.0, 2.0, 1.0], [0.0, 1.0, 1.0]]
+    >>> transformer.shapelets_[0].values.tolist()
+    [2.0, 1.0, 2.0]
+    >>> transformer = ShapeletTransformer(lengths=[3], random_state=0)
+    >>> model = make_pipeline(transformer, StandardScaler(), RidgeClassifierCV())
     >>> model.fit(X, y).predict([[0, 0, 0, 1, 2, 1]]).tolist()
     ['peak']
     """
@@ -285,9 +289,7 @@ class ShapeletTransformer(SeriesMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         series = self._validate_series(X)
         chosen = self._chosen
-        asked = ShapeletFeatures(
-            chosen.shapelets, series, chosen.thresholds, tuple(self.features)
-        )
+        asked = ShapeletFeatures(chosen.shapelets, series, chosen.thresholds, tuple(self.features))
         found: np.ndarray = self._run(asked)
         if chosen.order is not None:
             found = found[:, :, np.argsort(chosen.order)]

@@ -1,0 +1,78 @@
+"""The oracle of dilated shapelets: every window measured, in plain loops."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from reference_shapelets import normalized, window_distance
+
+
+def dilated_distances(values, points, dilation, normalize):
+    """Distances of a shapelet to all windows of a series, by their starts; tuples of numbers."""
+    extent = (len(values) - 1) * dilation + 1
+    return [
+        window_distance(values, points[start : start + extent : dilation], normalize)
+        / math.sqrt(len(values))
+        for start in range(len(points) - extent + 1)
+    ]
+
+
+class DilatedOracle:
+    """Methods of the oracle engine for given shapelets."""
+
+    def _distances(self, work, row, column):
+        shapelets, series = work.shapelets, work.series
+        begin, length = shapelets.begins[row], shapelets.lengths[row]
+        values = tuple(shapelets.points[begin : begin + length].tolist())
+        points = series.values[column, shapelets.channels[row], : series.lengths[column]]
+        normalize = bool(shapelets.normalized[row])
+        return dilated_distances(
+            values, tuple(points.tolist()), int(shapelets.dilations[row]), normalize
+        )
+
+    def shapelet_features(self, reduction, tile, cancel):
+        n_rows, n_cols = tile.shape
+        found = np.empty((n_cols, len(reduction.features), n_rows))
+        for i, row in enumerate(range(tile.row, tile.row_stop)):
+            for j, column in enumerate(range(tile.col, tile.col_stop)):
+                distances = self._distances(reduction, row, column)
+                known = {"distance": math.inf, "start": -1, "count": 0}
+                if distances:
+                    known["distance"] = min(distances)
+                    known["start"] = distances.index(min(distances))
+                for distance in distances:
+                    known["count"] += distance <= reduction.thresholds[row]
+                found[j, :, i] = [known[name] for name in reduction.features]
+        return found
+
+    def distance_quantiles(self, reduction, tile, cancel):
+        """Sums of squares, for `finish` takes roots: of rank among the windows in their order."""
+        found = np.full(tile.shape[0], np.inf)
+        for i, row in enumerate(range(tile.row, tile.row_stop)):
+            begin, length = reduction.shapelets.begins[row], int(reduction.shapelets.lengths[row])
+            dilation = int(reduction.shapelets.dilations[row])
+            values = reduction.shapelets.points[begin : begin + length]
+            column = reduction.partners[row]
+            channel = reduction.shapelets.channels[row]
+            points = reduction.series.values[column, channel, : reduction.series.lengths[column]]
+            sums = []
+            for start in range(len(points) - (length - 1) * dilation):
+                window = points[start:][::dilation][:length]
+                sums.append(squares(values, window, reduction.shapelets.normalized[row]))
+            if sums:
+                found[i] = sorted(sums)[reduction.ranks[row]]
+        return found
+
+
+def squares(x, y, normalize):
+    """Sum of the squared differences of two windows."""
+    x, y = tuple(x.tolist()), tuple(y.tolist())
+    if normalize:
+        x, y, length = normalized(x), normalized(y), len(x)
+        if x is None or y is None:
+            return 0.0 if x is None and y is None else float(length)
+    total = 0.0
+    for v, w in zip(x, y, strict=True):
+        total += (v - w) * (v - w)
+    return total
