@@ -144,16 +144,9 @@ def every(series: Series, kinds: Kinds, most: int) -> Iterator[Places]:
                         number = np.arange(first, min(first + most, int(ends[-1])))
                         row = np.searchsorted(ends, number, side="right")
                         start = number - (ends - counts)[row]
-                        same = (
-                            np.full(len(number), one, kind)
-                            for one, kind in (
-                                (normalized, bool),
-                                (length, np.int64),
-                                (dilation, np.int64),
-                                (channel, np.int64),
-                            )
-                        )
-                        yield Places(*same, row, start)
+                        kind = normalized, length, dilation, channel
+                        shared = [np.full(len(number), one) for one in kind]
+                        yield Places(*[*shared, row, start])
 
 
 def draw_partners(

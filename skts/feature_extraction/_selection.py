@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 
 import numpy as np
-from scipy.stats import f_oneway
 
 from ..engines import Criterion
 from ._candidates import Places
@@ -32,16 +30,26 @@ def information_gain(
 def f_statistic(
     distances: np.ndarray, labels: np.ndarray, normalized: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The statistic of an analysis of variance, 0 where there is none."""
-    none = np.zeros(len(distances))
-    groups = [distances[:, labels == one].T for one in np.unique(labels)]
-    if len(groups) < 2 or len(groups) == len(labels):
-        return none, none
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        # of distances that are all equal
-        warnings.simplefilter("ignore")
-        found = np.asarray(f_oneway(*groups, axis=0).statistic, np.float64)
-    return np.nan_to_num(found, nan=0.0, posinf=np.inf), none
+    """The statistic of an analysis of variance, 0 where there is none.
+
+    Sums of squares are taken about means, so that classes that lie close together are told apart:
+    `scipy.stats.f_oneway` subtracts sums of squares, which loses their digits.
+    """
+    groups = np.unique(labels)
+    found, none = np.zeros(len(distances)), np.zeros(len(distances))
+    free = len(labels) - len(groups)
+    if len(groups) < 2 or free == 0:
+        return found, none
+    between, within = np.zeros(len(distances)), np.zeros(len(distances))
+    middle = distances.mean(axis=1)
+    for one in groups:
+        members = distances[:, labels == one]
+        mean = members.mean(axis=1)
+        between += members.shape[1] * np.square(mean - middle)
+        within += np.square(members - mean[:, np.newaxis]).sum(axis=1)
+    np.divide(between * free, within * (len(groups) - 1), out=found, where=within > 0)
+    found[(within == 0) & (between > 0)] = np.inf
+    return found, none
 
 
 def separation(
@@ -57,13 +65,25 @@ def separation(
     none = np.zeros(len(distances))
     if n < 4:
         return none, none
-    ordered = np.sort(distances, axis=1)
-    best = np.full(len(distances), -np.inf)
-    for size in range(2, n - 1):
-        near, far = ordered[:, :size], ordered[:, size:]
-        gap = far.mean(axis=1) - far.std(axis=1) - near.mean(axis=1) - near.std(axis=1)
-        best = np.maximum(best, gap)
-    return best, none
+    ordered = np.sort(distances, axis=1).T
+    before, after = _running(ordered), _running(ordered[::-1])
+    near, far = (one[:, 1 : n - 2] for one in before), (one[:, n - 3 : 0 : -1] for one in after)
+    mean_near, deviation_near = near
+    mean_far, deviation_far = far
+    gaps = mean_far - deviation_far - mean_near - deviation_near
+    return gaps.max(axis=1), none
+
+
+def _running(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Means and deviations of the first 1, 2, ... of some rows, by Welford's recurrence."""
+    means, deviations = np.empty(rows.T.shape), np.empty(rows.T.shape)
+    mean, squares = np.zeros(rows.shape[1]), np.zeros(rows.shape[1])
+    for k, row in enumerate(rows):
+        away = row - mean
+        mean = mean + away / (k + 1)
+        squares += away * (row - mean)
+        means[:, k], deviations[:, k] = mean, np.sqrt(squares / (k + 1))
+    return means, deviations
 
 
 #: By the name of a criterion; "separation" is for series without labels.

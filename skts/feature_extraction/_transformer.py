@@ -401,13 +401,13 @@ class ShapeletTransformer(SeriesMixin, TransformerMixin, BaseEstimator):
             found.append(part)
             scores.append(self._score(series, labels, part, name))
         places = Places.joined(found)
-        both = tuple(np.concatenate(column) for column in zip(*scores, strict=True))
+        score, second = (np.concatenate(column) for column in zip(*scores, strict=True))
         n_classes = int(labels.max()) + 1
         share = self.max_class_share
         of_class = 1 / n_classes if isinstance(share, str) else float(share)
         of_class = max(1, int(np.ceil(of_class * count * (1 - 1e-12))))
-        chosen = choose(places, both, labels, count, of_class)
-        return places.take(chosen), both[0][chosen]
+        chosen = choose(places, (score, second), labels, count, of_class)
+        return places.take(chosen), score[chosen]
 
     def _score(
         self, series: Series, labels: np.ndarray, places: Places, name: str
@@ -494,10 +494,12 @@ def _in_runs(places: Places) -> np.ndarray | None:
 
 def _as_length(given: Any, shortest: int) -> int:
     """Points of a shapelet, from a number or a share of the shortest series."""
-    if isinstance(given, Integral) and given >= 1 and not isinstance(given, bool):
+    if isinstance(given, Integral) and not isinstance(given, bool) and int(given) >= 1:
         return int(given)
-    if isinstance(given, Real) and not isinstance(given, (bool, Integral)) and 0 < given <= 1:
-        return max(1, int(given * shortest * (1 + 1e-12)))
+    if isinstance(given, Real) and not isinstance(given, (bool, Integral)):
+        share = float(given)
+        if 0 < share <= 1:
+            return max(1, int(share * shortest * (1 + 1e-12)))
     raise ValueError(
         f"lengths has {given!r}: give whole numbers from 1 on, or shares between 0 and 1."
     )

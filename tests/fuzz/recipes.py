@@ -1,5 +1,11 @@
 """All recipes: importing this registers them."""
 
-from . import recipes_metrics, recipes_models, recipes_motifs, recipes_neighbors
+from . import recipes_metrics, recipes_models, recipes_motifs, recipes_neighbors, recipes_shapelets
 
-__all__ = ["recipes_metrics", "recipes_models", "recipes_motifs", "recipes_neighbors"]
+__all__ = [
+    "recipes_metrics",
+    "recipes_models",
+    "recipes_motifs",
+    "recipes_neighbors",
+    "recipes_shapelets",
+]

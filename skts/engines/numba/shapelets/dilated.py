@@ -237,11 +237,12 @@ def _run(table, first, stop, points, buffers, best):
         flat = _lay(points, block, count, dilation, normalized, z, room)
         # windows that are not there are infinitely far away: loops are of whole vectors
         padded = (count + _LANES - 1) // _LANES * _LANES
-        z[:, count:padded], room[3, count:padded] = np.inf, 1.0
+        z[:, count:padded], room[3, count:padded] = 0.0, 1.0
         sums, inverse = room[4][:padded], room[3]
         for row in range(first, stop):
             query = table.points[table.begins[row] :][:length]
             _squares(query, z, inverse, table.kinds[row], flat, sums)
+            sums[count:] = np.inf
             least, within = _least_and_count(sums.view(np.int64), table.limits[row])
             one[0] = least
             square = one.view(np.float64)[0]
