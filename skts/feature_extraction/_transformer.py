@@ -362,7 +362,8 @@ class ShapeletTransformer(SeriesMixin, TransformerMixin, BaseEstimator):
         dilations = self.dilations
         if not isinstance(dilations, str):
             dilations = list(dilations)
-            if not all(isinstance(one, Integral) and one >= 1 for one in dilations):
+            whole = (isinstance(one, Integral) and not isinstance(one, bool) for one in dilations)
+            if not all(whole) or min(dilations, default=0) < 1:
                 raise ValueError(f"dilations={self.dilations!r}: give whole numbers from 1 on.")
             dilations = [int(one) for one in dilations]
         kinds = kinds_of(lengths, dilations, float(self.normalized), shortest)

@@ -176,6 +176,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) match_dilated(
                 found[u].count += sum <= limits[u];
                 if (sum < squares[u]) {
                     // neighbouring sums may have one root: the first window of it stays
+                    // see "roots of sums" in docs/developer/numerics.rst
                     const bool same = found[u].start >= 0 && sum >= squares[u] * (1 - 0x1p-50) &&
                                       __dsqrt_rn(sum) == __dsqrt_rn(squares[u]);
                     squares[u] = sum;

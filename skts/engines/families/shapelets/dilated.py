@@ -311,6 +311,7 @@ def largest_squares(thresholds: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     Both roots and the quotient are rounded: the sum is some units in the last place from the square
     of their product; -1 where there is none.
     """
+    # see "roots of sums" in docs/developer/numerics.rst
     roots = np.sqrt(lengths.astype(np.float64))
 
     def within(squares: np.ndarray) -> np.ndarray:

@@ -249,6 +249,7 @@ def _run(table, first, stop, points, buffers, best):
             mine = best[row - first]
             mine[2] += within
             # a first guess that saves most roots: rounded roots of larger sums are not smaller
+            # see "roots of sums" in docs/developer/numerics.rst
             if block == 0 or square < mine[3]:
                 root = np.sqrt(square)
                 if block == 0 or root < mine[0]:
