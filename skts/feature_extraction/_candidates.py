@@ -31,16 +31,44 @@ class Places(NamedTuple):
     start: np.ndarray
 
     def take(self, which: np.ndarray) -> Places:
-        """Return some of them."""
+        """Return some of them.
+
+        Parameters
+        ----------
+        which : ndarray of int64
+            Their numbers.
+
+        Returns
+        -------
+        Places
+            These.
+        """
         return Places(*(column[which] for column in self))
 
     @property
     def extent(self) -> np.ndarray:
-        """Time points from the first point to the last, both included."""
+        """Return the time points from the first point to the last, both included.
+
+        Returns
+        -------
+        ndarray of shape (n_shapelets,), int64
+            Of each.
+        """
         return (self.length - 1) * self.dilation + 1
 
     def cut_out(self, series: Series) -> DilatedShapelets:
-        """Return the shapelets with their points."""
+        """Return the shapelets with their points.
+
+        Parameters
+        ----------
+        series : Series
+            The training series.
+
+        Returns
+        -------
+        DilatedShapelets
+            In the same order.
+        """
         ends = np.cumsum(self.length)
         number = np.arange(ends[-1] if len(ends) else 0) - np.repeat(
             ends - self.length, self.length
@@ -52,7 +80,18 @@ class Places(NamedTuple):
 
     @classmethod
     def joined(cls, parts: list[Places]) -> Places:
-        """All places of some parts, one after the other."""
+        """Return all places of some parts, one after the other.
+
+        Parameters
+        ----------
+        parts : list of Places
+            The parts.
+
+        Returns
+        -------
+        Places
+            Of all.
+        """
         return cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
@@ -71,7 +110,18 @@ class Kinds(NamedTuple):
     normalized: float
 
     def both(self, length: int) -> tuple[bool, ...]:
-        """Which of normalised and raw there are, for a length."""
+        """Return which of normalised and raw there are, for a length.
+
+        Parameters
+        ----------
+        length : int
+            Points of candidates.
+
+        Returns
+        -------
+        tuple of bool
+            Normalised first.
+        """
         if length < LEAST_NORMALIZED or self.normalized == 0:
             return (False,)
         return (True,) if self.normalized == 1 else (True, False)
@@ -92,6 +142,11 @@ def kinds_of(
         Share of normalised candidates.
     shortest : int
         Time points of the shortest series.
+
+    Returns
+    -------
+    Kinds
+        Of these lengths.
     """
     found: dict[int, tuple[int, ...]] = {}
     for length in sorted(set(lengths)):
@@ -109,7 +164,24 @@ def kinds_of(
 def draw(series: Series, kinds: Kinds, count: int, random: np.random.RandomState) -> Places:
     """Draw candidates: a length, a dilation, a series, a channel, a start; each of all alike.
 
-    Those that are drawn twice count once. They come in the order of `Places`.
+    Those that are drawn twice count once. They come in the order of the columns of `Places`,
+    normalised ones first.
+
+    Parameters
+    ----------
+    series : Series
+        The training series.
+    kinds : Kinds
+        Kinds of candidates.
+    count : int
+        How many to draw.
+    random : RandomState
+        Draws.
+
+    Returns
+    -------
+    Places
+        At most `count`.
     """
     lengths = np.array([*kinds.dilations])
     length = lengths[random.randint(0, len(lengths), count)]
@@ -133,6 +205,20 @@ def every(series: Series, kinds: Kinds, most: int) -> Iterator[Places]:
 
     Shorter ones first, of these the less dilated, normalised ones, those of lower channels, series
     and starts.
+
+    Parameters
+    ----------
+    series : Series
+        The training series.
+    kinds : Kinds
+        Kinds of candidates.
+    most : int
+        Candidates at a time.
+
+    Yields
+    ------
+    Places
+        Of one kind and channel.
     """
     for length, dilations in kinds.dilations.items():
         for dilation in dilations:
@@ -152,7 +238,22 @@ def every(series: Series, kinds: Kinds, most: int) -> Iterator[Places]:
 def draw_partners(
     rows: np.ndarray, labels: np.ndarray, random: np.random.RandomState
 ) -> np.ndarray:
-    """Draw another series of the same class for each of some series; the same if there is none."""
+    """Draw another series of the same class for each of some series; the same if there is none.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n,), int64
+        The series.
+    labels : ndarray of shape (n_series,), int64
+        Class of each series.
+    random : RandomState
+        Draws.
+
+    Returns
+    -------
+    ndarray of shape (n,), int64
+        The other series, each of a class with the same chance.
+    """
     order = np.argsort(labels, kind="stable")
     counts = np.bincount(labels)
     begins = np.cumsum(counts) - counts

@@ -21,7 +21,22 @@ _TOGETHER = 4096
 def information_gain(
     distances: np.ndarray, labels: np.ndarray, normalized: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Gain of the best cut in nats, and its gap, as `ShapeletTreeClassifier` has them."""
+    """Return gain of the best cut in nats, and its gap, as `ShapeletTreeClassifier` has them.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n_candidates, n_series), float64
+        Distances of candidates to all series.
+    labels : ndarray of shape (n_series,), int64
+        Class of each series.
+    normalized : ndarray of shape (n_candidates,), bool
+        Which distances are of normalised windows.
+
+    Returns
+    -------
+    tuple of ndarray of shape (n_candidates,), float64
+        The score, and what decides where it is equal.
+    """
     criterion = Criterion(labels, np.ones(int(labels.max()) + 1))
     cuts = criterion.best_cuts(distances, normalized)
     return np.maximum(cuts.gain, 0) / criterion.unit, np.where(cuts.gain < 0, -np.inf, cuts.gap)
@@ -30,10 +45,24 @@ def information_gain(
 def f_statistic(
     distances: np.ndarray, labels: np.ndarray, normalized: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The statistic of an analysis of variance, 0 where there is none.
+    """Return the statistic of an analysis of variance, 0 where there is none.
 
     Sums of squares are taken about means, so that classes that lie close together are told apart:
     `scipy.stats.f_oneway` subtracts sums of squares, which loses their digits.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n_candidates, n_series), float64
+        Distances of candidates to all series.
+    labels : ndarray of shape (n_series,), int64
+        Class of each series.
+    normalized : ndarray of shape (n_candidates,), bool
+        Which distances are of normalised windows.
+
+    Returns
+    -------
+    tuple of ndarray of shape (n_candidates,), float64
+        The score, and what decides where it is equal.
     """
     groups = np.unique(labels)
     found, none = np.zeros(len(distances)), np.zeros(len(distances))
@@ -55,11 +84,25 @@ def f_statistic(
 def separation(
     distances: np.ndarray, labels: np.ndarray, normalized: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The largest gap between near and far series, without labels: that of u-shapelets.
+    """Return the largest gap between near and far series, without labels: that of u-shapelets.
 
     Of all cuts of the ordered distances that leave two series or more on either side, the mean less
     the deviation beyond it, less the mean plus the deviation before it (Zakaria, Mueen, Keogh,
     "Clustering time series using unsupervised-shapelets", ICDM 2012, section III).
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n_candidates, n_series), float64
+        Distances of candidates to all series.
+    labels : ndarray of shape (n_series,), int64
+        Class of each series.
+    normalized : ndarray of shape (n_candidates,), bool
+        Which distances are of normalised windows.
+
+    Returns
+    -------
+    tuple of ndarray of shape (n_candidates,), float64
+        The score, and what decides where it is equal.
     """
     n = distances.shape[1]
     none = np.zeros(len(distances))
