@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skts.engines import (
+    BestShapelets,
     ConcatenatedSeries,
     Criterion,
     DilatedShapelets,
@@ -22,6 +23,7 @@ from skts.engines import (
     DTWPath,
     DTWWindowSearch,
     Join,
+    Kind,
     LongSeries,
     MotifPair,
     Reduction,
@@ -98,7 +100,9 @@ def examples() -> dict[type[Reduction], list[Example]]:
     dilated = _dilated(rng, 600, (5, 9), (1, 4, 11))
     partners, ranks = rng.integers(0, 300, 600), rng.integers(0, 40, 600)
     walked = _walk(line, rng, 40, 10, rng.choice(950, 600, replace=False))
+    kinds = Kind(5, 1, True), Kind(5, 4, True), Kind(3, 2, False), Kind(9, 1, True)
     found = [
+        Example(BestShapelets(series(24, 40, 2), kinds, criterion, 12, 6)),
         Example(DistanceQuantiles(dilated, candidates, partners, ranks % 15)),
         Example(DTWMatrix(queries, candidates)),
         Example(DTWMatrix(ragged, ragged, Warping(window=7, cost="absolute"))),
@@ -153,7 +157,9 @@ def small_examples() -> dict[type[Reduction], list[Example]]:
     pairs = np.array([[0, 4], [2, 1], [1, 1]])
     dilated = _dilated(rng, 8, (2, 3), (1, 4, 9))
     partners, ranks = rng.integers(0, 5, 8), np.zeros(8, np.int64)
+    kinds = Kind(3, 1, True), Kind(4, 3, True), Kind(2, 1, False)
     found = [
+        Example(BestShapelets(series(6, 12), kinds, criterion, 4, 3)),
         Example(DistanceQuantiles(dilated, candidates, partners, ranks)),
         Example(DTWMatrix(queries, candidates, Warping("dog_keeper", "absolute"))),
         Example(DTWMatrix(queries, candidates, Warping(window=2))),

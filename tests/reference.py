@@ -10,7 +10,7 @@ import math
 from dataclasses import asdict
 
 import numpy as np
-from reference_dilated import DilatedOracle
+from reference_dilated import BestOracle, DilatedOracle
 from reference_join import JoinOracle
 from reference_motifs import MKOracle
 from reference_rotation import RotationOracle
@@ -113,6 +113,7 @@ def unpadded(series, index):
 
 
 class OracleEngine(
+    BestOracle,
     DilatedOracle,
     JoinOracle,
     MKOracle,

@@ -7,6 +7,8 @@ import math
 import numpy as np
 from reference_shapelets import normalized, window_distance
 
+from skts.engines.families.shapelets.best import Bounds
+
 
 def dilated_distances(values, points, dilation, normalize):
     """Distances of a shapelet to all windows of a series, by their starts; tuples of numbers."""
@@ -63,6 +65,41 @@ class DilatedOracle:
             if sums:
                 found[i] = sorted(sums)[reduction.ranks[row]]
         return found
+
+
+class BestOracle:
+    """The oracle engine for the best of all candidates: all are measured and judged."""
+
+    def shapelet_bounds(self, reduction, tile, cancel):
+        n_channels = reduction.series.n_channels
+        row, _, block, _ = reduction.spans
+        gains, gaps = [], []
+        for number in range(row + tile.row, row + tile.row_stop):
+            kind, channel = reduction.kinds[number // n_channels], number % n_channels
+            first, _ = reduction.members(block + tile.col, block + tile.col + 1)
+            _, stop = reduction.members(block + tile.col, block + tile.col_stop)
+            for b in range(first, stop):
+                for start in range(int(reduction.series.lengths[b]) - kind.extent + 1):
+                    gain, gap = self._gain(reduction, kind, channel, b, start)
+                    gains.append(gain)
+                    gaps.append(gap)
+        return Bounds(np.array(gains, np.int64), np.array(gaps))
+
+    def _gain(self, reduction, kind, channel, b, start):
+        series = reduction.series
+        values = series.values[b, channel, start:][: kind.extent : kind.dilation]
+        least = []
+        for line, size in zip(series.values[:, channel], series.lengths.tolist(), strict=True):
+            points = tuple(line[:size].tolist())
+            least.append(
+                min(
+                    dilated_distances(
+                        tuple(values.tolist()), points, kind.dilation, kind.normalized
+                    )
+                )
+            )
+        cuts = reduction.criterion.best_cuts(np.array([least]), kind.normalized)
+        return max(0, int(cuts.gain[0])), -np.inf if cuts.gain[0] < 0 else cuts.gap[0]
 
 
 def squares(x, y, normalize):

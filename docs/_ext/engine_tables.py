@@ -22,7 +22,7 @@ WORK = {
     "DTWCondenser": ("DTWNeighbors", "DTWWindowSearch"),
     "KShapeClusterer": ("SBDAssign", "SBDCenters"),
     "MotifFinder": ("Join", "WindowDistances", "PairWalk"),
-    "ShapeletTransformer": ("ShapeletFeatures", "DistanceQuantiles"),
+    "ShapeletTransformer": ("ShapeletFeatures", "DistanceQuantiles", "BestShapelets"),
     "ShapeletTreeClassifier": ("ShapeletSearch", "SubsequenceMatches"),
     "SubsequenceSearch": ("SubsequenceNeighbors",),
 }

@@ -71,6 +71,7 @@ from .families.profile.join import Join, JoinFound
 from .families.profile.mk import MotifPair, NearestPair
 from .families.profile.windows import WindowDistances, WindowKinds
 from .families.search.subsequence import LongSeries, SubsequenceNeighbors, WindowMatches
+from .families.shapelets.best import BestShapelets
 from .families.shapelets.criterion import Criterion
 from .families.shapelets.dilated import (
     FEATURES,
@@ -79,6 +80,7 @@ from .families.shapelets.dilated import (
     ShapeletFeatures,
 )
 from .families.shapelets.matches import LEAST_NORMALIZED, Matches, SubsequenceMatches
+from .families.shapelets.places import Candidates, Kind, Places, Room, choose
 from .families.shapelets.search import ShapeletSearch, ShapeletSplit
 
 __all__ = [
@@ -87,6 +89,8 @@ __all__ = [
     "REFERENCE",
     "TIE",
     "Assignment",
+    "BestShapelets",
+    "Candidates",
     "Criterion",
     "DilatedShapelets",
     "DistanceQuantiles",
@@ -98,12 +102,15 @@ __all__ = [
     "Engine",
     "Join",
     "JoinFound",
+    "Kind",
     "LongSeries",
     "Matches",
     "MotifPair",
     "NearestPair",
     "ConcatenatedSeries",
+    "Places",
     "Reduction",
+    "Room",
     "RotationNeighbors",
     "SBDAssign",
     "SBDCenters",
@@ -124,6 +131,7 @@ __all__ = [
     "WindowMatches",
     "certified_distances",
     "check_size",
+    "choose",
     "engine_names",
     "fetch",
     "find_engine",

@@ -2,97 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from ..engines import LEAST_NORMALIZED, DilatedShapelets, Series
+from ..engines import LEAST_NORMALIZED, Kind, Places, Series
 
-__all__ = ["Kinds", "Places", "draw", "draw_partners", "every", "kinds_of"]
-
-
-class Places(NamedTuple):
-    """Where shapelets lie in training series: arrays of shape (n_shapelets,).
-
-    Attributes
-    ----------
-    normalized, length, dilation, channel : ndarray
-        What they share with others: see `DilatedShapelets`.
-    series, start : ndarray of int64
-        The series, and the time point of the first point.
-    """
-
-    normalized: np.ndarray
-    length: np.ndarray
-    dilation: np.ndarray
-    channel: np.ndarray
-    series: np.ndarray
-    start: np.ndarray
-
-    def take(self, which: np.ndarray) -> Places:
-        """Return some of them.
-
-        Parameters
-        ----------
-        which : ndarray of int64
-            Their numbers.
-
-        Returns
-        -------
-        Places
-            These.
-        """
-        return Places(*(column[which] for column in self))
-
-    @property
-    def extent(self) -> np.ndarray:
-        """Return the time points from the first point to the last, both included.
-
-        Returns
-        -------
-        ndarray of shape (n_shapelets,), int64
-            Of each.
-        """
-        return (self.length - 1) * self.dilation + 1
-
-    def cut_out(self, series: Series) -> DilatedShapelets:
-        """Return the shapelets with their points.
-
-        Parameters
-        ----------
-        series : Series
-            The training series.
-
-        Returns
-        -------
-        DilatedShapelets
-            In the same order.
-        """
-        ends = np.cumsum(self.length)
-        number = np.arange(ends[-1] if len(ends) else 0) - np.repeat(
-            ends - self.length, self.length
-        )
-        time = np.repeat(self.start, self.length) + number * np.repeat(self.dilation, self.length)
-        row, channel = (np.repeat(one, self.length) for one in (self.series, self.channel))
-        points = series.values[row, channel, time]
-        return DilatedShapelets(points, self.length, self.dilation, self.channel, self.normalized)
-
-    @classmethod
-    def joined(cls, parts: list[Places]) -> Places:
-        """Return all places of some parts, one after the other.
-
-        Parameters
-        ----------
-        parts : list of Places
-            The parts.
-
-        Returns
-        -------
-        Places
-            Of all.
-        """
-        return cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+__all__ = ["Kinds", "draw", "draw_partners", "kinds_of"]
 
 
 class Kinds(NamedTuple):
@@ -109,19 +25,25 @@ class Kinds(NamedTuple):
     dilations: dict[int, tuple[int, ...]]
     normalized: float
 
-    def both(self, length: int) -> tuple[bool, ...]:
-        """Return which of normalised and raw there are, for a length.
+    def all_of_them(self) -> tuple[Kind, ...]:
+        """Return the kinds in the order in which the first of equal candidates is better.
 
-        Parameters
-        ----------
-        length : int
-            Points of candidates.
+        Shorter ones come first, of these the less dilated, of these the normalised.
 
         Returns
         -------
-        tuple of bool
-            Normalised first.
+        tuple of Kind
+            A share between 0 and 1 gives both, normalised and not; ones of too few points to be
+            normalised are not.
         """
+        return tuple(
+            Kind(length, dilation, normalized)
+            for length, dilations in self.dilations.items()
+            for dilation in dilations
+            for normalized in self._both(length)
+        )
+
+    def _both(self, length: int) -> tuple[bool, ...]:
         if length < LEAST_NORMALIZED or self.normalized == 0:
             return (False,)
         return (True,) if self.normalized == 1 else (True, False)
@@ -198,41 +120,6 @@ def draw(series: Series, kinds: Kinds, count: int, random: np.random.RandomState
     keys = np.unique(np.ravel_multi_index(columns, widths))
     raw, *rest = (column.astype(np.int64) for column in np.unravel_index(keys, widths))
     return Places(raw == 0, *rest)
-
-
-def every(series: Series, kinds: Kinds, most: int) -> Iterator[Places]:
-    """Yield all candidates, `most` at a time, in the order in which they come where equal.
-
-    Shorter ones first, of these the less dilated, normalised ones, those of lower channels, series
-    and starts.
-
-    Parameters
-    ----------
-    series : Series
-        The training series.
-    kinds : Kinds
-        Kinds of candidates.
-    most : int
-        Candidates at a time.
-
-    Yields
-    ------
-    Places
-        Of one kind and channel.
-    """
-    for length, dilations in kinds.dilations.items():
-        for dilation in dilations:
-            counts = series.lengths - (length - 1) * dilation
-            ends = np.cumsum(counts)
-            for normalized in kinds.both(length):
-                for channel in range(series.n_channels):
-                    for first in range(0, int(ends[-1]), most):
-                        number = np.arange(first, min(first + most, int(ends[-1])))
-                        row = np.searchsorted(ends, number, side="right")
-                        start = number - (ends - counts)[row]
-                        kind = normalized, length, dilation, channel
-                        shared = [np.full(len(number), one) for one in kind]
-                        yield Places(*[*shared, row, start])
 
 
 def draw_partners(

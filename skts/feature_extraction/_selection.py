@@ -1,4 +1,4 @@
-"""The best of some shapelets: scores by their distances to all training series, and a choice."""
+"""Scores of shapelets by their distances to all training series."""
 
 from __future__ import annotations
 
@@ -7,15 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 from ..engines import Criterion
-from ._candidates import Places
 
-__all__ = ["SCORES", "Score", "choose", "f_statistic", "information_gain", "separation"]
+__all__ = ["SCORES", "Score", "f_statistic", "information_gain", "separation"]
 
 #: Scores of shapelets, by their distances to all series (a row each) and the classes of these: two
 #: arrays, of which the second decides where the first ones are equal.
 Score = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
-#: Candidates whose overlaps are looked up together.
-_TOGETHER = 4096
 
 
 def information_gain(
@@ -135,58 +132,3 @@ SCORES: dict[str, Score] = {
     "f_statistic": f_statistic,
     "separation": separation,
 }
-
-
-def choose(
-    places: Places,
-    scores: tuple[np.ndarray, np.ndarray],
-    labels: np.ndarray,
-    count: int,
-    most: int,
-) -> np.ndarray:
-    """Choose the best candidates, the best one first.
-
-    One that shares a time point of a series and channel with a better one that is chosen is passed
-    over, and so are those of a class of which enough are chosen.
-
-    Parameters
-    ----------
-    places : Places
-        The candidates; of equal ones the first is better.
-    scores : tuple of ndarray of shape (n_candidates,)
-        The first decides, the second where it is equal.
-    labels : ndarray of shape (n_series,), int64
-        Class of each series.
-    count, most : int
-        How many to choose at most, and of each class.
-
-    Returns
-    -------
-    ndarray of int64
-        Their places.
-    """
-    order = np.lexsort((-scores[1], -scores[0]))
-    width = int((places.start + places.extent).max(initial=0))
-    taken = np.zeros((len(labels), int(places.channel.max(initial=0)) + 1, width), bool)
-    left = np.full(int(labels.max()) + 1, most)
-    chosen: list[int] = []
-    first = 0
-    while first < len(order) and len(chosen) < count and left.any():
-        now = order[first : first + _TOGETHER]
-        first += _TOGETHER
-        # most of those that cannot be chosen are seen together
-        before = np.zeros((*taken.shape[:2], width + 1), np.int32)
-        np.cumsum(taken, axis=2, out=before[..., 1:])
-        some = places.take(now)
-        line = some.series, some.channel
-        overlap = before[(*line, some.start + some.extent)] > before[(*line, some.start)]
-        for place in now[~overlap & (left[labels[some.series]] > 0)].tolist():
-            row, start = int(places.series[place]), int(places.start[place])
-            stop = start + int((places.length[place] - 1) * places.dilation[place]) + 1
-            points = taken[row, places.channel[place], start:stop]
-            if len(chosen) == count or left[labels[row]] == 0 or points.any():
-                continue
-            points[:] = True
-            left[labels[row]] -= 1
-            chosen.append(place)
-    return np.array(chosen, np.int64)

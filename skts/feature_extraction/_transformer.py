@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -19,14 +19,20 @@ from .._validation import check_series
 from ..base import SeriesMixin
 from ..engines import (
     FEATURES,
+    BestShapelets,
+    Candidates,
+    Criterion,
     DilatedShapelets,
     DistanceQuantiles,
+    Places,
+    Room,
     Series,
     ShapeletFeatures,
+    choose,
     get_engine,
 )
-from ._candidates import Kinds, Places, draw, draw_partners, every, kinds_of
-from ._selection import SCORES, choose
+from ._candidates import Kinds, draw, draw_partners, kinds_of
+from ._selection import SCORES
 
 __all__ = ["DilatedShapelet", "ShapeletTransformer"]
 
@@ -34,6 +40,8 @@ __all__ = ["DilatedShapelet", "ShapeletTransformer"]
 _SHORT = (7, 9, 11)
 #: Where all are tried: lengths, and shapelets that are kept for each series, and at most.
 _MANY, _FOR_EACH, _MOST = 10, 10, 1000
+#: The share of drawn shapelets that are normalised.
+_NORMALIZED = 0.8
 #: Distances that are judged at a time.
 _JUDGED = 2**21
 
@@ -99,10 +107,10 @@ class ShapeletTransformer(SeriesMixin, TransformerMixin, BaseEstimator):
     dilations : "auto" or sequence of int, default "auto"
         Steps of time from a point to the next; "auto" is all powers of two. For each length those
         count that no series is too short for.
-    normalized : float, default 0.8
-        The share of drawn candidates that are z-normalised: 1 for all, 0 for none. Where all
-        candidates are tried, a share between 0 and 1 tries each in both ways. Shapelets of fewer
-        than 3 points are compared as they are.
+    normalized : float or "auto", default "auto"
+        The share of drawn candidates that are z-normalised: 1 for all, 0 for none. "auto" is 0.8,
+        and 1 where all candidates are tried; there a share between 0 and 1 tries each in both ways.
+        Shapelets of fewer than 3 points are compared as they are.
     criterion : {"information_gain", "f_statistic"}, default "information_gain"
         Scores candidates by their distances to all training series, where the best are kept: by the
         best cut, or by an analysis of variance. Without `y` the gap of u-shapelets [3]_ does.
@@ -190,7 +198,7 @@ class ShapeletTransformer(SeriesMixin, TransformerMixin, BaseEstimator):
         "max_candidates": [Interval(Integral, 1, None, closed="left"), None],
         "lengths": ["array-like", StrOptions({"auto"})],
         "dilations": ["array-like", StrOptions({"auto"})],
-        "normalized": [Interval(Real, 0, 1, closed="both")],
+        "normalized": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
         "criterion": [StrOptions({"information_gain", "f_statistic"})],
         "max_class_share": [Interval(Real, 0, 1, closed="right"), StrOptions({"auto"})],
         "percentiles": [tuple, list],
@@ -208,7 +216,7 @@ class ShapeletTransformer(SeriesMixin, TransformerMixin, BaseEstimator):
         max_candidates: int | None = 10_000,
         lengths: Literal["auto"] | Sequence[int | float] = "auto",
         dilations: Literal["auto"] | Sequence[int] = "auto",
-        normalized: float = 0.8,
+        normalized: Literal["auto"] | float = "auto",
         criterion: str = "information_gain",
         max_class_share: Literal["auto"] | float = "auto",
         percentiles: tuple[float, float] = (5, 10),
@@ -366,7 +374,10 @@ class ShapeletTransformer(SeriesMixin, TransformerMixin, BaseEstimator):
             if not all(whole) or min(dilations, default=0) < 1:
                 raise ValueError(f"dilations={self.dilations!r}: give whole numbers from 1 on.")
             dilations = [int(one) for one in dilations]
-        kinds = kinds_of(lengths, dilations, float(self.normalized), shortest)
+        share = self.normalized
+        if isinstance(share, str):
+            share = 1.0 if self.max_candidates is None else _NORMALIZED
+        kinds = kinds_of(lengths, dilations, float(share), shortest)
         if not kinds.dilations:
             raise ValueError(
                 f"dilations={self.dilations!r}: none leaves {min(lengths)} points of a shapelet "
@@ -383,32 +394,41 @@ class ShapeletTransformer(SeriesMixin, TransformerMixin, BaseEstimator):
     ) -> tuple[Places, np.ndarray]:
         """The shapelets and their scores."""
         kinds, count = self._kinds(series), self.n_shapelets
-        most = max(1, _JUDGED // len(series))
+        n_classes = int(labels.max()) + 1
         if self.max_candidates is None:
             count = min(_FOR_EACH * len(series), _MOST) if count is None else count
-            parts = every(series, kinds, most)
+            most = self._share(count, n_classes)
+            if supervised and self.criterion == "information_gain":
+                criterion = Criterion(labels, np.ones(n_classes))
+                work = BestShapelets(series, kinds.all_of_them(), criterion, count, most)
+                best = self._run(work)
+                return best.places, best.gain / criterion.unit
+            every = Candidates(kinds.all_of_them(), series.lengths, series.n_channels)
+            n_candidates = int(every.begins()[-1])
+            places_of: Callable[[np.ndarray], Places] = every.places
         else:
             drawn = draw(series, kinds, self.max_candidates, random)
-            n_drawn = len(drawn.start)
-            if count is None or (count >= n_drawn and not supervised):
-                return drawn, np.full(n_drawn, np.nan)
-            parts = (
-                drawn.take(np.arange(first, min(first + most, n_drawn)))
-                for first in range(0, n_drawn, most)
+            n_candidates, places_of = len(drawn.start), drawn.take
+            if count is None or (count >= n_candidates and not supervised):
+                return drawn, np.full(n_candidates, np.nan)
+            most = self._share(count, n_classes)
+        name, step = self.criterion if supervised else "separation", max(1, _JUDGED // len(series))
+        parts = [
+            self._score(
+                series, labels, places_of(np.arange(first, min(first + step, n_candidates))), name
             )
-        name = self.criterion if supervised else "separation"
-        found, scores = [], []
-        for part in parts:
-            found.append(part)
-            scores.append(self._score(series, labels, part, name))
-        places = Places.joined(found)
-        score, second = (np.concatenate(column) for column in zip(*scores, strict=True))
-        n_classes = int(labels.max()) + 1
+            for first in range(0, n_candidates, step)
+        ]
+        score, second = (np.concatenate(column) for column in zip(*parts, strict=True))
+        room = Room(labels, (series.n_channels, series.n_timepoints), most)
+        numbers, found, _ = choose((score, second), places_of, room, count)
+        return places_of(numbers), found
+
+    def _share(self, count: int, n_classes: int) -> int:
+        """How many shapelets may be of one class."""
         share = self.max_class_share
         of_class = 1 / n_classes if isinstance(share, str) else float(share)
-        of_class = max(1, int(np.ceil(of_class * count * (1 - 1e-12))))
-        chosen = choose(places, (score, second), labels, count, of_class)
-        return places.take(chosen), score[chosen]
+        return max(1, int(np.ceil(of_class * count * (1 - 1e-12))))
 
     def _score(
         self, series: Series, labels: np.ndarray, places: Places, name: str

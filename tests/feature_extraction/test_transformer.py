@@ -17,9 +17,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skts import ShapeletTransformer
+from skts.engines import Places, Room, choose
 from skts.feature_extraction import _transformer
-from skts.feature_extraction._candidates import Places, draw_partners
-from skts.feature_extraction._selection import choose, f_statistic, separation
+from skts.feature_extraction._candidates import draw_partners
+from skts.feature_extraction._selection import f_statistic, separation
 from tests.contract import check_described, check_with_scikit_learn
 
 LENGTHS, DILATIONS = (2, 4, 7), (1, 3)
@@ -113,7 +114,12 @@ def test_the_best_shapelets_are_those_of_plain_loops(fast_engine, kind):
     labels = y.tolist()
     expected = best_of_all(X, labels, 9, lambda d, normalized: best_gain(d, labels, normalized))
     model = ShapeletTransformer(
-        *(9,), max_candidates=None, lengths=LENGTHS, dilations=DILATIONS, engine=fast_engine
+        9,
+        max_candidates=None,
+        lengths=LENGTHS,
+        dilations=DILATIONS,
+        normalized=0.5,
+        engine=fast_engine,
     ).fit(X, y)
     assert places_of(model) == expected
     for one in model.shapelets_:
@@ -135,6 +141,7 @@ def test_the_best_shapelets_by_f_are_those_of_plain_loops(rng):
         max_candidates=None,
         lengths=LENGTHS,
         dilations=DILATIONS,
+        normalized=0.5,
         criterion="f_statistic",
         max_class_share=1.0,
         engine="numba",
@@ -245,14 +252,26 @@ def test_partners_are_others_of_the_class_with_equal_chances(rng):
     assert_allclose(counts, 0.5, atol=0.06)
 
 
-def test_a_choice_of_many_candidates_is_greedy(rng, monkeypatch):
-    monkeypatch.setattr("skts.feature_extraction._selection._TOGETHER", 7)
+@pytest.mark.parametrize("bounds", [None, 0, 1, 3])
+def test_a_choice_of_many_candidates_is_greedy(rng, monkeypatch, bounds):
+    """Also where scores are measured when bounds of them call for it."""
+    monkeypatch.setattr("skts.engines.families.shapelets.places._TOGETHER", 7)
     n = 400
     columns = np.ones(n, bool), rng.integers(2, 6, n), rng.integers(1, 3, n)
     places = Places(*columns, np.zeros(n, np.int64), rng.integers(0, 4, n), rng.integers(0, 60, n))
-    scores = rng.integers(0, 9, n).astype(float), rng.integers(0, 3, n).astype(float)
+    scores = rng.integers(0, 9, n), rng.integers(0, 3, n).astype(float)
     labels = np.array([0, 1, 0, 1])
-    found = choose(places, scores, labels, 25, 13)
+    above, measured = scores, []
+    if bounds is not None:
+        above = scores[0] + rng.integers(0, bounds + 1, n), scores[1] + rng.random(n)
+
+    def measure(numbers):
+        measured.extend(numbers.tolist())
+        return scores[0][numbers], scores[1][numbers]
+
+    room = Room(labels, (1, 80), 13)
+    asked = None if bounds is None else measure
+    found, first, second = choose(above, places.take, room, 25, asked)
     taken, wanted, left = set(), [], [13, 13]
     for k in sorted(range(n), key=lambda k: (-scores[0][k], -scores[1][k], k)):
         row, start = int(places.series[k]), int(places.start[k])
@@ -263,6 +282,12 @@ def test_a_choice_of_many_candidates_is_greedy(rng, monkeypatch):
         left[labels[row]] -= 1
         wanted.append(k)
     assert found.tolist() == wanted
+    assert_array_equal(first, scores[0][wanted])
+    assert_array_equal(second, scores[1][wanted])
+    assert len(measured) == len(set(measured)) < n
+    if bounds == 3:
+        with pytest.raises(RuntimeError, match="A bound of the shapelet search does not hold"):
+            choose((scores[0] - 1, scores[1]), places.take, Room(labels, (1, 80), 13), 25, measure)
 
 
 # -- features
@@ -359,7 +384,8 @@ def test_without_classes_the_gap_decides(rng):
 
 def test_all_candidates_in_any_portions(rng, monkeypatch):
     X, y = sample(rng, "copies")
-    options = {"max_candidates": None, "lengths": [4, 6], "random_state": 0}
+    options = {"max_candidates": None, "lengths": [4, 6], "criterion": "f_statistic"}
+    options |= {"random_state": 0, "normalized": 0.5}
     expected = ShapeletTransformer(6, **options).fit(X, y)
     monkeypatch.setattr(_transformer, "_JUDGED", 900)
     found = ShapeletTransformer(6, **options).fit(X, y)

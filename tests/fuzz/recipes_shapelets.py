@@ -172,7 +172,7 @@ class Transformer(Recipe):
             }[lengths],
             # an extent that fits: the first is 1
             "dilations": {"auto": "auto", "one": [1], "some": [1, d.whole(2, 5)]}[steps],
-            "normalized": d.pick("normalized", (0.8, 0.0, 1.0), (2, 1, 1)),
+            "normalized": d.pick("normalized", ("auto", 0.5, 0.0, 1.0), (2, 1, 1, 1)),
             "criterion": d.pick("criterion", ("information_gain", "f_statistic")),
             "max_class_share": d.pick("max_class_share", ("auto", 0.3, 1.0), (2, 1, 1)),
             "percentiles": d.pick("percentiles", ([5, 10], [0, 0], [0, 100], [50.0, 50.0])),
@@ -213,6 +213,8 @@ class Transformer(Recipe):
         """Kinds of candidates, in the order in which the first of equal ones is chosen."""
         shortest, given = int(case.data["X"].lengths.min()), case.options["dilations"]
         share, found = case.options["normalized"], []
+        if share == "auto":
+            share = 0.8 if case.options["max_candidates"] is not None else 1.0
         for length in self.lengths(case):
             most = (shortest - 1) // (length - 1) if length > 1 else 1
             steps = [2**k for k in range(9)] if given == "auto" else sorted(set(given))

@@ -27,6 +27,7 @@ from .kshape.tiles import SBDTiles
 from .profile.mk_tiles import MKTiles
 from .profile.tiles import JoinTiles
 from .search.tiles import SubsequenceTiles
+from .shapelets.best_tiles import BestTiles
 from .shapelets.dilated_tiles import DilatedTiles
 from .shapelets.tiles import ShapeletTiles
 
@@ -55,6 +56,7 @@ class DeviceStore(PreparedStore):
 
 
 class CupyEngine(
+    BestTiles,
     DilatedTiles,
     DTWTiles,
     JoinTiles,

@@ -19,6 +19,7 @@ from .kshape.tiles import SBDTiles
 from .profile.mk_tiles import MKTiles
 from .profile.tiles import JoinTiles
 from .search.tiles import SubsequenceTiles
+from .shapelets.best_tiles import BestTiles
 from .shapelets.dilated_tiles import DilatedTiles
 from .shapelets.tiles import ShapeletTiles
 
@@ -31,6 +32,7 @@ prepare_kernels(__name__)
 
 
 class NumbaEngine(
+    BestTiles,
     DilatedTiles,
     DTWTiles,
     JoinTiles,
