@@ -9,6 +9,7 @@ from ._version import __version__ as __version__
 from ._warm_up import warm_up
 from .cluster import KShapeClusterer
 from .engines import show_engines
+from .ensemble import ShapeletForestClassifier
 from .feature_extraction import ShapeletTransformer
 from .motifs import MotifFinder
 from .neighbors import DTWCondenser, DTWNearestNeighbor, SubsequenceSearch
@@ -20,6 +21,7 @@ __all__ = [
     "DTWNearestNeighbor",
     "KShapeClusterer",
     "MotifFinder",
+    "ShapeletForestClassifier",
     "ShapeletTransformer",
     "ShapeletTreeClassifier",
     "SubsequenceSearch",
@@ -37,6 +39,7 @@ _MODULES = (
     "cluster",
     "datasets",
     "engines",
+    "ensemble",
     "exceptions",
     "feature_extraction",
     "metrics",

@@ -16,6 +16,7 @@ from skts import (
     DTWNearestNeighbor,
     KShapeClusterer,
     MotifFinder,
+    ShapeletForestClassifier,
     ShapeletTransformer,
     ShapeletTreeClassifier,
     SubsequenceSearch,
@@ -57,6 +58,12 @@ def examples(engine: str = "numba", *, small: bool = False) -> dict[type, Exampl
         ),
         MotifFinder: Example(
             lambda: MotifFinder(8, n_discords=2, left_right=True, engine=engine), *alone
+        ),
+        ShapeletForestClassifier: Example(
+            lambda: ShapeletForestClassifier(
+                3 if small else 7, max_candidates=4, random_state=0, engine=engine
+            ),
+            *both,
         ),
         ShapeletTransformer: Example(
             lambda: ShapeletTransformer(

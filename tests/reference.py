@@ -11,6 +11,7 @@ from dataclasses import asdict
 
 import numpy as np
 from reference_dilated import BestOracle, DilatedOracle
+from reference_groups import GroupOracle
 from reference_join import JoinOracle
 from reference_motifs import MKOracle
 from reference_rotation import RotationOracle
@@ -113,6 +114,7 @@ def unpadded(series, index):
 
 
 class OracleEngine(
+    GroupOracle,
     BestOracle,
     DilatedOracle,
     JoinOracle,

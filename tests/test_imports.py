@@ -23,6 +23,7 @@ PUBLIC = [
     "skts.cluster",
     "skts.datasets",
     "skts.engines",
+    "skts.ensemble",
     "skts.feature_extraction",
     "skts.metrics",
     "skts.motifs",
@@ -57,7 +58,7 @@ def test_each_family_has_a_folder(folder):
 
 
 def test_only_the_registry_names_engines():
-    for folder in ("engines/core", "engines/families", "engines/host", "cluster",
+    for folder in ("engines/core", "engines/families", "engines/host", "cluster", "ensemble",
                    "feature_extraction", "metrics", "motifs", "neighbors", "tree"):  # fmt: skip
         for path in sorted((PACKAGE / folder).rglob("*.py")):
             if path.name != "registry.py":

@@ -41,6 +41,13 @@ WORKS = {
         def work(X): MotifFinder(64, n_discords=1, n_jobs=2).fit(X)
         small, large = (1, 1000), (1, 60_000)
     """,
+    "ShapeletForestClassifier": """
+        def prepare(n, length): return walks(n, length)
+        def work(X):
+            forest = ShapeletForestClassifier(20, max_length=40, max_depth=4, random_state=0)
+            forest.set_params(n_jobs=2).fit(X, np.arange(len(X)) % 2).predict(X)
+        small, large = (10, 60), (600, 300)
+    """,
     "ShapeletTreeClassifier": """
         def prepare(n, length): return walks(n, length)
         def work(X):

@@ -31,6 +31,7 @@ import numpy as np
 import skts.utils
 from skts.cluster import *
 from skts.datasets import *
+from skts.ensemble import *
 from skts.metrics import *
 from skts.motifs import *
 from skts.neighbors import *
@@ -44,6 +45,7 @@ y = np.zeros(4)
 on = bool(x[0])
 condenser, nearest = DTWCondenser(), DTWNearestNeighbor(window=0.1)
 clusterer, finder = KShapeClusterer(2), MotifFinder(window=4)
+forest = ShapeletForestClassifier(9)
 tree, search = ShapeletTreeClassifier(), SubsequenceSearch()
 """
 PAIR = "tuple[ndarray, ndarray]"
@@ -124,6 +126,11 @@ CALLS = {
     "finder.update(x)": "MotifFinder",
     "finder.predict(X)": "ndarray",
     "finder.transform(X)": "ndarray",
+    "forest.fit(X, y)": "ShapeletForestClassifier",
+    "forest.apply(X)": "ndarray",
+    "forest.predict(X)": "ndarray",
+    "forest.predict_log_proba(X)": "ndarray",
+    "forest.predict_proba(X)": "ndarray",
     "tree.fit(X, y)": "ShapeletTreeClassifier",
     "tree.apply(X)": "ndarray",
     "tree.cost_complexity_pruning_path(X, y)": "Any",
@@ -159,6 +166,7 @@ NAMES = {
     "DTWNearestNeighbor": "nearest",
     "KShapeClusterer": "clusterer",
     "MotifFinder": "finder",
+    "ShapeletForestClassifier": "forest",
     "ShapeletTreeClassifier": "tree",
     "SubsequenceSearch": "search",
 }

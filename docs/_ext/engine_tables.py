@@ -22,6 +22,7 @@ WORK = {
     "DTWCondenser": ("DTWNeighbors", "DTWWindowSearch"),
     "KShapeClusterer": ("SBDAssign", "SBDCenters"),
     "MotifFinder": ("Join", "WindowDistances", "PairWalk"),
+    "ShapeletForestClassifier": ("GroupSplits", "GroupMatches"),
     "ShapeletTransformer": ("ShapeletFeatures", "DistanceQuantiles", "BestShapelets"),
     "ShapeletTreeClassifier": ("ShapeletSearch", "SubsequenceMatches"),
     "SubsequenceSearch": ("SubsequenceNeighbors",),

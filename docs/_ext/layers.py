@@ -12,6 +12,7 @@ from sphinx.util.docutils import SphinxDirective
 ROWS = (
     {"warm_up": 1},
     {"plotting": 4, "datasets": 1.2, "_warm_up": 1.2},
+    {"ensemble": 1},
     {
         "neighbors": 1,
         "cluster": 1,
@@ -44,6 +45,7 @@ WORDS = {
     "neighbors": "estimators",
     "cluster": "estimator",
     "tree": "estimator",
+    "ensemble": "estimator",
     "feature_extraction": "estimator",
     "motifs": "estimator, functions",
     "metrics": "functions",
@@ -80,6 +82,7 @@ FAMILIES = {
 IMPORTS = {
     "warm_up": {"_warm_up"},
     "_warm_up": {
+        "ensemble",
         "neighbors",
         "cluster",
         "tree",
@@ -92,6 +95,7 @@ IMPORTS = {
     "neighbors": {"_parameters", "_validation", "base", "engines", "_scalars", "_summary"},
     "cluster": {"_log", "_parameters", "_validation", "base", "engines"},
     "tree": {"_parameters", "_validation", "base", "engines", "_scalars", "_summary"},
+    "ensemble": {"_parameters", "_validation", "base", "engines", "tree"},
     "feature_extraction": {"_parameters", "_validation", "base", "engines", "_summary"},
     "motifs": {"_parameters", "_validation", "base", "engines", "_scalars", "_summary"},
     "metrics": {"_parameters", "_validation", "engines", "_scalars"},

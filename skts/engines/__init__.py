@@ -79,9 +79,11 @@ from .families.shapelets.dilated import (
     DistanceQuantiles,
     ShapeletFeatures,
 )
+from .families.shapelets.groups import GroupMatches, Groups, offsets
 from .families.shapelets.matches import LEAST_NORMALIZED, Matches, SubsequenceMatches
 from .families.shapelets.places import Candidates, Kind, Places, Room, choose
 from .families.shapelets.search import ShapeletSearch, ShapeletSplit
+from .families.shapelets.splits import GroupSplits, SplitRules, Splits
 
 __all__ = [
     "FEATURES",
@@ -100,6 +102,9 @@ __all__ = [
     "DTWPath",
     "DTWWindowSearch",
     "Engine",
+    "GroupMatches",
+    "GroupSplits",
+    "Groups",
     "Join",
     "JoinFound",
     "Kind",
@@ -121,6 +126,8 @@ __all__ = [
     "ShapeletSearch",
     "ShapeletSplit",
     "Shapes",
+    "SplitRules",
+    "Splits",
     "SubsequenceMatches",
     "SubsequenceNeighbors",
     "Tile",
@@ -137,6 +144,7 @@ __all__ = [
     "find_engine",
     "get_engine",
     "lies_on_gpu",
+    "offsets",
     "replace_kernels",
     "run",
     "show_engines",

@@ -16,6 +16,7 @@ from skts import (
     DTWNearestNeighbor,
     KShapeClusterer,
     MotifFinder,
+    ShapeletForestClassifier,
     ShapeletTransformer,
     ShapeletTreeClassifier,
     SubsequenceSearch,
@@ -147,6 +148,19 @@ def trees(engine):
         yield of_fitted(ShapeletTreeClassifier(**options), X[:20], y[:20, 0], ("transform", X))
 
 
+def forests(engine):
+    X, y = walks(14, 20), np.arange(14) % 3
+    calls = ("predict_proba", X), ("apply", X[:3])
+    for options in ({}, {"logic": ("and", "or"), "class_weight": "balanced_subsample"}):
+        model = ShapeletForestClassifier(4, random_state=0, engine=engine, **options)
+        yield of_fitted(model, X, y, *calls)
+    unequal = [x[: 3 + row] for row, x in enumerate(X)]
+    model = ShapeletForestClassifier(3, min_length=1, random_state=0, engine=engine)
+    yield of_fitted(model, unequal, y, ("apply", unequal))
+    model = ShapeletForestClassifier(3, max_candidates=3, random_state=0, engine=engine)
+    yield of_fitted(model, X.reshape(14, 2, 10), y, ("predict_proba", X.reshape(14, 2, 10)))
+
+
 def searches(engine):
     x, z = walks(2, 400, 2)
     for options in ({}, {"window": 0.1}, {"window": 0}):
@@ -166,7 +180,10 @@ def transforms(engine):
     yield of_fitted(model, 1e-140 * X, y, ("transform", 1e-140 * X))
 
 
-WORKS = (matrices, neighbors, rotations, paths, profiles, clusters, trees, searches, transforms)
+WORKS = (
+    *(matrices, neighbors, rotations, paths, profiles, clusters, trees, forests, searches),
+    transforms,
+)
 
 
 @pytest.mark.gpu

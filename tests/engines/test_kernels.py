@@ -57,6 +57,9 @@ from skts.engines.numba.profile import walk
 from skts.engines.numba.search.lanes import (
     LANES,
     RUNNING_ERROR,
+    Comparison,
+    Piece,
+    Query,
     bound_by_windows,
     far_apart,
     gather,
@@ -521,6 +524,11 @@ def test_a_spike_leaves_later_windows_known_and_right(rng):
     assert np.isnan(inverse).all()
 
 
+def compared(radius, squared, largest, normalize=True):
+    """How kernels of the search compare a window with a query."""
+    return Comparison(radius, normalize, squared, largest)
+
+
 @pytest.mark.parametrize(("squared", "largest"), [(True, False), (False, False), (True, True)])
 @pytest.mark.parametrize("radius", [0, 2, 5])
 def test_windows_bound_the_query(rng, radius, squared, largest):
@@ -535,9 +543,9 @@ def test_windows_bound_the_query(rng, radius, squared, largest):
     room = np.empty((2, LANES + 2 * length)), np.empty((2, LANES + 2 * length))
     out = np.zeros(LANES)
     order = rng.permutation(length)
-    bound_by_windows(
-        query, points, p, radius, mean, inverse, *room, order, np.inf, out, squared, largest
-    )
+    piece = Piece(points, np.ones(100, bool), mean, inverse)
+    given = Query(query, query, query, order, order)
+    bound_by_windows(piece, p, given, compared(radius, squared, largest), room, np.inf, out)
     for lane in range(LANES):
         start = p + lane
         costs = np.empty(length)
@@ -560,7 +568,9 @@ def test_gathered_windows_and_what_their_ends_cost(rng, normalize, squared, larg
     low = rng.normal(size=length)
     high = low + rng.random(length)
     windows, rest = np.full((length, LANES), np.nan), np.full((4, LANES), np.nan)
-    gather(points, members, count, length, normalize, low, high, windows, rest, squared, largest)
+    query = Query(low, low, high, np.arange(length), np.arange(length))
+    comparison = compared(0, squared, largest, normalize)
+    gather(points, members, count, query, comparison, windows, rest)
     for lane in range(LANES):
         # lanes that nobody is in repeat the first
         place = members[lane if lane < count else 0]
@@ -589,9 +599,9 @@ def test_promising_windows_fill_lanes(rng, n_finite):
         )
         whole[group * LANES] = True
     mean, inverse = np.zeros(n_windows + LANES), np.ones(n_windows + LANES)
-    found = promising(
-        points, whole, mean, inverse, query, query, np.arange(length), 3 * LANES, True, False
-    )
+    piece = Piece(points, whole, mean, inverse)
+    given = Query(query, query, query, np.arange(length), np.arange(length))
+    found = promising(piece, given, compared(0, True, False), 3 * LANES)
     costs = (points[:n_windows] - query[0]) ** 2 + (points[1 : n_windows + 1] - query[1]) ** 2
     costs[~whole] = np.inf
     groups = [range(g * LANES, min((g + 1) * LANES, n_windows)) for g in range(n_groups)]

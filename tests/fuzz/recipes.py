@@ -1,8 +1,16 @@
 """All recipes: importing this registers them."""
 
-from . import recipes_metrics, recipes_models, recipes_motifs, recipes_neighbors, recipes_shapelets
+from . import (
+    recipes_forests,
+    recipes_metrics,
+    recipes_models,
+    recipes_motifs,
+    recipes_neighbors,
+    recipes_shapelets,
+)
 
 __all__ = [
+    "recipes_forests",
     "recipes_metrics",
     "recipes_models",
     "recipes_motifs",

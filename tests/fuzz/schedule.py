@@ -23,6 +23,7 @@ COSTS = {
     "skts.DTWNearestNeighbor": 16.0,
     "skts.KShapeClusterer": 25.0,
     "skts.MotifFinder": 12.0,
+    "skts.ShapeletForestClassifier": 25.0,
     "skts.ShapeletTransformer": 25.0,
     "skts.ShapeletTreeClassifier": 25.0,
     "skts.SubsequenceSearch": 5.0,

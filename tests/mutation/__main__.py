@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from .concern import MODES, Tables
-from .judge import Judge
+from .judge import Judge, modes_of
 from .mutants import Mutant, draw_from_each, mutants_of
 from .parallel import work
 from .results import load, summarize
@@ -61,6 +61,7 @@ def parse() -> argparse.Namespace:
     add("--only", nargs="*", default=[], help="what to judge of the sample: files or folders")
     add("--modes", nargs="*", default=MODES, choices=MODES)
     add("--tests", nargs="*", default=TESTS, help="files or folders of tests")
+    add("--judged", action="store_true", help="draw nothing: the mutants that have results")
     add("--again", nargs="*", action="extend", default=[], help="fates to judge again: survived")
     add("--jobs", type=int, default=1, help="processes")
     add("--seconds", type=float, default=float("inf"), help="stop after that time")
@@ -68,6 +69,7 @@ def parse() -> argparse.Namespace:
     add("--output", type=Path, default=FOLDER, help="folder of results.jsonl and concern.jsonl")
     add("--known", nargs="*", type=Path, default=[], help="results of other runs")
     add("--tables", nargs="*", type=Path, default=[], help="concern.jsonl of other runs")
+    add("--recorded", action="store_true", help="no new tables: only tests that are in some")
     add("--list", nargs="*", help="only list the mutants of these files")
     add("--summary", action="store_true", help="only show all results so far")
     return parser.parse_args()
@@ -97,7 +99,7 @@ def make_tables(sandbox: Sandbox, options: argparse.Namespace) -> dict[str, dict
     path = options.output / "concern.jsonl"
     stored = FOLDER / "concern.jsonl"
     tables = Tables(ROOT, test_files(options.tests), options.modes, [stored, path, *options.tables])
-    missing = tables.missing()
+    missing = [] if options.recorded else tables.missing()
     begin = time.monotonic()
 
     def record(part: Any) -> tuple[dict[str, Any], float]:
@@ -113,7 +115,7 @@ def make_tables(sandbox: Sandbox, options: argparse.Namespace) -> dict[str, dict
         shutil.copyfile(stored, path)
     if missing:
         print(f"tables: {time.monotonic() - begin:.0f} s", flush=True)
-    return None if tables.missing() else tables.by_mode()
+    return tables.by_mode() if options.recorded or not tables.missing() else None
 
 
 def judge_all(
@@ -126,7 +128,8 @@ def judge_all(
     """Judge mutants; add the results to those that are known, and to the file."""
     judge = Judge(sandbox, tables)
     for mode in tables:
-        judge.check(mode)
+        if any(mode in modes_of(mutant.module) for mutant in mutants):
+            judge.check(mode)
     done = work(judge.judge, mutants, options.jobs, sandbox.deadline)
     with (options.output / "results.jsonl").open("a") as out:
         for i, (mutant, result) in enumerate(done, 1):
@@ -153,6 +156,8 @@ def main() -> None:
         print(summarize(list(known.values())))
         return
     drawn = draw_from_each(there, options.sample or len(everything), options.seed)
+    if options.judged:
+        drawn = [m for m in everything if m.key in known]
     chosen = set(modules_of(options.only))
     drawn = [m for m in drawn if m.module in chosen]
     waiting = [m for m in drawn if m.key not in known or known[m.key]["fate"] in set(options.again)]

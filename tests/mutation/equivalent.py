@@ -35,6 +35,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _N + "elastic/dtw.py": [
         (
             "sweep",
+            "inner = inner_first <= j < inner_stop",
+            ("<= -> <",),
+            "cells inside of all bands are filled as those at the edge of one, by the same sums",
+        ),
+        (
+            "sweep",
             "best = best if best < left[k, lane] else left[k, lane]",
             ("< -> <=",),
             EQUAL,
@@ -85,6 +91,19 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ("cascade", "if best[n_neighbors - 1] < inf:", ("< -> >",), SPARES),
     ],
     _N + "elastic/window_search.py": [
+        (
+            "_straight",
+            "if x.shape[0] > 1:",
+            ("> -> >=",),
+            "of one channel there are no others whose costs are added",
+        ),
+        ("_bounded", "if d > 0.0:", ("> -> >=",), "0 is taken off the limit"),
+        (
+            "_order",
+            "while width < n:",
+            ("< -> <=",),
+            "a pass more over what is sorted as a whole copies it",
+        ),
         ("_warp", "best = left if left < best else best", ("< -> <=",), EQUAL),
         (
             "search",
@@ -101,6 +120,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _N + "elastic/tiles.py": [
+        (
+            "DTWTiles._block_bytes",
+            "each += 256 * channels * m",
+            ("256 -> 255", "256 -> 257"),
+            ROOM,
+        ),
         ("", "CERTIFIED_POINTS = 2**18", ("18 -> 17", "18 -> 19"), TOGETHER),
         (
             "DTWTiles._enveloped",
@@ -195,6 +220,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "families/kshape/eigenvectors.py": [
+        (
+            "",
+            "CERTIFIED_ERROR = 1e-11",
+            ("1e-11 -> 2e-11",),
+            "who certifies counts the error of vectors by the same constant",
+        ),
         (
             "krylov",
             "if exhausted or full or steps % (2 if steps < 16 else 4) == 0:",
@@ -458,6 +489,24 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/kshape/": [
+        (
+            "choose_transform",
+            "while transform.shared_bytes > shared_limit - 2048 and transform.batch > 1:",
+            ("- -> +", "2048 -> 2049", "2048 -> 2047"),
+            "transforms that share a block take 46 KB at most, and every GPU has 64 KB",
+        ),
+        (
+            "fft_length",
+            "n = 2 * n_timepoints - 1",
+            ("- -> +",),
+            "zeros more, between the shifts of both ends",
+        ),
+        (
+            "series_of",
+            "for (int i = 1; i < 12; ++i) {",
+            ("12 -> 11", "12 -> 13", "< -> <="),
+            "of angles up to pi / 4 the eleventh term is 4e-24, and the sum has 53 bits",
+        ),
         ("", "CHUNK = 16", None, TOGETHER),
         (
             "",
@@ -501,6 +550,36 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/profile/": [
         (
+            "JoinTiles.join_bytes",
+            "lists += (32 + 24 * reduction.n_neighbors) * sum(reduction.shape)",
+            ("24 -> 23",),
+            ROOM,
+        ),
+        (
+            "",
+            "if TYPE_CHECKING:",
+            None,
+            "names that only type checkers read are imported, too",
+        ),
+        (
+            "choose_join",
+            "wide, wider = (2**15, 2**19) if dtype is np.float32 else (2**15, 2**17)",
+            None,
+            FASTEST,
+        ),
+        (
+            "count_near",
+            "for (int chunk = start; chunk < min(start + strip, right); chunk += CHUNK) {",
+            ("< -> <=",),
+            "which precision is faster is guessed from a chunk more: both find the same",
+        ),
+        (
+            "_is_small",
+            "seconds = tile.shape[0] * tile.shape[1] * (A_PAIR + A_POINT * reduction.length)",
+            None,
+            PRICES,
+        ),
+        (
             "seeds",
             "for (int t0 = 0; t0 < length; t0 += PIECE) {",
             ("< -> <=",),
@@ -527,12 +606,18 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/shapelets/": [
+        (
+            "match_bytes",
+            "return n_columns * n_channels * 48 * (width + 2) + lists + queries",
+            ("+ -> - #0",),
+            ROOM,
+        ),
         ("", "FIRST_BATCH, MAX_UNJUDGED = 256, 2", ("256 -> 255", "256 -> 257"), TOGETHER),
         ("_survey", '"sums": cp.empty((n, width + 1, 2)),', ("1 -> 2",), UNREAD),
         (
             "columns_of_strips",
             "return min(COLUMNS, key=lambda k: -(-n_windows // (32 * k)) * (k + 3))",
-            ("- ->  #0",),
+            None,
             FASTEST,
         ),
         (
@@ -601,6 +686,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "families/kshape/centers.py": [
+        (
+            "center_space",
+            "parts = vectors.reshape(len(vectors), n_channels, -1)",
+            ("1 -> 2",),
+            "NumPy takes any negative length as the one that is left",
+        ),
         (
             "SBDCenters.finish",
             "uncertain = np.flatnonzero(~(errors <= LARGEST_ERROR))",
@@ -709,6 +800,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _N + "profile/join.py": [
         (
+            "_open_band",
+            "middle = side.mean[top + height // 2]",
+            ("2 -> 3",),
+            "seeds may be centred on any number: errors count how far means drift from it",
+        ),
+        (
             "search",
             "last = min(band.height, start + width - 1 - work.least_apart - top)",
             ("- -> +",),
@@ -716,6 +813,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "families/kshape/distances.py": [
+        (
+            "SBDAssign.verify",
+            "nearer = least < found - TIE - 2 * error",
+            ("< -> <=",),
+            AT_THE_LIMIT,
+        ),
         (
             "SBDReduction.plain_distances",
             "error = 2 * float(self.doubts[col]) + FLOAT64_UNIT * (2 * series.size + 8)",
@@ -737,6 +840,43 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "gain > gain_best or (gain == gain_best and reached > gap_best)",
             ("and -> or",),
             LOOSER,
+        ),
+    ],
+    _E + "core/distribute.py": [
+        ("", "MAPPED = 64", ("64 -> 63", "64 -> 65"), "one array more or fewer stays mapped"),
+        (
+            "",
+            "_sent = PreparedStore(capacity=2**62)",
+            ("62 -> 61", "62 -> 63"),
+            "no machine has as much: all that is sent stays",
+        ),
+    ],
+    _E + "core/executor.py": [
+        ("", "SHARES = 4", ("4 -> 3", "4 -> 5"), TOGETHER),
+    ],
+    _E + "cupy/transfers.py": [
+        ("", "LARGE = 2**20", ("20 -> 19", "20 -> 21"), "which memory an answer comes in"),
+    ],
+    _N + "profile/tiles.py": [
+        (
+            "JoinTiles.window_kinds_bytes",
+            "return 0, 58 * reduction.series.points.size",
+            ("0 -> 1",),
+            MORE_ROOM,
+        ),
+        (
+            "JoinTiles.join_bytes",
+            "return shared, 48 * LISTED + (16 + 48 * reduction.n_neighbors) * (rows + cols)",
+            ("48 -> 47 #1",),
+            ROOM,
+        ),
+    ],
+    _N + "search/tiles.py": [
+        (
+            "_seconds",
+            "return n_queries * (3e-9 * cells * n_windows + 30e-6 * length * n_steps)",
+            None,
+            PRICES,
         ),
     ],
 }

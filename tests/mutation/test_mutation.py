@@ -13,6 +13,7 @@ import pytest
 
 from tests.mutation.concern import concerned
 from tests.mutation.equivalent import EQUIVALENT, names_of
+from tests.mutation.judge import modes_of
 from tests.mutation.mutants import draw, draw_from_each, mutants_of
 from tests.mutation.parallel import work
 from tests.mutation.results import load
@@ -180,6 +181,14 @@ def test_a_table_says_which_tests_concern_a_function():
     assert tests == [("b.py::test_1", 0.9), ("b.py::test_2", 1.0)]
     included = concerned(table, ROOT, f"{cuda}/include/walk.cuh", "", "emulated")
     assert [name for name, _ in included] == ["b.py::test_1", "b.py::test_2"]
+
+
+def test_host_code_meets_the_tests_that_need_no_gpu():
+    engines = "skts/engines"
+    assert modes_of(f"{engines}/cupy/kshape/programs.py") == ["interpreted", "emulated"]
+    assert modes_of(f"{engines}/cupy/kshape/fft.cuh") == ["emulated"]
+    assert modes_of(f"{engines}/numba/elastic/dtw.py") == ["interpreted", "compiled"]
+    assert modes_of(f"{engines}/core/plan.py") == ["interpreted", "compiled", "emulated"]
 
 
 def double(number):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
+from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 
 from ..._config import get_config
@@ -37,8 +39,14 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
+@lru_cache(maxsize=1)
+def _installed(path: tuple[str, ...]) -> dict[str, EntryPoint]:
+    """Engines of other packages on a path; remembered, since reading them takes milliseconds."""
+    return {point.name: point for point in entry_points(group=GROUP)}
+
+
 def _sources() -> dict[str, EntryPoint]:
-    return {**{point.name: point for point in entry_points(group=GROUP)}, **_BUILT_IN}
+    return {**_installed(tuple(sys.path)), **_BUILT_IN}
 
 
 def engine_names() -> list[str]:
@@ -67,6 +75,10 @@ def find_engine(name: str) -> Engine:
     with _lock:
         if name not in _instances:
             sources = _sources()
+            if name not in sources:
+                # a package may have been installed meanwhile
+                _installed.cache_clear()
+                sources = _sources()
             if name not in sources:
                 names = ", ".join(map(repr, ["auto", *engine_names()]))
                 raise ValueError(f"engine={name!r} is not known; there are {names}.")

@@ -89,6 +89,14 @@ def test_windows_take_what_their_lines_take(fast_engine, kind):
         assert size(many, many) - size(few, many) >= 4 * 8 * (many - few)
 
 
+def test_few_pairs_of_a_search_take_lanes_and_those_of_a_matrix_do_not():
+    """A search packs its candidates side by side, however few there are."""
+    engine, length = find_engine("numba"), 500
+    shared, _ = engine.footprint(DTWNeighbors(series(2, length), series(2, length), 1), 2, 2)
+    assert shared >= 8 * 2 * length
+    assert engine.footprint(DTWMatrix(series(2, length), series(2, length)), 2, 2)[0] == 0
+
+
 def test_a_join_has_room_for_the_lists_of_rows_and_columns():
     """Two numbers of a pair, and the bound of its distance, for each entry of two lists."""
     from skts.engines.numba.profile.candidates import LISTED
@@ -176,6 +184,23 @@ def test_a_series_takes_its_points_and_its_spectrum_on_a_gpu(rng):
     # two series have a complex spectrum together
     least = 2 * 8 * n + 2 * 8 * transform_length(n)
     assert many - few >= 64 * least
+
+
+@pytest.mark.gpu
+def test_what_is_kept_on_a_gpu_takes_what_room_is_made_for(rng, monkeypatch):
+    """Series and their spectra: what was there before makes room for all of them."""
+    from skts.engines.cupy.kshape.sbd import transform_length
+
+    engine, n, asked = find_engine("cupy"), 50, []
+    make_room = engine.prepared.make_room
+    monkeypatch.setattr(
+        engine.prepared, "make_room", lambda size: (asked.append(size), make_room(size))[1]
+    )
+    shapes = Shapes.normalized(Series(rng.normal(size=(30, 2, n)), np.full(30, n)))
+    engine.prepared.clear()
+    engine.compute(SBDMatrix(shapes, shapes), Tile(0, 30, 0, 30), np.zeros(1, np.uint8))
+    assert 8 * 30 * (2 * n + 1) in asked
+    assert any(size >= 16 * 15 * 2 * transform_length(n) for size in asked)
 
 
 @pytest.mark.gpu

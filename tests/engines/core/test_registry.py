@@ -110,6 +110,19 @@ def test_an_engine_that_lacks_a_metric_says_so_instead_of_computing_another(sums
     )
 
 
+def test_an_engine_installed_meanwhile_is_found_by_its_name(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(registry, "_instances", dict(registry._instances))
+    assert "late" not in engine_names()
+    folder = tmp_path / "late-1.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: late\nVersion: 1\n")
+    point = f"[skts.engines]\nlate = {__name__}:WithoutDogKeeper\n"
+    (folder / "entry_points.txt").write_text(point)
+    assert isinstance(get_engine("late"), WithoutDogKeeper)
+    assert "late" in engine_names()
+
+
 def test_show_engines_prints_every_engine(capsys):
     show_engines()
     lines = capsys.readouterr().out.splitlines()

@@ -1,4 +1,4 @@
-"""Workers of joblib and Dask: their numbers, and the arrays that they keep mapped."""
+"""Workers of joblib and Dask: what is sent to them, their numbers, and the arrays they keep."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from numpy.testing import assert_array_equal
 
-from skts.engines.core import distribute
+from skts.engines import DTWMatrix, run
+from skts.engines.core import distribute, executor
+from skts.engines.core.execution import compute_area
 from skts.engines.core.worker import in_dask_worker, worker_number
 
 
@@ -79,3 +82,41 @@ def test_arrays_that_were_used_last_stay_mapped(tmp_path, monkeypatch):
     assert again is not second
     assert_array_equal(again, second)
     assert len(mapped) == 3
+
+
+@pytest.fixture
+def sent(monkeypatch):
+    """Shares that were sent to workers; they are computed here."""
+    shares = []
+
+    def share_out(backend, reduction, given, engine, n_jobs):
+        shares.extend(given)
+        for share in given:
+            yield list(compute_area(reduction, share, engine=engine, n_jobs=1))
+
+    monkeypatch.setattr(executor, "share_out", share_out)
+    return shares
+
+
+def test_small_work_stays_here_though_there_are_workers(sent, make_series):
+    work = DTWMatrix(make_series(3, 8), make_series(4, 8))
+    assert work.total_work > 2**6
+    with parallel_config("loky", n_jobs=2):
+        found = run(work, engine="numba")
+    assert not sent
+    assert_array_equal(found, run(work, engine="numba"))
+
+
+@pytest.mark.parametrize("verbose", [0, 1, 2])
+def test_whoever_asks_for_the_plan_is_told_what_is_sent(
+    sent, make_series, monkeypatch, caplog, verbose
+):
+    monkeypatch.setattr(executor, "WORTH_SENDING", 0)
+    work = DTWMatrix(make_series(3, 8), make_series(4, 8))
+    with parallel_config("loky", n_jobs=2):
+        found = run(work, engine="numba", verbose=verbose)
+    assert sent
+    told = [record.getMessage() for record in caplog.records if record.name == "skts"]
+    assert len(told) == (verbose == 2)
+    assert not told or "DTWMatrix: 3 x 4 on numba, 2 workers of Loky" in told[0]
+    assert_array_equal(found, run(work, engine="numba"))

@@ -52,6 +52,16 @@ def test_members_of_too_many_points_have_no_kernel():
     assert choose_gram(10_241) is None
 
 
+def test_instances_of_usual_lengths_are_checked():
+    checked = set(kernels()["kshape/correlate.cu"])
+    for n in (8, 56, 128, 600, 1024):
+        assert set(choose_transform(n).names) <= checked
+    assert all("gram<" in name for size in (100, 600) for name in choose_gram(size).names)
+    assert {n for size in (100, 600) for n in choose_gram(size).names} <= set(
+        kernels()["kshape/centers.cu"]
+    )
+
+
 @pytest.mark.parametrize(
     "arch", [pytest.param(75, marks=pytest.mark.slow), pytest.param(80, marks=pytest.mark.slow), 90]
 )
@@ -63,5 +73,4 @@ def test_kernels_compile(arch):
     for file in ("kshape/labels.cu", "kshape/centers.cu"):
         assert compile(file, names[file], arch) > 1000
     few = [name for n in (8, 56, 600) for name in choose_transform(n).names]
-    assert set(few) <= set(names["kshape/correlate.cu"])
     assert compile("kshape/correlate.cu", few, arch) > 1000

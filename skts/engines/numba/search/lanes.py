@@ -9,12 +9,23 @@ much. Bounds hold for DTW and dog-keeper.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 from ...core.constants import CONSTANT, FLOAT64_UNIT, SMALLEST_RANGE
 
-__all__ = ["LANES", "local_envelope", "normalize_window", "running_statistics", "search"]
+__all__ = [
+    "LANES",
+    "Comparison",
+    "Piece",
+    "Query",
+    "local_envelope",
+    "normalize_window",
+    "running_statistics",
+    "search",
+]
 
 LANES = 32
 #: Columns of a strip of the warping matrix, after which lanes may give up.
@@ -28,6 +39,63 @@ _RUN = 1024
 RUNNING_ERROR = 1e-7
 #: Groups of lanes of windows that look good, which are warped first.
 _SEEDS = 4
+
+
+class Piece(NamedTuple):
+    """A piece of the line, prepared for one length of windows.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_points,), float64
+        Finite points, and a group of lanes more.
+    whole : ndarray of shape (n_windows,), bool
+        Which windows are finite.
+    mean, inverse : ndarray of shape (n_windows + lanes,), float64
+        From `running_statistics`.
+    """
+
+    points: np.ndarray
+    whole: np.ndarray
+    mean: np.ndarray
+    inverse: np.ndarray
+
+
+class Query(NamedTuple):
+    """A query, z-normalised where windows are, and its envelope.
+
+    Attributes
+    ----------
+    points, low, high : ndarray of shape (length,), float64
+    order : ndarray of shape (length,), int64
+        Points of the envelope, the most telling ones first.
+    own_order : ndarray of shape (length,), int64
+        Points of the query, the most telling ones first.
+    """
+
+    points: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    order: np.ndarray
+    own_order: np.ndarray
+
+
+class Comparison(NamedTuple):
+    """How a window is compared with the query.
+
+    Attributes
+    ----------
+    radius : int
+        Of the band.
+    normalize : bool
+        Whether windows are z-normalised.
+    squared, largest : bool
+        Whether costs are squares, and whether a path costs its largest one instead of their sum.
+    """
+
+    radius: int
+    normalize: bool
+    squared: bool
+    largest: bool
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -147,12 +215,14 @@ def _least(values):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def bound_by_query(points, p, mean, inverse, low, high, order, limit, out, squared, largest):
+def bound_by_query(piece, p, query, comparison, limit, out):
     """Bound LANES windows from p on by the envelope of the query, points in a given order.
 
     Windows of which nothing is known, with statistics that are NaN, cost nothing.
     """
-    center, scale = mean[p : p + LANES], inverse[p : p + LANES]
+    points, low, high, order = piece.points, query.low, query.high, query.order
+    squared, largest = comparison.squared, comparison.largest
+    center, scale = piece.mean[p : p + LANES], piece.inverse[p : p + LANES]
     out[:] = 0.0
     for start in range(0, order.size, _LOOK):
         for k in range(start, min(start + _LOOK, order.size)):
@@ -195,21 +265,23 @@ def local_envelope(points, p, count, before, width, low, high):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def bound_by_windows(
-    query, points, p, radius, mean, inverse, low, high, order, limit, out, squared, largest
-):
-    """Bound LANES windows from p on by their own envelopes, or ranges where the band is wide."""
-    length = query.size
+def bound_by_windows(piece, p, query, comparison, room, limit, out):
+    """Bound LANES windows from p on by their own envelopes, or ranges where the band is wide.
+
+    `room` are two arrays of shape (2, LANES + 2 length) for the envelopes.
+    """
+    radius, squared, largest = comparison.radius, comparison.squared, comparison.largest
+    length, order = query.points.size, query.own_order
     # an envelope has a value for each point, ranges one for each window
     narrow = 2 * radius + 1 < length
     before, width = (radius, 2 * radius + 1) if narrow else (0, length)
-    row = local_envelope(points, p, LANES + length - 1, before, width, low, high)
-    least, most = low[row], high[row]
-    center, scale = mean[p : p + LANES], inverse[p : p + LANES]
+    row = local_envelope(piece.points, p, LANES + length - 1, before, width, room[0], room[1])
+    least, most = room[0][row], room[1][row]
+    center, scale = piece.mean[p : p + LANES], piece.inverse[p : p + LANES]
     total = np.zeros(LANES)
     for start in range(0, length, _LOOK):
         for k in range(start, min(start + _LOOK, length)):
-            j, point = order[k] if narrow else 0, query[order[k]]
+            j, point = order[k] if narrow else 0, query.points[order[k]]
             under, over = least[j : j + LANES], most[j : j + LANES]
             for lane in range(total.size):
                 d = point - (over[lane] - center[lane]) * scale[lane]
@@ -241,13 +313,13 @@ def hopeless(edge, behind, limit, least, largest):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def warp(query, windows, radius, limit, rest, out, cancel, cell, largest):
+def warp(query, windows, comparison, cell, limit, rest, out, cancel):
     """Accumulated costs of a query against windows (length, LANES), infinite beyond the limit.
 
     `rest` bounds what the columns from each strip on cost at least. Rows go two at a time, and
     every cell joins the same two numbers as in `dtw.sweep`.
     """
-    n, inf = query.size, np.inf
+    n, inf, radius = query.size, np.inf, comparison.radius
     row = np.empty((_WIDTH + 1, LANES))
     columns = np.empty((_WIDTH, LANES))
     # edge[i + 1] is the cell of row i before the strip, edge[0] the border above
@@ -314,14 +386,16 @@ def warp(query, windows, radius, limit, rest, out, cancel, cell, largest):
             i += height
         if start + w < n and limit < inf:
             behind = rest[start // _WIDTH + 1]
-            if hopeless(edge[first + 1 : stop + 1], behind, limit, above, largest):
+            if hopeless(edge[first + 1 : stop + 1], behind, limit, above, comparison.largest):
                 return
     out[:] = row[w]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def gather(points, members, count, length, normalize, low, high, windows, rest, squared, largest):
+def gather(points, members, count, query, comparison, windows, rest):
     """Lay windows side by side, normalised; bound what the columns from each strip on cost."""
+    length, low, high = query.points.size, query.low, query.high
+    normalize, squared, largest = comparison.normalize, comparison.squared, comparison.largest
     anchor, mean, scale = np.empty(LANES), np.empty(LANES), np.empty(LANES)
     for lane in range(LANES):
         place = members[lane if lane < count else 0]
@@ -375,11 +449,12 @@ def cost_limit(distance, slack, squared):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def promising(points, whole, mean, inverse, low, high, order, count, squared, largest):
+def promising(piece, query, comparison, count):
     """Windows of the least bounds, one of LANES that follow each other; full groups of lanes.
 
     Bounds are left as soon as they exceed those of as many windows as are asked for.
     """
+    whole = piece.whole
     n_windows = whole.size
     n_groups = -(-n_windows // LANES)
     size = min(count, n_groups) // LANES * LANES
@@ -387,7 +462,7 @@ def promising(points, whole, mean, inverse, low, high, order, count, squared, la
     bounds, worst, kept = np.empty(LANES), 0, 0
     for p in range(0, n_windows if size else 0, LANES):
         limit = best[worst]
-        bound_by_query(points, p, mean, inverse, low, high, order, limit, bounds, squared, largest)
+        bound_by_query(piece, p, query, comparison, limit, bounds)
         least, place = np.inf, np.int64(0)
         for lane in range(min(LANES, n_windows - p)):
             if whole[p + lane] and bounds[lane] < least:
@@ -430,35 +505,28 @@ def keep_within(places, values, first, stop, limit):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def search(
-    points, whole, mean, inverse, query, low, high, order, query_order,
-    radius, normalize, need, exclusion, distance, positions, distances, cancel,
-    cell, squared, largest,
-):  # fmt: skip
+def search(piece, query, comparison, cell, need, exclusion, distance, positions, distances, cancel):
     """Find the windows of a piece that may match; returns how many, in no order.
 
-    `whole` says which windows are finite; `mean` and `inverse` are their running statistics, for a
-    group of lanes more. `low` and `high` are the envelope of the query, `order` its points and
-    `query_order` those of the query itself, the most telling ones first. A match is within
-    `distance`, and within that of `need` windows more than `exclusion` apart.
+    A match is within `distance`, and within that of `need` windows more than `exclusion` apart.
     """
-    length, n_windows = query.size, whole.size
+    points, whole, squared = piece.points, piece.whole, comparison.squared
+    radius, length, n_windows = comparison.radius, query.points.size, piece.whole.size
     slack = 0.0
-    if normalize:
+    if comparison.normalize:
         slack = 2 * RUNNING_ERROR * (np.sqrt(length) if squared else length)
     bounds, out = np.empty(LANES), np.empty(LANES)
     members, promise = np.empty(2 * LANES, np.int64), np.empty(2 * LANES)
     windows = np.empty((length, LANES))
     rest = np.empty((-(-length // _WIDTH) + 1, LANES))
-    reach_low = np.empty((2, LANES + 2 * length))
-    reach_high = np.empty((2, LANES + 2 * length))
+    room = np.empty((2, LANES + 2 * length)), np.empty((2, LANES + 2 * length))
     filled, count = np.int64(0), np.int64(0)
     limit = cost_limit(distance, slack, squared)
     # without a limit some windows that look good come first, and then again with all others
     seeds = members[:0]
     if need > 0 and distance == np.inf:
         most = max(_SEEDS, -(-2 * need // LANES)) * LANES
-        seeds = promising(points, whole, mean, inverse, low, high, order, most, squared, largest)
+        seeds = promising(piece, query, comparison, most)
     for p in range(-seeds.size, n_windows + LANES, LANES):
         if cancel[0]:
             return 0
@@ -470,25 +538,17 @@ def search(
             count = 0
         some = p >= 0 and whole[p : p + LANES].any()
         if some:
-            bound_by_query(
-                points, p, mean, inverse, low, high, order, limit, bounds, squared, largest
-            )
+            bound_by_query(piece, p, query, comparison, limit, bounds)
             some = survivors(whole, p, bounds, limit) > 0
         if some and radius > 0 and length > 2 and limit < np.inf:
-            bound_by_windows(
-                query, points, p, radius, mean, inverse, reach_low, reach_high, query_order, limit,
-                bounds, squared, largest,
-            )  # fmt: skip
+            bound_by_windows(piece, p, query, comparison, room, limit, bounds)
         if some:
             filled = append(whole, p, bounds, limit, members, promise, filled)
         while filled >= LANES or (last and filled > 0):
             taken = min(filled, LANES)
-            gather(
-                points, members, taken, length, normalize, low, high, windows, rest, squared,
-                largest,
-            )  # fmt: skip
+            gather(points, members, taken, query, comparison, windows, rest)
             beyond = cost_limit(distance, 0.0, squared)
-            warp(query, windows, radius, beyond, rest, out, cancel, cell, largest)
+            warp(query.points, windows, comparison, cell, beyond, rest, out, cancel)
             before = count
             for lane in range(taken):
                 found = np.sqrt(out[lane]) if squared else out[lane]

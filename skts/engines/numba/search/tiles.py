@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -21,27 +20,9 @@ from ...host.small_work import ENTRIES, most_bytes, prefer_numpy
 from ..elastic import by_numpy
 from ..elastic.cells import cell_of
 from . import lanes
+from .lanes import Comparison, Piece, Query
 
 __all__ = ["SubsequenceTiles"]
-
-
-class Piece(NamedTuple):
-    """A piece of the line, prepared for one length of windows.
-
-    Attributes
-    ----------
-    points : ndarray of shape (n_points,), float64
-        Finite points, and a group of lanes more.
-    whole : ndarray of shape (n_windows,), bool
-        Which windows are finite.
-    mean, inverse : ndarray of shape (n_windows + lanes,), float64
-        From `subsequence_search.running_statistics`.
-    """
-
-    points: np.ndarray
-    whole: np.ndarray
-    mean: np.ndarray
-    inverse: np.ndarray
 
 
 class SubsequenceTiles:
@@ -101,13 +82,12 @@ class SubsequenceTiles:
         low, high = query_envelope(query, radius)
         positions, distances = np.empty(piece.whole.size, np.int64), np.empty(piece.whole.size)
         count = lanes.search(
-            *piece,
-            *(query, low, high),
-            _order(low, high),
-            np.argsort(-np.abs(query), kind="stable"),
-            *(radius, normalize),
+            piece,
+            Query(query, low, high, _order(low, high), np.argsort(-np.abs(query), kind="stable")),
+            Comparison(radius, normalize, warping.squared, warping.largest),
+            cell_of(warping),
             *(reduction.apart(length), reduction.exclusion_of(length), reduction.limit_of(row)),
-            *(positions, distances, cancel, cell_of(warping), warping.squared, warping.largest),
+            *(positions, distances, cancel),
         )
         return TileMatches(positions[:count].copy(), distances[:count].copy())
 
