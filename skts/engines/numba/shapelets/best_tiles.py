@@ -81,7 +81,8 @@ def _walked(
 ) -> Bounds:
     """Bounds of the candidates of some series by covariances.
 
-    With a dilation d every series is d lines of each d-th point, whose windows are plain ones.
+    With a dilation d every series is d lines of each d-th point, whose windows are plain ones: what
+    bounds errors of the distances of windows to lines bounds those to series, the least of d.
     """
     series, d, (first, stop) = reduction.series, kind.dilation, members
     lines, windows = _lines(series, channel, kind)
