@@ -10,26 +10,31 @@ from reference_shapelets import normalized, window_distance
 from skts.engines.families.shapelets.best import Bounds
 
 
-def dilated_distances(values, points, dilation, normalize):
-    """Distances of a shapelet to all windows of a series, by their starts; tuples of numbers."""
+def dilated_norms(values, points, dilation, normalize):
+    """Norms of differences of a shapelet and all windows of a series; tuples of numbers."""
     extent = (len(values) - 1) * dilation + 1
     return [
         window_distance(values, points[start : start + extent : dilation], normalize)
-        / math.sqrt(len(values))
         for start in range(len(points) - extent + 1)
     ]
+
+
+def dilated_distances(values, points, dilation, normalize):
+    """Distances of a shapelet to all windows of a series, by their starts."""
+    root = math.sqrt(len(values))
+    return [norm / root for norm in dilated_norms(values, points, dilation, normalize)]
 
 
 class DilatedOracle:
     """Methods of the oracle engine for given shapelets."""
 
-    def _distances(self, work, row, column):
+    def _norms(self, work, row, column):
         shapelets, series = work.shapelets, work.series
         begin, length = shapelets.begins[row], shapelets.lengths[row]
         values = tuple(shapelets.points[begin : begin + length].tolist())
         points = series.values[column, shapelets.channels[row], : series.lengths[column]]
         normalize = bool(shapelets.normalized[row])
-        return dilated_distances(
+        return dilated_norms(
             values, tuple(points.tolist()), int(shapelets.dilations[row]), normalize
         )
 
@@ -37,14 +42,16 @@ class DilatedOracle:
         n_rows, n_cols = tile.shape
         found = np.empty((n_cols, len(reduction.features), n_rows))
         for i, row in enumerate(range(tile.row, tile.row_stop)):
+            root = math.sqrt(reduction.shapelets.lengths[row])
             for j, column in enumerate(range(tile.col, tile.col_stop)):
-                distances = self._distances(reduction, row, column)
+                norms = self._norms(reduction, row, column)
                 known = {"distance": math.inf, "start": -1, "count": 0}
-                if distances:
-                    known["distance"] = min(distances)
-                    known["start"] = distances.index(min(distances))
-                for distance in distances:
-                    known["count"] += distance <= reduction.thresholds[row]
+                if norms:
+                    # roots of the length may make equal distances of norms that differ
+                    known["distance"] = min(norms) / root
+                    known["start"] = norms.index(min(norms))
+                for norm in norms:
+                    known["count"] += norm / root <= reduction.thresholds[row]
                 found[j, :, i] = [known[name] for name in reduction.features]
         return found
 

@@ -32,6 +32,7 @@ import skts.utils
 from skts.cluster import *
 from skts.datasets import *
 from skts.ensemble import *
+from skts.feature_extraction import *
 from skts.metrics import *
 from skts.motifs import *
 from skts.neighbors import *
@@ -46,6 +47,7 @@ on = bool(x[0])
 condenser, nearest = DTWCondenser(), DTWNearestNeighbor(window=0.1)
 clusterer, finder = KShapeClusterer(2), MotifFinder(window=4)
 forest = ShapeletForestClassifier(9)
+transformer = ShapeletTransformer(9)
 tree, search = ShapeletTreeClassifier(), SubsequenceSearch()
 """
 PAIR = "tuple[ndarray, ndarray]"
@@ -131,6 +133,10 @@ CALLS = {
     "forest.predict(X)": "ndarray",
     "forest.predict_log_proba(X)": "ndarray",
     "forest.predict_proba(X)": "ndarray",
+    "transformer.fit(X, y)": "ShapeletTransformer",
+    "transformer.fit(X).shapelets_": "list[DilatedShapelet]",
+    "transformer.get_feature_names_out()": "ndarray",
+    "transformer.transform(X)": "ndarray",
     "tree.fit(X, y)": "ShapeletTreeClassifier",
     "tree.apply(X)": "ndarray",
     "tree.cost_complexity_pruning_path(X, y)": "Any",
@@ -167,6 +173,7 @@ NAMES = {
     "KShapeClusterer": "clusterer",
     "MotifFinder": "finder",
     "ShapeletForestClassifier": "forest",
+    "ShapeletTransformer": "transformer",
     "ShapeletTreeClassifier": "tree",
     "SubsequenceSearch": "search",
 }

@@ -13,7 +13,7 @@ from ...core.reduction import Reduction, Tile, Tiling
 from ...core.series import Series
 from ...core.verify import Check, Sample, check_value
 from .criterion import Criterion
-from .dilated import ShapeletFeatures, plain_distances
+from .dilated import ShapeletFeatures, plain_norms
 from .places import Candidates, Kind, Places, Room, choose
 
 __all__ = ["BestShapelets", "Bounds", "Chosen"]
@@ -272,8 +272,8 @@ class BestShapelets(Reduction):
     def _plain(self, place: Places) -> Bounds:
         shapelet = place.cut_out(self.series)
         lines = range(len(self.series))
-        least = [plain_distances(shapelet, self.series, b).min() for b in lines]
-        return self.exact(np.array([least]), place.normalized)
+        least = np.array([plain_norms(shapelet, self.series, b).min() for b in lines])
+        return self.exact(least[np.newaxis] / np.sqrt(place.length), place.normalized)
 
     def _check(self, answer: Chosen, row: int, place: Places) -> Iterator[Check]:
         plain = self._plain(place)

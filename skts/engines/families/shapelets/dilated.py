@@ -132,8 +132,8 @@ class ShapeletFeatures(Reduction):
     thresholds : ndarray of shape (n_shapelets,), float64
         Windows up to this distance are counted.
     features : tuple of {"distance", "start", "count"}, default all three
-        Which to compute: the least distance, the first start of it, how many windows are within
-        the threshold. Where a series is shorter than the extent of the shapelet they are infinite,
+        Which to compute: the least distance, the first start of it (of the norm, before the root
+        of the length divides it), how many windows are within the threshold. Where a series is shorter than the extent of the shapelet they are infinite,
         -1 and 0.
 
     Notes
@@ -196,8 +196,9 @@ class ShapeletFeatures(Reduction):
         for place in sample(n_series * n_shapelets):
             column, row = divmod(place, n_shapelets)
             one = self.shapelets.take(slice(row, row + 1))
-            distances = plain_distances(one, self.series, column)
-            best = int(np.argmin(distances)) if distances.size else -1
+            norms = plain_norms(one, self.series, column)
+            distances = norms / np.sqrt(one.lengths[0])
+            best = int(np.argmin(norms)) if norms.size else -1
             least = float(distances[best]) if distances.size else math.inf
             count = np.count_nonzero(distances <= self.thresholds[row])
             expected = dict(zip(FEATURES, (least, best, count), strict=True))
@@ -280,14 +281,14 @@ class DistanceQuantiles(Reduction):
 
     def _plain(self, row: int) -> float:
         one = self.shapelets.take(slice(row, row + 1))
-        distances = plain_distances(one, self.series, int(self.partners[row]))
-        if not distances.size:
+        norms = plain_norms(one, self.series, int(self.partners[row]))
+        if not norms.size:
             return math.inf
-        return float(np.sort(distances)[self.ranks[row]])
+        return float(np.sort(norms)[self.ranks[row]] / np.sqrt(one.lengths[0]))
 
 
-def plain_distances(one: DilatedShapelets, series: Series, column: int) -> np.ndarray:
-    """Distances of one shapelet to all windows of a series, by plain code.
+def plain_norms(one: DilatedShapelets, series: Series, column: int) -> np.ndarray:
+    """Norms of the differences of one shapelet and all windows of a series, by plain code.
 
     Windows whose starts are equal modulo the dilation d are plain ones of every d-th point.
     """
@@ -302,7 +303,7 @@ def plain_distances(one: DilatedShapelets, series: Series, column: int) -> np.nd
         normalize = bool(one.normalized[0])
         query = np.ascontiguousarray(one.points)
         found[phase::step] = plain.profile(query, 0, every, places, length, normalize, False)
-    return found / np.sqrt(length)
+    return found
 
 
 def largest_squares(thresholds: np.ndarray, lengths: np.ndarray) -> np.ndarray:
