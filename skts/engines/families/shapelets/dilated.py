@@ -133,7 +133,8 @@ class ShapeletFeatures(Reduction):
         Windows up to this distance are counted.
     features : tuple of {"distance", "start", "count"}, default all three
         Which to compute: the least distance, the first start of it (of the norm, before the root
-        of the length divides it), how many windows are within the threshold. Where a series is shorter than the extent of the shapelet they are infinite,
+        of the length divides it), how many windows are within the threshold. Where a series is
+        shorter than the extent of the shapelet they are infinite,
         -1 and 0.
 
     Notes
