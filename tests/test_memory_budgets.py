@@ -60,7 +60,7 @@ WORKS = {
         def work(X):
             best = ShapeletTransformer(9, max_candidates=None, lengths=[30], dilations=[1, 4])
             best.set_params(n_jobs=2).fit(X, np.arange(len(X)) % 2)
-        small, large = (10, 130), (60, 300)
+        small, large = (10, 130), (40, 300)
     """,
     "ShapeletTreeClassifier": """
         def prepare(n, length): return walks(n, length)

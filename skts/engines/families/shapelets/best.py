@@ -23,9 +23,9 @@ BLOCK_BYTES = 2**27
 #: Series of a block are a multiple of this: engines take so many side by side.
 LANES = 4
 #: Numbers of a class on the left of a cut that are held at a time.
-CUT_CELLS = 2**20
+CUT_CELLS = 2**18
 #: Distances of candidates that are held at a time.
-CELLS = 2**20
+CELLS = 2**18
 
 
 class Bounds(NamedTuple):
