@@ -19,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skts import (
+    DiscordDetector,
     DTWNearestNeighbor,
     KShapeClusterer,
     MotifFinder,
@@ -64,6 +65,13 @@ def find_motifs(estimator):
     return f"pair at {' and '.join(map(str, motif.positions[:2]))}"
 
 
+def detect(estimator):
+    """Find the most unusual moment in two minutes of an ECG."""
+    ecg = load_ecg().data[:, :43_200]
+    scores = estimator.fit(ecg).score_points(ecg)[0]
+    return f"highest score at {scores.argmax()}"
+
+
 def search(estimator):
     """Find a heartbeat in five minutes of an ECG."""
     x = load_ecg().data
@@ -87,6 +95,7 @@ JOBS = {
         cluster,
     ),
     ("MotifFinder", "ECG, 2 min"): (partial(MotifFinder, 200), find_motifs),
+    ("DiscordDetector", "ECG, 2 min"): (partial(DiscordDetector, 200), detect),
     ("SubsequenceSearch", "ECG, 5 min"): (partial(SubsequenceSearch, window=0.05), search),
 }
 

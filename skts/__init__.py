@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING
 from ._config import config_context, get_config, set_config
 from ._version import __version__ as __version__
 from ._warm_up import warm_up
-from .cluster import KShapeClusterer
+from .cluster import DTWKMeans, KShapeClusterer
 from .engines import show_engines
 from .ensemble import ShapeletForestClassifier
 from .feature_extraction import ShapeletTransformer
-from .motifs import MotifFinder
+from .motifs import DiscordDetector, MotifFinder
 from .neighbors import DTWCondenser, DTWNearestNeighbor, SubsequenceSearch
 from .tree import ShapeletTreeClassifier
 from .utils import show_versions
 
 __all__ = [
     "DTWCondenser",
+    "DTWKMeans",
     "DTWNearestNeighbor",
+    "DiscordDetector",
     "KShapeClusterer",
     "MotifFinder",
     "ShapeletForestClassifier",
@@ -35,6 +37,7 @@ __all__ = [
 
 #: Modules that ``import skts`` makes reachable; those that it does not need itself load later.
 _MODULES = (
+    "averages",
     "base",
     "cluster",
     "datasets",
@@ -51,6 +54,7 @@ _MODULES = (
 )
 
 if TYPE_CHECKING:
+    from . import averages as averages
     from . import datasets as datasets
     from . import metrics as metrics
     from . import plotting as plotting

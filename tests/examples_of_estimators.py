@@ -12,7 +12,9 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from skts import (
+    DiscordDetector,
     DTWCondenser,
+    DTWKMeans,
     DTWNearestNeighbor,
     KShapeClusterer,
     MotifFinder,
@@ -52,7 +54,9 @@ def examples(engine: str = "numba", *, small: bool = False) -> dict[type, Exampl
             ),
             *both,
         ),
+        DTWKMeans: Example(lambda: DTWKMeans(3, random_state=0, engine=engine), *alone),
         DTWNearestNeighbor: Example(lambda: DTWNearestNeighbor(2, engine=engine), *both),
+        DiscordDetector: Example(lambda: DiscordDetector(7, n_neighbors=2, engine=engine), *alone),
         KShapeClusterer: Example(
             lambda: KShapeClusterer(3, random_state=0, n_init=2, engine=engine), *alone
         ),

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skts.engines import (
+    AlignmentSums,
     BestShapelets,
     ConcatenatedSeries,
     Criterion,
@@ -38,6 +39,7 @@ from skts.engines import (
     ShapeletFeatures,
     ShapeletSearch,
     Shapes,
+    SpacedNeighbors,
     SplitRules,
     SubsequenceMatches,
     SubsequenceNeighbors,
@@ -104,10 +106,15 @@ def examples() -> dict[type[Reduction], list[Example]]:
     dilated = _dilated(rng, 600, (5, 9), (1, 4, 11))
     partners, ranks = rng.integers(0, 300, 600), rng.integers(0, 40, 600)
     walked = _walk(line, rng, 40, 10, rng.choice(950, 600, replace=False))
+    groups, gone = rng.integers(0, 5, 300), rng.integers(0, 3, 90)
     kinds = Kind(5, 1, True), Kind(5, 4, True), Kind(3, 2, False), Kind(9, 1, True)
     found = [
         Example(BestShapelets(series(24, 40, 2), kinds, criterion, 12, 6)),
         Example(DistanceQuantiles(dilated, candidates, partners, ranks % 15)),
+        Example(AlignmentSums(candidates, queries.take(slice(5)), groups, rng.random(300))),
+        Example(
+            AlignmentSums(ragged, ragged.take(slice(3)), gone, np.ones(90), Warping(window=0.2))
+        ),
         Example(DTWMatrix(queries, candidates)),
         Example(DTWMatrix(ragged, ragged, Warping(window=7, cost="absolute"))),
         Example(DTWPairs(queries, candidates, pairs)),
@@ -132,6 +139,9 @@ def examples() -> dict[type[Reduction], list[Example]]:
         Example(ShapeletFeatures(dilated, candidates, rng.random(600))),
         Example(ShapeletFeatures(dilated, candidates, rng.random(600), ("start",))),
         Example(ShapeletSearch(series(24, 40), np.arange(24), (5, 9, 17), criterion)),
+        Example(SpacedNeighbors(line, None, 40, 39, n_spaced=3)),
+        Example(SpacedNeighbors(line, None, 40, 39, n_spaced=2, left=True)),
+        Example(SpacedNeighbors(both, line, 25, 24, normalize=False, n_spaced=2)),
         Example(SubsequenceMatches(wanted, candidates)),
         Example(SubsequenceNeighbors(wanted, long, Warping(window=0.1), n_neighbors=3)),
         Example(SubsequenceNeighbors(wanted, long, n_neighbors=None, radius=4.0)),
@@ -165,6 +175,7 @@ def small_examples() -> dict[type[Reduction], list[Example]]:
     partners, ranks = rng.integers(0, 5, 8), np.zeros(8, np.int64)
     kinds = Kind(3, 1, True), Kind(4, 3, True), Kind(2, 1, False)
     found = [
+        Example(AlignmentSums(candidates, queries, np.array([2, 0, 0, 2, 1]), np.ones(5))),
         Example(BestShapelets(series(6, 12), kinds, criterion, 4, 3)),
         Example(DistanceQuantiles(dilated, candidates, partners, ranks)),
         Example(DTWMatrix(queries, candidates, Warping("dog_keeper", "absolute"))),
@@ -185,6 +196,7 @@ def small_examples() -> dict[type[Reduction], list[Example]]:
         Example(SBDMatrix(shapes, centers)),
         Example(ShapeletFeatures(dilated, candidates, rng.random(8))),
         Example(ShapeletSearch(series(6, 12), np.arange(6), (3, 5), criterion)),
+        Example(SpacedNeighbors(line, None, 8, 7, n_spaced=2)),
         Example(SubsequenceMatches(wanted, candidates)),
         Example(SubsequenceNeighbors(wanted, LongSeries((points,)), n_neighbors=3)),
         Example(WindowDistances(line, np.arange(0, 50, 7), line, 8)),

@@ -10,6 +10,7 @@ import math
 from dataclasses import asdict
 
 import numpy as np
+from reference_averages import AveragesOracle
 from reference_dilated import BestOracle, DilatedOracle
 from reference_groups import GroupOracle
 from reference_join import JoinOracle
@@ -114,6 +115,7 @@ def unpadded(series, index):
 
 
 class OracleEngine(
+    AveragesOracle,
     GroupOracle,
     BestOracle,
     DilatedOracle,

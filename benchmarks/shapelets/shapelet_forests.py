@@ -5,8 +5,8 @@
 
 write `benchmarks/results/shapelet-forests.json`: for each set the mean accuracy of forests of some
 seeds, the seconds of fit and predict of the first, what the trees that have not drawn them say of
-the training series (`--seeds`), beside the columns of `reference.csv`; the accuracy of an exact
-tree of the defaults, where it is grown within `--limit` seconds. Test sets choose nothing: all
+the training series (`--seeds`), beside the columns of `reference.csv`; the accuracies of exact
+trees, where they are grown within `--limit` seconds. Test sets choose nothing: all
 parameters are the defaults.
 
 With ``--engine cupy`` the forest of the first seed is grown on both engines, and all shares of
@@ -40,6 +40,8 @@ COLUMNS = {
     "acc_stc": "STC",
     "acc_pf": "proximity forest",
 }
+#: Exact trees, and how their shapelets may be joined.
+TREES = {"tree": ("and", "or"), "tree, no logic": (), "tree, logic by validation": "auto"}
 #: Parameters of which `--out-of-bag` judges the forests.
 SETTINGS = (
     {},
@@ -119,15 +121,15 @@ def judged(folder, name, options):
         row["seconds of fit, numba"] = time.perf_counter() - start
         same = np.array_equal(other.predict_proba(Z), first)
         row["checked"] = verdict(same, "shares of the classes equal those of the CPU engine")
-    row["tree"] = _tree(X, y, Z, z, options)
+    row |= {title: _tree(X, y, Z, z, logic, options) for title, logic in TREES.items()}
     return row
 
 
-def _tree(X, y, Z, z, options):
-    """Accuracy of an exact tree of the defaults; None where it takes too long."""
+def _tree(X, y, Z, z, logic, options):
+    """Accuracy of an exact tree; None where it takes too long."""
     if options.limit <= 0:
         return None
-    model = ShapeletTreeClassifier(engine=options.engine)
+    model = ShapeletTreeClassifier(logic=logic, engine=options.engine)
     try:
         within(options.limit, partial(model.fit, X, y))
     except TooLongError:
@@ -153,11 +155,14 @@ def rows(folder, options):
         yield row
     chosen = [row for row in kept if "random shapelet forest" in row]
     if chosen:
-        names = ("forest", "out-of-bag accuracy", "tree", *COLUMNS.values())
+        names = ("forest", "out-of-bag accuracy", *TREES, *COLUMNS.values())
         means = {"set": f"mean of {len(chosen)} sets", "checked": "not checked"}
         for name in names:
-            if all(row.get(name) is not None for row in chosen):
-                means[name] = float(np.mean([row[name] for row in chosen]))
+            known = [row[name] for row in chosen if row.get(name) is not None]
+            if known:
+                means[name] = float(np.mean(known))
+            if 0 < len(known) < len(chosen):
+                means[f"{name}, sets"] = len(known)
         yield means
 
 

@@ -58,6 +58,7 @@ from .core.executor import run
 from .core.reduction import Reduction, Tile
 from .core.registry import REFERENCE, engine_names, find_engine, get_engine, show_engines
 from .core.series import Series, fetch, lies_on_gpu
+from .families.elastic.averages import AlignmentSums, MatchedSums
 from .families.elastic.dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, WarpingPath
 from .families.elastic.rotation import RotationNeighbors
 from .families.elastic.warping import Warping
@@ -69,6 +70,7 @@ from .families.kshape.shapes import Shapes
 from .families.profile.concatenated import ConcatenatedSeries
 from .families.profile.join import Join, JoinFound
 from .families.profile.mk import MotifPair, NearestPair
+from .families.profile.spaced import SpacedNeighbors
 from .families.profile.windows import WindowDistances, WindowKinds
 from .families.search.subsequence import LongSeries, SubsequenceNeighbors, WindowMatches
 from .families.shapelets.best import BestShapelets
@@ -90,6 +92,7 @@ __all__ = [
     "LEAST_NORMALIZED",
     "REFERENCE",
     "TIE",
+    "AlignmentSums",
     "Assignment",
     "BestShapelets",
     "Candidates",
@@ -109,6 +112,7 @@ __all__ = [
     "JoinFound",
     "Kind",
     "LongSeries",
+    "MatchedSums",
     "Matches",
     "MotifPair",
     "NearestPair",
@@ -126,6 +130,7 @@ __all__ = [
     "ShapeletSearch",
     "ShapeletSplit",
     "Shapes",
+    "SpacedNeighbors",
     "SplitRules",
     "Splits",
     "SubsequenceMatches",

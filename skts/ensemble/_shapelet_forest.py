@@ -166,7 +166,7 @@ class ShapeletForestClassifier(SeriesMixin, ClassifierMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{
             name: ShapeletTreeClassifier._parameter_constraints[name]
-            for name in ("length_step", "logic", "max_depth", "min_samples_split",
+            for name in ("length_step", "max_depth", "min_samples_split",
                          "min_samples_leaf", "min_weight_fraction_leaf", "min_impurity_decrease",
                          "random_state", "engine", "verbose")
         },
@@ -185,6 +185,7 @@ class ShapeletForestClassifier(SeriesMixin, ClassifierMixin, BaseEstimator):
             Interval(RealNotInt, 0.0, 1.0, closed="right"),
             None,
         ],
+        "logic": [tuple, list],
         "max_literals": [Interval(Integral, 1, _MOST_LITERALS, closed="both")],
         "bootstrap": ["boolean"],
         "max_samples": [

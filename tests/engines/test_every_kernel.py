@@ -13,6 +13,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skts import (
+    DiscordDetector,
+    DTWKMeans,
     DTWNearestNeighbor,
     KShapeClusterer,
     MotifFinder,
@@ -21,6 +23,7 @@ from skts import (
     ShapeletTreeClassifier,
     SubsequenceSearch,
 )
+from skts.averages import dtw_barycenter
 from skts.cluster import _kshape
 from skts.engines import SBDCenters, Shapes, run
 from skts.metrics import dog_keeper, dtw_path, pairwise_dtw, pairwise_sbd, subsequence_distance
@@ -88,6 +91,17 @@ def paths(engine):
     yield pairwise_dtw(x[np.newaxis, :9], y[np.newaxis], alignment="subsequence", engine=engine)
 
 
+def averages(engine):
+    X = walks(12, 40)
+    unequal = [x[:n] for x, n in zip(X, (40, 3, 17, 33, 1, 9), strict=False)]
+    yield dtw_barycenter(X, max_iter=3, tol=0.5, engine=engine)
+    yield dtw_barycenter(unequal, window=3, weights=[1, 2, 0, 1, 1, 0.3], engine=engine)
+    yield dtw_barycenter(X.reshape(6, 2, 40), window=0.1, engine=engine)
+    model = DTWKMeans(3, random_state=0, engine=engine)
+    yield of_fitted(model, X, None, ("predict", X), ("transform", X))
+    yield model.cluster_centers_
+
+
 def profiles(engine):
     x, z = walks(2, 300)
     x[100:130] = 4.0
@@ -102,6 +116,9 @@ def profiles(engine):
     yield motifs(x, window=20, algorithm="mk", engine=engine)
     yield discords(x, window=20, engine=engine)
     yield MotifFinder(20, engine=engine).fit(x[np.newaxis]).transform(z[np.newaxis])
+    for side in ("both", "left"):
+        detector = DiscordDetector(20, n_neighbors=2, side=side, engine=engine)
+        yield detector.fit(x[np.newaxis]).score_points(z[np.newaxis])
 
 
 def clusters(engine):
@@ -181,7 +198,16 @@ def transforms(engine):
 
 
 WORKS = (
-    *(matrices, neighbors, rotations, paths, profiles, clusters, trees, forests, searches),
+    matrices,
+    neighbors,
+    rotations,
+    paths,
+    averages,
+    profiles,
+    clusters,
+    trees,
+    forests,
+    searches,
     transforms,
 )
 

@@ -1,6 +1,8 @@
 """All recipes: importing this registers them."""
 
 from . import (
+    recipes_anomalies,
+    recipes_averages,
     recipes_forests,
     recipes_metrics,
     recipes_models,
@@ -10,6 +12,8 @@ from . import (
 )
 
 __all__ = [
+    "recipes_anomalies",
+    "recipes_averages",
     "recipes_forests",
     "recipes_metrics",
     "recipes_models",

@@ -285,7 +285,7 @@ class Forest(Recipe):
             for way in ways:
                 join = {"first": None, "and": np.maximum, "or": np.minimum}[way]
                 both = (D, slack) if join is None else (join(line, D), np.maximum(error, slack))
-                choices[way] = *both, finite_cuts(*both, *rules)
+                choices[way] = *both, all_cuts(*both, *rules)
             if rank < len(literals):
                 literal = literals[rank]
                 way = str(literal["logic"])
@@ -443,11 +443,3 @@ class Forest(Recipe):
         again["importances"], wanted = found["importances"], again["importances"]
         close("grown in two steps importances", wanted, found["importances"], 1e-12)
         same("grown in two steps", again, found)
-
-
-def finite_cuts(D, slack, *rules):
-    """All cuts of order lines, without those between distances of which one is infinite."""
-    with np.errstate(invalid="ignore"):
-        cuts = all_cuts(D, slack, *rules)
-    there = np.isfinite(cuts.high)
-    return cuts._replace(gain=np.where(there, cuts.gain, -np.inf), certain=cuts.certain & there)
