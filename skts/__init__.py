@@ -12,7 +12,13 @@ from .engines import show_engines
 from .ensemble import ShapeletForestClassifier
 from .feature_extraction import ShapeletTransformer
 from .motifs import DiscordDetector, MotifFinder
-from .neighbors import DTWCondenser, DTWNearestNeighbor, SubsequenceSearch
+from .neighbors import (
+    DTWCondenser,
+    DTWNearestNeighbor,
+    DTWNearestNeighborRegressor,
+    DTWNeighbors,
+    SubsequenceSearch,
+)
 from .tree import ShapeletTreeClassifier
 from .utils import show_versions
 
@@ -20,6 +26,8 @@ __all__ = [
     "DTWCondenser",
     "DTWKMeans",
     "DTWNearestNeighbor",
+    "DTWNearestNeighborRegressor",
+    "DTWNeighbors",
     "DiscordDetector",
     "KShapeClusterer",
     "MotifFinder",

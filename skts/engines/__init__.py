@@ -55,11 +55,13 @@ from .core.compiling import replace_kernels
 from .core.constants import TIE
 from .core.engine import Engine
 from .core.executor import run
+from .core.radius import Within
 from .core.reduction import Reduction, Tile
 from .core.registry import REFERENCE, engine_names, find_engine, get_engine, show_engines
 from .core.series import Series, fetch, lies_on_gpu
 from .families.elastic.averages import AlignmentSums, MatchedSums
 from .families.elastic.dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, WarpingPath
+from .families.elastic.radius import DTWRadiusNeighbors, RotationRadiusNeighbors
 from .families.elastic.rotation import RotationNeighbors
 from .families.elastic.warping import Warping
 from .families.elastic.window_search import DTWWindowSearch
@@ -103,6 +105,7 @@ __all__ = [
     "DTWNeighbors",
     "DTWPairs",
     "DTWPath",
+    "DTWRadiusNeighbors",
     "DTWWindowSearch",
     "Engine",
     "GroupMatches",
@@ -121,6 +124,7 @@ __all__ = [
     "Reduction",
     "Room",
     "RotationNeighbors",
+    "RotationRadiusNeighbors",
     "SBDAssign",
     "SBDCenters",
     "SBDMatrix",
@@ -141,6 +145,7 @@ __all__ = [
     "WindowDistances",
     "WindowKinds",
     "WindowMatches",
+    "Within",
     "certified_distances",
     "check_size",
     "choose",
