@@ -12,6 +12,7 @@ from inspect import signature
 
 import numpy as np
 from reference_averages import AveragesOracle
+from reference_dilated import BestOracle, DilatedOracle
 from reference_elastic import DISTANCES as ELASTIC
 from reference_elastic import distance as elastic
 from reference_groups import GroupOracle
@@ -144,6 +145,8 @@ def stepped(x, y, warping):
 class OracleEngine(
     AveragesOracle,
     GroupOracle,
+    BestOracle,
+    DilatedOracle,
     JoinOracle,
     MKOracle,
     RotationOracle,

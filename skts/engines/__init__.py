@@ -77,20 +77,33 @@ from .families.profile.mk import MotifPair, NearestPair
 from .families.profile.spaced import SpacedNeighbors
 from .families.profile.windows import WindowDistances, WindowKinds
 from .families.search.subsequence import LongSeries, SubsequenceNeighbors, WindowMatches
+from .families.shapelets.best import BestShapelets
 from .families.shapelets.criterion import Criterion
+from .families.shapelets.dilated import (
+    FEATURES,
+    DilatedShapelets,
+    DistanceQuantiles,
+    ShapeletFeatures,
+)
 from .families.shapelets.groups import GroupMatches, Groups, offsets
 from .families.shapelets.matches import LEAST_NORMALIZED, Matches, SubsequenceMatches
+from .families.shapelets.places import Candidates, Kind, Places, Room, choose
 from .families.shapelets.search import ShapeletSearch, ShapeletSplit
 from .families.shapelets.splits import GroupSplits, SplitRules, Splits
 
 __all__ = [
     "DISTANCES",
+    "FEATURES",
     "LEAST_NORMALIZED",
     "REFERENCE",
     "TIE",
     "AlignmentSums",
     "Assignment",
+    "BestShapelets",
+    "Candidates",
     "Criterion",
+    "DilatedShapelets",
+    "DistanceQuantiles",
     "DTWMatrix",
     "DTWNeighbors",
     "DTWPairs",
@@ -103,6 +116,7 @@ __all__ = [
     "Groups",
     "Join",
     "JoinFound",
+    "Kind",
     "LongSeries",
     "MatchedSums",
     "Matches",
@@ -110,7 +124,9 @@ __all__ = [
     "NearestPair",
     "ConcatenatedSeries",
     "Parameter",
+    "Places",
     "Reduction",
+    "Room",
     "RotationNeighbors",
     "RotationRadiusNeighbors",
     "SBDAssign",
@@ -118,6 +134,7 @@ __all__ = [
     "SBDMatrix",
     "Series",
     "ShapeDistances",
+    "ShapeletFeatures",
     "ShapeletSearch",
     "ShapeletSplit",
     "Shapes",
@@ -135,6 +152,7 @@ __all__ = [
     "Within",
     "certified_distances",
     "check_size",
+    "choose",
     "derivative",
     "engine_names",
     "fetch",
