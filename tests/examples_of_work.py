@@ -34,6 +34,8 @@ from skts.engines import (
     Series,
     ShapeletSearch,
     Shapes,
+    SoftDTWGradient,
+    SoftDTWMatrix,
     SpacedNeighbors,
     SplitRules,
     SubsequenceMatches,
@@ -105,6 +107,8 @@ def examples() -> dict[type[Reduction], list[Example]]:
         Example(
             AlignmentSums(ragged, ragged.take(slice(3)), gone, np.ones(90), Warping(window=0.2))
         ),
+        Example(SoftDTWMatrix(queries, candidates, 0.5)),
+        Example(SoftDTWGradient(ragged, queries.take(slice(1)), rng.random(90), 2.0)),
         Example(DTWMatrix(queries, candidates)),
         Example(DTWMatrix(ragged, ragged, Warping(window=7, cost="absolute"))),
         Example(DTWPairs(queries, candidates, pairs)),
@@ -161,6 +165,8 @@ def small_examples() -> dict[type[Reduction], list[Example]]:
     pairs = np.array([[0, 4], [2, 1], [1, 1]])
     found = [
         Example(AlignmentSums(candidates, queries, np.array([2, 0, 0, 2, 1]), np.ones(5))),
+        Example(SoftDTWMatrix(queries, candidates, 1.0, Warping(window=2))),
+        Example(SoftDTWGradient(candidates, queries.take(slice(1)), np.ones(5), 1.0)),
         Example(DTWMatrix(queries, candidates, Warping("dog_keeper", "absolute"))),
         Example(DTWMatrix(queries, candidates, Warping(window=2))),
         Example(DTWPairs(queries, candidates, pairs)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from skts.engines import MatchedSums
@@ -117,3 +119,33 @@ def updated(X, centers, labels, window=None, weights=None):
                 count[i] += weight
         moved.append(total / count)
     return moved
+
+
+def soft_dtw(x, y, gamma, window=None):
+    """Soft-DTW of two series (n_channels, n_timepoints), and its derivatives by the points of x.
+
+    Algorithms 1 and 2 of Cuturi and Blondel (2017): R forwards, E backwards.
+    """
+    n, m = x.shape[1], y.shape[1]
+    radius = band(window, n, m)
+    cost = np.array([[sum((x[:, i] - y[:, j]) ** 2) for j in range(m)] for i in range(n)])
+    R = np.full((n + 2, m + 2), np.inf)
+    R[0, 0] = 0.0
+    for i in range(1, n + 1):
+        for j in range(1, m + 1):
+            if abs(i - j) <= radius:
+                before = [R[i - 1, j - 1], R[i - 1, j], R[i, j - 1]]
+                least = min(before)
+                total = sum(math.exp((least - one) / gamma) for one in before)
+                R[i, j] = cost[i - 1, j - 1] + least - gamma * math.log(total)
+    E = np.zeros((n + 2, m + 2))
+    E[n, m] = 1.0
+    gradient = np.zeros(x.shape)
+    for i in range(n, 0, -1):
+        for j in range(m, 0, -1):
+            for a, b in ((i + 1, j), (i, j + 1), (i + 1, j + 1)):
+                if a <= n and b <= m and R[a, b] < np.inf and R[i, j] < np.inf:
+                    least = R[a, b] - cost[a - 1, b - 1]
+                    E[i, j] += E[a, b] * math.exp((least - R[i, j]) / gamma)
+            gradient[:, i - 1] += 2 * E[i, j] * (x[:, i - 1] - y[:, j - 1])
+    return R[n, m], gradient

@@ -61,6 +61,7 @@ from .core.series import Series, fetch, lies_on_gpu
 from .families.elastic.averages import AlignmentSums, MatchedSums
 from .families.elastic.dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, WarpingPath
 from .families.elastic.rotation import RotationNeighbors
+from .families.elastic.soft import SoftDTWGradient, SoftDTWMatrix, SoftSlope, check_gamma
 from .families.elastic.warping import Warping
 from .families.elastic.window_search import DTWWindowSearch
 from .families.kshape.centers import SBDCenters
@@ -113,6 +114,9 @@ __all__ = [
     "ShapeletSearch",
     "ShapeletSplit",
     "Shapes",
+    "SoftDTWGradient",
+    "SoftDTWMatrix",
+    "SoftSlope",
     "SpacedNeighbors",
     "SplitRules",
     "Splits",
@@ -125,6 +129,7 @@ __all__ = [
     "WindowKinds",
     "WindowMatches",
     "certified_distances",
+    "check_gamma",
     "check_size",
     "engine_names",
     "fetch",

@@ -8,6 +8,7 @@ from . import (
     recipes_models,
     recipes_motifs,
     recipes_neighbors,
+    recipes_soft,
 )
 
 __all__ = [
@@ -18,4 +19,5 @@ __all__ = [
     "recipes_models",
     "recipes_motifs",
     "recipes_neighbors",
+    "recipes_soft",
 ]
