@@ -202,7 +202,28 @@ def start_of(
     engine: str | None,
     n_jobs: int | None,
 ) -> Series:
-    """The average to start from, as a set of one series."""
+    """Choose the average to start from.
+
+    Parameters
+    ----------
+    init : {"mean", "medoid"} or array-like
+        What the user asked for.
+    series : Series
+        All series.
+    weights : ndarray of shape (n_series,)
+        Their weights.
+    warping : Warping
+        Options of the distance, for the medoid.
+    engine : str or None
+        The engine that finds the medoid.
+    n_jobs : int or None
+        Threads on the CPU.
+
+    Returns
+    -------
+    Series
+        A set of one.
+    """
     if not isinstance(init, str):
         given = check_one(init, "init")
         if given.n_channels != series.n_channels:

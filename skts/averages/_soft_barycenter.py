@@ -112,7 +112,7 @@ def soft_dtw_barycenter(
     >>> X = [[0, 0, 3, 0, 0, 0], [0, 0, 0, 0, 3, 0]]
     >>> found = soft_dtw_barycenter(X, gamma=0.1, init=X[0])
     >>> found.average.round(1)
-    array([-0. , -0. ,  2.9,  0. ,  0. ,  0. ])
+    array([0., 0., 3., 0., 0., 0.])
     """
     series = check_series(X)
     shares = check_weights(weights, len(series), input_name="weights")
