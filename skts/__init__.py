@@ -11,7 +11,13 @@ from .cluster import DTWKMeans, KShapeClusterer
 from .engines import show_engines
 from .ensemble import ShapeletForestClassifier
 from .motifs import DiscordDetector, MotifFinder
-from .neighbors import DTWCondenser, DTWNearestNeighbor, SubsequenceSearch
+from .neighbors import (
+    DTWCondenser,
+    DTWNearestNeighbor,
+    DTWNearestNeighborRegressor,
+    DTWNeighbors,
+    SubsequenceSearch,
+)
 from .tree import ShapeletTreeClassifier
 from .utils import show_versions
 
@@ -19,6 +25,8 @@ __all__ = [
     "DTWCondenser",
     "DTWKMeans",
     "DTWNearestNeighbor",
+    "DTWNearestNeighborRegressor",
+    "DTWNeighbors",
     "DiscordDetector",
     "KShapeClusterer",
     "MotifFinder",

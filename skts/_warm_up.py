@@ -109,6 +109,7 @@ def _data(model: Any) -> Iterator[dict[str, Any]]:
     """Small data for an estimator of sets of series, or of long ones, by names of parameters."""
     rng = np.random.default_rng(0)
     of_sets = get_tags(model).target_tags.required or is_clusterer(model)
+    of_sets |= isinstance(model, neighbors.DTWNeighbors)
     for n_samples, n_timepoints in _SETS if of_sets else _LONG:
         X = rng.standard_normal((n_samples, n_timepoints)).cumsum(axis=1)
         y = np.arange(n_samples) % 2

@@ -49,6 +49,7 @@ clusterer, finder, detector = KShapeClusterer(2), MotifFinder(window=4), Discord
 kmeans = DTWKMeans(2)
 forest = ShapeletForestClassifier(9)
 tree, search = ShapeletTreeClassifier(), SubsequenceSearch()
+unlabelled, regressor = DTWNeighbors(), DTWNearestNeighborRegressor()
 """
 PAIR = "tuple[ndarray, ndarray]"
 TRIPLE = "tuple[ndarray, ndarray, ndarray]"
@@ -125,8 +126,24 @@ CALLS = {
     "nearest.kneighbors(X, return_distance=on)": f"{PAIR} | ndarray",
     "nearest.kneighbors_graph(X, mode='distance')": "Any",
     "nearest.predict(X)": "ndarray",
+    "nearest.radius_neighbors(X, 1.5)": PAIR,
+    "nearest.radius_neighbors(X, 1.5, return_distance=False)": "ndarray",
+    "nearest.radius_neighbors(X, 1.5, False)": "ndarray",
+    "nearest.radius_neighbors(X, 1.5, return_distance=on)": f"{PAIR} | ndarray",
+    "nearest.radius_neighbors_graph(X, 1.5, mode='distance')": "Any",
     "nearest.predict_proba(X)": "ndarray",
     "nearest.transform(X)": "ndarray",
+    "unlabelled.fit(X)": "DTWNeighbors",
+    "unlabelled.kneighbors()": PAIR,
+    "unlabelled.kneighbors_graph(X)": "Any",
+    "unlabelled.radius_neighbors(X, 1.5)": PAIR,
+    "unlabelled.radius_neighbors_graph(X, 1.5)": "Any",
+    "regressor.fit(X, y)": "DTWNearestNeighborRegressor",
+    "regressor.kneighbors()": PAIR,
+    "regressor.kneighbors_graph(X)": "Any",
+    "regressor.radius_neighbors(X, 1.5)": PAIR,
+    "regressor.radius_neighbors_graph(X, 1.5)": "Any",
+    "regressor.predict(X)": "ndarray",
     "kmeans.fit(X)": "DTWKMeans",
     "kmeans.predict(X)": "ndarray",
     "kmeans.score(X)": "float",
@@ -183,6 +200,8 @@ NAMES = {
     "DTWCondenser": "condenser",
     "DTWKMeans": "kmeans",
     "DTWNearestNeighbor": "nearest",
+    "DTWNearestNeighborRegressor": "regressor",
+    "DTWNeighbors": "unlabelled",
     "DiscordDetector": "detector",
     "KShapeClusterer": "clusterer",
     "MotifFinder": "finder",

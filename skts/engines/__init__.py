@@ -55,11 +55,13 @@ from .core.compiling import replace_kernels
 from .core.constants import TIE
 from .core.engine import Engine
 from .core.executor import run
+from .core.radius import Within
 from .core.reduction import Reduction, Tile
 from .core.registry import REFERENCE, engine_names, find_engine, get_engine, show_engines
 from .core.series import Series, fetch, lies_on_gpu
 from .families.elastic.averages import AlignmentSums, MatchedSums
 from .families.elastic.dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, WarpingPath
+from .families.elastic.radius import DTWRadiusNeighbors, RotationRadiusNeighbors
 from .families.elastic.rotation import RotationNeighbors
 from .families.elastic.soft import SoftDTWGradient, SoftDTWMatrix, SoftSlope, check_gamma
 from .families.elastic.warping import Warping
@@ -91,6 +93,7 @@ __all__ = [
     "DTWNeighbors",
     "DTWPairs",
     "DTWPath",
+    "DTWRadiusNeighbors",
     "DTWWindowSearch",
     "Engine",
     "GroupMatches",
@@ -106,6 +109,7 @@ __all__ = [
     "ConcatenatedSeries",
     "Reduction",
     "RotationNeighbors",
+    "RotationRadiusNeighbors",
     "SBDAssign",
     "SBDCenters",
     "SBDMatrix",
@@ -128,6 +132,7 @@ __all__ = [
     "WindowDistances",
     "WindowKinds",
     "WindowMatches",
+    "Within",
     "certified_distances",
     "check_gamma",
     "check_size",

@@ -16,6 +16,7 @@ from skts import (
     DiscordDetector,
     DTWKMeans,
     DTWNearestNeighbor,
+    DTWNeighbors,
     KShapeClusterer,
     MotifFinder,
     ShapeletForestClassifier,
@@ -80,6 +81,16 @@ def neighbors(engine):
     for precision in ("auto", "float64"):
         model = DTWNearestNeighbor(3, window=4, precision=precision, engine=engine)
         yield of_fitted(model, X, y, ("kneighbors", Q), ("predict", Q), ("kneighbors",))
+
+
+def radii(engine):
+    X, Q = walks(70, 24), walks(5, 24, 1)
+    X[40:] = X[:30]
+    for precision in ("auto", "float64"):
+        model = DTWNeighbors(radius=9.0, window=4, precision=precision, engine=engine).fit(X)
+        for queries in (Q, None):
+            for mode in ("connectivity", "distance"):
+                yield model.radius_neighbors_graph(queries, mode=mode).toarray()
 
 
 def rotations(engine):
@@ -199,6 +210,7 @@ def searches(engine):
 WORKS = (
     matrices,
     neighbors,
+    radii,
     rotations,
     paths,
     averages,

@@ -22,6 +22,8 @@ COSTS = {
     "skts.DTWCondenser": 16.0,
     "skts.DTWKMeans": 20.0,
     "skts.DTWNearestNeighbor": 16.0,
+    "skts.DTWNearestNeighborRegressor": 16.0,
+    "skts.DTWNeighbors": 16.0,
     "skts.DiscordDetector": 16.0,
     "skts.KShapeClusterer": 25.0,
     "skts.MotifFinder": 12.0,

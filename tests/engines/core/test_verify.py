@@ -113,9 +113,9 @@ def _spoiled(result, kind):
         return result + 1
     if name == "DTWPath":
         return result._replace(path=np.delete(result.path, 3, axis=0))
-    if name == "RotationNeighbors":
+    if name in ("RotationNeighbors", "RotationRadiusNeighbors"):
         return result._replace(estimates=np.nextafter(result.estimates, np.inf))
-    if name == "DTWNeighbors":
+    if name in ("DTWNeighbors", "DTWRadiusNeighbors"):
         # every second candidate is lost, and with it the best of some queries
         keep = result.cols % 2 == 1
         return result._replace(
