@@ -110,7 +110,7 @@ def examples() -> dict[type[Reduction], list[Example]]:
             AlignmentSums(ragged, ragged.take(slice(3)), gone, np.ones(90), Warping(window=0.2))
         ),
         Example(SoftDTWMatrix(queries, candidates, 0.5)),
-        Example(SoftDTWGradient(ragged, queries.take(slice(1)), rng.random(90), 2.0)),
+        Example(SoftDTWGradient(ragged, ragged.take(slice(1)), rng.random(90), 2.0)),
         Example(DTWMatrix(queries, candidates)),
         Example(DTWMatrix(ragged, ragged, Warping(window=7, cost="absolute"))),
         Example(DTWPairs(queries, candidates, pairs)),

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from skts.engines import MatchedSums
+from skts.engines import MatchedSums, SoftSlope
 
 
 def matched_points(path, n):
@@ -75,6 +75,30 @@ class AveragesOracle:
             reduction.cell[0],
         )  # fmt: skip
         return MatchedSums(values, totals, np.array(tables))
+
+    def soft_dtw_matrix(self, reduction, tile, cancel):
+        window = reduction.warping.window
+        rows, cols = (each(side) for side in (reduction.rows, reduction.cols))
+        return np.array([
+            [soft_dtw(x, y, reduction.gamma, window)[0] for y in cols[tile.cols]]
+            for x in rows[tile.rows]
+        ])  # fmt: skip
+
+    def soft_dtw_gradient(self, reduction, tile, cancel):
+        rows, (average,) = reduction.cell[0], each(reduction.average)
+        series, weights = each(reduction.series)[tile.rows], reduction.weights[tile.rows]
+        gradients = np.zeros((-(-len(series) // rows), *average.shape))
+        values = np.empty(len(series))
+        for place, y in enumerate(series):
+            window = reduction.warping.window
+            values[place], slope = soft_dtw(average, y, reduction.gamma, window)
+            gradients[place // rows] += weights[place] * slope
+        return SoftSlope(gradients, values)
+
+
+def each(series):
+    """Series one by one, without padding."""
+    return [x[:, :n] for x, n in zip(series.values, series.lengths, strict=True)]
 
 
 def band(window, n, m):

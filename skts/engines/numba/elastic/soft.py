@@ -344,7 +344,7 @@ def values(
     lanes = min(LANES, len(cols))
     packed, lengths = pack(cols.values, cols.lengths, lanes)
     radii = np.asarray(warping.radius(rows.lengths[:, None, None], lengths[None]), np.int64)
-    out = np.zeros((len(rows), len(packed), 2, lanes))
+    out = np.ones((len(rows), len(packed), 2, lanes))
     _block(rows.values, rows.lengths, packed, lengths, radii, gamma, out, cancel)
     return values_of(*_in_order(out, len(cols)), gamma)
 
@@ -411,7 +411,7 @@ def gradient(
     shares, cells = np.zeros(lengths.size), np.full(lengths.size, -1)
     shares[:count], cells[:count] = weights, np.arange(count) // rows
     room = np.zeros((n + 1, m + 1, 3, lanes))
-    found = np.zeros((len(packed), 2, lanes))
+    found = np.ones((len(packed), 2, lanes))
     sums = np.zeros((-(-count // rows), n_channels, n))
     _gradients(
         average, packed, lengths, radii, gamma, shares.reshape(lengths.shape),
