@@ -11,6 +11,7 @@ from dataclasses import asdict
 
 import numpy as np
 from reference_averages import AveragesOracle
+from reference_dilated import BestOracle, DilatedOracle
 from reference_groups import GroupOracle
 from reference_join import JoinOracle
 from reference_motifs import MKOracle
@@ -128,6 +129,8 @@ def unpadded(series, index):
 class OracleEngine(
     AveragesOracle,
     GroupOracle,
+    BestOracle,
+    DilatedOracle,
     JoinOracle,
     MKOracle,
     RotationOracle,

@@ -33,6 +33,7 @@ from skts.averages import *
 from skts.cluster import *
 from skts.datasets import *
 from skts.ensemble import *
+from skts.feature_extraction import *
 from skts.metrics import *
 from skts.motifs import *
 from skts.neighbors import *
@@ -48,6 +49,7 @@ condenser, nearest = DTWCondenser(), DTWNearestNeighbor(window=0.1)
 clusterer, finder, detector = KShapeClusterer(2), MotifFinder(window=4), DiscordDetector(4)
 kmeans = DTWKMeans(2)
 forest = ShapeletForestClassifier(9)
+transformer = ShapeletTransformer(9)
 tree, search = ShapeletTreeClassifier(), SubsequenceSearch()
 unlabelled, regressor = DTWNeighbors(), DTWNearestNeighborRegressor()
 """
@@ -166,6 +168,10 @@ CALLS = {
     "forest.predict(X)": "ndarray",
     "forest.predict_log_proba(X)": "ndarray",
     "forest.predict_proba(X)": "ndarray",
+    "transformer.fit(X, y)": "ShapeletTransformer",
+    "transformer.fit(X).shapelets_": "list[DilatedShapelet]",
+    "transformer.get_feature_names_out()": "ndarray",
+    "transformer.transform(X)": "ndarray",
     "tree.fit(X, y)": "ShapeletTreeClassifier",
     "tree.apply(X)": "ndarray",
     "tree.cost_complexity_pruning_path(X, y)": "Any",
@@ -206,6 +212,7 @@ NAMES = {
     "KShapeClusterer": "clusterer",
     "MotifFinder": "finder",
     "ShapeletForestClassifier": "forest",
+    "ShapeletTransformer": "transformer",
     "ShapeletTreeClassifier": "tree",
     "SubsequenceSearch": "search",
 }

@@ -30,6 +30,7 @@ WORK = {
     "DiscordDetector": ("Join", "SpacedNeighbors", "WindowDistances"),
     "MotifFinder": ("Join", "WindowDistances", "PairWalk"),
     "ShapeletForestClassifier": ("GroupSplits", "GroupMatches"),
+    "ShapeletTransformer": ("ShapeletFeatures", "DistanceQuantiles", "BestShapelets"),
     "ShapeletTreeClassifier": ("ShapeletSearch", "SubsequenceMatches"),
     "SubsequenceSearch": ("SubsequenceNeighbors",),
 }

@@ -76,19 +76,32 @@ from .families.profile.mk import MotifPair, NearestPair
 from .families.profile.spaced import SpacedNeighbors
 from .families.profile.windows import WindowDistances, WindowKinds
 from .families.search.subsequence import LongSeries, SubsequenceNeighbors, WindowMatches
+from .families.shapelets.best import BestShapelets
 from .families.shapelets.criterion import Criterion
+from .families.shapelets.dilated import (
+    FEATURES,
+    DilatedShapelets,
+    DistanceQuantiles,
+    ShapeletFeatures,
+)
 from .families.shapelets.groups import GroupMatches, Groups, offsets
 from .families.shapelets.matches import LEAST_NORMALIZED, Matches, SubsequenceMatches
+from .families.shapelets.places import Candidates, Kind, Places, Room, choose
 from .families.shapelets.search import ShapeletSearch, ShapeletSplit
 from .families.shapelets.splits import GroupSplits, SplitRules, Splits
 
 __all__ = [
+    "FEATURES",
     "LEAST_NORMALIZED",
     "REFERENCE",
     "TIE",
     "AlignmentSums",
     "Assignment",
+    "BestShapelets",
+    "Candidates",
     "Criterion",
+    "DilatedShapelets",
+    "DistanceQuantiles",
     "DTWMatrix",
     "DTWNeighbors",
     "DTWPairs",
@@ -101,13 +114,16 @@ __all__ = [
     "Groups",
     "Join",
     "JoinFound",
+    "Kind",
     "LongSeries",
     "MatchedSums",
     "Matches",
     "MotifPair",
     "NearestPair",
     "ConcatenatedSeries",
+    "Places",
     "Reduction",
+    "Room",
     "RotationNeighbors",
     "RotationRadiusNeighbors",
     "SBDAssign",
@@ -115,6 +131,7 @@ __all__ = [
     "SBDMatrix",
     "Series",
     "ShapeDistances",
+    "ShapeletFeatures",
     "ShapeletSearch",
     "ShapeletSplit",
     "Shapes",
@@ -136,6 +153,7 @@ __all__ = [
     "certified_distances",
     "check_gamma",
     "check_size",
+    "choose",
     "engine_names",
     "fetch",
     "find_engine",

@@ -20,6 +20,7 @@ from skts import (
     KShapeClusterer,
     MotifFinder,
     ShapeletForestClassifier,
+    ShapeletTransformer,
     ShapeletTreeClassifier,
     SubsequenceSearch,
 )
@@ -207,6 +208,17 @@ def searches(engine):
     yield dtw_window_search(walks(20, 24), np.arange(20) % 2, windows=[0, 2, 5], engine=engine)
 
 
+def transforms(engine):
+    X, y = walks(9, 40), np.arange(9) % 3
+    X[4, 5:30] = 2.0
+    for options in ({}, {"n_shapelets": 3}, {"max_candidates": None, "lengths": [9]}):
+        options = {"max_candidates": 60, "random_state": 0, "engine": engine} | options
+        yield of_fitted(ShapeletTransformer(**options), X, y, ("transform", X))
+    # squares that a plain sum loses
+    model = ShapeletTransformer(max_candidates=9, normalized=0, random_state=0, engine=engine)
+    yield of_fitted(model, 1e-140 * X, y, ("transform", 1e-140 * X))
+
+
 WORKS = (
     matrices,
     neighbors,
@@ -219,6 +231,7 @@ WORKS = (
     trees,
     forests,
     searches,
+    transforms,
 )
 
 

@@ -8,6 +8,7 @@ from . import (
     recipes_models,
     recipes_motifs,
     recipes_neighbors,
+    recipes_shapelets,
     recipes_soft,
 )
 
@@ -19,5 +20,6 @@ __all__ = [
     "recipes_models",
     "recipes_motifs",
     "recipes_neighbors",
+    "recipes_shapelets",
     "recipes_soft",
 ]

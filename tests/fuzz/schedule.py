@@ -28,6 +28,7 @@ COSTS = {
     "skts.KShapeClusterer": 25.0,
     "skts.MotifFinder": 12.0,
     "skts.ShapeletForestClassifier": 25.0,
+    "skts.ShapeletTransformer": 25.0,
     "skts.ShapeletTreeClassifier": 25.0,
     "skts.SubsequenceSearch": 5.0,
     "skts.averages.dtw_barycenter": 6.0,

@@ -29,6 +29,8 @@ from .kshape.tiles import SBDTiles
 from .profile.mk_tiles import MKTiles
 from .profile.tiles import JoinTiles
 from .search.tiles import SubsequenceTiles
+from .shapelets.best_tiles import BestTiles
+from .shapelets.dilated_tiles import DilatedTiles
 from .shapelets.tiles import ShapeletTiles
 
 __all__ = ["CupyEngine"]
@@ -62,6 +64,8 @@ class DeviceStore(PreparedStore):
 
 class CupyEngine(
     AlignmentTiles,
+    BestTiles,
+    DilatedTiles,
     DTWTiles,
     JoinTiles,
     MKTiles,
