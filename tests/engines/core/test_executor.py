@@ -44,12 +44,6 @@ from tests.examples_of_work import reductions
 from tests.waiting import press_ctrl_c, quickest, threads_left
 
 
-def subclasses(cls):
-    for sub in cls.__subclasses__():
-        yield sub
-        yield from subclasses(sub)
-
-
 def test_every_reduction_has_a_method_in_the_cpu_engine_and_the_oracle():
     methods = {kind.method for kind in reductions()}
     assert len(methods) > 20
