@@ -4,10 +4,12 @@ from ._distances import pairwise_distances, warping_path
 from ._dtw import dog_keeper, dtw, dtw_path, lb_keogh, pairwise_dtw
 from ._elastic import adtw, ddtw, edr, erp, lcss, msm, twe, wdtw
 from ._sbd import ShapeDistance, pairwise_sbd, sbd
+from ._soft import SoftGradient, pairwise_soft_dtw, soft_dtw, soft_dtw_gradient
 from ._subsequence import SubsequenceDistance, subsequence_distance
 
 __all__ = [
     "ShapeDistance",
+    "SoftGradient",
     "SubsequenceDistance",
     "adtw",
     "ddtw",
@@ -22,7 +24,10 @@ __all__ = [
     "pairwise_distances",
     "pairwise_dtw",
     "pairwise_sbd",
+    "pairwise_soft_dtw",
     "sbd",
+    "soft_dtw",
+    "soft_dtw_gradient",
     "subsequence_distance",
     "twe",
     "warping_path",

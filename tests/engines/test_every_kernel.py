@@ -24,7 +24,7 @@ from skts import (
     ShapeletTreeClassifier,
     SubsequenceSearch,
 )
-from skts.averages import dtw_barycenter
+from skts.averages import dtw_barycenter, soft_dtw_barycenter
 from skts.cluster import _kshape
 from skts.engines import DISTANCES, SBDCenters, Shapes, run
 from skts.metrics import (
@@ -33,6 +33,8 @@ from skts.metrics import (
     pairwise_distances,
     pairwise_dtw,
     pairwise_sbd,
+    pairwise_soft_dtw,
+    soft_dtw_gradient,
     subsequence_distance,
     warping_path,
 )
@@ -137,6 +139,9 @@ def averages(engine):
     model = DTWKMeans(3, random_state=0, engine=engine)
     yield of_fitted(model, X, None, ("predict", X), ("transform", X))
     yield model.cluster_centers_
+    yield pairwise_soft_dtw(X, unequal, window=5, engine=engine)
+    yield soft_dtw_gradient(X[0], unequal[2], gamma=0.3, engine=engine)
+    yield soft_dtw_barycenter(X.reshape(6, 2, 40), max_iter=3, tol=0.1, engine=engine)
 
 
 def profiles(engine):

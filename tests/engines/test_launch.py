@@ -34,7 +34,7 @@ def test_every_kernel_has_a_signature():
     policies |= {one.of(type) for one in stepped_policies() for type in ("float", "double")}
     numbers = {"int", "long long", "double", "unsigned", "unsigned long long", "float", "bool"}
     shapelets = {"Answers", "Block", "Channel", "Columns", "BoundList", "Lists", "Node", "Pairs"}
-    shapelets |= {"Queries", "Rows", "Surveyed", "Windows"}
+    shapelets |= {"Queries", "Rows", "Surveyed", "Windows", "Lines", "Shapelets", "Places"}
     assert kinds - numbers == {"Place", "Interval", "AnyWarping", *policies, *shapelets}
 
 

@@ -23,6 +23,7 @@ from ..core.worker import worker_number
 from ._process import claim, lost_by_fork
 from .elastic.alignment_tiles import AlignmentTiles
 from .elastic.rotation_tiles import RotationTiles
+from .elastic.soft_tiles import SoftDTWTiles
 from .elastic.tiles import DTWTiles
 from .kshape.tiles import SBDTiles
 from .profile.mk_tiles import MKTiles
@@ -71,6 +72,7 @@ class CupyEngine(
     RotationTiles,
     SBDTiles,
     ShapeletTiles,
+    SoftDTWTiles,
     SubsequenceTiles,
     Engine,
 ):
