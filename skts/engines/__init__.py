@@ -63,6 +63,7 @@ from .families.elastic.averages import AlignmentSums, MatchedSums
 from .families.elastic.dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, WarpingPath
 from .families.elastic.radius import DTWRadiusNeighbors, RotationRadiusNeighbors
 from .families.elastic.rotation import RotationNeighbors
+from .families.elastic.soft import SoftDTWGradient, SoftDTWMatrix, SoftSlope, check_gamma
 from .families.elastic.warping import Warping
 from .families.elastic.window_search import DTWWindowSearch
 from .families.kshape.centers import SBDCenters
@@ -134,6 +135,9 @@ __all__ = [
     "ShapeletSearch",
     "ShapeletSplit",
     "Shapes",
+    "SoftDTWGradient",
+    "SoftDTWMatrix",
+    "SoftSlope",
     "SpacedNeighbors",
     "SplitRules",
     "Splits",
@@ -147,6 +151,7 @@ __all__ = [
     "WindowMatches",
     "Within",
     "certified_distances",
+    "check_gamma",
     "check_size",
     "choose",
     "engine_names",

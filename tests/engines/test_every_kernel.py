@@ -24,10 +24,18 @@ from skts import (
     ShapeletTreeClassifier,
     SubsequenceSearch,
 )
-from skts.averages import dtw_barycenter
+from skts.averages import dtw_barycenter, soft_dtw_barycenter
 from skts.cluster import _kshape
 from skts.engines import SBDCenters, Shapes, run
-from skts.metrics import dog_keeper, dtw_path, pairwise_dtw, pairwise_sbd, subsequence_distance
+from skts.metrics import (
+    dog_keeper,
+    dtw_path,
+    pairwise_dtw,
+    pairwise_sbd,
+    pairwise_soft_dtw,
+    soft_dtw_gradient,
+    subsequence_distance,
+)
 from skts.motifs import discords, matrix_profile, motifs
 from skts.neighbors import dtw_window_search
 
@@ -111,6 +119,9 @@ def averages(engine):
     model = DTWKMeans(3, random_state=0, engine=engine)
     yield of_fitted(model, X, None, ("predict", X), ("transform", X))
     yield model.cluster_centers_
+    yield pairwise_soft_dtw(X, unequal, window=5, engine=engine)
+    yield soft_dtw_gradient(X[0], unequal[2], gamma=0.3, engine=engine)
+    yield soft_dtw_barycenter(X.reshape(6, 2, 40), max_iter=3, tol=0.1, engine=engine)
 
 
 def profiles(engine):

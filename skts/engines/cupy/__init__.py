@@ -24,6 +24,7 @@ from ..families.shapelets.best import BestShapelets
 from ._process import claim, lost_by_fork
 from .elastic.alignment_tiles import AlignmentTiles
 from .elastic.rotation_tiles import RotationTiles
+from .elastic.soft_tiles import SoftDTWTiles
 from .elastic.tiles import DTWTiles
 from .kshape.tiles import SBDTiles
 from .profile.mk_tiles import MKTiles
@@ -72,6 +73,7 @@ class CupyEngine(
     RotationTiles,
     SBDTiles,
     ShapeletTiles,
+    SoftDTWTiles,
     SubsequenceTiles,
     Engine,
 ):
