@@ -10,6 +10,7 @@ from ._warm_up import warm_up
 from .cluster import DTWKMeans, KShapeClusterer
 from .engines import show_engines
 from .ensemble import ShapeletForestClassifier
+from .feature_extraction import ShapeletTransformer
 from .motifs import DiscordDetector, MotifFinder
 from .neighbors import (
     DTWCondenser,
@@ -31,6 +32,7 @@ __all__ = [
     "KShapeClusterer",
     "MotifFinder",
     "ShapeletForestClassifier",
+    "ShapeletTransformer",
     "ShapeletTreeClassifier",
     "SubsequenceSearch",
     "config_context",
@@ -50,6 +52,7 @@ _MODULES = (
     "engines",
     "ensemble",
     "exceptions",
+    "feature_extraction",
     "metrics",
     "motifs",
     "neighbors",

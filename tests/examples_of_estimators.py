@@ -21,6 +21,7 @@ from skts import (
     KShapeClusterer,
     MotifFinder,
     ShapeletForestClassifier,
+    ShapeletTransformer,
     ShapeletTreeClassifier,
     SubsequenceSearch,
 )
@@ -74,6 +75,12 @@ def examples(engine: str = "numba", *, small: bool = False) -> dict[type, Exampl
         ShapeletForestClassifier: Example(
             lambda: ShapeletForestClassifier(
                 3 if small else 7, max_candidates=4, random_state=0, engine=engine
+            ),
+            *both,
+        ),
+        ShapeletTransformer: Example(
+            lambda: ShapeletTransformer(
+                4, max_candidates=20, lengths=(5, 0.4), random_state=0, engine=engine
             ),
             *both,
         ),

@@ -13,8 +13,11 @@ import numpy as np
 
 from skts.engines import (
     AlignmentSums,
+    BestShapelets,
     ConcatenatedSeries,
     Criterion,
+    DilatedShapelets,
+    DistanceQuantiles,
     DTWMatrix,
     DTWNeighbors,
     DTWPairs,
@@ -25,6 +28,7 @@ from skts.engines import (
     Groups,
     GroupSplits,
     Join,
+    Kind,
     LongSeries,
     MotifPair,
     Reduction,
@@ -34,8 +38,11 @@ from skts.engines import (
     SBDCenters,
     SBDMatrix,
     Series,
+    ShapeletFeatures,
     ShapeletSearch,
     Shapes,
+    SoftDTWGradient,
+    SoftDTWMatrix,
     SpacedNeighbors,
     SplitRules,
     SubsequenceMatches,
@@ -100,13 +107,20 @@ def examples() -> dict[type[Reduction], list[Example]]:
     classes = rng.integers(0, 3, 24)
     criterion = Criterion(classes, np.ones(3))
     # windows before the first gap
+    dilated = _dilated(rng, 600, (5, 9), (1, 4, 11))
+    partners, ranks = rng.integers(0, 300, 600), rng.integers(0, 40, 600)
     walked = _walk(line, rng, 40, 10, rng.choice(950, 600, replace=False))
     groups, gone = rng.integers(0, 5, 300), rng.integers(0, 3, 90)
+    kinds = Kind(5, 1, True), Kind(5, 4, True), Kind(3, 2, False), Kind(9, 1, True)
     found = [
+        Example(BestShapelets(series(24, 40, 2), kinds, criterion, 12, 6)),
+        Example(DistanceQuantiles(dilated, candidates, partners, ranks % 15)),
         Example(AlignmentSums(candidates, queries.take(slice(5)), groups, rng.random(300))),
         Example(
             AlignmentSums(ragged, ragged.take(slice(3)), gone, np.ones(90), Warping(window=0.2))
         ),
+        Example(SoftDTWMatrix(queries, candidates, 0.5)),
+        Example(SoftDTWGradient(ragged, ragged.take(slice(1)), rng.random(90), 2.0)),
         Example(DTWMatrix(queries, candidates)),
         Example(DTWMatrix(ragged, ragged, Warping(window=7, cost="absolute"))),
         Example(DTWPairs(queries, candidates, pairs)),
@@ -137,6 +151,8 @@ def examples() -> dict[type[Reduction], list[Example]]:
         Example(SBDAssign(shapes, centers)),
         Example(SBDCenters(shapes, labels, shifts, 5)),
         Example(SBDMatrix(shapes, centers)),
+        Example(ShapeletFeatures(dilated, candidates, rng.random(600))),
+        Example(ShapeletFeatures(dilated, candidates, rng.random(600), ("start",))),
         Example(ShapeletSearch(series(24, 40), np.arange(24), (5, 9, 17), criterion)),
         Example(SpacedNeighbors(line, None, 40, 39, n_spaced=3)),
         Example(SpacedNeighbors(line, None, 40, 39, n_spaced=2, left=True)),
@@ -170,8 +186,15 @@ def small_examples() -> dict[type[Reduction], list[Example]]:
     labels, shifts = np.arange(6, dtype=np.int32) % 2, np.zeros(6, np.int32)
     criterion = Criterion(np.arange(6) % 2, np.ones(2))
     pairs = np.array([[0, 4], [2, 1], [1, 1]])
+    dilated = _dilated(rng, 8, (2, 3), (1, 4, 9))
+    partners, ranks = rng.integers(0, 5, 8), np.zeros(8, np.int64)
+    kinds = Kind(3, 1, True), Kind(4, 3, True), Kind(2, 1, False)
     found = [
         Example(AlignmentSums(candidates, queries, np.array([2, 0, 0, 2, 1]), np.ones(5))),
+        Example(BestShapelets(series(6, 12), kinds, criterion, 4, 3)),
+        Example(DistanceQuantiles(dilated, candidates, partners, ranks)),
+        Example(SoftDTWMatrix(queries, candidates, 1.0, Warping(window=2))),
+        Example(SoftDTWGradient(candidates, queries.take(slice(1)), np.ones(5), 1.0)),
         Example(DTWMatrix(queries, candidates, Warping("dog_keeper", "absolute"))),
         Example(DTWMatrix(queries, candidates, Warping(window=2))),
         Example(DTWPairs(queries, candidates, pairs)),
@@ -191,6 +214,7 @@ def small_examples() -> dict[type[Reduction], list[Example]]:
         # their errors are those of an engine, None where there are none
         Example(SBDCenters(shapes, labels, shifts, 2), lambda result: result.values),
         Example(SBDMatrix(shapes, centers)),
+        Example(ShapeletFeatures(dilated, candidates, rng.random(8))),
         Example(ShapeletSearch(series(6, 12), np.arange(6), (3, 5), criterion)),
         Example(SpacedNeighbors(line, None, 8, 7, n_spaced=2)),
         Example(SubsequenceMatches(wanted, candidates)),
@@ -202,6 +226,22 @@ def small_examples() -> dict[type[Reduction], list[Example]]:
     for example in found:
         table.setdefault(type(example.work), []).append(example)
     return Examples(table, "`small_examples` of tests/examples_of_work.py")
+
+
+def _dilated(
+    rng: np.random.Generator, count: int, lengths: tuple[int, ...], dilations: tuple[int, ...]
+) -> DilatedShapelets:
+    """Shapelets of any points, in runs of those that share their windows."""
+    normalized, length, dilation = (
+        rng.random(count) < 0.7,
+        *(rng.choice(some, count) for some in (lengths, dilations)),
+    )
+    order = np.lexsort((dilation, length, normalized))
+    length, dilation = length[order], dilation[order]
+    points = rng.normal(size=length.sum())
+    return DilatedShapelets(
+        points, length, dilation, np.zeros(count, np.int64), normalized[order] & (length > 2)
+    )
 
 
 def _groups(series: Series, rng: np.random.Generator, n_groups: int, n_candidates: int) -> Groups:

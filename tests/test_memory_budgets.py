@@ -74,6 +74,20 @@ WORKS = {
             forest.set_params(n_jobs=2).fit(X, np.arange(len(X)) % 2).predict(X)
         small, large = (10, 60), (600, 300)
     """,
+    "ShapeletTransformer": """
+        def prepare(n, length): return walks(n, length)
+        def work(X):
+            transformer = ShapeletTransformer(max_candidates=400, features=["distance"])
+            transformer.set_params(n_jobs=2).fit(X, np.arange(len(X)) % 2).transform(X)
+        small, large = (10, 60), (1500, 300)
+    """,
+    "the best of all candidates": """
+        def prepare(n, length): return walks(n, length)
+        def work(X):
+            best = ShapeletTransformer(9, max_candidates=None, lengths=[30], dilations=[1, 4])
+            best.set_params(n_jobs=2).fit(X, np.arange(len(X)) % 2)
+        small, large = (10, 130), (40, 300)
+    """,
     "ShapeletTreeClassifier": """
         def prepare(n, length): return walks(n, length)
         def work(X):

@@ -33,6 +33,7 @@ from skts.averages import *
 from skts.cluster import *
 from skts.datasets import *
 from skts.ensemble import *
+from skts.feature_extraction import *
 from skts.metrics import *
 from skts.motifs import *
 from skts.neighbors import *
@@ -48,6 +49,7 @@ condenser, nearest = DTWCondenser(), DTWNearestNeighbor(window=0.1)
 clusterer, finder, detector = KShapeClusterer(2), MotifFinder(window=4), DiscordDetector(4)
 kmeans = DTWKMeans(2)
 forest = ShapeletForestClassifier(9)
+transformer = ShapeletTransformer(9)
 tree, search = ShapeletTreeClassifier(), SubsequenceSearch()
 unlabelled, regressor = DTWNeighbors(), DTWNearestNeighborRegressor()
 """
@@ -68,10 +70,24 @@ CALLS = {
     "dtw(x, x, window=3)": "float",
     "dog_keeper(x, [1, 2, 3])": "float",
     "dtw_path(x, x)": "tuple[ndarray, float]",
+    "erp(x, x, gap=1)": "float",
+    "lcss(x, x, epsilon=0.5)": "float",
+    "edr(x, x, epsilon=None)": "float",
+    "msm(x, x, penalty=2)": "float",
+    "twe(x, x, nu=0.1, lmbda=1)": "float",
+    "wdtw(x, x, g=0.1, cost='absolute')": "float",
+    "adtw(x, x, penalty=0.5)": "float",
+    "ddtw(x, x, window=3)": "float",
+    "pairwise_distances(X, X, metric='msm', metric_params={'penalty': 2})": "ndarray",
+    "warping_path(x, x, metric='twe')": "tuple[ndarray, float]",
     "pairwise_dtw(X)": "ndarray",
     "dtw_barycenter(X, init='medoid')": "Barycenter",
     "dtw_barycenter([x, x[:5]], init=x).average": "ndarray",
     "dtw_barycenter(X).inertia": "float",
+    "soft_dtw_barycenter(X, gamma=0.5)": "Barycenter",
+    "soft_dtw(x, x)": "float",
+    "soft_dtw_gradient(x, x).gradient": "ndarray",
+    "pairwise_soft_dtw(X)": "ndarray",
     "pairwise_dtw([x, x[:5]], X, metric='dog_keeper')": "ndarray",
     "lb_keogh(x, x)": "float",
     "sbd(x, x)": "ShapeDistance",
@@ -164,6 +180,10 @@ CALLS = {
     "forest.predict(X)": "ndarray",
     "forest.predict_log_proba(X)": "ndarray",
     "forest.predict_proba(X)": "ndarray",
+    "transformer.fit(X, y)": "ShapeletTransformer",
+    "transformer.fit(X).shapelets_": "list[DilatedShapelet]",
+    "transformer.get_feature_names_out()": "ndarray",
+    "transformer.transform(X)": "ndarray",
     "tree.fit(X, y)": "ShapeletTreeClassifier",
     "tree.apply(X)": "ndarray",
     "tree.cost_complexity_pruning_path(X, y)": "Any",
@@ -204,6 +224,7 @@ NAMES = {
     "KShapeClusterer": "clusterer",
     "MotifFinder": "finder",
     "ShapeletForestClassifier": "forest",
+    "ShapeletTransformer": "transformer",
     "ShapeletTreeClassifier": "tree",
     "SubsequenceSearch": "search",
 }

@@ -60,10 +60,13 @@ from .core.reduction import Reduction, Tile
 from .core.registry import REFERENCE, engine_names, find_engine, get_engine, show_engines
 from .core.series import Series, fetch, lies_on_gpu
 from .families.elastic.averages import AlignmentSums, MatchedSums
+from .families.elastic.descriptors import derivative
+from .families.elastic.distances import DISTANCES, Parameter, parameters_of, prepared
 from .families.elastic.dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, WarpingPath
 from .families.elastic.places import best_shifts, match_spans
 from .families.elastic.radius import DTWRadiusNeighbors, RotationRadiusNeighbors
 from .families.elastic.rotation import RotationNeighbors
+from .families.elastic.soft import SoftDTWGradient, SoftDTWMatrix, SoftSlope, check_gamma
 from .families.elastic.warping import Warping
 from .families.elastic.window_search import DTWWindowSearch
 from .families.kshape.centers import SBDCenters
@@ -76,19 +79,33 @@ from .families.profile.mk import MotifPair, NearestPair
 from .families.profile.spaced import SpacedNeighbors
 from .families.profile.windows import WindowDistances, WindowKinds
 from .families.search.subsequence import LongSeries, SubsequenceNeighbors, WindowMatches
+from .families.shapelets.best import BestShapelets
 from .families.shapelets.criterion import Criterion
+from .families.shapelets.dilated import (
+    FEATURES,
+    DilatedShapelets,
+    DistanceQuantiles,
+    ShapeletFeatures,
+)
 from .families.shapelets.groups import GroupMatches, Groups, offsets
 from .families.shapelets.matches import LEAST_NORMALIZED, Matches, SubsequenceMatches
+from .families.shapelets.places import Candidates, Kind, Places, Room, choose
 from .families.shapelets.search import ShapeletSearch, ShapeletSplit
 from .families.shapelets.splits import GroupSplits, SplitRules, Splits
 
 __all__ = [
+    "DISTANCES",
+    "FEATURES",
     "LEAST_NORMALIZED",
     "REFERENCE",
     "TIE",
     "AlignmentSums",
     "Assignment",
+    "BestShapelets",
+    "Candidates",
     "Criterion",
+    "DilatedShapelets",
+    "DistanceQuantiles",
     "DTWMatrix",
     "DTWNeighbors",
     "DTWPairs",
@@ -101,13 +118,17 @@ __all__ = [
     "Groups",
     "Join",
     "JoinFound",
+    "Kind",
     "LongSeries",
     "MatchedSums",
     "Matches",
     "MotifPair",
     "NearestPair",
     "ConcatenatedSeries",
+    "Parameter",
+    "Places",
     "Reduction",
+    "Room",
     "RotationNeighbors",
     "RotationRadiusNeighbors",
     "SBDAssign",
@@ -115,9 +136,13 @@ __all__ = [
     "SBDMatrix",
     "Series",
     "ShapeDistances",
+    "ShapeletFeatures",
     "ShapeletSearch",
     "ShapeletSplit",
     "Shapes",
+    "SoftDTWGradient",
+    "SoftDTWMatrix",
+    "SoftSlope",
     "SpacedNeighbors",
     "SplitRules",
     "Splits",
@@ -132,14 +157,19 @@ __all__ = [
     "Within",
     "best_shifts",
     "certified_distances",
+    "check_gamma",
     "check_size",
+    "choose",
+    "derivative",
     "engine_names",
     "fetch",
     "find_engine",
     "get_engine",
     "lies_on_gpu",
-    "offsets",
     "match_spans",
+    "offsets",
+    "parameters_of",
+    "prepared",
     "replace_kernels",
     "run",
     "show_engines",

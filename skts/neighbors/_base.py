@@ -13,6 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from .._metrics import METRIC_PARAMS, METRICS, Distance, distance_of
 from .._parameters import N_JOBS
 from .._scalars import takes_plain
 from .._validation import check_series
@@ -24,7 +25,6 @@ from ..engines import (
     RotationNeighbors,
     RotationRadiusNeighbors,
     Series,
-    Warping,
     Within,
     best_shifts,
     get_engine,
@@ -39,7 +39,8 @@ class NeighborsMixin(SeriesMixin):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "metric": [StrOptions({"dtw", "dog_keeper", "precomputed"})],
+        "metric": [StrOptions({*METRICS, "precomputed"})],
+        "metric_params": METRIC_PARAMS,
         "cost": [StrOptions({"squared", "absolute"})],
         "window": [
             None,
@@ -55,6 +56,7 @@ class NeighborsMixin(SeriesMixin):
     }
     n_neighbors: int
     metric: str
+    metric_params: dict[str, Any] | None
     cost: str
     window: float | None
     alignment: str
@@ -68,6 +70,7 @@ class NeighborsMixin(SeriesMixin):
         n_neighbors: int,
         *,
         metric: str,
+        metric_params: dict[str, Any] | None,
         cost: str,
         window: float | None,
         alignment: str,
@@ -78,6 +81,7 @@ class NeighborsMixin(SeriesMixin):
         """Keep the parameters that all have; `options` are those of a run."""
         self.n_neighbors = n_neighbors
         self.metric = metric
+        self.metric_params = metric_params
         self.cost = cost
         self.window = window
         self.alignment = alignment
@@ -203,7 +207,7 @@ class NeighborsMixin(SeriesMixin):
             distances, indices = _nearest_of(queries, self.n_samples_fit_, int(k), excluded)
         else:
             distances, indices = self._run(self._search(queries, self._series, int(k), excluded))
-        pairs = queries, self._series, indices, self._warping(), self._run
+        pairs = queries, self._series, indices, self._distance().warping, self._run
         places = [match_spans(*pairs)] if return_span else []
         places += [best_shifts(*pairs)] if return_shift else []
         if return_distance:
@@ -219,6 +223,11 @@ class NeighborsMixin(SeriesMixin):
             raise ValueError(
                 "return_span=True needs alignment='subsequence' or 'supersequence': in "
                 "alignment='global' a series is matched in full."
+            )
+        if return_span and self._distance().entry.describe is not None:
+            raise ValueError(
+                f"return_span=True does not go with metric={self.metric!r}, which does not compare "
+                "points as they are."
             )
         if return_shift and not self.rotation_invariant:
             raise ValueError("return_shift=True needs rotation_invariant=True.")
@@ -400,12 +409,15 @@ class NeighborsMixin(SeriesMixin):
         queries, excluded = self._queries(X)
         if self._precomputed:
             return _within_of(queries, self.n_samples_fit_, limit, excluded)
-        sides, warping = (queries, self._series), self._warping()
+        distance = self._distance()
         if self.rotation_invariant:
-            work: Reduction = RotationRadiusNeighbors(*sides, limit, excluded, warping)
+            work: Reduction = RotationRadiusNeighbors(
+                queries, self._series, limit, excluded, distance.warping
+            )
         else:
+            rows, cols, warping = distance.sides(queries, self._series)
             work = DTWRadiusNeighbors(
-                *sides, limit, excluded, self.precision, warping, distances=distances
+                rows, cols, limit, excluded, self.precision, warping, distances=distances
             )
         found: Within = self._run(work)
         return found
@@ -426,18 +438,26 @@ class NeighborsMixin(SeriesMixin):
     def _precomputed(self) -> bool:
         return self.metric == "precomputed"
 
-    def _warping(self) -> Warping:
-        """Options of the distance."""
-        metric = "dtw" if self._precomputed else self.metric
-        return Warping(metric, self.cost, self.window, self.alignment)
+    def _distance(self) -> Distance:
+        """The distance, with its options; of precomputed ones any."""
+        metric, given = self.metric, self.metric_params
+        if self._precomputed:
+            metric, given = "dtw", None
+        distance = distance_of(
+            metric, given, cost=self.cost, window=self.window, alignment=self.alignment
+        )
+        if self.rotation_invariant and distance.entry.describe is not None:
+            raise ValueError(f"rotation_invariant=True does not go with metric={metric!r}.")
+        return distance
 
     def _search(
         self, queries: Series, candidates: Series, k: int, excluded: np.ndarray | None = None
     ) -> DTWNeighbors | RotationNeighbors:
         """The work of a search, with the options of this estimator."""
-        warping = self._warping()
+        distance = self._distance()
         if self.rotation_invariant and not self._precomputed:
-            return RotationNeighbors(queries, candidates, k, excluded, warping)
+            return RotationNeighbors(queries, candidates, k, excluded, distance.warping)
+        queries, candidates, warping = distance.sides(queries, candidates)
         return DTWNeighbors(queries, candidates, k, excluded, self.precision, warping)
 
 

@@ -116,6 +116,10 @@ class Sample:
         return f"Sample(({series},){more})"
 
 
+#: How Python writes infinity, which it does not read.
+_INFINITE = re.compile(r"\binf\b")
+
+
 def _numbers(values: np.ndarray) -> str:
     text = repr(values.tolist())
     return text.replace("nan", "np.nan").replace("inf", "np.inf")
@@ -210,7 +214,7 @@ class Case:
             for name, value in self.data.items()
         )
         more = "".join(
-            f", {each.name}={getattr(self, each.name)!r}"
+            f", {each.name}={_INFINITE.sub('np.inf', repr(getattr(self, each.name)))}"
             for each in fields(self)[2:]
             if getattr(self, each.name)
         )

@@ -8,6 +8,8 @@ from . import (
     recipes_models,
     recipes_motifs,
     recipes_neighbors,
+    recipes_shapelets,
+    recipes_soft,
 )
 
 __all__ = [
@@ -18,4 +20,6 @@ __all__ = [
     "recipes_models",
     "recipes_motifs",
     "recipes_neighbors",
+    "recipes_shapelets",
+    "recipes_soft",
 ]

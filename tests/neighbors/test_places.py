@@ -88,6 +88,11 @@ def test_outputs_come_in_order(fast_engine, rng):
     ("options", "asked", "message"),
     [
         ({}, "return_span", "needs alignment='subsequence'"),
+        (
+            {"metric": "ddtw", "alignment": "subsequence"},
+            "return_span",
+            "does not go with metric='ddtw'",
+        ),
         ({}, "return_shift", "needs rotation_invariant=True"),
         ({"metric": "precomputed"}, "return_span", "does not go with metric='precomputed'"),
         (

@@ -15,11 +15,14 @@ from ..host import prepare_kernels
 from .elastic.alignment_tiles import AlignmentTiles
 from .elastic.cells import Cell, cell_of
 from .elastic.rotation_tiles import RotationTiles
+from .elastic.soft_tiles import SoftDTWTiles
 from .elastic.tiles import DTWTiles
 from .kshape.tiles import SBDTiles
 from .profile.mk_tiles import MKTiles
 from .profile.tiles import JoinTiles
 from .search.tiles import SubsequenceTiles
+from .shapelets.best_tiles import BestTiles
+from .shapelets.dilated_tiles import DilatedTiles
 from .shapelets.tiles import ShapeletTiles
 
 __all__ = ["Cell", "NumbaEngine", "cell_of"]
@@ -32,12 +35,15 @@ prepare_kernels(__name__)
 
 class NumbaEngine(
     AlignmentTiles,
+    BestTiles,
+    DilatedTiles,
     DTWTiles,
     JoinTiles,
     MKTiles,
     RotationTiles,
     SBDTiles,
     ShapeletTiles,
+    SoftDTWTiles,
     SubsequenceTiles,
     Engine,
 ):

@@ -34,6 +34,7 @@ from skts.engines.core import verify as module
 from skts.engines.core.verify import Sample
 from skts.engines.families.kshape.centers import CLOSE
 from skts.engines.families.profile.join import JoinPart
+from skts.engines.families.shapelets.best import Bounds
 from skts.engines.families.shapelets.search import Survivors
 from skts.engines.host import plain
 from skts.engines.numba import NumbaEngine
@@ -89,6 +90,10 @@ def _spoiled(result, kind):
         # the best candidates are lost
         keep = result.gain < np.median(result.gain)
         return result.take(keep) if isinstance(result, Survivors) else result
+    if name == "BestShapelets":
+        # bounds of the best candidates are too low
+        low = result.gain < np.median(result.gain)
+        return Bounds(np.where(low, result.gain, 0), np.where(low, result.gap, -np.inf))
     if name == "WindowKinds":
         return result._replace(finite=np.ones_like(result.finite))
     if name == "SubsequenceNeighbors":
@@ -124,6 +129,13 @@ def _spoiled(result, kind):
     if name == "SubsequenceMatches":
         result.starts[:] += 1
         return result
+    if name == "AlignmentSums":
+        return result._replace(costs=np.nextafter(result.costs, np.inf))
+    if name == "SoftDTWGradient":
+        return result._replace(values=result.values * (1 + 1e-6) + 1e-3)
+    if name == "SoftDTWMatrix":
+        # plain code takes logarithms of its own
+        return result * (1 + 1e-6) + 1e-3
     return np.nextafter(result, np.inf)
 
 
