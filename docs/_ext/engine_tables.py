@@ -26,6 +26,7 @@ WORK = {
     "KShapeClusterer": ("SBDAssign", "SBDCenters"),
     "DTWKMeans": ("DTWNeighbors", "AlignmentSums"),
     "averages.dtw_barycenter": ("AlignmentSums",),
+    "averages.soft_dtw_barycenter": ("SoftDTWGradient",),
     "DiscordDetector": ("Join", "SpacedNeighbors", "WindowDistances"),
     "MotifFinder": ("Join", "WindowDistances", "PairWalk"),
     "ShapeletForestClassifier": ("GroupSplits", "GroupMatches"),

@@ -266,10 +266,11 @@ class ShapeletTransformer(SeriesMixin, TransformerMixin, BaseEstimator):
         labels = np.zeros(len(series), np.int64) if labels is None else labels
         random = check_random_state(self.random_state)
         places, scores = self._choose(series, labels, supervised, random)
-        order, shapelets = _in_runs(places), places.cut_out(series)
-        if order is not None:
-            shapelets = places.take(order).cut_out(series)
-        thresholds = self._draw_thresholds(series, labels, places, order, random)
+        order = _in_runs(places)
+        shapelets = (places if order is None else places.take(order)).cut_out(series)
+        # what `transform` would compute first, so that it writes nothing
+        _ = shapelets.begins, shapelets.runs, shapelets.prepared
+        thresholds = self._draw_thresholds(series, labels, places, order, shapelets, random)
         asked = ShapeletFeatures(shapelets, series, thresholds, tuple(self.features))
         engine = get_engine(self.engine, asked)
         self._remember_form(X, series)
@@ -453,6 +454,7 @@ class ShapeletTransformer(SeriesMixin, TransformerMixin, BaseEstimator):
         labels: np.ndarray,
         places: Places,
         order: np.ndarray | None,
+        shapelets: DilatedShapelets,
         random: np.random.RandomState,
     ) -> np.ndarray:
         """Draw quantiles of distances to another series of the class, for shapelets in runs."""
@@ -462,8 +464,8 @@ class ShapeletTransformer(SeriesMixin, TransformerMixin, BaseEstimator):
         windows = series.lengths[partners] - places.extent + 1
         ranks = np.minimum(windows - 1, (share / 100 * windows).astype(np.int64))
         if order is not None:
-            places, partners, ranks = places.take(order), partners[order], ranks[order]
-        asked = DistanceQuantiles(places.cut_out(series), series, partners, ranks)
+            partners, ranks = partners[order], ranks[order]
+        asked = DistanceQuantiles(shapelets, series, partners, ranks)
         found: np.ndarray = self._run(asked)
         return found
 

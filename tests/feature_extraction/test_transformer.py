@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from itertools import pairwise
 
 import numpy as np
@@ -420,3 +421,12 @@ def test_scikit_learns_checks(fast_engine, monkeypatch):
 
 def test_parameters_and_fitted_attributes_are_described(rng):
     check_described(ShapeletTransformer(max_candidates=9).fit(rng.normal(size=(8, 12)), [0, 1] * 4))
+
+
+def test_transforming_writes_nothing(rng):
+    X, y = sample(rng)
+    model = ShapeletTransformer(max_candidates=30, lengths=[5], random_state=0).fit(X, y)
+    state = pickle.dumps(model)
+    model.transform(X), model.transform(X[:1]), model.shapelets_, model.get_feature_names_out()
+    assert pickle.dumps(model) == state
+    assert_array_equal(pickle.loads(state).transform(X), model.transform(X))

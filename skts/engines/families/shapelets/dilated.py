@@ -76,8 +76,10 @@ class DilatedShapelets:
         return np.concatenate([[0], np.flatnonzero(new) + 1, [len(self)]]).astype(np.int64)
 
     def take(self, which: slice) -> DilatedShapelets:
-        """Return some neighbouring shapelets."""
+        """Return some neighbouring shapelets; of all the same object, which knows more by then."""
         first, stop, _ = which.indices(len(self))
+        if (first, stop) == (0, len(self)):
+            return self
         begin = int(self.begins[first]) if first < len(self) else 0
         points = self.points[begin : begin + int(self.lengths[first:stop].sum())]
         rest = self.lengths, self.dilations, self.channels, self.normalized
