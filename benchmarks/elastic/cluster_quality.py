@@ -3,9 +3,9 @@
     SKTS_DATA=<folder> python -m benchmarks.elastic.cluster_quality --engine cupy
 
 writes `benchmarks/results/cluster-quality.json`. As in `benchmarks.kshape.paper_kshape`, training
-and test series are joined and z-normalised, and there are as many clusters as classes; the published
-columns are those of `reference.csv`. Each method is run from three seeds, once each, so that means
-say what one run gives.
+and test series are joined and z-normalised, and there are as many clusters as classes; the
+published columns are those of `reference.csv`. Each method is run from three seeds, once each, so
+that means say what one run gives.
 """
 
 import argparse
