@@ -47,7 +47,7 @@ TESTS = ("tests/engines", "tests/metrics", "tests/neighbors", "tests/motifs", "t
 TESTS = (*TESTS, "tests/tree", "tests/test_memory_budgets.py", "tests/test_config.py")
 #: Files that take long, or compare with other packages, and tell nothing that others do not.
 LEFT_OUT = ("peers", "published", "real_series", "kernels_compile", "kernel_cache")
-LEFT_OUT = (*LEFT_OUT, "test_large", "test_distribute", "test_executor")
+LEFT_OUT = (*LEFT_OUT, "test_large", "test_distribute")
 
 
 def parse() -> argparse.Namespace:

@@ -62,7 +62,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         (
             "sweep",
             "more = limit < inf and start + w < m and not (free_columns or free_rows)",
-            ("< -> >",),
+            ("< -> >", "and -> or #1"),
             SPARES,
         ),
         (
@@ -81,6 +81,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _N + "elastic/lower_bounds.py": [
+        (
+            "cascade",
+            "if back * deflate > limit:",
+            ("> -> >=",),
+            "limits hold the errors of estimates: what is at one is farther, by its bound",
+        ),
         ("backward", "d = d if d > zero else zero", ("> -> >=",), EQUAL),
         (
             "cascade",
@@ -170,6 +176,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _N + "search/lanes.py": [
+        ("warp", "if start + w < n and limit < inf:", ("< -> >",), SPARES),
         ("", "LANES = 32", None, "how many windows go side by side changes no sum"),
         (
             "search",
@@ -212,6 +219,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "families/search/subsequence.py": [
+        (
+            "SubsequenceNeighbors._verify_query",
+            "for place in sample(self.series.n_points - length + 1, 64):",
+            ("64 -> 63", "64 -> 65"),
+            "a window more or fewer is looked at",
+        ),
         (
             "LongSeries.piece",
             "if len(self.parts) > 1:",
@@ -321,7 +334,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         (
             "_settle",
             "while place > begin and costs[place - 1] < least[lane]:",
-            ("> -> <",),
+            ("> -> <", "< -> >"),
             "the order in which runs of shifts are cut spares work, and changes no distance",
         ),
     ],
@@ -346,6 +359,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ("certified_distances", "break", ("break",), INTERRUPTED),
     ],
     _N + "profile/candidates.py": [
+        (
+            "_lower",
+            "tops[k] = tops[k - 1]",
+            ("k -> k - 1 #0",),
+            "the limit of a window then is that of fewer pairs: " + LOOSER,
+        ),
         ("look", "scores[at] >= need", ("at -> at - 1",), "only which pair is measured first"),
         (
             "open_candidates",
@@ -687,6 +706,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "families/kshape/centers.py": [
         (
+            "SBDCenters._plain_members",
+            "row[:, max(0, shift) : n + min(0, shift)] = values[",
+            ("0 -> 1 #1",),
+            "a row has no points beyond the last",
+        ),
+        (
             "center_space",
             "parts = vectors.reshape(len(vectors), n_channels, -1)",
             ("1 -> 2",),
@@ -877,6 +902,17 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "return n_queries * (3e-9 * cells * n_windows + 30e-6 * length * n_steps)",
             None,
             PRICES,
+        ),
+    ],
+    _E + "families/kshape/shapes.py": [
+        ("Shapes.normalized", "seconds = 2e-8 * values.size + 1e-3", None, PRICES),
+    ],
+    _E + "families/shapelets/criterion.py": [
+        (
+            "Criterion._gains",
+            "log = 2 + math.log(2 * len(weights))",
+            ("2 -> 3",),
+            "a looser bound: more gains are computed with 64 digits",
         ),
     ],
 }

@@ -19,6 +19,7 @@ from skts.engines import (
     Series,
     ShapeletSearch,
     Shapes,
+    SubsequenceMatches,
     Warping,
     WindowDistances,
     WindowKinds,
@@ -148,6 +149,21 @@ def test_a_tile_takes_no_more_than_it_is_said_to(rng, name):
     finally:
         tracemalloc.stop()
     assert peak <= said
+
+
+def test_matches_by_numpy_take_no_more_than_they_are_said_to(rng):
+    from skts.engines.numba.shapelets import by_numpy, tiles
+
+    queries = tuple(rng.normal(size=40) for _ in range(8))
+    work = SubsequenceMatches(queries, drawn(rng, 60, 300))
+    said, cancel = tiles._matches_bytes(work, 8, 60), np.zeros(1, np.uint8)
+    tracemalloc.start()
+    try:
+        by_numpy.matches(work, slice(0, 8), slice(0, 60), cancel)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert said / 4 < peak <= said
 
 
 @pytest.mark.gpu

@@ -231,6 +231,17 @@ def test_paths_that_are_not_allowed_are_found(make_series, change):
     assert not all(check.holds for check in checks)
 
 
+def test_a_path_as_near_that_leaves_the_band_is_found():
+    """Of constant series any path costs nothing, be it allowed or not."""
+    one = Series(np.zeros((1, 1, 12)), np.array([12])).freeze()
+    work, there = DTWPath(one, one, Warping(window=4)), np.arange(12)
+    for offset, allowed in ((4, True), (5, False)):
+        above = np.column_stack([there, np.maximum(0, there - offset)])
+        end = np.column_stack([np.full(offset, 11), np.arange(12 - offset, 12)])
+        path = np.concatenate([above, end])
+        assert holds(work, WarpingPath(path, 0.0)) == allowed
+
+
 def holds(work, answer):
     """Whether an answer passes all checks."""
     return all(check.holds for check in work.verify(answer, Sample(work)))
