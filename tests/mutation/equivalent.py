@@ -735,6 +735,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _E + "families/elastic/rotation.py": [
         (
             "RotationNeighbors.with_incumbent",
+            "if len(self.candidates) <= BLOCK:",
+            None,
+            SPARES,
+        ),
+        (
+            "RotationNeighbors.with_incumbent",
             "full = np.bincount(query, minlength=len(limits)) >= self.n_neighbors",
             (">= -> >",),
             SPARES,
