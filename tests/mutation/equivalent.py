@@ -509,6 +509,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/kshape/": [
         (
+            "kernels",
+            "lengths = (1, 2, 3, 8, 56, 100, 128, 600, 1024, 2709, 3053, 3750, 4000, 5000)",
+            ("600 -> 599",),
+            "series of 599 and of 600 points have the same transform",
+        ),
+        (
             "choose_transform",
             "while transform.shared_bytes > shared_limit - 2048 and transform.batch > 1:",
             ("- -> +", "2048 -> 2049", "2048 -> 2047"),
