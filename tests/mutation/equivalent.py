@@ -25,6 +25,7 @@ ROOM = "an estimate of memory: smaller by less than what it leaves free"
 TOGETHER = "how many go together changes how long it takes, and no result"
 MORE_ROOM = "an estimate of memory, which may be larger by so little"
 
+EXAMPLES = "which instances the compile check takes as examples"
 FASTEST = "which instance of a kernel is fastest: all find the same"
 
 _E, _N = "skts/engines/", "skts/engines/numba/"
@@ -416,6 +417,13 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/elastic/": [
         (
+            "EuclideanRotation.near",
+            "threads, count = min(n_rows * n_cols * self.n, 2**24), cp.zeros(1, np.uint64)",
+            ("2 -> 1", "2 -> 3", "24 -> 23", "24 -> 25"),
+            "threads take what there is in turns: how many they are changes no result",
+        ),
+        ("kernels", "if columns <= 48 or not strips:", ("48 -> 47", "48 -> 49"), EXAMPLES),
+        (
             "blocks_per_sm",
             'static_assert(!Cell::BORDERS && !Cell::LOOKS_BACK, "not in registers yet");',
             ("&&",),
@@ -462,6 +470,13 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/search/": [
+        (
+            "prepare_query",
+            "rough = dtw_bound(steps + 4, 1, 0.0, 1.0, squared=warping.squared)",
+            ("4 -> 5",),
+            LOOSER,
+        ),
+        ("kernels", "for columns in (2, 24, 32, 45, 64)", ("2 -> 1", "2 -> 3"), EXAMPLES),
         (
             "_instance",
             "blocks = 4 if columns <= 24 else 3 if columns <= 48 else 2",
@@ -574,6 +589,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/profile/": [
+        ("walk", "capacity = max(MK_CAPACITY, row_stop - row)", ("max -> min",), TOGETHER),
         (
             "JoinTiles.join_bytes",
             "lists += (32 + 24 * reduction.n_neighbors) * sum(reduction.shape)",
@@ -631,6 +647,18 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/shapelets/": [
+        (
+            "_match_part",
+            "min(LIST_BLOCKS, blocks_for(capacity, 128)),",
+            ("min -> max",),
+            "threads take what there is in turns: how many they are changes no result",
+        ),
+        (
+            "Walk.__call__",
+            "constant, zeros = cp.empty((many, n, stride), np.uint8), cp.zeros(4 * many * n)",
+            ("4 -> 5",),
+            "more zeros, that nobody reads",
+        ),
         (
             "match_bytes",
             "return n_columns * n_channels * 48 * (width + 2) + lists + queries",
@@ -805,6 +833,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/loading.py": [
+        (
+            "_function",
+            "if shared > max(SHARED, kernel.max_dynamic_shared_size_bytes):",
+            ("> -> >=",),
+            "what it may have already is asked for again",
+        ),
         (
             "load_kernel",
             "def load_kernel(file: str, name: str, shared: int = 0) -> Kernel:",
