@@ -417,6 +417,19 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/elastic/": [
         (
+            "path_bytes",
+            "return 8 * (m + 1) * (-(-n // PATH_STRIP) + 2) + step_bytes(n, m) + "
+            "16 * (n + m) + 8 * n",
+            ("+ -> - #0",),
+            ROOM,
+        ),
+        (
+            "band",
+            "int pair[2], steps = 0;",
+            ("0 -> 1",),
+            "series have a point at least, and so many steps",
+        ),
+        (
             "EuclideanRotation.near",
             "threads, count = min(n_rows * n_cols * self.n, 2**24), cp.zeros(1, np.uint64)",
             ("2 -> 1", "2 -> 3", "24 -> 23", "24 -> 25"),
@@ -470,6 +483,18 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/search/": [
+        (
+            "float",
+            "for (int other = G / 2; other > 0; other /= 2)",
+            ("2 -> 1 #0",),
+            "the least of a neighbouring window counts, too: a window is given up later",
+        ),
+        (
+            "SearchRoom.of",
+            "windows = max(least, windows // 2)",
+            ("2 -> 3",),
+            TOGETHER,
+        ),
         (
             "prepare_query",
             "rough = dtw_bound(steps + 4, 1, 0.0, 1.0, squared=warping.squared)",
@@ -959,6 +984,14 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "log = 2 + math.log(2 * len(weights))",
             ("2 -> 3",),
             "a looser bound: more gains are computed with 64 digits",
+        ),
+    ],
+    _E + "cupy/signatures.py": [
+        (
+            "_parts",
+            'depth += (letter in "(<") - (letter in ")>")',
+            ("+= -> -=",),
+            "brackets are counted down, and up to 0 again",
         ),
     ],
 }

@@ -59,6 +59,7 @@ def test_a_part_tells_when_it_has_been_searched(rng, monkeypatch):
     monkeypatch.setattr(importlib.import_module("skts.engines.cupy.search.room"), "WINDOWS", 4096)
     found = run(work, engine="cupy")
     assert len(firsts) >= 3
+    assert min(firsts) == 0
     assert sorted(told) == sorted(firsts)
     for one, other in zip(found[0], expected[0], strict=True):
         np.testing.assert_array_equal(one, other)
