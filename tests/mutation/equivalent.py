@@ -673,6 +673,18 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/shapelets/": [
         (
+            "int",
+            "const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;",
+            ("31 -> 30",),
+            "lanes 0 and 1 write the same: all lanes have what the warp has found",
+        ),
+        (
+            "blocks_of",
+            "full = (whole * 5 >= (whole + 31) // 32 * 128) | (pieces * most < MATCH_THREADS)",
+            ("< -> >",),
+            "blocks more, which find nothing to do: few pieces fill their warps anyway",
+        ),
+        (
             "_match_part",
             "min(LIST_BLOCKS, blocks_for(capacity, 128)),",
             ("min -> max",),

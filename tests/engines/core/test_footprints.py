@@ -229,6 +229,17 @@ def test_a_block_of_candidates_takes_its_scores_on_a_gpu(rng):
     assert own >= 3 * 8 * n * min(n, work.block) * (width - lengths[0] + 1)
 
 
+@pytest.mark.parametrize("budget", [2**22, 2**26, 2**32])
+def test_lists_and_measured_distances_have_room_on_a_gpu(rng, budget):
+    """An entry of a list has the number of a window, and what its score may be."""
+    from skts.engines.cupy.shapelets.tiles import _room
+
+    n, width, criterion = 200, 60, Criterion(np.arange(200) % 2, np.ones(2))
+    work = ShapeletSearch(drawn(rng, n, width), np.arange(n), (10, 11, 12), criterion)
+    room = _room(work, n, n, budget)
+    assert room.nbytes >= 12 * (room.listed + room.held) + 8 * room.measured * n
+
+
 @pytest.mark.parametrize("budget", [2**22, 2**25, 3 * 2**24, 2**26])
 def test_kept_scores_leave_a_gpu_what_a_block_takes(rng, budget):
     from skts.engines.cupy.shapelets.tiles import _kept, _room
