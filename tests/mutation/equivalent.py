@@ -417,6 +417,18 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/elastic/": [
         (
+            "peaks",
+            "highest[p] = fmax(row + col + error - 2 * largest, 0.0);",
+            ("0.0 -> 1.0",),
+            LOOSER,
+        ),
+        (
+            "RotationTiles.rotation_neighbors",
+            "near = np.isfinite(found.estimates) & (found.estimates <= limits[found.rows])",
+            ("& -> |",),
+            "candidates more are kept, of which the nearest are chosen",
+        ),
+        (
             "path_bytes",
             "return 8 * (m + 1) * (-(-n // PATH_STRIP) + 2) + step_bytes(n, m) + "
             "16 * (n + m) + 8 * n",
