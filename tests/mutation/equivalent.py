@@ -994,6 +994,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _N + "search/tiles.py": [
         (
             "_seconds",
+            "length, n_steps = reduction.longest, -(-n_windows // _at_a_time(reduction))",
+            None,
+            PRICES,
+        ),
+        (
+            "_seconds",
             "return n_queries * (3e-9 * cells * n_windows + 30e-6 * length * n_steps)",
             None,
             PRICES,
