@@ -13,12 +13,17 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.linear_model import RidgeClassifierCV
 from sklearn.metrics import rand_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from skts import (
+    DiscordDetector,
     DTWNearestNeighbor,
     KShapeClusterer,
     MotifFinder,
+    ShapeletTransformer,
     ShapeletTreeClassifier,
     SubsequenceSearch,
     show_engines,
@@ -42,6 +47,12 @@ def classify(estimator, name):
     return f"accuracy {estimator.fit(X_train, y_train).score(X_test, y_test):.3f}"
 
 
+def classify_features(transformer):
+    """Fit a linear model to features, and say how often it is right on the test part."""
+    head = StandardScaler(), RidgeClassifierCV()
+    return classify(make_pipeline(transformer, *head), "GunPoint")
+
+
 def cluster(estimator):
     """Fit a clusterer to series whose shapes are known."""
     X, y = make_shifted_shapes(300, random_state=0)[:2]
@@ -52,6 +63,13 @@ def find_motifs(estimator):
     """Find what repeats in two minutes of an ECG."""
     motif = estimator.fit(load_ecg().data[:, :43_200]).motifs_[0]
     return f"pair at {' and '.join(map(str, motif.positions[:2]))}"
+
+
+def detect(estimator):
+    """Find the most unusual moment in two minutes of an ECG."""
+    ecg = load_ecg().data[:, :43_200]
+    scores = estimator.fit(ecg).score_points(ecg)[0]
+    return f"highest score at {scores.argmax()}"
 
 
 def search(estimator):
@@ -68,11 +86,16 @@ JOBS = {
         partial(ShapeletTreeClassifier, length_step=5),
         partial(classify, name="GunPoint"),
     ),
+    ("ShapeletTransformer", "GunPoint"): (
+        partial(ShapeletTransformer, max_candidates=2_000, random_state=0),
+        classify_features,
+    ),
     ("KShapeClusterer", "shifted shapes"): (
         partial(KShapeClusterer, 3, n_init=3, random_state=0),
         cluster,
     ),
     ("MotifFinder", "ECG, 2 min"): (partial(MotifFinder, 200), find_motifs),
+    ("DiscordDetector", "ECG, 2 min"): (partial(DiscordDetector, 200), detect),
     ("SubsequenceSearch", "ECG, 5 min"): (partial(SubsequenceSearch, window=0.05), search),
 }
 

@@ -7,18 +7,32 @@ from typing import TYPE_CHECKING
 from ._config import config_context, get_config, set_config
 from ._version import __version__ as __version__
 from ._warm_up import warm_up
-from .cluster import KShapeClusterer
+from .cluster import DTWKMeans, KShapeClusterer
 from .engines import show_engines
-from .motifs import MotifFinder
-from .neighbors import DTWCondenser, DTWNearestNeighbor, SubsequenceSearch
+from .ensemble import ShapeletForestClassifier
+from .feature_extraction import ShapeletTransformer
+from .motifs import DiscordDetector, MotifFinder
+from .neighbors import (
+    DTWCondenser,
+    DTWNearestNeighbor,
+    DTWNearestNeighborRegressor,
+    DTWNeighbors,
+    SubsequenceSearch,
+)
 from .tree import ShapeletTreeClassifier
 from .utils import show_versions
 
 __all__ = [
     "DTWCondenser",
+    "DTWKMeans",
     "DTWNearestNeighbor",
+    "DTWNearestNeighborRegressor",
+    "DTWNeighbors",
+    "DiscordDetector",
     "KShapeClusterer",
     "MotifFinder",
+    "ShapeletForestClassifier",
+    "ShapeletTransformer",
     "ShapeletTreeClassifier",
     "SubsequenceSearch",
     "config_context",
@@ -31,11 +45,14 @@ __all__ = [
 
 #: Modules that ``import skts`` makes reachable; those that it does not need itself load later.
 _MODULES = (
+    "averages",
     "base",
     "cluster",
     "datasets",
     "engines",
+    "ensemble",
     "exceptions",
+    "feature_extraction",
     "metrics",
     "motifs",
     "neighbors",
@@ -45,6 +62,7 @@ _MODULES = (
 )
 
 if TYPE_CHECKING:
+    from . import averages as averages
     from . import datasets as datasets
     from . import metrics as metrics
     from . import plotting as plotting

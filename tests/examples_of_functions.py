@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+import skts.averages
 import skts.metrics
 import skts.motifs
 import skts.neighbors
@@ -18,7 +19,28 @@ __all__ = ["FUNCTIONS", "X", "needed"]
 X = np.random.default_rng(3).normal(size=(6, 24)).cumsum(axis=1)
 #: Functions, arguments to start from, and values of those parameters that take numbers.
 FUNCTIONS: Examples = Examples({
+    skts.averages.dtw_barycenter: (
+        (X,),
+        {"window": [3, 0.25], "max_iter": [40], "tol": [0.01], "n_jobs": [2], "verbose": [0]},
+    ),
+    skts.averages.soft_dtw_barycenter: (
+        (X,),
+        {
+            "gamma": [0.5],
+            "window": [3, 0.25],
+            "max_iter": [40],
+            "tol": [0.01],
+            "n_jobs": [2],
+            "verbose": [0],
+        },
+    ),
     skts.metrics.dtw: ((X[0], X[1]), {"window": [3, 0.25]}),
+    skts.metrics.soft_dtw: ((X[0], X[1]), {"gamma": [0.5], "window": [3, 0.25]}),
+    skts.metrics.soft_dtw_gradient: ((X[0], X[1]), {"gamma": [0.5], "window": [3, 0.25]}),
+    skts.metrics.pairwise_soft_dtw: (
+        (X,),
+        {"gamma": [0.5], "window": [3, 0.25], "n_jobs": [2], "verbose": [0]},
+    ),
     skts.metrics.dog_keeper: ((X[0], X[1]), {"window": [3, 0.25]}),
     skts.metrics.dtw_path: ((X[0], X[1]), {"window": [3, 0.25]}),
     skts.metrics.lb_keogh: ((X[0], X[1]), {"window": [3, 0.25]}),

@@ -12,7 +12,9 @@ from numpy.testing import assert_array_equal
 
 import skts.engines.cupy
 from skts import (
+    DiscordDetector,
     DTWCondenser,
+    DTWKMeans,
     DTWNearestNeighbor,
     KShapeClusterer,
     MotifFinder,
@@ -20,6 +22,7 @@ from skts import (
     SubsequenceSearch,
     config_context,
 )
+from skts.averages import dtw_barycenter
 from skts.base import check_series, check_univariate
 from skts.engines import Series, find_engine
 from skts.exceptions import EngineNotAvailableError
@@ -212,12 +215,17 @@ def uses(engine):
             DTWNearestNeighbor(**on).fit(give(X.reshape(8, 3, 20)), y[:8]).kneighbors()
         ),
         "k-shape": fitted(KShapeClusterer(2, random_state=0, n_init=1), "predict", "transform"),
+        "k-means": fitted(DTWKMeans(2, random_state=0), "predict", "transform"),
+        "barycenter": lambda give: list(dtw_barycenter(give(X), init=give(x[:9]), **on)[:1]),
         "tree": fitted(
             ShapeletTreeClassifier(min_length=5, max_length=7, max_depth=2), "predict", "transform"
         ),
         "condenser": lambda give: DTWCondenser(n_prototypes=4, **on).fit_resample(give(X), give(y)),
         "search": subsequences,
         "motifs": patterns,
+        "anomalies": lambda give: [
+            DiscordDetector(12, engine=engine).fit(give(X)).score_points(give(Q))
+        ],
         "pairwise_dtw": lambda give: [pairwise_dtw(give(X), **on), pairwise_dtw(give(X), Q, **on)],
         "pairwise_sbd": lambda give: [pairwise_sbd(give(X), **on)],
         "dtw": lambda give: [np.float64(f(give(x), give(z), **on)) for f in (dtw, dog_keeper)],

@@ -29,8 +29,11 @@ MODULES = [name for name in PUBLIC if name != "skts.engines"]
 PREAMBLE = """
 import numpy as np
 import skts.utils
+from skts.averages import *
 from skts.cluster import *
 from skts.datasets import *
+from skts.ensemble import *
+from skts.feature_extraction import *
 from skts.metrics import *
 from skts.motifs import *
 from skts.neighbors import *
@@ -43,8 +46,12 @@ X = np.zeros((4, 8))
 y = np.zeros(4)
 on = bool(x[0])
 condenser, nearest = DTWCondenser(), DTWNearestNeighbor(window=0.1)
-clusterer, finder = KShapeClusterer(2), MotifFinder(window=4)
+clusterer, finder, detector = KShapeClusterer(2), MotifFinder(window=4), DiscordDetector(4)
+kmeans = DTWKMeans(2)
+forest = ShapeletForestClassifier(9)
+transformer = ShapeletTransformer(9)
 tree, search = ShapeletTreeClassifier(), SubsequenceSearch()
+unlabelled, regressor = DTWNeighbors(), DTWNearestNeighborRegressor()
 """
 PAIR = "tuple[ndarray, ndarray]"
 TRIPLE = "tuple[ndarray, ndarray, ndarray]"
@@ -64,6 +71,13 @@ CALLS = {
     "dog_keeper(x, [1, 2, 3])": "float",
     "dtw_path(x, x)": "tuple[ndarray, float]",
     "pairwise_dtw(X)": "ndarray",
+    "dtw_barycenter(X, init='medoid')": "Barycenter",
+    "dtw_barycenter([x, x[:5]], init=x).average": "ndarray",
+    "dtw_barycenter(X).inertia": "float",
+    "soft_dtw_barycenter(X, gamma=0.5)": "Barycenter",
+    "soft_dtw(x, x)": "float",
+    "soft_dtw_gradient(x, x).gradient": "ndarray",
+    "pairwise_soft_dtw(X)": "ndarray",
     "pairwise_dtw([x, x[:5]], X, metric='dog_keeper')": "ndarray",
     "lb_keogh(x, x)": "float",
     "sbd(x, x)": "ShapeDistance",
@@ -114,8 +128,28 @@ CALLS = {
     "nearest.kneighbors(X, return_distance=on)": f"{PAIR} | ndarray",
     "nearest.kneighbors_graph(X, mode='distance')": "Any",
     "nearest.predict(X)": "ndarray",
+    "nearest.radius_neighbors(X, 1.5)": PAIR,
+    "nearest.radius_neighbors(X, 1.5, return_distance=False)": "ndarray",
+    "nearest.radius_neighbors(X, 1.5, False)": "ndarray",
+    "nearest.radius_neighbors(X, 1.5, return_distance=on)": f"{PAIR} | ndarray",
+    "nearest.radius_neighbors_graph(X, 1.5, mode='distance')": "Any",
     "nearest.predict_proba(X)": "ndarray",
     "nearest.transform(X)": "ndarray",
+    "unlabelled.fit(X)": "DTWNeighbors",
+    "unlabelled.kneighbors()": PAIR,
+    "unlabelled.kneighbors_graph(X)": "Any",
+    "unlabelled.radius_neighbors(X, 1.5)": PAIR,
+    "unlabelled.radius_neighbors_graph(X, 1.5)": "Any",
+    "regressor.fit(X, y)": "DTWNearestNeighborRegressor",
+    "regressor.kneighbors()": PAIR,
+    "regressor.kneighbors_graph(X)": "Any",
+    "regressor.radius_neighbors(X, 1.5)": PAIR,
+    "regressor.radius_neighbors_graph(X, 1.5)": "Any",
+    "regressor.predict(X)": "ndarray",
+    "kmeans.fit(X)": "DTWKMeans",
+    "kmeans.predict(X)": "ndarray",
+    "kmeans.score(X)": "float",
+    "kmeans.transform(X)": "ndarray",
     "clusterer.fit(X)": "KShapeClusterer",
     "clusterer.predict(X)": "ndarray",
     "clusterer.score(X)": "float",
@@ -124,6 +158,20 @@ CALLS = {
     "finder.update(x)": "MotifFinder",
     "finder.predict(X)": "ndarray",
     "finder.transform(X)": "ndarray",
+    "detector.fit(X)": "DiscordDetector",
+    "detector.score_samples(X)": "ndarray",
+    "detector.decision_function(X)": "ndarray",
+    "detector.predict(X)": "ndarray",
+    "detector.score_points(X)": "ndarray",
+    "forest.fit(X, y)": "ShapeletForestClassifier",
+    "forest.apply(X)": "ndarray",
+    "forest.predict(X)": "ndarray",
+    "forest.predict_log_proba(X)": "ndarray",
+    "forest.predict_proba(X)": "ndarray",
+    "transformer.fit(X, y)": "ShapeletTransformer",
+    "transformer.fit(X).shapelets_": "list[DilatedShapelet]",
+    "transformer.get_feature_names_out()": "ndarray",
+    "transformer.transform(X)": "ndarray",
     "tree.fit(X, y)": "ShapeletTreeClassifier",
     "tree.apply(X)": "ndarray",
     "tree.cost_complexity_pruning_path(X, y)": "Any",
@@ -156,9 +204,15 @@ CALLS = {
 }
 NAMES = {
     "DTWCondenser": "condenser",
+    "DTWKMeans": "kmeans",
     "DTWNearestNeighbor": "nearest",
+    "DTWNearestNeighborRegressor": "regressor",
+    "DTWNeighbors": "unlabelled",
+    "DiscordDetector": "detector",
     "KShapeClusterer": "clusterer",
     "MotifFinder": "finder",
+    "ShapeletForestClassifier": "forest",
+    "ShapeletTransformer": "transformer",
     "ShapeletTreeClassifier": "tree",
     "SubsequenceSearch": "search",
 }

@@ -21,6 +21,8 @@ from tests.examples_of_functions import FUNCTIONS, needed
 #: Modules whose public names are used without them.
 MODULES = (
     skts,
+    skts.averages,
+    skts.feature_extraction,
     skts.metrics,
     skts.motifs,
     skts.neighbors,
@@ -67,6 +69,7 @@ def names():
         "neighbor": skts.DTWNearestNeighbor().fit(X, Y),
         "search": skts.SubsequenceSearch().fit(X),
         "finder": skts.MotifFinder(5, engine="oracle").fit(X[:2]),
+        "detector": skts.DiscordDetector(5, engine="oracle").fit(X[:2]),
     }
 
 

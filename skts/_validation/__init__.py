@@ -4,7 +4,7 @@ from .forms import as_host, form_of, is_3d, is_list_of_series, transposed
 from .layout import check_layout
 from .scale import LARGEST, LEAST
 from .series import check_one, check_series, check_univariate
-from .targets import check_target, check_weights
+from .targets import check_outputs, check_target, check_weights
 
 __all__ = [
     "LARGEST",
@@ -13,6 +13,7 @@ __all__ = [
     "form_of",
     "check_layout",
     "check_one",
+    "check_outputs",
     "check_series",
     "check_target",
     "check_univariate",

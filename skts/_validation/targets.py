@@ -7,14 +7,19 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import assert_all_finite, check_consistent_length, column_or_1d
+from sklearn.utils.validation import (
+    assert_all_finite,
+    check_array,
+    check_consistent_length,
+    column_or_1d,
+)
 
 from .forms import as_host, form_of, is_list_of_series, transposed
 from .layout import refuse_one_dimension
 from .numbers import as_numbers
 from .scale import LARGEST
 
-__all__ = ["check_target", "check_weights"]
+__all__ = ["check_outputs", "check_target", "check_weights"]
 
 
 def check_target(X: Any, y: Any, name: str) -> np.ndarray:
@@ -40,28 +45,74 @@ def check_target(X: Any, y: Any, name: str) -> np.ndarray:
         If there are no labels, or not as many as series, or one is missing, or they are numbers of
         a regression.
     """
+    _refuse_none(X, y, name)
+    labels: np.ndarray = column_or_1d(as_host(y, "y"), warn=True)
+    if labels.dtype == object and len(kinds := {type(label).__name__ for label in labels}) > 1:
+        raise ValueError(f"y holds labels of several types: {', '.join(sorted(kinds))}.")
+    assert_all_finite(labels, input_name="y")
+    _check_length(X, labels, "labels")
+    check_classification_targets(labels)
+    return labels
+
+
+def check_outputs(X: Any, y: Any, name: str) -> np.ndarray:
+    """Validate targets of a regression that go with `X`.
+
+    Parameters
+    ----------
+    X : array-like or list of array-like
+        Series.
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Their targets.
+    name : str
+        Who needs them.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,) or (n_samples, n_outputs), float64
+        The targets, a copy.
+
+    Raises
+    ------
+    ValueError
+        If there are no targets, or not as many as series, or one is no finite number.
+    """
+    _refuse_none(X, y, name)
+    given = check_array(as_host(y, "y"), ensure_2d=False, dtype="numeric", input_name="y")
+    if given.ndim > 2 or given.ndim == 0:
+        raise ValueError(f"y has shape {given.shape}: give (n_samples,) or (n_samples, n_outputs).")
+    _check_length(X, given, "targets")
+    return np.array(given, np.float64)
+
+
+def _refuse_none(X: Any, y: Any, name: str) -> None:
+    """Refuse targets that are missing, and one series in place of many."""
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
     if not is_list_of_series(X):
         refuse_one_dimension(form_of(X), "X")
     if np.ma.is_masked(y):
         raise ValueError(f"y has a masked label, at {int(np.argmax(np.ma.getmaskarray(y)))}.")
-    labels: np.ndarray = column_or_1d(as_host(y, "y"), warn=True)
-    if labels.dtype == object and len(kinds := {type(label).__name__ for label in labels}) > 1:
-        raise ValueError(f"y holds labels of several types: {', '.join(sorted(kinds))}.")
-    assert_all_finite(labels, input_name="y")
+
+
+def _check_length(X: Any, labels: np.ndarray, what: str) -> None:
+    """Refuse more or fewer labels than series."""
     try:
         check_consistent_length(form_of(X), labels)
     except ValueError as error:
         advice = ""
         if getattr(form_of(X), "shape", ())[1:] == (len(labels),):
             advice = f" If the series are columns, write {transposed(X, 'X')}."
-        raise ValueError(f"{error}: series in X and labels in y.{advice}") from None
-    check_classification_targets(labels)
-    return labels
+        raise ValueError(f"{error}: series in X and {what} in y.{advice}") from None
 
 
-def check_weights(sample_weight: Any, n_samples: int, estimator: Any = None) -> np.ndarray:
+def check_weights(
+    sample_weight: Any,
+    n_samples: int,
+    estimator: Any = None,
+    *,
+    input_name: str = "sample_weight",
+) -> np.ndarray:
     """Validate weights of series.
 
     Parameters
@@ -72,6 +123,8 @@ def check_weights(sample_weight: Any, n_samples: int, estimator: Any = None) -> 
         How many series there are.
     estimator : estimator or str or None, default None
         The estimator in messages.
+    input_name : str, default "sample_weight"
+        The argument's name in messages.
 
     Returns
     -------
@@ -88,22 +141,22 @@ def check_weights(sample_weight: Any, n_samples: int, estimator: Any = None) -> 
         weights = np.full(n_samples, 1.0 if sample_weight is None else float(sample_weight))
     else:
         weights = as_numbers(
-            as_host(sample_weight, "sample_weight"),
-            "sample_weight",
+            as_host(sample_weight, input_name),
+            input_name,
             ensure_2d=False,
             estimator=estimator,
         )
     if weights.shape != (n_samples,):
         raise ValueError(
-            f"sample_weight has the shape {weights.shape}; give one number for each of the "
+            f"{input_name} has the shape {weights.shape}; give one number for each of the "
             f"{n_samples} series."
         )
     bad = np.flatnonzero(~((weights >= 0) & (weights <= LARGEST)))
     if bad.size:
         raise ValueError(
-            f"sample_weight is {weights[bad[0]]:g} for series {bad[0]}; give numbers from 0 to "
+            f"{input_name} is {weights[bad[0]]:g} for series {bad[0]}; give numbers from 0 to "
             f"{LARGEST:.1g}."
         )
     if not weights.any():
-        raise ValueError("sample_weight is zero for all series; give one of them a weight.")
+        raise ValueError(f"{input_name} is zero for all series; give one of them a weight.")
     return weights

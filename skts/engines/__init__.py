@@ -55,11 +55,15 @@ from .core.compiling import replace_kernels
 from .core.constants import TIE
 from .core.engine import Engine
 from .core.executor import run
+from .core.radius import Within
 from .core.reduction import Reduction, Tile
 from .core.registry import REFERENCE, engine_names, find_engine, get_engine, show_engines
 from .core.series import Series, fetch, lies_on_gpu
+from .families.elastic.averages import AlignmentSums, MatchedSums
 from .families.elastic.dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, WarpingPath
+from .families.elastic.radius import DTWRadiusNeighbors, RotationRadiusNeighbors
 from .families.elastic.rotation import RotationNeighbors
+from .families.elastic.soft import SoftDTWGradient, SoftDTWMatrix, SoftSlope, check_gamma
 from .families.elastic.warping import Warping
 from .families.elastic.window_search import DTWWindowSearch
 from .families.kshape.centers import SBDCenters
@@ -69,41 +73,74 @@ from .families.kshape.shapes import Shapes
 from .families.profile.concatenated import ConcatenatedSeries
 from .families.profile.join import Join, JoinFound
 from .families.profile.mk import MotifPair, NearestPair
+from .families.profile.spaced import SpacedNeighbors
 from .families.profile.windows import WindowDistances, WindowKinds
 from .families.search.subsequence import LongSeries, SubsequenceNeighbors, WindowMatches
+from .families.shapelets.best import BestShapelets
 from .families.shapelets.criterion import Criterion
+from .families.shapelets.dilated import (
+    FEATURES,
+    DilatedShapelets,
+    DistanceQuantiles,
+    ShapeletFeatures,
+)
+from .families.shapelets.groups import GroupMatches, Groups, offsets
 from .families.shapelets.matches import LEAST_NORMALIZED, Matches, SubsequenceMatches
+from .families.shapelets.places import Candidates, Kind, Places, Room, choose
 from .families.shapelets.search import ShapeletSearch, ShapeletSplit
+from .families.shapelets.splits import GroupSplits, SplitRules, Splits
 
 __all__ = [
+    "FEATURES",
     "LEAST_NORMALIZED",
     "REFERENCE",
     "TIE",
+    "AlignmentSums",
     "Assignment",
+    "BestShapelets",
+    "Candidates",
     "Criterion",
+    "DilatedShapelets",
+    "DistanceQuantiles",
     "DTWMatrix",
     "DTWNeighbors",
     "DTWPairs",
     "DTWPath",
+    "DTWRadiusNeighbors",
     "DTWWindowSearch",
     "Engine",
+    "GroupMatches",
+    "GroupSplits",
+    "Groups",
     "Join",
     "JoinFound",
+    "Kind",
     "LongSeries",
+    "MatchedSums",
     "Matches",
     "MotifPair",
     "NearestPair",
     "ConcatenatedSeries",
+    "Places",
     "Reduction",
+    "Room",
     "RotationNeighbors",
+    "RotationRadiusNeighbors",
     "SBDAssign",
     "SBDCenters",
     "SBDMatrix",
     "Series",
     "ShapeDistances",
+    "ShapeletFeatures",
     "ShapeletSearch",
     "ShapeletSplit",
     "Shapes",
+    "SoftDTWGradient",
+    "SoftDTWMatrix",
+    "SoftSlope",
+    "SpacedNeighbors",
+    "SplitRules",
+    "Splits",
     "SubsequenceMatches",
     "SubsequenceNeighbors",
     "Tile",
@@ -112,13 +149,17 @@ __all__ = [
     "WindowDistances",
     "WindowKinds",
     "WindowMatches",
+    "Within",
     "certified_distances",
+    "check_gamma",
     "check_size",
+    "choose",
     "engine_names",
     "fetch",
     "find_engine",
     "get_engine",
     "lies_on_gpu",
+    "offsets",
     "replace_kernels",
     "run",
     "show_engines",

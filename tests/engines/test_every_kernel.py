@@ -13,15 +13,29 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skts import (
+    DiscordDetector,
+    DTWKMeans,
     DTWNearestNeighbor,
+    DTWNeighbors,
     KShapeClusterer,
     MotifFinder,
+    ShapeletForestClassifier,
+    ShapeletTransformer,
     ShapeletTreeClassifier,
     SubsequenceSearch,
 )
+from skts.averages import dtw_barycenter, soft_dtw_barycenter
 from skts.cluster import _kshape
 from skts.engines import SBDCenters, Shapes, run
-from skts.metrics import dog_keeper, dtw_path, pairwise_dtw, pairwise_sbd, subsequence_distance
+from skts.metrics import (
+    dog_keeper,
+    dtw_path,
+    pairwise_dtw,
+    pairwise_sbd,
+    pairwise_soft_dtw,
+    soft_dtw_gradient,
+    subsequence_distance,
+)
 from skts.motifs import discords, matrix_profile, motifs
 from skts.neighbors import dtw_window_search
 
@@ -70,6 +84,16 @@ def neighbors(engine):
         yield of_fitted(model, X, y, ("kneighbors", Q), ("predict", Q), ("kneighbors",))
 
 
+def radii(engine):
+    X, Q = walks(70, 24), walks(5, 24, 1)
+    X[40:] = X[:30]
+    for precision in ("auto", "float64"):
+        model = DTWNeighbors(radius=9.0, window=4, precision=precision, engine=engine).fit(X)
+        for queries in (Q, None):
+            for mode in ("connectivity", "distance"):
+                yield model.radius_neighbors_graph(queries, mode=mode).toarray()
+
+
 def rotations(engine):
     X, Q = walks(7, 20), walks(3, 20, 1)
     X[4], Q[2] = np.roll(X[1], 7), np.roll(X[1], 3)
@@ -86,6 +110,20 @@ def paths(engine):
     yield pairwise_dtw(x[np.newaxis, :9], y[np.newaxis], alignment="subsequence", engine=engine)
 
 
+def averages(engine):
+    X = walks(12, 40)
+    unequal = [x[:n] for x, n in zip(X, (40, 3, 17, 33, 1, 9), strict=False)]
+    yield dtw_barycenter(X, max_iter=3, tol=0.5, engine=engine)
+    yield dtw_barycenter(unequal, window=3, weights=[1, 2, 0, 1, 1, 0.3], engine=engine)
+    yield dtw_barycenter(X.reshape(6, 2, 40), window=0.1, engine=engine)
+    model = DTWKMeans(3, random_state=0, engine=engine)
+    yield of_fitted(model, X, None, ("predict", X), ("transform", X))
+    yield model.cluster_centers_
+    yield pairwise_soft_dtw(X, unequal, window=5, engine=engine)
+    yield soft_dtw_gradient(X[0], unequal[2], gamma=0.3, engine=engine)
+    yield soft_dtw_barycenter(X.reshape(6, 2, 40), max_iter=3, tol=0.1, engine=engine)
+
+
 def profiles(engine):
     x, z = walks(2, 300)
     x[100:130] = 4.0
@@ -100,6 +138,9 @@ def profiles(engine):
     yield motifs(x, window=20, algorithm="mk", engine=engine)
     yield discords(x, window=20, engine=engine)
     yield MotifFinder(20, engine=engine).fit(x[np.newaxis]).transform(z[np.newaxis])
+    for side in ("both", "left"):
+        detector = DiscordDetector(20, n_neighbors=2, side=side, engine=engine)
+        yield detector.fit(x[np.newaxis]).score_points(z[np.newaxis])
 
 
 def clusters(engine):
@@ -146,6 +187,19 @@ def trees(engine):
         yield of_fitted(ShapeletTreeClassifier(**options), X[:20], y[:20, 0], ("transform", X))
 
 
+def forests(engine):
+    X, y = walks(14, 20), np.arange(14) % 3
+    calls = ("predict_proba", X), ("apply", X[:3])
+    for options in ({}, {"logic": ("and", "or"), "class_weight": "balanced_subsample"}):
+        model = ShapeletForestClassifier(4, random_state=0, engine=engine, **options)
+        yield of_fitted(model, X, y, *calls)
+    unequal = [x[: 3 + row] for row, x in enumerate(X)]
+    model = ShapeletForestClassifier(3, min_length=1, random_state=0, engine=engine)
+    yield of_fitted(model, unequal, y, ("apply", unequal))
+    model = ShapeletForestClassifier(3, max_candidates=3, random_state=0, engine=engine)
+    yield of_fitted(model, X.reshape(14, 2, 10), y, ("predict_proba", X.reshape(14, 2, 10)))
+
+
 def searches(engine):
     x, z = walks(2, 400, 2)
     for options in ({}, {"window": 0.1}, {"window": 0}):
@@ -154,7 +208,31 @@ def searches(engine):
     yield dtw_window_search(walks(20, 24), np.arange(20) % 2, windows=[0, 2, 5], engine=engine)
 
 
-WORKS = (matrices, neighbors, rotations, paths, profiles, clusters, trees, searches)
+def transforms(engine):
+    X, y = walks(9, 40), np.arange(9) % 3
+    X[4, 5:30] = 2.0
+    for options in ({}, {"n_shapelets": 3}, {"max_candidates": None, "lengths": [9]}):
+        options = {"max_candidates": 60, "random_state": 0, "engine": engine} | options
+        yield of_fitted(ShapeletTransformer(**options), X, y, ("transform", X))
+    # squares that a plain sum loses
+    model = ShapeletTransformer(max_candidates=9, normalized=0, random_state=0, engine=engine)
+    yield of_fitted(model, 1e-140 * X, y, ("transform", 1e-140 * X))
+
+
+WORKS = (
+    matrices,
+    neighbors,
+    radii,
+    rotations,
+    paths,
+    averages,
+    profiles,
+    clusters,
+    trees,
+    forests,
+    searches,
+    transforms,
+)
 
 
 @pytest.mark.gpu

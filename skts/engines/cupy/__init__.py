@@ -20,13 +20,18 @@ from ..core.prepared import PreparedStore
 from ..core.reduction import Reduction, Tile
 from ..core.series import Series, lies_on_gpu
 from ..core.worker import worker_number
+from ..families.shapelets.best import BestShapelets
 from ._process import claim, lost_by_fork
+from .elastic.alignment_tiles import AlignmentTiles
 from .elastic.rotation_tiles import RotationTiles
+from .elastic.soft_tiles import SoftDTWTiles
 from .elastic.tiles import DTWTiles
 from .kshape.tiles import SBDTiles
 from .profile.mk_tiles import MKTiles
 from .profile.tiles import JoinTiles
 from .search.tiles import SubsequenceTiles
+from .shapelets.best_tiles import BestTiles
+from .shapelets.dilated_tiles import DilatedTiles
 from .shapelets.tiles import ShapeletTiles
 
 __all__ = ["CupyEngine"]
@@ -37,10 +42,15 @@ _INSTALL = "pip install 'skts[cuda13]' (CUDA 13) or 'skts[cuda12]' (CUDA 12)"
 #: the figures of the CPU engine, a GPU is chosen above 2^29 steps, as was measured.
 START, STEPS_A_SECOND = 0.2495, 2**40
 #: Steps for which one more device is used: some tenths of a second of a large one.
-WORTH_A_DEVICE = {"join": 2**39, "dtw_matrix": 2**37, "dtw_neighbors": 2**37}
+WORTH_A_DEVICE = {
+    "join": 2**39,
+    "dtw_matrix": 2**37,
+    "dtw_neighbors": 2**37,
+    "dtw_radius_neighbors": 2**37,
+}
 WORTH_OTHERWISE = 2**40
 #: Work of which a device may have two tiles under way, and how many tiles there must be for each.
-OVERLAPPED = {"dtw_matrix": 8, "dtw_neighbors": 8}
+OVERLAPPED = {"dtw_matrix": 8, "dtw_neighbors": 8, "dtw_radius_neighbors": 8}
 
 
 class DeviceStore(PreparedStore):
@@ -54,7 +64,18 @@ class DeviceStore(PreparedStore):
 
 
 class CupyEngine(
-    DTWTiles, JoinTiles, MKTiles, RotationTiles, SBDTiles, ShapeletTiles, SubsequenceTiles, Engine
+    AlignmentTiles,
+    BestTiles,
+    DilatedTiles,
+    DTWTiles,
+    JoinTiles,
+    MKTiles,
+    RotationTiles,
+    SBDTiles,
+    ShapeletTiles,
+    SoftDTWTiles,
+    SubsequenceTiles,
+    Engine,
 ):
     """Computes on an NVIDIA GPU."""
 
@@ -99,6 +120,8 @@ class CupyEngine(
 
     def seconds(self, reduction: Reduction) -> float:
         """A start, and steps at the rate of a large device: the CPU is faster below 2^29 steps."""
+        if isinstance(reduction, BestShapelets):
+            return START + self._seconds_of_best(reduction)
         return START + reduction.total_work / STEPS_A_SECOND
 
     def details(self) -> str:

@@ -12,13 +12,17 @@ from ..core.engine import Engine
 from ..core.reduction import Reduction
 from ..core.worker import in_dask_worker
 from ..host import prepare_kernels
+from .elastic.alignment_tiles import AlignmentTiles
 from .elastic.cells import Cell, cell_of
 from .elastic.rotation_tiles import RotationTiles
+from .elastic.soft_tiles import SoftDTWTiles
 from .elastic.tiles import DTWTiles
 from .kshape.tiles import SBDTiles
 from .profile.mk_tiles import MKTiles
 from .profile.tiles import JoinTiles
 from .search.tiles import SubsequenceTiles
+from .shapelets.best_tiles import BestTiles
+from .shapelets.dilated_tiles import DilatedTiles
 from .shapelets.tiles import ShapeletTiles
 
 __all__ = ["Cell", "NumbaEngine", "cell_of"]
@@ -30,7 +34,18 @@ prepare_kernels(__name__)
 
 
 class NumbaEngine(
-    DTWTiles, JoinTiles, MKTiles, RotationTiles, SBDTiles, ShapeletTiles, SubsequenceTiles, Engine
+    AlignmentTiles,
+    BestTiles,
+    DilatedTiles,
+    DTWTiles,
+    JoinTiles,
+    MKTiles,
+    RotationTiles,
+    SBDTiles,
+    ShapeletTiles,
+    SoftDTWTiles,
+    SubsequenceTiles,
+    Engine,
 ):
     """Computes on the CPU."""
 

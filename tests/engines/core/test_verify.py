@@ -35,6 +35,7 @@ from skts.engines.core import verify as module
 from skts.engines.core.verify import Sample
 from skts.engines.families.kshape.centers import CLOSE
 from skts.engines.families.profile.join import JoinPart
+from skts.engines.families.shapelets.best import Bounds
 from skts.engines.families.shapelets.search import Survivors
 from skts.engines.host import plain
 from skts.engines.numba import NumbaEngine
@@ -90,12 +91,20 @@ def _spoiled(result, kind):
         # the best candidates are lost
         keep = result.gain < np.median(result.gain)
         return result.take(keep) if isinstance(result, Survivors) else result
+    if name == "BestShapelets":
+        # bounds of the best candidates are too low
+        low = result.gain < np.median(result.gain)
+        return Bounds(np.where(low, result.gain, 0), np.where(low, result.gap, -np.inf))
     if name == "WindowKinds":
         return result._replace(finite=np.ones_like(result.finite))
     if name == "SubsequenceNeighbors":
         return [one._replace(distances=np.nextafter(one.distances, np.inf)) for one in result]
+    if name == "GroupSplits":
+        return result._replace(threshold=np.nextafter(result.threshold, np.inf))
     if isinstance(result, JoinPart):
-        result.rows.distances[:] = np.nextafter(result.rows.distances, 0)
+        for side in (result.rows, result.cols):
+            if side is not None:
+                side.distances[:] = np.nextafter(side.distances, 0)
         return result
     if name == "SBDMatrix":
         result.distances[:] += 1e-7
@@ -110,9 +119,9 @@ def _spoiled(result, kind):
         return result + 1
     if name == "DTWPath":
         return result._replace(path=np.delete(result.path, 3, axis=0))
-    if name == "RotationNeighbors":
+    if name in ("RotationNeighbors", "RotationRadiusNeighbors"):
         return result._replace(estimates=np.nextafter(result.estimates, np.inf))
-    if name == "DTWNeighbors":
+    if name in ("DTWNeighbors", "DTWRadiusNeighbors"):
         # every second candidate is lost, and with it the best of some queries
         keep = result.cols % 2 == 1
         return result._replace(
@@ -121,6 +130,13 @@ def _spoiled(result, kind):
     if name == "SubsequenceMatches":
         result.starts[:] += 1
         return result
+    if name == "AlignmentSums":
+        return result._replace(costs=np.nextafter(result.costs, np.inf))
+    if name == "SoftDTWGradient":
+        return result._replace(values=result.values * (1 + 1e-6) + 1e-3)
+    if name == "SoftDTWMatrix":
+        # plain code takes logarithms of its own
+        return result * (1 + 1e-6) + 1e-3
     return np.nextafter(result, np.inf)
 
 

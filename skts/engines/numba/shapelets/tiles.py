@@ -17,11 +17,12 @@ from ...families.shapelets.matches import LEAST_NORMALIZED, Matches, Subsequence
 from ...families.shapelets.search import ShapeletSearch, Survivors
 from ...host.small_work import most_bytes, prefer_numpy
 from . import by_numpy
+from .group_tiles import GroupTiles
 from .joins import SeriesBlock, joins, pack, prepare, raw
 from .matches import Queries, match
 from .scan import Distances, Found, JudgedRows, Literals, scan
 
-__all__ = ["ShapeletTiles"]
+__all__ = ["ShapeletTiles", "blocks_of"]
 
 _WAYS = {"first": 0, "and": 1, "or": 2}
 #: Entries of a list of candidates before those that cannot be the best are dropped.
@@ -39,7 +40,7 @@ LARGEST = 2.0**500
 SMALLEST_SQUARE = 2.0**-950
 
 
-class ShapeletTiles:
+class ShapeletTiles(GroupTiles):
     """Methods of the CPU engine for shapelets."""
 
     prepared: PreparedStore
@@ -211,7 +212,7 @@ class ShapeletTiles:
         for keep in (True, False):
             run = tuple(length for length in missing if (at_root and length in kept) == keep)
             buffer = None if keep else _take(scratch)
-            for length, found in _blocks(series, channel, first, stop, run, buffer, cancel):
+            for length, found in blocks_of(series, channel, first, stop, run, buffer, cancel):
                 if keep and not cancel[0]:
                     key = "shapelets", channel, length, first, first + reduction.block
                     self.prepared.get(owner, key, partial(_sized, found))
@@ -363,7 +364,7 @@ def _squares(distances: np.ndarray) -> np.ndarray:
     return squares
 
 
-def _blocks(
+def blocks_of(
     series: Series,
     channel: int,
     first: int,
