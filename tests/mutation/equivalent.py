@@ -83,7 +83,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _N + "elastic/lower_bounds.py": [
         (
-            "cascade",
+            "_cascade",
             "if back * deflate > limit:",
             ("> -> >=",),
             "limits hold the errors of estimates: what is at one is farther, by its bound",
