@@ -45,6 +45,18 @@ FUNCTIONS: Examples = Examples({
     skts.metrics.dtw_path: ((X[0], X[1]), {"window": [3, 0.25]}),
     skts.metrics.lb_keogh: ((X[0], X[1]), {"window": [3, 0.25]}),
     skts.metrics.pairwise_dtw: ((X,), {"window": [3, 0.25], "n_jobs": [2], "verbose": [0]}),
+    skts.metrics.erp: ((X[0], X[1]), {"window": [3, 0.25], "gap": [0.5]}),
+    skts.metrics.lcss: ((X[0], X[1]), {"window": [3, 0.25], "epsilon": [0.5]}),
+    skts.metrics.edr: ((X[0], X[1]), {"window": [3, 0.25], "epsilon": [0.5]}),
+    skts.metrics.msm: ((X[0], X[1]), {"window": [3, 0.25], "penalty": [0.5]}),
+    skts.metrics.twe: ((X[0], X[1]), {"window": [3, 0.25], "nu": [0.5], "lmbda": [0.5]}),
+    skts.metrics.wdtw: ((X[0], X[1]), {"window": [3, 0.25], "g": [0.1]}),
+    skts.metrics.adtw: ((X[0], X[1]), {"window": [3, 0.25], "penalty": [0.5]}),
+    skts.metrics.ddtw: ((X[0], X[1]), {"window": [3, 0.25]}),
+    skts.metrics.pairwise_distances: (
+        (X,), {"window": [3, 0.25], "n_jobs": [2], "verbose": [0]}
+    ),
+    skts.metrics.warping_path: ((X[0], X[1]), {"window": [3, 0.25]}),
     skts.metrics.sbd: ((X[0], X[1]), {"normalize": [True]}),
     skts.metrics.pairwise_sbd: ((X,), {"n_jobs": [2], "verbose": [0], "normalize": [True],
                                      "return_shifts": [True]}),

@@ -60,6 +60,8 @@ from .core.reduction import Reduction, Tile
 from .core.registry import REFERENCE, engine_names, find_engine, get_engine, show_engines
 from .core.series import Series, fetch, lies_on_gpu
 from .families.elastic.averages import AlignmentSums, MatchedSums
+from .families.elastic.descriptors import derivative
+from .families.elastic.distances import DISTANCES, Parameter, parameters_of, prepared
 from .families.elastic.dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, WarpingPath
 from .families.elastic.radius import DTWRadiusNeighbors, RotationRadiusNeighbors
 from .families.elastic.rotation import RotationNeighbors
@@ -91,6 +93,7 @@ from .families.shapelets.search import ShapeletSearch, ShapeletSplit
 from .families.shapelets.splits import GroupSplits, SplitRules, Splits
 
 __all__ = [
+    "DISTANCES",
     "FEATURES",
     "LEAST_NORMALIZED",
     "REFERENCE",
@@ -121,6 +124,7 @@ __all__ = [
     "MotifPair",
     "NearestPair",
     "ConcatenatedSeries",
+    "Parameter",
     "Places",
     "Reduction",
     "Room",
@@ -154,12 +158,15 @@ __all__ = [
     "check_gamma",
     "check_size",
     "choose",
+    "derivative",
     "engine_names",
     "fetch",
     "find_engine",
     "get_engine",
     "lies_on_gpu",
     "offsets",
+    "parameters_of",
+    "prepared",
     "replace_kernels",
     "run",
     "show_engines",

@@ -26,15 +26,17 @@ from skts import (
 )
 from skts.averages import dtw_barycenter, soft_dtw_barycenter
 from skts.cluster import _kshape
-from skts.engines import SBDCenters, Shapes, run
+from skts.engines import DISTANCES, SBDCenters, Shapes, run
 from skts.metrics import (
     dog_keeper,
     dtw_path,
+    pairwise_distances,
     pairwise_dtw,
     pairwise_sbd,
     pairwise_soft_dtw,
     soft_dtw_gradient,
     subsequence_distance,
+    warping_path,
 )
 from skts.motifs import discords, matrix_profile, motifs
 from skts.neighbors import dtw_window_search
@@ -82,6 +84,24 @@ def neighbors(engine):
     for precision in ("auto", "float64"):
         model = DTWNearestNeighbor(3, window=4, precision=precision, engine=engine)
         yield of_fitted(model, X, y, ("kneighbors", Q), ("predict", Q), ("kneighbors",))
+
+
+def stepped(engine):
+    X, Q = walks(6, 24), walks(5, 24, 1)
+    two = X.reshape(6, 2, 12), Q.reshape(5, 2, 12)
+    for metric, distance in DISTANCES.items():
+        on = {"engine": engine, "metric": metric}
+        yield pairwise_distances(X, Q, window=3, **on)
+        for cost in distance.costs:
+            yield pairwise_distances(*two, cost=cost, **on)
+        if "epsilon" in distance.__dataclass_fields__:
+            yield pairwise_distances(X, Q, metric_params={"epsilon": 0.5}, **on)
+    # weights by pairs, strips, and points that are left out of a path
+    yield pairwise_distances(X, Q[:, :9], metric="wdtw", engine=engine)
+    yield pairwise_distances(walks(2, 300), metric="erp", engine=engine)
+    yield warping_path(X[0], Q[0], metric="erp", window=7, engine=engine)
+    model = DTWNearestNeighbor(3, metric="twe", engine=engine)
+    yield of_fitted(model, walks(70, 24), np.arange(70) % 3, ("kneighbors", Q), ("kneighbors",))
 
 
 def radii(engine):
@@ -223,6 +243,7 @@ WORKS = (
     matrices,
     neighbors,
     radii,
+    stepped,
     rotations,
     paths,
     averages,
