@@ -33,6 +33,10 @@ _E, _N = "skts/engines/", "skts/engines/numba/"
 #: what is changed on it (an operator, that and what it becomes, or None: anything), and why no
 #: result differs.
 EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
+    _N + "elastic/warping_path.py": [
+        ("_scan", "break", ("break",), INTERRUPTED),
+        ("_traceback", "return np.empty((0, 2), np.int64), 0.0", None, INTERRUPTED),
+    ],
     _N + "elastic/dtw.py": [
         (
             "sweep",
@@ -46,8 +50,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("< -> <=",),
             EQUAL,
         ),
-        ("_scan", "break", ("break",), INTERRUPTED),
-        ("_traceback", "return np.empty((0, 2), np.int64), 0.0", None, INTERRUPTED),
         (
             "sweep",
             "edge = np.empty((n + 1 if strips else 2, lanes), y.dtype)",
@@ -474,12 +476,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ("", "COLUMNS = (4, 8, 16, 32, 40, 64)", ("64 -> 65",), FASTEST),
         ("EuclideanRotation.common", '"roundings": roundings * FLOAT64_UNIT,', ("*",), LOOSER),
         ("DTWTiles._dtw_bytes", "matrix = 24 * rows", ("24 -> 25",), MORE_ROOM),
-        (
-            "certify",
-            'static_assert(!Cell::BORDERS && !Cell::LOOKS_BACK, "plain borders only");',
-            ("&&",),
-            COMPILED,
-        ),
         (
             "offset_counts",
             "return list(range(2, most + 1, 2))",
@@ -918,7 +914,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _E + "cupy/include/cells.cuh": [
         (
             "",
-            "const T (&x)[C], const T* y, int stride = 1, int offset = 0)",
+            "const T (&x)[C], const T* y, int stride = 1, int offset = 0, int k = 0)",
             ("1 -> 2",),
             "who leaves the stride out has one channel",
         ),
