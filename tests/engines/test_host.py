@@ -29,6 +29,26 @@ def test_the_range_of_every_window(rng, length):
     assert_array_equal(high, sliding_window_view(points, length).max(axis=1))
 
 
+@pytest.mark.parametrize("length", [1, 3, windows.POINTS, windows.POINTS + 1, 300])
+def test_distances_of_pairs_of_windows_of_two_lines(rng, length):
+    """More points than are compared at a time, and pairs that do not fill the last lanes."""
+    a, b = rng.normal(size=length + 20), rng.normal(size=length + 30)
+    i, j = rng.integers(0, 21, 11), rng.integers(0, 31, 11)
+    own, other = (sliding_window_view(points, length) for points in (a, b))
+    means = own.mean(axis=1), other.mean(axis=1)
+    inverses = rng.uniform(0.5, 2, 21), rng.uniform(0.5, 2, 31)
+    out = np.full(11, np.nan)
+    windows.pair_distances(
+        *(a, i, means[0], inverses[0], b, j, means[1], inverses[1]),
+        *(length, out, np.zeros(1, np.uint8)),
+    )
+    x, y = (
+        (view - mean[:, np.newaxis]) * inverse[:, np.newaxis]
+        for view, mean, inverse in zip((own, other), means, inverses, strict=True)
+    )
+    np.testing.assert_allclose(out, np.linalg.norm(x[i] - y[j], axis=1), rtol=1e-12)
+
+
 @pytest.mark.parametrize("size", [1e-320, 1e-300, 1.0, 1e160, 1e300])
 def test_the_norm_of_a_difference_whatever_its_size(size):
     a, b = size * np.array([3.0, 7.0, 1.0]), size * np.array([0.0, 3.0, 1.0])

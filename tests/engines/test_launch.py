@@ -298,3 +298,14 @@ def test_members_of_a_structure_are_given_by_name(kernel_of):
         kernel(1, 128, **given | {"pairs": {k: v for k, v in pairs.items() if k != "left"}})
     with pytest.raises(TypeError, match="pairs is a Pairs, .* and got int"):
         kernel(1, 128, **given | {"pairs": 0})
+
+
+@pytest.mark.gpu
+def test_arrays_that_are_sent_together_begin_where_kernels_may_read_16_bytes(rng):
+    pytest.importorskip("cupy")
+    from skts.engines.cupy.transfers import send
+
+    arrays = [rng.normal(size=n).astype(dtype) for n in (1, 3, 17) for dtype in ("f4", "f8", "i1")]
+    for array, there in zip(arrays, send(*arrays), strict=True):
+        assert there.data.ptr % 16 == 0
+        np.testing.assert_array_equal(there.get(), array)

@@ -7,13 +7,15 @@
     python -m tests.mutation --modules skts/engines/core/plan.py skts/engines/numba/elastic/dtw.py
     python -m tests.mutation --only skts/engines/numba/search --tests tests/engines/search
     python -m tests.mutation --again survived --again unreached
+    python -m tests.mutation --judged --known FILE --again survived --recorded
     python -m tests.mutation --list skts/engines/core/plan.py
     python -m tests.mutation --summary --known FILE FILE
 
 Every module has its share of a sample, large ones more. Results go to ``results.jsonl``, one line a
 mutant: a run that was stopped goes on where it was. The file ``concern.jsonl`` beside it says which
 test calls what; on another machine it spares the minutes that this takes. On a small machine a
-sample is judged part by part, each with the tests beside it.
+sample is judged part by part, each with the tests beside it, or by the tests alone that a table has
+(``--recorded``).
 
 A mutant is killed by a test that fails, and passes without it, or by the time limit. Tests come in
 three modes. First Numba is switched off and kernels run as plain Python, on the small inputs that
@@ -47,7 +49,7 @@ TESTS = ("tests/engines", "tests/metrics", "tests/neighbors", "tests/motifs", "t
 TESTS = (*TESTS, "tests/tree", "tests/test_memory_budgets.py", "tests/test_config.py")
 #: Files that take long, or compare with other packages, and tell nothing that others do not.
 LEFT_OUT = ("peers", "published", "real_series", "kernels_compile", "kernel_cache")
-LEFT_OUT = (*LEFT_OUT, "test_large", "test_distribute", "test_executor")
+LEFT_OUT = (*LEFT_OUT, "test_large", "test_distribute")
 
 
 def parse() -> argparse.Namespace:

@@ -25,6 +25,7 @@ ROOM = "an estimate of memory: smaller by less than what it leaves free"
 TOGETHER = "how many go together changes how long it takes, and no result"
 MORE_ROOM = "an estimate of memory, which may be larger by so little"
 
+EXAMPLES = "which instances the compile check takes as examples"
 FASTEST = "which instance of a kernel is fastest: all find the same"
 
 _E, _N = "skts/engines/", "skts/engines/numba/"
@@ -32,6 +33,10 @@ _E, _N = "skts/engines/", "skts/engines/numba/"
 #: what is changed on it (an operator, that and what it becomes, or None: anything), and why no
 #: result differs.
 EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
+    _N + "elastic/warping_path.py": [
+        ("_scan", "break", ("break",), INTERRUPTED),
+        ("_traceback", "return np.empty((0, 2), np.int64), 0.0", None, INTERRUPTED),
+    ],
     _N + "elastic/dtw.py": [
         (
             "sweep",
@@ -45,8 +50,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("< -> <=",),
             EQUAL,
         ),
-        ("_scan", "break", ("break",), INTERRUPTED),
-        ("_traceback", "return np.empty((0, 2), np.int64), 0.0", None, INTERRUPTED),
         (
             "sweep",
             "edge = np.empty((n + 1 if strips else 2, lanes), y.dtype)",
@@ -62,7 +65,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         (
             "sweep",
             "more = limit < inf and start + w < m and not (free_columns or free_rows)",
-            ("< -> >",),
+            ("< -> >", "and -> or #1"),
             SPARES,
         ),
         (
@@ -81,6 +84,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _N + "elastic/lower_bounds.py": [
+        (
+            "_cascade",
+            "if back * deflate > limit:",
+            ("> -> >=",),
+            "limits hold the errors of estimates: what is at one is farther, by its bound",
+        ),
         ("backward", "d = d if d > zero else zero", ("> -> >=",), EQUAL),
         (
             "_cascade",
@@ -175,6 +184,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _N + "search/lanes.py": [
+        ("warp", "if start + w < n and limit < inf:", ("< -> >",), SPARES),
         ("", "LANES = 32", None, "how many windows go side by side changes no sum"),
         (
             "search",
@@ -217,6 +227,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "families/search/subsequence.py": [
+        (
+            "SubsequenceNeighbors._verify_query",
+            "for place in sample(self.series.n_points - length + 1, 64):",
+            ("64 -> 63", "64 -> 65"),
+            "a window more or fewer is looked at",
+        ),
         (
             "LongSeries.piece",
             "if len(self.parts) > 1:",
@@ -326,7 +342,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         (
             "_settle",
             "while place > begin and costs[place - 1] < least[lane]:",
-            ("> -> <",),
+            ("> -> <", "< -> >"),
             "the order in which runs of shifts are cut spares work, and changes no distance",
         ),
     ],
@@ -351,6 +367,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ("certified_distances", "break", ("break",), INTERRUPTED),
     ],
     _N + "profile/candidates.py": [
+        (
+            "_lower",
+            "tops[k] = tops[k - 1]",
+            ("k -> k - 1 #0",),
+            "the limit of a window then is that of fewer pairs: " + LOOSER,
+        ),
         ("look", "scores[at] >= need", ("at -> at - 1",), "only which pair is measured first"),
         (
             "open_candidates",
@@ -402,6 +424,38 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/elastic/": [
         (
+            "peaks",
+            "highest[p] = fmax(row + col + error - 2 * largest, 0.0);",
+            ("0.0 -> 1.0",),
+            LOOSER,
+        ),
+        (
+            "RotationTiles.rotation_neighbors",
+            "near = np.isfinite(found.estimates) & (found.estimates <= limits[found.rows])",
+            ("& -> |",),
+            "candidates more are kept, of which the nearest are chosen",
+        ),
+        (
+            "path_bytes",
+            "return 8 * (m + 1) * (-(-n // PATH_STRIP) + 2) + step_bytes(n, m) + "
+            "16 * (n + m) + 8 * n",
+            ("+ -> - #0",),
+            ROOM,
+        ),
+        (
+            "band",
+            "int pair[2], steps = 0;",
+            ("0 -> 1",),
+            "series have a point at least, and so many steps",
+        ),
+        (
+            "EuclideanRotation.near",
+            "threads, count = min(n_rows * n_cols * self.n, 2**24), cp.zeros(1, np.uint64)",
+            ("2 -> 1", "2 -> 3", "24 -> 23", "24 -> 25"),
+            "threads take what there is in turns: how many they are changes no result",
+        ),
+        ("kernels", "if columns <= 48 or not strips:", ("48 -> 47", "48 -> 49"), EXAMPLES),
+        (
             "blocks_per_sm",
             'static_assert(!Cell::BORDERS && !Cell::LOOKS_BACK, "not in registers yet");',
             ("&&",),
@@ -423,12 +477,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ("EuclideanRotation.common", '"roundings": roundings * FLOAT64_UNIT,', ("*",), LOOSER),
         ("DTWTiles._dtw_bytes", "matrix = 24 * rows", ("24 -> 25",), MORE_ROOM),
         (
-            "certify",
-            'static_assert(!Cell::BORDERS && !Cell::LOOKS_BACK, "plain borders only");',
-            ("&&",),
-            COMPILED,
-        ),
-        (
             "offset_counts",
             "return list(range(2, most + 1, 2))",
             ("1 -> 2",),
@@ -448,6 +496,25 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/search/": [
+        (
+            "float",
+            "for (int other = G / 2; other > 0; other /= 2)",
+            ("2 -> 1 #0",),
+            "the least of a neighbouring window counts, too: a window is given up later",
+        ),
+        (
+            "SearchRoom.of",
+            "windows = max(least, windows // 2)",
+            ("2 -> 3",),
+            TOGETHER,
+        ),
+        (
+            "prepare_query",
+            "rough = dtw_bound(steps + 4, 1, 0.0, 1.0, squared=warping.squared)",
+            ("4 -> 5",),
+            LOOSER,
+        ),
+        ("kernels", "for columns in (2, 24, 32, 45, 64)", ("2 -> 1", "2 -> 3"), EXAMPLES),
         (
             "_instance",
             "blocks = 4 if columns <= 24 else 3 if columns <= 48 else 2",
@@ -494,6 +561,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/kshape/": [
+        (
+            "kernels",
+            "lengths = (1, 2, 3, 8, 56, 100, 128, 600, 1024, 2709, 3053, 3750, 4000, 5000)",
+            ("600 -> 599",),
+            "series of 599 and of 600 points have the same transform",
+        ),
         (
             "choose_transform",
             "while transform.shared_bytes > shared_limit - 2048 and transform.batch > 1:",
@@ -554,6 +627,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/profile/": [
+        ("walk", "capacity = max(MK_CAPACITY, row_stop - row)", ("max -> min",), TOGETHER),
         (
             "JoinTiles.join_bytes",
             "lists += (32 + 24 * reduction.n_neighbors) * sum(reduction.shape)",
@@ -611,6 +685,30 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/shapelets/": [
+        (
+            "int",
+            "const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;",
+            ("31 -> 30",),
+            "lanes 0 and 1 write the same: all lanes have what the warp has found",
+        ),
+        (
+            "blocks_of",
+            "full = (whole * 5 >= (whole + 31) // 32 * 128) | (pieces * most < MATCH_THREADS)",
+            ("< -> >",),
+            "blocks more, which find nothing to do: few pieces fill their warps anyway",
+        ),
+        (
+            "_match_part",
+            "min(LIST_BLOCKS, blocks_for(capacity, 128)),",
+            ("min -> max",),
+            "threads take what there is in turns: how many they are changes no result",
+        ),
+        (
+            "Walk.__call__",
+            "constant, zeros = cp.empty((many, n, stride), np.uint8), cp.zeros(4 * many * n)",
+            ("4 -> 5",),
+            "more zeros, that nobody reads",
+        ),
         (
             "match_bytes",
             "return n_columns * n_channels * 48 * (width + 2) + lists + queries",
@@ -692,6 +790,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "families/kshape/centers.py": [
         (
+            "SBDCenters._plain_members",
+            "row[:, max(0, shift) : n + min(0, shift)] = values[",
+            ("0 -> 1 #1",),
+            "a row has no points beyond the last",
+        ),
+        (
             "center_space",
             "parts = vectors.reshape(len(vectors), n_channels, -1)",
             ("1 -> 2",),
@@ -713,6 +817,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "families/elastic/rotation.py": [
+        (
+            "RotationNeighbors.with_incumbent",
+            "if len(self.candidates) <= BLOCK:",
+            None,
+            SPARES,
+        ),
         (
             "RotationNeighbors.with_incumbent",
             "full = np.bincount(query, minlength=len(limits)) >= self.n_neighbors",
@@ -774,6 +884,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/loading.py": [
         (
+            "_function",
+            "if shared > max(SHARED, kernel.max_dynamic_shared_size_bytes):",
+            ("> -> >=",),
+            "what it may have already is asked for again",
+        ),
+        (
             "load_kernel",
             "def load_kernel(file: str, name: str, shared: int = 0) -> Kernel:",
             ("0 -> 1",),
@@ -798,7 +914,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _E + "cupy/include/cells.cuh": [
         (
             "",
-            "const T (&x)[C], const T* y, int stride = 1, int offset = 0)",
+            "const T (&x)[C], const T* y, int stride = 1, int offset = 0, int k = 0)",
             ("1 -> 2",),
             "who leaves the stride out has one channel",
         ),
@@ -879,9 +995,34 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _N + "search/tiles.py": [
         (
             "_seconds",
+            "length, n_steps = reduction.longest, -(-n_windows // _at_a_time(reduction))",
+            None,
+            PRICES,
+        ),
+        (
+            "_seconds",
             "return n_queries * (3e-9 * cells * n_windows + 30e-6 * length * n_steps)",
             None,
             PRICES,
+        ),
+    ],
+    _E + "families/kshape/shapes.py": [
+        ("Shapes.normalized", "seconds = 2e-8 * values.size + 1e-3", None, PRICES),
+    ],
+    _E + "families/shapelets/criterion.py": [
+        (
+            "Criterion._gains",
+            "log = 2 + math.log(2 * len(weights))",
+            ("2 -> 3",),
+            "a looser bound: more gains are computed with 64 digits",
+        ),
+    ],
+    _E + "cupy/signatures.py": [
+        (
+            "_parts",
+            'depth += (letter in "(<") - (letter in ")>")',
+            ("+= -> -=",),
+            "brackets are counted down, and up to 0 again",
         ),
     ],
 }

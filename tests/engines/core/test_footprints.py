@@ -19,6 +19,7 @@ from skts.engines import (
     Series,
     ShapeletSearch,
     Shapes,
+    SubsequenceMatches,
     Warping,
     WindowDistances,
     WindowKinds,
@@ -150,6 +151,21 @@ def test_a_tile_takes_no_more_than_it_is_said_to(rng, name):
     assert peak <= said
 
 
+def test_matches_by_numpy_take_no_more_than_they_are_said_to(rng):
+    from skts.engines.numba.shapelets import by_numpy, tiles
+
+    queries = tuple(rng.normal(size=40) for _ in range(8))
+    work = SubsequenceMatches(queries, drawn(rng, 60, 300))
+    said, cancel = tiles._matches_bytes(work, 8, 60), np.zeros(1, np.uint8)
+    tracemalloc.start()
+    try:
+        by_numpy.matches(work, slice(0, 8), slice(0, 60), cancel)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert said / 4 < peak <= said
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", WORKS_OF_A_GPU)
 def test_nor_does_a_tile_on_a_gpu(rng, name):
@@ -211,6 +227,17 @@ def test_a_block_of_candidates_takes_its_scores_on_a_gpu(rng):
     _, own = find_engine("cupy").footprint(work, 1, 1)
     # sums of both sides, and what leaves a strip, in float64
     assert own >= 3 * 8 * n * min(n, work.block) * (width - lengths[0] + 1)
+
+
+@pytest.mark.parametrize("budget", [2**22, 2**26, 2**32])
+def test_lists_and_measured_distances_have_room_on_a_gpu(rng, budget):
+    """An entry of a list has the number of a window, and what its score may be."""
+    from skts.engines.cupy.shapelets.tiles import _room
+
+    n, width, criterion = 200, 60, Criterion(np.arange(200) % 2, np.ones(2))
+    work = ShapeletSearch(drawn(rng, n, width), np.arange(n), (10, 11, 12), criterion)
+    room = _room(work, n, n, budget)
+    assert room.nbytes >= 12 * (room.listed + room.held) + 8 * room.measured * n
 
 
 @pytest.mark.parametrize("budget", [2**22, 2**25, 3 * 2**24, 2**26])

@@ -16,6 +16,7 @@ from skts.engines import (
     DTWMatrix,
     DTWNeighbors,
     DTWPath,
+    DTWWindowSearch,
     Join,
     MotifPair,
     NearestPair,
@@ -247,9 +248,31 @@ def test_paths_that_are_not_allowed_are_found(make_series, change):
     assert not all(check.holds for check in checks)
 
 
+def test_a_path_as_near_that_leaves_the_band_is_found():
+    """Of constant series any path costs nothing, be it allowed or not."""
+    one = Series(np.zeros((1, 1, 12)), np.array([12])).freeze()
+    work, there = DTWPath(one, one, Warping(window=4)), np.arange(12)
+    for offset, allowed in ((4, True), (5, False)):
+        above = np.column_stack([there, np.maximum(0, there - offset)])
+        end = np.column_stack([np.full(offset, 11), np.arange(12 - offset, 12)])
+        path = np.concatenate([above, end])
+        assert holds(work, WarpingPath(path, 0.0)) == allowed
+
+
 def holds(work, answer):
     """Whether an answer passes all checks."""
     return all(check.holds for check in work.verify(answer, Sample(work)))
+
+
+def test_a_query_that_is_left_out_of_its_own_search_may_be_nearer(make_series):
+    """But no other query may: all candidates are queries, and each is left out of one search."""
+    one = make_series(5, 8)
+    work = DTWWindowSearch(one, one, np.arange(5), np.array([2, 0]))
+    found = run(work, engine="numba")
+    assert holds(work, found)
+    assert not holds(work, np.repeat(np.arange(5)[:, np.newaxis], 2, axis=1))
+    others = [[min({0, 1, 2} - {query, near}) for near in row] for query, row in enumerate(found)]
+    assert not holds(work, np.array(others))
 
 
 @pytest.mark.parametrize("metric", ["dtw", "dog_keeper"])

@@ -27,7 +27,7 @@ def each(series):
     return [x[:, :n] for x, n in zip(series.values, series.lengths, strict=True)]
 
 
-@pytest.mark.parametrize("gamma", [1e-3, 1.0, 50.0])
+@pytest.mark.parametrize("gamma", [1e-3, 20.0])
 @pytest.mark.parametrize("window", [None, 0, 3, 0.1])
 @pytest.mark.parametrize(("n", "m", "n_channels", "shortest"), SHAPES)
 def test_values_and_gradients_are_those_of_plain_loops(
@@ -37,19 +37,21 @@ def test_values_and_gradients_are_those_of_plain_loops(
     cols = make_series(35, m, n_channels, shortest=shortest)
     warping = Warping(window=window)
     found = run(SoftDTWMatrix(rows, cols, gamma, warping), engine=fast_engine)
-    weights = rng.random(35)
+    # some have a weight: plain loops are slow
+    some = slice(0, 35, 7)
+    weights = np.zeros(35)
+    weights[some] = rng.random(5)
     average = rows.take(slice(0, 1))
     average = Series(average.values[:, :, : average.lengths[0]].copy(), average.lengths)
     slope = run(SoftDTWGradient(cols, average, weights, gamma, warping), engine=fast_engine)
     assert_array_equal(slope.values, found[0])
     total = np.zeros(average.shape[1:])
-    for place in range(0, 35, 7):
-        y = each(cols)[place]
+    for place, y in zip(range(35)[some], each(cols)[some], strict=True):
         for row, x in enumerate(each(rows)):
-            value, _ = reference.soft_dtw(x, y, gamma, window)
+            value, derivatives = reference.soft_dtw(x, y, gamma, window)
             assert_allclose(found[row, place], value, rtol=1e-11, atol=1e-11 * gamma)
-    for place, y in enumerate(each(cols)):
-        total += weights[place] * reference.soft_dtw(each(average)[0], y, gamma, window)[1]
+            if row == 0:
+                total += weights[place] * derivatives
     # sums that a path of exp(-R / gamma) tells apart are off by R / gamma roundings
     size = np.abs(total).max() * (1 + np.abs(found).max() / gamma)
     assert_allclose(slope.gradient, total, rtol=0, atol=1e-14 * size + 1e-300)

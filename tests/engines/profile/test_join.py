@@ -29,6 +29,7 @@ from skts.engines.core.constants import (
     SCORE_BELOW32,
     SCORE_BELOW64,
 )
+from skts.engines.core.execution import compute_area
 from skts.engines.cupy.profile import programs
 from skts.engines.families.profile.concatenated import fill_gaps
 from skts.engines.families.profile.join import JoinPart
@@ -335,6 +336,20 @@ class _Kept:
             yield piece, JoinPart(Nearest(*(values[piece.rows] for values in self.rows)), None)
 
 
+@pytest.mark.parametrize("k", [1, 2])
+def test_areas_of_rows_that_others_compute_merge_to_the_answer(rng, fast_engine, k):
+    """As processes have them: of all columns, so that rows and columns are not the same windows."""
+    join = Join(ConcatenatedSeries.of([rng.normal(size=400).cumsum()]), None, 16, 4, k)
+    n, total = join.shape[0], join.start()
+    for first, stop in ((200, n), (0, 200)):
+        area = Tile(first, stop, 0, n)
+        for tile, result in compute_area(join, area, engine=fast_engine, n_jobs=1):
+            join.merge(total, tile, result)
+    found, expected = join.finish(total, run), run(join, engine="numba")
+    assert_array_equal(found.indices, expected.indices)
+    assert_array_equal(found.distances, expected.distances)
+
+
 def test_what_is_kept_is_merged_once_and_may_be_part_of_the_work(rng):
     line = ConcatenatedSeries.of([rng.normal(size=60).cumsum()])
     join = Join(line, None, 11, 3)
@@ -354,12 +369,13 @@ def test_what_is_kept_is_merged_once_and_may_be_part_of_the_work(rng):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("n_neighbors", [1, 3])
-def test_rows_whose_runs_have_no_room_are_walked_by_halves(rng, monkeypatch, n_neighbors):
+@pytest.mark.parametrize(("n_neighbors", "noise"), [(1, 0.0), (3, 0.0), (3, 0.05)])
+def test_rows_whose_runs_have_no_room_are_walked_by_halves(rng, monkeypatch, n_neighbors, noise):
     known = importlib.import_module("skts.engines.cupy.profile.known")
     join = importlib.import_module("skts.engines.cupy.profile.join")
-    # many windows are as near as the nearest
-    line = ConcatenatedSeries.of([np.tile(rng.normal(size=20).cumsum(), 60)])
+    # many windows are as near as the nearest, or nearly
+    points = np.tile(rng.normal(size=20).cumsum(), 60)
+    line = ConcatenatedSeries.of([points + noise * rng.normal(size=points.size)])
     work, walked, launch = Join(line, None, 16, 4, n_neighbors=n_neighbors), [], join.launch
     expected = run(work, engine="numba")
 
@@ -370,7 +386,7 @@ def test_rows_whose_runs_have_no_room_are_walked_by_halves(rng, monkeypatch, n_n
 
     monkeypatch.setattr(join, "launch", noted)
     monkeypatch.setattr(known, "RUNS_PER_WINDOW", 0)
-    monkeypatch.setattr(known, "room", lambda budget: (2500, 2**12))
+    monkeypatch.setattr(known, "room", lambda budget: (2500 if noise == 0 else 400, 2**12))
     found = run(work, engine="cupy")
     assert_array_equal(found.indices, expected.indices)
     assert_array_equal(found.distances, expected.distances)

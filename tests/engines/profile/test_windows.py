@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from skts.engines import ConcatenatedSeries, Tile, WindowDistances, run
 from skts.engines.families.profile.statistics import window_statistics
 
 
@@ -73,3 +74,12 @@ def test_differences_without_squares_are_none(rng):
     assert_array_equal(window_statistics(tiny, 5).constant, [False, False])
     assert_allclose(window_statistics(tiny, 5).deviation[0], 0.4 * 2.0**-499)
     assert window_statistics(tiny / 2, 5).constant.all()
+
+
+@pytest.mark.parametrize("cols", [(0, 1), (3, 9), (0, 27), (26, 27)])
+def test_a_part_has_the_distances_of_its_windows(rng, cols):
+    line, own = (ConcatenatedSeries.of([rng.normal(size=n)]) for n in (31, 12))
+    work = WindowDistances(own, np.array([0, 7, 3]), line, 5)
+    part = work.part(Tile(1, 3, *cols))
+    assert part.shape == (2, cols[1] - cols[0])
+    assert_array_equal(run(part, engine="numba"), run(work, engine="numba")[1:3, slice(*cols)])

@@ -235,6 +235,19 @@ def test_errors_follow_the_largest_numbers_of_each_series():
         assert_allclose(made.largest[k], np.transpose(expected), rtol=1e-12)
 
 
+def test_constant_windows_are_told_in_the_series_that_they_are_in():
+    lengths = np.array([40, 31, 40])
+    series = make(3, 40, seed=4, lengths=lengths)
+    series.values[1, 0, 5:20], series.values[2, 0, 33:] = 2.0, -1.0
+    values = series.values[:, 0]
+    middles, centered = joins.pack(values, lengths)
+    made = joins.prepare(values, lengths, middles, centered, np.array([6, 11]))
+    for k, length in enumerate((6, 11)):
+        there = [(1, i) for i in range(5, 21 - length)] + [(2, 33)] * (length == 6)
+        there += [(2, 34)] * (length == 6)
+        assert list(zip(*np.nonzero(made.constant[k]), strict=True)) == there
+
+
 def test_errors_hold_all_that_goes_wrong_on_the_walk():
     """See "shapelet walk" in docs/developer/numerics.rst."""
     unit, length, n_windows = 2.0**-53, 8, 50

@@ -1,0 +1,95 @@
+"""Rand indexes of k-means under warping, of k-Shape and of k-means on the UCR sets at hand.
+
+    SKTS_DATA=<folder> python -m benchmarks.elastic.cluster_quality --engine cupy
+
+writes `benchmarks/results/cluster-quality.json`. As in `benchmarks.kshape.paper_kshape`, training
+and test series are joined and z-normalised, and there are as many clusters as classes; the
+published columns are those of `reference.csv`. Each method is run from three seeds, once each, so
+that means say what one run gives.
+"""
+
+import argparse
+import csv
+import os
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score, rand_score
+
+from benchmarks import _records
+from benchmarks.kshape.paper_kshape import load
+from skts import DTWKMeans, KShapeClusterer
+
+SEEDS = range(3)
+PUBLISHED = ("ri_kshape_authors", "ri_kshape_kasba10", "ri_kavg_kasba10")
+
+
+def methods(k, engine):
+    """Functions of a seed that make a clusterer, by name."""
+    on = {"engine": engine, "n_init": 1}
+    return {
+        "k-Shape": lambda seed: KShapeClusterer(k, random_state=seed, **on),
+        "DTWKMeans": lambda seed: DTWKMeans(k, random_state=seed, **on),
+        "DTWKMeans, 5% band": lambda seed: DTWKMeans(k, window=0.05, random_state=seed, **on),
+        "k-means": lambda seed: KMeans(k, random_state=seed, n_init=1),
+    }
+
+
+def row_of(folder, name, published, engine):
+    """Means over the seeds for one set."""
+    X, y = load(folder, name)
+    X = (X - X.mean(axis=1, keepdims=True)) / np.maximum(X.std(axis=1, keepdims=True), 1e-300)
+    k = len(np.unique(y))
+    row = {"set": name, "series": len(X), "points": X.shape[1], "classes": k}
+    row |= {key: float(published[key]) for key in PUBLISHED if published.get(key)}
+    for method, make in methods(k, engine).items():
+        start = time.perf_counter()
+        labels = [make(seed).fit(X).labels_ for seed in SEEDS]
+        row[f"{method}, s a run"] = (time.perf_counter() - start) / len(SEEDS)
+        row[f"{method}, Rand"] = float(np.mean([rand_score(y, one) for one in labels]))
+        row[f"{method}, adjusted"] = float(np.mean([adjusted_rand_score(y, one) for one in labels]))
+    return row
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
+    parser.add_argument("--engine", default="numba")
+    parser.add_argument("--seconds", type=float, default=600.0, help="begin no set after these")
+    parser.add_argument("--commit", help="what to record where there is no git")
+    parser.add_argument("--output", type=Path, default=_records.RESULTS / "cluster-quality.json")
+    options = parser.parse_args()
+    if "SKTS_DATA" not in os.environ:
+        sys.exit("set SKTS_DATA to the folder that holds ucr/ and reference.csv")
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    folder = Path(os.environ["SKTS_DATA"])
+    places = (folder / "reference.csv", folder / "ucr" / "reference.csv")
+    with next(place for place in places if place.exists()).open(encoding="utf-8") as file:
+        published = {row["name"]: row for row in csv.DictReader(file)}
+    # small ones first
+    names = sorted(
+        (path.stem for path in (folder / "ucr").glob("*.npz")),
+        key=lambda name: (folder / "ucr" / f"{name}.npz").stat().st_size,
+    )
+    start, rows = time.perf_counter(), []
+    for name in names:
+        if time.perf_counter() - start > options.seconds:
+            break
+        rows.append(row_of(folder, name, published.get(name, {}), options.engine))
+        print(rows[-1], flush=True)
+        found = _records.record(
+            "Clusters of UCR sets: k-Shape, k-means under warping, k-means",
+            device=_records.cpu() if options.engine == "numba" else options.engine,
+            versions=_records.versions("skts", "numpy", "numba", "scikit-learn"),
+            rows=rows,
+            commit=options.commit,
+        )
+        _records.write(options.output, found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""Searches among some of the series, as those below the root of a tree are."""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+import pytest
+
+from skts.engines import Criterion, Series, ShapeletSearch, run
+
+
+@pytest.mark.parametrize("members", [[3, 4, 9, 10, 15, 16], [0, 5, 7, 8, 11, 13, 17]])
+def test_others_have_no_say(fast_engine, members):
+    rng, members = np.random.default_rng(5), np.array(members)
+    labels = np.arange(18) // 2 % 2
+    values = rng.normal(size=(18, 1, 14))
+    values[labels == 1, 0, 4:9] += np.array([0.0, 2.0, 4.0, 2.0, 0.0])
+    # whoever is no member has them the other way round
+    others = np.setdiff1d(np.arange(18), members)
+    values[others] = values[np.roll(others, 2)]
+    series = Series(values, np.full(18, 14)).freeze()
+    criterion = Criterion(labels[members], np.ones(2))
+    work = ShapeletSearch(series, members, (3, 5, 6), criterion)
+    found, expected = run(work, engine=fast_engine), run(work, engine="oracle")
+    assert found.cut == expected.cut
+    assert found[:6] == expected[:6]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("leaf", [1, 4])
+def test_lines_that_a_block_judges_have_the_best_cuts(monkeypatch, seed, leaf):
+    """As if series were so many: of three classes, with many cuts that are nearly as good."""
+    pytest.importorskip("cupy")
+    programs = importlib.import_module("skts.engines.cupy.shapelets.programs")
+    monkeypatch.setattr(programs, "KEYS", ())
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(30, 1, 12)) if seed % 2 else rng.integers(0, 3, (30, 1, 12))
+    labels = rng.integers(0, 3, 30)
+    criterion = Criterion(labels, np.ones(3), min_samples_leaf=leaf)
+    series = Series(values.astype(float), np.full(30, 12)).freeze()
+    work = ShapeletSearch(series, np.arange(30), (3, 5), criterion)
+    found, expected = run(work, engine="cupy"), run(work, engine="oracle")
+    assert found.cut == expected.cut
+    assert found[:6] == expected[:6]
