@@ -147,6 +147,8 @@ CALLS = {
     "nearest.transform(X)": "ndarray",
     "unlabelled.fit(X)": "DTWNeighbors",
     "unlabelled.kneighbors()": PAIR,
+    "unlabelled.kneighbors(X, return_span=True)": "tuple[ndarray, ...] | ndarray",
+    "unlabelled.kneighbors(X, 2, False, return_shift=on)": "tuple[ndarray, ...] | ndarray",
     "unlabelled.kneighbors_graph(X)": "Any",
     "unlabelled.radius_neighbors(X, 1.5)": PAIR,
     "unlabelled.radius_neighbors_graph(X, 1.5)": "Any",

@@ -63,6 +63,7 @@ from .families.elastic.averages import AlignmentSums, MatchedSums
 from .families.elastic.descriptors import derivative
 from .families.elastic.distances import DISTANCES, Parameter, parameters_of, prepared
 from .families.elastic.dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, WarpingPath
+from .families.elastic.places import best_shifts, match_spans
 from .families.elastic.radius import DTWRadiusNeighbors, RotationRadiusNeighbors
 from .families.elastic.rotation import RotationNeighbors
 from .families.elastic.soft import SoftDTWGradient, SoftDTWMatrix, SoftSlope, check_gamma
@@ -154,6 +155,7 @@ __all__ = [
     "WindowKinds",
     "WindowMatches",
     "Within",
+    "best_shifts",
     "certified_distances",
     "check_gamma",
     "check_size",
@@ -164,6 +166,7 @@ __all__ = [
     "find_engine",
     "get_engine",
     "lies_on_gpu",
+    "match_spans",
     "offsets",
     "parameters_of",
     "prepared",

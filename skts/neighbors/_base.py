@@ -26,7 +26,9 @@ from ..engines import (
     RotationRadiusNeighbors,
     Series,
     Within,
+    best_shifts,
     get_engine,
+    match_spans,
 )
 
 __all__ = ["NeighborsMixin", "check_distances", "weigh"]
@@ -128,13 +130,26 @@ class NeighborsMixin(SeriesMixin):
         n_neighbors: int | None = ...,
         return_distance: bool = ...,
     ) -> tuple[np.ndarray, np.ndarray] | np.ndarray: ...
+    @overload
+    def kneighbors(  # numpydoc ignore=GL08
+        self,
+        X: ArrayLike | list[ArrayLike] | None = ...,
+        n_neighbors: int | None = ...,
+        return_distance: bool = ...,
+        *,
+        return_span: bool = ...,
+        return_shift: bool = ...,
+    ) -> tuple[np.ndarray, ...] | np.ndarray: ...
     @takes_plain
     def kneighbors(
         self,
         X: ArrayLike | list[ArrayLike] | None = None,
         n_neighbors: int | None = None,
         return_distance: bool = True,
-    ) -> tuple[np.ndarray, np.ndarray] | np.ndarray:
+        *,
+        return_span: bool = False,
+        return_shift: bool = False,
+    ) -> tuple[np.ndarray, ...] | np.ndarray:
         """Find the nearest training series.
 
         Parameters
@@ -146,6 +161,12 @@ class NeighborsMixin(SeriesMixin):
             How many; None takes the parameter of the estimator.
         return_distance : bool, default True
             Whether to return distances too.
+        return_span : bool, default False
+            Whether to return where matches lie too; for ``alignment="subsequence"`` and
+            "supersequence".
+        return_shift : bool, default False
+            Whether to return too by how much neighbours are turned round; with
+            ``rotation_invariant=True``.
 
         Returns
         -------
@@ -153,14 +174,22 @@ class NeighborsMixin(SeriesMixin):
             Ascending; only with `return_distance`.
         indices : ndarray of shape (n_queries, n_neighbors), int64
             Rows of the training series; of equally near ones, the lower index comes first.
+        spans : ndarray of shape (n_queries, n_neighbors, 2), int64
+            First time point of the match, and the one behind its last: in the neighbour for a
+            subsequence, in the query for a supersequence. Only with `return_span`.
+        shifts : ndarray of shape (n_queries, n_neighbors), int64
+            ``numpy.roll(neighbour, shift)`` is nearest to the query, of equally good shifts the
+            least one. Only with `return_shift`.
 
         Raises
         ------
         ValueError
-            If more neighbours are asked for than there are training series.
+            If more neighbours are asked for than there are training series, or spans or shifts
+            where there are none.
         """
         check_is_fitted(self)
         self._validate_params()  # set_params may have come after fit
+        self._check_places(return_span, return_shift)
         k = self.n_neighbors if n_neighbors is None else n_neighbors
         if isinstance(k, bool) or not isinstance(k, Integral):
             raise TypeError(f"n_neighbors does not take {type(k)} value, enter integer value")
@@ -178,7 +207,30 @@ class NeighborsMixin(SeriesMixin):
             distances, indices = _nearest_of(queries, self.n_samples_fit_, int(k), excluded)
         else:
             distances, indices = self._run(self._search(queries, self._series, int(k), excluded))
-        return (distances, indices) if return_distance else indices
+        pairs = queries, self._series, indices, self._distance().warping, self._run
+        places = [match_spans(*pairs)] if return_span else []
+        places += [best_shifts(*pairs)] if return_shift else []
+        if return_distance:
+            return distances, indices, *places
+        return (indices, *places) if places else indices
+
+    def _check_places(self, return_span: bool, return_shift: bool) -> None:
+        """Refuse places that do not exist: whole series match, or none is turned round."""
+        asked = {"return_span": return_span, "return_shift": return_shift}
+        for name in (name for name, wanted in asked.items() if wanted and self._precomputed):
+            raise ValueError(f"{name}=True does not go with metric='precomputed': give series.")
+        if return_span and self.alignment == "global":
+            raise ValueError(
+                "return_span=True needs alignment='subsequence' or 'supersequence': in "
+                "alignment='global' a series is matched in full."
+            )
+        if return_span and self._distance().entry.describe is not None:
+            raise ValueError(
+                f"return_span=True does not go with metric={self.metric!r}, which does not compare "
+                "points as they are."
+            )
+        if return_shift and not self.rotation_invariant:
+            raise ValueError("return_shift=True needs rotation_invariant=True.")
 
     @takes_plain
     def kneighbors_graph(

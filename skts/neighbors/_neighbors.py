@@ -55,9 +55,8 @@ class DTWNeighbors(NeighborsMixin, BaseEstimator):
         of the query. The last two take no window, and are for "dtw", "dog_keeper" and "ddtw".
     rotation_invariant : bool, default False
         Whether training series may be rotated: the distance is the least over all circular shifts
-        of the training series. For series of one length, with ``metric="dtw"`` without a window, or
-        with ``window=0`` for the Euclidean distance. Answers are certified in float64 whatever
-        `precision` says.
+        of the training series. For series of one length, in global alignment. Answers are certified
+        in float64 whatever `precision` says.
     precision : {"auto", "float32", "float64"}, default "auto"
         "auto" searches in float32 and certifies the answer in float64, "float32" leaves out the
         certificate (near ties may be resolved wrongly, and distances carry about 5 digits; queries

@@ -117,7 +117,13 @@ def radii(engine):
 def rotations(engine):
     X, Q = walks(7, 20), walks(3, 20, 1)
     X[4], Q[2] = np.roll(X[1], 7), np.roll(X[1], 3)
-    for options in ({}, {"cost": "absolute"}, {"window": 0}):
+    for options in (
+        {},
+        {"cost": "absolute"},
+        {"window": 0},
+        {"window": 2},
+        {"metric": "dog_keeper"},
+    ):
         model = DTWNearestNeighbor(2, rotation_invariant=True, engine=engine, **options)
         yield of_fitted(model, X, np.arange(7), ("kneighbors", Q))
 

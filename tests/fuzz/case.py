@@ -218,6 +218,7 @@ class Case:
             for each in fields(self)[2:]
             if getattr(self, each.name)
         )
+        more = re.sub(r"(?<![\w.'])inf\b", "np.inf", more)
         return f"Case({self.name!r}, {{{data}}}{more})"
 
     def save(self, path: Path, **notes: Any) -> None:

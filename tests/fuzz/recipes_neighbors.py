@@ -108,15 +108,15 @@ class Neighbors(Recipe):
             parts = np.split(np.abs(np.stack(rows)), [n_train])
             X, Q = (Sample(tuple(part[:, None, :]), "array") for part in parts)
         else:
-            rotation = metric == "dtw" and d.pick("rotation_invariant", (False, True), (5, 1))
+            able = metric in ("dtw", "dog_keeper")
+            rotation = able and d.pick("rotation_invariant", (False, True), (5, 1))
             options["rotation_invariant"] = rotation
             if rotation:
                 X, Q = halves(d, min(n_train, 8), n_query, 33, equal=1.0)
                 n_train = len(X)
-                options["window"] = d.pick("rotation window", (None, 0))
+                options["window"] = draw_window(d, int(X.lengths.max()), types)
                 options["cost"] = d.pick("cost", ("squared", "absolute"))
-                if options["window"] == 0:
-                    options["cost"] = "squared"
+                options["kneighbors.return_shift"] = d.pick("return_shift", (False, True))
             else:
                 X, Q = halves(d, n_train, n_query, 33 if many else 130)
                 longest = max(X.lengths.max(), Q.lengths.max())
@@ -124,6 +124,8 @@ class Neighbors(Recipe):
                     options |= draw_metric(d, [X, Q], types)
                 else:
                     options |= draw_warp(d, longest, types, metric=False)
+                    span = options["alignment"] != "global" and d.pick("return_span", (False, True))
+                    options["kneighbors.return_span"] = span
         available = n_train - 1
         options |= {
             "n_neighbors": min(n_train, d.pick("n_neighbors", (1, 2, 3, 9), (4, 1, 1, 1))),
@@ -181,6 +183,10 @@ class Neighbors(Recipe):
         if not super().possible(case):
             return False
         X, Q, options = case.data["X"], case.data["Q"], case.options
+        if options.get("kneighbors.return_span") and options["alignment"] == "global":
+            return False
+        if options.get("kneighbors.return_shift") and not options["rotation_invariant"]:
+            return False
         if options["metric"] == "precomputed":
             square = (
                 X.lengths.max() == X.lengths.min() == len(X) == Q.lengths.max() == Q.lengths.min()
@@ -215,10 +221,9 @@ class Neighbors(Recipe):
         queries = None if options.pop("X") == "none" else Q
         found, extra = {}, case.options["call.also"]
         got = model.kneighbors(queries, **options)
-        if options["return_distance"]:
-            found["distances"], found["indices"] = got
-        else:
-            found["indices"] = got
+        asked = [name for name in ("span", "shift") if options.get(f"return_{name}")]
+        names = ["distances"] * options["return_distance"] + ["indices", *asked]
+        found |= dict(zip(names, got if len(names) > 1 else (got,), strict=True))
         if extra == "graph":
             graph = model.kneighbors_graph(queries, **case.given("kneighbors_graph."))
             found["graph"] = graph.toarray()
@@ -285,6 +290,7 @@ class Neighbors(Recipe):
         for i, row in enumerate(D):
             values = found["distances"][i] if "distances" in found else None
             nearest("kneighbors", row, slack[i], found["indices"][i], values, exact=exact)
+        self._check_places(case, found, D, X if within else Q)
         ones = options["kneighbors_graph.mode"] == "connectivity"
         if "graph" in found and (ones or "distances" in found):
             graph = np.zeros((len(D), len(X)))
@@ -294,6 +300,28 @@ class Neighbors(Recipe):
         if "radius counts" in found:
             self._check_radius(case, found, D, slack, exact=exact)
         self.check_rest(case, found, exact=exact)
+
+    def _check_places(self, case: Case, found: dict, D: np.ndarray, rows: Sample) -> None:
+        """The part that matches, or the neighbour as it is turned, is as far as the neighbour."""
+        X, warp = case.data["X"], warp_of(case)
+        for (i, place), j in np.ndenumerate(found["indices"]):
+            x, y = rows.series[i], X.series[j]
+            if "span" in found:
+                begin, end = (int(one) for one in found["span"][i, place])
+                whole, part = (y, y) if warp.alignment == "subsequence" else (x, x)
+                check(0 <= begin < end <= whole.shape[1], "span: outside", (begin, end))
+                part = part[:, begin:end]
+                pair = (x, part) if warp.alignment == "subsequence" else (part, y)
+                near = oracle.dtw_matrix(pair[:1], pair[1:], warp._replace(alignment="global"))
+                close("span: distance", near[0], D[i, [j]], np.zeros(1))
+            if "shift" in found:
+                shift = int(found["shift"][i, place])
+                check(0 <= shift < y.shape[1], "shift: outside", shift)
+                turned = [np.roll(y, s, axis=1) for s in range(y.shape[1])]
+                near = oracle.dtw_matrix([x], turned, warp)[0]
+                close("shift: distance", near[[shift]], D[i, [j]], np.zeros(1))
+                if ints_only(rows, X):
+                    same("shift: the first of the best", shift, int(np.argmin(near)))
 
     def _check_radius(self, case: Case, found: dict, D, slack, *, exact: bool) -> None:
         """All within the radius, and no other: what rounding decides may be either."""

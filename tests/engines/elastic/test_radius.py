@@ -220,7 +220,11 @@ def test_limits_of_costs_are_above_all_estimates_that_may_be_within(rng, squared
     assert cost_within(1e300, bound, 1.0, squared=squared) == np.inf
 
 
-@pytest.mark.parametrize("warping", [Warping(), Warping(window=0), Warping(cost="absolute")])
+@pytest.mark.parametrize(
+    "warping",
+    [Warping(), Warping(window=0), Warping(cost="absolute"), Warping("dog_keeper", window=2)],
+    ids=str,
+)
 @pytest.mark.parametrize("kind", ["walks", "ties", "channels", "constant"])
 def test_rotation(fast_engine, rng, warping, kind):
     values = {
@@ -231,7 +235,7 @@ def test_rotation(fast_engine, rng, warping, kind):
     }[kind]
     series = as_series(values)
     queries = series.take(slice(0, 3))
-    options = {"cost": warping.cost, "window": warping.window}
+    options = {"metric": warping.metric, "cost": warping.cost, "window": warping.window}
     matrix = np.array(
         [[rotation_distance(x, y, **options) for y in series.values] for x in queries.values]
     )
@@ -243,8 +247,8 @@ def test_rotation(fast_engine, rng, warping, kind):
 
 def test_rotation_refuses_what_it_refuses_elsewhere(make_series):
     series = make_series(3, 6)
-    with pytest.raises(ValueError, match="does not go with window=2"):
-        RotationRadiusNeighbors(series, series, 1.0, None, Warping(window=2))
+    with pytest.raises(ValueError, match="does not go with alignment='subsequence'"):
+        RotationRadiusNeighbors(series, series, 1.0, None, Warping(alignment="subsequence"))
 
 
 def test_verification_sees_what_is_lost_and_what_is_too_much(make_series, monkeypatch):

@@ -34,6 +34,13 @@ from skts.exceptions import MemoryBudgetError
 WARPINGS = [
     Warping(cost=cost, window=window) for cost in ("squared", "absolute") for window in (None, 0)
 ]
+BANDS = [
+    Warping(window=1),
+    Warping(window=0.3),
+    Warping("dog_keeper"),
+    Warping("dog_keeper", window=2),
+    Warping("dog_keeper", "absolute", 0),
+]
 
 
 def as_series(values):
@@ -44,7 +51,7 @@ def as_series(values):
 
 def brute(queries, candidates, k, warping, excluded=None):
     """Neighbours by the certified distances of all shifts."""
-    options = {"cost": warping.cost, "window": warping.window}
+    options = {"metric": warping.metric, "cost": warping.cost, "window": warping.window}
     matrix = [
         [rotation_distance(x, y, **options) for y in candidates.values] for x in queries.values
     ]
@@ -75,7 +82,7 @@ DATA = {
 }
 
 
-@pytest.mark.parametrize("warping", WARPINGS, ids=str)
+@pytest.mark.parametrize("warping", WARPINGS + BANDS, ids=str)
 @pytest.mark.parametrize("kind", DATA)
 def test_neighbors_of_brute_force(fast_engine, rng, kind, warping):
     series = as_series(DATA[kind](rng))
@@ -85,7 +92,7 @@ def test_neighbors_of_brute_force(fast_engine, rng, kind, warping):
     assert_brute(fast_engine, series.take(slice(0, 2)), series.take(slice(2, None)), 1, warping)
 
 
-@pytest.mark.parametrize("warping", WARPINGS, ids=str)
+@pytest.mark.parametrize("warping", WARPINGS + BANDS, ids=str)
 def test_oracle_engine(rng, warping):
     series = as_series(DATA["walks"](rng)[:4])
     work = RotationNeighbors(series, series, 2, np.arange(4), warping)
@@ -113,7 +120,7 @@ def test_longer_series_have_the_bits_of_all_shifts(fast_engine, rng, kind, n):
         "bumps": np.array([np.roll(1.1**i * (np.arange(n) < n // 3), 3 * i) for i in range(12)]),
         "integers": rng.integers(-1, 2, (12, n)).cumsum(axis=1).astype(float),
     }[kind]
-    for warping in WARPINGS:
+    for warping in WARPINGS + (BANDS if n > 16 else []):
         found = run(
             RotationNeighbors(as_series(X[:2]), as_series(X[2:]), 10, warping=warping),
             engine=fast_engine,
@@ -125,7 +132,7 @@ def test_longer_series_have_the_bits_of_all_shifts(fast_engine, rng, kind, n):
             assert_array_equal(found.distances[query], expected[order])
 
 
-@pytest.mark.parametrize("warping", WARPINGS[:2], ids=str)
+@pytest.mark.parametrize("warping", [Warping(), Warping(cost="absolute"), *BANDS[:2]], ids=str)
 def test_same_neighbors_however_the_work_is_cut(fast_engine, monkeypatch, rng, warping):
     X = rng.normal(size=(150, 24)).cumsum(axis=1)
     series = as_series(X)
@@ -180,11 +187,16 @@ def test_correlations_bound_all_shifts_from_below(rng, n, offset, scale):
 
 
 @pytest.mark.parametrize(("channels", "squared"), [(1, True), (1, False), (2, True)])
-def test_bounds_of_runs_of_shifts(rng, channels, squared):
-    """The cheapest path of a run, from any of its first columns to any of its last."""
+@pytest.mark.parametrize("share", [None, 0.0, 0.1, 0.5])
+def test_bounds_of_runs_of_shifts(rng, channels, squared, share):
+    """The cheapest path of a run, from any of its first columns to any of its last.
+
+    Rows go in twos, which share their part of the band.
+    """
     lanes, width = rotation.LANES, rotation._WIDTH
     cell = cell_of(Warping(cost="squared" if squared else "absolute"))
-    for n, count in ((70, 1), (33, 33), (6, 2)):
+    for n, count in ((70, 1), (71, 20), (150, 40), (33, 33), (6, 2)):
+        reach = None if share is None else int(share * n)
         x, y = rng.normal(size=(2, 4, channels, n))
         doubled = np.concatenate([y, y], axis=2)
         candidate, first = np.zeros(lanes, np.int64), np.zeros(lanes, np.int64)
@@ -200,17 +212,19 @@ def test_bounds_of_runs_of_shifts(rng, channels, squared):
         )
         least = np.empty(lanes)
         rotation._bound(
-            x[0], doubled, candidate, first, count, cell, least, room, np.zeros(1, np.uint8)
+            x[0], doubled, candidate, first, count, reach, cell, least, room, np.zeros(1, np.uint8)
         )
         for lane, (which, shift) in enumerate(runs):
             turned = y[which][:, (shift + np.arange(n + count - 1)) % n]
             d = x[0][:, :, np.newaxis] - turned[:, np.newaxis]
             costs = (d * d if squared else np.abs(d)).sum(axis=0).tolist()
             row = [0.0] * count + [np.inf] * n
-            for here in costs:
+            for i, here in enumerate(costs):
                 above, row = row, [np.inf]
+                first_row, last_row = i // 2 * 2, min(i // 2 * 2 + 1, n - 1)
                 for j, cost in enumerate(here):
-                    row.append(cost + min(above[j], above[j + 1], row[j]))
+                    inside = reach is None or first_row - reach <= j < last_row + reach + count
+                    row.append(cost + min(above[j], above[j + 1], row[j]) if inside else np.inf)
             assert_array_equal(least[lane::8], min(row[n:]))
 
 
@@ -328,7 +342,7 @@ def test_runs_of_shifts_cost_the_same_in_strips(gpu, monkeypatch, rng, columns):
         limits=np.full(2, np.inf),
         bound=Bound(),
         scale=work.rescaling.scale,
-        squared=True,
+        warping=Warping(),
         budget=2**20,
         cancel=np.zeros(1, np.uint8),
     )
@@ -355,7 +369,7 @@ def test_strips_on_the_gpu(gpu, rng, n, channels):
 
 def test_limits_leave_out_what_is_farther(fast_engine, rng):
     series = as_series(rng.normal(size=(9, 20)).cumsum(axis=1))
-    for warping in (Warping(), Warping(window=0)):
+    for warping in (Warping(), Warping(window=0), *BANDS):
         work = RotationNeighbors(series, series, 3, np.arange(9), warping)
         expected = run(work, engine="numba")
         limits = expected.distances[:, 1].copy()
@@ -384,7 +398,7 @@ def test_memory_is_planned(fast_engine):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("warping", WARPINGS, ids=str)
+@pytest.mark.parametrize("warping", WARPINGS + BANDS, ids=str)
 def test_constant_candidates_an_ulp_apart_beside_large_queries(fast_engine, warping):
     # rescaled to the spread of the candidates, the queries are beyond float32
     tiny, large = np.nextafter(1e-100, [0, 1]), np.nextafter(1e8, [1, 1e9])
@@ -396,7 +410,7 @@ def test_constant_candidates_an_ulp_apart_beside_large_queries(fast_engine, warp
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("exponent", [-400, -300, 300, 400])
-@pytest.mark.parametrize("warping", WARPINGS, ids=str)
+@pytest.mark.parametrize("warping", [*WARPINGS, *BANDS[::3]], ids=str)
 def test_powers_of_two_scale_distances_and_nothing_else(fast_engine, rng, warping, exponent):
     values = rng.normal(size=(20, 2, 16)).cumsum(axis=2)
     values[3] = np.roll(values[2], 5, axis=1)

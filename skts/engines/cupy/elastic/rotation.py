@@ -8,6 +8,9 @@ Their estimates are upper bounds too, and the shift in the middle of the most pr
 pair gives another one early. All that is in float32; of the shifts that are left in the end,
 costs are certified.
 
+A band or not, runs are bounded without one, which costs no more. Where it leaves out a cell, an
+estimate is no upper bound, and the shift in the middle of a promising run is certified instead.
+
 Without warping, squared distances of all shifts come from circular correlations, in float64 by
 Fourier transforms, and those that may be the least are certified; absolute costs are added up for
 every shift.
@@ -97,8 +100,8 @@ class WarpedRotation:
         Error of the estimates.
     scale : float
         By which the float32 data were multiplied.
-    squared : bool
-        Whether costs are squared and distances are roots.
+    warping : Warping
+        Options of the distance.
     budget : int
         Bytes for edges of strips.
     cancel : ndarray of shape (1,), uint8
@@ -116,7 +119,7 @@ class WarpedRotation:
         limits: np.ndarray,
         bound: Bound,
         scale: float,
-        squared: bool,
+        warping: Warping,
         budget: int,
         cancel: np.ndarray,
     ) -> None:
@@ -130,8 +133,8 @@ class WarpedRotation:
             inside = (excluded >= 0) & (excluded < self.shape[1])
             self.excluded[inside] = excluded[inside]
         self.left_out = cp.asarray(self.excluded)
-        self.bound, self.scale, self.squared = bound, scale, squared
-        self.warping = Warping(cost="squared" if squared else "absolute")
+        self.bound, self.scale, self.warping = bound, scale, warping
+        self.banded = warping.binds(self.n)
         self.budget, self.cancel = budget, cancel
         self.at_a_time = _runs(self.shape[0] * self.shape[1])
         # of each pair the least estimate of a single shift, and the least certified cost
@@ -154,6 +157,9 @@ class WarpedRotation:
         root = root.ravel()
         # the most promising pairs, which tell how near neighbours are, then all others
         self.cut(root, cp.minimum(above, self.limits), None)
+        if self.banded:
+            self.certify()
+            self.update()
         self.cut(root, None, above)
         self.certify()
         return self.costs
@@ -193,10 +199,13 @@ class WarpedRotation:
         pieces = self.divide(items, estimates, width, begin=begin, at_most=at_most, above=above)
         if not len(pieces):
             return []
-        bounds = self.measure(pieces, len(pieces), width, self.upper if width == 1 else None)
+        least = self.upper if width == 1 and not self.banded else None
+        bounds = self.measure(pieces, len(pieces), width, least)
         if width > 1:
             probes = self.probes(pieces, bounds)
-            if len(probes):
+            if len(probes) and self.banded:
+                self.certify_shifts(probes)
+            elif len(probes):
                 self.measure(probes, len(probes), 1, self.upper)
         self.update()
         return [(pieces, bounds, width)]
@@ -281,17 +290,19 @@ class WarpedRotation:
         """Find for each query the largest estimate that a neighbour may have."""
         k, limits = self.k, self.given
         if k <= self.shape[1]:
-            nearest = self.upper.min(axis=1) if k == 1 else cp.sort(self.upper, axis=1)[:, k - 1]
-            farthest = nearest.get().astype(np.float64)
-            farthest = np.sqrt(farthest) if self.squared else farthest
-            limits = np.minimum(limits, self.bound.upper(farthest / self.scale))
+            known = self.costs if self.banded else self.upper
+            nearest = known.min(axis=1) if k == 1 else cp.sort(known, axis=1)[:, k - 1]
+            farthest = self.warping.distance(nearest.get().astype(np.float64))
+            if not self.banded:
+                farthest = self.bound.upper(farthest / self.scale)
+            limits = np.minimum(limits, farthest)
         self.reach = limits
         with np.errstate(divide="ignore", over="ignore"):
             most = np.full(len(limits), np.inf)
             if self.bound.shrink > 0:
                 most = (limits + self.bound.slack) / self.bound.shrink * self.scale
             # see "cost limits" in docs/developer/numerics.rst
-            most = (most * most if self.squared else most) * LIMIT_MARGIN
+            most = (most * most if self.warping.squared else most) * LIMIT_MARGIN
             self.limits = cp.asarray(np.nextafter(most.astype(np.float32), np.float32(np.inf)))
 
     def certify(self) -> None:
@@ -302,12 +313,16 @@ class WarpedRotation:
                 return
             chosen = self.divide(items, estimates, 1)
             if len(chosen):
-                dtw.certify(
-                    *(self.rows[1], self.cols[1], chosen, self.warping),
-                    least=self.costs,
-                    reach=int(self.warping.radius(self.n, self.n)),
-                    budget=self.budget,
-                )
+                self.certify_shifts(chosen)
+
+    def certify_shifts(self, items: cp.ndarray) -> None:
+        """Lower the costs of pairs to those of some single shifts."""
+        dtw.certify(
+            *(self.rows[1], self.cols[1], items, self.warping),
+            least=self.costs,
+            reach=int(self.warping.radius(self.n, self.n)),
+            budget=self.budget,
+        )
 
 
 class EuclideanRotation:

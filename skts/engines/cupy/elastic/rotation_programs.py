@@ -98,9 +98,10 @@ def kernels() -> dict[str, list[str]]:
     names = set()
     for channels, strips in ((1, False), (1, True), (3, False)):
         for columns in column_counts(channels)[1 if channels == 1 else -1 :]:
-            for cost in ("squared", "absolute") if columns == 8 else ("squared",):
+            others = [Warping(cost="absolute"), Warping("dog_keeper")] if columns == 8 else []
+            for warping in (Warping(), *others):
                 if columns <= 48 or not strips:
-                    cell = cell_of(Warping(cost=cost))
+                    cell = cell_of(warping)
                     kernel = TurnsKernel(columns, channels, strips, cell, 32)
                     names.add(kernel.name)
     return {"elastic/turns.cu": sorted(names), "elastic/rotation.cu": list(LIST_KERNELS)}

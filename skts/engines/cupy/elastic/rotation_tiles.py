@@ -36,7 +36,7 @@ class RotationTiles:
             return 0, 2**62
         n, channels = reduction.queries.n_timepoints, reduction.queries.n_channels
         series = device_bytes(rows, channels, n) + device_bytes(cols, channels, n)
-        if reduction.straight:
+        if _by_correlation(reduction):
             return 0, series + euclidean_bytes(n, channels, rows, cols)
         return 0, series + warped_bytes(n, rows, cols) + 64 * 8 * edge_length(n)
 
@@ -60,12 +60,11 @@ class RotationTiles:
             "n_neighbors": k,
             "excluded": excluded,
             "limits": limits,
-            "squared": squared,
             "cancel": cancel,
         }
         exact = self._sides(reduction, tile, None)
-        if reduction.straight:
-            costs = EuclideanRotation(*exact, **options).search()
+        if _by_correlation(reduction):
+            costs = EuclideanRotation(*exact, **options, squared=squared).search()
         else:
             rescaling = reduction.rescaling
             single = self._sides(reduction, tile, rescaling)
@@ -73,12 +72,14 @@ class RotationTiles:
             error = sum(side.error for side in single)
             # in the run of all shifts a path is as long as n rows and 2 n - 1 columns let it be
             # see "rotation runs" in docs/developer/numerics.rst
-            bound = dtw_bound(3 * n - 2, channels, error, rescaling.scale, squared=squared)
+            steps = 1 if reduction.warping.largest else 3 * n - 2
+            bound = dtw_bound(steps, channels, error, rescaling.scale, squared=squared)
             costs = WarpedRotation(
                 *zip(single, exact, strict=True),
                 **options,
                 bound=bound,
                 scale=rescaling.scale,
+                warping=reduction.warping,
                 budget=self.prepared.capacity // 4,
             ).search()
         distances = cupy.sqrt(costs) if squared else costs
@@ -96,6 +97,11 @@ class RotationTiles:
             self._on_device(reduction.queries, tile.row, tile.row_stop, rescaling),
             self._on_device(reduction.candidates, tile.col, tile.col_stop, rescaling),
         )
+
+
+def _by_correlation(reduction: RotationSearch) -> bool:
+    """Whether shifts are compared by the sum over their points, without warping."""
+    return reduction.straight and not reduction.warping.largest
 
 
 def periods(values: np.ndarray) -> np.ndarray:

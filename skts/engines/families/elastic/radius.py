@@ -80,7 +80,7 @@ class RotationRadiusNeighbors(RadiusInBatches, RotationSearch):
     excluded : ndarray of shape (n_queries,), int64, or None
         One candidate that a query must not find; out of range is none.
     warping : Warping
-        Options of the distance: dynamic time warping without a window, or with window 0.
+        Options of the distance, in global alignment.
 
     Raises
     ------

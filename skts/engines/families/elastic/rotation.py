@@ -58,24 +58,20 @@ class RotationSearch(Reduction):
                 f"rotation_invariant=True needs series of one length: the queries have {n} time "
                 f"points, the training series {m}."
             )
-        if warping.largest or type(warping) is not Warping:
+        if type(warping) is not Warping:
             raise ValueError(f"rotation_invariant=True does not go with metric={warping.metric!r}.")
         if warping.alignment != "global":
             raise ValueError(
                 f"rotation_invariant=True does not go with alignment={warping.alignment!r}: a "
                 "rotated series is matched in full."
             )
-        if warping.window is not None and warping.window != 0:
-            raise ValueError(
-                f"rotation_invariant=True does not go with window={warping.window}: give None "
-                "for warping without a limit, or 0 for none."
-            )
 
     @property
     def step_work(self) -> int:
         """About the cells of warping matrices for one pair."""
         n = self.queries.n_timepoints
-        return FILLED * n * self.queries.n_channels * (1 if self.straight else n)
+        columns = 1 if self.straight else min(n, 2 * self.reach + 1)
+        return FILLED * n * self.queries.n_channels * columns
 
     @cached_property
     def rescaling(self) -> Rescaling:
@@ -85,7 +81,13 @@ class RotationSearch(Reduction):
     @property
     def straight(self) -> bool:
         """Whether points are compared without warping."""
-        return self.warping.window is not None
+        return self.reach == 0
+
+    @property
+    def reach(self) -> int:
+        """Half width of the band; twice the length without one."""
+        n = self.queries.n_timepoints
+        return int(self.warping.radius(n, n))
 
     @property
     def cell(self) -> tuple[int, int]:
@@ -113,7 +115,7 @@ class RotationNeighbors(NeighborsInBatches, UsesIncumbent, RotationSearch):
     excluded : ndarray of shape (n_queries,), int64, or None, default None
         One candidate that a query must not find; out of range is none.
     warping : Warping
-        Options of the distance: dynamic time warping without a window, or with window 0.
+        Options of the distance, in global alignment.
     limits : ndarray of shape (n_queries,) or None, default None
         Distances beyond which no neighbour is looked for.
 

@@ -12,8 +12,11 @@ share one matrix of n rows and 2n columns, in which the paths of shift s lead fr
 A search bounds runs of shifts of several candidates side by side, one in each lane. Runs that cost
 more than the nearest candidates so far are dropped, the others cut in four, the cheapest first,
 until single shifts are left: their bound is their cost, and is certified by `certified`. Costs and
-sums are the same in float64, those of one policy (`cells`) of DTW. Rounding is monotonic: in
-floating point, too, no run costs more than a shift in it.
+sums are the same in float64, those of one policy (`cells`). Rounding is monotonic: in floating
+point, too, no run costs more than a shift in it.
+
+A band of half width r leaves to shift s the columns i + s - r to i + s + r of row i, and to a run
+all that one of its shifts has; rows go in twos, which share the columns of both.
 """
 
 from __future__ import annotations
@@ -54,10 +57,11 @@ def _period(yy):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _bound(x, doubled, candidate, first, count, cell, least, room, cancel):
+def _bound(x, doubled, candidate, first, count, reach, cell, least, room, cancel):
     """Costs of the cheapest paths of runs of `count` shifts, one in each lane.
 
-    candidate, first, least: of LANES runs; least receives the costs.
+    candidate, first, least: of LANES runs; least receives the costs. `reach` is half the width of
+    the band, None without one, which is an instance of its own.
     """
     # edge[i + 1] is D(i, start - 1), row[j + 1] is D(i, start + j)
     edge, row, columns, cost, left, diagonal = room
@@ -80,14 +84,22 @@ def _bound(x, doubled, candidate, first, count, cell, least, room, cancel):
         for i in range(0, n, 2):
             # two rows at once; of the last one alone the second is not used
             last = min(i + 1, n - 1)
-            for lane in range(LANES):
-                diagonal[lane] = row[0, lane]
-                left[0, lane] = edge[i + 1, lane]
-                left[1, lane] = edge[last + 1, lane]
-                row[0, lane] = edge[last + 1, lane]
+            low, high = 0, width
+            if reach is not None:
+                low = max(0, i - reach - start)
+                high = min(width, last + reach + count - start)
+            if low == 0:
+                for lane in range(LANES):
+                    diagonal[lane] = row[0, lane]
+                    left[0, lane] = edge[i + 1, lane]
+                    left[1, lane] = edge[last + 1, lane]
+                    row[0, lane] = edge[last + 1, lane]
+            elif low < width:
+                diagonal[:] = row[low]
+                left[:] = np.inf
             point, next_point = x[0, i], x[0, last]
             alone = last == i
-            for j in range(width):
+            for j in range(low, high):
                 if fused:
                     for lane in range(LANES):
                         up = row[j + 1, lane]
@@ -117,16 +129,19 @@ def _bound(x, doubled, candidate, first, count, cell, least, room, cancel):
                     left[0, lane] = value
                     left[1, lane] = cell.join(cost[1, lane], best)
                     row[j + 1, lane] = value if alone else left[1, lane]
-            for lane in range(LANES):
-                edge[last + 1, lane] = left[1, lane]
-                edge[i + 1, lane] = left[0, lane]
+            if low < high == width:
+                for lane in range(LANES):
+                    edge[last + 1, lane] = left[1, lane]
+                    edge[i + 1, lane] = left[0, lane]
+            else:
+                edge[last + 1], edge[i + 1] = np.inf, np.inf
         for j in range(max(0, n - 1 - start), width):
             for lane in range(LANES):
                 least[lane] = min(least[lane], row[j + 1, lane])
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _settle(group, x, doubled, limit, cell, squared, count, best, runs, room, cancel):
+def _settle(group, x, doubled, limit, reach, cell, squared, count, best, runs, room, cancel):
     """Find the least distances of some candidates; return how many neighbours there are.
 
     A stack holds runs of shifts, the cheapest on top.
@@ -135,6 +150,7 @@ def _settle(group, x, doubled, limit, cell, squared, count, best, runs, room, ca
     of_lane, first, least, bound_room = room
     distances, indices = best
     n = x.shape[1]
+    half = 2 * n if reach is None else reach
     size = 0
     for candidate in group:
         candidates[size], firsts[size], widths[size], costs[size] = candidate, 0, n, 0.0
@@ -157,7 +173,7 @@ def _settle(group, x, doubled, limit, cell, squared, count, best, runs, room, ca
         if used == 0:
             continue
         of_lane[used:], first[used:] = of_lane[0], first[0]
-        _bound(x, doubled, of_lane, first, piece, cell, least, bound_room, cancel)
+        _bound(x, doubled, of_lane, first, piece, reach, cell, least, bound_room, cancel)
         begin = size
         if piece == 1:
             # the cheapest first: most of the others are too far then
@@ -172,7 +188,7 @@ def _settle(group, x, doubled, limit, cell, squared, count, best, runs, room, ca
                     # another shift of this candidate is no farther
                     continue
                 y = doubled[of_lane[lane], :, first[lane] : first[lane] + n]
-                shift_cost = certified.cost(x, y, 2 * n, cell, None, False, False, cancel)
+                shift_cost = certified.cost(x, y, half, cell, None, False, False, cancel)
                 distance = _distance(shift_cost, squared)
                 if distance <= limit and shift_cost < np.inf:
                     count = _improve(distances, indices, count, distance, of_lane[lane])
@@ -233,7 +249,9 @@ def _cost_within(distance, squared):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def search(x, doubled, bounds, order, excluded, limit, cell, squared, distances, indices, cancel):
+def search(
+    x, doubled, bounds, order, excluded, limit, reach, cell, squared, distances, indices, cancel
+):
     """Find the nearest candidates of a query under warping.
 
     Parameters
@@ -250,8 +268,10 @@ def search(x, doubled, bounds, order, excluded, limit, cell, squared, distances,
         A candidate that is left out.
     limit : float
         A distance beyond which none is wanted.
+    reach : int or None
+        Half width of the band.
     cell : Cell
-        What steps cost: a policy of DTW.
+        What steps cost.
     squared : bool
         Whether its costs are squared and the distance is a root.
     distances, indices : ndarray of shape (n_neighbors,)
@@ -303,7 +323,8 @@ def search(x, doubled, bounds, order, excluded, limit, cell, squared, distances,
         # the most promising on top
         best = distances, indices
         count = _settle(
-            group[:size][::-1], x, doubled, limit, cell, squared, count, best, runs, room, cancel
+            *(group[:size][::-1], x, doubled, limit, reach, cell, squared),
+            *(count, best, runs, room, cancel),
         )
         if count == distances.size:
             limit = min(limit, distances[count - 1])

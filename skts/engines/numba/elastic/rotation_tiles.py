@@ -57,28 +57,34 @@ class RotationTiles:
         cell, squared = cell_of(reduction.warping), reduction.warping.squared
         k = min(reduction.n_neighbors, tile.shape[1])
         bounds = None if reduction.straight else self._bounds(reduction, tile, cancel)
+        reach = reduction.reach if reduction.warping.binds(queries.shape[2]) else None
         distances, indices = np.empty(k), np.empty(k, np.int64)
         found = []
         for row, x in enumerate(np.array(queries)):
             query = tile.row + row
             excluded = -1 if reduction.excluded is None else reduction.excluded[query] - tile.col
             limit = np.inf if reduction.limits is None else reduction.limits[query]
-            rest = excluded, limit, cell, squared, distances, indices, cancel
+            rest = cell, squared, distances, indices, cancel
             if bounds is None:
                 lower, floors = self._correlate(reduction, x, tile)
                 order = np.argsort(lower, kind="stable")
-                count = rotation.search_straight(x, doubled.values, lower, order, floors, *rest)
+                count = rotation.search_straight(
+                    x, doubled.values, lower, order, floors, excluded, limit, *rest
+                )
             else:
                 lower = bounds[row]
                 order = np.argsort(lower, kind="stable")
-                count = rotation.search(x, doubled.values, lower, order, *rest)
+                count = rotation.search(
+                    x, doubled.values, lower, order, excluded, limit, reach, *rest
+                )
             found.append((np.full(count, row), indices[:count].copy(), distances[:count].copy()))
         rows, cols, values = map(np.concatenate, zip(*found, strict=True))
         return Shortlist(rows, cols, values, Bound())
 
     def _relaxed(self, reduction: RotationSearch, doubled: Series) -> DTWNeighbors:
         """A search whose distances no shift falls below: any part of the doubled candidate."""
-        warping = Warping(cost=reduction.warping.cost, alignment="subsequence")
+        given = reduction.warping
+        warping = Warping(given.metric, given.cost, alignment="subsequence")
         return DTWNeighbors(reduction.queries, doubled, 1, warping=warping)
 
     def _bounds(self, reduction: RotationSearch, tile: Tile, cancel: np.ndarray) -> np.ndarray:
@@ -105,7 +111,7 @@ class RotationTiles:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Lower bounds of the distances of a query, and of the costs of all shifts."""
         n = x.shape[1]
-        if not reduction.warping.squared:
+        if not reduction.warping.squared or reduction.warping.largest:
             n_candidates = tile.shape[1]
             return np.zeros(n_candidates), np.zeros((n_candidates, 1))
         offset, spectra, norms = self._spectra(reduction, tile)
