@@ -261,3 +261,19 @@ def cost_along(warping, x, y, path):
 def test_all_distances_are_tested():
     assert {name for name, _ in OPTIONS} == set(DISTANCES)
     assert set(DISTANCES) <= set(reference_elastic.DISTANCES)
+
+
+@pytest.mark.parametrize("metric", ["edr", "lcss"])
+def test_a_gpu_counts_no_more_edits_than_float32_holds(make_series, monkeypatch, metric):
+    tiles = pytest.importorskip("skts.engines.cupy.elastic.tiles")
+    warping, engine = DISTANCES[metric](epsilon=0.5), find_engine("cupy")
+    sides = [make_series(2, n) for n in (9, 11)]
+    assert tiles.MOST_COUNTED == 2**24
+    monkeypatch.setattr(tiles, "MOST_COUNTED", 21)
+    assert engine.supports(DTWMatrix(*sides, warping)) is None
+    monkeypatch.setattr(tiles, "MOST_COUNTED", 20)
+    assert "less than 20 points together; here they have up to 20" in engine.supports(
+        DTWMatrix(*sides, warping)
+    )
+    # prices of the others are real numbers
+    assert engine.supports(DTWMatrix(*sides, DISTANCES["msm"]())) is None

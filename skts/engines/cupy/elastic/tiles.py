@@ -14,6 +14,7 @@ from ...core.certify import Bound, Rescaling, Shortlist
 from ...core.prepared import PreparedStore
 from ...core.reduction import Reduction, Tile
 from ...core.series import Series
+from ...families.elastic.distances import EDR, LCSS
 from ...families.elastic.dtw import (
     DTWMatrix,
     DTWNeighbors,
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from .dtw import DeviceSeries
 
 __all__ = ["DTWTiles"]
+
+#: Cells of LCSS and EDR count edits in float32, which holds every whole number up to this one.
+MOST_COUNTED = 2**24
 
 
 class DTWTiles:
@@ -86,11 +90,17 @@ class DTWTiles:
     dtw_radius_neighbors_bytes = _dtw_bytes
 
     def _dtw_lacks(self, reduction: DTWReduction) -> str | None:
-        """Say whether there is no policy for a distance."""
+        """Say whether there is no policy for a distance, or none for series as long as these."""
         try:
             policy_of(reduction.warping)
         except LookupError:
             return lacks_distance("cupy", reduction.warping)
+        points = sum(side.n_timepoints for side in reduction.sides)
+        if isinstance(reduction.warping, EDR | LCSS) and points >= MOST_COUNTED:
+            return (
+                f"engine='cupy' counts the edits of two series of less than {MOST_COUNTED:,} "
+                f"points together; here they have up to {points:,}."
+            )
         return None
 
     dtw_matrix_lacks = dtw_neighbors_lacks = dtw_pairs_lacks = dtw_path_lacks = _dtw_lacks
