@@ -50,7 +50,7 @@ FUNCTIONS: Examples = Examples({
     skts.metrics.edr: ((X[0], X[1]), {"window": [3, 0.25], "epsilon": [0.5]}),
     skts.metrics.msm: ((X[0], X[1]), {"window": [3, 0.25], "penalty": [0.5]}),
     skts.metrics.twe: ((X[0], X[1]), {"window": [3, 0.25], "nu": [0.5], "lmbda": [0.5]}),
-    skts.metrics.wdtw: ((X[0], X[1]), {"window": [3, 0.25], "g": [0.1]}),
+    skts.metrics.wdtw: ((X[0], X[1]), {"window": [3, 0.25], "g": [0.125]}),
     skts.metrics.adtw: ((X[0], X[1]), {"window": [3, 0.25], "penalty": [0.5]}),
     skts.metrics.ddtw: ((X[0], X[1]), {"window": [3, 0.25]}),
     skts.metrics.pairwise_distances: (

@@ -120,6 +120,17 @@ def test_fitting_loads_no_gpu_library():
     assert result.stdout.split() == ["[0]", "True", "False"]
 
 
+def test_without_cupy_the_engine_says_so():
+    code = (
+        "import sys; sys.modules['cupy'] = None; from skts.engines import find_engine; "
+        "print(find_engine('cupy').available())"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert "needs CuPy" in result.stdout
+
+
 # --- layers, with relative imports resolved ----------------------------------------------------
 
 SOURCES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))

@@ -42,6 +42,8 @@ _SHORT = (7, 9, 11)
 _MANY, _FOR_EACH, _MOST = 10, 10, 1000
 #: The share of drawn shapelets that are normalised.
 _NORMALIZED = 0.8
+#: Candidates that are drawn at most.
+_MOST_DRAWN = 10**6
 #: Distances that are judged at a time.
 _JUDGED = 2**21
 
@@ -99,7 +101,7 @@ class ShapeletTransformer(SeriesMixin, TransformerMixin, BaseEstimator):
         Shapelets that are kept, the best by `criterion`. None keeps all that are drawn; where all
         candidates are tried, 10 for each training series, at most 1,000.
     max_candidates : int or None, default 10000
-        Candidates that are drawn; those drawn twice count once. None tries all.
+        Candidates that are drawn, at most a million; those drawn twice count once. None tries all.
     lengths : "auto" or sequence of int or float, default "auto"
         Points of the candidates; a float is a share of the shortest series. "auto" is 7, 9 and 11
         where candidates are drawn, or half of the shortest series if that has less than 7; where
@@ -195,7 +197,7 @@ class ShapeletTransformer(SeriesMixin, TransformerMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_shapelets": [Interval(Integral, 1, None, closed="left"), None],
-        "max_candidates": [Interval(Integral, 1, None, closed="left"), None],
+        "max_candidates": [Interval(Integral, 1, _MOST_DRAWN, closed="both"), None],
         "lengths": ["array-like", StrOptions({"auto"})],
         "dilations": ["array-like", StrOptions({"auto"})],
         "normalized": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],

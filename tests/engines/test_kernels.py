@@ -1109,6 +1109,16 @@ def test_rotations_merge_from_blocks(fast_engine, monkeypatch, rng):
         distances, indices = reference.nearest(matrix, k, [0, 7, 14])
         assert_array_equal(found.indices, indices)
         assert_array_equal(found.distances, distances)
+    # limits that are given hold however many candidates there are: at one, and just below
+    nearest = matrix.min(axis=1)
+    for block in (4, 16):
+        monkeypatch.setattr(rotations, "BLOCK", block)
+        for limits in (nearest, np.nextafter(nearest, -1)):
+            work = RotationNeighbors(queries, candidates, 1, None, limits=limits)
+            found = run(work, engine=fast_engine)
+            within = nearest <= limits
+            assert_array_equal(found.distances[:, 0], np.where(within, nearest, np.inf))
+            assert_array_equal(found.indices[:, 0], np.where(within, matrix.argmin(axis=1), -1))
     limited = RotationNeighbors(queries, candidates, 2, None, limits=np.array([1.0, 2.0, 3.0]))
     part = limited.part(Tile(1, 3, 4, 8))
     assert_array_equal(part.limits, [2.0, 3.0])

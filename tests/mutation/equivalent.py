@@ -65,7 +65,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         (
             "sweep",
             "more = limit < inf and start + w < m and not (free_columns or free_rows)",
-            ("< -> >", "and -> or #1"),
+            ("< -> >",),
             SPARES,
         ),
         (
@@ -146,12 +146,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "if reduction.warping.window is None or 2 * radius >= longest:",
             ("2", ">="),
             "envelopes and ranges are bounds, both",
-        ),
-        (
-            "DTWTiles._cascade",
-            "keep = bound.lower(estimates) <= farthest",
-            ("<= -> <",),
-            "intervals are wider than what they hold: where ends meet, distances do not",
         ),
         ("DTWTiles._cascade", "if bound.shrink == 0 or deflation == 0:", None, SPARES),
     ],
@@ -241,12 +235,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "families/kshape/eigenvectors.py": [
-        (
-            "",
-            "CERTIFIED_ERROR = 1e-11",
-            ("1e-11 -> 2e-11",),
-            "who certifies counts the error of vectors by the same constant",
-        ),
         (
             "krylov",
             "if exhausted or full or steps % (2 if steps < 16 else 4) == 0:",
@@ -428,12 +416,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "highest[p] = fmax(row + col + error - 2 * largest, 0.0);",
             ("0.0 -> 1.0",),
             LOOSER,
-        ),
-        (
-            "RotationTiles.rotation_neighbors",
-            "near = np.isfinite(found.estimates) & (found.estimates <= limits[found.rows])",
-            ("& -> |",),
-            "candidates more are kept, of which the nearest are chosen",
         ),
         (
             "path_bytes",
@@ -627,18 +609,11 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/profile/": [
-        ("walk", "capacity = max(MK_CAPACITY, row_stop - row)", ("max -> min",), TOGETHER),
         (
             "JoinTiles.join_bytes",
             "lists += (32 + 24 * reduction.n_neighbors) * sum(reduction.shape)",
             ("24 -> 23",),
             ROOM,
-        ),
-        (
-            "",
-            "if TYPE_CHECKING:",
-            None,
-            "names that only type checkers read are imported, too",
         ),
         (
             "choose_join",
@@ -655,7 +630,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         (
             "_is_small",
             "seconds = tile.shape[0] * tile.shape[1] * (A_PAIR + A_POINT * reduction.length)",
-            None,
+            ("0 -> 1", "* -> /", "+ -> -"),
             PRICES,
         ),
         (
@@ -709,18 +684,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("4 -> 5",),
             "more zeros, that nobody reads",
         ),
-        (
-            "match_bytes",
-            "return n_columns * n_channels * 48 * (width + 2) + lists + queries",
-            ("+ -> - #0",),
-            ROOM,
-        ),
         ("", "FIRST_BATCH, MAX_UNJUDGED = 256, 2", ("256 -> 255", "256 -> 257"), TOGETHER),
         ("_survey", '"sums": cp.empty((n, width + 1, 2)),', ("1 -> 2",), UNREAD),
         (
             "columns_of_strips",
             "return min(COLUMNS, key=lambda k: -(-n_windows // (32 * k)) * (k + 3))",
-            None,
+            ("min", "-", "//", "32 -> 31", "*", "+", "3"),
             FASTEST,
         ),
         (

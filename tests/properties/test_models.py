@@ -10,10 +10,16 @@ from sklearn.base import clone
 
 import skts
 from skts import (
+    DiscordDetector,
     DTWCondenser,
+    DTWKMeans,
     DTWNearestNeighbor,
+    DTWNearestNeighborRegressor,
+    DTWNeighbors,
     KShapeClusterer,
     MotifFinder,
+    ShapeletForestClassifier,
+    ShapeletTransformer,
     ShapeletTreeClassifier,
     SubsequenceSearch,
 )
@@ -99,9 +105,19 @@ def estimators(engine):
     """One of each, with what it is fitted on beside X."""
     return {
         "DTWCondenser": DTWCondenser(n_prototypes=2, window=2, engine=engine),
+        "DTWKMeans": DTWKMeans(2, n_init=1, max_iter=3, random_state=0, engine=engine),
         "DTWNearestNeighbor": DTWNearestNeighbor(engine=engine),
+        "DTWNearestNeighborRegressor": DTWNearestNeighborRegressor(2, engine=engine),
+        "DTWNeighbors": DTWNeighbors(2, engine=engine),
+        "DiscordDetector": DiscordDetector(4, engine=engine),
         "KShapeClusterer": KShapeClusterer(2, random_state=0, engine=engine),
         "MotifFinder": MotifFinder(4, engine=engine),
+        "ShapeletForestClassifier": ShapeletForestClassifier(
+            3, min_length=3, max_length=4, random_state=0, engine=engine
+        ),
+        "ShapeletTransformer": ShapeletTransformer(
+            5, max_candidates=20, lengths=[3], random_state=0, engine=engine
+        ),
         "ShapeletTreeClassifier": ShapeletTreeClassifier(**TREE, engine=engine),
         "SubsequenceSearch": SubsequenceSearch(engine=engine),
     }
@@ -128,7 +144,8 @@ def answers(model, X):
         if not hasattr(model, method):
             continue
         if method == "radius_neighbors":
-            got = model.radius_neighbors(X[:, :5], 2.0)
+            short = isinstance(model, SubsequenceSearch)
+            got = model.radius_neighbors(X[:, :5] if short else X, 2.0)
         elif isinstance(model, SubsequenceSearch):
             got = model.kneighbors(X[:, :5], 2)
         elif method == "score":

@@ -205,8 +205,8 @@ def test_runs_at_the_same_time_share_no_plan(expected, fast_engine):
 def _run_together(engine, expected):
     """Whether all examples are right, run in threads with budgets of several sizes."""
     table = examples()
-    # a tile of a GPU is larger than one of a thread
-    budgets = [None, "8MiB", "64MiB"] if engine == "numba" else [None, "256MiB", "1GiB"]
+    # a tile of a GPU is larger than one of a thread; the smallest of `BestShapelets` takes 18 MiB
+    budgets = [None, "24MiB", "64MiB"] if engine == "numba" else [None, "256MiB", "1GiB"]
     works = [(kind, place) for kind in table for place in range(len(table[kind]))]
 
     def compute(number):

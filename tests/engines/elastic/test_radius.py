@@ -111,6 +111,27 @@ def test_bounds_lose_nothing(fast_engine, make_series, warping):
             assert_within(fast_engine, work, matrix)
 
 
+def test_bounds_keep_copies_at_radius_0(fast_engine, rng):
+    """Intervals of their estimates and the radius meet at 0."""
+    values = rng.normal(size=(130, 22))
+    work = DTWRadiusNeighbors(as_series(values[[7, 99]]), as_series(values), 0.0)
+    found = run(work, engine=fast_engine)
+    assert_array_equal(found.indices, [7, 99])
+    assert_array_equal(found.distances, [0.0, 0.0])
+
+
+def test_parts_that_match_begin_beyond_a_strip(fast_engine):
+    """Nothing before column 64 is near, and a path may still begin behind it."""
+    query, values = np.array([0.0, 1.0, 0.0, 2.0]), np.full((130, 72), 9.0)
+    values[5, 66:70] = query
+    work = DTWRadiusNeighbors(
+        as_series(query[None]), as_series(values), 1.0, warping=Warping(alignment="subsequence")
+    )
+    found = run(work, engine=fast_engine)
+    assert_array_equal(found.indices, [5])
+    assert_array_equal(found.distances, [0.0])
+
+
 @pytest.mark.parametrize("gap", [0.0, 1e-15, 1e-9, 1e-7])
 def test_near_ties_at_the_radius(fast_engine, rng, gap):
     """Hundreds of candidates that float32 cannot tell from the radius: far more than k would be."""

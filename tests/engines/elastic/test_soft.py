@@ -77,6 +77,22 @@ def test_engines_have_the_same_bits(make_series, rng, n, m, n_channels, shortest
             assert_array_equal(one, other)
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("n_channels", [1, 2])
+def test_launches_of_few_pairs_find_the_same(make_series, monkeypatch, n_channels):
+    missing = find_engine("cupy").available()
+    if missing:
+        pytest.skip(missing)
+    from skts.engines.cupy.elastic import soft
+
+    rows, cols = make_series(5, 9, n_channels, shortest=6), make_series(2, 12, n_channels)
+    work = SoftDTWMatrix(rows, cols, 0.5, Warping(window=None))
+    wanted = run(work, engine="cupy")
+    assert_array_equal(run(work, engine="numba"), wanted)
+    monkeypatch.setattr(soft, "MOST_PAIRS", 4)
+    assert_array_equal(run(work, engine="cupy"), wanted)
+
+
 def test_a_small_gamma_leaves_the_best_path(fast_engine, make_series):
     X = make_series(6, 40, shortest=20)
     found = run(SoftDTWMatrix(X, X, 1e-9), engine=fast_engine)

@@ -7,7 +7,17 @@ import pytest
 from elastic_cases import OPTIONS, drawn, sides_of
 from numpy.testing import assert_array_equal
 
-from skts.engines import DTWMatrix, DTWNeighbors, replace_kernels, run
+from skts.engines import (
+    DISTANCES,
+    DTWMatrix,
+    DTWNeighbors,
+    Series,
+    prepared,
+    replace_kernels,
+    run,
+)
+from skts.engines.core.certify import Bound, Rescaling
+from skts.engines.families.elastic.distances import ADTW
 from skts.engines.numba.elastic import stepped_bounds, uneven
 from skts.engines.numba.elastic.lower_bounds import envelope
 
@@ -100,3 +110,39 @@ def test_searches_by_bounds_find_the_same(metric, options, rng):
                 near = run(work, engine="numba")
             assert_array_equal(near.indices, order)
             assert_array_equal(near.distances, np.take_along_axis(D, order, axis=1))
+
+
+def test_exact_estimates_keep_the_nearest_of_many_ties():
+    """As `shortlist` does: a query that kept all ties would be searched again without end."""
+    estimates, members = np.zeros(200), np.random.default_rng(0).permutation(200)
+    kept = stepped_bounds._kept(estimates, members, Bound(), 0.0, 3)
+    assert sorted(members[kept]) == [0, 1, 2]
+    estimates[members == 1] = 1.0
+    kept = stepped_bounds._kept(estimates, members, Bound(), 1.0, 3)
+    assert sorted(members[kept]) == [0, 2, 3]
+    # all that are within a radius, and all that an inexact estimate cannot rule out
+    assert stepped_bounds._kept(estimates, members, Bound(), 0.0, 0).sum() == 199
+    assert stepped_bounds._kept(estimates, members, Bound(1 - 1e-6, 1 + 1e-6), 0.0, 3).sum() == 199
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", ["auto", "float64"])
+@pytest.mark.parametrize("metric", ["lcss", "adtw", "twe"])
+def test_a_search_among_many_ties_ends(metric, precision):
+    X, Y = (
+        Series(np.zeros((1, 1, 4)), np.array([4])),
+        Series(np.zeros((128, 1, 4)), np.full(128, 4)),
+    )
+    options = {"epsilon": 0.5} if metric == "lcss" else {}
+    X, Y, warping = prepared(X, Y, DISTANCES[metric](window=0, **options))
+    with replace_kernels(always=False):
+        found = run(DTWNeighbors(X, Y, 2, None, precision, warping), engine="numba")
+    assert_array_equal(found.indices, [[0, 1]])
+    assert_array_equal(found.distances, [[0, 0]])
+
+
+def test_a_large_penalty_is_rescaled_without_an_error():
+    """By the square of a scale beyond float64."""
+    assert ADTW(penalty=1.0).rescaled(Rescaling(scale=2.0**519)).penalty == np.finfo(float).max
+    assert ADTW(penalty=0.0).rescaled(Rescaling(scale=2.0**519)).penalty == 0.0
+    assert ADTW(penalty=3.0).rescaled(Rescaling(scale=0.5)).penalty == 0.75

@@ -116,3 +116,5 @@ def test_bytes_stay_within_what_a_part_may_list():
     # of every query its points, a row of the table, whether it is constant, and its mean
     more = match_bytes(2 * 10**6, 3, 90, 50, 1, 100)
     assert more - many >= 10**6 * (8 * 90 + 32 + 1 + 4)
+    # of short series in many channels points, two sums of squares each in two parts, runs, a scale
+    assert match_bytes(1, 3, 3, 10**4, 10, 8) >= 10**5 * (8 * 8 + 2 * 16 * (8 + 1) + 8 * 8 + 32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skts.engines.cupy.shapelets.programs import kernels, scan_kernel
+from skts.engines.cupy.shapelets.programs import columns_of_strips, kernels, scan_kernel
 
 
 @pytest.mark.parametrize("n_members", [1, 31, 32, 33, 1000, 1024, 1025, 2017, 2048])
@@ -19,3 +19,9 @@ def test_lanes_have_the_fewest_keys_that_hold_all_series_and_sort(n_members):
 def test_more_series_are_judged_by_blocks():
     assert scan_kernel(2049, 2).file == "shapelets/wide_lines.cu"
     assert scan_kernel(32769, 2) is None
+
+
+def test_where_one_strip_holds_most_windows_one_holds_fewer():
+    """Room for what passes from strip to strip is made, or not, for the shortest length."""
+    single = [n <= 32 * columns_of_strips(n) for n in range(1, 2000)]
+    assert single == sorted(single, reverse=True)

@@ -70,7 +70,8 @@ def trace(
     blocks = min(-(-at_a_time * 32 // THREADS), multiprocessors * WARPS * 32 // THREADS)
     steps = cp.empty(at_a_time * n * words, np.uint64)
     edges = cp.empty(blocks * (THREADS // 32) * m)
-    first, stop = (cp.empty((n_series, n), np.int32) for _ in range(2))
+    # nothing is matched by pairs that an interrupt leaves out
+    first, stop = (cp.zeros((n_series, n), np.int32) for _ in range(2))
     costs = cp.empty(n_series)
     points = points_by_length(warping, max(n, m))
     for begin in range(0, n_series, at_a_time):

@@ -69,7 +69,7 @@ def values(
         load_kernel(_FILE, VALUES)(
             blocks,
             THREADS,
-            x_values=rows.values[some],
+            x_values=rows.values[begin * n_channels * n :],
             x_lengths=rows.lengths[some],
             n_stride=n,
             y_values=cols.values,

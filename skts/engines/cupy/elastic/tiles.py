@@ -65,7 +65,8 @@ class DTWTiles:
         if policy_of(reduction.warping).weighted is not None:
             series += 24 * (max(left.n_timepoints, right.n_timepoints) + WEIGHTS_MARGIN)
         if reduction.warping.independent:
-            matrix *= 2  # the sum of channels, and one of them
+            # the sum of channels, and each of them
+            matrix += (matrix // 3) * (left.n_channels + 1)
         return 0, series + matrix + 64 * 8 * edge_length(left.n_timepoints)
 
     def dtw_path_bytes(self, reduction: DTWPath, rows: int, cols: int) -> tuple[int, int]:

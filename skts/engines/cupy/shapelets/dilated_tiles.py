@@ -62,6 +62,7 @@ class DilatedTiles:
                 break
             here, there = send(some, own)
             if np.any(own[:, 5] >= 0):
+                described = None  # one at a time
                 described = cp.empty((len(own), n_series, width, 2))
                 load_kernel(FILE, "describe_windows")(
                     (n_series, len(own)),

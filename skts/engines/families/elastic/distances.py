@@ -59,6 +59,11 @@ class Parameter:
     optional: bool = False
 
 
+def _scaled(value: float, rescaling: Rescaling) -> float:
+    """Return a parameter times the scale, or the largest number: float32 has neither."""
+    return min(value * rescaling.scale, float(np.finfo(np.float64).max))
+
+
 def _parameter(default: float | None, about: str, **limits: Any) -> Any:
     return field(default=default, metadata={"parameter": Parameter(about, **limits)})
 
@@ -274,7 +279,7 @@ class LCSS(Stepped):
 
     def rescaled(self, rescaling: Rescaling) -> Self:
         """As `Warping.rescaled`."""
-        return replace(self, epsilon=self.epsilon * rescaling.scale)
+        return replace(self, epsilon=_scaled(self.epsilon, rescaling))
 
     def unscaled(self, scale: float) -> float:
         """As `Warping.unscaled`: costs count points."""
@@ -339,7 +344,7 @@ class EDR(Stepped):
     def rescaled(self, rescaling: Rescaling) -> Self:
         """As `Warping.rescaled`."""
         assert self.epsilon is not None  # else searched in float64
-        return replace(self, epsilon=self.epsilon * rescaling.scale)
+        return replace(self, epsilon=_scaled(self.epsilon, rescaling))
 
     def unscaled(self, scale: float) -> float:
         """As `Warping.unscaled`: costs count points."""
@@ -384,7 +389,7 @@ class TWE(Stepped):
 
     def rescaled(self, rescaling: Rescaling) -> Self:
         """As `Warping.rescaled`."""
-        return replace(self, nu=self.nu * rescaling.scale, lmbda=self.lmbda * rescaling.scale)
+        return replace(self, nu=_scaled(self.nu, rescaling), lmbda=_scaled(self.lmbda, rescaling))
 
 
 @dataclass(frozen=True)
@@ -429,7 +434,7 @@ class MSM(Stepped):
 
     def rescaled(self, rescaling: Rescaling) -> Self:
         """As `Warping.rescaled`."""
-        return replace(self, penalty=self.penalty * rescaling.scale)
+        return replace(self, penalty=_scaled(self.penalty, rescaling))
 
 
 @dataclass(frozen=True)
@@ -472,7 +477,8 @@ class ADTW(_Priced):
 
     def rescaled(self, rescaling: Rescaling) -> Self:
         """As `Warping.rescaled`."""
-        return replace(self, penalty=self.penalty * rescaling.scale ** (2 if self.squared else 1))
+        penalty = _scaled(self.penalty, rescaling)
+        return replace(self, penalty=_scaled(penalty, rescaling) if self.squared else penalty)
 
 
 @dataclass(frozen=True)

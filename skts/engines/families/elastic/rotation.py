@@ -139,11 +139,11 @@ class RotationNeighbors(NeighborsInBatches, UsesIncumbent, RotationSearch):
         if len(self.candidates) <= BLOCK:
             return self
         query, _, distance, *_ = total.compact()
-        limits = np.full(len(self.queries), np.inf)
+        limits = np.full(len(self.queries), np.inf) if self.limits is None else self.limits.copy()
         full = np.bincount(query, minlength=len(limits)) >= self.n_neighbors
         farthest = np.zeros(len(limits))
         np.maximum.at(farthest, query, distance)
-        limits[full] = farthest[full]
+        limits[full] = np.minimum(limits[full], farthest[full])
         return replace(self, limits=limits)
 
     def finish(self, total: Shortlists, run: Callable[[Reduction], Any]) -> Neighbors:

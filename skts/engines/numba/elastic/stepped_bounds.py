@@ -125,13 +125,27 @@ def search(
             upper = bound.upper(estimates)
             if 0 < k <= upper.size:
                 limit = min(limit, np.partition(upper, k - 1)[k - 1])
-        keep = bound.lower(estimates) <= limit
+        keep = _kept(estimates, members, bound, limit, k)
         if k > 0 and np.count_nonzero(keep) > survivor_cap(k):
             overflowed.append(row)
             keep[:] = False
         lists.append((np.full(keep.sum(), row), members[keep], estimates[keep]))
     of_row, of_col, values = map(np.concatenate, zip(*lists, strict=True))
     return Shortlist(of_row, of_col, values, bound, np.array(overflowed, np.int64))
+
+
+def _kept(
+    estimates: np.ndarray, members: np.ndarray, bound: Bound, limit: float, k: int
+) -> np.ndarray:
+    """Which candidates may be among the k nearest, or within the limit where k is 0.
+
+    Exact estimates keep exactly the nearest, ties by column: so no query has too many of them.
+    """
+    if k == 0 or not bound.exact:
+        return bound.lower(estimates) <= limit
+    keep = np.zeros(estimates.size, bool)
+    keep[np.lexsort((members, estimates))[:k]] = True
+    return keep
 
 
 class _Query:

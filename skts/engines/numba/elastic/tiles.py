@@ -77,6 +77,8 @@ class DTWTiles:
             ),
         )
         each = max(each, 48 * rows * cols + small)
+        if reduction.warping.independent:
+            each += 8 * rows * cols * channels
         if not isinstance(reduction, DTWSearch):
             return shared, each
         k = reduction.n_neighbors
