@@ -66,6 +66,13 @@ from .families.kshape.centers import SBDCenters
 from .families.kshape.certified import certified_distances
 from .families.kshape.distances import Assignment, SBDAssign, SBDMatrix, ShapeDistances
 from .families.kshape.shapes import Shapes
+from .families.profile.channels import (
+    ChannelJoin,
+    ChannelRule,
+    channel_means,
+    measure_channels,
+    unordered_channels,
+)
 from .families.profile.concatenated import ConcatenatedSeries
 from .families.profile.join import Join, JoinFound
 from .families.profile.mk import MotifPair, NearestPair
@@ -80,6 +87,8 @@ __all__ = [
     "REFERENCE",
     "TIE",
     "Assignment",
+    "ChannelJoin",
+    "ChannelRule",
     "Criterion",
     "DTWMatrix",
     "DTWNeighbors",
@@ -113,13 +122,16 @@ __all__ = [
     "WindowKinds",
     "WindowMatches",
     "certified_distances",
+    "channel_means",
     "check_size",
     "engine_names",
     "fetch",
     "find_engine",
     "get_engine",
     "lies_on_gpu",
+    "measure_channels",
     "replace_kernels",
     "run",
     "show_engines",
+    "unordered_channels",
 ]

@@ -16,6 +16,7 @@ from .elastic.cells import Cell, cell_of
 from .elastic.rotation_tiles import RotationTiles
 from .elastic.tiles import DTWTiles
 from .kshape.tiles import SBDTiles
+from .profile.channel_tiles import ChannelTiles
 from .profile.mk_tiles import MKTiles
 from .profile.tiles import JoinTiles
 from .search.tiles import SubsequenceTiles
@@ -30,7 +31,7 @@ prepare_kernels(__name__)
 
 
 class NumbaEngine(
-    DTWTiles, JoinTiles, MKTiles, RotationTiles, SBDTiles, ShapeletTiles, SubsequenceTiles, Engine
+    DTWTiles, ChannelTiles, JoinTiles, MKTiles, RotationTiles, SBDTiles, ShapeletTiles, SubsequenceTiles, Engine
 ):
     """Computes on the CPU."""
 
