@@ -123,12 +123,16 @@ class Known(NamedTuple):
 
 
 class PairBounds(NamedTuple):
-    """Bounds of the distances of a pair in each channel, and of their sums for each dimension."""
+    """Bounds of the distances of a pair in each channel, and of their sums for each dimension.
+
+    `sorted` is room for the channels that do not count in any case.
+    """
 
     low: np.ndarray
     up: np.ndarray
     sums_low: np.ndarray
     sums_up: np.ndarray
+    sorted: np.ndarray
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -191,18 +195,17 @@ def _sort(values, descending):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _add(values, sums, rule, order):
+def _add(values, sums, rule, order, room):
     """Sums of the channels that count, added one after the other, for each dimension."""
     total, at, n_included = 0.0, 0, rule.n_included
-    sorted_values = np.empty(values.size - n_included)
     for place in range(n_included, values.size):
-        sorted_values[place - n_included] = values[order[place]]
-    _sort(sorted_values, rule.worst)
+        room[place - n_included] = values[order[place]]
+    _sort(room, rule.worst)
     for number in range(1, values.size + 1):
         if number <= n_included:
             total += values[order[number - 1]]
         else:
-            total += sorted_values[number - 1 - n_included]
+            total += room[number - 1 - n_included]
         if at < sums.size and rule.dimensions[at] == number:
             sums[at] = total
             at += 1
@@ -211,8 +214,8 @@ def _add(values, sums, rule, order):
 @njit(nogil=True, cache=True, error_model="numpy")
 def bound_sums(bounds, rule, order):
     """Bound the sums of a pair, given the bounds of its distances."""
-    _add(bounds.low, bounds.sums_low, rule, order)
-    _add(bounds.up, bounds.sums_up, rule, order)
+    _add(bounds.low, bounds.sums_low, rule, order, bounds.sorted)
+    _add(bounds.up, bounds.sums_up, rule, order, bounds.sorted)
     for at in range(bounds.sums_low.size):
         bounds.sums_low[at] *= 1 - ROUNDING
         bounds.sums_up[at] *= 1 + ROUNDING
@@ -275,6 +278,7 @@ def _measure(known, own, others, length, rule, order):
     first, second = np.zeros(PAIRS, np.int64), np.zeros(PAIRS, np.int64)
     room, total = np.empty((PAIRS, POINTS)), np.empty(PAIRS)
     distances, sums = np.empty((PAIRS, n_channels)), np.empty(known.tops.shape[1])
+    ordered = np.empty(n_channels - rule.n_included)
     start, count = 0, known.n_listed[0]
     while start < count:
         # entries of at most PAIRS pairs: those of a pair follow each other, as a rule
@@ -303,7 +307,7 @@ def _measure(known, own, others, length, rule, order):
                     distance = 0.0
                 distances[lane, c] = distance
         for lane in range(taken):
-            _add(distances[lane], sums, rule, order)
+            _add(distances[lane], sums, rule, order, ordered)
             for entry in range(start, stop):
                 place, at, other = entries[entry]
                 if known.first + place == first[lane] and other == second[lane]:

@@ -87,11 +87,15 @@ class ChannelTiles:
             return open_known(start, looking[side], hints[side], *nearest, PAD)
 
         def walk(least_apart: int, of_rows: bool, of_columns: bool) -> Walk:
-            options = bool(reduction.normalize), rule, order, network
+            options = same, bool(reduction.normalize), rule, order, network
             return Walk(length, least_apart, of_rows, of_columns, *options)
 
-        own, other = known(0, tile.row, rows), known(1, first, found)
+        own = known(0, tile.row, rows)
+        # one list for both: its neighbours are those of rows
+        same = reduction.within and not reduction.sides
+        same = same and (tile.row, tile.row_stop) == (first, tile.col_stop)
         if reduction.within:
+            other = own if same else known(1, first, found)
             search(a, b, own, other, walk(reduction.least_apart, True, True), cancel)
             take_nearer(cols, slice(first - tile.col, None), found)
         else:

@@ -111,6 +111,8 @@ class Walk(NamedTuple):
         Pairs with j - i <= this are left out.
     rows, columns : bool
         Whether windows along rows, and along columns, look for neighbours.
+    same : bool
+        Whether rows and columns are the same windows, with one list of neighbours.
     normalize : bool
         Whether windows are z-normalised.
     rule : Rule
@@ -125,6 +127,7 @@ class Walk(NamedTuple):
     least_apart: int
     rows: bool
     columns: bool
+    same: bool
     normalize: bool
     rule: Rule
     order: np.ndarray
@@ -190,7 +193,7 @@ def _open_room(n_channels, first, stop, walk):
         np.zeros(n_dimensions),
         np.empty(walk.length),
         PairBounds(np.zeros(n_channels), np.zeros(n_channels), np.zeros(n_dimensions),
-                   np.zeros(n_dimensions)),
+                   np.zeros(n_dimensions), np.zeros(n_others)),
     )  # fmt: skip
 
 
@@ -464,4 +467,5 @@ def search(a, b, known, known_b, walk, cancel):
             diagonal += width
         top = bottom
     measure_all(known, a.line, b.line, walk.length, walk.rule, walk.order)
-    measure_all(known_b, b.line, a.line, walk.length, walk.rule, walk.order)
+    if not walk.same:
+        measure_all(known_b, b.line, a.line, walk.length, walk.rule, walk.order)
