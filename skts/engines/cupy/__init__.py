@@ -24,6 +24,7 @@ from ._process import claim, lost_by_fork
 from .elastic.rotation_tiles import RotationTiles
 from .elastic.tiles import DTWTiles
 from .kshape.tiles import SBDTiles
+from .profile.channel_tiles import ChannelTiles
 from .profile.mk_tiles import MKTiles
 from .profile.tiles import JoinTiles
 from .search.tiles import SubsequenceTiles
@@ -37,7 +38,7 @@ _INSTALL = "pip install 'skts[cuda13]' (CUDA 13) or 'skts[cuda12]' (CUDA 12)"
 #: the figures of the CPU engine, a GPU is chosen above 2^29 steps, as was measured.
 START, STEPS_A_SECOND = 0.2495, 2**40
 #: Steps for which one more device is used: some tenths of a second of a large one.
-WORTH_A_DEVICE = {"join": 2**39, "dtw_matrix": 2**37, "dtw_neighbors": 2**37}
+WORTH_A_DEVICE = {"join": 2**39, "channel_join": 2**39, "dtw_matrix": 2**37, "dtw_neighbors": 2**37}
 WORTH_OTHERWISE = 2**40
 #: Work of which a device may have two tiles under way, and how many tiles there must be for each.
 OVERLAPPED = {"dtw_matrix": 8, "dtw_neighbors": 8}
@@ -54,7 +55,7 @@ class DeviceStore(PreparedStore):
 
 
 class CupyEngine(
-    DTWTiles, JoinTiles, MKTiles, RotationTiles, SBDTiles, ShapeletTiles, SubsequenceTiles, Engine
+    DTWTiles, ChannelTiles, JoinTiles, MKTiles, RotationTiles, SBDTiles, ShapeletTiles, SubsequenceTiles, Engine
 ):
     """Computes on an NVIDIA GPU."""
 
