@@ -10,6 +10,7 @@ import math
 from dataclasses import asdict
 
 import numpy as np
+from reference_channels import ChannelOracle
 from reference_join import JoinOracle
 from reference_motifs import MKOracle
 from reference_rotation import RotationOracle
@@ -112,7 +113,14 @@ def unpadded(series, index):
 
 
 class OracleEngine(
-    JoinOracle, MKOracle, RotationOracle, SBDOracle, ShapeletOracle, SubsequenceOracle, Engine
+    ChannelOracle,
+    JoinOracle,
+    MKOracle,
+    RotationOracle,
+    SBDOracle,
+    ShapeletOracle,
+    SubsequenceOracle,
+    Engine,
 ):
     """Plain loops behind the contract of engines."""
 

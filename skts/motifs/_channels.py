@@ -199,4 +199,3 @@ def channels_of_discord(
     distances = windows.by_channel(compute, [place])[:, 0, neighbor]
     channels = unordered_channels(distances, windows.dimension, windows.rule)
     return discord._replace(channels=channels)
-

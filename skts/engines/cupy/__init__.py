@@ -55,7 +55,15 @@ class DeviceStore(PreparedStore):
 
 
 class CupyEngine(
-    DTWTiles, ChannelTiles, JoinTiles, MKTiles, RotationTiles, SBDTiles, ShapeletTiles, SubsequenceTiles, Engine
+    DTWTiles,
+    ChannelTiles,
+    JoinTiles,
+    MKTiles,
+    RotationTiles,
+    SBDTiles,
+    ShapeletTiles,
+    SubsequenceTiles,
+    Engine,
 ):
     """Computes on an NVIDIA GPU."""
 

@@ -31,7 +31,15 @@ prepare_kernels(__name__)
 
 
 class NumbaEngine(
-    DTWTiles, ChannelTiles, JoinTiles, MKTiles, RotationTiles, SBDTiles, ShapeletTiles, SubsequenceTiles, Engine
+    DTWTiles,
+    ChannelTiles,
+    JoinTiles,
+    MKTiles,
+    RotationTiles,
+    SBDTiles,
+    ShapeletTiles,
+    SubsequenceTiles,
+    Engine,
 ):
     """Computes on the CPU."""
 

@@ -173,7 +173,11 @@ def _largest_of_groups(bounds: tuple[Near, ...]) -> Near:
 
 
 def open_side(
-    windows: slice, looking: np.ndarray, hints: np.ndarray | None, rule: ChannelRule, axis: ChannelAxis
+    windows: slice,
+    looking: np.ndarray,
+    hints: np.ndarray | None,
+    rule: ChannelRule,
+    axis: ChannelAxis,
 ) -> Side:
     """Windows that look for neighbours within a tile; others have negative bounds.
 

@@ -349,9 +349,7 @@ def nearest_by_channels(means: np.ndarray, places: np.ndarray, admissible: np.nd
     at = values.argmin(axis=2)
     least = np.take_along_axis(values, at[:, :, np.newaxis], axis=2)[:, :, 0]
     indices = np.where(np.isinf(least), -1, places[at])
-    return Nearest(
-        np.ascontiguousarray(least.T), np.ascontiguousarray(indices.T).astype(np.int64)
-    )
+    return Nearest(np.ascontiguousarray(least.T), np.ascontiguousarray(indices.T).astype(np.int64))
 
 
 def nearest_of_all_channels(

@@ -133,9 +133,7 @@ class ChannelTiles:
             pools = [pair[at] for pair in pairs]
             lines = [both[at] for both in searched]
             axes.append(self._axis(pools, lines, length, normalize, unit))
-        hidden = [
-            np.any([both[at].hidden for both in searched], axis=0) for at in range(len(axes))
-        ]
+        hidden = [np.any([both[at].hidden for both in searched], axis=0) for at in range(len(axes))]
         left_out = [one if one.any() else None for one in hidden]
         if reduction.excluded is not None:
             left_out[0] = hidden[0] | reduction.excluded
@@ -220,7 +218,10 @@ def _make_axis(
     n_windows = known[0].mean.size
     kind = np.zeros((len(known), n_windows), np.uint8)
     line = ChannelLine(
-        *(np.stack([getattr(one, name) for one in known]) for name in ("points", "mean", "inverse")),
+        *(
+            np.stack([getattr(one, name) for one in known])
+            for name in ("points", "mean", "inverse")
+        ),
         kind,
     )
     shape = len(known), n_windows + PAD
