@@ -23,7 +23,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks import _records
+from benchmarks import _gpu, _records
 
 DATA = """
 import skts
@@ -41,6 +41,7 @@ CALLS = {
     "tree": "skts.ShapeletTreeClassifier(min_length=10, max_length=30, length_step=10,"
     " random_state=0, **o).fit(X, y).predict(Z)",
     "motif_finder": "skts.MotifFinder(50, **o).fit(T)",
+    "discord_detector": "skts.DiscordDetector(50, **o).fit(T)",
     "search": "skts.SubsequenceSearch(**o).fit(T).kneighbors(T[:, 100:200])",
     "condenser": "skts.DTWCondenser(**o).fit_resample(X, y)",
     "kshape": "skts.KShapeClusterer(2, random_state=0, **o).fit(X).predict(Z)",
@@ -161,7 +162,13 @@ def main():
         rows.append({"call": name, "engine": options.engine, **start(name, options.engine)})
         print(json.dumps(rows[-1]), flush=True)
     if options.output:
-        _records.write_cpu(options.output, "cold-start", rows, unit="CPU seconds")
+        title, unit = "First calls in fresh processes", "CPU seconds"
+        if options.engine == "cupy":
+            device, versions = _gpu.device_and_versions()
+            more = {"device": device, "versions": versions, "unit": unit}
+            _records.write(options.output, _records.record(title, rows=rows, **more))
+        else:
+            _records.write_cpu(options.output, title, rows, unit=unit)
 
 
 if __name__ == "__main__":

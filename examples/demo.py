@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.metrics import rand_score
 
 from skts import (
+    DiscordDetector,
     DTWNearestNeighbor,
     KShapeClusterer,
     MotifFinder,
@@ -54,6 +55,13 @@ def find_motifs(estimator):
     return f"pair at {' and '.join(map(str, motif.positions[:2]))}"
 
 
+def detect(estimator):
+    """Find the most unusual moment in two minutes of an ECG."""
+    ecg = load_ecg().data[:, :43_200]
+    scores = estimator.fit(ecg).score_points(ecg)[0]
+    return f"highest score at {scores.argmax()}"
+
+
 def search(estimator):
     """Find a heartbeat in five minutes of an ECG."""
     x = load_ecg().data
@@ -73,6 +81,7 @@ JOBS = {
         cluster,
     ),
     ("MotifFinder", "ECG, 2 min"): (partial(MotifFinder, 200), find_motifs),
+    ("DiscordDetector", "ECG, 2 min"): (partial(DiscordDetector, 200), detect),
     ("SubsequenceSearch", "ECG, 5 min"): (partial(SubsequenceSearch, window=0.05), search),
 }
 

@@ -9,7 +9,8 @@ from ._version import __version__ as __version__
 from ._warm_up import warm_up
 from .cluster import KShapeClusterer
 from .engines import show_engines
-from .motifs import MotifFinder
+from .ensemble import ShapeletForestClassifier
+from .motifs import DiscordDetector, MotifFinder
 from .neighbors import DTWCondenser, DTWNearestNeighbor, SubsequenceSearch
 from .tree import ShapeletTreeClassifier
 from .utils import show_versions
@@ -17,8 +18,10 @@ from .utils import show_versions
 __all__ = [
     "DTWCondenser",
     "DTWNearestNeighbor",
+    "DiscordDetector",
     "KShapeClusterer",
     "MotifFinder",
+    "ShapeletForestClassifier",
     "ShapeletTreeClassifier",
     "SubsequenceSearch",
     "config_context",
@@ -35,6 +38,7 @@ _MODULES = (
     "cluster",
     "datasets",
     "engines",
+    "ensemble",
     "exceptions",
     "metrics",
     "motifs",

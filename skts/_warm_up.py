@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone, is_clusterer
 from sklearn.utils import get_tags
 
-from . import cluster, motifs, neighbors, tree
+from . import cluster, ensemble, motifs, neighbors, tree
 from ._log import LOGGER
 from .engines import engine_names, find_engine, get_engine, replace_kernels
 
@@ -92,7 +92,7 @@ def all_estimators() -> list[type[BaseEstimator]]:
     """
     return [
         kind
-        for package in (neighbors, cluster, tree, motifs)
+        for package in (neighbors, cluster, tree, ensemble, motifs)
         for kind in (getattr(package, name) for name in package.__all__)
         if inspect.isclass(kind) and issubclass(kind, BaseEstimator)
     ]

@@ -12,10 +12,12 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from skts import (
+    DiscordDetector,
     DTWCondenser,
     DTWNearestNeighbor,
     KShapeClusterer,
     MotifFinder,
+    ShapeletForestClassifier,
     ShapeletTreeClassifier,
     SubsequenceSearch,
 )
@@ -51,11 +53,18 @@ def examples(engine: str = "numba", *, small: bool = False) -> dict[type, Exampl
             *both,
         ),
         DTWNearestNeighbor: Example(lambda: DTWNearestNeighbor(2, engine=engine), *both),
+        DiscordDetector: Example(lambda: DiscordDetector(7, n_neighbors=2, engine=engine), *alone),
         KShapeClusterer: Example(
             lambda: KShapeClusterer(3, random_state=0, n_init=2, engine=engine), *alone
         ),
         MotifFinder: Example(
             lambda: MotifFinder(8, n_discords=2, left_right=True, engine=engine), *alone
+        ),
+        ShapeletForestClassifier: Example(
+            lambda: ShapeletForestClassifier(
+                3 if small else 7, max_candidates=4, random_state=0, engine=engine
+            ),
+            *both,
         ),
         ShapeletTreeClassifier: Example(
             lambda: ShapeletTreeClassifier(

@@ -19,6 +19,9 @@ from skts.engines import (
     DTWPairs,
     DTWPath,
     DTWWindowSearch,
+    GroupMatches,
+    Groups,
+    GroupSplits,
     Join,
     LongSeries,
     MotifPair,
@@ -30,6 +33,8 @@ from skts.engines import (
     Series,
     ShapeletSearch,
     Shapes,
+    SpacedNeighbors,
+    SplitRules,
     SubsequenceMatches,
     SubsequenceNeighbors,
     Warping,
@@ -102,6 +107,8 @@ def examples() -> dict[type[Reduction], list[Example]]:
         Example(DTWNeighbors(ragged, ragged, 1, np.arange(90), warping=Warping(window=0.2))),
         Example(DTWPath(queries.take(slice(0, 1)), candidates.take(slice(0, 1)))),
         Example(DTWWindowSearch(queries, candidates, np.full(40, -1), np.array([9, 4, 0]))),
+        Example(GroupMatches(_groups(series(24, 40, 2, 30), rng, 12, 5))),
+        Example(_splits(_groups(series(24, 40), rng, 12, 5), rng)),
         Example(Join(line, None, 40, 10)),
         Example(Join(line, None, 40, 10, n_neighbors=2, sides=True)),
         Example(Join(both, line, 25, normalize=False)),
@@ -114,6 +121,9 @@ def examples() -> dict[type[Reduction], list[Example]]:
         Example(SBDCenters(shapes, labels, shifts, 5)),
         Example(SBDMatrix(shapes, centers)),
         Example(ShapeletSearch(series(24, 40), np.arange(24), (5, 9, 17), criterion)),
+        Example(SpacedNeighbors(line, None, 40, 39, n_spaced=3)),
+        Example(SpacedNeighbors(line, None, 40, 39, n_spaced=2, left=True)),
+        Example(SpacedNeighbors(both, line, 25, 24, normalize=False, n_spaced=2)),
         Example(SubsequenceMatches(wanted, candidates)),
         Example(SubsequenceNeighbors(wanted, long, Warping(window=0.1), n_neighbors=3)),
         Example(SubsequenceNeighbors(wanted, long, n_neighbors=None, radius=4.0)),
@@ -150,6 +160,8 @@ def small_examples() -> dict[type[Reduction], list[Example]]:
         Example(DTWNeighbors(queries, candidates, 2, np.array([1, -1, 9]))),
         Example(DTWPath(one, other, Warping(alignment="subsequence"))),
         Example(DTWWindowSearch(queries, candidates, np.full(3, -1), np.array([4, 1, 0]))),
+        Example(GroupMatches(_groups(series(6, 12), rng, 3, 2))),
+        Example(_splits(_groups(series(6, 12), rng, 3, 2), rng)),
         Example(Join(line, None, 8, 2, n_neighbors=2, sides=True)),
         Example(MotifPair(line, 8, 2), lambda result: result._replace(pruned=0.0)),
         Example(_walk(line, rng, 8, 2, np.arange(21, 50)), lambda result: result[0]),
@@ -159,6 +171,7 @@ def small_examples() -> dict[type[Reduction], list[Example]]:
         Example(SBDCenters(shapes, labels, shifts, 2), lambda result: result.values),
         Example(SBDMatrix(shapes, centers)),
         Example(ShapeletSearch(series(6, 12), np.arange(6), (3, 5), criterion)),
+        Example(SpacedNeighbors(line, None, 8, 7, n_spaced=2)),
         Example(SubsequenceMatches(wanted, candidates)),
         Example(SubsequenceNeighbors(wanted, LongSeries((points,)), n_neighbors=3)),
         Example(WindowDistances(line, np.arange(0, 50, 7), line, 8)),
@@ -168,6 +181,30 @@ def small_examples() -> dict[type[Reduction], list[Example]]:
     for example in found:
         table.setdefault(type(example.work), []).append(example)
     return Examples(table, "`small_examples` of tests/examples_of_work.py")
+
+
+def _groups(series: Series, rng: np.random.Generator, n_groups: int, n_candidates: int) -> Groups:
+    """Candidates of random series, lengths and places, and most of the series for each group."""
+    n = n_groups * n_candidates
+    rows = rng.integers(0, len(series), n)
+    lengths = rng.integers(2, series.lengths[rows] + 1)
+    starts = rng.integers(0, series.lengths[rows] - lengths + 1)
+    pieces = np.column_stack([rows, rng.integers(0, series.n_channels, n), starts, lengths])
+    size = max(2, 2 * len(series) // 3)
+    members = [np.sort(rng.permutation(len(series))[:size]) for _ in range(n_groups)]
+    each = np.arange(n_groups + 1)
+    return Groups(series, pieces, each * n_candidates, series, np.concatenate(members), each * size)
+
+
+def _splits(groups: Groups, rng: np.random.Generator) -> GroupSplits:
+    """The splits of some groups, whose members are there once or twice."""
+    n = len(groups.members)
+    rules = SplitRules(
+        *(rng.integers(0, 3, n), rng.integers(1, 3, n), 1, np.zeros(len(groups))),
+        ways=("and", "or"),
+        max_literals=2,
+    )
+    return GroupSplits(groups, rules)
 
 
 def _walk(

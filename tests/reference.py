@@ -11,6 +11,7 @@ from dataclasses import asdict
 
 import numpy as np
 from reference_channels import ChannelOracle
+from reference_groups import GroupOracle
 from reference_join import JoinOracle
 from reference_motifs import MKOracle
 from reference_rotation import RotationOracle
@@ -114,6 +115,7 @@ def unpadded(series, index):
 
 class OracleEngine(
     ChannelOracle,
+    GroupOracle,
     JoinOracle,
     MKOracle,
     RotationOracle,

@@ -12,6 +12,7 @@ from numpy.testing import assert_array_equal
 
 import skts.engines.cupy
 from skts import (
+    DiscordDetector,
     DTWCondenser,
     DTWNearestNeighbor,
     KShapeClusterer,
@@ -218,6 +219,9 @@ def uses(engine):
         "condenser": lambda give: DTWCondenser(n_prototypes=4, **on).fit_resample(give(X), give(y)),
         "search": subsequences,
         "motifs": patterns,
+        "anomalies": lambda give: [
+            DiscordDetector(12, engine=engine).fit(give(X)).score_points(give(Q))
+        ],
         "pairwise_dtw": lambda give: [pairwise_dtw(give(X), **on), pairwise_dtw(give(X), Q, **on)],
         "pairwise_sbd": lambda give: [pairwise_sbd(give(X), **on)],
         "dtw": lambda give: [np.float64(f(give(x), give(z), **on)) for f in (dtw, dog_keeper)],

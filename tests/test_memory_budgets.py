@@ -36,10 +36,22 @@ WORKS = {
         def work(X): KShapeClusterer(3, random_state=0, max_iter=3, n_init=1, n_jobs=2).fit(X)
         small, large = (50, 40), (20_000, 256)
     """,
+    "DiscordDetector": """
+        def prepare(n, length): return walks(n, length)
+        def work(X): DiscordDetector(64, n_neighbors=3, n_jobs=2).fit(X)
+        small, large = (1, 1000), (1, 20_000)
+    """,
     "MotifFinder": """
         def prepare(n, length): return walks(n, length)
         def work(X): MotifFinder(64, n_discords=1, n_jobs=2).fit(X)
         small, large = (1, 1000), (1, 60_000)
+    """,
+    "ShapeletForestClassifier": """
+        def prepare(n, length): return walks(n, length)
+        def work(X):
+            forest = ShapeletForestClassifier(20, max_length=40, max_depth=4, random_state=0)
+            forest.set_params(n_jobs=2).fit(X, np.arange(len(X)) % 2).predict(X)
+        small, large = (10, 60), (600, 300)
     """,
     "ShapeletTreeClassifier": """
         def prepare(n, length): return walks(n, length)

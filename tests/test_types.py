@@ -31,6 +31,7 @@ import numpy as np
 import skts.utils
 from skts.cluster import *
 from skts.datasets import *
+from skts.ensemble import *
 from skts.metrics import *
 from skts.motifs import *
 from skts.neighbors import *
@@ -43,7 +44,8 @@ X = np.zeros((4, 8))
 y = np.zeros(4)
 on = bool(x[0])
 condenser, nearest = DTWCondenser(), DTWNearestNeighbor(window=0.1)
-clusterer, finder = KShapeClusterer(2), MotifFinder(window=4)
+clusterer, finder, detector = KShapeClusterer(2), MotifFinder(window=4), DiscordDetector(4)
+forest = ShapeletForestClassifier(9)
 tree, search = ShapeletTreeClassifier(), SubsequenceSearch()
 """
 PAIR = "tuple[ndarray, ndarray]"
@@ -124,6 +126,16 @@ CALLS = {
     "finder.update(x)": "MotifFinder",
     "finder.predict(X)": "ndarray",
     "finder.transform(X)": "ndarray",
+    "detector.fit(X)": "DiscordDetector",
+    "detector.score_samples(X)": "ndarray",
+    "detector.decision_function(X)": "ndarray",
+    "detector.predict(X)": "ndarray",
+    "detector.score_points(X)": "ndarray",
+    "forest.fit(X, y)": "ShapeletForestClassifier",
+    "forest.apply(X)": "ndarray",
+    "forest.predict(X)": "ndarray",
+    "forest.predict_log_proba(X)": "ndarray",
+    "forest.predict_proba(X)": "ndarray",
     "tree.fit(X, y)": "ShapeletTreeClassifier",
     "tree.apply(X)": "ndarray",
     "tree.cost_complexity_pruning_path(X, y)": "Any",
@@ -157,8 +169,10 @@ CALLS = {
 NAMES = {
     "DTWCondenser": "condenser",
     "DTWNearestNeighbor": "nearest",
+    "DiscordDetector": "detector",
     "KShapeClusterer": "clusterer",
     "MotifFinder": "finder",
+    "ShapeletForestClassifier": "forest",
     "ShapeletTreeClassifier": "tree",
     "SubsequenceSearch": "search",
 }

@@ -33,8 +33,12 @@ TYPICAL = {
     "KShapeClusterer": "skts.KShapeClusterer(2, random_state=0, **o).fit(X).transform(Z)",
     "DTWNearestNeighbor": "skts.DTWNearestNeighbor(**o).fit(X, y).predict(Z[:9])\n"
     "skts.DTWNearestNeighbor(3, window=0.1, **o).fit(Z, z).predict_proba(X[:9])",
+    "ShapeletForestClassifier": "skts.ShapeletForestClassifier(20, random_state=0, **o)"
+    ".fit(X, y).predict(Z)",
     "ShapeletTreeClassifier": "m = skts.ShapeletTreeClassifier(min_length=10, max_length=20,"
     " length_step=10, **o).fit(X, y); m.predict(Z[:9]); m.transform(Z[:9])",
+    "DiscordDetector": "m = skts.DiscordDetector(50, **o).fit(T); m.predict(list(X))\n"
+    "skts.DiscordDetector(**o).fit(T).score_points(T)",
     "MotifFinder": "m = skts.MotifFinder(50, **o).fit(T); m.transform(list(X)); m.update(X[0])\n"
     "skts.MotifFinder(**o).fit(T)",
     "SubsequenceSearch": "m = skts.SubsequenceSearch(**o).fit(T)\n"

@@ -67,6 +67,7 @@ def names():
         "neighbor": skts.DTWNearestNeighbor().fit(X, Y),
         "search": skts.SubsequenceSearch().fit(X),
         "finder": skts.MotifFinder(5, engine="oracle").fit(X[:2]),
+        "detector": skts.DiscordDetector(5, engine="oracle").fit(X[:2]),
     }
 
 

@@ -6,7 +6,7 @@ Sizes go by decades. An engine that is not available here is skipped.
 import numpy as np
 
 from benchmarks._engines import ENGINES, skip_unless_available
-from skts import MotifFinder
+from skts import DiscordDetector, MotifFinder
 from skts.motifs import matrix_profile, motifs
 
 
@@ -68,3 +68,19 @@ class Growing:
 
     def time_fit(self, engine, n_timepoints):
         MotifFinder(128, engine=self.model.engine).fit(self.x[np.newaxis])
+
+
+class Anomalies:
+    """Scores of all windows, by the nearest neighbour or by one that overlaps no nearer one."""
+
+    params = [ENGINES, [1, 3], [3_000, 10_000]]
+    param_names = ["engine", "n_neighbors", "n_timepoints"]
+
+    def setup(self, engine, n_neighbors, n_timepoints):
+        skip_unless_available(engine)
+        self.x = walk(n_timepoints)[np.newaxis]
+        self.model = DiscordDetector(128, n_neighbors=n_neighbors, engine=engine)
+        self.model.fit(self.x[:, :2_000])
+
+    def time_fit(self, engine, n_neighbors, n_timepoints):
+        self.model.fit(self.x)

@@ -1,4 +1,4 @@
-"""asv benchmarks of shapelet trees: time, peak memory and accuracy.
+"""asv benchmarks of shapelet trees and forests: time, peak memory and accuracy.
 
 Sizes go by decades. An engine that is not available here, or does not search shapelets, is skipped.
 """
@@ -6,7 +6,7 @@ Sizes go by decades. An engine that is not available here, or does not search sh
 import numpy as np
 
 from benchmarks._engines import ENGINES, skip_unless_available
-from skts import ShapeletTreeClassifier
+from skts import ShapeletForestClassifier, ShapeletTreeClassifier
 from skts.datasets import load_gunpoint, make_cylinder_bell_funnel
 from skts.engines import Criterion, Series, ShapeletSearch, find_engine, run
 from skts.metrics import subsequence_distance
@@ -89,4 +89,29 @@ class Tree:
         self.model.fit(*self.train)
 
     def track_accuracy(self, engine, logic):
+        return float(self.model.score(*self.test))
+
+
+class Forest:
+    """Forests over random shapelets, of cylinders, bells and funnels."""
+
+    params = [ENGINES, [(30, 128), (300, 128), (300, 512)]]
+    param_names = ["engine", "series, points"]
+
+    def setup(self, engine, shape):
+        skip_unless_supported(engine)
+        self.train = make_cylinder_bell_funnel(*shape, random_state=0)
+        self.test = make_cylinder_bell_funnel(*shape, random_state=1)
+        self.model = ShapeletForestClassifier(random_state=0, engine=engine).fit(*self.train)
+
+    def time_fit(self, engine, shape):
+        self.model.fit(*self.train)
+
+    def time_predict(self, engine, shape):
+        self.model.predict(self.test[0])
+
+    def peakmem_fit(self, engine, shape):
+        self.model.fit(*self.train)
+
+    def track_accuracy(self, engine, shape):
         return float(self.model.score(*self.test))

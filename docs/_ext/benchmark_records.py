@@ -76,6 +76,11 @@ GROUPS = {
         "Every result is checked against the CPU. *must* and *reach* are the targets that were set "
         "before.",
     ),
+    "cold-start": (
+        "First calls in fresh processes",
+        "CPU seconds of a process beyond importing scikit-learn, start to first answer: *cold* "
+        "with an empty cache of kernels, *warm* with a full one.",
+    ),
     "scaling": (
         "On several GPUs, processes and machines",
         "The developer guide says what was measured how.",

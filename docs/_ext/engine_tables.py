@@ -21,7 +21,9 @@ WORK = {
     "neighbors.dtw_window_search": ("DTWWindowSearch",),
     "DTWCondenser": ("DTWNeighbors", "DTWWindowSearch"),
     "KShapeClusterer": ("SBDAssign", "SBDCenters"),
+    "DiscordDetector": ("Join", "SpacedNeighbors", "WindowDistances"),
     "MotifFinder": ("Join", "WindowDistances", "PairWalk"),
+    "ShapeletForestClassifier": ("GroupSplits", "GroupMatches"),
     "ShapeletTreeClassifier": ("ShapeletSearch", "SubsequenceMatches"),
     "SubsequenceSearch": ("SubsequenceNeighbors",),
 }

@@ -12,6 +12,7 @@ from sphinx.util.docutils import SphinxDirective
 ROWS = (
     {"warm_up": 1},
     {"plotting": 4, "datasets": 1.2, "_warm_up": 1.2},
+    {"ensemble": 1},
     {"neighbors": 1, "cluster": 1, "tree": 1, "motifs": 1.2, "metrics": 1},
     {"base": 5, "utils": 1.2},
     {"_validation": 1},
@@ -37,6 +38,7 @@ WORDS = {
     "neighbors": "estimators",
     "cluster": "estimator",
     "tree": "estimator",
+    "ensemble": "estimator",
     "motifs": "estimator, functions",
     "metrics": "functions",
     "base": "state and tags of estimators",
@@ -71,11 +73,12 @@ FAMILIES = {
 }
 IMPORTS = {
     "warm_up": {"_warm_up"},
-    "_warm_up": {"neighbors", "cluster", "tree", "motifs", "engines", "_log"},
+    "_warm_up": {"ensemble", "neighbors", "cluster", "tree", "motifs", "engines", "_log"},
     "plotting": {"neighbors", "cluster", "tree", "motifs", "metrics", "engines"},
     "neighbors": {"_parameters", "_validation", "base", "engines", "_scalars", "_summary"},
     "cluster": {"_log", "_parameters", "_validation", "base", "engines"},
     "tree": {"_parameters", "_validation", "base", "engines", "_scalars", "_summary"},
+    "ensemble": {"_parameters", "_validation", "base", "engines", "tree"},
     "motifs": {"_parameters", "_validation", "base", "engines", "_scalars", "_summary"},
     "metrics": {"_parameters", "_validation", "engines", "_scalars"},
     "base": {"_validation", "engines", "exceptions", "_parameters", "_scalars", "_version"},

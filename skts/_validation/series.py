@@ -189,7 +189,7 @@ def check_multivariate(
     estimator: Any = None,
     new: bool = True,
 ) -> list[np.ndarray]:
-    """Bring series of any number of channels into a list, for methods that pass over missing values.
+    """Bring series of any channels into a list, for methods that pass over missing values.
 
     Parameters and errors are those of `check_univariate`, but for the number of channels.
 

@@ -76,11 +76,14 @@ from .families.profile.channels import (
 from .families.profile.concatenated import ConcatenatedSeries
 from .families.profile.join import Join, JoinFound
 from .families.profile.mk import MotifPair, NearestPair
+from .families.profile.spaced import SpacedNeighbors
 from .families.profile.windows import WindowDistances, WindowKinds
 from .families.search.subsequence import LongSeries, SubsequenceNeighbors, WindowMatches
 from .families.shapelets.criterion import Criterion
+from .families.shapelets.groups import GroupMatches, Groups, offsets
 from .families.shapelets.matches import LEAST_NORMALIZED, Matches, SubsequenceMatches
 from .families.shapelets.search import ShapeletSearch, ShapeletSplit
+from .families.shapelets.splits import GroupSplits, SplitRules, Splits
 
 __all__ = [
     "LEAST_NORMALIZED",
@@ -96,6 +99,9 @@ __all__ = [
     "DTWPath",
     "DTWWindowSearch",
     "Engine",
+    "GroupMatches",
+    "GroupSplits",
+    "Groups",
     "Join",
     "JoinFound",
     "LongSeries",
@@ -113,6 +119,9 @@ __all__ = [
     "ShapeletSearch",
     "ShapeletSplit",
     "Shapes",
+    "SpacedNeighbors",
+    "SplitRules",
+    "Splits",
     "SubsequenceMatches",
     "SubsequenceNeighbors",
     "Tile",
@@ -130,6 +139,7 @@ __all__ = [
     "get_engine",
     "lies_on_gpu",
     "measure_channels",
+    "offsets",
     "replace_kernels",
     "run",
     "show_engines",

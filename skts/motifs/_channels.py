@@ -20,7 +20,7 @@ from ..engines import (
     unordered_channels,
 )
 from ._records import Discord
-from ._search import SAME, ProfileSearch, WindowSet, norm_of
+from ._search import SAME, ProfileSearch, WindowSet
 
 __all__ = [
     "ChannelSearch",
@@ -179,9 +179,7 @@ class ChannelSearch(ProfileSearch):
         return self._take_apart(row, pair, radius, SAME * math.fsum(norms) / number)
 
 
-def means_within(
-    distances: np.ndarray, channels: np.ndarray, rule: ChannelRule = ChannelRule((1,))
-) -> np.ndarray:
+def means_within(distances: np.ndarray, channels: np.ndarray, rule: ChannelRule) -> np.ndarray:
     """Mean distances over given channels, with the bits of `channel_means`."""
     include = tuple(at for at, channel in enumerate(channels) if channel in rule.include)
     within = ChannelRule((len(channels),), include, rule.worst)

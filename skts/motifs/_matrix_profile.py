@@ -497,7 +497,7 @@ def _n_axes(given: Any) -> int:
 def _lines(
     series: dict[str, Any], window: float
 ) -> tuple[list[tuple[ConcatenatedSeries, ...] | Any], int]:
-    """The channels of one series or two (None for the second, where there is none), and a window."""
+    """The channels of one series or two (None where there is no second), and a window."""
     lines = [None if given is None else _channels(given, name) for name, given in series.items()]
     there = [(name, line) for name, line in zip(series, lines, strict=True) if line is not None]
     sizes = [line[0].points.size for _, line in there]

@@ -144,7 +144,8 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     ----------
     motifs_ : list of Motif
         Motifs, best first: `window`, `positions`, `distances`, `values` and `series` of the
-        occurrences, `radius`, `n_matches`, and the `channels` of the pair. Fewer than `n_motifs` where no pair is left.
+        occurrences, `radius`, `n_matches`, and the `channels` of the pair. Fewer than `n_motifs`
+        where no pair is left.
     discords_ : list of Discord
         Discords; the one farthest from its nearest neighbour comes first. A window without any
         neighbour is no discord.
@@ -306,9 +307,9 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_timepoints) or (n_samples, n_channels, n_timepoints), \
-                or list of array-like
-            Series, of any lengths in a list. A single series is one row.
+        X : array-like of shape (n_samples, n_timepoints), or list of array-like
+            Series, of any lengths in a list; of several channels (n_samples, n_channels,
+            n_timepoints). A single series is one row.
         y : ignored
             There for pipelines.
 

@@ -31,6 +31,8 @@ from ..engines import (
     SubsequenceMatches,
     get_engine,
 )
+from ._logic import WAYS, choose_ways
+from ._long import best_with_long
 
 __all__ = ["Shapelet", "ShapeletTree", "ShapeletTreeClassifier"]
 
@@ -137,16 +139,18 @@ class ShapeletTreeClassifier(
 
     Parameters
     ----------
-    min_length : int or "auto", default "auto"
-        Points of the shortest candidate; "auto" is a quarter of the shortest series, at least 3
-        where the series has as many.
-    max_length : int or "auto", default "auto"
-        Points of the longest candidate; "auto" is two thirds of the shortest series.
+    min_length : int, float or "auto", default "auto"
+        Points of the shortest candidate; a float is a share of the longest series, rounded down,
+        "auto" a quarter of the shortest series, at least 3 where the series has as many.
+    max_length : int, float or "auto", default "auto"
+        Points of the longest candidate; a float is a share of the longest series, rounded down,
+        "auto" two thirds of the shortest series. It may be above the length of the shortest.
     length_step : int, default 1
         Step from one candidate length to the next.
-    logic : sequence of {"and", "or"}, default ("and", "or")
+    logic : sequence of {"and", "or"} or "auto", default ("and", "or")
         How further shapelets may join a node: "and" takes the larger of the two distances, "or" the
-        smaller; () allows one shapelet only.
+        smaller; () allows one shapelet only. "auto" takes both ways or none, by the accuracy of
+        five-fold cross-validation on the training series, for ten more trees.
     max_literals : int, default 2
         Shapelets of a node at most.
     max_depth : int or None, default None
@@ -181,6 +185,8 @@ class ShapeletTreeClassifier(
     ----------
     classes_ : ndarray of shape (n_classes,)
         Class labels.
+    logic_ : tuple of {"and", "or"}
+        How further shapelets might join a node.
     tree_ : ShapeletTree
         The tree as flat arrays.
     shapelets_ : list of Shapelet
@@ -210,7 +216,10 @@ class ShapeletTreeClassifier(
 
     Notes
     -----
-    Where a series is shorter than a shapelet its distance is infinite.
+    Where a series is shorter than a shapelet its distance is infinite; no threshold separates
+    infinite distances from others, these series go to the right, and the separation gap is
+    infinite. Candidates for which some training series have no room are all measured, as
+    are those that may join them, while bounds spare most of the work for others.
 
     Features of the training series overfit, since the tree was grown from their labels: make those
     of each fold with a tree of the other folds (`sklearn.model_selection` shows how).
@@ -235,10 +244,18 @@ class ShapeletTreeClassifier(
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "min_length": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "max_length": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "min_length": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0.0, 1.0, closed="right"),
+            StrOptions({"auto"}),
+        ],
+        "max_length": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0.0, 1.0, closed="right"),
+            StrOptions({"auto"}),
+        ],
         "length_step": [Interval(Integral, 1, None, closed="left")],
-        "logic": [tuple, list],
+        "logic": [tuple, list, StrOptions({"auto"})],
         "max_literals": [Interval(Integral, 1, None, closed="left")],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
         "min_samples_split": [
@@ -263,10 +280,10 @@ class ShapeletTreeClassifier(
     def __init__(
         self,
         *,
-        min_length: int | Literal["auto"] = "auto",
-        max_length: int | Literal["auto"] = "auto",
+        min_length: int | float | Literal["auto"] = "auto",
+        max_length: int | float | Literal["auto"] = "auto",
         length_step: int = 1,
-        logic: tuple[str, ...] | list[str] = ("and", "or"),
+        logic: tuple[str, ...] | list[str] | Literal["auto"] = ("and", "or"),
         max_literals: int = 2,
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
@@ -327,6 +344,8 @@ class ShapeletTreeClassifier(
         get_engine(self.engine)
         series, growth = self._start_growth(X, y, sample_weight)
         engine = get_engine(self.engine, growth.search(np.arange(len(growth.series))))
+        if self.logic == "auto":
+            growth.ways = choose_ways(growth.labels, growth.judge)
         tree, shapelets = growth.grow()
         tree, shapelets = _keep(tree, shapelets, _prune(tree, self.ccp_alpha)[2])
         self._remember_form(X, series)
@@ -334,6 +353,7 @@ class ShapeletTreeClassifier(
         self.__dict__.update(
             engine_=engine.name,
             classes_=growth.classes,
+            logic_=growth.ways,
             tree_=growth.with_weights(tree),
             shapelets_=shapelets,
             _n_timepoints=series.n_timepoints,
@@ -489,6 +509,8 @@ class ShapeletTreeClassifier(
             leaves of the pruned tree, weighted by their shares of the training series.
         """
         growth = self._start_growth(X, y, sample_weight)[1]
+        if self.logic == "auto":
+            growth.ways = choose_ways(growth.labels, growth.judge)
         alphas, impurities, _ = _prune(growth.grow()[0], np.inf)
         return Bunch(ccp_alphas=np.array(alphas), impurities=np.array(impurities))
 
@@ -561,9 +583,8 @@ class ShapeletTreeClassifier(
 
     def _lengths(self, series: Series) -> tuple[int, ...]:
         """Lengths of candidates."""
-        shortest = int(series.lengths.min())
-        least: int | str = self.min_length
-        most: int | str = self.max_length
+        shortest, longest = int(series.lengths.min()), int(series.lengths.max())
+        least, most = (_points(given, longest) for given in (self.min_length, self.max_length))
         if isinstance(least, str):
             least = shortest if shortest < 3 else max(3, shortest // 4)
             least = least if isinstance(most, str) else min(least, most)
@@ -571,25 +592,31 @@ class ShapeletTreeClassifier(
             most = max(least, 2 * shortest // 3)
         if least > most:
             raise ValueError(f"min_length={least} is above max_length={most}.")
-        if most > shortest:
+        if least > shortest:
             row = int(series.lengths.argmin())
-            name = "min_length" if least > shortest else "max_length"
-            value = least if least > shortest else most
             raise ValueError(
-                f"{name}={value} is above the {shortest} time points of series {row}, the shortest."
+                f"min_length={least} is above the {shortest} time points of series {row}, the "
+                "shortest."
+            )
+        if most > longest:
+            raise ValueError(
+                f"max_length={most} is above the {longest} time points of the longest series."
             )
         return tuple(range(int(least), int(most) + 1, int(self.length_step)))
 
-    def _measure(self, series: Series) -> tuple[np.ndarray, np.ndarray]:
+    def _measure(
+        self, series: Series, shapelets: list[Shapelet] | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Distances and places of all shapelets in all series."""
-        shape = len(series), len(self.shapelets_)
+        shapelets = self.shapelets_ if shapelets is None else shapelets
+        shape = len(series), len(shapelets)
         distances, starts = np.empty(shape), np.empty(shape, np.int64)
         for raw in (False, True):
-            short = np.array([s.length < LEAST_NORMALIZED for s in self.shapelets_], bool)
+            short = np.array([s.length < LEAST_NORMALIZED for s in shapelets], bool)
             columns = np.flatnonzero(short == raw)
             if not columns.size:
                 continue
-            literals = [self.shapelets_[k] for k in columns]
+            literals = [shapelets[k] for k in columns]
             channels = np.array([literal.channel for literal in literals])
             queries = tuple(literal.values for literal in literals)
             found = self._run(SubsequenceMatches(queries, series, not raw, channels))
@@ -602,23 +629,27 @@ class ShapeletTreeClassifier(
         """Nodes of all series, level by level; series that have arrived stay where they are."""
         check_is_fitted(self)
         distances = self._measure(self._validate_series(X))[0]
-        tree = self.tree_
-        nodes = np.zeros(len(distances), np.int64)
-        steps = [nodes]
-        while (tree.children_left[nodes] >= 0).any():
-            after = nodes.copy()
-            for node in np.unique(nodes[tree.children_left[nodes] >= 0]):
-                rows = np.flatnonzero(nodes == node)
-                first = tree.first_literal[node]
-                joined = distances[rows, first]
-                for k in range(first + 1, first + tree.n_literals[node]):
-                    join = np.maximum if self.shapelets_[k].logic == "and" else np.minimum
-                    joined = join(joined, distances[rows, k])
-                left = joined <= tree.threshold[node]
-                after[rows] = np.where(left, tree.children_left[node], tree.children_right[node])
-            nodes = after
-            steps.append(nodes)
-        return steps
+        return _walk(self.tree_, self.shapelets_, distances)
+
+
+def _walk(tree: ShapeletTree, shapelets: list[Shapelet], distances: np.ndarray) -> list[np.ndarray]:
+    """Nodes of series, level by level, by their distances to all shapelets."""
+    nodes = np.zeros(len(distances), np.int64)
+    steps = [nodes]
+    while (tree.children_left[nodes] >= 0).any():
+        after = nodes.copy()
+        for node in np.unique(nodes[tree.children_left[nodes] >= 0]):
+            rows = np.flatnonzero(nodes == node)
+            first = tree.first_literal[node]
+            joined = distances[rows, first]
+            for k in range(first + 1, first + tree.n_literals[node]):
+                join = np.maximum if shapelets[k].logic == "and" else np.minimum
+                joined = join(joined, distances[rows, k])
+            left = joined <= tree.threshold[node]
+            after[rows] = np.where(left, tree.children_left[node], tree.children_right[node])
+        nodes = after
+        steps.append(nodes)
+    return steps
 
 
 class _Growth:
@@ -631,13 +662,23 @@ class _Growth:
         y: np.ndarray,
         sample_weight: np.ndarray,
         rows: np.ndarray,
+        lengths: tuple[int, ...] | None = None,
     ) -> None:
+        self.given = y, sample_weight
         #: Where the series are in the training data.
         self.rows = rows
         self.model, self.series = model, series
-        self.lengths = model._lengths(series)
-        if not set(model.logic) <= {"and", "or"}:
+        self.lengths = model._lengths(series) if lengths is None else lengths
+        shortest = int(series.lengths.min())
+        #: Lengths that all series have room for, and others.
+        self.common = tuple(length for length in self.lengths if length <= shortest)
+        self.long = tuple(length for length in self.lengths if length > shortest)
+        #: How further shapelets may join a node; both ways where nothing is chosen yet.
+        self.ways = WAYS if model.logic == "auto" else tuple(w for w in WAYS if w in model.logic)
+        if model.logic != "auto" and not set(model.logic) <= set(WAYS):
             raise ValueError(f'logic takes "and" and "or"; got {tuple(model.logic)!r}.')
+        #: Of searches among all candidates: the first shapelets of nodes, by their series.
+        self.known_firsts: dict[bytes, ShapeletSplit | None] = {}
         self.classes, self.labels = np.unique(y, return_inverse=True)
         scale = _scale(sample_weight)
         self.sample_weight = np.maximum(sample_weight / scale, LEAST)
@@ -655,6 +696,24 @@ class _Growth:
         self.total = float(self.weigh(np.arange(n)).sum())
         self.random = check_random_state(model.random_state)
 
+    def judge(self, train: np.ndarray, test: np.ndarray) -> tuple[float, float]:
+        """The weight of series that trees of others classify rightly, without and with logic."""
+        y, weights = self.given
+        series, others = self.series.take(train).freeze(), self.series.take(test)
+        found: list[float] = []
+        # the first shapelets of nodes are looked for once
+        known: dict[bytes, ShapeletSplit | None] = {}
+        for ways in ((), WAYS):
+            rows = self.rows[train]
+            part = _Growth(self.model, series, y[train], weights[train], rows, self.lengths)
+            part.ways, part.known_firsts = ways, known
+            tree, shapelets = part.grow()
+            tree, shapelets = _keep(tree, shapelets, _prune(tree, self.model.ccp_alpha)[2])
+            nodes = _walk(tree, shapelets, self.model._measure(others, shapelets)[0])[-1]
+            right = tree.value[nodes].argmax(axis=1) == self.labels[test]
+            found.append(float(weights[test][right].sum()))
+        return found[0], found[1]
+
     def search(self, members: np.ndarray, **options: Any) -> ShapeletSearch:
         """The work of one node."""
         class_weight, each = self.weights, self.sample_weight[members]
@@ -666,7 +725,7 @@ class _Growth:
             self.model.min_weight_fraction_leaf * self.total,
             each if differ else None,
         )
-        return ShapeletSearch(self.series, members, self.lengths, criterion, **options)
+        return ShapeletSearch(self.series, members, self.common, criterion, **options)
 
     def weigh(self, members: np.ndarray) -> np.ndarray:
         """The weight of each class among some series."""
@@ -721,11 +780,16 @@ class _Growth:
             # all literals of the node choose among the same candidates
             alone = np.column_stack([sample, np.zeros(len(sample), np.int64)])
             self.known = search.certify(alone, self.model._run)
-        best = self.best(search, sample)
+        key = members.tobytes()
+        if sample is None and key in self.known_firsts:
+            best = self.known_firsts[key]
+        else:
+            best = self.best(search, sample)
+            if sample is None and self.model.logic == "auto":
+                self.known_firsts[key] = best
         if best is None:
             return []
-        found = [best]
-        ways = tuple(way for way in ("and", "or") if way in self.model.logic)
+        found, ways = [best], self.ways
         while ways and len(found) < self.model.max_literals:
             last = found[-1]
             search = self.search(
@@ -747,7 +811,11 @@ class _Growth:
     def best(self, search: ShapeletSearch, sample: np.ndarray | None) -> ShapeletSplit | None:
         """The best of all candidates, or of those drawn."""
         if sample is None:
-            return self.model._run(search)
+            if search.before is not None and np.isinf(search.before).any():
+                # no bound holds for these
+                return best_with_long(search, self.lengths, self.model._run, None)
+            found = self.model._run(search)
+            return best_with_long(search, self.long, self.model._run, found)
         where = np.column_stack(
             [
                 np.repeat(sample, len(search.ways), axis=0),
@@ -761,6 +829,7 @@ class _Growth:
     def draw(self, members: np.ndarray) -> np.ndarray | None:
         """Draw candidates: length, place among the members, start, channel."""
         sizes = self.series.lengths[members] - np.array(self.lengths)[:, np.newaxis] + 1
+        sizes = np.maximum(sizes, 0)
         ends = np.cumsum(sizes.ravel() * self.series.n_channels)
         count = self.model.max_candidates
         if count is None or count >= ends[-1]:
@@ -771,6 +840,13 @@ class _Growth:
         length, row = np.divmod(block, len(members))
         start, channel = np.divmod(inside, self.series.n_channels)
         return np.column_stack([np.array(self.lengths)[length], row, start, channel])
+
+
+def _points(given: int | float | str, longest: int) -> int | str:
+    """Points of a number or a share of the longest series; words stay."""
+    if isinstance(given, str | Integral):
+        return given if isinstance(given, str) else int(given)
+    return max(1, int(given * longest))
 
 
 def _share_of(n: int, share: float) -> int:

@@ -13,9 +13,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skts import (
+    DiscordDetector,
     DTWNearestNeighbor,
     KShapeClusterer,
     MotifFinder,
+    ShapeletForestClassifier,
     ShapeletTreeClassifier,
     SubsequenceSearch,
 )
@@ -100,6 +102,9 @@ def profiles(engine):
     yield motifs(x, window=20, algorithm="mk", engine=engine)
     yield discords(x, window=20, engine=engine)
     yield MotifFinder(20, engine=engine).fit(x[np.newaxis]).transform(z[np.newaxis])
+    for side in ("both", "left"):
+        detector = DiscordDetector(20, n_neighbors=2, side=side, engine=engine)
+        yield detector.fit(x[np.newaxis]).score_points(z[np.newaxis])
 
 
 def clusters(engine):
@@ -146,6 +151,19 @@ def trees(engine):
         yield of_fitted(ShapeletTreeClassifier(**options), X[:20], y[:20, 0], ("transform", X))
 
 
+def forests(engine):
+    X, y = walks(14, 20), np.arange(14) % 3
+    calls = ("predict_proba", X), ("apply", X[:3])
+    for options in ({}, {"logic": ("and", "or"), "class_weight": "balanced_subsample"}):
+        model = ShapeletForestClassifier(4, random_state=0, engine=engine, **options)
+        yield of_fitted(model, X, y, *calls)
+    unequal = [x[: 3 + row] for row, x in enumerate(X)]
+    model = ShapeletForestClassifier(3, min_length=1, random_state=0, engine=engine)
+    yield of_fitted(model, unequal, y, ("apply", unequal))
+    model = ShapeletForestClassifier(3, max_candidates=3, random_state=0, engine=engine)
+    yield of_fitted(model, X.reshape(14, 2, 10), y, ("predict_proba", X.reshape(14, 2, 10)))
+
+
 def searches(engine):
     x, z = walks(2, 400, 2)
     for options in ({}, {"window": 0.1}, {"window": 0}):
@@ -154,7 +172,7 @@ def searches(engine):
     yield dtw_window_search(walks(20, 24), np.arange(20) % 2, windows=[0, 2, 5], engine=engine)
 
 
-WORKS = (matrices, neighbors, rotations, paths, profiles, clusters, trees, searches)
+WORKS = (matrices, neighbors, rotations, paths, profiles, clusters, trees, forests, searches)
 
 
 @pytest.mark.gpu

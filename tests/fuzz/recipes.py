@@ -1,5 +1,19 @@
 """All recipes: importing this registers them."""
 
-from . import recipes_metrics, recipes_models, recipes_motifs, recipes_neighbors
+from . import (
+    recipes_anomalies,
+    recipes_forests,
+    recipes_metrics,
+    recipes_models,
+    recipes_motifs,
+    recipes_neighbors,
+)
 
-__all__ = ["recipes_metrics", "recipes_models", "recipes_motifs", "recipes_neighbors"]
+__all__ = [
+    "recipes_anomalies",
+    "recipes_forests",
+    "recipes_metrics",
+    "recipes_models",
+    "recipes_motifs",
+    "recipes_neighbors",
+]

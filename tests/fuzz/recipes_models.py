@@ -343,19 +343,23 @@ class Candidates(NamedTuple):
     def _of_channel(cls, series, length, channel) -> tuple:
         lines = [one[channel] for one in series]
         power = oracle.plane(lines)
-        parts = [oracle.Windows.of(line, length, power) for line in lines]
+        there = [row for row, line in enumerate(lines) if len(line) >= length]
+        parts = [oracle.Windows.of(lines[row], length, power) for row in there]
         fields = zip(*(part[:5] for part in parts), strict=True)
         windows = oracle.Windows(*map(np.concatenate, fields), power)
         D, slack = oracle.pair_distances(windows, windows, length >= 3)
         counts = np.array([len(part.raw) for part in parts])
         firsts = np.concatenate([[0], np.cumsum(counts)])[:-1]
         root = math.sqrt(length)
-        least = np.minimum.reduceat(D, firsts, axis=1) / root
-        error = np.maximum.reduceat(slack, firsts, axis=1) / root
-        own = np.repeat(np.arange(len(lines)), counts)
+        # infinite where a series has no room
+        least, error = np.full((len(D), len(lines)), np.inf), np.zeros((len(D), len(lines)))
+        least[:, there] = np.minimum.reduceat(D, firsts, axis=1) / root
+        error[:, there] = np.maximum.reduceat(slack, firsts, axis=1) / root
+        error[:, there] += 1e-12 * least[:, there]
+        own = np.repeat(there, counts)
         start = np.concatenate([np.arange(count) for count in counts])
         place = np.column_stack([np.full(len(own), length), own, start, np.full(len(own), channel)])
-        return place, least, error + 1e-12 * least
+        return place, least, error
 
     def find(self, length: int, series: int, start: int, channel: int) -> int:
         wanted = [length, series, start, channel]
@@ -381,6 +385,7 @@ class Cuts(NamedTuple):
     certain: np.ndarray
 
 
+@np.errstate(invalid="ignore")
 def all_cuts(D, slack, labels, weights, often, leaf, leaf_weight) -> Cuts:
     """Score all cuts of order lines, (n_lines, n_members); `often` is the weight of each series."""
     order = np.argsort(D, axis=1, kind="stable")
@@ -405,6 +410,8 @@ def all_cuts(D, slack, labels, weights, often, leaf, leaf_weight) -> Cuts:
     strict &= (right.sum(axis=2) >= leaf_weight + 1e-9 * total) | (leaf_weight == 0)
     gain = np.where(fits & (wide > 0), gain, -np.inf)
     certain = fits & strict & (wide > error[:, 1:] + error[:, :-1] + 1e-9 * ordered[:, 1:])
+    there = np.isfinite(ordered[:, 1:])
+    gain, certain = np.where(there, gain, -np.inf), certain & there
     return Cuts(gain, gap, ordered[:, :-1], ordered[:, 1:], certain)
 
 
@@ -422,6 +429,16 @@ def draw_tree(d: Draw, n: int, most: int) -> tuple[list, dict[str, Any]]:
     high = shortest if largest == "some" and d.chance(0.2) else min(shortest, d.whole(1, 8))
     if low != "auto":
         high = max(high, low)
+    as_share = d.pick("lengths as shares", ("none", "least", "both"), (4, 1, 1))
+    longest = max(size[1] for size in sizes)
+    if largest == "some" and shortest < longest <= 16 and d.chance(0.3):
+        high = d.whole(shortest, longest)
+    if as_share == "both" and largest == "some":
+        high = (high + 0.5) / longest if high < longest else 1.0
+    if as_share != "none" and low != "auto":
+        low = (low + 0.5) / longest if low < longest else 1.0
+    elif isinstance(high, float):
+        low = "auto"
     step = d.pick("length_step", (1, 2, 5))
     if shortest > 16:
         step = max(step, 5)
@@ -430,7 +447,7 @@ def draw_tree(d: Draw, n: int, most: int) -> tuple[list, dict[str, Any]]:
         "min_length": low,
         "max_length": high if largest == "some" else "auto",
         "length_step": step,
-        "logic": d.pick("logic", (("and", "or"), ("and",), ("or",), ()), (4, 1, 1, 2)),
+        "logic": d.pick("logic", (("and", "or"), ("and",), ("or",), (), "auto"), (4, 1, 1, 2, 1)),
         "max_literals": d.pick("max_literals", (1, 2, 3), (1, 3, 1)),
         "max_depth": d.pick("max_depth", (None, 1, 2), (4, 1, 1)),
         "min_samples_split": d.pick("min_samples_split", (2, 4, 0.5), (4, 1, 1)),
@@ -512,7 +529,12 @@ class Tree(Recipe):
             return False
         lengths = self.lengths(case)
         shortest = X.lengths[self.rows(case)].min()
-        return bool(lengths) and lengths[-1] <= shortest and options["length_step"] >= 1
+        return bool(lengths) and lengths[0] <= shortest and options["length_step"] >= 1
+
+    def refuses(self, case: Case) -> bool:
+        """Whether no series that has a weight has room for the longest candidates."""
+        most = case.options["max_length"]
+        return isinstance(most, int) and most > case.data["X"].lengths[self.rows(case)].max()
 
     def rows(self, case: Case) -> np.ndarray:
         """The series that have a weight."""
@@ -521,7 +543,11 @@ class Tree(Recipe):
 
     def lengths(self, case: Case) -> list[int]:
         shortest = int(case.data["X"].lengths[self.rows(case)].min())
-        least, most = case.options["min_length"], case.options["max_length"]
+        longest = int(case.data["X"].lengths[self.rows(case)].max())
+        least, most = (
+            max(1, int(given * longest)) if isinstance(given, float) else given
+            for given in (case.options["min_length"], case.options["max_length"])
+        )
         if least == "auto":
             least = shortest if shortest < 3 else max(3, shortest // 4)
             least = least if most == "auto" else min(least, most)
@@ -532,7 +558,8 @@ class Tree(Recipe):
     def model(self, case: Case, how: How) -> Any:
         options = {k: v for k, v in case.given().items() if "." not in k}
         options["class_weight"] = class_weights(options["class_weight"], case.data["y"])
-        options["logic"] = tuple(options["logic"])
+        if options["logic"] != "auto":
+            options["logic"] = tuple(options["logic"])
         return self.target(**options, **how.options(self.target))
 
     def call(self, case: Case, how: How) -> dict:
@@ -545,7 +572,7 @@ class Tree(Recipe):
         for k, shapelet in enumerate(model.shapelets_):
             for key, value in shapelet._asdict().items():
                 found[f"shapelet {k} {key}"] = np.asarray(value)
-        found["classes"] = model.classes_
+        found["classes"], found["logic"] = model.classes_, np.array(model.logic_, str)
         also = case.options["call.also"]
         for part, data in (("X", X), ("Q", Q)):
             for method in ("transform", "locate", *(WALKS if also == "all" else {also} & {*WALKS})):
@@ -587,6 +614,9 @@ class Tree(Recipe):
         classes, y, weights, own = self.weights(case)
         same("classes_", found["classes"], classes)
         X, Q = case.data["X"], case.data["Q"]
+        given, chosen = case.options["logic"], tuple(found["logic"].tolist())
+        expected = ((), ("and", "or")) if given == "auto" else (tuple(given),)
+        check(chosen in expected, "logic_", f"{chosen} of {given}")
         try:
             members = self._check_measures(found, X, "X") & self._check_measures(found, Q, "Q")
         except Ambiguous:
@@ -677,7 +707,7 @@ class Tree(Recipe):
 
     def _check_nodes(self, case: Case, found: dict, y, weights, own) -> None:
         rows = self.rows(case)
-        options, n = case.options, len(rows)
+        options, n = case.options | {"logic": tuple(found["logic"].tolist())}, len(rows)
         series = tuple(case.data["X"].series[row] for row in rows)
         candidates = Candidates.of(series, self.lengths(case))
         y, own, number = y[rows], own[rows], {int(row): k for k, row in enumerate(rows)}
@@ -761,7 +791,9 @@ class Tree(Recipe):
                 cuts = all_cuts(mine[[k]], mine_error[[k]], *rules)
                 gain, gap = float(literal["gain"]), float(literal["gap"])
                 tolerance = 1e-9 + mine_error[k].max()
-                fits = (np.abs(cuts.gain - gain) <= 1e-9) & (np.abs(cuts.gap - gap) <= tolerance)
+                with np.errstate(invalid="ignore"):
+                    fits = (np.abs(cuts.gap - gap) <= tolerance) | (cuts.gap == gap)
+                fits &= np.abs(cuts.gain - gain) <= 1e-9
                 if not fits.any():
                     if not cuts.certain.all():
                         raise Ambiguous
@@ -771,7 +803,7 @@ class Tree(Recipe):
                         f"{gain} {gap}, possible {cuts.gain.tolist()} {cuts.gap.tolist()}",
                     )
                 check(gain > 1e-12, "literal: gains nothing", gain)
-                better = gain > best_gain + 1e-12 or gap > best_gap - tolerance
+                better = gain > best_gain + 1e-12 or gap >= best_gap - tolerance
                 check(better, "literal: no better than without", f"{gain} {gap}")
             if everything and (literal is not None or not stops or rank > 0):
                 for way, other, other_error in lines:

@@ -21,8 +21,10 @@ __all__ = ["COSTS", "pick_recipe"]
 COSTS = {
     "skts.DTWCondenser": 16.0,
     "skts.DTWNearestNeighbor": 16.0,
+    "skts.DiscordDetector": 16.0,
     "skts.KShapeClusterer": 25.0,
     "skts.MotifFinder": 12.0,
+    "skts.ShapeletForestClassifier": 25.0,
     "skts.ShapeletTreeClassifier": 25.0,
     "skts.SubsequenceSearch": 5.0,
     "skts.metrics.dog_keeper": 1.5,

@@ -69,7 +69,7 @@ def test_a_case_is_a_seed_and_a_number_and_can_be_kept(name, tmp_path):
         kept = Case.load(tmp_path / "case.npz")
         assert kept.text() == case.text().replace("('and', 'or')", "['and', 'or']").replace(
             "('and',)", "['and']"
-        ).replace("('or',)", "['or']").replace("'logic': ()", "'logic': []")
+        ).replace("('or',)", "['or']").replace("logic': ()", "logic': []")
         made = eval(case.text(), {"np": np, "Case": Case, "Sample": Sample})
         assert made.text() == case.text()
 

@@ -68,7 +68,7 @@ OPTIONS = {
     "leaves": {"min_samples_leaf": 3, "min_samples_split": 5, "max_depth": 2},
     "sampled": {"max_candidates": 20, "random_state": 3},
 }
-FORMS = ["walks", "channels", "unequal", "constant", "short"]
+FORMS = ["walks", "channels", "unequal", "constant", "short", "no room"]
 
 
 def draw(form):
@@ -77,8 +77,10 @@ def draw(form):
     y = np.arange(11) % 3
     y[[1, 6]] = 0
     lengths = {"min_length": 4, "max_length": 8, "length_step": 3}
-    if form == "unequal":
+    if form in ("unequal", "no room"):
         X = [x[:, : 14 - k % 6] for k, x in enumerate(X)]
+    if form == "no room":
+        lengths = {"min_length": 4, "max_length": 12, "length_step": 4}
     if form == "constant":
         X[::3, :, 2:10] = 1.5
         X[4] = -2.0
@@ -102,12 +104,17 @@ def test_the_tree_is_that_of_the_oracle(fast_engine, form, options):
     assert_array_equal(found.apply(X), expected.apply(X))
 
 
-def test_splits_are_those_of_the_definition():
+@pytest.mark.parametrize(("seed", "lengths"), [(11, (4, 5)), (3, (5, 9)), (4, (4, 11))])
+def test_splits_are_those_of_the_definition(seed, lengths):
     """Every candidate, cut and partner in plain loops, for the root of a small set."""
-    rng = np.random.default_rng(11)
-    X, y = rng.normal(size=(9, 12)).cumsum(axis=1), np.arange(9) % 2
-    model = ShapeletTreeClassifier(min_length=4, max_length=5, max_depth=1, engine="numba")
-    model.fit(X, y)
+    rng = np.random.default_rng(seed)
+    X, y = list(rng.normal(size=(9, 12)).cumsum(axis=1)), np.arange(9) % 2
+    if lengths[1] > 5:
+        # some have no room for the longer candidates
+        X = [x[: 12 - (k * k) % 7] for k, x in enumerate(X)]
+    least, most = lengths
+    options = {"min_length": least, "max_length": most, "length_step": most - least}
+    model = ShapeletTreeClassifier(max_depth=1, engine="numba", **options).fit(X, y)
 
     def entropy(labels):
         shares = np.bincount(labels) / len(labels)
@@ -115,7 +122,7 @@ def test_splits_are_those_of_the_definition():
 
     def best_cut(distances):
         best = (-1.0, 0.0, 0.0)
-        values = np.unique(distances)
+        values = np.unique(distances[np.isfinite(distances)])
         for a, b in pairwise(values):
             left = distances <= a
             gain = entropy(y) - left.mean() * entropy(y[left]) - (~left).mean() * entropy(y[~left])
@@ -124,10 +131,10 @@ def test_splits_are_those_of_the_definition():
         return best
 
     candidates = {}
-    for length in (4, 5):
+    for length in lengths:
         for row in range(9):
-            for start in range(12 - length + 1):
-                query = tuple(X[row, start : start + length])
+            for start in range(len(X[row]) - length + 1):
+                query = tuple(X[row][start : start + length])
                 line = [best_match(query, tuple(x))[0] for x in X]
                 candidates[length, row, start] = np.array(line) / np.sqrt(length)
     order = sorted(candidates)
@@ -423,8 +430,8 @@ def test_a_series_shorter_than_a_shapelet_is_far_from_it(fast_engine, rng):
         (np.eye(6), {"min_length": 7}, "min_length=7 is above the 6 time points of series 0"),
         (
             [np.arange(6.0)] * 3 + [np.arange(4.0)] * 3,
-            {"max_length": 5},
-            "max_length=5 is above the 4 time points of series 3, the shortest",
+            {"max_length": 7},
+            "max_length=7 is above the 6 time points of the longest series",
         ),
         (np.where(np.eye(6) > 0, np.nan, 1.0), {}, "NaN at series 0, time point 0"),
         (np.where(np.eye(6) > 0, np.inf, 1.0), {}, "infinity"),

@@ -206,6 +206,8 @@ def plan_tiles(
     workers = min(workers, max(1, (budget - shared) // max(1, each)))
 
     def fits(r: int, c: int) -> bool:
+        if tiling.single:
+            return False
         shared, each = footprint(r, c)
         return r * c * reduction.step_work <= tile_work and shared + workers * each <= budget
 

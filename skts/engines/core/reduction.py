@@ -52,11 +52,14 @@ class Tiling(NamedTuple):
         Whether tiles grow along both axes alike; else along the columns first.
     divisible : bool
         Whether nothing is prepared tile by tile, so that tiles may be cut in any way.
+    single : bool
+        Whether a tile is one cell of the grid, whose result is needed for itself.
     """
 
     scale: int = 1
     square: bool = False
     divisible: bool = False
+    single: bool = False
 
 
 class Reduction(ABC):

@@ -93,8 +93,12 @@ def _spoiled(result, kind):
         return result._replace(finite=np.ones_like(result.finite))
     if name == "SubsequenceNeighbors":
         return [one._replace(distances=np.nextafter(one.distances, np.inf)) for one in result]
+    if name == "GroupSplits":
+        return result._replace(threshold=np.nextafter(result.threshold, np.inf))
     if isinstance(result, JoinPart):
-        result.rows.distances[:] = np.nextafter(result.rows.distances, 0)
+        for side in (result.rows, result.cols):
+            if side is not None:
+                side.distances[:] = np.nextafter(side.distances, 0)
         return result
     if name == "SBDMatrix":
         result.distances[:] += 1e-7

@@ -20,7 +20,7 @@ from .match_programs import (
     split,
 )
 
-__all__ = ["best_matches"]
+__all__ = ["best_matches", "normalize"]
 
 #: Blocks of what runs over lists whose lengths the host does not know.
 LIST_BLOCKS = 2048
@@ -113,7 +113,7 @@ def best_matches(
     n_numbers = len(table) * QUERY.itemsize // 8
     on_device = packed[:n_numbers].reshape(len(table), -1)
     groups = packed[n_numbers:].view(np.int32).reshape(-1, 2)
-    queries = _normalize(source_values, on_device, int(ends[-1]), normalized)
+    queries = normalize(source_values, on_device, int(ends[-1]), normalized)
     columns = {"values": values, "width": width, "n_channels": n_channels}
     columns |= {"sizes": sizes, "series": series, "n_columns": series.size}
     answers = {"distances": distances, "starts": starts}
@@ -134,7 +134,7 @@ def best_matches(
         _match_part(part, units_of_part, queries.after(part.first), surveyed, columns, answers)
 
 
-def _normalize(
+def normalize(
     source_values: cp.ndarray, table: cp.ndarray, n_points: int, normalized: bool
 ) -> Queries:
     """Normalise queries, which have so many points together."""

@@ -14,6 +14,7 @@ from ...core.reduction import Tile
 from ...core.series import Series
 from ...families.shapelets.matches import LEAST_NORMALIZED, Matches, SubsequenceMatches
 from ...families.shapelets.search import LANES, ShapeletSearch, Survivors
+from .group_tiles import GroupTiles
 from .match_programs import DOUBLES, match_bytes
 from .programs import MOST_MEMBERS, MOST_SHARED, most_classes, scan_kernel
 
@@ -60,7 +61,7 @@ class ShapeletRoom(NamedTuple):
     nbytes: int
 
 
-class ShapeletTiles:
+class ShapeletTiles(GroupTiles):
     """Methods of the GPU engine for shapelets."""
 
     prepared: PreparedStore

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...core.constants import FLOAT64_UNIT, TOLERANCE
 
-__all__ = ["Criterion", "Cut", "Cuts", "Tables"]
+__all__ = ["Criterion", "Cut", "Cuts", "Tables", "number_terms"]
 
 #: Bits after the point of logarithms of whole numbers, at most.
 BITS = 46
@@ -47,6 +47,30 @@ def _logarithms(size: int) -> tuple[np.ndarray, int]:
                 logs[power::power] += own
                 power *= prime
     return logs, bits
+
+
+@cache
+def number_terms(most: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Tables of n log(n) as integers, for nodes of up to 2, 4, 8, ... series, one after the other.
+
+    Parameters
+    ----------
+    most : int
+        Series of the largest node.
+
+    Returns
+    -------
+    tables : ndarray of int64
+        The tables.
+    begins : ndarray of shape (n_tables + 1,), int64
+        Where each begins.
+    bits : ndarray of shape (n_tables,), int64
+        Bits after the point of each.
+    """
+    sizes = [1 << k for k in range(1, max(2, (most - 1).bit_length() + 1))]
+    logs, bits = zip(*map(_logarithms, sizes), strict=True)
+    tables = np.concatenate([np.arange(len(log)) * log for log in logs])
+    return tables, np.cumsum([0, *map(len, logs)]), np.array(bits)
 
 
 @lru_cache(2**14)
@@ -349,12 +373,15 @@ class Criterion:
             often = self.sample_weight[order]
             sums, sizes = np.cumsum(ordered * often, axis=1), np.cumsum(often, axis=1)
             near, far = sizes[:, :-1], sizes[:, -1:] - sizes[:, :-1]
-        gaps = (sums[:, -1:] - sums[:, :-1]) / far - sums[:, :-1] / near
+        with np.errstate(invalid="ignore"):  # of sums of infinite distances, where there is no cut
+            gaps = (sums[:, -1:] - sums[:, :-1]) / far - sums[:, :-1] / near
         gaps = np.where(allowed & (gain == best[:, np.newaxis]), gaps, -np.inf)
         at, rows = np.argmax(gaps, axis=1), np.arange(m)
         a, b = ordered[rows, at], ordered[rows, at + 1]
-        # below b: distances on both sides of a cut are further apart than neighbouring numbers
-        return Cuts(best, gaps[rows, at], a + (b - a) / 2)
+        with np.errstate(invalid="ignore"):  # of two infinite distances, where there is no cut
+            # below b: distances on both sides of a cut are further apart than neighbouring numbers
+            threshold = a + (b - a) / 2
+        return Cuts(best, gaps[rows, at], threshold)
 
     def _gains(self, left: np.ndarray, allowed: np.ndarray) -> np.ndarray:
         """Gains of cuts by the numbers of classes on the left; -1 where a cut is not allowed.

@@ -123,7 +123,7 @@ class ShapeletSearch(Reduction):
     criterion : Criterion
         How cuts are judged.
     before : ndarray of shape (n_members,), float64, or None, default None
-        Joined distances of the literals that the node has.
+        Joined distances of the literals that the node has; infinite ones `measure` alone takes.
     before_normalized : bool, default True
         Whether any of those are of normalised windows.
     ways : tuple of {"first", "and", "or"}, default ("first",)

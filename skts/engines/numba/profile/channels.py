@@ -27,7 +27,6 @@ from ...core.constants import CERTIFIED_ROUNDING, FLOAT32_UNIT, FLOAT64_UNIT
 from .channel_candidates import (
     FAR,
     ChannelLine,
-    Known,
     PairBounds,
     Rule,
     bound_channels,

@@ -64,7 +64,10 @@ class JoinTiles:
             *(b.points, tile.col, b.mean, b.inverse),
             *(length, found, cancel, reduction.normalize or None),
         )
+        ordinary = bool((b.finite & ~b.constant)[tile.cols].all())
         for row, i in enumerate(positions):
+            if ordinary and a.finite[i] and not a.constant[i]:
+                continue
             settle_constant(
                 found[row], a.constant[i], a.finite[i], b.constant[tile.cols], b.finite[tile.cols],
                 length,

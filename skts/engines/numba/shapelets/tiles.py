@@ -17,6 +17,7 @@ from ...families.shapelets.matches import LEAST_NORMALIZED, Matches, Subsequence
 from ...families.shapelets.search import ShapeletSearch, Survivors
 from ...host.small_work import most_bytes, prefer_numpy
 from . import by_numpy
+from .group_tiles import GroupTiles
 from .joins import SeriesBlock, joins, pack, prepare, raw
 from .matches import Queries, match
 from .scan import Distances, Found, JudgedRows, Literals, scan
@@ -39,7 +40,7 @@ LARGEST = 2.0**500
 SMALLEST_SQUARE = 2.0**-950
 
 
-class ShapeletTiles:
+class ShapeletTiles(GroupTiles):
     """Methods of the CPU engine for shapelets."""
 
     prepared: PreparedStore

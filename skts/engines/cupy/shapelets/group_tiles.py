@@ -1,0 +1,147 @@
+"""Tiles of groups of candidates and series on the GPU: the nodes of a level of a forest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...core.constants import MATCH_THREADS
+from ...core.reduction import Tile
+from ...core.series import Series
+from ...families.shapelets.groups import CandidateGroups, Groups
+from ...families.shapelets.matches import LEAST_NORMALIZED
+from ...families.shapelets.splits import GroupSplits, Splits, split_groups
+from .match_programs import QUERY
+
+if TYPE_CHECKING:
+    import cupy
+
+__all__ = ["GroupTiles"]
+
+#: Pairs of a candidate and a series that are measured in one launch, and blocks of it, at most.
+PAIRS, BLOCKS = 2**24, 2**16
+
+
+class GroupTiles:
+    """Methods of the GPU engine for groups of candidates and series."""
+
+    _values: Callable[[Series], tuple[cupy.ndarray, cupy.ndarray]]
+
+    def group_matches_lacks(self, reduction: CandidateGroups) -> str | None:
+        """Return None if places of the distances of each group are numbers of 32 bits."""
+        most = reduction.largest[2]
+        if most <= np.iinfo(np.int32).max:
+            return None
+        return (
+            f"engine='cupy' measures {np.iinfo(np.int32).max} distances of a node at most; here "
+            f"are {most}."
+        )
+
+    group_splits_lacks = group_matches_lacks
+
+    def group_matches_bytes(
+        self, reduction: CandidateGroups, rows: int, cols: int
+    ) -> tuple[int, int]:
+        """Bytes on each device for a tile: series; distances, pairs, candidates and members."""
+        groups = reduction.groups
+        n_candidates, n_members, n_distances, n_points = reduction.largest
+        values = sum(8 * one.values.size + 4 * len(one) for one in (groups.series, groups.source))
+        each = 16 * n_distances + 8 * n_points + (QUERY.itemsize + 8) * n_candidates
+        return values, rows * (each + 4 * n_members)
+
+    def group_matches(
+        self, reduction: CandidateGroups, tile: Tile, cancel: np.ndarray
+    ) -> np.ndarray:
+        """Distances of the candidates of some groups to their members."""
+        groups = reduction.groups.take(tile.rows)
+        parts = []
+        for some in _parts(groups):
+            if cancel[0]:
+                return np.empty(groups.distances_of[-1])
+            parts.append(self._group_distances(some))
+        return np.concatenate(parts)
+
+    def group_splits_bytes(self, reduction: GroupSplits, rows: int, cols: int) -> tuple[int, int]:
+        """Bytes on each device for a tile: those of distances."""
+        return self.group_matches_bytes(reduction, rows, cols)
+
+    def group_splits(self, reduction: GroupSplits, tile: Tile, cancel: np.ndarray) -> Splits:
+        """Splits of some groups: the device measures, the host judges."""
+        distances = self.group_matches(reduction, tile, cancel)
+        if cancel[0]:
+            return reduction.start()
+        return split_groups(reduction, tile.rows, distances)
+
+    def _group_distances(self, groups: Groups) -> np.ndarray:
+        """Distances of groups that fit in one launch."""
+        import cupy as cp
+
+        found = cp.empty(int(groups.distances_of[-1]))
+        lengths = groups.pieces[:, 3]
+        n_members = np.repeat(groups.sizes[1], groups.sizes[0])
+        for normalized in (True, False):
+            chosen = np.flatnonzero((lengths >= LEAST_NORMALIZED) == normalized)
+            if chosen.size:
+                self._measure_pairs(groups, chosen, normalized, found)
+        on_host: np.ndarray = found.get()
+        on_host /= np.repeat(np.sqrt(lengths), n_members)
+        return on_host
+
+    def _measure_pairs(
+        self, groups: Groups, chosen: np.ndarray, normalized: bool, found: cupy.ndarray
+    ) -> None:
+        """Write the norms of the differences of some candidates and their best matches.
+
+        Members of all groups are the columns of `match`, one after the other, and each candidate
+        has the place in which its distances would begin if the first column were its first member.
+        """
+        from ..loading import load_kernel
+        from ..transfers import send
+        from .matches import normalize
+
+        values, sizes = self._values(groups.series)
+        source = self._values(groups.source)[0]
+        n_channels, width = groups.source.shape[1:]
+        row, channel, start, length = groups.pieces[chosen].T
+        group = np.repeat(np.arange(len(groups)), groups.sizes[0])[chosen]
+        number = chosen - groups.candidates_of[group]
+        n_members, first = groups.sizes[1][group], groups.members_of[group]
+        ends = np.cumsum(length)
+        table = np.empty(len(chosen), QUERY)
+        table["begin"], table["place"] = (row * n_channels + channel) * width + start, ends - length
+        table["length"], table["channel"] = length, channel
+        table["row"] = groups.distances_of[group] + number * n_members - first
+        pairs = np.empty((int(n_members.sum()), 2), np.int32)
+        begins = np.cumsum(n_members) - n_members
+        pairs[:, 0] = np.repeat(np.arange(len(chosen)), n_members)
+        pairs[:, 1] = np.arange(len(pairs)) + np.repeat(first - begins, n_members)
+        queries, left, counts, members = send(
+            table.view(np.int64).reshape(len(chosen), -1),
+            pairs,
+            np.array([0, len(pairs)], np.int32),
+            groups.members.astype(np.int32),
+        )
+        asked = normalize(source, queries, int(ends[-1]), normalized)
+        columns = {"values": values, "width": groups.series.n_timepoints}
+        columns |= {"n_channels": n_channels, "sizes": sizes, "series": members, "n_columns": 1}
+        load_kernel("shapelets/matches.cu", "match<1>")(
+            min(BLOCKS, len(pairs)),
+            MATCH_THREADS,
+            columns=columns,
+            pairs={"groups": None, "n_groups": 0, "left": left, "counts": counts},
+            asked=asked.argument,
+            normalized=normalized,
+            answers={"distances": found, "starts": None},
+        )
+
+
+def _parts(groups: Groups) -> Iterator[Groups]:
+    """Neighbouring groups whose pairs fit in one launch, or single ones."""
+    begins, first = groups.distances_of, 0
+    while first < len(groups):
+        stop = int(np.searchsorted(begins, begins[first] + PAIRS, side="right")) - 1
+        stop = max(first + 1, stop)
+        yield groups.take(slice(first, stop))
+        first = stop

@@ -1,0 +1,71 @@
+"""Tiles of groups of candidates and series on the CPU: the nodes of a level of a forest."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...core.prepared import PreparedStore
+from ...core.reduction import Tile
+from ...core.series import Series, read_only
+from ...families.shapelets.groups import CandidateGroups
+from ...families.shapelets.splits import GroupSplits, Splits, split_groups
+from .groups import LANES, Surveyed, match_groups, survey
+
+__all__ = ["GroupTiles"]
+
+
+class GroupTiles:
+    """Methods of the CPU engine for groups of candidates and series."""
+
+    prepared: PreparedStore
+
+    def group_matches_bytes(
+        self, reduction: CandidateGroups, rows: int, cols: int
+    ) -> tuple[int, int]:
+        """Bytes held for a tile: series, described; distances, and what a candidate takes."""
+        n, n_channels, width = reduction.groups.series.shape
+        n_candidates, n_members, n_distances, _ = reduction.largest
+        each = 8 * rows * n_distances + 64 * rows * (n_candidates + n_members)
+        return 48 * n * n_channels * (width + 2), each + 8 * width * (LANES + 4) + 64 * n_members
+
+    def group_matches(
+        self, reduction: CandidateGroups, tile: Tile, cancel: np.ndarray
+    ) -> np.ndarray:
+        """Distances of the candidates of some groups to their members."""
+        groups = reduction.groups.take(tile.rows)
+        found = np.empty(groups.distances_of[-1])
+        match_groups(
+            self._surveyed(groups.series),
+            *(read_only(groups.source.values), groups.pieces, groups.candidates_of),
+            *(groups.members, groups.members_of, found, cancel),
+        )
+        return found
+
+    def group_splits_bytes(self, reduction: GroupSplits, rows: int, cols: int) -> tuple[int, int]:
+        """Bytes held for a tile: those of distances, and what judging a group takes."""
+        shared, each = self.group_matches_bytes(reduction, rows, cols)
+        _, n_members, n_distances, _ = reduction.largest
+        return shared, each + 64 * n_distances + 48 * rows * (reduction.rules.most + n_members)
+
+    def group_splits(self, reduction: GroupSplits, tile: Tile, cancel: np.ndarray) -> Splits:
+        """Splits of some groups."""
+        distances = self.group_matches(reduction, tile, cancel)
+        if cancel[0]:
+            return reduction.start()
+        return split_groups(reduction, tile.rows, distances)
+
+    def _surveyed(self, series: Series) -> Surveyed:
+        """Series, described; kept while they live."""
+        n, n_channels, width = series.shape
+
+        def build() -> tuple[Surveyed, int]:
+            rows = n * n_channels
+            sums, squares = np.zeros((2, 2, rows, width + 1))
+            made = Surveyed(
+                *(read_only(series.values), read_only(series.lengths), np.zeros((rows, width))),
+                *(sums, squares, np.zeros((rows, width), np.int64), np.zeros((rows, 3))),
+            )
+            survey(*made)
+            return made, sum(part.nbytes for part in made[2:])
+
+        return self.prepared.get(series.values, "surveyed", build)

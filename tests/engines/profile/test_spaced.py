@@ -1,0 +1,93 @@
+"""Neighbours that are apart from each other, on all engines against plain loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from skts import config_context
+from skts.engines import ConcatenatedSeries, Join, SpacedNeighbors, run
+from skts.engines.families.profile import spaced
+from tests.engines.profile.test_join import KINDS, make_line
+from tests.reference_spaced import greedy, spaced_neighbors
+
+
+def check(work, engine):
+    """Against the oracle, to the bit."""
+    found = run(work, engine=engine)
+    distances, places = spaced_neighbors(work)
+    assert_array_equal(found.indices, places)
+    assert_array_equal(found.distances, distances)
+
+
+@pytest.mark.parametrize("left", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_line(engine, rng, kind, left):
+    line = ConcatenatedSeries.of([make_line(kind, 60, rng)])
+    for length, exclusion, k in ((6, 5, 3), (4, 15, 4)):
+        check(SpacedNeighbors(line, None, length, exclusion, n_spaced=k, left=left), engine)
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("kind", ["flat stretches", "gaps", "repeats"])
+def test_two_lines(engine, rng, kind, normalize):
+    a, b = (ConcatenatedSeries.of([make_line(kind, n, rng)]) for n in (30, 45))
+    check(SpacedNeighbors(a, b, 5, 4, normalize=normalize, n_spaced=3), engine)
+
+
+@pytest.mark.parametrize("kind", ["flat stretches", "scales"])
+def test_many_blocks(fast_engine, rng, kind, monkeypatch):
+    """Blocks that are smaller than what a neighbour takes out, and larger."""
+    monkeypatch.setattr(spaced, "LEAST", 16)
+    whole = make_line(kind, 90, rng)
+    line = ConcatenatedSeries.of([whole])
+    two = ConcatenatedSeries.of([whole[:40], whole[30:80]], gap=9)
+    for exclusion in (3, 24):
+        for left in (False, True):
+            check(SpacedNeighbors(line, None, 8, exclusion, n_spaced=3, left=left), fast_engine)
+    check(SpacedNeighbors(two, None, 8, 10, n_spaced=2), fast_engine)
+    check(SpacedNeighbors(two, line, 8, 7, n_spaced=4), fast_engine)
+
+
+@pytest.mark.parametrize("values", [2, 3])
+def test_ties(engine, rng, values):
+    """Whole numbers, compared as they are: many windows are equally near."""
+    for n in (*range(1, 6), 40):
+        line = ConcatenatedSeries.of([rng.integers(0, values, n).astype(float)])
+        for length in range(1, min(n, 4) + 1):
+            work = SpacedNeighbors(line, None, length, length - 1, normalize=length > 2, n_spaced=2)
+            check(work, engine)
+
+
+def test_since(engine, rng):
+    """Only pairs whose later window is new."""
+    line = ConcatenatedSeries.of([make_line("walk", 80, rng)])
+    for left in (False, True):
+        check(SpacedNeighbors(line, None, 7, 6, since=50, n_spaced=2, left=left), engine)
+
+
+def test_several_cells(fast_engine, rng):
+    """Beyond a cell of the grid, by the whole matrix of distances."""
+    x = rng.normal(size=1300).cumsum()
+    x[400:440] = x[400]
+    line = ConcatenatedSeries.of([x])
+    work = SpacedNeighbors(line, None, 20, 19, n_spaced=3)
+    with config_context(verify=True):
+        found = run(work, engine=fast_engine)
+    nearest = run(Join(line, None, 20, 19), engine=fast_engine)
+    assert_array_equal(found.distances[:, 0], nearest.distances[:, 0])
+    assert_array_equal(found.indices[:, 0], nearest.indices[:, 0])
+    apart = np.abs(np.diff(found.indices, axis=1))
+    assert (apart[found.indices[:, 1:] >= 0] > 19).all()
+
+
+def test_choice_from_a_row(rng):
+    rows = rng.integers(0, 9, (20, 30)).astype(float)
+    rows[rng.random(rows.shape) < 0.2] = np.inf
+    for k, exclusion in ((1, 0), (3, 2), (5, 9), (2, 99)):
+        found = spaced.choose_apart(rows.copy(), k, exclusion)
+        for row, distances, places in zip(rows, *found, strict=True):
+            wanted = greedy(row, k, exclusion)
+            assert [*zip(distances, places, strict=True)][: len(wanted)] == wanted
+            assert (places[len(wanted) :] == -1).all()

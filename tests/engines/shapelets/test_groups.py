@@ -1,0 +1,169 @@
+"""Groups of candidates and series: distances and splits, beside plain loops."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from skts import config_context
+from skts.engines import (
+    GroupMatches,
+    Groups,
+    GroupSplits,
+    Series,
+    SplitRules,
+    Splits,
+    SubsequenceMatches,
+    Tile,
+    offsets,
+    run,
+)
+from skts.engines.families.shapelets import splits
+from skts.engines.families.shapelets.criterion import _logarithms, number_terms
+
+KINDS = ["walks", "whole", "offset", "constant", "channels", "unequal", "loud", "points"]
+
+
+def draw(kind, seed=0):
+    """Series of a kind, 1 to 6 groups of candidates among them, and their members."""
+    rng = np.random.default_rng([KINDS.index(kind), seed])
+    n, width = int(rng.integers(2, 9)), int(rng.integers(5, 40))
+    n_channels = 2 if kind == "channels" else 1
+    values = rng.normal(size=(n, n_channels, width)).cumsum(axis=2)
+    lengths = np.full(n, width)
+    if kind == "whole":
+        values = np.round(values)
+    elif kind == "offset":
+        values = 1e9 + 1e-3 * values
+    elif kind == "constant":
+        values[:, :, width // 2 :] = 3.0
+        values[0] = 1.0
+    elif kind == "loud":
+        values[:, :, : width // 2] *= 1e12
+    elif kind == "points":
+        n, width = n, int(rng.integers(1, 6))
+        values, lengths = values[:, :, :width], np.full(n, width)
+    elif kind == "unequal":
+        lengths = rng.integers(1, width + 1, n)
+    values = np.where(np.arange(width) < lengths[:, None, None], values, 0.0)
+    series = Series(np.ascontiguousarray(values), lengths)
+    n_groups = int(rng.integers(1, 7))
+    n_candidates, n_members = rng.integers(1, 5, n_groups), rng.integers(1, n + 1, n_groups)
+    rows = rng.integers(0, n, n_candidates.sum())
+    sizes = rng.integers(1, lengths[rows] + 1)
+    starts = rng.integers(0, lengths[rows] - sizes + 1)
+    channels = rng.integers(0, n_channels, len(rows))
+    members = [np.sort(rng.permutation(n)[:count]) for count in n_members]
+    pieces = np.column_stack([rows, channels, starts, sizes])
+    return Groups(
+        series, pieces, offsets(n_candidates), series, np.concatenate(members), offsets(n_members)
+    )
+
+
+def rules_for(groups, seed=0, **options):
+    rng = np.random.default_rng(seed)
+    n = len(groups.members)
+    given = {"leaf": int(rng.integers(1, 3)), "least": np.zeros(len(groups))}
+    return SplitRules(rng.integers(0, 3, n), rng.integers(1, 4, n), **(given | options))
+
+
+def same_splits(found, expected):
+    for name, one, other in zip(Splits._fields, found, expected, strict=True):
+        assert_array_equal(one, other, err_msg=name)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_distances_are_those_of_the_oracle(fast_engine, kind):
+    for seed in range(4):
+        groups = draw(kind, seed)
+        with config_context(verify=True):
+            found = run(GroupMatches(groups), engine=fast_engine)
+        assert_array_equal(found, run(GroupMatches(groups), engine="oracle"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("ways", [(), ("and", "or"), ("or",)])
+def test_splits_are_those_of_the_oracle(fast_engine, kind, ways):
+    for seed in range(4):
+        groups = draw(kind, seed)
+        work = GroupSplits(groups, rules_for(groups, seed, ways=ways, max_literals=3))
+        with config_context(verify=True):
+            found = run(work, engine=fast_engine)
+        same_splits(found, run(work, engine="oracle"))
+
+
+@pytest.mark.parametrize("kind", ["walks", "whole", "unequal"])
+def test_compiled_choices_are_those_of_the_criterion(kind, monkeypatch):
+    for seed in range(6):
+        groups = draw(kind, seed)
+        work = GroupSplits(groups, rules_for(groups, seed, ways=("and", "or"), max_literals=2))
+        distances = run(GroupMatches(groups), engine="numba")
+        found = splits.split_groups(work, slice(0, len(groups)), distances)
+        expected = work.start()
+        splits._split_by_criterion(groups, work.rules, distances, expected)
+        same_splits(found, expected)
+
+
+def test_weights_of_one_change_nothing(fast_engine):
+    groups = draw("walks", 3)
+    rules = rules_for(groups, 3, leaf=1)
+    plain = run(GroupSplits(groups, rules), engine=fast_engine)
+    ones = np.full((len(groups), 3), 1.0)
+    weighted = run(GroupSplits(groups, rules._replace(class_weight=ones)), engine=fast_engine)
+    same_splits(weighted, plain)
+    uneven = rules._replace(class_weight=np.tile([1.0, 0.25, 0.5], (len(groups), 1)))
+    found = run(GroupSplits(groups, uneven), engine=fast_engine)
+    same_splits(found, run(GroupSplits(groups, uneven), engine="numba"))
+
+
+def test_tiles_merge_in_any_order(fast_engine):
+    groups = draw("channels", 2)
+    work = GroupSplits(groups, rules_for(groups))
+    whole = run(work, engine=fast_engine)
+    total = work.start()
+    for row in reversed(range(len(groups))):
+        tile = Tile(row, row + 1, 0, 1)
+        part = work.part(tile)
+        assert len(part.groups.series) <= len(groups.series)
+        work.merge(total, tile, run(part, engine=fast_engine))
+    same_splits(total, whole)
+
+
+def test_candidates_of_another_source(fast_engine):
+    """As `predict` has them: pieces of the training series, in series that come later."""
+    groups = draw("walks", 1)
+    others = Series(np.ascontiguousarray(groups.series.values[:, :, ::-1]), groups.series.lengths)
+    found = run(GroupMatches(replace(groups, series=others)), engine=fast_engine)
+    for g in range(len(groups)):
+        members = groups.members[groups.members_of[g] : groups.members_of[g + 1]]
+        begin = groups.distances_of[g]
+        for k in range(groups.candidates_of[g], groups.candidates_of[g + 1]):
+            row, channel, start, length = groups.pieces[k]
+            query = groups.source.values[row, channel, start : start + length].copy()
+            matches = SubsequenceMatches((query,), others.take(members), length >= 3)
+            expected = run(matches, engine="numba").distances[0] / np.sqrt(length)
+            assert_array_equal(found[begin : begin + len(members)], expected)
+            begin += len(members)
+
+
+def test_ties_go_to_the_first_candidate(fast_engine):
+    values = np.array([[0, 1, 0, 0, 2.0], [0, 1, 0, 0, 2.0], [0, 0, 1, 1, 0.0], [0, 0, 1, 1, 0.0]])
+    series = Series(values[:, np.newaxis], np.full(4, 5))
+    pieces = np.array([[0, 0, 0, 3], [0, 0, 0, 3], [1, 0, 0, 3]])
+    groups = Groups(series, pieces, np.array([0, 3]), series, np.arange(4), np.array([0, 4]))
+    rules = SplitRules(np.array([0, 0, 1, 1]), np.ones(4, np.int64), 1, np.zeros(1))
+    found = run(GroupSplits(groups, rules), engine=fast_engine)
+    assert found.chosen.tolist() == [[0]] and found.left.tolist() == [True, True, False, False]
+    assert found.gain[0, 0] == pytest.approx(np.log(2))
+
+
+def test_tables_of_small_nodes_are_those_of_larger_forests():
+    tables, begins, bits = number_terms(300)
+    for number in range(len(bits)):
+        size = 2 << number
+        logs, own = _logarithms(size)
+        assert bits[number] == own
+        assert_array_equal(tables[begins[number] : begins[number + 1]], np.arange(size + 1) * logs)

@@ -1,0 +1,315 @@
+"""Recipe of `skts.DiscordDetector`: neighbours that are apart, from the matrix of distances."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from . import oracle
+from .case import Case, Sample
+from .compare import check, close, same
+from .draw import Draw
+from .recipe import How, Recipe, scaled
+from .recipes_motifs import PRECISIONS, _Windowed
+
+#: Choices among neighbours that rounding leaves open, before a window is let go.
+MOST_CHOICES = 200
+
+
+def pairs_of(
+    x: np.ndarray, others: list[np.ndarray], length: int, normalize: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Distances of the windows of a series to those of others, behind each other, and slack."""
+    power = oracle.plane([one[np.isfinite(one)] for one in (x, *others)])
+    mine = oracle.Windows.of(x, length, power)
+    parts = [
+        oracle.pair_distances(mine, oracle.Windows.of(one, length, power), normalize)
+        for one in others
+    ]
+    return np.hstack([part[0] for part in parts]), np.hstack([part[1] for part in parts])
+
+
+def possible_scores(
+    row: np.ndarray, slack: np.ndarray, near: np.ndarray, k: int
+) -> list[tuple[float, float]] | None:
+    """Distances to the k-th neighbour that rounding allows, each with its slack.
+
+    ``near[j]`` are the windows that are gone once j is chosen. None where there are too many.
+    """
+    slack = slack + 1e-9 * np.where(np.isfinite(row), row, 0.0)
+    found, waiting = [], [(np.isfinite(row), 0)]
+    for _ in range(MOST_CHOICES):
+        if not waiting:
+            return found
+        left, rank = waiting.pop()
+        if not left.any():
+            found.append((math.nan, 0.0))
+            continue
+        highest = (row + slack)[left].min()
+        chosen = np.flatnonzero(left & (row - slack <= highest))
+        if rank == k - 1:
+            found += [(float(row[j]), float(slack[j])) for j in chosen]
+        else:
+            # windows that take the same ones away are one choice
+            different = {near[j].tobytes(): j for j in chosen}
+            waiting += [(left & ~near[j], rank + 1) for j in different.values()]
+    return None
+
+
+class Detector(_Windowed):
+    """The estimator: training series, others, and all methods."""
+
+    name = "skts.DiscordDetector"
+    methods = (
+        "decision_function",
+        "fit",
+        "fit_predict",
+        "predict",
+        "score_points",
+        "score_samples",
+    )
+    relations = ("scale", "forms", "alone")
+
+    def draw(self, d: Draw) -> Case:
+        count = d.pick("n_samples", (1, 2, 4), (3, 2, 1))
+        lengths = [d.size(1, 100 // count) for _ in range(count)]
+        length = min(*lengths, *lengths, d.size(1, 16))
+        shapes = [(1, n) for n in (*lengths, *[d.size(length, 50) for _ in range(2)])]
+        series = d.numbers(shapes, holes=True)
+        options = {
+            "window": length,
+            "n_neighbors": d.pick("n_neighbors", (1, 2, 3), (2, 2, 1)),
+            "exclusion": d.amount(
+                "exclusion", (0, 1, 2, 0.3, 1.0, length // 2, 2 * length, 400), None
+            ),
+            "side": d.pick("side", ("both", "left"), (2, 1)),
+            "normalize": d.pick("normalize", (True, False), (3, 1)),
+            "contamination": d.pick("contamination", ("auto", 0.1, 0.5)),
+            "precision": d.pick("precision", PRECISIONS[:2], (3, 1)),
+            "score_points.aggregate": d.pick("score_points.aggregate", ("max", "mean")),
+        }
+        how = d.pick("window", ("points", "fraction", "auto"), (4, 1, 1))
+        if how == "fraction":
+            options["window"] = round(float(d.rng.uniform(0.05, 0.5)), 3)
+        elif how == "auto":
+            options["window"] = "auto"
+        X = d.form(series[:count], label=" X")
+        return Case(
+            self.name,
+            {"X": X, "Q": Sample(tuple(series[count:]))},
+            options,
+            relation=self.draw_relation(d),
+        )
+
+    def possible(self, case: Case) -> bool:
+        window = case.options["window"]
+        lengths = np.concatenate([one.lengths for one in case.data.values()])
+        return Recipe.possible(self, case) and lengths.min() >= (
+            window if isinstance(window, int) else 1
+        )
+
+    def lines(self, case: Case) -> list[np.ndarray]:
+        """The series that `fit` sees: padding with NaN is a gap here."""
+        X = case.data["X"]
+        if X.form != "padded":
+            return X.lines
+        width = X.lengths.max()
+        return [np.concatenate([x, np.full(width - len(x), np.nan)]) for x in X.lines]
+
+    def call(self, case: Case, how: How) -> dict:
+        options = {k: v for k, v in case.given().items() if "." not in k}
+        model = self.target(**options, **how.options(self.target))
+        X, Q = case.data["X"].give(), case.data["Q"]
+        try:
+            model.fit(X)
+        except ValueError as error:
+            if "There are no scores" in str(error):
+                return {"no scores": np.array(True)}
+            raise
+        found = {
+            "window": np.array(model.window_),
+            "window_scores": model.window_scores_,
+            "offset": np.array(model.offset_),
+        }
+        aggregate = case.options["score_points.aggregate"]
+        fitting = [x for x in Q.lines if len(x) >= model.window_]
+        for name, asked in (("X", X), ("Q", fitting)):
+            if len(asked):
+                found[f"{name} samples"] = model.score_samples(asked)
+                found[f"{name} decisions"] = model.decision_function(asked)
+                found[f"{name} labels"] = model.predict(asked)
+                found[f"{name} points"] = model.score_points(asked, aggregate=aggregate)
+        found["fit_predict"] = model.fit_predict(X)
+        return found
+
+    def refuses(self, case: Case) -> bool:
+        window, shortest = case.options["window"], min(len(x) for x in self.lines(case))
+        return isinstance(window, int) and shortest < window
+
+    def check(self, case: Case, found: dict) -> None:
+        X, options = self.lines(case), case.options
+        if "no scores" in found:
+            if options["window"] != "auto":
+                length = self._length(options["window"], X)
+                rows = [self._possible(case, x, X, row, length) for row, x in enumerate(X)]
+                values = [value for row in rows for one in row or () for value, _ in one or ()]
+                check(all(map(math.isnan, values)), "no scores: there are some")
+            return
+        length = int(found["window"])
+        if options["window"] != "auto":
+            same("window_", length, self._length(options["window"], X))
+        for row, x in enumerate(X):
+            scores = found["window_scores"][row]
+            n_windows = len(x) - length + 1
+            check(np.isnan(scores[n_windows:]).all(), "window_scores_: beyond a series")
+            self._check_scores(scores[:n_windows], self._possible(case, x, X, row, length))
+        # equal series are taken for the first of them
+        same_as = [
+            next(k for k, one in enumerate(X) if np.array_equal(one, x, equal_nan=True)) for x in X
+        ]
+        own = [found["window_scores"][k][: len(X[k]) - length + 1] for k in same_as]
+        self._check_answers("X", found, X, own, case)
+        contamination = options["contamination"]
+        if contamination == "auto":
+            low, high = np.percentile(found["X samples"], [25, 75])
+            wanted = low - 1.5 * (high - low)
+        else:
+            wanted = np.percentile(found["X samples"], 100 * contamination)
+        same("offset_", found["offset"], np.array(wanted))
+        same("fit_predict", found["fit_predict"], found["X labels"])
+        Q = [x for x in case.data["Q"].lines if len(x) >= length]
+        self._check_new(Q, X, length, found, case)
+
+    @staticmethod
+    def _length(window: float, X: list[np.ndarray]) -> int:
+        if isinstance(window, int):
+            return window
+        return max(1, math.ceil(window * min(map(len, X)) - 1e-9))
+
+    def _check_new(self, Q: list, X: list, length: int, found: dict, case: Case) -> None:
+        """Series that come later: only their points say what their windows score."""
+        if not Q:
+            return
+        left = case.options["side"] == "left"
+        for row, x in enumerate(Q):
+            points = found["Q points"][row]
+            check(np.isnan(points[len(x) :]).all(), "score_points: beyond a series")
+            equal = [k for k, one in enumerate(X) if np.array_equal(one, x, equal_nan=True)]
+            if equal:
+                same("an equal series", points[: len(x)], found["X points"][equal[0]][: len(x)])
+                continue
+            others = [*X, x] if left else X
+            own = len(X) if left else None
+            every = self._possible(case, x, others, own, length)
+            if any(one is None for one in every):
+                continue
+            low, high = (
+                np.array([f([v for v, _ in one]) for one in every]) for f in (np.min, np.max)
+            )
+            loose = np.array([max((s for _, s in one), default=0.0) for one in every])
+            sure = (np.isnan(low) == np.isnan(high)) & ((high - low <= loose) | np.isnan(low))
+            if not sure.all():
+                continue  # which of several neighbours counts is open
+            wanted = self._points(low, length, case)
+            slack = np.full(len(x), loose.max(initial=0.0))
+            same("score_points: gaps", np.isnan(points[: len(x)]), np.isnan(wanted))
+            there = ~np.isnan(wanted)
+            close("score_points", points[: len(x)][there], wanted[there], slack[there])
+            best = np.nanmax(low) if there.any() else 0.0
+            close("score_samples", found["Q samples"][row], -best, loose.max(initial=0.0))
+        same("decision_function", found["Q decisions"], found["Q samples"] - found["offset"])
+        same("predict", found["Q labels"], np.where(found["Q decisions"] < 0, -1, 1))
+
+    def _check_answers(
+        self, name: str, found: dict, series: list, scores: list, case: Case
+    ) -> None:
+        """What follows from the scores of windows that are known."""
+        largest = [0.0 if np.isnan(one).all() else -np.nanmax(one) for one in scores]
+        same("score_samples", np.abs(found[f"{name} samples"]), np.abs(np.array(largest)))
+        for row, (x, one) in enumerate(zip(series, scores, strict=True)):
+            wanted = self._points(one, len(x) - len(one) + 1, case)
+            points = found[f"{name} points"][row]
+            same("score_points: gaps", np.isnan(points[: len(x)]), np.isnan(wanted))
+            there = ~np.isnan(wanted)
+            close("score_points", points[: len(x)][there], wanted[there], 0.0, 1e-12)
+        samples, decisions = found[f"{name} samples"], found[f"{name} decisions"]
+        same("decision_function", decisions, samples - found["offset"])
+        same("predict", found[f"{name} labels"], np.where(decisions < 0, -1, 1))
+
+    @staticmethod
+    def _points(scores: np.ndarray, length: int, case: Case) -> np.ndarray:
+        """Scores of points, from those of windows."""
+        found = np.full(len(scores) + length - 1, np.nan)
+        for point in range(len(found)):
+            some = scores[max(0, point - length + 1) : point + 1]
+            some = some[~np.isnan(some)]
+            if some.size:
+                mean = case.options["score_points.aggregate"] == "mean"
+                found[point] = some.mean() if mean else some.max()
+        return found
+
+    @staticmethod
+    def _possible(
+        case: Case, x: np.ndarray, others: list, own: int | None, length: int
+    ) -> list[list[tuple[float, float]] | None]:
+        """For each window of a series, what its score may be."""
+        options = case.options
+        exclusion = options["exclusion"]
+        exclusion = length - 1 if exclusion is None else exclusion
+        if isinstance(exclusion, float):
+            exclusion = math.ceil(exclusion * length - 1e-9)
+        counts = [len(one) - length + 1 for one in others]
+        series = np.repeat(np.arange(len(others)), counts)
+        start = np.concatenate([np.arange(count) for count in counts])
+        distances, slack = pairs_of(x, others, length, options["normalize"] and length > 2)
+        apart = np.abs(start[:, None] - start[None])
+        near = (series[:, None] == series[None]) & (apart <= exclusion)
+        possible = []
+        for place, (row, loose) in enumerate(zip(distances, slack, strict=True)):
+            if own is not None:
+                row = np.where((series == own) & (np.abs(start - place) <= exclusion), np.inf, row)
+                if options["side"] == "left":
+                    later = (series > own) | ((series == own) & (start > place))
+                    row = np.where(later, np.inf, row)
+            possible.append(possible_scores(row, loose, near, options["n_neighbors"]))
+        return possible
+
+    @staticmethod
+    def _check_scores(scores: np.ndarray, possible: list) -> None:
+        """Whether each score is one of those that are possible."""
+        for score, values in zip(scores, possible, strict=True):
+            right = values is None or any(
+                (math.isnan(value) and math.isnan(score)) or abs(score - value) <= slack
+                for value, slack in values
+            )
+            check(right, "window_scores_: wrong", f"{score!r}, not one of {values}")
+
+    def relate_forms(self, case, found, call):
+        # the NaN of a padded series is a gap here: the series is as long as the longest
+        if case.data["X"].form != "padded":
+            super().relate_forms(case, found, call)
+
+    def relate_scale(self, case, found, call, power):
+        gaps = case.but(X=Sample(tuple(x[None] for x in self.lines(case))))
+        other = scaled(gaps, power)
+        if other is None or "no scores" in found:
+            return
+        again = call(other)
+        check(again.keys() == found.keys(), "scaled by a power of two: parts")
+        for key in found:
+            normalized = case.options["normalize"] and found["window"] > 2
+            raw = not normalized and not key.endswith(("labels", "predict", "window"))
+            wanted = np.ldexp(found[key], power) if raw else found[key]
+            same(f"scaled by a power of two {key.split()[-1]}", again[key], wanted)
+
+    def relate_alone(self, case: Case, found: dict[str, Any], call: Any) -> None:
+        """A series alone has the scores that it has among others."""
+        if "Q samples" not in found:
+            return
+        options = {k: v for k, v in case.given().items() if "." not in k}
+        model = self.target(engine="numba", **options).fit(case.data["X"].give())
+        fitting = [x for x in case.data["Q"].lines if len(x) >= model.window_]
+        for row, x in enumerate(fitting):
+            same("a series alone", model.score_samples([x]), found["Q samples"][[row]])

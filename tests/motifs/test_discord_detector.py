@@ -1,0 +1,263 @@
+"""DiscordDetector: scores against plain loops, scikit-learn's convention of outliers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+
+from skts import DiscordDetector, config_context
+from skts.datasets import load_ecg
+from skts.engines.families.profile.concatenated import ConcatenatedSeries
+from skts.motifs import discords, matrix_profile
+from tests.contract import check_described, check_with_scikit_learn
+from tests.engines.profile.test_join import make_line
+from tests.reference_join import window_distances
+from tests.reference_spaced import greedy
+
+
+def window_scores(x, others, model, own=None):
+    """Scores of the windows of a series from the definition; `own` is its place among the others.
+
+    With ``side="left"`` the others of a new series end with itself.
+    """
+    length = model.window_
+    exclusion = length - 1 if model.exclusion is None else math.ceil(model.exclusion)
+    starts, rows = [], []
+    distances = []
+    for row, other in enumerate(others):
+        found = window_distances(
+            x,
+            range(len(x) - length + 1),
+            other,
+            length,
+            normalize=model.normalize and length > 2,
+        )
+        distances.append(found)
+        # series are far from each other
+        starts += [row * 10_000 + start for start in range(found.shape[1])]
+        rows += [row] * found.shape[1]
+    distances, starts, rows = np.hstack(distances), np.array(starts), np.array(rows)
+    scores = []
+    for start, values in enumerate(distances):
+        place = -math.inf if own is None else own * 10_000 + start
+        values = np.where(np.abs(starts - place) <= exclusion, math.inf, values)
+        if model.side == "left":
+            values = np.where(starts >= place, math.inf, values)
+        row = np.full(starts[-1] + 1, math.inf)
+        row[starts] = values
+        found = greedy(row, model.n_neighbors, exclusion)
+        scores.append(found[-1][0] if len(found) == model.n_neighbors else math.nan)
+    return np.array(scores)
+
+
+def point_scores(scores, length, n_timepoints, aggregate):
+    """For each point, from the windows that cover it."""
+    found = []
+    for point in range(n_timepoints):
+        covering = [
+            score
+            for start, score in enumerate(scores)
+            if start <= point < start + length and not math.isnan(score)
+        ]
+        value = math.nan
+        if covering:
+            value = max(covering) if aggregate == "max" else sum(covering) / len(covering)
+        found.append(value)
+    return np.array(found)
+
+
+@pytest.mark.parametrize("side", ["both", "left"])
+@pytest.mark.parametrize("n_neighbors", [1, 2])
+def test_scores_are_those_of_the_definition(engine, rng, side, n_neighbors):
+    X = [make_line(kind, n, rng) for kind, n in (("walk", 40), ("gaps", 25), ("noise", 31))]
+    Z = [make_line("flat stretches", 30, rng), X[1].copy()]
+    model = DiscordDetector(
+        6, side=side, n_neighbors=n_neighbors, exclusion=4, contamination=0.4, engine=engine
+    ).fit(X)
+    own = [window_scores(x, X, model, row) for row, x in enumerate(X)]
+    for row, scores in enumerate(own):
+        assert_array_equal(model.window_scores_[row, : scores.size], scores)
+    largest = -np.array([np.nanmax(scores) for scores in own])
+    assert model.offset_ == np.percentile(largest, 40)
+    assert_array_equal(model.score_samples(X), largest)
+    others, own = ([*X, Z[0]], 3) if side == "left" else (X, None)
+    new = window_scores(Z[0], others, model, own)
+    assert_array_equal(model.score_samples(Z), [-np.nanmax(new), largest[1]])
+    assert_array_equal(model.predict(Z), np.where(model.score_samples(Z) < model.offset_, -1, 1))
+    for aggregate in ("max", "mean"):
+        points = model.score_points(Z, aggregate=aggregate)
+        wanted = point_scores(new, 6, 30, aggregate)
+        np.testing.assert_allclose(points[0], wanted, rtol=1e-15)
+        assert np.isnan(points[1, 25:]).all()
+
+
+def test_nearest_neighbors_are_those_of_the_profile(fast_engine, rng):
+    x = make_line("walk", 300, rng)
+    model = DiscordDetector(20, exclusion=None, engine=fast_engine).fit(x[np.newaxis])
+    profile = matrix_profile(x, window=20, exclusion=19, engine=fast_engine)
+    assert_array_equal(model.window_scores_[0], profile.distances)
+    (found,) = discords(x, window=20, n_discords=1, exclusion=19, engine=fast_engine)
+    assert np.argmax(model.window_scores_[0]) == found.position
+    against = model.score_points([x[40:200] + 1.0])
+    wanted = matrix_profile(x[40:200] + 1.0, x, window=20, engine=fast_engine).distances
+    assert against.shape == (1, 160)
+    assert against[0, 0] == wanted[0]
+
+
+def test_what_happens_twice_is_found_by_the_second_neighbor():
+    rng = np.random.default_rng(0)
+    x = np.sin(np.arange(1_500) / 8) + rng.normal(scale=0.05, size=1_500)
+    fault = rng.normal(size=50)
+    for place in (400, 1_100):
+        x[place : place + 50] = fault + rng.normal(scale=0.05, size=50)
+    once, twice = (
+        DiscordDetector(50, n_neighbors=k).fit(x[np.newaxis]).window_scores_[0] for k in (1, 2)
+    )
+    assert once[400] < 3 < twice[400]
+    assert set((np.argsort(-twice)[:2] // 10).tolist()) <= {*range(36, 45), *range(106, 115)}
+
+
+def test_earlier_neighbors_do_not_depend_on_what_follows(fast_engine, rng):
+    x = make_line("walk", 200, rng)
+    for k in (1, 2):
+        model = DiscordDetector(12, side="left", n_neighbors=k, engine=fast_engine)
+        whole = model.fit(x[np.newaxis]).window_scores_[0]
+        part = clone(model).fit(x[np.newaxis, :120]).window_scores_[0]
+        assert_array_equal(part, whole[: part.size])
+        assert np.isnan(whole[: 12 * k]).all()
+
+
+def test_a_training_series_keeps_its_scores(fast_engine, rng):
+    """In whatever form it comes, with other series or alone, and where NaN is in it."""
+    X = rng.normal(size=(4, 30))
+    X[2, 7] = np.nan
+    model = DiscordDetector(5, n_neighbors=2, engine=fast_engine).fit(X)
+    scores = model.score_samples(X)
+    assert_array_equal(model.score_samples(X[[2]].tolist()), scores[[2]])
+    assert_array_equal(model.score_samples(np.asfortranarray(X[::-1])), scores[::-1])
+    assert_array_equal(model.predict(X), clone(model).fit_predict(X))
+    X[0, 0] += 1e-9
+    assert model.score_samples(X)[0] != scores[0]
+
+
+def test_offset(rng):
+    X = rng.normal(size=(40, 12))
+    X[5] *= 30
+    model = DiscordDetector(4, normalize=False).fit(X)
+    first, third = np.percentile(model.score_samples(X), [25, 75])
+    assert model.offset_ == first - 1.5 * (third - first)
+    assert_array_equal(model.predict(X) < 0, model.score_samples(X) < model.offset_)
+    assert model.predict(X)[5] == -1 and (model.predict(X) < 0).sum() < 5
+    share = DiscordDetector(4, normalize=False, contamination=0.25).fit(X)
+    assert (share.predict(X) < 0).sum() == 10
+    assert_array_equal(share.decision_function(X), share.score_samples(X) - share.offset_)
+
+
+@pytest.mark.parametrize("contamination", ["auto", 0.1, 0.5])
+def test_equal_scores_are_not_told_apart(contamination):
+    """Where all are alike nothing is unusual; at the limit none of equal series is an outlier."""
+    alike = np.tile(np.arange(6.0) ** 2, (8, 1))
+    model = DiscordDetector(4, contamination=contamination).fit(alike)
+    assert model.offset_ == 0
+    assert (model.predict(alike) == 1).all()
+    X = alike + [[9.0], [0], [0], [0], [0], [0], [0], [0]]
+    model = DiscordDetector(4, normalize=False, contamination=contamination).fit(X)
+    assert_array_equal(model.predict(X), [-1] + [1] * 7)
+    X[:4] = X[0]
+    model = DiscordDetector(4, normalize=False, contamination=0.25).fit(np.vstack([X, X[:1] + 90]))
+    assert_array_equal(model.predict(X), np.ones(8))
+
+
+@pytest.mark.parametrize("length", [1, 2])
+def test_windows_too_short_to_be_normalized_are_compared_as_they_are(fast_engine, rng, length):
+    """Normalised, windows of two points say up, down or flat, and a level would say nothing."""
+    X = rng.normal(size=(30, 2))
+    X[7] += 20
+    model = DiscordDetector(length, contamination=1 / 30, engine=fast_engine).fit(X)
+    raw = DiscordDetector(length, normalize=False, engine=fast_engine).fit(X)
+    assert_array_equal(model.window_scores_, raw.window_scores_)
+    assert np.flatnonzero(model.predict(X) < 0).tolist() == [7]
+    assert DiscordDetector().fit(X).window_ == 2
+
+
+def test_a_series_without_scores_is_normal(rng):
+    x = rng.normal(size=(1, 50))
+    model = DiscordDetector(8).fit(x)
+    empty = np.full((1, 50), np.nan)
+    assert model.score_samples(empty) == [0.0]
+    assert model.predict(empty) == [1]
+    assert np.isnan(model.score_points(empty)).all()
+
+
+@pytest.mark.parametrize("n", range(1, 6))
+def test_few_points(engine, rng, n):
+    x = list(rng.normal(size=(3, n)))
+    for length in range(1, n + 1):
+        model = DiscordDetector(length, normalize=False, engine=engine).fit(x)
+        assert model.score_points(x).shape == (3, n)
+        assert not np.isnan(model.window_scores_).any()
+
+
+def test_refusals(rng):
+    x = rng.normal(size=(1, 40))
+    with pytest.raises(ValueError, match=r"no window of 30 points in the n_samples = 1 series"):
+        DiscordDetector(30).fit(x)
+    with pytest.raises(ValueError, match=r"has n_neighbors = 9 neighbours that do not start"):
+        DiscordDetector(5, n_neighbors=9).fit(x)
+    with pytest.raises(ValueError, match=r"Series 1 of X has 4 time points"):
+        DiscordDetector(5).fit([x[0], x[0, :4]])
+    model = DiscordDetector(5).fit(x)
+    with pytest.raises(ValueError, match=r"Series 0 of X has 4 time points"):
+        model.predict([x[0, :4]])
+    with pytest.raises(ValueError, match=r"aggregate='sum': it must be 'max' or 'mean'"):
+        model.score_points(x, aggregate="sum")
+    with pytest.raises(ValueError, match="takes series of one channel; X has 2"):
+        DiscordDetector(5).fit(rng.normal(size=(3, 2, 20)))
+
+
+def test_options_of_later_do_not_mix_with_those_of_fit(rng):
+    X, Z = rng.normal(size=(3, 40)), rng.normal(size=(2, 40))
+    model = DiscordDetector(6, n_neighbors=2).fit(X)
+    before = model.score_samples(Z)
+    assert_array_equal(model.set_params(n_neighbors=1, exclusion=0).score_samples(Z), before)
+
+
+def test_large_exclusions(rng):
+    """Up to the longest training series as they are; larger ones mean all windows of a series."""
+    X, z = rng.normal(size=(2, 30)), rng.normal(size=70)
+    for exclusion, rows in ((30, [*X, z]), (31, X), (5_000, X)):
+        model = DiscordDetector(5, side="left", exclusion=exclusion).fit(X)
+        assert model.exclusion_ == 30
+        wanted = window_scores(z, rows, model, 2)
+        assert model.score_samples([z]) == -np.nanmax(wanted)
+
+
+def test_ecg():
+    """The noise where the electrode moved."""
+    ecg = load_ecg().data[:, 3_600:14_400]
+    scores = DiscordDetector(180).fit(ecg).score_points(ecg)[0]
+    assert 18 < np.nanargmax(scores) / 360 < 19.5
+
+
+def test_verified(rng):
+    with config_context(verify=True):
+        X = rng.normal(size=(2, 60))
+        for side in ("both", "left"):
+            DiscordDetector(7, n_neighbors=3, side=side).fit(X).score_samples(X + 1)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"normalize": False}, {"n_neighbors": 2, "side": "left"}, {"window": 1}]
+)
+def test_scikit_learn(fast_engine, options):
+    check_with_scikit_learn(DiscordDetector(engine=fast_engine, **options))
+
+
+def test_described(rng):
+    X = rng.normal(size=(3, 20))
+    check_described(DiscordDetector(5).fit(X))
+    assert ConcatenatedSeries.of([*X]).n_windows(5) == 58
