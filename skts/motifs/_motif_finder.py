@@ -22,25 +22,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import N_JOBS, checks_parameters, renamed
 from .._scalars import plain, takes_plain
-from .._validation import as_host, check_multivariate
+from .._validation import as_host, check_univariate
 from ..base import SeriesMixin
-from ..engines import (
-    ChannelRule,
-    ConcatenatedSeries,
-    JoinFound,
-    Reduction,
-    Series,
-    get_engine,
-    measure_channels,
-)
-from ._channels import (
-    ChannelSearch,
-    ChannelWindows,
-    channels_of_discord,
-    included_channels,
-    means_within,
-    one_dimension,
-)
+from ..engines import ConcatenatedSeries, JoinFound, Reduction, Series, WindowDistances, get_engine
 from ._records import Discord, Motif, SeriesProfile
 from ._search import (
     SAME,
@@ -106,12 +90,6 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         `exclusion` if that is more.
     normalize : bool, default True
         Whether windows are z-normalised.
-    dimensions : int or None, default None
-        Of series of several channels, how many count; None is all. The distance of two windows is
-        the mean of their distances in so many channels, chosen for each pair anew: for motifs those
-        in which they are nearest, for discords those in which they are farthest.
-    include : array-like of int or None, default None
-        Channels that count for every pair.
     left_right : bool, default False
         Whether to also keep the nearest neighbour among earlier windows and among later ones.
     algorithm : {"auto", "profile", "mk"}, default "auto"
@@ -144,8 +122,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     ----------
     motifs_ : list of Motif
         Motifs, best first: `window`, `positions`, `distances`, `values` and `series` of the
-        occurrences, `radius`, `n_matches`, and the `channels` of the pair. Fewer than `n_motifs`
-        where no pair is left.
+        occurrences, `radius`, `n_matches`. Fewer than `n_motifs` where no pair is left.
     discords_ : list of Discord
         Discords; the one farthest from its nearest neighbour comes first. A window without any
         neighbour is no discord.
@@ -171,7 +148,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Column names of the data given to `fit`, where they are all strings.
     n_channels_ : int
-        Channels of the series given to `fit`.
+        1.
     engine_ : str
         The engine that `fit` chose.
 
@@ -242,8 +219,6 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             None,
         ],
         "normalize": ["boolean"],
-        "dimensions": [Interval(Integral, 1, None, closed="left"), None],
-        "include": ["array-like", None],
         "left_right": ["boolean"],
         "algorithm": [StrOptions({"auto", "profile", "mk"})],
         "n_references": [Interval(Integral, 1, None, closed="left")],
@@ -269,8 +244,6 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         exclusion: float | None = None,
         separation: float | None = None,
         normalize: bool = True,
-        dimensions: int | None = None,
-        include: ArrayLike | None = None,
         left_right: bool = False,
         algorithm: Literal["auto", "profile", "mk"] = "auto",
         n_references: int = 10,
@@ -289,8 +262,6 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.exclusion = exclusion
         self.separation = separation
         self.normalize = normalize
-        self.dimensions = dimensions
-        self.include = include
         self.left_right = left_right
         self.algorithm = algorithm
         self.n_references = n_references
@@ -308,8 +279,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Parameters
         ----------
         X : array-like of shape (n_samples, n_timepoints), or list of array-like
-            Series, of any lengths in a list; of several channels (n_samples, n_channels,
-            n_timepoints). A single series is one row.
+            Series of one channel, of any lengths in a list. A single series is one row.
         y : ignored
             There for pipelines.
 
@@ -321,8 +291,8 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Raises
         ------
         ValueError
-            If there is no pair of windows, a window is longer than every series, options contradict
-            each other, or channels are asked for that there are not.
+            If there is no pair of windows, a window is longer than every series, or options
+            contradict each other.
         """
         get_engine(self.engine)
         if self.algorithm == "mk" and (self.n_discords > 0 or self.left_right):
@@ -330,11 +300,10 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 "algorithm='mk' computes no profile, and so neither discords nor left and right "
                 "profiles: use algorithm='profile'."
             )
-        series = check_multivariate(X, estimator=self)
-        self._check_channels(len(series[0]))
-        lengths = _window_lengths(self.window, [points for one in series for points in one])
-        channels = _private(series, self._gap(lengths, series))
-        windows = self._windows(channels, lengths)
+        series = check_univariate(X, estimator=self)
+        lengths = _window_lengths(self.window, series)
+        pool = _private(series, self._gap(lengths, series))
+        windows = self._windows(pool, lengths)
         engine = get_engine(self.engine, windows[-1].join())
         compute = self._computer(engine)
         profiles = None
@@ -346,7 +315,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self._remember_form(X, _as_series(series[0]))
         several = not isinstance(self.window, str | Real)
         self.window_ = np.array(lengths) if several else lengths[0]
-        self._channels = channels
+        self._pool = pool
         self._set_found(motifs, discords, rates, profiles)
         self.engine_ = engine.name
         return self
@@ -360,7 +329,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
         Parameters
         ----------
-        points : array-like of shape (n_points,), or (n_channels, n_points) of several channels
+        points : array-like of shape (n_points,)
             Points to append at the end of the series.
         series : int, default -1
             Which series grows (row of `X`); the last by default.
@@ -373,7 +342,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Raises
         ------
         ValueError
-            If `points` has not as many axes and channels as one series, or there is no such series.
+            If `points` is not 1-D, or there is no such series.
 
         Notes
         -----
@@ -393,26 +362,21 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self._validate_params()  # set_params may have come after fit
         more = as_host(points, "points")
         shape = np.shape(more)
-        n_channels = len(self._channels)
-        if n_channels == 1 and len(shape) != 1:
+        if len(shape) != 1:
             advice = ": write points.ravel()" if len(shape) == 2 and 1 in shape else ""
             raise ValueError(f"points has shape {shape}; what follows one series is 1-D{advice}.")
-        if n_channels > 1 and (len(shape) != 2 or shape[0] != n_channels):
-            raise ValueError(
-                f"points has shape {shape}; what follows one series is ({n_channels}, n_points)."
-            )
-        pool = self._channels[0]
+        pool = self._pool
         n_samples = len(pool.lengths)
         if not isinstance(series, Integral) or not -n_samples <= series < n_samples:
             raise ValueError(f"series={series!r}: there are {n_samples} series.")
         if 0 in shape:
             return self
-        (more,) = check_multivariate([more], input_name="points", estimator=self)
+        (more,) = check_univariate([more], input_name="points", estimator=self)
         series = int(series) % n_samples
         parts = self._series()
-        parts[series] = np.concatenate([parts[series], more], axis=1)
+        parts[series] = np.concatenate([parts[series], more])
         lengths = np.atleast_1d(self.window_).tolist()
-        grown = _lay(parts, self._gap(lengths, parts))
+        grown = ConcatenatedSeries.of(parts, self._gap(lengths, parts))
         windows = self._windows(grown, lengths)
         compute = self._computer(get_engine(self.engine, windows[-1].join()))
         profiles = None
@@ -427,7 +391,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 for each, one in zip(windows, old, strict=True)
             ]
         found = self._find(windows, profiles, compute)
-        self._channels = grown
+        self._pool = grown
         self._set_found(*found, profiles)
         return self
 
@@ -456,30 +420,22 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """As `transform`, which scikit-learn may make a data frame of."""
         check_is_fitted(self)
         self._validate_params()  # set_params may have come after fit
-        series = check_multivariate(X, estimator=self, new=False)
-        self._compare_form(X, len(series[0]), series[0].shape[1])
+        series = check_univariate(X, estimator=self, new=False)
+        self._compare_form(X, 1)
         longest = max(motif.window for motif in self.motifs_)
-        short = [row for row, points in enumerate(series) if points.shape[1] < longest]
+        short = [row for row, points in enumerate(series) if points.size < longest]
         if short:
             raise ValueError(
-                f"Series {short[0]} of X has {series[short[0]].shape[1]} time points; that is less "
+                f"Series {short[0]} of X has {series[short[0]].size} time points; that is less "
                 f"than one window of {longest}."
             )
-        lines = _lay(series, 1)
+        pool = ConcatenatedSeries.of(series)
         found = np.empty((len(series), len(self.motifs_)))
-        first = np.zeros(1, np.int64)
         for column, motif in enumerate(self.motifs_):
-            channels = np.arange(1) if motif.channels is None else motif.channels
-            values = np.reshape(motif.values[0], (-1, motif.window))
-            patterns = [ConcatenatedSeries.of([values[channel]]) for channel in channels]
-            others = [lines[channel] for channel in channels]
-            options = motif.window, bool(self.normalize)
-            compute = self._computer(self.engine)
-            each = measure_channels(compute, patterns, first, others, *options)[:, 0]
-            include = included_channels(self.include, len(lines))
-            places = tuple(at for at, channel in enumerate(channels) if channel in include)
-            row = means_within(each, np.arange(len(channels)), ChannelRule((1,), places))
-            pool = lines[0]
+            pattern = ConcatenatedSeries.of([motif.values[0]])
+            first = np.zeros(1, np.int64)
+            work = WindowDistances(pattern, first, pool, motif.window, bool(self.normalize))
+            (row,) = self._computer(self.engine)(work)
             for i, (start, length) in enumerate(zip(pool.starts, pool.lengths, strict=True)):
                 found[i, column] = row[start : start + length - motif.window + 1].min()
         return found
@@ -504,7 +460,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         radii = np.array([motif.radius for motif in self.motifs_])
         sizes = np.sqrt([motif.window for motif in self.motifs_])
         # equal windows differ by rounding
-        norms = sizes if self.normalize else np.array([_norm(motif) for motif in self.motifs_])
+        norms = sizes if self.normalize else np.array([norm_of(m.values[0]) for m in self.motifs_])
         near = distances <= radii + SAME * norms
         ranks = np.where(near, distances / sizes, np.inf)
         same = ranks.min(axis=1, keepdims=True) + SAME * norms / sizes
@@ -522,18 +478,12 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return tags
 
     def _series(self) -> list[np.ndarray]:
-        """The series that are kept, each (n_channels, n_timepoints)."""
-        pool = self._channels[0]
+        """The series that are kept."""
+        pool = self._pool
         return [
-            np.stack([line.points[start : start + length] for line in self._channels])
+            pool.points[start : start + length]
             for start, length in zip(pool.starts, pool.lengths, strict=True)
         ]
-
-    def _check_channels(self, n_channels: int) -> None:
-        """Refuse what is not for so many channels."""
-        if n_channels > 1 and self.algorithm == "mk":
-            raise ValueError("algorithm='mk' is for series of one channel.")
-        one_dimension(self.dimensions, included_channels(self.include, n_channels), n_channels)
 
     def _apart(self, length: int, longest: int) -> tuple[int, int]:
         """Exclusion and separation of windows of one length, in points."""
@@ -542,32 +492,23 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def _gap(self, lengths: Sequence[int], series: list[np.ndarray]) -> int:
         """Points between series, for windows of different ones to be no neighbours of any kind."""
-        longest = max(points.shape[1] for points in series)
+        longest = max(points.size for points in series)
         return max(max(self._apart(length, longest)) - length + 1 for length in lengths)
 
-    def _windows(
-        self, channels: tuple[ConcatenatedSeries, ...], lengths: Sequence[int], worst: bool = False
-    ) -> list[Any]:
-        """The windows of all lengths on a line; with `worst` the farthest channels count."""
-        longest = int(channels[0].lengths.max())
+    def _windows(self, pool: ConcatenatedSeries, lengths: Sequence[int]) -> list[WindowSet]:
+        """The windows of all lengths on a line."""
+        longest = int(pool.lengths.max())
         options: Any = bool(self.normalize), self.precision
-        windows = [
-            WindowSet(channels[0], length, *self._apart(length, longest), *options)
-            for length in lengths
+        return [
+            WindowSet(pool, length, *self._apart(length, longest), *options) for length in lengths
         ]
-        if len(channels) == 1:
-            return windows
-        include = included_channels(self.include, len(channels))
-        number = one_dimension(self.dimensions, include, len(channels))
-        rule = ChannelRule((number,), include, worst)
-        return [ChannelWindows(channels, each, rule) for each in windows]
 
     def _computer(self, engine: Any) -> Callable[[Reduction], Any]:
         return partial(self._run, engine=engine)
 
     def _find(
         self,
-        windows: list[Any],
+        windows: list[WindowSet],
         profiles: list[JoinFound] | None,
         compute: Callable[[Reduction], Any],
     ) -> tuple[list[Motif], list[Discord], np.ndarray | None]:
@@ -579,9 +520,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             ]
         else:
             searches = [
-                (ChannelSearch if isinstance(each, ChannelWindows) else ProfileSearch)(
-                    each, compute, profile
-                )
+                ProfileSearch(each, compute, profile)
                 for each, profile in zip(windows, profiles, strict=True)
             ]
         names, values = ("radius", "radius_factor"), (self.radius, self.radius_factor)
@@ -589,28 +528,12 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         motifs = find_motifs(searches, self.n_motifs, self.max_matches, factor)
         if profiles is None:
             return motifs, [], np.array([rate for each in searches for rate in each.pruned])
-        return motifs, self._find_discords(windows, profiles, compute), None
-
-    def _find_discords(
-        self, windows: list[Any], profiles: list[JoinFound], compute: Callable[[Reduction], Any]
-    ) -> list[Discord]:
-        """Discords; of several channels by those in which windows are farthest."""
-        if self.n_discords == 0 or isinstance(windows[0], WindowSet):
-            return find_discords(windows, profiles, self.n_discords)
-        channels = windows[0].channels
-        if windows[0].dimension < len(channels):
-            windows = self._windows(channels, [each.length for each in windows], True)
-            profiles = [compute(each.join()) for each in windows]
-        by_length = {each.length: each for each in windows}
-        return [
-            channels_of_discord(by_length[discord.window], compute, discord)
-            for discord in find_discords(windows, profiles, self.n_discords)
-        ]
+        return motifs, find_discords(windows, profiles, self.n_discords), None
 
     def _grow(
         self,
         compute: Callable[[Reduction], Any],
-        windows: Any,
+        windows: WindowSet,
         n_known: int,
         old: JoinFound | None,
     ) -> JoinFound:
@@ -654,7 +577,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
         def spread(found: list[Any]) -> list[SeriesProfile]:
             pairs = zip(lengths, found, strict=True)
-            return [_by_series(self._channels[0], length, one) for length, one in pairs]
+            return [_by_series(self._pool, length, one) for length, one in pairs]
 
         both = spread(profiles)
         whole = both if several else both[0]
@@ -667,7 +590,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 found = spread([getattr(profile, side) for profile in profiles])
                 setattr(self, f"{side}_profile_", found if several else found[0])
 
-    def _line_profiles(self, windows: list[Any]) -> list[JoinFound]:
+    def _line_profiles(self, windows: list[WindowSet]) -> list[JoinFound]:
         """The profiles that are kept, as they lie on the line."""
         several = not isinstance(self.window_, int)
 
@@ -804,27 +727,15 @@ def _moving_mean(points: np.ndarray, reach: int) -> np.ndarray:
 
 
 def _as_series(points: np.ndarray) -> Series:
-    """One series, given by its channels."""
-    return Series(points[np.newaxis], np.array([points.shape[1]], np.int64))
+    """One series of one channel."""
+    return Series(points[np.newaxis, np.newaxis], np.array([points.size], np.int64))
 
 
-def _private(series: list[np.ndarray], gap: int) -> tuple[ConcatenatedSeries, ...]:
-    """Channels of our own; a single memory map is kept by reference."""
+def _private(series: list[np.ndarray], gap: int) -> ConcatenatedSeries:
+    """A line of our own; a single memory map is kept by reference."""
     if len(series) == 1:
-        series = [_as_series(series[0]).freeze().values[0]]
-    return _lay(series, gap)
-
-
-def _lay(series: Sequence[np.ndarray], gap: int) -> tuple[ConcatenatedSeries, ...]:
-    """Series of shape (n_channels, n_timepoints) as lines, one for each channel."""
-    return tuple(ConcatenatedSeries.of(channel, gap) for channel in zip(*series, strict=True))
-
-
-def _norm(motif: Motif) -> float:
-    """Mean norm of the first window of a motif over its channels."""
-    if motif.channels is None:
-        return norm_of(motif.values[0])
-    return float(np.mean([norm_of(motif.values[0][channel]) for channel in motif.channels]))
+        series = [_as_series(series[0]).freeze().values[0, 0]]
+    return ConcatenatedSeries.of(series, gap)
 
 
 def _by_series(pool: ConcatenatedSeries, length: int, found: Any) -> SeriesProfile:
@@ -841,7 +752,7 @@ def _by_series(pool: ConcatenatedSeries, length: int, found: Any) -> SeriesProfi
     return SeriesProfile(distances, starts, series)
 
 
-def _on_line(windows: Any, profile: SeriesProfile) -> JoinFound:
+def _on_line(windows: WindowSet, profile: SeriesProfile) -> JoinFound:
     """The inverse of `_by_series`, also on a line that has grown since."""
     pool = windows.pool
     distances = np.full((windows.number, 1), np.inf)
