@@ -38,7 +38,9 @@ def chosen_dimensions(dimensions: Any, include: tuple[int, ...], n_channels: int
     least = max(1, len(include))
     if dimensions is None:
         return list(range(least, n_channels + 1))
-    chosen = [dimensions] if isinstance(dimensions, Integral) else np.ravel(dimensions).tolist()
+    chosen: list[Any] = (
+        [dimensions] if isinstance(dimensions, Integral) else np.ravel(dimensions).tolist()
+    )
     if not chosen:
         raise ValueError("dimensions is empty: name at least one number of channels.")
     for number in chosen:

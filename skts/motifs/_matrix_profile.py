@@ -223,8 +223,8 @@ def matrix_profile(
     def _record(one: Any, **more: Any) -> MatrixProfile:
         if rows:
             at: Any = rows[0] if isinstance(dimensions, Integral) else rows
-            each = (np.ascontiguousarray(values.T[at]) for values in one[:2])
-            return MatrixProfile(*each, **more, dimensions=np.array(chosen))
+            distances, indices = (np.ascontiguousarray(values.T[at]) for values in one[:2])
+            return MatrixProfile(distances, indices, **more, dimensions=np.array(chosen))
         column = 0 if k == 1 else slice(None)
         return MatrixProfile(one.distances[:, column], one.indices[:, column], **more)
 
@@ -470,8 +470,11 @@ def _windows(
     separation: float | None,
     normalize: bool,
     channels: tuple[int | None, Any, bool],
-) -> WindowSet | ChannelWindows:
-    """The windows of one series; how many channels count, which always do, and if the farthest."""
+) -> Any:
+    """The windows of one series, a `WindowSet` or `ChannelWindows`.
+
+    `channels` says how many of several count, which always do, and whether the farthest do.
+    """
     (lines, _), length = _lines({"a": a}, window)
     size = lines[0].points.size
     apart = exclusion_of(exclusion, length, size)

@@ -115,7 +115,10 @@ def make_axis(
 ) -> ChannelAxis:
     """Lay the channels of a line together."""
     n_windows = int(lines[0].mean.size)
-    kinds, rows, columns, groups = [], [], [], []
+    kinds: list[cp.ndarray] = []
+    rows: list[cp.ndarray] = []
+    columns: list[cp.ndarray] = []
+    groups: list[cp.ndarray] = []
     for line, one in zip(lines, searched, strict=True):
         module = module_of(one.mean)
         finite, constant = as_in(module, line.finite), as_in(module, line.constant)
@@ -148,15 +151,9 @@ def make_axis(
         bounds = one.norm, step, one.slip, scale, blur, shift, energy, -mean, mean
         groups.append(cp.asarray(_largest_of_groups(bounds)))
     # of the search, and as they came
-    certified = (cp.stack([getattr(line, name) for line in lines]) for name in _OF_LINE)
-    search = (cp.stack([cp.asarray(getattr(one, name)) for one in searched]) for name in _OF_SEARCH)
-    return ChannelAxis(
-        *certified, cp.stack(kinds), *search, cp.stack(rows), cp.stack(columns), cp.stack(groups)
-    )
-
-
-_OF_LINE = ("points", "mean", "inverse")
-_OF_SEARCH = ("points", "mean")
+    certified = ([getattr(line, name) for line in lines] for name in ("points", "mean", "inverse"))
+    search = ([cp.asarray(getattr(one, name)) for one in searched] for name in ("points", "mean"))
+    return ChannelAxis(*map(cp.stack, (*certified, kinds, *search, rows, columns, groups)))
 
 
 def _largest_of_groups(bounds: tuple[Near, ...]) -> Near:
