@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ._config import config_context, get_config, set_config
 from ._version import __version__ as __version__
 from ._warm_up import warm_up
-from .cluster import KShapeClusterer
+from .cluster import DTWKMeans, KShapeClusterer
 from .engines import show_engines
 from .ensemble import ShapeletForestClassifier
 from .motifs import DiscordDetector, MotifFinder
@@ -17,6 +17,7 @@ from .utils import show_versions
 
 __all__ = [
     "DTWCondenser",
+    "DTWKMeans",
     "DTWNearestNeighbor",
     "DiscordDetector",
     "KShapeClusterer",
@@ -34,6 +35,7 @@ __all__ = [
 
 #: Modules that ``import skts`` makes reachable; those that it does not need itself load later.
 _MODULES = (
+    "averages",
     "base",
     "cluster",
     "datasets",
@@ -49,6 +51,7 @@ _MODULES = (
 )
 
 if TYPE_CHECKING:
+    from . import averages as averages
     from . import datasets as datasets
     from . import metrics as metrics
     from . import plotting as plotting

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from skts import (
     DiscordDetector,
     DTWCondenser,
+    DTWKMeans,
     DTWNearestNeighbor,
     KShapeClusterer,
     MotifFinder,
@@ -52,6 +53,7 @@ def examples(engine: str = "numba", *, small: bool = False) -> dict[type, Exampl
             ),
             *both,
         ),
+        DTWKMeans: Example(lambda: DTWKMeans(3, random_state=0, engine=engine), *alone),
         DTWNearestNeighbor: Example(lambda: DTWNearestNeighbor(2, engine=engine), *both),
         DiscordDetector: Example(lambda: DiscordDetector(7, n_neighbors=2, engine=engine), *alone),
         KShapeClusterer: Example(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+import skts.averages
 import skts.metrics
 import skts.motifs
 import skts.neighbors
@@ -18,6 +19,10 @@ __all__ = ["FUNCTIONS", "X", "needed"]
 X = np.random.default_rng(3).normal(size=(6, 24)).cumsum(axis=1)
 #: Functions, arguments to start from, and values of those parameters that take numbers.
 FUNCTIONS: Examples = Examples({
+    skts.averages.dtw_barycenter: (
+        (X,),
+        {"window": [3, 0.25], "max_iter": [40], "tol": [0.01], "n_jobs": [2], "verbose": [0]},
+    ),
     skts.metrics.dtw: ((X[0], X[1]), {"window": [3, 0.25]}),
     skts.metrics.dog_keeper: ((X[0], X[1]), {"window": [3, 0.25]}),
     skts.metrics.dtw_path: ((X[0], X[1]), {"window": [3, 0.25]}),
@@ -31,7 +36,7 @@ FUNCTIONS: Examples = Examples({
         (X.ravel(),),
         {
             "window": [8, 0.1], "exclusion": [3, 0.4], "k": [2], "n_jobs": [2], "verbose": [0],
-            "sides": [True], "normalize": [True],
+            "sides": [True], "normalize": [True], "dimensions": [1],
         },
     ),
     skts.motifs.motifs: (
@@ -40,6 +45,7 @@ FUNCTIONS: Examples = Examples({
             "window": [8, 0.1], "n_motifs": [2], "max_matches": [2], "radius_factor": [1.5],
             "exclusion": [3, 0.4], "separation": [6, 0.7], "n_references": [4],
             "random_state": [2], "n_jobs": [2], "verbose": [0], "normalize": [True],
+            "dimensions": [1],
         },
     ),
     skts.motifs.discords: (
@@ -47,6 +53,7 @@ FUNCTIONS: Examples = Examples({
         {
             "window": [8, 0.1], "n_discords": [2], "exclusion": [3, 0.4], "separation": [6, 0.7],
             "n_jobs": [2], "verbose": [0], "normalize": [True],
+            "dimensions": [1],
         },
     ),
     skts.neighbors.dtw_window_search: ((X, [0, 1] * 3), {"n_jobs": [2], "verbose": [0]}),

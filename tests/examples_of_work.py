@@ -12,6 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skts.engines import (
+    ChannelJoin,
+    ChannelRule,
+    AlignmentSums,
     ConcatenatedSeries,
     Criterion,
     DTWMatrix,
@@ -96,9 +99,20 @@ def examples() -> dict[type[Reduction], list[Example]]:
     labels, shifts = (rng.integers(*ends, 300).astype(np.int32) for ends in ((0, 5), (-4, 5)))
     classes = rng.integers(0, 3, 24)
     criterion = Criterion(classes, np.ones(3))
+    channels = [line, *(ConcatenatedSeries.of([recording(3000)]) for _ in range(2))]
+    others = [ConcatenatedSeries.of([recording(1200)]) for _ in range(3)]
+    nearest, farthest = ChannelRule((1, 2, 3)), ChannelRule((2,), (1,), worst=True)
     # windows before the first gap
     walked = _walk(line, rng, 40, 10, rng.choice(950, 600, replace=False))
+    groups, gone = rng.integers(0, 5, 300), rng.integers(0, 3, 90)
     found = [
+        Example(ChannelJoin.of(channels, None, 40, nearest, exclusion=10)),
+        Example(ChannelJoin.of(channels, None, 30, farthest, exclusion=10, sides=True)),
+        Example(ChannelJoin.of(channels, others, 25, nearest, normalize=False)),
+        Example(AlignmentSums(candidates, queries.take(slice(5)), groups, rng.random(300))),
+        Example(
+            AlignmentSums(ragged, ragged.take(slice(3)), gone, np.ones(90), Warping(window=0.2))
+        ),
         Example(DTWMatrix(queries, candidates)),
         Example(DTWMatrix(ragged, ragged, Warping(window=7, cost="absolute"))),
         Example(DTWPairs(queries, candidates, pairs)),
@@ -153,7 +167,10 @@ def small_examples() -> dict[type[Reduction], list[Example]]:
     labels, shifts = np.arange(6, dtype=np.int32) % 2, np.zeros(6, np.int32)
     criterion = Criterion(np.arange(6) % 2, np.ones(2))
     pairs = np.array([[0, 4], [2, 1], [1, 1]])
+    channels = [line, ConcatenatedSeries.of([rng.normal(size=60)])]
     found = [
+        Example(ChannelJoin.of(channels, None, 8, ChannelRule((1, 2)), exclusion=2, sides=True)),
+        Example(AlignmentSums(candidates, queries, np.array([2, 0, 0, 2, 1]), np.ones(5))),
         Example(DTWMatrix(queries, candidates, Warping("dog_keeper", "absolute"))),
         Example(DTWMatrix(queries, candidates, Warping(window=2))),
         Example(DTWPairs(queries, candidates, pairs)),

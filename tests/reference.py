@@ -11,6 +11,7 @@ from dataclasses import asdict
 
 import numpy as np
 from reference_channels import ChannelOracle
+from reference_averages import AveragesOracle
 from reference_groups import GroupOracle
 from reference_join import JoinOracle
 from reference_motifs import MKOracle
@@ -115,6 +116,7 @@ def unpadded(series, index):
 
 class OracleEngine(
     ChannelOracle,
+    AveragesOracle,
     GroupOracle,
     JoinOracle,
     MKOracle,

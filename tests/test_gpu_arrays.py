@@ -14,6 +14,7 @@ import skts.engines.cupy
 from skts import (
     DiscordDetector,
     DTWCondenser,
+    DTWKMeans,
     DTWNearestNeighbor,
     KShapeClusterer,
     MotifFinder,
@@ -21,6 +22,7 @@ from skts import (
     SubsequenceSearch,
     config_context,
 )
+from skts.averages import dtw_barycenter
 from skts.base import check_series, check_univariate
 from skts.engines import Series, find_engine
 from skts.exceptions import EngineNotAvailableError
@@ -213,6 +215,8 @@ def uses(engine):
             DTWNearestNeighbor(**on).fit(give(X.reshape(8, 3, 20)), y[:8]).kneighbors()
         ),
         "k-shape": fitted(KShapeClusterer(2, random_state=0, n_init=1), "predict", "transform"),
+        "k-means": fitted(DTWKMeans(2, random_state=0), "predict", "transform"),
+        "barycenter": lambda give: list(dtw_barycenter(give(X), init=give(x[:9]), **on)[:1]),
         "tree": fitted(
             ShapeletTreeClassifier(min_length=5, max_length=7, max_depth=2), "predict", "transform"
         ),

@@ -36,6 +36,11 @@ WORKS = {
         def work(X): KShapeClusterer(3, random_state=0, max_iter=3, n_init=1, n_jobs=2).fit(X)
         small, large = (50, 40), (20_000, 256)
     """,
+    "DTWKMeans": """
+        def prepare(n, length): return walks(n, length)
+        def work(X): DTWKMeans(3, random_state=0, window=0.05, max_iter=2, n_jobs=2).fit(X)
+        small, large = (70, 40), (6000, 256)
+    """,
     "DiscordDetector": """
         def prepare(n, length): return walks(n, length)
         def work(X): DiscordDetector(64, n_neighbors=3, n_jobs=2).fit(X)

@@ -29,6 +29,7 @@ MODULES = [name for name in PUBLIC if name != "skts.engines"]
 PREAMBLE = """
 import numpy as np
 import skts.utils
+from skts.averages import *
 from skts.cluster import *
 from skts.datasets import *
 from skts.ensemble import *
@@ -45,6 +46,7 @@ y = np.zeros(4)
 on = bool(x[0])
 condenser, nearest = DTWCondenser(), DTWNearestNeighbor(window=0.1)
 clusterer, finder, detector = KShapeClusterer(2), MotifFinder(window=4), DiscordDetector(4)
+kmeans = DTWKMeans(2)
 forest = ShapeletForestClassifier(9)
 tree, search = ShapeletTreeClassifier(), SubsequenceSearch()
 """
@@ -66,6 +68,9 @@ CALLS = {
     "dog_keeper(x, [1, 2, 3])": "float",
     "dtw_path(x, x)": "tuple[ndarray, float]",
     "pairwise_dtw(X)": "ndarray",
+    "dtw_barycenter(X, init='medoid')": "Barycenter",
+    "dtw_barycenter([x, x[:5]], init=x).average": "ndarray",
+    "dtw_barycenter(X).inertia": "float",
     "pairwise_dtw([x, x[:5]], X, metric='dog_keeper')": "ndarray",
     "lb_keogh(x, x)": "float",
     "sbd(x, x)": "ShapeDistance",
@@ -118,6 +123,10 @@ CALLS = {
     "nearest.predict(X)": "ndarray",
     "nearest.predict_proba(X)": "ndarray",
     "nearest.transform(X)": "ndarray",
+    "kmeans.fit(X)": "DTWKMeans",
+    "kmeans.predict(X)": "ndarray",
+    "kmeans.score(X)": "float",
+    "kmeans.transform(X)": "ndarray",
     "clusterer.fit(X)": "KShapeClusterer",
     "clusterer.predict(X)": "ndarray",
     "clusterer.score(X)": "float",
@@ -168,6 +177,7 @@ CALLS = {
 }
 NAMES = {
     "DTWCondenser": "condenser",
+    "DTWKMeans": "kmeans",
     "DTWNearestNeighbor": "nearest",
     "DiscordDetector": "detector",
     "KShapeClusterer": "clusterer",

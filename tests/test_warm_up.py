@@ -44,6 +44,7 @@ TYPICAL = {
     "SubsequenceSearch": "m = skts.SubsequenceSearch(**o).fit(T)\n"
     "m.kneighbors(T[:, 9:99], n_neighbors=3)\n"
     "skts.SubsequenceSearch(window=0.1, **o).fit(T).kneighbors(T[:, 9:99])",
+    "DTWKMeans": "skts.DTWKMeans(2, random_state=0, **o).fit(X).transform(Z)",
     "DTWCondenser": "skts.DTWCondenser(**o).fit_resample(X, y)",
 }
 MISSES = """

@@ -21,6 +21,7 @@ from tests.examples_of_functions import FUNCTIONS, needed
 #: Modules whose public names are used without them.
 MODULES = (
     skts,
+    skts.averages,
     skts.metrics,
     skts.motifs,
     skts.neighbors,

@@ -61,7 +61,13 @@ def check_target(X: Any, y: Any, name: str) -> np.ndarray:
     return labels
 
 
-def check_weights(sample_weight: Any, n_samples: int, estimator: Any = None) -> np.ndarray:
+def check_weights(
+    sample_weight: Any,
+    n_samples: int,
+    estimator: Any = None,
+    *,
+    input_name: str = "sample_weight",
+) -> np.ndarray:
     """Validate weights of series.
 
     Parameters
@@ -72,6 +78,8 @@ def check_weights(sample_weight: Any, n_samples: int, estimator: Any = None) -> 
         How many series there are.
     estimator : estimator or str or None, default None
         The estimator in messages.
+    input_name : str, default "sample_weight"
+        The argument's name in messages.
 
     Returns
     -------
@@ -88,22 +96,22 @@ def check_weights(sample_weight: Any, n_samples: int, estimator: Any = None) -> 
         weights = np.full(n_samples, 1.0 if sample_weight is None else float(sample_weight))
     else:
         weights = as_numbers(
-            as_host(sample_weight, "sample_weight"),
-            "sample_weight",
+            as_host(sample_weight, input_name),
+            input_name,
             ensure_2d=False,
             estimator=estimator,
         )
     if weights.shape != (n_samples,):
         raise ValueError(
-            f"sample_weight has the shape {weights.shape}; give one number for each of the "
+            f"{input_name} has the shape {weights.shape}; give one number for each of the "
             f"{n_samples} series."
         )
     bad = np.flatnonzero(~((weights >= 0) & (weights <= LARGEST)))
     if bad.size:
         raise ValueError(
-            f"sample_weight is {weights[bad[0]]:g} for series {bad[0]}; give numbers from 0 to "
+            f"{input_name} is {weights[bad[0]]:g} for series {bad[0]}; give numbers from 0 to "
             f"{LARGEST:.1g}."
         )
     if not weights.any():
-        raise ValueError("sample_weight is zero for all series; give one of them a weight.")
+        raise ValueError(f"{input_name} is zero for all series; give one of them a weight.")
     return weights

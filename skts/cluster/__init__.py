@@ -1,5 +1,6 @@
 """Clustering of time series."""
 
+from ._dtw_kmeans import DTWKMeans
 from ._kshape import KShapeClusterer
 
-__all__ = ["KShapeClusterer"]
+__all__ = ["DTWKMeans", "KShapeClusterer"]

@@ -58,6 +58,7 @@ from .core.executor import run
 from .core.reduction import Reduction, Tile
 from .core.registry import REFERENCE, engine_names, find_engine, get_engine, show_engines
 from .core.series import Series, fetch, lies_on_gpu
+from .families.elastic.averages import AlignmentSums, MatchedSums
 from .families.elastic.dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, WarpingPath
 from .families.elastic.rotation import RotationNeighbors
 from .families.elastic.warping import Warping
@@ -89,6 +90,7 @@ __all__ = [
     "LEAST_NORMALIZED",
     "REFERENCE",
     "TIE",
+    "AlignmentSums",
     "Assignment",
     "ChannelJoin",
     "ChannelRule",
@@ -105,6 +107,7 @@ __all__ = [
     "Join",
     "JoinFound",
     "LongSeries",
+    "MatchedSums",
     "Matches",
     "MotifPair",
     "NearestPair",

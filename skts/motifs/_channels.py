@@ -47,8 +47,8 @@ def chosen_dimensions(dimensions: Any, include: tuple[int, ...], n_channels: int
         whole = isinstance(number, Integral) and not isinstance(number, bool)
         if not whole or not least <= number <= n_channels:
             raise ValueError(
-                f"dimensions={dimensions!r}: a number of channels is from {least} to {n_channels} "
-                "here."
+                f"dimensions={dimensions!r}: the number of channels that count is from {least} to "
+                f"{n_channels} here."
             )
     return [int(number) for number in chosen]
 
@@ -68,8 +68,7 @@ def included_channels(include: Any, n_channels: int) -> tuple[int, ...]:
         whole = isinstance(channel, Integral) and not isinstance(channel, bool)
         if not whole or not 0 <= channel < n_channels:
             raise ValueError(
-                f"include={include!r}: the {n_channels} channels have the numbers 0 to "
-                f"{n_channels - 1}."
+                f"include={include!r}: channels have the numbers 0 to {n_channels - 1} here."
             )
     return tuple(sorted({int(channel) for channel in chosen}))
 

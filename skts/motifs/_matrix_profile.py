@@ -211,10 +211,7 @@ def matrix_profile(
         work: Join = ChannelJoin.of(lines, others, length, rule, **options)
         rows = [rule.dimensions.index(number) for number in chosen]
     else:
-        if dimensions is not None or include is not None:
-            raise ValueError(
-                "dimensions and include choose among channels; a of shape (n_timepoints,) has one."
-            )
+        chosen = chosen_dimensions(dimensions, included_channels(include, 1), 1)
         other = None if others is None else others[0]
         work = Join(pool, other, length, n_neighbors=int(k), **options)
         rows = []
@@ -353,7 +350,7 @@ def motifs(
     factor = renamed("radius", "radius_factor", radius, radius_factor, "motifs")
     windows = _windows(a, window, exclusion, separation, normalize, (dimensions, include, False))
     pool = windows.pool
-    if isinstance(windows, ChannelWindows):
+    if _n_axes(a) == 2:
         if algorithm == "mk":
             raise ValueError("algorithm='mk' is for series of one channel.")
         run_one = partial(run, engine=engine, n_jobs=n_jobs, verbose=verbose)
@@ -458,7 +455,7 @@ def discords(
     found = find_discords([windows], [compute(windows.join())], n_discords)
     if not found:
         raise_no_pair("discord", windows)
-    if isinstance(windows, ChannelWindows):
+    if _n_axes(a) == 2:
         return [channels_of_discord(windows, compute, discord) for discord in found]
     return found
 
@@ -481,15 +478,11 @@ def _windows(
     further = separation_of(separation, apart, length, size)
     first = WindowSet(lines[0], length, apart, further, bool(normalize))
     dimensions, include, worst = channels
-    if _n_axes(a) == 2:
-        included = included_channels(include, len(lines))
-        number = one_dimension(dimensions, included, len(lines))
-        return ChannelWindows(tuple(lines), first, ChannelRule((number,), included, worst))
-    if dimensions is not None or include is not None:
-        raise ValueError(
-            "dimensions and include choose among channels; a of shape (n_timepoints,) has one."
-        )
-    return first
+    included = included_channels(include, len(lines))
+    number = one_dimension(dimensions, included, len(lines))
+    if _n_axes(a) == 1:
+        return first
+    return ChannelWindows(tuple(lines), first, ChannelRule((number,), included, worst))
 
 
 def _n_axes(given: Any) -> int:

@@ -14,6 +14,7 @@ from numpy.testing import assert_allclose
 
 from skts import (
     DiscordDetector,
+    DTWKMeans,
     DTWNearestNeighbor,
     KShapeClusterer,
     MotifFinder,
@@ -21,6 +22,7 @@ from skts import (
     ShapeletTreeClassifier,
     SubsequenceSearch,
 )
+from skts.averages import dtw_barycenter
 from skts.cluster import _kshape
 from skts.engines import SBDCenters, Shapes, run
 from skts.metrics import dog_keeper, dtw_path, pairwise_dtw, pairwise_sbd, subsequence_distance
@@ -88,6 +90,17 @@ def paths(engine):
     yield pairwise_dtw(x[np.newaxis, :9], y[np.newaxis], alignment="subsequence", engine=engine)
 
 
+def averages(engine):
+    X = walks(12, 40)
+    unequal = [x[:n] for x, n in zip(X, (40, 3, 17, 33, 1, 9), strict=False)]
+    yield dtw_barycenter(X, max_iter=3, tol=0.5, engine=engine)
+    yield dtw_barycenter(unequal, window=3, weights=[1, 2, 0, 1, 1, 0.3], engine=engine)
+    yield dtw_barycenter(X.reshape(6, 2, 40), window=0.1, engine=engine)
+    model = DTWKMeans(3, random_state=0, engine=engine)
+    yield of_fitted(model, X, None, ("predict", X), ("transform", X))
+    yield model.cluster_centers_
+
+
 def profiles(engine):
     x, z = walks(2, 300)
     x[100:130] = 4.0
@@ -105,6 +118,19 @@ def profiles(engine):
     for side in ("both", "left"):
         detector = DiscordDetector(20, n_neighbors=2, side=side, engine=engine)
         yield detector.fit(x[np.newaxis]).score_points(z[np.newaxis])
+
+
+def channels(engine):
+    x = walks(3, 120)
+    x[1, 40:60], x[2, 80] = 4.0, np.nan
+    lacks = "skts.engines.cupy.profile.channel_tiles.ChannelTiles._few_pairs"
+    for way in (lambda *_: False, lambda *_: True):
+        with patch(lacks, way):
+            for options in ({}, {"counting": "farthest", "include": [1]}, {"normalize": False}):
+                yield matrix_profile(x, window=12, engine=engine, **options)
+            yield matrix_profile(x[:2], x[1:], window=12, engine=engine)
+    yield motifs(x, window=12, n_motifs=1, engine=engine)
+    yield discords(x, window=12, dimensions=2, engine=engine)
 
 
 def clusters(engine):
@@ -172,7 +198,19 @@ def searches(engine):
     yield dtw_window_search(walks(20, 24), np.arange(20) % 2, windows=[0, 2, 5], engine=engine)
 
 
-WORKS = (matrices, neighbors, rotations, paths, profiles, clusters, trees, forests, searches)
+WORKS = (
+    matrices,
+    neighbors,
+    rotations,
+    paths,
+    averages,
+    profiles,
+    channels,
+    clusters,
+    trees,
+    forests,
+    searches,
+)
 
 
 @pytest.mark.gpu

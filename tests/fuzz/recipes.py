@@ -2,6 +2,7 @@
 
 from . import (
     recipes_anomalies,
+    recipes_averages,
     recipes_forests,
     recipes_metrics,
     recipes_models,
@@ -11,6 +12,7 @@ from . import (
 
 __all__ = [
     "recipes_anomalies",
+    "recipes_averages",
     "recipes_forests",
     "recipes_metrics",
     "recipes_models",

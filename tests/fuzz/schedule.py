@@ -20,6 +20,7 @@ __all__ = ["COSTS", "pick_recipe"]
 #: measured with Python 3.11 after compilation; rounded, as only their ratios matter.
 COSTS = {
     "skts.DTWCondenser": 16.0,
+    "skts.DTWKMeans": 20.0,
     "skts.DTWNearestNeighbor": 16.0,
     "skts.DiscordDetector": 16.0,
     "skts.KShapeClusterer": 25.0,
@@ -27,6 +28,7 @@ COSTS = {
     "skts.ShapeletForestClassifier": 25.0,
     "skts.ShapeletTreeClassifier": 25.0,
     "skts.SubsequenceSearch": 5.0,
+    "skts.averages.dtw_barycenter": 6.0,
     "skts.metrics.dog_keeper": 1.5,
     "skts.metrics.dtw": 1.5,
     "skts.metrics.dtw_path": 1.5,

@@ -21,6 +21,7 @@ from ..core.reduction import Reduction, Tile
 from ..core.series import Series, lies_on_gpu
 from ..core.worker import worker_number
 from ._process import claim, lost_by_fork
+from .elastic.alignment_tiles import AlignmentTiles
 from .elastic.rotation_tiles import RotationTiles
 from .elastic.tiles import DTWTiles
 from .kshape.tiles import SBDTiles
@@ -55,8 +56,9 @@ class DeviceStore(PreparedStore):
 
 
 class CupyEngine(
-    DTWTiles,
+    AlignmentTiles,
     ChannelTiles,
+    DTWTiles,
     JoinTiles,
     MKTiles,
     RotationTiles,

@@ -12,6 +12,7 @@ from ..core.engine import Engine
 from ..core.reduction import Reduction
 from ..core.worker import in_dask_worker
 from ..host import prepare_kernels
+from .elastic.alignment_tiles import AlignmentTiles
 from .elastic.cells import Cell, cell_of
 from .elastic.rotation_tiles import RotationTiles
 from .elastic.tiles import DTWTiles
@@ -31,8 +32,9 @@ prepare_kernels(__name__)
 
 
 class NumbaEngine(
-    DTWTiles,
+    AlignmentTiles,
     ChannelTiles,
+    DTWTiles,
     JoinTiles,
     MKTiles,
     RotationTiles,

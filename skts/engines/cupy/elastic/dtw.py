@@ -31,7 +31,16 @@ from .programs import (
 if TYPE_CHECKING:
     from .rotation_programs import TurnsKernel
 
-__all__ = ["DeviceSeries", "certify", "distances", "rescale", "shortlist", "upload"]
+__all__ = [
+    "DeviceSeries",
+    "certify",
+    "distances",
+    "points_by_length",
+    "rescale",
+    "shortlist",
+    "stride",
+    "upload",
+]
 
 #: Values that may be read before and behind a set: 31 lanes with 2 rows each and points fetched
 #: early, and the columns of a widest strip.
@@ -222,7 +231,7 @@ def distances(
         n_cols=n_cols,
         G=kernel.group,
         **edges,
-        points_by_length=_points_by_length(warping, max(n, m)),
+        points_by_length=points_by_length(warping, max(n, m)),
         root=root and warping.squared,
         out=out,
         cell=cell_object(kernel.cell),
@@ -314,7 +323,7 @@ def certify(
         items=items,
         n_items=n_items,
         width=items.shape[1],
-        points=_points_by_length(warping, max(n, m)),
+        points=points_by_length(warping, max(n, m)),
         cell=any_cell(warping),
         free_columns=warping.alignment == "subsequence",
         free_rows=warping.alignment == "supersequence",
@@ -328,7 +337,7 @@ def certify(
     return out
 
 
-def _points_by_length(warping: Warping, longest: int) -> cp.ndarray | None:
+def points_by_length(warping: Warping, longest: int) -> cp.ndarray | None:
     """Half widths of bands by the length of the longer series, on the device; None without."""
     if warping.window is None:
         return None

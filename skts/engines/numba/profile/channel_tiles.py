@@ -217,13 +217,10 @@ def _make_axis(
     """Lay the channels of a line together."""
     n_windows = known[0].mean.size
     kind = np.zeros((len(known), n_windows), np.uint8)
-    line = ChannelLine(
-        *(
-            np.stack([getattr(one, name) for one in known])
-            for name in ("points", "mean", "inverse")
-        ),
-        kind,
+    points, mean, inverse = (
+        np.stack([getattr(one, name) for one in known]) for name in ("points", "mean", "inverse")
     )
+    line = ChannelLine(points, mean, inverse, kind)
     shape = len(known), n_windows + PAD
     lead, trail, scale = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     alpha = np.full(shape, FAR)

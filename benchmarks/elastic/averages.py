@@ -1,0 +1,56 @@
+"""asv benchmarks of averages under warping: time, peak memory and quality.
+
+Sizes go by decades. An engine that is not available here is skipped.
+"""
+
+import warnings
+
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+
+from benchmarks._engines import ENGINES, skip_unless_available
+from skts import DTWKMeans
+from skts.averages import dtw_barycenter
+from skts.datasets import make_random_walk, make_warped_shapes
+
+
+class Barycenter:
+    """Ten iterations from the mean."""
+
+    params = [ENGINES, [(300, 128), (3_000, 128)], [None, 0.1]]
+    param_names = ["engine", "series, points", "window"]
+
+    def setup(self, engine, shape, window):
+        skip_unless_available(engine)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        self.X = make_random_walk(*shape, random_state=0)
+        self.given = {"window": window, "max_iter": 10, "tol": 0, "engine": engine}
+        dtw_barycenter(self.X[:70], **self.given)
+
+    def time_dtw_barycenter(self, engine, shape, window):
+        dtw_barycenter(self.X, **self.given)
+
+
+class KMeans:
+    """Ten iterations of k-means."""
+
+    params = [ENGINES, [(1_000, 64, 5), (10_000, 48, 10)]]
+    param_names = ["engine", "series, points, clusters"]
+
+    def setup(self, engine, shape):
+        skip_unless_available(engine)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        n, length, k = shape
+        self.X, self.y = make_warped_shapes(n, length, random_state=0)
+        self.model = DTWKMeans(k, window=0.1, max_iter=10, random_state=0, engine=engine)
+        self.model.fit(self.X[:200])
+
+    def time_fit(self, engine, shape):
+        self.model.fit(self.X)
+
+    def peakmem_fit(self, engine, shape):
+        self.model.fit(self.X)
+
+    def track_adjusted_rand_index(self, engine, shape):
+        model = DTWKMeans(3, window=0.2, random_state=0, engine=engine)
+        return float(adjusted_rand_score(self.y[:300], model.fit(self.X[:300]).labels_))

@@ -1,0 +1,230 @@
+"""The average of a set of series under warping: DBA."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from .._log import tell
+from .._parameters import N_JOBS, checks_arguments, warn_user
+from .._scalars import takes_plain
+from .._validation import check_one, check_series, check_weights, is_3d
+from ..engines import AlignmentSums, DTWMatrix, Engine, Series, Warping, get_engine, run
+
+__all__ = ["Barycenter", "dtw_barycenter"]
+
+_ARGUMENTS: dict[str, list[Any]] = {
+    "init": [StrOptions({"mean", "medoid"}), "array-like"],
+    "window": [
+        Interval(Integral, 0, None, closed="left"),
+        Interval(Real, 0, 1, closed="both"),
+        None,
+    ],
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "tol": [Interval(Real, 0, None, closed="left")],
+    "engine": [str, None],
+    "n_jobs": N_JOBS,
+    "verbose": ["verbose"],
+}
+
+
+class Barycenter(NamedTuple):
+    """An average of series, and how far they are from it.
+
+    Attributes
+    ----------
+    average : ndarray of shape (n_timepoints,) or (n_channels, n_timepoints)
+        The average.
+    inertia : float
+        Sum of the squared distances of the series to it, by weight.
+    n_iter : int
+        How often it was computed anew.
+    """
+
+    average: np.ndarray
+    inertia: float
+    n_iter: int
+
+
+@takes_plain
+@checks_arguments(_ARGUMENTS)
+def dtw_barycenter(
+    X: ArrayLike | list[ArrayLike],
+    *,
+    init: Literal["mean", "medoid"] | ArrayLike = "mean",
+    window: float | None = None,
+    weights: ArrayLike | None = None,
+    max_iter: int = 100,
+    tol: float = 1e-5,
+    engine: str | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> Barycenter:
+    """Average series under dynamic time warping: DTW barycenter averaging (DBA).
+
+    Each series is aligned with the average by its best warping path, and each point of the average
+    becomes the mean of all points that these paths match with it. Both steps are repeated, and
+    neither raises the sum of squared distances.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_timepoints) or (n_samples, n_channels, n_timepoints)
+        Series; or a list of arrays, each one series, of any lengths.
+    init : {"mean", "medoid"} or array-like, default "mean"
+        Where to start. "mean" is the mean at each time point, for which shorter series are
+        stretched to the length of the longest; "medoid" is the series with the least sum of squared
+        distances to all, which takes all pairs of series. An array is a series of any length. The
+        average has as many points as the start.
+    window : int, float or None, default None
+        Sakoe-Chiba band: the largest distance in time between two matched points. An int counts
+        points; a float is a fraction of the longer series, rounded up. The band is widened to the
+        difference of the lengths; None sets no limit.
+    weights : array-like of shape (n_samples,) or None, default None
+        Weight of each series; None is 1.
+    max_iter : int, default 100
+        Iterations at most.
+    tol : float, default 1e-5
+        Ends when an iteration lowers the inertia by no more than this share of itself. With 0 it
+        ends when nothing is lowered any more.
+    engine : str or None, default None
+        "auto", "numba", "cupy" or another registered engine; None takes the configured one.
+    n_jobs : int or None, default None
+        Threads on the CPU; None takes all that Numba has.
+    verbose : int, default 0
+        1 reports the inertia of each iteration, 2 also shows progress bars.
+
+    Returns
+    -------
+    Barycenter
+        The average, its inertia and the number of iterations.
+
+    Raises
+    ------
+    ValueError
+        If a series is empty, or holds infinity, or NaN before its last value; if numbers of
+        channels differ; if a weight is negative, or all are zero.
+
+    Warns
+    -----
+    ConvergenceWarning
+        When `max_iter` is reached before `tol`.
+
+    See Also
+    --------
+    skts.DTWKMeans : Clusters with such averages as centres.
+    skts.metrics.dtw_path : The path of one pair, by the same rule for ties.
+
+    Notes
+    -----
+    All engines return the same bits: paths that tie are chosen by one rule, that of `dtw_path` with
+    the average first, and sums are added in one order, whatever the number of threads and tiles.
+
+    References
+    ----------
+    .. [1] Petitjean, Ketterlin, Gancarski. "A global averaging method for dynamic time warping,
+       with applications to clustering". Pattern Recognition 44(3), 2011.
+
+    Examples
+    --------
+    >>> from skts.averages import dtw_barycenter
+    >>> X = [[0, 0, 3, 0, 0, 0], [0, 0, 0, 0, 3, 0]]
+    >>> found = dtw_barycenter(X, init=X[0])
+    >>> found.average
+    array([0., 0., 3., 0., 0., 0.])
+    >>> found.inertia
+    0.0
+    """
+    series = check_series(X)
+    shares = check_weights(weights, len(series), input_name="weights")
+    # a power of two: sums of weighted squares stay in the range of float64
+    exponent = int(np.frexp(shares.max())[1])
+    shares = np.ldexp(shares, -exponent)
+    warping = Warping(window=window)
+    start = _start(init, series, shares, warping, engine, n_jobs)
+    work = AlignmentSums(series, start, np.zeros(len(series), np.int64), shares, warping)
+    chosen = get_engine(engine, work)
+    average, inertia, n_iter = _iterate(work, max_iter, tol, chosen, n_jobs, verbose)
+    flat = series.n_channels == 1 and not is_3d(X)
+    return Barycenter(average[0] if flat else average, float(np.ldexp(inertia, exponent)), n_iter)
+
+
+def _iterate(
+    work: AlignmentSums,
+    max_iter: int,
+    tol: float,
+    engine: Engine,
+    n_jobs: int | None,
+    verbose: int,
+) -> tuple[np.ndarray, float, int]:
+    """Improve the one average of some work until that ends."""
+    best, inertia, iteration = work.averages.values[0], np.inf, 0
+    while True:
+        sums = run(work, engine=engine, n_jobs=n_jobs, verbose=max(0, verbose - 1))
+        new = float(np.sum(work.weights * sums.costs))
+        if verbose:
+            tell(f"Iteration {iteration}, inertia {new:.6f}")
+        if not new < inertia:
+            return best, inertia, iteration
+        settled = inertia - new <= tol * new
+        best, inertia = work.averages.values[0], new
+        if settled:
+            return best, inertia, iteration
+        if iteration == max_iter:
+            break
+        values = sums.values / sums.weights[:, np.newaxis]
+        work = AlignmentSums(
+            work.series,
+            Series(values, work.averages.lengths),
+            work.labels,
+            work.weights,
+            work.warping,
+        )
+        iteration += 1
+    warn_user(
+        f"The inertia still falls after max_iter={max_iter} iterations. Raise max_iter for more, "
+        "or tol for less.",
+        ConvergenceWarning,
+    )
+    return best, inertia, iteration
+
+
+def _start(
+    init: Any,
+    series: Series,
+    weights: np.ndarray,
+    warping: Warping,
+    engine: str | None,
+    n_jobs: int | None,
+) -> Series:
+    """The average to start from, as a set of one series."""
+    if not isinstance(init, str):
+        given = check_one(init, "init")
+        if given.n_channels != series.n_channels:
+            raise ValueError(
+                f"init has {given.n_channels} channels, and the series of X have "
+                f"{series.n_channels}."
+            )
+        return given
+    if init == "mean":
+        return _mean(series, weights)
+    squares = run(DTWMatrix(series, series, warping), engine=engine, n_jobs=n_jobs) ** 2
+    medoid = int(np.argmin((squares * weights).sum(axis=1)))
+    length = series.lengths[medoid]
+    return Series(series.values[medoid : medoid + 1, :, :length].copy(), np.array([length]))
+
+
+def _mean(series: Series, weights: np.ndarray) -> Series:
+    """The weighted mean at each time point of series stretched to one length."""
+    n, whole = series.n_timepoints, series.lengths == series.n_timepoints
+    total = np.sum(series.values[whole] * weights[whole, np.newaxis, np.newaxis], axis=0)
+    for place in np.flatnonzero(~whole).tolist():
+        length = series.lengths[place]
+        times, known = np.linspace(0, length - 1, n), np.arange(length)
+        for channel, points in enumerate(series.values[place, :, :length]):
+            total[channel] += weights[place] * np.interp(times, known, points)
+    return Series((total / np.sum(weights))[np.newaxis], np.array([n]))

@@ -1,0 +1,494 @@
+"""Clustering under dynamic time warping: k-means."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from .._log import tell
+from .._parameters import N_JOBS, checks_parameters, warn_user
+from .._validation import check_series, is_3d
+from ..base import SeriesMixin
+from ..engines import (
+    AlignmentSums,
+    DTWMatrix,
+    DTWNeighbors,
+    Engine,
+    Reduction,
+    Series,
+    Warping,
+    get_engine,
+)
+from ._nearest_centers import NearestCenters
+
+__all__ = ["DTWKMeans"]
+
+
+class _Assigned(NamedTuple):
+    """Centres, the labels that follow from them, and the sum of squared distances."""
+
+    inertia: float
+    centers: Series
+    labels: np.ndarray
+
+
+class _Start(NamedTuple):
+    """The result of one start."""
+
+    found: _Assigned
+    history: list[float]
+    n_iter: int
+    converged: bool
+
+
+class DTWKMeans(
+    SeriesMixin, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator
+):
+    """Cluster time series by k-means under dynamic time warping.
+
+    Two steps alternate: each series goes to the centre with the least DTW distance, and each centre
+    becomes the average of its members along their best warping paths (DBA). Neither raises the sum
+    of squared distances.
+
+    Parameters
+    ----------
+    n_clusters : int, default 8
+        Number of clusters.
+    init : {"k-means++", "random"} or array-like, default "k-means++"
+        How to start. "k-means++" draws series as centres one after the other, each with a
+        probability in proportion to the squared distance to the nearest centre so far, the best of
+        some draws; "random" draws different series. An array holds the centres, of shape
+        (n_clusters, n_timepoints) or (n_clusters, n_channels, n_timepoints); a list of arrays may
+        hold centres of any lengths. A centre has as many points as the series that it starts from.
+    n_init : int or "auto", default "auto"
+        How often to start; the run with the least inertia is kept. "auto" means 10 for "random", 1
+        for "k-means++" and given centres.
+    max_iter : int, default 100
+        Iterations of a run at most.
+    tol : float, default 1e-4
+        A run stops when the squared changes of all points of the centres add up to no more than
+        this share of the mean variance of a time point; with 0, only when the inertia falls no
+        more.
+    metric : {"dtw"}, default "dtw"
+        The distance: dynamic time warping with squared costs.
+    window : int, float or None, default None
+        Sakoe-Chiba band: the largest distance in time between two matched points. An int counts
+        points; a float is a fraction of the longer series, rounded up. The band is widened to the
+        difference of the lengths; None sets no limit.
+    random_state : int, RandomState or None, default None
+        Draws the series to start from.
+    engine : str, default "auto"
+        "auto", "numba", "cupy", or another registered engine. "auto" takes the GPU if there is one
+        and the work is large enough to pay for the transfer; "cupy" never falls back to the CPU.
+    n_jobs : int or None, default None
+        Threads on the CPU. None takes the number of an enclosing
+        ``joblib.parallel_config(n_jobs=...)``, or else all threads that Numba has; -1 takes all of
+        these.
+    verbose : int, default 0
+        1 reports each iteration with its inertia, 2 also shows progress bars of long work, 3 also
+        the plans: engine, parts, memory.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_timepoints)
+        Centres, in the order of the numbers in `labels_`; of shape (n_clusters, n_channels,
+        n_timepoints) for 3-D input or several channels. Shorter centres end in NaN.
+    labels_ : ndarray of shape (n_samples,), int32
+        Cluster of each series, the same as `predict` of the training series.
+    inertia_ : float
+        Sum of the squared distances of the series to their centres.
+    n_iter_ : int
+        Iterations of the best run.
+    history_ : ndarray
+        Inertia of the centres that the best run started from, and after each iteration that lowered
+        it; the last is `inertia_`.
+    n_features_in_ : int
+        Time points of the training series; not set after `fit` on a list.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Column names of the training data, where they are all strings.
+    n_channels_ : int
+        Channels of every series.
+    engine_ : str
+        The engine that `fit` chose.
+
+    Warns
+    -----
+    ConvergenceWarning
+        When `max_iter` is reached, and when there are fewer different series than clusters.
+
+    See Also
+    --------
+    KShapeClusterer : Clusters of series that match after a shift.
+    skts.averages.dtw_barycenter : The average of one set of series.
+
+    Notes
+    -----
+    All engines find the same labels and centres to the bit. Distances that tie go to the centre
+    with the lowest number; paths that tie are chosen by the rule of `skts.metrics.dtw_path`.
+
+    In each iteration a centre is computed once from its members' paths. Of the series, only those
+    are compared with all centres for which another one may have become nearer, as a bound shows
+    that is carried from iteration to iteration.
+
+    A cluster that loses all its members gets a new centre: the series that is farthest from its own
+    centre.
+
+    References
+    ----------
+    .. [1] Petitjean, Ketterlin, Gancarski. "A global averaging method for dynamic time warping,
+       with applications to clustering". Pattern Recognition 44(3), 2011.
+    .. [2] Arthur, Vassilvitskii. "k-means++: the advantages of careful seeding". SODA 2007.
+    .. [3] Hamerly. "Making k-means even faster". SDM 2010.
+
+    Examples
+    --------
+    >>> from skts import DTWKMeans
+    >>> X = [[0, 0, 9, 0, 0, 0], [0, 9, 9, 0, 0, 0], [5, 4, 3, 2, 1, 0], [5, 5, 4, 3, 1, 0]]
+    >>> model = DTWKMeans(2, random_state=0).fit(X)
+    >>> groups = [model.labels_ == label for label in range(2)]
+    >>> sorted(group.nonzero()[0].tolist() for group in groups)
+    [[0, 1], [2, 3]]
+    >>> model.predict([[0, 0, 0, 0, 9, 0]])[0] == model.labels_[0]
+    np.True_
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "init": [StrOptions({"k-means++", "random"}), "array-like"],
+        "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "metric": [StrOptions({"dtw"})],
+        "window": [
+            Interval(Integral, 0, None, closed="left"),
+            Interval(Real, 0, 1, closed="both"),
+            None,
+        ],
+        "random_state": ["random_state"],
+        "engine": [str],
+        "n_jobs": N_JOBS,
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        init: Literal["k-means++", "random"] | ArrayLike | list[ArrayLike] = "k-means++",
+        n_init: int | Literal["auto"] = "auto",
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        metric: Literal["dtw"] = "dtw",
+        window: float | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        engine: str = "auto",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.metric = metric
+        self.window = window
+        self.random_state = random_state
+        self.engine = engine
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @checks_parameters
+    def fit(self, X: ArrayLike | list[ArrayLike], y: Any = None) -> Self:
+        """Cluster series.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_timepoints) or (n_samples, n_channels, n_timepoints)
+            Series; or a list of arrays of any lengths. NaN at the end is padding.
+        y : ignored
+            There for pipelines.
+
+        Returns
+        -------
+        self : DTWKMeans
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer series than clusters; if `init` holds other than `n_clusters` centres
+            with as many channels; if a series holds infinity, or NaN before its last value.
+        """
+        get_engine(self.engine)
+        series = check_series(X, estimator=self)
+        if len(series) < self.n_clusters:
+            raise ValueError(f"n_samples={len(series)} should be >= n_clusters={self.n_clusters}.")
+        given = self._given_centers(series)
+        # what engines prepare lives as long as this copy
+        private = series.freeze()
+        engine = get_engine(self.engine, self._all_pairs(private))
+        random_state = check_random_state(self.random_state)
+        runs = self.n_init if self.n_init != "auto" else (10 if self._init_is("random") else 1)
+        runs = runs if given is None else 1
+        least = self.tol * _mean_variance(private)
+        best: _Start | None = None
+        for number in range(1, runs + 1):
+            centers = given or self._drawn(engine, private, random_state)
+            one = self._run_once(engine, private, centers, least, f"{number} of {runs}")
+            if best is None or one.found.inertia < best.found.inertia:
+                best = one
+        assert best is not None  # there is a run at least
+        inertia, centers, labels = best.found
+        self._warn(best, len(centers))
+        flat = series.n_channels == 1 and not is_3d(X)
+        values = _with_nan(centers)
+        fitted = {
+            "cluster_centers_": values[:, 0] if flat else values,
+            "labels_": labels.astype(np.int32),
+            "inertia_": inertia,
+            "history_": np.array(best.history),
+            "n_iter_": best.n_iter,
+            "engine_": engine.name,
+            "_n_features_out": len(centers),
+        }
+        # nothing of an earlier fit is replaced before all is there
+        self._remember_form(X, series)
+        self.__dict__.update(fitted)
+        return self
+
+    def predict(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
+        """Find the nearest centre of each series.
+
+        Parameters
+        ----------
+        X : array-like or list of array-like
+            Series.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int32
+            Clusters.
+        """
+        series, centers = self._compared(X)
+        found = self._run(DTWNeighbors(series, centers, 1, warping=self._warping))
+        labels: np.ndarray = found.indices[:, 0].astype(np.int32)
+        return labels
+
+    def transform(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
+        """Return the distance of each series to each centre.
+
+        Parameters
+        ----------
+        X : array-like or list of array-like
+            Series.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters)
+            Distances as `skts.metrics.dtw` returns them.
+        """
+        series, centers = self._compared(X)
+        distances: np.ndarray = self._run(DTWMatrix(series, centers, self._warping))
+        return distances
+
+    def score(self, X: ArrayLike | list[ArrayLike], y: Any = None) -> float:
+        """Return the negative sum of the squared distances of series to their nearest centres.
+
+        Parameters
+        ----------
+        X : array-like or list of array-like
+            Series.
+        y : ignored
+            There for pipelines.
+
+        Returns
+        -------
+        float
+            The greater the better; at most 0.
+        """
+        series, centers = self._compared(X)
+        found = self._run(DTWNeighbors(series, centers, 1, warping=self._warping))
+        return -float(np.sum(found.distances[:, 0] ** 2))
+
+    @property
+    def _warping(self) -> Warping:
+        """The options of the distance."""
+        return Warping(self.metric, window=self.window)
+
+    def _compared(self, X: Any) -> tuple[Series, Series]:
+        """Series, and the centres."""
+        check_is_fitted(self)
+        self._validate_params()  # set_params may have come after fit
+        series = self._validate_series(X)
+        # an attribute that everybody may change, or that a damaged pickle has brought
+        given = check_series(self.cluster_centers_, input_name="cluster_centers_", new=False)
+        if given.n_channels != self.n_channels_:
+            raise ValueError(
+                f"cluster_centers_ has {given.n_channels} channels, and the series that were "
+                f"fitted have {self.n_channels_}."
+            )
+        return series, given
+
+    def _init_is(self, name: str) -> bool:
+        """Whether `init` is a word."""
+        return isinstance(self.init, str) and self.init == name
+
+    def _all_pairs(self, series: Series) -> DTWNeighbors:
+        """An iteration, by which the engine is chosen."""
+        centers = series.take(slice(self.n_clusters))
+        return DTWNeighbors(series, centers, min(2, self.n_clusters), warping=self._warping)
+
+    def _given_centers(self, series: Series) -> Series | None:
+        """Centres that `init` holds; None where it is a word."""
+        if isinstance(self.init, str):
+            return None
+        given = check_series(self.init, input_name="init", new=False)
+        if (len(given), given.n_channels) != (self.n_clusters, series.n_channels):
+            raise ValueError(
+                f"init holds {len(given)} centres of {given.n_channels} channels; "
+                f"{self.n_clusters} of {series.n_channels} are needed here."
+            )
+        return given.freeze()
+
+    def _run(
+        self,
+        reduction: Reduction,
+        engine: str | Engine | None = None,
+        verbose: int | None = None,
+    ) -> Any:
+        """Compute a step; `verbose` of 1 is for iterations, its bars come with 2."""
+        return super()._run(reduction, engine, max(0, self.verbose - 1))
+
+    def _run_once(
+        self, engine: Engine, series: Series, centers: Series, least: float, number: str
+    ) -> _Start:
+        """Iterate from one start; `number` tells which one, of how many."""
+        nearest = NearestCenters(series, self._warping, lambda work: self._run(work, engine))
+        centers = self._filled(nearest.search(centers), centers)
+        ones, history = np.ones(len(series)), list[float]()
+        best: _Assigned | None = None
+        iteration, settled = 0, False
+        while True:
+            work = AlignmentSums(series, centers, nearest.labels.copy(), ones, self._warping)
+            sums = self._run(work, engine)
+            distances = self._warping.distance(sums.costs)
+            inertia = float(np.sum(distances**2))
+            if self.verbose:
+                tell(f"Run {number}, iteration {iteration}, inertia {inertia:.6f}")
+            if best is not None and not inertia < best.inertia:
+                return _Start(best, history, iteration, True)
+            best = _Assigned(inertia, centers, work.labels)
+            history.append(inertia)
+            if settled or iteration == self.max_iter:
+                return _Start(best, history, iteration, settled)
+            moved = _means(sums.values, sums.weights, centers)
+            settled = float(np.sum((moved.values - centers.values) ** 2)) <= least
+            nearest.follow(centers, moved, distances)
+            centers = self._filled(nearest, moved)
+            iteration += 1
+
+    def _filled(self, nearest: NearestCenters, centers: Series) -> Series:
+        """Move centres that no series is near to, or drop them; the series are compared anew."""
+        moves, exact = 0, False
+        while True:
+            counts = np.bincount(nearest.labels, minlength=len(centers))
+            if counts.all():
+                return centers
+            if not exact:
+                # bounds do not tell which series is farthest
+                nearest.search(centers)
+                exact = True
+                continue
+            farthest = int(np.argmax(nearest.upper))
+            if moves < 2 * len(centers) + 10 and nearest.upper[farthest] > 0:
+                centers = _replaced(centers, int(np.argmin(counts > 0)), nearest.series, farthest)
+                moves += 1
+            else:
+                centers = centers.take(np.flatnonzero(counts))
+            nearest.search(centers)
+
+    def _drawn(self, engine: Engine, series: Series, random_state: np.random.RandomState) -> Series:
+        """Series that a run starts from."""
+        n, k = len(series), self.n_clusters
+        if self._init_is("random"):
+            return series.take(random_state.choice(n, k, replace=False))
+        drawn = [int(random_state.randint(n))]
+        draws = 2 + int(np.log(k))
+
+        def squares(rows: np.ndarray) -> np.ndarray:
+            found = self._run(DTWMatrix(series, series.take(rows), self._warping), engine)
+            return np.asarray(found**2)
+
+        nearest = squares(np.array(drawn))
+        while len(drawn) < k:
+            weights = np.cumsum(nearest[:, 0])
+            shares = random_state.uniform(size=draws) * weights[-1]
+            rows = np.minimum(np.searchsorted(weights, shares, side="right"), n - 1)
+            found = np.minimum(squares(rows), nearest)
+            best = int(np.argmin(found.sum(axis=0)))
+            drawn.append(int(rows[best]))
+            nearest = found[:, best : best + 1]
+        return series.take(np.array(drawn))
+
+    def _warn(self, best: _Start, n_found: int) -> None:
+        """Tell of what is not as it was asked for."""
+        if not best.converged:
+            warn_user(
+                f"Centres still move after max_iter={self.max_iter} iterations. Raise max_iter for "
+                "more, or tol for less.",
+                ConvergenceWarning,
+            )
+        if n_found < self.n_clusters:
+            warn_user(
+                f"Only {n_found} centres have series of their own: there are that many clusters "
+                f"instead of n_clusters={self.n_clusters}. Ask for fewer.",
+                ConvergenceWarning,
+            )
+
+
+def _means(values: np.ndarray, weights: np.ndarray, centers: Series) -> Series:
+    """The averages of the members of all clusters."""
+    inside = weights > 0
+    counts = np.where(inside, weights, 1.0)[:, np.newaxis]
+    return Series(values / counts, centers.lengths)
+
+
+def _replaced(centers: Series, index: int, series: Series, row: int) -> Series:
+    """Centres of which one is replaced by a series."""
+    width = max(centers.n_timepoints, series.n_timepoints)
+    values = np.zeros((len(centers), centers.n_channels, width))
+    values[:, :, : centers.n_timepoints] = centers.values
+    values[index] = 0.0
+    values[index, :, : series.n_timepoints] = series.values[row]
+    lengths = centers.lengths.copy()
+    lengths[index] = series.lengths[row]
+    return Series(values, lengths)
+
+
+def _with_nan(centers: Series) -> np.ndarray:
+    """Values of centres, as wide as the longest, NaN beyond the ends of the others."""
+    width = int(centers.lengths.max())
+    beyond = np.arange(width) >= centers.lengths[:, np.newaxis, np.newaxis]
+    return np.where(beyond, np.nan, centers.values[:, :, :width])
+
+
+def _mean_variance(series: Series) -> float:
+    """The mean variance of a time point, over the series that reach it."""
+    inside = np.broadcast_to(series.inside, series.shape)
+    counts = np.maximum(inside.sum(axis=0), 1)
+    mean = series.values.sum(axis=0) / counts
+    squares = np.where(inside, (series.values - mean) ** 2, 0.0)
+    return float(np.mean(squares.sum(axis=0) / counts))

@@ -1,0 +1,24 @@
+"""The CUDA programs of paths of many pairs, and the memory that they take.
+
+Imports nothing of CUDA.
+"""
+
+from __future__ import annotations
+
+from .cells import ANY_CELL
+
+__all__ = ["ADD_MATCHED", "TRACE", "WALK_BACK", "kernels", "path_words"]
+
+TRACE = f"trace<{ANY_CELL}>"
+WALK_BACK = "walk_back"
+ADD_MATCHED = "add_matched"
+
+
+def path_words(m: int) -> int:
+    """Words of 64 bits that hold the steps of a row of m cells, two bits each."""
+    return -(-m // 32)
+
+
+def kernels() -> dict[str, list[str]]:
+    """List the kernels of each source file, for the compile check."""
+    return {"elastic/alignments.cu": [TRACE, WALK_BACK, ADD_MATCHED]}

@@ -1,0 +1,119 @@
+"""Tiles of averages under warping on the GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...core.prepared import PreparedStore
+from ...core.reduction import Tile
+from ...core.series import Series
+from ...families.elastic.averages import AlignmentSums, MatchedSums
+from ...families.elastic.warping import Warping, lacks_distance
+from .alignment_programs import path_words
+
+if TYPE_CHECKING:
+    from .alignments import Paths
+    from .dtw import DeviceSeries
+
+__all__ = ["AlignmentTiles"]
+
+#: Bytes for the steps of pairs that are under way at a time: more gain nothing.
+MOST_STEPS = 2**30
+
+
+class AlignmentTiles:
+    """Methods of the GPU engine for averages under warping."""
+
+    prepared: PreparedStore
+    _on_device: Callable[..., DeviceSeries]
+
+    def alignment_sums_lacks(self, reduction: AlignmentSums) -> str | None:
+        """Say whether a distance has no policy in ``include/cells.cuh``."""
+        warping = reduction.warping
+        return None if type(warping) is Warping else lacks_distance("cupy", warping)
+
+    def alignment_sums_bytes(
+        self, reduction: AlignmentSums, rows: int, cols: int
+    ) -> tuple[int, int]:
+        """Bytes on each device for a tile of so many series."""
+        from .dtw import device_bytes, stride
+        from .warping_path import path_bytes
+
+        if rows * stride(reduction.series.n_timepoints) >= 2**31:
+            return 0, 2**62
+        (n_averages, channels, n), m = reduction.averages.shape, reduction.series.n_timepoints
+        series = device_bytes(rows, channels, m) + 2 * device_bytes(n_averages, channels, n)
+        each = _steps_of_one(n, m)
+        most = self._most_steps()
+        held = min(rows * each, most) if each <= most else path_bytes(n, m)
+        # edges of as many warps as a large device has
+        held += min(rows, 2**13) * 8 * stride(m)
+        sums = reduction.sum_bytes * -(-rows // reduction.cell[0])
+        return 0, series + held + 2 * sums + rows * (8 * stride(n) + 64)
+
+    def _most_steps(self) -> int:
+        """Bytes that the steps of pairs may take."""
+        return min(MOST_STEPS, self.prepared.capacity // 4)
+
+    def alignment_sums(
+        self, reduction: AlignmentSums, tile: Tile, cancel: np.ndarray
+    ) -> MatchedSums:
+        """Sums of the cells of a tile, and costs of its series."""
+        import cupy
+
+        from . import alignments, dtw
+
+        averages = dtw.upload(reduction.averages)
+        series = self._on_device(reduction.series, tile.row, tile.row_stop)
+        labels, weights = reduction.labels[tile.rows], reduction.weights[tile.rows]
+        n, m = reduction.averages.n_timepoints, reduction.series.n_timepoints
+        budget = self._most_steps()
+        if _steps_of_one(n, m) <= budget:
+            on_device = cupy.asarray(labels.astype(np.int32))
+            paths = alignments.trace(
+                averages, series, on_device, reduction.warping, cancel, budget=budget
+            )
+        else:
+            paths = _one_by_one(reduction, tile, cancel)
+        return alignments.add_matched(
+            averages, n, series, labels, weights, paths, reduction.cell[0]
+        )
+
+
+def _steps_of_one(n: int, m: int) -> int:
+    """Bytes of the steps of a pair."""
+    from .dtw import stride
+
+    return 8 * stride(n) * path_words(stride(m))
+
+
+def _one_by_one(reduction: AlignmentSums, tile: Tile, cancel: np.ndarray) -> Paths:
+    """The paths of long series, one after the other in the memory of one."""
+    import cupy
+
+    from . import dtw, warping_path
+    from .alignments import Paths
+
+    averages, series = reduction.averages, reduction.series
+    shape = tile.shape[0], dtw.stride(averages.n_timepoints)
+    first, stop, costs = np.zeros(shape, np.int32), np.zeros(shape, np.int32), np.zeros(shape[0])
+    for place, row in enumerate(range(tile.row, tile.row_stop)):
+        label = int(reduction.labels[row])
+        average, one = dtw.upload(_one(averages, label)), dtw.upload(_one(series, row))
+        path, costs[place] = warping_path.path(average, one, reduction.warping, cancel)
+        if cancel[0]:
+            stop[:] = 1
+            break
+        ends = np.flatnonzero(np.append(np.diff(path[:, 0]), 1))
+        begins = np.concatenate([[0], ends[:-1] + 1])
+        first[place, : len(begins)], stop[place, : len(ends)] = path[begins, 1], path[ends, 1] + 1
+    return Paths(cupy.asarray(first), cupy.asarray(stop), cupy.asarray(costs))
+
+
+def _one(series: Series, index: int) -> Series:
+    """One series of a set, without what lies beyond its end."""
+    length = series.lengths[index : index + 1]
+    return Series(series.values[index : index + 1, :, : length[0]], length)

@@ -1,0 +1,295 @@
+"""Best paths of many pairs side by side, and sums of the points that they match.
+
+A group holds LANES pairs, an average and a series each, point by point; the innermost loop runs
+over them (`dtw`). Which step leads into a cell of a warping matrix takes two bits: whether the
+diagonal one does, and whether that from above is taken before that from the left. Each lane shifts
+these into words of 64 bits, two for each row of a strip of 64 columns, so that the bits of a cell
+cost a few additions and no store. The way back through the words is taken lane by lane.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from ...core.series import Series
+from ...families.elastic.warping import Warping
+from .dtw import LANES, Flags, _extremes, _radius, _take_last_row, lanes_of
+from .dtw import path as path_of_one
+
+__all__ = ["add_matched", "group_bytes", "trace", "trace_one_by_one"]
+
+_WIDTH = 64
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _outer_cell(
+    x, y, i, height, row, left, diagonal, cost, words, place, offset, radius, cell, multivariate
+):
+    """Fill a cell, or two below each other, of all lanes, of which some are outside of the band."""
+    lanes = radius.size
+    for k in range(height):
+        for lane in range(lanes):
+            up = row[place + 1, lane] if k == 0 else left[0, lane]
+            before = left[k, lane]
+            best = up if up <= before else before
+            words[2 * k, lane] += words[2 * k, lane] + (1 if diagonal[lane] <= best else 0)
+            words[2 * k + 1, lane] += words[2 * k + 1, lane] + (1 if up <= before else 0)
+            best = diagonal[lane] if diagonal[lane] <= best else best
+            if multivariate is not None:
+                here = cost[k, lane]
+            else:
+                here = cell.term(x[i + k, 0, lane], y[0, lane])
+            value = cell.join(here, best)
+            left[k, lane] = np.inf if abs(offset + k) > radius[lane] else value
+            # what the row below finds diagonally, and above
+            diagonal[lane] = before
+    for lane in range(lanes):
+        diagonal[lane] = row[place + 1, lane]
+        row[place + 1, lane] = left[height - 1, lane]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _fill(x, y, y_lengths, radius, out, steps, last, cancel, cell, multivariate):
+    """Fill the warping matrices of the pairs in all lanes, and note the steps into their cells.
+
+    As `dtw.sweep` does, but for rows of their own in each lane; the walk is one function
+    for the same reason. x: (n, C, lanes), y: (m, C, lanes), radius: (lanes,), out:
+    (lanes,) accumulated costs; steps: (strips, n, 2, lanes) words; last: (strips, n) the column,
+    within its strip, of the lowest bit.
+    """
+    lanes = lanes_of(y)
+    inf = np.inf
+    n, n_channels = x.shape[0], y.shape[1]
+    m, reach, least_reach = _extremes(y_lengths, radius)
+    row = np.empty((_WIDTH + 1, lanes))
+    edge = np.empty((n + 1, lanes))
+    left = np.empty((2, lanes))
+    diagonal = np.empty(lanes)
+    cost = np.empty((2, lanes))
+    words = np.empty((4, lanes), np.int64)
+    out[:] = inf
+    # edge[i + 1] is D(i, start - 1), with the border above the first row in front
+    edge[:] = inf
+    edge[0, :] = 0
+    for start in range(0, m, _WIDTH):
+        if cancel[0]:
+            return
+        w, strip = min(_WIDTH, m - start), start // _WIDTH
+        first, stop = max(0, start - reach), min(n, start + w + reach)
+        row[:] = inf
+        for lane in range(lanes):
+            row[0, lane] = edge[first, lane]
+            edge[0, lane] = inf
+        i = first
+        while i < stop:
+            height = 2 if i + 1 < stop else 1
+            j_first = max(0, i - reach - start)
+            j_stop = min(w, i + height + reach - start)
+            # columns in which all cells of two rows lie in the bands of all lanes
+            inner_first = max(j_first, i + 1 - least_reach - start)
+            inner_stop = min(j_stop, i + least_reach + 1 - start) if height == 2 else 0
+            for lane in range(lanes):
+                diagonal[lane] = row[j_first, lane]
+                left[0, lane] = edge[i + 1, lane] if j_first == 0 else inf
+                left[1, lane] = edge[i + height, lane] if j_first == 0 else inf
+                row[0, lane] = edge[i + height, lane]
+            words[:] = 0
+            for j in range(j_first, j_stop):
+                if multivariate is not None:
+                    for k in range(height):
+                        for lane in range(lanes):
+                            cost[k, lane] = cell.term(x[i + k, 0, lane], y[start + j, 0, lane])
+                        for c in range(1, n_channels):
+                            for lane in range(lanes):
+                                cost[k, lane] += cell.term(x[i + k, c, lane], y[start + j, c, lane])
+                if not inner_first <= j < inner_stop:
+                    _outer_cell(
+                        x, y[start + j], i, height, row, left, diagonal, cost, words, j,
+                        i - start - j, radius, cell, multivariate,
+                    )  # fmt: skip
+                    continue
+                for lane in range(lanes):
+                    up, before = row[j + 1, lane], left[0, lane]
+                    best = up if up <= before else before
+                    words[0, lane] += words[0, lane] + (1 if diagonal[lane] <= best else 0)
+                    words[1, lane] += words[1, lane] + (1 if up <= before else 0)
+                    best = diagonal[lane] if diagonal[lane] <= best else best
+                    diagonal[lane] = up
+                    if multivariate is not None:
+                        here = cost[0, lane]
+                    else:
+                        here = cell.term(x[i, 0, lane], y[start + j, 0, lane])
+                    value = cell.join(here, best)
+                    left[0, lane] = value
+                    other = left[1, lane]
+                    best = value if value <= other else other
+                    words[2, lane] += words[2, lane] + (1 if before <= best else 0)
+                    words[3, lane] += words[3, lane] + (1 if value <= other else 0)
+                    best = before if before <= best else best
+                    if multivariate is not None:
+                        here = cost[1, lane]
+                    else:
+                        here = cell.term(x[i + 1, 0, lane], y[start + j, 0, lane])
+                    value = cell.join(here, best)
+                    left[1, lane] = value
+                    row[j + 1, lane] = value
+            for k in range(height):
+                last[strip, i + k] = j_stop - 1
+                for lane in range(lanes):
+                    steps[strip, i + k, 0, lane] = words[2 * k, lane]
+                    steps[strip, i + k, 1, lane] = words[2 * k + 1, lane]
+                    edge[i + k + 1, lane] = left[k, lane] if j_stop == w else inf
+            i += height
+            if i == n:
+                _take_last_row(row, y_lengths, start, w, out, False)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _walk_back(steps, last, lane, n, m, first, stop):
+    """Follow the steps of a lane back: the points that each point of the average matches."""
+    i, j = n - 1, m - 1
+    stop[i] = m
+    while i > 0 or j > 0:
+        strip, place = j // _WIDTH, j % _WIDTH
+        shift = last[strip, i] - place
+        across = (steps[strip, i, 0, lane] >> shift) & 1
+        down = (steps[strip, i, 1, lane] >> shift) & 1
+        if i > 0 and (j == 0 or across or down):
+            first[i] = j
+            i -= 1
+            # of equal steps the diagonal, then that from above
+            if j > 0 and across:
+                j -= 1
+            stop[i] = j + 1
+        else:
+            j -= 1
+    first[0] = 0
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _trace(
+    averages, average_lengths, values, lengths, labels, order, radius, first, stop, costs, cancel,
+    cell, multivariate,
+):  # fmt: skip
+    """Paths of some series to their averages; see `trace`."""
+    n_channels, most_n, most_m = values.shape[1], averages.shape[2], values.shape[2]
+    lanes = lanes_of(costs)
+    x, y = np.empty((most_n, n_channels, lanes)), np.zeros((most_m, n_channels, lanes))
+    steps = np.empty((-(-most_m // _WIDTH), most_n, 2, lanes), np.int64)
+    last = np.empty(steps.shape[:2], np.int64)
+    y_lengths, reach, out = np.empty(lanes, np.int64), np.empty(lanes, np.int64), np.empty(lanes)
+    place = 0
+    while place < order.size:
+        n, count = average_lengths[labels[order[place]]], 1
+        while (
+            count < lanes
+            and place + count < order.size
+            and average_lengths[labels[order[place + count]]] == n
+        ):
+            count += 1
+        for lane in range(lanes):
+            # lanes without a series repeat the first one
+            series = order[place + (lane if lane < count else 0)]
+            y_lengths[lane], reach[lane] = lengths[series], radius[series]
+            for c in range(n_channels):
+                for i in range(n):
+                    x[i, c, lane] = averages[labels[series], c, i]
+                for j in range(most_m):
+                    y[j, c, lane] = values[series, c, j]
+        _fill(x[:n], y, y_lengths, reach, out, steps, last, cancel, cell, multivariate)
+        if cancel[0]:
+            return
+        for lane in range(count):
+            series = order[place + lane]
+            costs[series] = out[lane]
+            _walk_back(steps, last, lane, n, lengths[series], first[series], stop[series])
+        place += count
+
+
+def trace(
+    averages: Series, series: Series, labels: np.ndarray, warping: Warping, cancel: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Find the best path of each series to its average.
+
+    Parameters
+    ----------
+    averages, series : Series
+        Averages and series.
+    labels : ndarray of shape (n_series,), int64
+        The average of each series.
+    warping : Warping
+        Options of the distance; whole series are matched, all steps into a cell cost the same.
+    cancel : ndarray of shape (1,), uint8
+        Turns 1 to stop early.
+
+    Returns
+    -------
+    first, stop : ndarray of shape (n_series, n_timepoints of `averages`), int32
+        The first point of the series that each point of the average is matched with, and the one
+        after the last.
+    costs : ndarray of shape (n_series,)
+        Certified accumulated costs.
+    """
+    first, stop, costs = _empty_paths(averages, series)
+    n = averages.lengths[labels]
+    # averages of one length side by side
+    order = np.argsort(n, kind="stable")
+    flags = Flags.of(warping, series.n_channels)
+    _trace(
+        averages.values, averages.lengths, series.values, series.lengths, labels, order,
+        _radius(warping, n, series.lengths), first, stop, costs, cancel,
+        flags.cell, flags.multivariate,
+    )  # fmt: skip
+    return first, stop, costs
+
+
+def trace_one_by_one(
+    averages: Series, series: Series, labels: np.ndarray, warping: Warping, cancel: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Find the same paths as `trace` in the memory of one path at a time."""
+    first, stop, costs = _empty_paths(averages, series)
+    for place, label in enumerate(labels.tolist()):
+        average = averages.values[label, :, : averages.lengths[label]]
+        one = series.values[place, :, : series.lengths[place]]
+        path, costs[place] = path_of_one(average.copy(), one.copy(), warping, cancel)
+        if cancel[0]:
+            break
+        rows = path[:, 0]
+        ends = np.flatnonzero(np.append(np.diff(rows), 1))
+        begins = np.concatenate([[0], ends[:-1] + 1])
+        first[place, : len(begins)] = path[begins, 1]
+        stop[place, : len(ends)] = path[ends, 1] + 1
+    return first, stop, costs
+
+
+def _empty_paths(averages: Series, series: Series) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Arrays that receive the paths and costs of some series."""
+    shape = len(series), averages.n_timepoints
+    return np.zeros(shape, np.int32), np.zeros(shape, np.int32), np.empty(len(series))
+
+
+def group_bytes(n: int, m: int, n_channels: int) -> int:
+    """Bytes of the pairs that lie side by side: series, steps, and what `_fill` holds."""
+    lanes = LANES[np.float64]
+    steps = -(-m // _WIDTH) * n * (16 * lanes + 8)
+    return 8 * lanes * ((n + m) * n_channels + n + 1 + _WIDTH + 24) + steps
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def add_matched(values, labels, weights, lengths, first, stop, rows, sums, sum_weights):
+    """Add what the paths of some series match to the sums of their cells of the grid.
+
+    values: (n_series, C, m); lengths: of the averages; first, stop: of `trace`; rows: series of a
+    cell; sums: (n_cells, n_averages, C, n); sum_weights: (n_cells, n_averages, n).
+    """
+    for series in range(len(labels)):
+        cell, label, weight = series // rows, labels[series], weights[series]
+        for i in range(lengths[label]):
+            low, high = first[series, i], stop[series, i]
+            sum_weights[cell, label, i] += weight * (high - low)
+            for c in range(values.shape[1]):
+                total = values[series, c, low]
+                for j in range(low + 1, high):
+                    total += values[series, c, j]
+                sums[cell, label, c, i] += weight * total
