@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skts.engines import (
+    AlignmentSums,
     ChannelJoin,
     ChannelRule,
-    AlignmentSums,
     ConcatenatedSeries,
     Criterion,
     DTWMatrix,

@@ -10,8 +10,8 @@ import math
 from dataclasses import asdict
 
 import numpy as np
-from reference_channels import ChannelOracle
 from reference_averages import AveragesOracle
+from reference_channels import ChannelOracle
 from reference_groups import GroupOracle
 from reference_join import JoinOracle
 from reference_motifs import MKOracle

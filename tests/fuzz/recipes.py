@@ -3,6 +3,7 @@
 from . import (
     recipes_anomalies,
     recipes_averages,
+    recipes_channels,
     recipes_forests,
     recipes_metrics,
     recipes_models,
@@ -13,6 +14,7 @@ from . import (
 __all__ = [
     "recipes_anomalies",
     "recipes_averages",
+    "recipes_channels",
     "recipes_forests",
     "recipes_metrics",
     "recipes_models",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from reference_channels import channel_join
@@ -120,6 +121,16 @@ def test_one_channel_is_an_ordinary_join(rng, fast_engine, walk, normalize):
     for one, other in ((found, wanted), (found.left, wanted.left), (found.right, wanted.right)):
         assert_array_equal(one[0], other[0])
         assert_array_equal(one[1], other[1])
+
+
+def test_more_equal_pairs_than_a_list_has_room_for(fast_engine, walk):
+    """A list that is full is measured, and takes all pairs of the next row."""
+    line = [ConcatenatedSeries.of([np.full(900, value)]) for value in (0.0, 1.0, -7.0)]
+    work = ChannelJoin.of(line, None, 5, ChannelRule((1, 3)), exclusion=2)
+    found = run(work, engine=fast_engine, n_jobs=1)
+    places = np.arange(896)
+    assert not found.distances.any()
+    assert_array_equal(found.indices[:, 1], np.where(places < 3, places + 3, 0))
 
 
 def test_several_tiles(rng, fast_engine, walk):

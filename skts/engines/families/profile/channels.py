@@ -123,6 +123,11 @@ class ChannelJoin(Join):
 
     Parameters
     ----------
+    a, b, length, exclusion, n_neighbors, sides, normalize, excluded, since, precision : see `Join`
+        The same as there; `n_neighbors` keeps its default, and no `precision` is without a
+        certificate.
+    hint, device_accumulators : see `Join`
+        For engines; `hint` has a column for each dimension.
     channels : tuple of ConcatenatedSeries
         All channels of the line whose windows look for neighbours, `a` first.
     channels_b : tuple of ConcatenatedSeries or None

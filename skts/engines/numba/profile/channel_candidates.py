@@ -136,14 +136,17 @@ class PairBounds(NamedTuple):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def open_known(first, looking, hint, distances, indices, width):
-    """Return candidates of windows that are known to have neighbours with sums up to `hint`."""
+def open_known(first, looking, hint, distances, indices, pairs):
+    """Return candidates of windows that are known to have neighbours with sums up to `hint`.
+
+    The list has room for so many pairs beside `LISTED`.
+    """
     n, n_dimensions = distances.shape
     tops = np.empty((n, n_dimensions))
     for place in range(n):
         for at in range(n_dimensions):
             tops[place, at] = hint[first + place, at] * (1 + ROUNDING) + LOST
-    n_entries = LISTED + width * n_dimensions
+    n_entries = LISTED + pairs * n_dimensions
     return Known(
         first,
         looking,
@@ -243,9 +246,9 @@ def offer(known, place, at, other, low, up):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def make_room(known, own, others, width, length, rule, order):
-    """Make room on a list for all pairs of a row."""
-    if known.n_listed[0] + width * known.tops.shape[1] <= known.floors.size:
+def make_room(known, own, others, pairs, length, rule, order):
+    """Make room on a list for so many pairs."""
+    if known.n_listed[0] + pairs * known.tops.shape[1] <= known.floors.size:
         return
     left = 0
     for entry in range(known.n_listed[0]):

@@ -34,6 +34,8 @@ __all__ = ["ChannelTiles"]
 
 #: Columns beyond the last that a block may read.
 PAD = BLOCK_WIDTHS[1]
+#: Pairs of a row of a block, each of them twice where rows and columns have one list.
+PAIRS_OF_A_ROW = 2 * BLOCK_WIDTHS[1]
 #: Bytes of a point of a channel: lines, and what the walk needs of every window.
 LINE_BYTES = 230
 
@@ -50,7 +52,7 @@ class ChannelTiles:
         """Bytes held for a tile: lines; lists, limits and neighbours."""
         n_channels, n_dimensions = len(reduction.channels), len(reduction.rule.dimensions)
         windows = sum(reduction.shape[: 1 if reduction.within else 2])
-        lists = 2 * 32 * (LISTED + BLOCK_WIDTHS[1] * n_dimensions)
+        lists = 2 * 32 * (LISTED + PAIRS_OF_A_ROW * n_dimensions)
         room = 16 * n_channels * BLOCK_WIDTHS[1] + 4 * (n_channels + 1) * cols
         each = lists + room + 56 * n_dimensions * (rows + cols)
         return LINE_BYTES * n_channels * windows, each
@@ -84,7 +86,7 @@ class ChannelTiles:
         hints, looking = self._hints(reduction), self._looking(reduction)
 
         def known(side: int, start: int, nearest: Nearest) -> Any:
-            return open_known(start, looking[side], hints[side], *nearest, PAD)
+            return open_known(start, looking[side], hints[side], *nearest, PAIRS_OF_A_ROW)
 
         def walk(least_apart: int, of_rows: bool, of_columns: bool) -> Walk:
             options = same, bool(reduction.normalize), rule, order, network

@@ -396,8 +396,11 @@ def _look(a, b, known, known_b, i, left, room, walk):
     """Look at the pairs of a row whose flags are set, in float64."""
     width = room.cov.shape[1]
     begin, end = max(0, b.first - left), min(width, b.stop - left)
-    make_room(known, a.line, b.line, width, walk.length, walk.rule, walk.order)
-    make_room(known_b, b.line, a.line, width, walk.length, walk.rule, walk.order)
+    # a list of both rows and columns takes each pair twice
+    pairs = 2 * width if walk.same else width
+    make_room(known, a.line, b.line, pairs, walk.length, walk.rule, walk.order)
+    if not walk.same:
+        make_room(known_b, b.line, a.line, pairs, walk.length, walk.rule, walk.order)
     dimensions, included, bounds = walk.rule.dimensions, walk.rule.n_included, room.bounds
     for d in range(begin, end):
         if not room.flags[d // LANES] >> (d % LANES) & 1:
