@@ -13,13 +13,17 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.linear_model import RidgeClassifierCV
 from sklearn.metrics import rand_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from skts import (
     DiscordDetector,
     DTWNearestNeighbor,
     KShapeClusterer,
     MotifFinder,
+    ShapeletTransformer,
     ShapeletTreeClassifier,
     SubsequenceSearch,
     show_engines,
@@ -41,6 +45,12 @@ def classify(estimator, name):
     """Fit a classifier, and say how often it is right on the test part."""
     X_train, y_train, X_test, y_test = load(name)
     return f"accuracy {estimator.fit(X_train, y_train).score(X_test, y_test):.3f}"
+
+
+def classify_features(transformer):
+    """Fit a linear model to features, and say how often it is right on the test part."""
+    head = StandardScaler(), RidgeClassifierCV()
+    return classify(make_pipeline(transformer, *head), "GunPoint")
 
 
 def cluster(estimator):
@@ -75,6 +85,10 @@ JOBS = {
     ("ShapeletTreeClassifier", "GunPoint"): (
         partial(ShapeletTreeClassifier, length_step=5),
         partial(classify, name="GunPoint"),
+    ),
+    ("ShapeletTransformer", "GunPoint"): (
+        partial(ShapeletTransformer, max_candidates=2_000, random_state=0),
+        classify_features,
     ),
     ("KShapeClusterer", "shifted shapes"): (
         partial(KShapeClusterer, 3, n_init=3, random_state=0),

@@ -10,8 +10,15 @@ from ._warm_up import warm_up
 from .cluster import DTWKMeans, KShapeClusterer
 from .engines import show_engines
 from .ensemble import ShapeletForestClassifier
+from .feature_extraction import ShapeletTransformer
 from .motifs import DiscordDetector, MotifFinder
-from .neighbors import DTWCondenser, DTWNearestNeighbor, SubsequenceSearch
+from .neighbors import (
+    DTWCondenser,
+    DTWNearestNeighbor,
+    DTWNearestNeighborRegressor,
+    DTWNeighbors,
+    SubsequenceSearch,
+)
 from .tree import ShapeletTreeClassifier
 from .utils import show_versions
 
@@ -19,10 +26,13 @@ __all__ = [
     "DTWCondenser",
     "DTWKMeans",
     "DTWNearestNeighbor",
+    "DTWNearestNeighborRegressor",
+    "DTWNeighbors",
     "DiscordDetector",
     "KShapeClusterer",
     "MotifFinder",
     "ShapeletForestClassifier",
+    "ShapeletTransformer",
     "ShapeletTreeClassifier",
     "SubsequenceSearch",
     "config_context",
@@ -42,6 +52,7 @@ _MODULES = (
     "engines",
     "ensemble",
     "exceptions",
+    "feature_extraction",
     "metrics",
     "motifs",
     "neighbors",

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone, is_clusterer
 from sklearn.utils import get_tags
 
-from . import cluster, ensemble, motifs, neighbors, tree
+from . import cluster, ensemble, feature_extraction, motifs, neighbors, tree
 from ._log import LOGGER
 from .engines import engine_names, find_engine, get_engine, replace_kernels
 
@@ -92,7 +92,7 @@ def all_estimators() -> list[type[BaseEstimator]]:
     """
     return [
         kind
-        for package in (neighbors, cluster, tree, ensemble, motifs)
+        for package in (neighbors, cluster, tree, ensemble, feature_extraction, motifs)
         for kind in (getattr(package, name) for name in package.__all__)
         if inspect.isclass(kind) and issubclass(kind, BaseEstimator)
     ]
@@ -109,6 +109,7 @@ def _data(model: Any) -> Iterator[dict[str, Any]]:
     """Small data for an estimator of sets of series, or of long ones, by names of parameters."""
     rng = np.random.default_rng(0)
     of_sets = get_tags(model).target_tags.required or is_clusterer(model)
+    of_sets |= isinstance(model, neighbors.DTWNeighbors)
     for n_samples, n_timepoints in _SETS if of_sets else _LONG:
         X = rng.standard_normal((n_samples, n_timepoints)).cumsum(axis=1)
         y = np.arange(n_samples) % 2

@@ -16,9 +16,12 @@ from skts import (
     DTWCondenser,
     DTWKMeans,
     DTWNearestNeighbor,
+    DTWNearestNeighborRegressor,
+    DTWNeighbors,
     KShapeClusterer,
     MotifFinder,
     ShapeletForestClassifier,
+    ShapeletTransformer,
     ShapeletTreeClassifier,
     SubsequenceSearch,
 )
@@ -55,6 +58,13 @@ def examples(engine: str = "numba", *, small: bool = False) -> dict[type, Exampl
         ),
         DTWKMeans: Example(lambda: DTWKMeans(3, random_state=0, engine=engine), *alone),
         DTWNearestNeighbor: Example(lambda: DTWNearestNeighbor(2, engine=engine), *both),
+        DTWNearestNeighborRegressor: Example(
+            lambda: DTWNearestNeighborRegressor(2, weights="distance", engine=engine),
+            (X, X[:, 3]),
+            (other, other[:, :2]),
+            X[:5] + 0.1,
+        ),
+        DTWNeighbors: Example(lambda: DTWNeighbors(3, radius=9.0, engine=engine), *alone),
         DiscordDetector: Example(lambda: DiscordDetector(7, n_neighbors=2, engine=engine), *alone),
         KShapeClusterer: Example(
             lambda: KShapeClusterer(3, random_state=0, n_init=2, engine=engine), *alone
@@ -65,6 +75,12 @@ def examples(engine: str = "numba", *, small: bool = False) -> dict[type, Exampl
         ShapeletForestClassifier: Example(
             lambda: ShapeletForestClassifier(
                 3 if small else 7, max_candidates=4, random_state=0, engine=engine
+            ),
+            *both,
+        ),
+        ShapeletTransformer: Example(
+            lambda: ShapeletTransformer(
+                4, max_candidates=20, lengths=(5, 0.4), random_state=0, engine=engine
             ),
             *both,
         ),

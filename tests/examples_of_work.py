@@ -13,27 +13,34 @@ import numpy as np
 
 from skts.engines import (
     AlignmentSums,
+    BestShapelets,
     ChannelJoin,
     ChannelRule,
     ConcatenatedSeries,
     Criterion,
+    DilatedShapelets,
+    DistanceQuantiles,
     DTWMatrix,
     DTWNeighbors,
     DTWPairs,
     DTWPath,
+    DTWRadiusNeighbors,
     DTWWindowSearch,
     GroupMatches,
     Groups,
     GroupSplits,
     Join,
+    Kind,
     LongSeries,
     MotifPair,
     Reduction,
     RotationNeighbors,
+    RotationRadiusNeighbors,
     SBDAssign,
     SBDCenters,
     SBDMatrix,
     Series,
+    ShapeletFeatures,
     ShapeletSearch,
     Shapes,
     SpacedNeighbors,
@@ -103,12 +110,17 @@ def examples() -> dict[type[Reduction], list[Example]]:
     others = [ConcatenatedSeries.of([recording(1200)]) for _ in range(3)]
     nearest, farthest = ChannelRule((1, 2, 3)), ChannelRule((2,), (1,), worst=True)
     # windows before the first gap
+    dilated = _dilated(rng, 600, (5, 9), (1, 4, 11))
+    partners, ranks = rng.integers(0, 300, 600), rng.integers(0, 40, 600)
     walked = _walk(line, rng, 40, 10, rng.choice(950, 600, replace=False))
     groups, gone = rng.integers(0, 5, 300), rng.integers(0, 3, 90)
+    kinds = Kind(5, 1, True), Kind(5, 4, True), Kind(3, 2, False), Kind(9, 1, True)
     found = [
         Example(ChannelJoin.of(channels, None, 40, nearest, exclusion=10)),
         Example(ChannelJoin.of(channels, None, 30, farthest, exclusion=10, sides=True)),
         Example(ChannelJoin.of(channels, others, 25, nearest, normalize=False)),
+        Example(BestShapelets(series(24, 40, 2), kinds, criterion, 12, 6)),
+        Example(DistanceQuantiles(dilated, candidates, partners, ranks % 15)),
         Example(AlignmentSums(candidates, queries.take(slice(5)), groups, rng.random(300))),
         Example(
             AlignmentSums(ragged, ragged.take(slice(3)), gone, np.ones(90), Warping(window=0.2))
@@ -120,6 +132,14 @@ def examples() -> dict[type[Reduction], list[Example]]:
         Example(DTWNeighbors(candidates, candidates, 2, np.arange(300), "float64")),
         Example(DTWNeighbors(ragged, ragged, 1, np.arange(90), warping=Warping(window=0.2))),
         Example(DTWPath(queries.take(slice(0, 1)), candidates.take(slice(0, 1)))),
+        Example(DTWRadiusNeighbors(queries, candidates, 26.0)),
+        Example(DTWRadiusNeighbors(candidates, candidates, 26.0, np.arange(300), "float64")),
+        Example(
+            DTWRadiusNeighbors(
+                *(ragged, ragged, 40.0, np.arange(90), "auto", Warping(window=0.2)),
+                distances=False,
+            )
+        ),
         Example(DTWWindowSearch(queries, candidates, np.full(40, -1), np.array([9, 4, 0]))),
         Example(GroupMatches(_groups(series(24, 40, 2, 30), rng, 12, 5))),
         Example(_splits(_groups(series(24, 40), rng, 12, 5), rng)),
@@ -131,9 +151,12 @@ def examples() -> dict[type[Reduction], list[Example]]:
         Example(walked, lambda result: result[0]),
         Example(RotationNeighbors(queries.take(slice(5)), series(1100, 60), 2)),
         Example(RotationNeighbors(series(6, 20), series(2100, 20), 1, warping=Warping(window=0))),
+        Example(RotationRadiusNeighbors(queries.take(slice(5)), series(1100, 60), 16.0)),
         Example(SBDAssign(shapes, centers)),
         Example(SBDCenters(shapes, labels, shifts, 5)),
         Example(SBDMatrix(shapes, centers)),
+        Example(ShapeletFeatures(dilated, candidates, rng.random(600))),
+        Example(ShapeletFeatures(dilated, candidates, rng.random(600), ("start",))),
         Example(ShapeletSearch(series(24, 40), np.arange(24), (5, 9, 17), criterion)),
         Example(SpacedNeighbors(line, None, 40, 39, n_spaced=3)),
         Example(SpacedNeighbors(line, None, 40, 39, n_spaced=2, left=True)),
@@ -168,14 +191,21 @@ def small_examples() -> dict[type[Reduction], list[Example]]:
     criterion = Criterion(np.arange(6) % 2, np.ones(2))
     pairs = np.array([[0, 4], [2, 1], [1, 1]])
     channels = [line, ConcatenatedSeries.of([rng.normal(size=60)])]
+    dilated = _dilated(rng, 8, (2, 3), (1, 4, 9))
+    partners, ranks = rng.integers(0, 5, 8), np.zeros(8, np.int64)
+    kinds = Kind(3, 1, True), Kind(4, 3, True), Kind(2, 1, False)
     found = [
         Example(ChannelJoin.of(channels, None, 8, ChannelRule((1, 2)), exclusion=2, sides=True)),
         Example(AlignmentSums(candidates, queries, np.array([2, 0, 0, 2, 1]), np.ones(5))),
+        Example(BestShapelets(series(6, 12), kinds, criterion, 4, 3)),
+        Example(DistanceQuantiles(dilated, candidates, partners, ranks)),
         Example(DTWMatrix(queries, candidates, Warping("dog_keeper", "absolute"))),
         Example(DTWMatrix(queries, candidates, Warping(window=2))),
         Example(DTWPairs(queries, candidates, pairs)),
         Example(DTWNeighbors(queries, candidates, 2, np.array([1, -1, 9]))),
         Example(DTWPath(one, other, Warping(alignment="subsequence"))),
+        Example(DTWRadiusNeighbors(queries, candidates, 4.0, np.array([1, -1, 9]))),
+        Example(DTWRadiusNeighbors(queries, candidates, 4.0, distances=False)),
         Example(DTWWindowSearch(queries, candidates, np.full(3, -1), np.array([4, 1, 0]))),
         Example(GroupMatches(_groups(series(6, 12), rng, 3, 2))),
         Example(_splits(_groups(series(6, 12), rng, 3, 2), rng)),
@@ -183,10 +213,12 @@ def small_examples() -> dict[type[Reduction], list[Example]]:
         Example(MotifPair(line, 8, 2), lambda result: result._replace(pruned=0.0)),
         Example(_walk(line, rng, 8, 2, np.arange(21, 50)), lambda result: result[0]),
         Example(RotationNeighbors(queries, candidates, 2)),
+        Example(RotationRadiusNeighbors(queries, candidates, 4.0)),
         Example(SBDAssign(shapes, centers)),
         # their errors are those of an engine, None where there are none
         Example(SBDCenters(shapes, labels, shifts, 2), lambda result: result.values),
         Example(SBDMatrix(shapes, centers)),
+        Example(ShapeletFeatures(dilated, candidates, rng.random(8))),
         Example(ShapeletSearch(series(6, 12), np.arange(6), (3, 5), criterion)),
         Example(SpacedNeighbors(line, None, 8, 7, n_spaced=2)),
         Example(SubsequenceMatches(wanted, candidates)),
@@ -198,6 +230,22 @@ def small_examples() -> dict[type[Reduction], list[Example]]:
     for example in found:
         table.setdefault(type(example.work), []).append(example)
     return Examples(table, "`small_examples` of tests/examples_of_work.py")
+
+
+def _dilated(
+    rng: np.random.Generator, count: int, lengths: tuple[int, ...], dilations: tuple[int, ...]
+) -> DilatedShapelets:
+    """Shapelets of any points, in runs of those that share their windows."""
+    normalized, length, dilation = (
+        rng.random(count) < 0.7,
+        *(rng.choice(some, count) for some in (lengths, dilations)),
+    )
+    order = np.lexsort((dilation, length, normalized))
+    length, dilation = length[order], dilation[order]
+    points = rng.normal(size=length.sum())
+    return DilatedShapelets(
+        points, length, dilation, np.zeros(count, np.int64), normalized[order] & (length > 2)
+    )
 
 
 def _groups(series: Series, rng: np.random.Generator, n_groups: int, n_candidates: int) -> Groups:

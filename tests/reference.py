@@ -12,6 +12,7 @@ from dataclasses import asdict
 import numpy as np
 from reference_averages import AveragesOracle
 from reference_channels import ChannelOracle
+from reference_dilated import BestOracle, DilatedOracle
 from reference_groups import GroupOracle
 from reference_join import JoinOracle
 from reference_motifs import MKOracle
@@ -109,6 +110,18 @@ def survivors(distances, n_neighbors, excluded=None):
     return Shortlist(rows, cols, np.array([value for *_, value in found]), Bound())
 
 
+def all_within(distances, radius, excluded=None):
+    """All of each row within a distance, with nothing in doubt, as an engine hands them out."""
+    found = [
+        (i, j, value)
+        for i, row in enumerate(distances)
+        for j, value in enumerate(row)
+        if value <= radius and (excluded is None or j != excluded[i])
+    ]
+    rows, cols = (np.array([place[axis] for place in found], np.int64) for axis in (0, 1))
+    return Shortlist(rows, cols, np.array([value for *_, value in found], float), Bound())
+
+
 def unpadded(series, index):
     """One series of a `skts.engines.Series`."""
     return series.values[index, :, : series.lengths[index]]
@@ -118,6 +131,8 @@ class OracleEngine(
     ChannelOracle,
     AveragesOracle,
     GroupOracle,
+    BestOracle,
+    DilatedOracle,
     JoinOracle,
     MKOracle,
     RotationOracle,
@@ -142,6 +157,7 @@ class OracleEngine(
         return None
 
     dtw_neighbors_lacks = dtw_pairs_lacks = dtw_path_lacks = dtw_matrix_lacks
+    dtw_radius_neighbors_lacks = dtw_matrix_lacks
 
     def dtw_matrix(self, reduction, tile, cancel):
         rows, cols = (
@@ -156,6 +172,10 @@ class OracleEngine(
         excluded = None if reduction.excluded is None else reduction.excluded[tile.rows] - tile.col
         distances = self.dtw_matrix(reduction, tile, cancel)
         return survivors(distances, reduction.n_neighbors, excluded)
+
+    def dtw_radius_neighbors(self, reduction, tile, cancel):
+        excluded = None if reduction.excluded is None else reduction.excluded[tile.rows] - tile.col
+        return all_within(self.dtw_matrix(reduction, tile, cancel), reduction.radius, excluded)
 
     def dtw_pairs(self, reduction, tile, cancel):
         left, right = reduction.sides

@@ -24,6 +24,7 @@ PUBLIC = [
     "skts.datasets",
     "skts.engines",
     "skts.ensemble",
+    "skts.feature_extraction",
     "skts.metrics",
     "skts.motifs",
     "skts.neighbors",
@@ -58,7 +59,7 @@ def test_each_family_has_a_folder(folder):
 
 def test_only_the_registry_names_engines():
     for folder in ("engines/core", "engines/families", "engines/host", "cluster", "ensemble",
-                   "metrics", "motifs", "neighbors", "tree"):  # fmt: skip
+                   "feature_extraction", "metrics", "motifs", "neighbors", "tree"):  # fmt: skip
         for path in sorted((PACKAGE / folder).rglob("*.py")):
             if path.name != "registry.py":
                 tree = ast.walk(ast.parse(path.read_text()))
@@ -141,7 +142,7 @@ def inside(names, packages):
 
 
 def test_relative_imports_are_resolved():
-    assert "skts.base.SeriesMixin" in set(resolved("neighbors/_dtw.py"))
+    assert "skts.base.SeriesMixin" in set(resolved("neighbors/_base.py"))
     assert "skts._config.get_config" in set(resolved("engines/cupy/__init__.py"))
     assert "cupy" in set(resolved("engines/cupy/elastic/dtw.py"))
     assert "numba.njit" in set(resolved("engines/numba/elastic/dtw.py"))
@@ -308,6 +309,7 @@ USERS = [
     "skts.cluster",
     "skts.datasets",
     "skts.exceptions",
+    "skts.feature_extraction",
     "skts.metrics",
     "skts.motifs",
     "skts.neighbors",

@@ -31,6 +31,22 @@ WORKS = {
         def work(made): made[0].kneighbors(made[1])
         small, large = (200, 200), (5000, 300)
     """,
+    "DTWNeighbors": """
+        model = DTWNeighbors(window=0.1, n_jobs=2)
+        def prepare(n, length):
+            model.fit(walks(n, length))
+            distances = model.kneighbors(model._series.values[:9, 0], min(n, 300))[0]
+            return model, walks(n, length), np.median(distances[:, -1])
+        def work(made): made[0].radius_neighbors(*made[1:])
+        small, large = (200, 200), (1500, 200)
+    """,
+    "DTWNearestNeighborRegressor": """
+        model = DTWNearestNeighborRegressor(3, window=0.1, n_jobs=2)
+        def prepare(n, length):
+            return model.fit(walks(n, length), np.ones((n, 2))), walks(n, length)
+        def work(made): made[0].predict(made[1])
+        small, large = (200, 200), (1500, 200)
+    """,
     "KShapeClusterer": """
         def prepare(n, length): return walks(n, length)
         def work(X): KShapeClusterer(3, random_state=0, max_iter=3, n_init=1, n_jobs=2).fit(X)
@@ -57,6 +73,20 @@ WORKS = {
             forest = ShapeletForestClassifier(20, max_length=40, max_depth=4, random_state=0)
             forest.set_params(n_jobs=2).fit(X, np.arange(len(X)) % 2).predict(X)
         small, large = (10, 60), (600, 300)
+    """,
+    "ShapeletTransformer": """
+        def prepare(n, length): return walks(n, length)
+        def work(X):
+            transformer = ShapeletTransformer(max_candidates=400, features=["distance"])
+            transformer.set_params(n_jobs=2).fit(X, np.arange(len(X)) % 2).transform(X)
+        small, large = (10, 60), (1500, 300)
+    """,
+    "the best of all candidates": """
+        def prepare(n, length): return walks(n, length)
+        def work(X):
+            best = ShapeletTransformer(9, max_candidates=None, lengths=[30], dilations=[1, 4])
+            best.set_params(n_jobs=2).fit(X, np.arange(len(X)) % 2)
+        small, large = (10, 130), (40, 300)
     """,
     "ShapeletTreeClassifier": """
         def prepare(n, length): return walks(n, length)

@@ -33,6 +33,7 @@ from skts.averages import *
 from skts.cluster import *
 from skts.datasets import *
 from skts.ensemble import *
+from skts.feature_extraction import *
 from skts.metrics import *
 from skts.motifs import *
 from skts.neighbors import *
@@ -48,7 +49,9 @@ condenser, nearest = DTWCondenser(), DTWNearestNeighbor(window=0.1)
 clusterer, finder, detector = KShapeClusterer(2), MotifFinder(window=4), DiscordDetector(4)
 kmeans = DTWKMeans(2)
 forest = ShapeletForestClassifier(9)
+transformer = ShapeletTransformer(9)
 tree, search = ShapeletTreeClassifier(), SubsequenceSearch()
+unlabelled, regressor = DTWNeighbors(), DTWNearestNeighborRegressor()
 """
 PAIR = "tuple[ndarray, ndarray]"
 TRIPLE = "tuple[ndarray, ndarray, ndarray]"
@@ -121,8 +124,24 @@ CALLS = {
     "nearest.kneighbors(X, return_distance=on)": f"{PAIR} | ndarray",
     "nearest.kneighbors_graph(X, mode='distance')": "Any",
     "nearest.predict(X)": "ndarray",
+    "nearest.radius_neighbors(X, 1.5)": PAIR,
+    "nearest.radius_neighbors(X, 1.5, return_distance=False)": "ndarray",
+    "nearest.radius_neighbors(X, 1.5, False)": "ndarray",
+    "nearest.radius_neighbors(X, 1.5, return_distance=on)": f"{PAIR} | ndarray",
+    "nearest.radius_neighbors_graph(X, 1.5, mode='distance')": "Any",
     "nearest.predict_proba(X)": "ndarray",
     "nearest.transform(X)": "ndarray",
+    "unlabelled.fit(X)": "DTWNeighbors",
+    "unlabelled.kneighbors()": PAIR,
+    "unlabelled.kneighbors_graph(X)": "Any",
+    "unlabelled.radius_neighbors(X, 1.5)": PAIR,
+    "unlabelled.radius_neighbors_graph(X, 1.5)": "Any",
+    "regressor.fit(X, y)": "DTWNearestNeighborRegressor",
+    "regressor.kneighbors()": PAIR,
+    "regressor.kneighbors_graph(X)": "Any",
+    "regressor.radius_neighbors(X, 1.5)": PAIR,
+    "regressor.radius_neighbors_graph(X, 1.5)": "Any",
+    "regressor.predict(X)": "ndarray",
     "kmeans.fit(X)": "DTWKMeans",
     "kmeans.predict(X)": "ndarray",
     "kmeans.score(X)": "float",
@@ -145,6 +164,10 @@ CALLS = {
     "forest.predict(X)": "ndarray",
     "forest.predict_log_proba(X)": "ndarray",
     "forest.predict_proba(X)": "ndarray",
+    "transformer.fit(X, y)": "ShapeletTransformer",
+    "transformer.fit(X).shapelets_": "list[DilatedShapelet]",
+    "transformer.get_feature_names_out()": "ndarray",
+    "transformer.transform(X)": "ndarray",
     "tree.fit(X, y)": "ShapeletTreeClassifier",
     "tree.apply(X)": "ndarray",
     "tree.cost_complexity_pruning_path(X, y)": "Any",
@@ -179,10 +202,13 @@ NAMES = {
     "DTWCondenser": "condenser",
     "DTWKMeans": "kmeans",
     "DTWNearestNeighbor": "nearest",
+    "DTWNearestNeighborRegressor": "regressor",
+    "DTWNeighbors": "unlabelled",
     "DiscordDetector": "detector",
     "KShapeClusterer": "clusterer",
     "MotifFinder": "finder",
     "ShapeletForestClassifier": "forest",
+    "ShapeletTransformer": "transformer",
     "ShapeletTreeClassifier": "tree",
     "SubsequenceSearch": "search",
 }

@@ -35,6 +35,12 @@ TYPICAL = {
     "skts.DTWNearestNeighbor(3, window=0.1, **o).fit(Z, z).predict_proba(X[:9])",
     "ShapeletForestClassifier": "skts.ShapeletForestClassifier(20, random_state=0, **o)"
     ".fit(X, y).predict(Z)",
+    "ShapeletTransformer": "m = skts.ShapeletTransformer(random_state=0, **o)\n"
+    "m.fit(X, y).transform(Z)\n"
+    "m.set_params(max_candidates=None, n_shapelets=9, lengths=[20], dilations=[1, 3]).fit(X, y)",
+    "DTWNearestNeighborRegressor": "skts.DTWNearestNeighborRegressor(**o).fit(X, y).predict(Z[:9])",
+    "DTWNeighbors": "m = skts.DTWNeighbors(**o).fit(X); m.kneighbors(Z[:9])\n"
+    "m.radius_neighbors(Z[:9], 3.0); m.radius_neighbors_graph()",
     "ShapeletTreeClassifier": "m = skts.ShapeletTreeClassifier(min_length=10, max_length=20,"
     " length_step=10, **o).fit(X, y); m.predict(Z[:9]); m.transform(Z[:9])",
     "DiscordDetector": "m = skts.DiscordDetector(50, **o).fit(T); m.predict(list(X))\n"

@@ -22,6 +22,7 @@ from tests.examples_of_functions import FUNCTIONS, needed
 MODULES = (
     skts,
     skts.averages,
+    skts.feature_extraction,
     skts.metrics,
     skts.motifs,
     skts.neighbors,

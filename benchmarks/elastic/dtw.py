@@ -3,8 +3,10 @@
 Sizes go by decades. An engine that is not available here is skipped.
 """
 
+import numpy as np
+
 from benchmarks._engines import ENGINES, skip_unless_available
-from skts import DTWNearestNeighbor
+from skts import DTWNearestNeighbor, DTWNeighbors
 from skts.datasets import load_arrow_head, load_gunpoint, make_random_walk, make_warped_shapes
 from skts.metrics import dog_keeper, dtw, dtw_path, pairwise_dtw
 
@@ -88,6 +90,28 @@ class NearestNeighbor:
     def peakmem_fit_predict(self, engine, n_samples, window):
         model = DTWNearestNeighbor(window=window, engine=engine).fit(self.X, self.y)
         model.predict(self.queries)
+
+
+class Radius:
+    """All of a growing set of series of 100 points within the distance that every tenth has."""
+
+    params = [ENGINES, [100, 1_000, 10_000], [True, False]]
+    param_names = ["engine", "n_samples", "return_distance"]
+
+    def setup(self, engine, n_samples, return_distance):
+        skip_unless_available(engine)
+        X, _ = make_warped_shapes(n_samples + 10, 100, random_state=0)
+        self.queries = X[-10:]
+        self.model = DTWNeighbors(window=0.1, engine=engine).fit(X[:-10])
+        distances = pairwise_dtw(self.queries[:1], X[:100], window=0.1, engine=engine)
+        self.radius = float(np.quantile(distances, 0.1))
+        self.model.radius_neighbors(self.queries[:1], self.radius)
+
+    def time_radius_neighbors(self, engine, n_samples, return_distance):
+        self.model.radius_neighbors(self.queries, self.radius, return_distance)
+
+    def peakmem_radius_neighbors(self, engine, n_samples, return_distance):
+        self.model.radius_neighbors(self.queries, self.radius, return_distance)
 
 
 class Accuracy:

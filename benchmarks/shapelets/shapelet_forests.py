@@ -49,7 +49,9 @@ SETTINGS = (
     {"max_candidates": "sqrt"},
     {"max_candidates": 30},
     {"max_candidates": 100},
-    {"max_length": 0.5},
+    {"max_length": 0.67},
+    {"max_length": None},
+    {"max_candidates": 20},
     {"logic": ("and", "or")},
 )
 

@@ -18,6 +18,9 @@ from skts.engines import Reduction, families, find_engine
 WORK = {
     "DTWNearestNeighbor": ("DTWNeighbors",),
     "DTWNearestNeighbor(rotation_invariant=True)": ("RotationNeighbors",),
+    "DTWNearestNeighborRegressor": ("DTWNeighbors",),
+    "DTWNeighbors": ("DTWNeighbors", "DTWRadiusNeighbors"),
+    "DTWNeighbors(rotation_invariant=True)": ("RotationNeighbors", "RotationRadiusNeighbors"),
     "neighbors.dtw_window_search": ("DTWWindowSearch",),
     "DTWCondenser": ("DTWNeighbors", "DTWWindowSearch"),
     "KShapeClusterer": ("SBDAssign", "SBDCenters"),
@@ -27,6 +30,7 @@ WORK = {
     "motifs.matrix_profile": ("Join", "ChannelJoin"),
     "MotifFinder": ("Join", "WindowDistances", "PairWalk"),
     "ShapeletForestClassifier": ("GroupSplits", "GroupMatches"),
+    "ShapeletTransformer": ("ShapeletFeatures", "DistanceQuantiles", "BestShapelets"),
     "ShapeletTreeClassifier": ("ShapeletSearch", "SubsequenceMatches"),
     "SubsequenceSearch": ("SubsequenceNeighbors",),
 }

@@ -4,7 +4,7 @@ from .forms import as_host, form_of, is_3d, is_list_of_series, transposed
 from .layout import check_layout
 from .scale import LARGEST, LEAST
 from .series import check_multivariate, check_one, check_series, check_univariate
-from .targets import check_target, check_weights
+from .targets import check_outputs, check_target, check_weights
 
 __all__ = [
     "LARGEST",
@@ -14,6 +14,7 @@ __all__ = [
     "check_layout",
     "check_multivariate",
     "check_one",
+    "check_outputs",
     "check_series",
     "check_target",
     "check_univariate",

@@ -7,14 +7,19 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import assert_all_finite, check_consistent_length, column_or_1d
+from sklearn.utils.validation import (
+    assert_all_finite,
+    check_array,
+    check_consistent_length,
+    column_or_1d,
+)
 
 from .forms import as_host, form_of, is_list_of_series, transposed
 from .layout import refuse_one_dimension
 from .numbers import as_numbers
 from .scale import LARGEST
 
-__all__ = ["check_target", "check_weights"]
+__all__ = ["check_outputs", "check_target", "check_weights"]
 
 
 def check_target(X: Any, y: Any, name: str) -> np.ndarray:
@@ -40,25 +45,65 @@ def check_target(X: Any, y: Any, name: str) -> np.ndarray:
         If there are no labels, or not as many as series, or one is missing, or they are numbers of
         a regression.
     """
+    _refuse_none(X, y, name)
+    labels: np.ndarray = column_or_1d(as_host(y, "y"), warn=True)
+    if labels.dtype == object and len(kinds := {type(label).__name__ for label in labels}) > 1:
+        raise ValueError(f"y holds labels of several types: {', '.join(sorted(kinds))}.")
+    assert_all_finite(labels, input_name="y")
+    _check_length(X, labels, "labels")
+    check_classification_targets(labels)
+    return labels
+
+
+def check_outputs(X: Any, y: Any, name: str) -> np.ndarray:
+    """Validate targets of a regression that go with `X`.
+
+    Parameters
+    ----------
+    X : array-like or list of array-like
+        Series.
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Their targets.
+    name : str
+        Who needs them.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,) or (n_samples, n_outputs), float64
+        The targets, a copy.
+
+    Raises
+    ------
+    ValueError
+        If there are no targets, or not as many as series, or one is no finite number.
+    """
+    _refuse_none(X, y, name)
+    given = check_array(as_host(y, "y"), ensure_2d=False, dtype="numeric", input_name="y")
+    if given.ndim > 2 or given.ndim == 0:
+        raise ValueError(f"y has shape {given.shape}: give (n_samples,) or (n_samples, n_outputs).")
+    _check_length(X, given, "targets")
+    return np.array(given, np.float64)
+
+
+def _refuse_none(X: Any, y: Any, name: str) -> None:
+    """Refuse targets that are missing, and one series in place of many."""
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
     if not is_list_of_series(X):
         refuse_one_dimension(form_of(X), "X")
     if np.ma.is_masked(y):
         raise ValueError(f"y has a masked label, at {int(np.argmax(np.ma.getmaskarray(y)))}.")
-    labels: np.ndarray = column_or_1d(as_host(y, "y"), warn=True)
-    if labels.dtype == object and len(kinds := {type(label).__name__ for label in labels}) > 1:
-        raise ValueError(f"y holds labels of several types: {', '.join(sorted(kinds))}.")
-    assert_all_finite(labels, input_name="y")
+
+
+def _check_length(X: Any, labels: np.ndarray, what: str) -> None:
+    """Refuse more or fewer labels than series."""
     try:
         check_consistent_length(form_of(X), labels)
     except ValueError as error:
         advice = ""
         if getattr(form_of(X), "shape", ())[1:] == (len(labels),):
             advice = f" If the series are columns, write {transposed(X, 'X')}."
-        raise ValueError(f"{error}: series in X and labels in y.{advice}") from None
-    check_classification_targets(labels)
-    return labels
+        raise ValueError(f"{error}: series in X and {what} in y.{advice}") from None
 
 
 def check_weights(

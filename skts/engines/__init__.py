@@ -55,11 +55,13 @@ from .core.compiling import replace_kernels
 from .core.constants import TIE
 from .core.engine import Engine
 from .core.executor import run
+from .core.radius import Within
 from .core.reduction import Reduction, Tile
 from .core.registry import REFERENCE, engine_names, find_engine, get_engine, show_engines
 from .core.series import Series, fetch, lies_on_gpu
 from .families.elastic.averages import AlignmentSums, MatchedSums
 from .families.elastic.dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, WarpingPath
+from .families.elastic.radius import DTWRadiusNeighbors, RotationRadiusNeighbors
 from .families.elastic.rotation import RotationNeighbors
 from .families.elastic.warping import Warping
 from .families.elastic.window_search import DTWWindowSearch
@@ -80,13 +82,22 @@ from .families.profile.mk import MotifPair, NearestPair
 from .families.profile.spaced import SpacedNeighbors
 from .families.profile.windows import WindowDistances, WindowKinds
 from .families.search.subsequence import LongSeries, SubsequenceNeighbors, WindowMatches
+from .families.shapelets.best import BestShapelets
 from .families.shapelets.criterion import Criterion
+from .families.shapelets.dilated import (
+    FEATURES,
+    DilatedShapelets,
+    DistanceQuantiles,
+    ShapeletFeatures,
+)
 from .families.shapelets.groups import GroupMatches, Groups, offsets
 from .families.shapelets.matches import LEAST_NORMALIZED, Matches, SubsequenceMatches
+from .families.shapelets.places import Candidates, Kind, Places, Room, choose
 from .families.shapelets.search import ShapeletSearch, ShapeletSplit
 from .families.shapelets.splits import GroupSplits, SplitRules, Splits
 
 __all__ = [
+    "FEATURES",
     "LEAST_NORMALIZED",
     "REFERENCE",
     "TIE",
@@ -94,11 +105,16 @@ __all__ = [
     "Assignment",
     "ChannelJoin",
     "ChannelRule",
+    "BestShapelets",
+    "Candidates",
     "Criterion",
+    "DilatedShapelets",
+    "DistanceQuantiles",
     "DTWMatrix",
     "DTWNeighbors",
     "DTWPairs",
     "DTWPath",
+    "DTWRadiusNeighbors",
     "DTWWindowSearch",
     "Engine",
     "GroupMatches",
@@ -106,19 +122,24 @@ __all__ = [
     "Groups",
     "Join",
     "JoinFound",
+    "Kind",
     "LongSeries",
     "MatchedSums",
     "Matches",
     "MotifPair",
     "NearestPair",
     "ConcatenatedSeries",
+    "Places",
     "Reduction",
+    "Room",
     "RotationNeighbors",
+    "RotationRadiusNeighbors",
     "SBDAssign",
     "SBDCenters",
     "SBDMatrix",
     "Series",
     "ShapeDistances",
+    "ShapeletFeatures",
     "ShapeletSearch",
     "ShapeletSplit",
     "Shapes",
@@ -133,9 +154,11 @@ __all__ = [
     "WindowDistances",
     "WindowKinds",
     "WindowMatches",
+    "Within",
     "certified_distances",
     "channel_means",
     "check_size",
+    "choose",
     "engine_names",
     "fetch",
     "find_engine",

@@ -56,8 +56,9 @@ class ShapeletForestClassifier(SeriesMixin, ClassifierMixin, BaseEstimator):
     min_length : int, float or "auto", default "auto"
         Points of the shortest candidate; a float is a share of the longest series. "auto" is 3, or
         all points of a series that has fewer.
-    max_length : int, float or None, default None
-        Points of the longest candidate; a float is a share of the longest series, None all of it.
+    max_length : int, float, "auto" or None, default "auto"
+        Points of the longest candidate; a float is a share of the longest series, None all of it,
+        "auto" half of it, at least 3 points of a series that has as many.
     length_step : int, default 1
         Step from one candidate length to the next.
     logic : sequence of {"and", "or"}, default ()
@@ -183,6 +184,7 @@ class ShapeletForestClassifier(SeriesMixin, ClassifierMixin, BaseEstimator):
         "max_length": [
             Interval(Integral, 1, None, closed="left"),
             Interval(RealNotInt, 0.0, 1.0, closed="right"),
+            StrOptions({"auto"}),
             None,
         ],
         "logic": [tuple, list],
@@ -205,7 +207,7 @@ class ShapeletForestClassifier(SeriesMixin, ClassifierMixin, BaseEstimator):
         *,
         max_candidates: int | Literal["sqrt", "log2"] = 10,
         min_length: int | float | Literal["auto"] = "auto",
-        max_length: int | float | None = None,
+        max_length: int | float | Literal["auto"] | None = "auto",
         length_step: int = 1,
         logic: tuple[str, ...] | list[str] = (),
         max_literals: int = 2,
@@ -438,10 +440,13 @@ class ShapeletForestClassifier(SeriesMixin, ClassifierMixin, BaseEstimator):
         def points(given: int | float) -> int:
             return int(given) if isinstance(given, Integral) else max(1, int(given * width))
 
-        most = width if self.max_length is None else points(self.max_length)
-        least = min(3, shortest, most) if isinstance(self.min_length, str) else points(
-            self.min_length
-        )  # fmt: skip
+        least = 1 if isinstance(self.min_length, str) else points(self.min_length)
+        if isinstance(self.max_length, str):
+            most = max(least, min(3, width), width // 2)
+        else:
+            most = width if self.max_length is None else points(self.max_length)
+        if isinstance(self.min_length, str):
+            least = min(3, shortest, most)
         for name, given in (("min_length", least), ("max_length", most)):
             if given > width:
                 raise ValueError(

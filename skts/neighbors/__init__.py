@@ -2,12 +2,16 @@
 
 from ._condenser import DTWCondenser
 from ._dtw import DTWNearestNeighbor
+from ._neighbors import DTWNeighbors
+from ._regressor import DTWNearestNeighborRegressor
 from ._subsequence_search import SubsequenceSearch
 from ._window_search import WindowSearch, dtw_window_search
 
 __all__ = [
     "DTWCondenser",
     "DTWNearestNeighbor",
+    "DTWNearestNeighborRegressor",
+    "DTWNeighbors",
     "SubsequenceSearch",
     "WindowSearch",
     "dtw_window_search",

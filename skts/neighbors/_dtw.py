@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self, overload
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_matrix
 from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
 )
-from sklearn.utils import Tags
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._parameters import N_JOBS, checks_parameters
-from .._scalars import takes_plain
-from .._validation import check_series
-from ..base import SeriesMixin
-from ..engines import DTWNeighbors, RotationNeighbors, Series, Warping, get_engine
+from .._parameters import checks_parameters
+from ..engines import get_engine
+from ._base import NeighborsMixin, check_distances, weigh
 
 __all__ = ["DTWNearestNeighbor"]
 
 
 class DTWNearestNeighbor(
-    SeriesMixin,
+    NeighborsMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     ClassifierMixin,
@@ -140,21 +135,8 @@ class DTWNearestNeighbor(
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "metric": [StrOptions({"dtw", "dog_keeper", "precomputed"})],
-        "cost": [StrOptions({"squared", "absolute"})],
-        "window": [
-            None,
-            Interval(Integral, 0, None, closed="left"),
-            Interval(Real, 0, 1, closed="both"),
-        ],
-        "alignment": [StrOptions({"global", "subsequence", "supersequence"})],
-        "rotation_invariant": ["boolean"],
+        **NeighborsMixin._parameter_constraints,
         "weights": [StrOptions({"uniform", "distance"}), callable],
-        "precision": [StrOptions({"auto", "float32", "float64"})],
-        "engine": [str],
-        "n_jobs": N_JOBS,
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -172,17 +154,19 @@ class DTWNearestNeighbor(
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_neighbors = n_neighbors
-        self.metric = metric
-        self.cost = cost
-        self.window = window
-        self.alignment = alignment
-        self.rotation_invariant = rotation_invariant
+        self._set_options(
+            n_neighbors,
+            metric=metric,
+            cost=cost,
+            window=window,
+            alignment=alignment,
+            rotation_invariant=rotation_invariant,
+            precision=precision,
+            engine=engine,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
         self.weights = weights
-        self.precision = precision
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     @checks_parameters
     def fit(self, X: ArrayLike | list[ArrayLike], y: ArrayLike) -> Self:
@@ -204,139 +188,9 @@ class DTWNearestNeighbor(
         """
         get_engine(self.engine)
         y = self._validate_target(X, y)
-        series = check_series(X, estimator=self, equal_length=self._precomputed).freeze()
-        if self._precomputed:
-            _check_distances(series, len(series))
-        engine = get_engine(self.engine, self._search(series, series, 1))
-        self._remember_form(X, series)
-        self.engine_ = engine.name
-        self._series = series
+        self._keep(X)
         self.classes_, self._y = np.unique(y, return_inverse=True)
-        self.n_samples_fit_ = len(series)
         return self
-
-    @overload
-    def kneighbors(  # numpydoc ignore=GL08
-        self,
-        X: ArrayLike | list[ArrayLike] | None = ...,
-        n_neighbors: int | None = ...,
-        return_distance: Literal[True] = ...,
-    ) -> tuple[np.ndarray, np.ndarray]: ...
-    @overload
-    def kneighbors(  # numpydoc ignore=GL08
-        self,
-        X: ArrayLike | list[ArrayLike] | None = ...,
-        n_neighbors: int | None = ...,
-        *,
-        return_distance: Literal[False],
-    ) -> np.ndarray: ...
-    @overload
-    def kneighbors(  # numpydoc ignore=GL08
-        self,
-        X: ArrayLike | list[ArrayLike] | None,
-        n_neighbors: int | None,
-        return_distance: Literal[False],
-    ) -> np.ndarray: ...
-    @overload
-    def kneighbors(  # numpydoc ignore=GL08
-        self,
-        X: ArrayLike | list[ArrayLike] | None = ...,
-        n_neighbors: int | None = ...,
-        return_distance: bool = ...,
-    ) -> tuple[np.ndarray, np.ndarray] | np.ndarray: ...
-    @takes_plain
-    def kneighbors(
-        self,
-        X: ArrayLike | list[ArrayLike] | None = None,
-        n_neighbors: int | None = None,
-        return_distance: bool = True,
-    ) -> tuple[np.ndarray, np.ndarray] | np.ndarray:
-        """Find the nearest training series.
-
-        Parameters
-        ----------
-        X : array-like, list of array-like or None, default None
-            Series; None stands for the training series, each of which then finds neighbours among
-            the others.
-        n_neighbors : int or None, default None
-            How many; None takes the parameter of the estimator.
-        return_distance : bool, default True
-            Whether to return distances too.
-
-        Returns
-        -------
-        distances : ndarray of shape (n_queries, n_neighbors)
-            Ascending; only with `return_distance`.
-        indices : ndarray of shape (n_queries, n_neighbors), int64
-            Rows of the training series; of equally near ones, the lower index comes first.
-
-        Raises
-        ------
-        ValueError
-            If more neighbours are asked for than there are training series.
-        """
-        check_is_fitted(self)
-        self._validate_params()  # set_params may have come after fit
-        k = self.n_neighbors if n_neighbors is None else n_neighbors
-        if isinstance(k, bool) or not isinstance(k, Integral):
-            raise TypeError(f"n_neighbors does not take {type(k)} value, enter integer value")
-        if k <= 0:
-            raise ValueError(f"Expected n_neighbors > 0. Got {k}")
-        if X is None:
-            queries, excluded = self._series, np.arange(self.n_samples_fit_)
-        else:
-            queries, excluded = self._validate_series(X), None
-        available = self.n_samples_fit_ - (X is None)
-        if k > available:
-            raise ValueError(
-                f"Expected n_neighbors <{'' if X is None else '='} n_samples_fit, but "
-                f"n_neighbors = {k}, n_samples_fit = {self.n_samples_fit_}, "
-                f"n_samples = {len(queries)}"
-            )
-        if self._precomputed:
-            distances, indices = _nearest_of(queries, self.n_samples_fit_, int(k), excluded)
-        else:
-            distances, indices = self._run(self._search(queries, self._series, int(k), excluded))
-        return (distances, indices) if return_distance else indices
-
-    @takes_plain
-    def kneighbors_graph(
-        self,
-        X: ArrayLike | list[ArrayLike] | None = None,
-        n_neighbors: int | None = None,
-        mode: Literal["connectivity", "distance"] = "connectivity",
-    ) -> csr_matrix:
-        """Return the nearest training series as a sparse graph.
-
-        Parameters
-        ----------
-        X : array-like, list of array-like or None, default None
-            Series; None as in `kneighbors`.
-        n_neighbors : int or None, default None
-            How many; None takes the parameter of the estimator.
-        mode : {"connectivity", "distance"}, default "connectivity"
-            Whether entries are ones or distances.
-
-        Returns
-        -------
-        csr_matrix of shape (n_queries, n_samples_fit)
-            Row i holds the neighbours of query i.
-
-        Raises
-        ------
-        ValueError
-            If `mode` is unknown, and as for `kneighbors`.
-        """
-        if mode not in ("connectivity", "distance"):
-            raise ValueError(
-                f'Unsupported mode, must be one of "connectivity", or "distance" but got "{mode}" '
-                "instead"
-            )
-        distances, indices = self.kneighbors(X, n_neighbors)
-        data = distances if mode == "distance" else np.ones(indices.shape)
-        pointers = np.arange(0, indices.size + 1, indices.shape[1])
-        shape = (len(indices), self.n_samples_fit_)
-        return csr_matrix((data.ravel(), indices.ravel(), pointers), shape=shape)
 
     def predict(self, X: ArrayLike | list[ArrayLike] | None) -> np.ndarray:
         """Predict the class of each series by the vote of its neighbours.
@@ -392,7 +246,7 @@ class DTWNearestNeighbor(
         for label in range(len(self.classes_)):
             members = np.flatnonzero(self._y == label)
             if self._precomputed:
-                matrix = _check_distances(queries, self.n_samples_fit_)
+                matrix = check_distances(queries, self.n_samples_fit_)
                 columns.append(matrix[:, members].min(axis=1))
             else:
                 found = self._run(self._search(queries, self._series.take(members), 1))
@@ -406,75 +260,9 @@ class DTWNearestNeighbor(
     def _votes(self, X: ArrayLike | list[ArrayLike] | None) -> np.ndarray:
         """Weight of the neighbours in each class, shape (n_samples, n_classes)."""
         distances, indices = self.kneighbors(X)
-        weights = _weigh(distances, self.weights)
+        weights = weigh(distances, self.weights)
         votes = np.zeros((len(indices), len(self.classes_)))
         rows = np.arange(len(indices))
         for neighbor in range(indices.shape[1]):
             votes[rows, self._y[indices[:, neighbor]]] += weights[:, neighbor]
         return votes
-
-    def __sklearn_tags__(self) -> Tags:
-        """Return scikit-learn's tags: a precomputed matrix is cut along both axes, and positive."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = tags.input_tags.positive_only = self._precomputed
-        return tags
-
-    @property
-    def _precomputed(self) -> bool:
-        return self.metric == "precomputed"
-
-    def _search(
-        self, queries: Series, candidates: Series, k: int, excluded: np.ndarray | None = None
-    ) -> DTWNeighbors | RotationNeighbors:
-        """The work of a search, with the options of this estimator."""
-        metric = "dtw" if self._precomputed else self.metric
-        warping = Warping(metric, self.cost, self.window, self.alignment)
-        if self.rotation_invariant and not self._precomputed:
-            return RotationNeighbors(queries, candidates, k, excluded, warping)
-        return DTWNeighbors(queries, candidates, k, excluded, self.precision, warping)
-
-
-def _weigh(distances: np.ndarray, weights: str | Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    if weights == "uniform":
-        return np.ones_like(distances)
-    if callable(weights):
-        found = np.asarray(weights(distances))
-        if found.shape != distances.shape:
-            raise ValueError(
-                f"weights returned shape {found.shape} for distances of shape {distances.shape}; "
-                "return one weight for each distance."
-            )
-        return found
-    exact = distances == 0
-    with np.errstate(divide="ignore"):
-        inverse = 1.0 / distances
-    return np.where(exact.any(axis=1, keepdims=True), exact.astype(float), inverse)
-
-
-def _check_distances(matrix: Series, n_columns: int) -> np.ndarray:
-    """Return a matrix of distances to the training series, or say what is wrong with it."""
-    values = matrix.values[:, 0, :]
-    if matrix.n_channels != 1 or values.shape[1] != n_columns:
-        raise ValueError(
-            f"Precomputed metric requires shape (n_queries, n_indexed). Got "
-            f"{(len(values), values.shape[1])} for {n_columns} indexed."
-        )
-    if np.any(values < 0):
-        row, column = np.argwhere(values < 0)[0]
-        raise ValueError(
-            "Negative values in data passed as precomputed distances: "
-            f"{values[row, column]:g} in row {row}, column {column}."
-        )
-    return values
-
-
-def _nearest_of(
-    matrix: Series, n_columns: int, k: int, excluded: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest columns of each row of precomputed distances, ties by column."""
-    values = _check_distances(matrix, n_columns)
-    if excluded is not None:
-        values = values.copy()
-        values[np.arange(len(values)), excluded] = np.inf
-    indices = np.argsort(values, axis=1, kind="stable")[:, :k]
-    return np.take_along_axis(values, indices, axis=1), indices

@@ -246,12 +246,22 @@ class ShapeletTreeDisplay(PanelsMixin):
         ax.set(title=f"node {node.number}", xlabel="time point", yticks=[], ylim=(-0.1, base))
 
     def _draw_order_line(self, node: _Node, ax: Any) -> None:
-        """Draw the distances of a node's series, a row for each class, and the cut."""
+        """Draw the distances of a node's series, a row for each class, and the cut.
+
+        Series that have no room for a shapelet are infinitely far: arrows beyond all others.
+        """
         present = np.unique(node.labels)
+        far = np.isinf(node.distances)
+        beyond = 1.1 * max(node.threshold, float(np.max(node.distances, where=~far, initial=0.0)))
         for row, label in enumerate(present):
-            chosen = node.distances[node.labels == label]
-            height = np.full(chosen.size, float(row))
-            ax.plot(chosen, height, "|", color=color_of(label), markersize=14)
+            own = node.labels == label
+            for marker, chosen in (
+                ("|", node.distances[own & ~far]),
+                (">", np.full(np.count_nonzero(own & far), beyond)),
+            ):
+                height = np.full(chosen.size, float(row))
+                size = 14 if marker == "|" else 7
+                ax.plot(chosen, height, marker, color=color_of(label), markersize=size)
         line = ax.axvline(node.threshold, color="k", linestyle="--", linewidth=1)
         self.threshold_lines_.append(line)
         names = [str(self.classes[label]) for label in present]

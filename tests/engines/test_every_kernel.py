@@ -16,9 +16,11 @@ from skts import (
     DiscordDetector,
     DTWKMeans,
     DTWNearestNeighbor,
+    DTWNeighbors,
     KShapeClusterer,
     MotifFinder,
     ShapeletForestClassifier,
+    ShapeletTransformer,
     ShapeletTreeClassifier,
     SubsequenceSearch,
 )
@@ -72,6 +74,16 @@ def neighbors(engine):
     for precision in ("auto", "float64"):
         model = DTWNearestNeighbor(3, window=4, precision=precision, engine=engine)
         yield of_fitted(model, X, y, ("kneighbors", Q), ("predict", Q), ("kneighbors",))
+
+
+def radii(engine):
+    X, Q = walks(70, 24), walks(5, 24, 1)
+    X[40:] = X[:30]
+    for precision in ("auto", "float64"):
+        model = DTWNeighbors(radius=9.0, window=4, precision=precision, engine=engine).fit(X)
+        for queries in (Q, None):
+            for mode in ("connectivity", "distance"):
+                yield model.radius_neighbors_graph(queries, mode=mode).toarray()
 
 
 def rotations(engine):
@@ -198,9 +210,21 @@ def searches(engine):
     yield dtw_window_search(walks(20, 24), np.arange(20) % 2, windows=[0, 2, 5], engine=engine)
 
 
+def transforms(engine):
+    X, y = walks(9, 40), np.arange(9) % 3
+    X[4, 5:30] = 2.0
+    for options in ({}, {"n_shapelets": 3}, {"max_candidates": None, "lengths": [9]}):
+        options = {"max_candidates": 60, "random_state": 0, "engine": engine} | options
+        yield of_fitted(ShapeletTransformer(**options), X, y, ("transform", X))
+    # squares that a plain sum loses
+    model = ShapeletTransformer(max_candidates=9, normalized=0, random_state=0, engine=engine)
+    yield of_fitted(model, 1e-140 * X, y, ("transform", 1e-140 * X))
+
+
 WORKS = (
     matrices,
     neighbors,
+    radii,
     rotations,
     paths,
     averages,
@@ -210,6 +234,7 @@ WORKS = (
     trees,
     forests,
     searches,
+    transforms,
 )
 
 

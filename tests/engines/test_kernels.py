@@ -382,10 +382,10 @@ def test_bounds_of_queries_and_candidates(rng, radius, channels, squared, larges
                 low[b, c, i], high[b, c, i] = near.min(), near.max()
     join = np.max if largest else np.sum
     multivariate = True if channels > 1 else None
+    candidates = lower_bounds.BoundedSeries(packed, packed_lengths, y, low, high)
     found = lower_bounds.first_bounds(
-        x, packed, packed_lengths, low, high, radius or 0, multivariate, squared, largest,
-        False, True,
-    )  # fmt: skip
+        x, candidates, radius or 0, multivariate, squared, largest, False, True
+    )
     for b in range(count):
         length = lengths[b]
         costs = np.zeros((length, channels))

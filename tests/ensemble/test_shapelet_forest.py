@@ -40,7 +40,8 @@ def plain_forest(model, X, y):
     series = [np.atleast_2d(x) for x in X]
     classes, labels = np.unique(y, return_inverse=True)
     width, n = max(x.shape[1] for x in series), len(series)
-    lengths = range(min(3, min(x.shape[1] for x in series)), width + 1)
+    most = width if model.max_length is None else max(min(3, width), width // 2)
+    lengths = range(min(3, min(x.shape[1] for x in series)), most + 1)
     seeds = np.random.RandomState(model.random_state).randint(2**31 - 1, size=model.n_estimators)
     for seed in seeds.tolist():
         random = np.random.RandomState(seed)
@@ -87,7 +88,9 @@ def plain_forest(model, X, y):
 
 
 @pytest.mark.parametrize("kind", ["walks", "channels", "unequal", "whole"])
-@pytest.mark.parametrize("options", [{}, {"logic": ("and", "or"), "bootstrap": False}])
+@pytest.mark.parametrize(
+    "options", [{}, {"logic": ("and", "or"), "bootstrap": False, "max_length": None}]
+)
 def test_trees_are_those_of_plain_loops(fast_engine, kind, options):
     X, y = draw(kind)
     model = ShapeletForestClassifier(
@@ -205,7 +208,7 @@ def test_limits_are_kept():
 
 def test_candidates_may_be_longer_than_a_series():
     X, y = draw("unequal", n=14)
-    model = ShapeletForestClassifier(15, random_state=0).fit(X, y)
+    model = ShapeletForestClassifier(15, max_length=None, random_state=0).fit(X, y)
     shortest = min(map(len, X))
     assert max(s.length for t in model.estimators_ for s in t.shapelets_) > shortest
     with warnings.catch_warnings():

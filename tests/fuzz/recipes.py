@@ -9,6 +9,7 @@ from . import (
     recipes_models,
     recipes_motifs,
     recipes_neighbors,
+    recipes_shapelets,
 )
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "recipes_models",
     "recipes_motifs",
     "recipes_neighbors",
+    "recipes_shapelets",
 ]

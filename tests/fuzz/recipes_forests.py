@@ -81,7 +81,7 @@ class Forest(Recipe):
             "n_estimators": d.pick("n_estimators", (1, 2, 4)),
             "max_candidates": d.pick("max_candidates", (1, 5, 20, "sqrt", "log2")),
             "min_length": d.pick("min_length", ("auto", 1, 3, 0.2), (4, 1, 1, 1)),
-            "max_length": d.pick("max_length", (None, 4, 0.5, 1.0), (4, 1, 1, 1)),
+            "max_length": d.pick("max_length", ("auto", None, 4, 0.3), (3, 3, 1, 1)),
             "length_step": d.pick("length_step", (1, 2, 5), (3, 1, 1)),
             "logic": d.pick("logic", ((), ("and", "or"), ("and",), ("or",)), (4, 2, 1, 1)),
             "max_literals": d.pick("max_literals", (2, 1, 3), (3, 1, 1)),
@@ -116,8 +116,11 @@ class Forest(Recipe):
         def points(value: Any) -> int:
             return value if isinstance(value, int) else max(1, int(value * width))
 
-        most = width if options["max_length"] is None else points(options["max_length"])
-        least = options["min_length"]
+        given, least = options["max_length"], options["min_length"]
+        if given == "auto":
+            most = max(min(3, width), width // 2, 0 if least == "auto" else points(least))
+        else:
+            most = width if given is None else points(given)
         least = min(3, shortest, most) if least == "auto" else points(least)
         if not (least <= most <= width and least <= shortest):
             return []

@@ -83,12 +83,17 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _N + "elastic/lower_bounds.py": [
         ("backward", "d = d if d > zero else zero", ("> -> >=",), EQUAL),
         (
-            "cascade",
+            "_cascade",
             "while position < order.size and not cancel[0]:",
             ("< -> <=",),
             "a group that nobody is left for ends the search",
         ),
-        ("cascade", "if best[n_neighbors - 1] < inf:", ("< -> >",), SPARES),
+        (
+            "_cascade",
+            "if n_neighbors > 0 and best[n_neighbors - 1] < inf:",
+            ("< -> >",),
+            SPARES,
+        ),
     ],
     _N + "elastic/window_search.py": [
         (
@@ -135,7 +140,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
         (
             "DTWTiles._cascade",
-            "keep = bound.lower(estimates) <= (upper[k - 1] if count >= k else np.inf)",
+            "keep = bound.lower(estimates) <= farthest",
             ("<= -> <",),
             "intervals are wider than what they hold: where ends meet, distances do not",
         ),

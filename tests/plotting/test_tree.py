@@ -70,3 +70,22 @@ def test_matches_in_a_new_series(fitted, rng):
         assert_allclose(np.sqrt(np.mean(gap**2)), distances[k], rtol=1e-9)
     leaf = ShapeletTreeClassifier().fit(X, np.zeros(24))
     assert len(ShapeletMatchDisplay.from_estimator(leaf, x).axes_) == 1
+
+
+def test_series_without_room_are_drawn_beyond_all_others():
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=size).cumsum() for size in (6, 9, 12, 12, 7, 11, 10, 12)]
+    y = np.array([0, 1, 0, 1, 1, 0, 0, 1])
+    model = ShapeletTreeClassifier(
+        min_length=8, max_length=11, max_candidates=5, random_state=0, logic=()
+    )
+    with pytest.raises(ValueError, match="the shortest"):
+        model.fit(X, y)
+    model.set_params(min_length=3).fit(X, y)
+    distances = model.transform(X)[:, 0]
+    assert np.isinf(distances).any()
+    marks = ShapeletTreeDisplay.from_estimator(model, X, y).axes_[2].lines[:-1]
+    arrows = [line for line in marks if line.get_marker() == ">"]
+    places = np.concatenate([line.get_xdata() for line in arrows])
+    assert len(places) == np.isinf(distances).sum()
+    assert (places > distances[np.isfinite(distances)].max()).all()

@@ -9,6 +9,7 @@ from __future__ import annotations
 __all__ = [
     "CERTIFIED_ROUNDING",
     "CONSTANT",
+    "DILATED_TOGETHER",
     "ELASTIC_THREADS",
     "FLOAT32_LOST",
     "FLOAT32_UNIT",
@@ -109,6 +110,8 @@ SORTED_SERIES, STEP_THREADS, PARTIAL_LANES = 1024, 1024, 16
 SHORT_WINDOW, WALK_CHUNK, WIDE_THREADS = 6, 32, 256
 #: Matches: threads of a block, neighbouring windows of a thread, and series of a block, at most.
 MATCH_THREADS, MATCH_WINDOWS, MATCH_SERIES = 128, 9, 56
+#: Dilated shapelets that a warp compares with a window together.
+DILATED_TOGETHER = 4
 
 
 def cuda_header() -> str:

@@ -29,6 +29,8 @@ from .profile.channel_tiles import ChannelTiles
 from .profile.mk_tiles import MKTiles
 from .profile.tiles import JoinTiles
 from .search.tiles import SubsequenceTiles
+from .shapelets.best_tiles import BestTiles
+from .shapelets.dilated_tiles import DilatedTiles
 from .shapelets.tiles import ShapeletTiles
 
 __all__ = ["CupyEngine"]
@@ -39,10 +41,16 @@ _INSTALL = "pip install 'skts[cuda13]' (CUDA 13) or 'skts[cuda12]' (CUDA 12)"
 #: the figures of the CPU engine, a GPU is chosen above 2^29 steps, as was measured.
 START, STEPS_A_SECOND = 0.2495, 2**40
 #: Steps for which one more device is used: some tenths of a second of a large one.
-WORTH_A_DEVICE = {"join": 2**39, "channel_join": 2**39, "dtw_matrix": 2**37, "dtw_neighbors": 2**37}
+WORTH_A_DEVICE = {
+    "join": 2**39,
+    "channel_join": 2**39,
+    "dtw_matrix": 2**37,
+    "dtw_neighbors": 2**37,
+    "dtw_radius_neighbors": 2**37,
+}
 WORTH_OTHERWISE = 2**40
 #: Work of which a device may have two tiles under way, and how many tiles there must be for each.
-OVERLAPPED = {"dtw_matrix": 8, "dtw_neighbors": 8}
+OVERLAPPED = {"dtw_matrix": 8, "dtw_neighbors": 8, "dtw_radius_neighbors": 8}
 
 
 class DeviceStore(PreparedStore):
@@ -58,6 +66,8 @@ class DeviceStore(PreparedStore):
 class CupyEngine(
     AlignmentTiles,
     ChannelTiles,
+    BestTiles,
+    DilatedTiles,
     DTWTiles,
     JoinTiles,
     MKTiles,

@@ -21,6 +21,8 @@ from .profile.channel_tiles import ChannelTiles
 from .profile.mk_tiles import MKTiles
 from .profile.tiles import JoinTiles
 from .search.tiles import SubsequenceTiles
+from .shapelets.best_tiles import BestTiles
+from .shapelets.dilated_tiles import DilatedTiles
 from .shapelets.tiles import ShapeletTiles
 
 __all__ = ["Cell", "NumbaEngine", "cell_of"]
@@ -34,6 +36,8 @@ prepare_kernels(__name__)
 class NumbaEngine(
     AlignmentTiles,
     ChannelTiles,
+    BestTiles,
+    DilatedTiles,
     DTWTiles,
     JoinTiles,
     MKTiles,

@@ -34,6 +34,7 @@ from skts.engines.core import verify as module
 from skts.engines.core.verify import Sample
 from skts.engines.families.kshape.centers import CLOSE
 from skts.engines.families.profile.join import JoinPart
+from skts.engines.families.shapelets.best import Bounds
 from skts.engines.families.shapelets.search import Survivors
 from skts.engines.host import plain
 from skts.engines.numba import NumbaEngine
@@ -89,6 +90,10 @@ def _spoiled(result, kind):
         # the best candidates are lost
         keep = result.gain < np.median(result.gain)
         return result.take(keep) if isinstance(result, Survivors) else result
+    if name == "BestShapelets":
+        # bounds of the best candidates are too low
+        low = result.gain < np.median(result.gain)
+        return Bounds(np.where(low, result.gain, 0), np.where(low, result.gap, -np.inf))
     if name == "WindowKinds":
         return result._replace(finite=np.ones_like(result.finite))
     if name == "SubsequenceNeighbors":
@@ -113,9 +118,9 @@ def _spoiled(result, kind):
         return result + 1
     if name == "DTWPath":
         return result._replace(path=np.delete(result.path, 3, axis=0))
-    if name == "RotationNeighbors":
+    if name in ("RotationNeighbors", "RotationRadiusNeighbors"):
         return result._replace(estimates=np.nextafter(result.estimates, np.inf))
-    if name == "DTWNeighbors":
+    if name in ("DTWNeighbors", "DTWRadiusNeighbors"):
         # every second candidate is lost, and with it the best of some queries
         keep = result.cols % 2 == 1
         return result._replace(

@@ -348,8 +348,9 @@ def test_bounds_are_at_most_the_distance(data, n, lengths, channels, warping):
     packed, packed_lengths = dtw.pack(values, lengths, dtw.LANES[np.float32])
     flags = dtw.Flags.of(warping, channels)
     ends = warping.alignment == "global"
+    candidates = lower_bounds.BoundedSeries(packed, packed_lengths, values, low, high)
     bounds = lower_bounds.first_bounds(
-        *(np.ascontiguousarray(x.T), packed, packed_lengths, low, high, radius),
+        *(np.ascontiguousarray(x.T), candidates, radius),
         *(flags.multivariate, flags.squared, flags.largest, flags.free_columns, ends),
     )
     sides = [Series(np.zeros((1, channels, k)), np.array([k])) for k in (n, m)]

@@ -203,7 +203,9 @@ def test_estimates_are_within_their_bounds(kind):
         # means that are rounded the same way at every step
         series.values[:] += 10.0 ** np.arange(9)[:, None, None] * np.linspace(0, 1, 60)
     run_lengths, cancel = (3, 8, 21, 33), np.zeros(1, np.uint8)
-    everyone = shapelet_tiles._blocks(series, 0, 0, 9, run_lengths, shapelet_tiles.Buffer(), cancel)
+    everyone = shapelet_tiles.blocks_of(
+        series, 0, 0, 9, run_lengths, shapelet_tiles.Buffer(), cancel
+    )
     for length, block in everyone:
         places = [(a, i) for a in range(9) for i in range(series.lengths[a] - length + 1)]
         queries = tuple(series.values[a, 0, i : i + length] for a, i in places)
@@ -324,7 +326,7 @@ def quiet_far_from_zero(n_series, length, n_windows):
 def test_estimates_of_long_quiet_windows_are_within_their_bounds(length):
     """Certified means sum thousands of points at their level: off by parts of a deviation."""
     series, cancel = quiet_far_from_zero(3, length, 6), np.zeros(1, np.uint8)
-    ((_, block),) = shapelet_tiles._blocks(
+    ((_, block),) = shapelet_tiles.blocks_of(
         series, 0, 0, 3, (length,), shapelet_tiles.Buffer(), cancel
     )
     places = [(a, i) for a in range(3) for i in range(6)]

@@ -426,6 +426,7 @@ def kernels() -> dict[str, list[str]]:
     fixed = {
         "elastic/certify.cu": [CERTIFY],
         "elastic/shortlist.cu": list(SEARCH_KERNELS),
+        "elastic/radius.cu": ["within<float>", "within<double>"],
         "elastic/path.cu": list(PATH_KERNELS),
     }
     return fixed | {file: sorted(found) for file, found in names.items()}

@@ -11,7 +11,7 @@ from ...core.certify import Bound, Rescaling, Shortlist, dtw_bound
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...core.series import Series
-from ...families.elastic.rotation import RotationNeighbors
+from ...families.elastic.rotation import RotationSearch
 
 if TYPE_CHECKING:
     from .dtw import DeviceSeries
@@ -26,7 +26,7 @@ class RotationTiles:
     _on_device: Callable[[Series, int, int, Rescaling | None], DeviceSeries]
 
     def rotation_neighbors_bytes(
-        self, reduction: RotationNeighbors, rows: int, cols: int
+        self, reduction: RotationSearch, rows: int, cols: int
     ) -> tuple[int, int]:
         """Bytes on each device for a tile of this shape."""
         from .dtw import device_bytes, edge_length
@@ -41,7 +41,7 @@ class RotationTiles:
         return 0, series + warped_bytes(n, rows, cols) + 64 * 8 * edge_length(n)
 
     def rotation_neighbors(
-        self, reduction: RotationNeighbors, tile: Tile, cancel: np.ndarray
+        self, reduction: RotationSearch, tile: Tile, cancel: np.ndarray
     ) -> Shortlist:
         """Nearest candidates of a tile, certified."""
         import cupy
@@ -89,7 +89,7 @@ class RotationTiles:
         )
 
     def _sides(
-        self, reduction: RotationNeighbors, tile: Tile, rescaling: Rescaling | None
+        self, reduction: RotationSearch, tile: Tile, rescaling: Rescaling | None
     ) -> tuple[DeviceSeries, DeviceSeries]:
         """Queries and candidates of a tile on the device."""
         return (

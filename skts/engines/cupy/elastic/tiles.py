@@ -20,8 +20,10 @@ from ...families.elastic.dtw import (
     DTWPairs,
     DTWPath,
     DTWReduction,
+    DTWSearch,
     WarpingPath,
 )
+from ...families.elastic.radius import DTWRadiusNeighbors
 from ...families.elastic.warping import Warping, lacks_distance
 from ...families.elastic.window_search import DTWWindowSearch
 
@@ -76,6 +78,7 @@ class DTWTiles:
         return shared, each + 8 * rows * reduction.radii.size
 
     dtw_matrix_bytes = dtw_neighbors_bytes = dtw_pairs_bytes = _dtw_bytes
+    dtw_radius_neighbors_bytes = _dtw_bytes
 
     def _dtw_lacks(self, reduction: DTWReduction) -> str | None:
         """Say whether a distance has no policy in ``include/cells.cuh``."""
@@ -83,27 +86,37 @@ class DTWTiles:
         return None if type(warping) is Warping else lacks_distance("cupy", warping)
 
     dtw_matrix_lacks = dtw_neighbors_lacks = dtw_pairs_lacks = dtw_path_lacks = _dtw_lacks
+    dtw_radius_neighbors_lacks = _dtw_lacks
 
     def dtw_neighbors(self, reduction: DTWNeighbors, tile: Tile, cancel: np.ndarray) -> Shortlist:
         """Survivors of a tile."""
         from . import dtw
 
+        estimates, bound, scale = self._estimates(reduction, tile)
+        excluded, squared = reduction.excluded_of(tile), reduction.warping.squared
+        k = reduction.n_neighbors
+        return dtw.shortlist(estimates, k, bound, excluded, scale, squared=squared)
+
+    def dtw_radius_neighbors(
+        self, reduction: DTWRadiusNeighbors, tile: Tile, cancel: np.ndarray
+    ) -> Shortlist:
+        """Survivors of a tile."""
+        from . import radius
+
+        estimates, bound, scale = self._estimates(reduction, tile)
+        excluded, squared = reduction.excluded_of(tile), reduction.warping.squared
+        return radius.within(estimates, reduction.radius, bound, excluded, scale, squared=squared)
+
+    def _estimates(self, reduction: DTWSearch, tile: Tile) -> tuple[Any, Bound, float]:
+        """Estimates of a tile, their error, and by what the data were multiplied."""
         rescaling = reduction.rescaling if reduction.single else None
         rows = self._on_device(reduction.queries, tile.row, tile.row_stop, rescaling)
         cols = self._on_device(reduction.candidates, tile.col, tile.col_stop, rescaling)
         estimates = self._distances(reduction, rows, cols, root=not reduction.single)
-        bound, scale = Bound(), 1.0
-        if reduction.single:
-            scale, bound = reduction.scale_and_bound(rows.error + cols.error)
-        excluded = None if reduction.excluded is None else reduction.excluded[tile.rows] - tile.col
-        return dtw.shortlist(
-            estimates,
-            reduction.n_neighbors,
-            bound,
-            excluded,
-            scale,
-            squared=reduction.warping.squared,
-        )
+        if not reduction.single:
+            return estimates, Bound(), 1.0
+        scale, bound = reduction.scale_and_bound(rows.error + cols.error)
+        return estimates, bound, scale
 
     def dtw_matrix(self, reduction: DTWMatrix, tile: Tile, cancel: np.ndarray) -> np.ndarray:
         """A block of the matrix."""
@@ -179,7 +192,7 @@ class DTWTiles:
 
     def _distances(
         self,
-        reduction: DTWMatrix | DTWNeighbors,
+        reduction: DTWMatrix | DTWSearch,
         rows: DeviceSeries,
         cols: DeviceSeries,
         *,

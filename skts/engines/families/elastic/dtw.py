@@ -15,9 +15,11 @@ from ...core.certify import (
     Neighbors,
     NeighborsInBatches,
     Rescaling,
+    Shortlist,
     Shortlists,
     dtw_bound,
     nearest,
+    shortlist,
 )
 from ...core.reduction import Reduction, Tile
 from ...core.series import Series
@@ -30,6 +32,7 @@ __all__ = [
     "DTWPairs",
     "DTWPath",
     "DTWReduction",
+    "DTWSearch",
     "WarpingPath",
 ]
 
@@ -181,28 +184,30 @@ class DTWPairs(DTWReduction):
             yield check_value(f"the distance of {i} and {j}", answer[place], expected)
 
 
-@dataclass(frozen=True, eq=False)
-class DTWNeighbors(NeighborsInBatches, DTWReduction):
-    """The nearest candidates of each query.
+class DTWSearch(DTWReduction):
+    """A search of queries among candidates: in float32 where that is sure to lose none.
 
-    Parameters
-    ----------
-    queries, candidates : Series
-        Two sets of series.
-    n_neighbors : int
-        Neighbours of each query.
-    excluded : ndarray of shape (n_queries,), int64, or None
-        One candidate that a query must not find, itself in leave-one-out; out of range is none.
-    precision : {"auto", "float32", "float64"}
-        "auto" searches in float32 and certifies, "float32" leaves out the certificate, but for
-        distances that float32 does not hold, "float64" searches in float64.
-    warping : Warping
-        Options of the distance.
+    It ends at the `n_neighbors` nearest of each query, or at all within `radius`.
     """
 
-    precision: str = "auto"
-    warping: Warping = PLAIN
-    method: ClassVar[str] = "dtw_neighbors"
+    queries: Series
+    candidates: Series
+    n_neighbors: int
+    radius: float
+    excluded: np.ndarray | None
+    precision: str
+
+    @abstractmethod
+    def survivor_bytes(self) -> int:
+        """Bytes that the survivors of all queries may take at most."""
+
+    @abstractmethod
+    def shortlist(self, estimates: np.ndarray, bound: Bound, tile: Tile) -> Shortlist:
+        """Keep of the estimates of a tile those that may be in the answer."""
+
+    def excluded_of(self, tile: Tile) -> np.ndarray | None:
+        """Columns of a tile that its rows must not find."""
+        return None if self.excluded is None else self.excluded[tile.rows] - tile.col
 
     @property
     def sides(self) -> tuple[Series, Series]:
@@ -231,17 +236,63 @@ class DTWNeighbors(NeighborsInBatches, DTWReduction):
         # see "dtw float32" in docs/developer/numerics.rst
         return scale, dtw_bound(steps, channels, error, scale, squared=warping.squared)
 
+    def certify(
+        self,
+        query: np.ndarray,
+        candidate: np.ndarray,
+        estimate: np.ndarray,
+        run: Callable[[Reduction], Any],
+        sure: np.ndarray | bool = False,
+    ) -> np.ndarray:
+        """Return distances of survivors, certified where `precision` asks for it and not `sure`."""
+        # costs of queries far larger than the candidates leave the range of float32
+        settled = {"auto": False, "float32": np.isfinite(estimate), "float64": True}
+        rows = np.flatnonzero(~np.broadcast_to(settled[self.precision] | sure, query.shape))
+        if not rows.size:
+            return estimate
+        pairs = np.column_stack([query[rows], candidate[rows]])
+        value = estimate.copy()
+        value[rows] = run(DTWPairs(self.queries, self.candidates, pairs, self.warping))
+        return value
+
+    def plain_distance(self, query: int, candidate: int) -> float:
+        """Distance of a query and a candidate, by plain code."""
+        return plain_distance(self.queries, query, self.candidates, candidate, self.warping)
+
+
+@dataclass(frozen=True, eq=False)
+class DTWNeighbors(NeighborsInBatches, DTWSearch):
+    """The nearest candidates of each query.
+
+    Parameters
+    ----------
+    queries, candidates : Series
+        Two sets of series.
+    n_neighbors : int
+        Neighbours of each query.
+    excluded : ndarray of shape (n_queries,), int64, or None
+        One candidate that a query must not find, itself in leave-one-out; out of range is none.
+    precision : {"auto", "float32", "float64"}
+        "auto" searches in float32 and certifies, "float32" leaves out the certificate, but for
+        distances that float32 does not hold, "float64" searches in float64.
+    warping : Warping
+        Options of the distance.
+    """
+
+    precision: str = "auto"
+    warping: Warping = PLAIN
+    method: ClassVar[str] = "dtw_neighbors"
+
+    radius: ClassVar[float] = np.inf  # type: ignore[misc]  # of any distance
+
+    def shortlist(self, estimates: np.ndarray, bound: Bound, tile: Tile) -> Shortlist:
+        """Keep of the estimates of a tile those that may be among the nearest."""
+        return shortlist(estimates, self.n_neighbors, bound, self.excluded_of(tile))
+
     def finish(self, total: Shortlists, run: Callable[[Reduction], Any]) -> Neighbors:
         """Certify the survivors and choose among them; settle the rest in float64."""
         query, candidate, estimate, *_ = total.compact()
-        value = estimate
-        # costs of queries far larger than the candidates leave the range of float32
-        settled = {"auto": False, "float32": np.isfinite(estimate), "float64": True}
-        rows = np.flatnonzero(~np.broadcast_to(settled[self.precision], query.shape))
-        if rows.size:
-            pairs = np.column_stack([query[rows], candidate[rows]])
-            value = estimate.copy()
-            value[rows] = run(DTWPairs(self.queries, self.candidates, pairs, self.warping))
+        value = self.certify(query, candidate, estimate, run)
         answer = nearest(query, candidate, value, len(self.queries), self.n_neighbors)
         rest = total.overflowed_rows[0]
         if rest.size:
@@ -254,10 +305,6 @@ class DTWNeighbors(NeighborsInBatches, DTWReduction):
             answer.distances[rest] = settled.distances
             answer.indices[rest] = settled.indices
         return answer
-
-    def plain_distance(self, query: int, candidate: int) -> float:
-        """Distance of a query and a candidate, by plain code."""
-        return plain_distance(self.queries, query, self.candidates, candidate, self.warping)
 
     def verify(self, answer: Neighbors, sample: Sample) -> Iterator[Check]:
         """Compare some neighbours, and some of the other candidates."""

@@ -6,6 +6,7 @@ certified values of all shifts, with the same bits wherever it is computed.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,7 +21,7 @@ from ...core.verify import Check, Sample, check_neighbors
 from .dtw import LANES
 from .warping import PLAIN, Warping, plain_distance
 
-__all__ = ["RotationNeighbors"]
+__all__ = ["RotationNeighbors", "RotationSearch"]
 
 #: Candidates that are looked at together, the most promising first.
 BLOCK = 16 * LANES
@@ -29,32 +30,19 @@ BLOCK = 16 * LANES
 FILLED = 3
 
 
-@dataclass(frozen=True, eq=False)
-class RotationNeighbors(NeighborsInBatches, UsesIncumbent):
-    """The nearest candidates of each query under all circular shifts of the candidates.
+class RotationSearch(Reduction):
+    """A search of queries among candidates that may be turned round; it checks its options."""
 
-    Parameters
-    ----------
-    queries, candidates : Series
-        Two sets of series, all of one length.
-    n_neighbors : int
-        Neighbours of each query.
-    excluded : ndarray of shape (n_queries,), int64, or None, default None
-        One candidate that a query must not find; out of range is none.
-    warping : Warping
-        Options of the distance: dynamic time warping without a window, or with window 0.
-    limits : ndarray of shape (n_queries,) or None, default None
-        Distances beyond which no neighbour is looked for.
+    queries: Series
+    candidates: Series
+    n_neighbors: int
+    excluded: np.ndarray | None
+    warping: Warping
+    limits: np.ndarray | None
 
-    Raises
-    ------
-    ValueError
-        If lengths differ, or for options for which no exact and fast search is known.
-    """
-
-    warping: Warping = PLAIN
-    limits: np.ndarray | None = None
-    method: ClassVar[str] = "rotation_neighbors"
+    @abstractmethod
+    def survivor_bytes(self) -> int:
+        """Bytes that the survivors of all queries may take at most."""
 
     def __post_init__(self) -> None:
         warping, (n, m) = self.warping, (self.queries.n_timepoints, self.candidates.n_timepoints)
@@ -104,6 +92,41 @@ class RotationNeighbors(NeighborsInBatches, UsesIncumbent):
         """One query against a block of candidates."""
         return 1, BLOCK
 
+    def plain_distance(self, query: int, candidate: int) -> float:
+        """Least distance of a query and a candidate over all shifts, by plain code."""
+        values = self.candidates.values[candidate]
+        n = values.shape[1]
+        turned = Series(np.stack([np.roll(values, s, axis=1) for s in range(n)]), np.full(n, n))
+        return min(plain_distance(self.queries, query, turned, s, self.warping) for s in range(n))
+
+
+@dataclass(frozen=True, eq=False)
+class RotationNeighbors(NeighborsInBatches, UsesIncumbent, RotationSearch):
+    """The nearest candidates of each query under all circular shifts of the candidates.
+
+    Parameters
+    ----------
+    queries, candidates : Series
+        Two sets of series, all of one length.
+    n_neighbors : int
+        Neighbours of each query.
+    excluded : ndarray of shape (n_queries,), int64, or None, default None
+        One candidate that a query must not find; out of range is none.
+    warping : Warping
+        Options of the distance: dynamic time warping without a window, or with window 0.
+    limits : ndarray of shape (n_queries,) or None, default None
+        Distances beyond which no neighbour is looked for.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, or for options for which no exact and fast search is known.
+    """
+
+    warping: Warping = PLAIN
+    limits: np.ndarray | None = None
+    method: ClassVar[str] = "rotation_neighbors"
+
     def part(self, tile: Tile) -> RotationNeighbors:
         """Return some queries against some candidates."""
         limits = None if self.limits is None else self.limits[tile.rows]
@@ -129,13 +152,6 @@ class RotationNeighbors(NeighborsInBatches, UsesIncumbent):
     def limit_of(self, query: int) -> float:
         """Distance beyond which no neighbour of a query is looked for."""
         return np.inf if self.limits is None else float(self.limits[query])
-
-    def plain_distance(self, query: int, candidate: int) -> float:
-        """Least distance of a query and a candidate over all shifts, by plain code."""
-        values = self.candidates.values[candidate]
-        n = values.shape[1]
-        turned = Series(np.stack([np.roll(values, s, axis=1) for s in range(n)]), np.full(n, n))
-        return min(plain_distance(self.queries, query, turned, s, self.warping) for s in range(n))
 
     def verify(self, answer: Neighbors, sample: Sample) -> Iterator[Check]:
         """Compare some neighbours, and some of the other candidates."""

@@ -21,24 +21,108 @@ operation; they are deflated by it.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
-from ...core.certify import gamma
+from ...core.certify import Bound, gamma
 from ...core.constants import FLOAT32_UNIT
-from ...families.elastic.dtw import DTWNeighbors
+from ...families.elastic.dtw import DTWSearch
 from .dtw import lanes_of, sweep
 
-__all__ = ["cascade", "deflation", "envelopes", "first_bounds", "second_bound"]
+__all__ = [
+    "BoundedSeries",
+    "Margins",
+    "SearchedQueries",
+    "cost_within",
+    "deflation",
+    "envelopes",
+    "first_bounds",
+    "search",
+    "second_bound",
+]
 
 
-def deflation(n_channels: int, reduction: DTWNeighbors) -> np.float32:
+class BoundedSeries(NamedTuple):
+    """Candidates as lanes, one after the other, and as envelopes.
+
+    Attributes
+    ----------
+    packed : ndarray of shape (n_groups, n_timepoints, n_channels, n_lanes), float32
+    lengths : ndarray of shape (n_groups, n_lanes), int64
+    values : ndarray of shape (n_candidates, n_channels, n_timepoints), float32
+    low, high : ndarray of shape (n_candidates, n_channels, n_positions), float32
+        Envelopes; with one position ranges of whole series.
+    """
+
+    packed: np.ndarray
+    lengths: np.ndarray
+    values: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+class SearchedQueries(NamedTuple):
+    """SearchedQueries, and which candidates are looked for.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_queries, n_channels, n_timepoints), float32
+    lengths : ndarray of shape (n_queries,), int64
+    radius : ndarray of shape (n_queries, n_candidates), int64
+        Of the band of each pair.
+    excluded : ndarray of shape (n_queries,), int64
+        One candidate that takes no part; -1 is none.
+    n_neighbors : int
+        How many of the nearest; 0 is all within the limit.
+    limit : float32
+        Accumulated cost beyond which no candidate is looked for.
+    """
+
+    values: np.ndarray
+    lengths: np.ndarray
+    radius: np.ndarray
+    excluded: np.ndarray
+    n_neighbors: int
+    limit: np.float32
+
+
+class Margins(NamedTuple):
+    """Roundings that are allowed for.
+
+    Attributes
+    ----------
+    deflate : float32
+        Bounds are multiplied by it.
+    scale : float
+        Distances are estimates over it.
+    shrink, grow, slack : float
+        Interval around an estimate, as in `Bound`.
+    """
+
+    deflate: np.float32
+    scale: float
+    shrink: float
+    grow: float
+    slack: float
+
+
+def deflation(n_channels: int, reduction: DTWSearch) -> np.float32:
     """Factor that keeps a bound in float32 a lower bound despite its rounding."""
     points = max(side.n_timepoints for side in reduction.sides)
     terms = n_channels * (1 if reduction.warping.largest else points)
     # see "deflation" in docs/developer/numerics.rst
     error = gamma(terms + n_channels + 8, FLOAT32_UNIT)
     return np.float32(max(0.0, 1 - 2 * error) if error < 1 else 0.0)
+
+
+def cost_within(radius: float, bound: Bound, scale: float, *, squared: bool) -> np.float32:
+    """Accumulated cost above which the lower value of an estimate exceeds a distance."""
+    with np.errstate(over="ignore"):
+        beyond = np.float64(radius + bound.slack) / bound.shrink * scale
+        # see "cost limits" in docs/developer/numerics.rst
+        return np.float32((beyond * beyond if squared else beyond) * (1 + 1e-6))
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -190,10 +274,10 @@ def backward(x, low, high, first, stop, squared, largest):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def first_bounds(
-    x, packed, lengths, low, high, radius, multivariate, squared, largest, free_columns, ends
-):
+def first_bounds(x, candidates, radius, multivariate, squared, largest, free_columns, ends):
     """Bound all candidates by the ranges of the query x (n, C), or as a subsequence by theirs."""
+    packed, lengths = candidates.packed, candidates.lengths
+    low, high = candidates.low, candidates.high
     n, n_channels = x.shape
     n_candidates = low.shape[0]
     lanes = lanes_of(packed)
@@ -242,11 +326,12 @@ def second_bound(x, y, low, high, squared, largest):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _limit(cost, scale, shrink, grow, slack, squared):
+def _limit(cost, margins, squared):
     # the accumulated cost above which an estimate's lower value exceeds the upper value of one
     # with this cost; a little more for the rounding here
+    scale, slack = margins.scale, margins.slack
     distance = (np.sqrt(cost) if squared is not None else cost) / scale
-    beyond = (distance * grow + slack + slack) / shrink * scale
+    beyond = (distance * margins.grow + slack + slack) / margins.shrink * scale
     # see "cost limits" in docs/developer/numerics.rst
     return np.float32((beyond * beyond if squared is not None else beyond) * (1 + 1e-6))
 
@@ -264,28 +349,29 @@ def insert(least, cost):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def cascade(
-    x, packed, lengths, values, low, high, radius, excluded, n_neighbors, deflate,
-    scale, shrink, grow, slack, found, costs, cancel,
-    cell, multivariate, uneven, squared, largest, free_columns, free_rows, ends,
-):  # fmt: skip
-    """Search one query x (n, C) among candidates; `ends`: in global alignment.
+def _cascade(queries, row, candidates, margins, cell, flags, lists, cancel):
+    """Search one query among candidates.
 
-    Candidates come as lanes (`packed`, `lengths`), one after the other (`values`), and as envelopes
-    or ranges (`low`, `high`); `radius` is that of each candidate's band. Bounds are multiplied by
-    `deflate`. Fills `found` with candidates and `costs` with their accumulated costs, and returns
-    how many there are. All others are farther, by their bounds, than the n_neighbors nearest of
-    those.
+    Fills the lists with candidates and their accumulated costs, and returns how many there are.
+    All others cost more than the limit of the queries, or are farther, by their bounds, than the
+    n_neighbors nearest of those.
     """
+    x = np.ascontiguousarray(queries.values[row, :, : queries.lengths[row]].T)
+    radius, excluded = queries.radius[row], queries.excluded[row]
+    limit, n_neighbors = queries.limit, queries.n_neighbors
+    lengths, values, low, high = candidates[1:]
+    multivariate, uneven, squared, largest, free_columns, free_rows = flags
+    ends = not (free_columns or free_rows)
+    found, costs = lists
+    deflate = margins.deflate
     n_candidates, n_channels, m = values.shape
-    lanes = lanes_of(packed)
+    lanes = lanes_of(candidates.packed)
     inf = np.float32(np.inf)
     by_channel = np.ascontiguousarray(x.T)
     flat = lengths.reshape(-1)
     bounds = first_bounds(
-        x, packed, lengths, low, high, radius.max(), multivariate, squared, largest,
-        free_columns, ends,
-    )[:n_candidates]  # fmt: skip
+        x, candidates, radius.max(), multivariate, squared, largest, free_columns, ends
+    )[:n_candidates]
     bounds *= deflate
     gathered = np.zeros((m, n_channels, lanes), np.float32)
     own_lengths = np.zeros(lanes, np.int64)
@@ -294,7 +380,6 @@ def cascade(
     members = np.empty(lanes, np.int64)
     best = np.empty(n_neighbors, np.float32)  # ascending
     best[:] = inf
-    limit = inf
     count = 0
     # the first few by their bounds, then all others that the limit of those leaves
     first = min(n_candidates, max(lanes, n_neighbors + 1))
@@ -317,14 +402,10 @@ def cascade(
                 if candidate == excluded:
                     continue
                 length = flat[candidate]
+                y = values[candidate, :, :length]
                 if stage == 1 and ends:
                     back = second_bound(
-                        by_channel,
-                        values[candidate, :, :length],
-                        low[candidate],
-                        high[candidate],
-                        squared,
-                        largest,
+                        by_channel, y, low[candidate], high[candidate], squared, largest
                     )
                     if back * deflate > limit:
                         continue
@@ -332,7 +413,7 @@ def cascade(
                 own_lengths[filled], reach[filled] = length, radius[candidate]
                 for c in range(n_channels):
                     for j in range(length):
-                        gathered[j, c, filled] = values[candidate, c, j]
+                        gathered[j, c, filled] = y[c, j]
                 filled += 1
             if filled == 0:
                 break
@@ -347,6 +428,38 @@ def cascade(
                     costs[count] = out[lane]
                     count += 1
                     insert(best, out[lane])
-            if best[n_neighbors - 1] < inf:
-                limit = _limit(best[n_neighbors - 1], scale, shrink, grow, slack, squared)
+            if n_neighbors > 0 and best[n_neighbors - 1] < inf:
+                nearer = _limit(best[n_neighbors - 1], margins, squared)
+                limit = min(limit, nearer)
     return count
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def search(queries, candidates, margins, cell, flags, lists, cancel):
+    """Search queries among candidates, one after the other.
+
+    Parameters
+    ----------
+    queries : SearchedQueries
+    candidates : BoundedSeries
+    margins : Margins
+    cell : Cell
+        What steps cost.
+    flags : tuple
+        The other members of `Flags`.
+    lists : tuple of ndarray of shape (n_queries, n_candidates), int64 and float32
+        Receive the candidates that may be in the answer, and their accumulated costs.
+    cancel : ndarray of shape (1,), uint8
+        Turns 1 to stop early.
+
+    Returns
+    -------
+    ndarray of shape (n_queries,), int64
+        How many each query has.
+    """
+    found, costs = lists
+    counts = np.zeros(queries.lengths.size, np.int64)
+    for row in range(counts.size):
+        own = found[row], costs[row]
+        counts[row] = _cascade(queries, row, candidates, margins, cell, flags, own, cancel)
+    return counts

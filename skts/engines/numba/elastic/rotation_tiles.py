@@ -14,7 +14,7 @@ from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...core.series import Series
 from ...families.elastic.dtw import DTWNeighbors
-from ...families.elastic.rotation import RotationNeighbors
+from ...families.elastic.rotation import RotationSearch
 from ...families.elastic.warping import Warping
 from . import dtw, rotation
 from .cells import cell_of
@@ -32,7 +32,7 @@ class RotationTiles:
     _costs: Callable[[DTWNeighbors, Tile, np.ndarray], tuple[np.ndarray, float]]
 
     def rotation_neighbors_bytes(
-        self, reduction: RotationNeighbors, rows: int, cols: int
+        self, reduction: RotationSearch, rows: int, cols: int
     ) -> tuple[int, int]:
         """Bytes held for a tile of this shape: candidates twice over, or their spectra, shared."""
         n, channels = reduction.queries.n_timepoints, reduction.queries.n_channels
@@ -49,7 +49,7 @@ class RotationTiles:
         return held + 16 * points * cols + 8 * points * lanes, each + dtw.sweep_bytes(n, 2 * n)
 
     def rotation_neighbors(
-        self, reduction: RotationNeighbors, tile: Tile, cancel: np.ndarray
+        self, reduction: RotationSearch, tile: Tile, cancel: np.ndarray
     ) -> Shortlist:
         """Nearest candidates of a tile, certified."""
         queries = reduction.queries.values[tile.rows]
@@ -76,12 +76,12 @@ class RotationTiles:
         rows, cols, values = map(np.concatenate, zip(*found, strict=True))
         return Shortlist(rows, cols, values, Bound())
 
-    def _relaxed(self, reduction: RotationNeighbors, doubled: Series) -> DTWNeighbors:
+    def _relaxed(self, reduction: RotationSearch, doubled: Series) -> DTWNeighbors:
         """A search whose distances no shift falls below: any part of the doubled candidate."""
         warping = Warping(cost=reduction.warping.cost, alignment="subsequence")
         return DTWNeighbors(reduction.queries, doubled, 1, warping=warping)
 
-    def _bounds(self, reduction: RotationNeighbors, tile: Tile, cancel: np.ndarray) -> np.ndarray:
+    def _bounds(self, reduction: RotationSearch, tile: Tile, cancel: np.ndarray) -> np.ndarray:
         """Lower bounds of the distances of a tile under warping."""
         doubled = self._doubled(reduction, tile)
         work = self._relaxed(reduction, doubled)
@@ -90,7 +90,7 @@ class RotationTiles:
         scale, bound = work.scale_and_bound(error)
         return np.ascontiguousarray(bound.lower(work.warping.distance(costs) / scale))
 
-    def _doubled(self, reduction: RotationNeighbors, tile: Tile) -> Series:
+    def _doubled(self, reduction: RotationSearch, tile: Tile) -> Series:
         """The candidates of a tile, each twice in a row."""
 
         def build() -> tuple[Series, int]:
@@ -101,7 +101,7 @@ class RotationTiles:
         return self.prepared.get(reduction.candidates.values, key, build)
 
     def _correlate(
-        self, reduction: RotationNeighbors, x: np.ndarray, tile: Tile
+        self, reduction: RotationSearch, x: np.ndarray, tile: Tile
     ) -> tuple[np.ndarray, np.ndarray]:
         """Lower bounds of the distances of a query, and of the costs of all shifts."""
         n = x.shape[1]
@@ -121,7 +121,7 @@ class RotationTiles:
         return lower, floors
 
     def _spectra(
-        self, reduction: RotationNeighbors, tile: Tile
+        self, reduction: RotationSearch, tile: Tile
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Offsets of the channels, and of the candidates without them spectra and squared norms."""
 

@@ -12,7 +12,6 @@ from ...core.certify import (
     Bound,
     Rescaling,
     Shortlist,
-    shortlist,
     survivor_cap,
 )
 from ...core.prepared import PreparedStore
@@ -20,10 +19,10 @@ from ...core.reduction import Tile
 from ...core.series import Series
 from ...families.elastic.dtw import (
     DTWMatrix,
-    DTWNeighbors,
     DTWPairs,
     DTWPath,
     DTWReduction,
+    DTWSearch,
     WarpingPath,
 )
 from ...families.elastic.warping import Warping, lacks_distance
@@ -69,9 +68,10 @@ class DTWTiles:
             ),
         )
         each = max(each, 48 * rows * cols + small)
-        if not isinstance(reduction, DTWNeighbors):
+        if not isinstance(reduction, DTWSearch):
             return shared, each
-        found = rows * min(cols, survivor_cap(reduction.n_neighbors))
+        k = reduction.n_neighbors
+        found = rows * (min(cols, survivor_cap(k)) if k else cols)
         return shared + reduction.survivor_bytes(), each + ENTRY_BYTES * found
 
     def _block_bytes(
@@ -91,6 +91,7 @@ class DTWTiles:
         return (0, lanes + each) if flip else (lanes, each)
 
     dtw_matrix_bytes = dtw_neighbors_bytes = dtw_pairs_bytes = dtw_path_bytes = _dtw_bytes
+    dtw_radius_neighbors_bytes = _dtw_bytes
 
     def _dtw_lacks(self, reduction: DTWReduction) -> str | None:
         """Say whether there is no policy for a distance."""
@@ -101,6 +102,7 @@ class DTWTiles:
         return None
 
     dtw_matrix_lacks = dtw_neighbors_lacks = dtw_pairs_lacks = _dtw_lacks
+    dtw_radius_neighbors_lacks = _dtw_lacks
 
     def dtw_path_lacks(self, reduction: DTWPath) -> str | None:
         """Say whether there is no policy for a distance, or one that leaves out first points."""
@@ -120,26 +122,25 @@ class DTWTiles:
         n_candidates, n_channels, n_timepoints = reduction.candidates.values.shape
         return 0, window_search.query_bytes(n_candidates, n_channels, n_timepoints, n_results)
 
-    def dtw_neighbors(self, reduction: DTWNeighbors, tile: Tile, cancel: np.ndarray) -> Shortlist:
+    def dtw_neighbors(self, reduction: DTWSearch, tile: Tile, cancel: np.ndarray) -> Shortlist:
         """Survivors of a tile."""
-        excluded = None if reduction.excluded is None else reduction.excluded[tile.rows] - tile.col
         if reduction.precision != "float32" and self._dtw_by_numpy(reduction, tile):
-            distances = self._all_pairs(reduction, tile, cancel)
-            return shortlist(distances, reduction.n_neighbors, Bound(), excluded)
+            return reduction.shortlist(self._all_pairs(reduction, tile, cancel), Bound(), tile)
         if self._worth_bounding(reduction, tile):
-            found = self._cascade(reduction, tile, excluded, cancel)
+            found = self._cascade(reduction, tile, cancel)
             if found is not None:
                 return found
         scale, bound = 1.0, Bound()
         costs, error = self._costs(reduction, tile, cancel)
         if reduction.single:
             scale, bound = reduction.scale_and_bound(error)
-        estimates = reduction.warping.distance(costs) / scale
-        return shortlist(estimates, reduction.n_neighbors, bound, excluded)
+        return reduction.shortlist(reduction.warping.distance(costs) / scale, bound, tile)
+
+    dtw_radius_neighbors = dtw_neighbors
 
     def _dtw_by_numpy(self, reduction: DTWReduction, tile: Tile) -> bool:
         """Whether NumPy computes a tile: see `prefer_numpy`."""
-        kernels = dtw.block_kernel, lower_bounds.cascade, certified.costs
+        kernels = dtw.block_kernel, lower_bounds.search, certified.costs
         warping, sides = reduction.warping, reduction.sides
         some, total = (n_rows * n_cols for n_rows, n_cols in (tile.shape, reduction.shape))
 
@@ -154,7 +155,7 @@ class DTWTiles:
         return prefer_numpy(seconds, *kernels, able=able, like=cell_of(warping))
 
     def _all_pairs(
-        self, reduction: DTWMatrix | DTWNeighbors, tile: Tile, cancel: np.ndarray
+        self, reduction: DTWMatrix | DTWSearch, tile: Tile, cancel: np.ndarray
     ) -> np.ndarray:
         """Distances of a tile by NumPy."""
         rows, cols = (np.arange(part.start, part.stop) for part in (tile.rows, tile.cols))
@@ -163,12 +164,12 @@ class DTWTiles:
         return reduction.warping.distance(costs).reshape(tile.shape)
 
     def _costs(
-        self, reduction: DTWMatrix | DTWNeighbors, tile: Tile, cancel: np.ndarray
+        self, reduction: DTWMatrix | DTWSearch, tile: Tile, cancel: np.ndarray
     ) -> tuple[np.ndarray, float]:
         """Accumulated costs of a tile, and the rounding error of the points of both sides."""
         dtype: type = np.float64
         rescaling = None
-        if isinstance(reduction, DTWNeighbors) and reduction.single:
+        if isinstance(reduction, DTWSearch) and reduction.single:
             dtype, rescaling = np.float32, reduction.rescaling
         warping, (left, right) = reduction.warping, reduction.sides
         rows, cols = left, right
@@ -186,7 +187,7 @@ class DTWTiles:
         costs = costs[:, : col_slice.stop - col_slice.start]
         return costs.T if flip else costs, row_error + error
 
-    def _worth_bounding(self, reduction: DTWNeighbors, tile: Tile) -> bool:
+    def _worth_bounding(self, reduction: DTWSearch, tile: Tile) -> bool:
         """Whether bounds may spare work: long enough series, more candidates than neighbours."""
         n, m = (side.n_timepoints for side in reduction.sides)
         return (
@@ -195,53 +196,45 @@ class DTWTiles:
             and tile.shape[1] >= max(2, reduction.n_neighbors // 8) * dtw.LANES[np.float32]
         )
 
-    def _cascade(
-        self,
-        reduction: DTWNeighbors,
-        tile: Tile,
-        excluded: np.ndarray | None,
-        cancel: np.ndarray,
-    ) -> Shortlist | None:
+    def _cascade(self, reduction: DTWSearch, tile: Tile, cancel: np.ndarray) -> Shortlist | None:
         """Survivors of a tile, most candidates ruled out by their bounds; None for want of one."""
         warping, k, rescaling = reduction.warping, reduction.n_neighbors, reduction.rescaling
+        excluded = reduction.excluded_of(tile)
         packed, lengths, error = self._packed(
             reduction.candidates, tile.cols, np.float32, rescaling
         )
-        queries = reduction.queries.take(tile.rows)
-        rows, row_error = rescaling.apply(queries.values, queries.inside)
+        some = reduction.queries.take(tile.rows)
+        values, row_error = rescaling.apply(some.values, some.inside)
         scale, bound = reduction.scale_and_bound(row_error + error)
-        deflation = lower_bounds.deflation(rows.shape[1], reduction)
+        deflation = lower_bounds.deflation(some.n_channels, reduction)
         if bound.shrink == 0 or deflation == 0:
             return None
-        prepared = packed, lengths, *self._enveloped(reduction, tile)
-        flags = dtw.Flags.of(warping, rows.shape[1])
-        candidate_lengths = reduction.candidates.lengths[tile.cols]
-        n_candidates = len(candidate_lengths)
-        found, costs = np.empty(n_candidates, np.int64), np.empty(n_candidates, np.float32)
+        candidates = lower_bounds.BoundedSeries(packed, lengths, *self._enveloped(reduction, tile))
+        margins = lower_bounds.Margins(deflation, scale, bound.shrink, bound.grow, bound.slack)
+        queries = lower_bounds.SearchedQueries(
+            values,
+            np.array(some.lengths),  # Numba has types of its own for arrays that are read-only
+            warping.radius(some.lengths[:, None], reduction.candidates.lengths[tile.cols]),
+            np.full(len(some), -1) if excluded is None else excluded,
+            k,
+            lower_bounds.cost_within(reduction.radius, bound, scale, squared=warping.squared),
+        )
+        cell, *flags = dtw.Flags.of(warping, some.n_channels)
+        found, costs = np.empty(tile.shape, np.int64), np.empty(tile.shape, np.float32)
+        counts = lower_bounds.search(
+            queries, candidates, margins, cell, tuple(flags), (found, costs), cancel
+        )
         lists, overflowed = [], []
-        for row, n in enumerate(queries.lengths):
-            count = lower_bounds.cascade(
-                np.ascontiguousarray(rows[row, :, :n].T),
-                *prepared,
-                warping.radius(n, candidate_lengths),
-                -1 if excluded is None else excluded[row],
-                k,
-                deflation,
-                scale,
-                *(bound.shrink, bound.grow, bound.slack),
-                found,
-                costs,
-                cancel,
-                *flags,
-                warping.alignment == "global",
-            )
-            estimates = warping.distance(costs[:count]) / scale
-            upper = np.sort(bound.upper(estimates))
-            keep = bound.lower(estimates) <= (upper[k - 1] if count >= k else np.inf)
-            if np.count_nonzero(keep) > survivor_cap(k):
+        for row, count in enumerate(counts):
+            estimates = warping.distance(costs[row, :count]) / scale
+            farthest = reduction.radius
+            if 0 < k <= count:
+                farthest = min(farthest, np.sort(bound.upper(estimates))[k - 1])
+            keep = bound.lower(estimates) <= farthest
+            if k and np.count_nonzero(keep) > survivor_cap(k):
                 overflowed.append(row)
                 keep[:] = False
-            lists.append((np.full(keep.sum(), row), found[:count][keep], estimates[keep]))
+            lists.append((np.full(keep.sum(), row), found[row, :count][keep], estimates[keep]))
         of_row, of_col, values = map(np.concatenate, zip(*lists, strict=True))
         return Shortlist(of_row, of_col, values, bound, np.array(overflowed, np.int64))
 
@@ -318,7 +311,7 @@ class DTWTiles:
         key = ("lanes", dtype, rescaling, part.start, part.stop)
         return self.prepared.get(series.values, key, build)
 
-    def _enveloped(self, reduction: DTWNeighbors, tile: Tile) -> tuple[np.ndarray, ...]:
+    def _enveloped(self, reduction: DTWSearch, tile: Tile) -> tuple[np.ndarray, ...]:
         """Column series of a tile in float32, and their envelopes or ranges."""
         queries, series, rescaling = *reduction.sides, reduction.rescaling
         lengths = series.lengths[tile.cols]

@@ -22,7 +22,7 @@ from .joins import SeriesBlock, joins, pack, prepare, raw
 from .matches import Queries, match
 from .scan import Distances, Found, JudgedRows, Literals, scan
 
-__all__ = ["ShapeletTiles"]
+__all__ = ["ShapeletTiles", "blocks_of"]
 
 _WAYS = {"first": 0, "and": 1, "or": 2}
 #: Entries of a list of candidates before those that cannot be the best are dropped.
@@ -212,7 +212,7 @@ class ShapeletTiles(GroupTiles):
         for keep in (True, False):
             run = tuple(length for length in missing if (at_root and length in kept) == keep)
             buffer = None if keep else _take(scratch)
-            for length, found in _blocks(series, channel, first, stop, run, buffer, cancel):
+            for length, found in blocks_of(series, channel, first, stop, run, buffer, cancel):
                 if keep and not cancel[0]:
                     key = "shapelets", channel, length, first, first + reduction.block
                     self.prepared.get(owner, key, partial(_sized, found))
@@ -364,7 +364,7 @@ def _squares(distances: np.ndarray) -> np.ndarray:
     return squares
 
 
-def _blocks(
+def blocks_of(
     series: Series,
     channel: int,
     first: int,

@@ -1,0 +1,199 @@
+"""Radius searches: all candidates within a distance of each query, however many there are.
+
+They filter and certify as searches of the nearest do (`certify`). From each tile a search keeps
+every candidate whose lower value does not exceed the radius (`within`); only those whose interval
+holds the radius are in doubt. All of a batch of queries fit in memory even if every candidate is
+within.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from .certify import ENTRY_BYTES, SURVIVORS_SHARE, Bound, Shortlist
+from .reduction import InBatches, Reduction, Tile
+from .series import Series
+from .verify import Check, Sample, check_value
+
+__all__ = ["RadiusInBatches", "Within", "WithinSoFar", "within"]
+
+
+class Within(NamedTuple):
+    """Candidates within a distance of each query, by query, then by candidate.
+
+    Attributes
+    ----------
+    distances : ndarray of shape (n_found,), float64, or None
+        Certified distances; None where only the candidates were asked for.
+    indices : ndarray of shape (n_found,), int64
+        Candidates.
+    starts : ndarray of shape (n_queries + 1,), int64
+        Those of query i are the entries ``starts[i]`` to ``starts[i + 1]``.
+    """
+
+    distances: np.ndarray | None
+    indices: np.ndarray
+    starts: np.ndarray
+
+    @classmethod
+    def of(
+        cls, query: np.ndarray, candidate: np.ndarray, value: np.ndarray | None, n_queries: int
+    ) -> Within:
+        """Put pairs, in any order, in the order of an answer."""
+        order = np.lexsort((candidate, query))
+        counts = np.bincount(query, minlength=n_queries)
+        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        return cls(None if value is None else value[order], candidate[order], starts)
+
+
+def within(
+    estimates: np.ndarray, radius: float, bound: Bound, excluded: np.ndarray | None
+) -> Shortlist:
+    """Keep of each row of a block of estimates the candidates that may lie within a distance.
+
+    Parameters
+    ----------
+    estimates : ndarray of shape (n_rows, n_cols), float64
+        Estimated distances.
+    radius : float
+        The distance.
+    bound : Bound
+        Their error.
+    excluded : ndarray of shape (n_rows,), int64, or None
+        One column a row that does not take part (out of range: none).
+
+    Returns
+    -------
+    Shortlist
+        The survivors; no row has too many.
+    """
+    keep = bound.lower(estimates) <= radius
+    if excluded is not None:
+        inside = np.flatnonzero((excluded >= 0) & (excluded < estimates.shape[1]))
+        keep[inside, excluded[inside]] = False
+    rows, cols = np.nonzero(keep)
+    return Shortlist(rows, cols, estimates[rows, cols], bound)
+
+
+@dataclass
+class WithinSoFar:
+    """Survivors of all tiles so far.
+
+    Attributes
+    ----------
+    radius : float
+        The distance within which candidates are looked for.
+    parts : list of tuple of ndarray
+        Of some tiles: queries, candidates, estimates, and whether the candidate is within for sure.
+    """
+
+    radius: float
+    parts: list[tuple[np.ndarray, ...]] = field(default_factory=list)
+
+    def add(self, corner: tuple[int, int], found: Shortlist) -> None:
+        """Take the survivors of the tile whose first row and column are `corner`."""
+        sure = found.bound.upper(found.estimates) <= self.radius
+        self.parts.append((found.rows + corner[0], found.cols + corner[1], found.estimates, sure))
+
+    def together(self) -> tuple[np.ndarray, ...]:
+        """Return queries, candidates, estimates, and which are within for sure."""
+        empty = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0, bool)
+        return tuple(map(np.concatenate, zip(empty, *self.parts, strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class RadiusInBatches(InBatches, Reduction):
+    """All candidates within a distance of each query: work that keeps survivors in `WithinSoFar`.
+
+    Queries go in batches, so that there is room for all pairs of a batch.
+
+    Parameters
+    ----------
+    queries, candidates : Series
+        Two sets of series.
+    radius : float
+        Largest distance of a neighbour.
+    excluded : ndarray of shape (n_queries,), int64, or None, default None
+        One candidate that a query must not find; out of range is none.
+    """
+
+    queries: Series
+    candidates: Series
+    radius: float
+    excluded: np.ndarray | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Queries and candidates."""
+        return len(self.queries), len(self.candidates)
+
+    def survivor_bytes(self) -> int:
+        """Bytes that the survivors of all queries may take at most."""
+        return ENTRY_BYTES * len(self.queries) * len(self.candidates)
+
+    def batches(self, budget: int) -> list[slice]:
+        """Queries that are searched together: all pairs of them have room."""
+        n_queries = len(self.queries)
+        step = max(1, int(SURVIVORS_SHARE * budget) // (ENTRY_BYTES * len(self.candidates)))
+        return [slice(i, min(i + step, n_queries)) for i in range(0, n_queries, step)]
+
+    def part(self, tile: Tile) -> Self:
+        """Return some queries against some candidates."""
+        return replace(
+            self,
+            queries=self.queries.take(tile.rows),
+            candidates=self.candidates.take(tile.cols),
+            excluded=None if self.excluded is None else self.excluded[tile.rows] - tile.col,
+        )
+
+    def batch(self, rows: slice) -> Reduction:
+        """Return the search of some queries, among the same object of candidates."""
+        part = self.part(Tile(rows.start, rows.stop, 0, len(self.candidates)))
+        return replace(part, candidates=self.candidates)
+
+    def start(self) -> WithinSoFar:
+        """Return an empty list of survivors."""
+        return WithinSoFar(self.radius)
+
+    def merge(self, total: WithinSoFar, tile: Tile, result: Shortlist) -> None:
+        """Take the survivors of a tile."""
+        total.add((tile.row, tile.col), result)
+
+    def gather(self, answers: Iterable[tuple[slice, Within]]) -> Within:
+        """Put the answers of batches behind each other."""
+        found = [answer for _, answer in sorted(answers, key=lambda one: one[0].start)]
+        ends = np.cumsum([0] + [answer.indices.size for answer in found])
+        starts = [answer.starts[1:] + end for answer, end in zip(found, ends[:-1], strict=True)]
+        distances = [answer.distances for answer in found if answer.distances is not None]
+        return Within(
+            np.concatenate(distances) if distances else None,
+            np.concatenate([answer.indices for answer in found]),
+            np.concatenate([np.zeros(1, np.int64), *starts]),
+        )
+
+    def check(self, answer: Within, sample: Sample, most: int, plain: Any) -> Iterator[Check]:
+        """Compare some neighbours of some queries, and that some other candidates are farther.
+
+        `plain` computes the distance of a query and a candidate; `most` bounds how many.
+        """
+        for query in sample(len(self.queries), most):
+            own = -1 if self.excluded is None else int(self.excluded[query])
+            part = slice(answer.starts[query], answer.starts[query + 1])
+            listed = answer.indices[part].tolist()
+            right = listed == sorted(set(listed)) and own not in listed
+            yield Check(f"the neighbours of query {query}", listed, "each once, in order", right)
+            for place in sample(len(listed), most):
+                expected = plain(query, listed[place])
+                item = f"the distance of {query} and {listed[place]}"
+                if answer.distances is not None:
+                    yield check_value(item, answer.distances[part][place], expected)
+                yield Check(item, expected, f"at most {self.radius}", expected <= self.radius)
+            for other in sample(len(self.candidates), most):
+                if other not in listed and other != own:
+                    distance, item = plain(query, other), f"the distance of {query} and {other}"
+                    far = distance > self.radius
+                    yield Check(item, distance, f"more than {self.radius}", far)

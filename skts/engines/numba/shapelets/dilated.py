@@ -1,0 +1,338 @@
+"""Distances of dilated shapelets to the windows of series on the CPU, certified.
+
+Windows of a series that begin side by side have their points side by side, whatever the dilation:
+each loop runs over windows. Some hundred of them are normalised, which all shapelets of a run share
+(see `DilatedShapelets.runs`), and lie in the cache while one shapelet after the other is compared
+with them. Squares are summed in the order of time, without fused multiply-add.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ...core.constants import CONSTANT, LOST_SQUARES, SMALLEST_RANGE
+
+__all__ = ["ShapeletTable", "features", "quantiles"]
+
+#: Numbers of normalised windows that are looked at together, and windows at least; multiples of
+#: so many are.
+_ROOM, _WINDOWS, _LANES = 2816, 64, 16
+
+
+class ShapeletTable(NamedTuple):
+    """Shapelets as kernels read them.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_points,), float64
+        Points as they are compared.
+    begins, lengths, dilations, channels : ndarray of shape (n_shapelets,), int64
+        See `DilatedShapelets`.
+    kinds : ndarray of shape (n_shapelets,), uint8
+        0 as they are, 1 normalised, 2 normalised and constant.
+    runs : ndarray of shape (n_runs + 1,), int64
+        Where shapelets begin that share their windows.
+    limits : ndarray of shape (n_shapelets,), int64
+        Bits of the largest sum of squares that counts as a match, a finite number.
+    thresholds : ndarray of shape (n_shapelets,), float64
+        The largest distance that does.
+    """
+
+    points: np.ndarray
+    begins: np.ndarray
+    lengths: np.ndarray
+    dilations: np.ndarray
+    channels: np.ndarray
+    kinds: np.ndarray
+    runs: np.ndarray
+    limits: np.ndarray
+    thresholds: np.ndarray
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _lay(points, first, count, dilation, normalized, z, room):
+    """Write some windows as they are compared, a point of all in each row; see which are constant.
+
+    `room` has rows for mean, least and largest, and inverse deviation. Returns how many windows
+    are constant; those have an inverse deviation of 0.
+    """
+    length, flat = z.shape[0], 0
+    mean, low, high, inverse = room[0], room[1], room[2], room[3]
+    if not normalized:
+        for t in range(length):
+            x, row = points[first + t * dilation :][:count], z[t]
+            for j in range(count):
+                row[j] = x[j]
+        return flat
+    x = points[first:][:count]
+    for j in range(count):
+        mean[j], low[j], high[j], inverse[j] = x[j], x[j], x[j], 0.0
+    for t in range(1, length):
+        x = points[first + t * dilation :][:count]
+        for j in range(count):
+            mean[j] += x[j]
+            low[j] = x[j] if x[j] < low[j] else low[j]
+            high[j] = x[j] if x[j] > high[j] else high[j]
+    for j in range(count):
+        mean[j] /= length
+    for t in range(length):
+        x, row = points[first + t * dilation :][:count], z[t]
+        for j in range(count):
+            d = x[j] - mean[j]
+            row[j] = d
+            inverse[j] += d * d
+    for j in range(count):
+        largest = max(abs(low[j]), abs(high[j]))
+        if high[j] - low[j] <= max(CONSTANT * largest, SMALLEST_RANGE):
+            inverse[j] = 0.0
+            flat += 1
+        else:
+            inverse[j] = 1.0 / np.sqrt(inverse[j] / length)
+    for t in range(length):
+        row = z[t]
+        for j in range(count):
+            row[j] *= inverse[j]
+    return flat
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _set_squares(query, z, count, sums):
+    """Set sums to the squares of the differences of up to four points, and of all windows."""
+    a, z_a = query[0], z[0][:count]
+    if query.size == 1:
+        for j in range(count):
+            e = a - z_a[j]
+            sums[j] = e * e
+        return
+    b, z_b = query[1], z[1][:count]
+    if query.size == 2:
+        for j in range(count):
+            e, f = a - z_a[j], b - z_b[j]
+            sums[j] = e * e + f * f
+        return
+    c, z_c = query[2], z[2][:count]
+    if query.size == 3:
+        for j in range(count):
+            e, f, g = a - z_a[j], b - z_b[j], c - z_c[j]
+            sums[j] = e * e + f * f + g * g
+        return
+    d, z_d = query[3], z[3][:count]
+    for j in range(count):
+        e, f, g, h = a - z_a[j], b - z_b[j], c - z_c[j], d - z_d[j]
+        sums[j] = e * e + f * f + g * g + h * h
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _add_squares(query, z, count, sums):
+    """Add the squares of the differences of four points of a shapelet and of all windows."""
+    a, b, c, d = query[0], query[1], query[2], query[3]
+    z_a, z_b, z_c, z_d = z[0][:count], z[1][:count], z[2][:count], z[3][:count]
+    for j in range(count):
+        e, f, g, h = a - z_a[j], b - z_b[j], c - z_c[j], d - z_d[j]
+        sums[j] = sums[j] + e * e + f * f + g * g + h * h
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _squares(query, z, inverse, kind, flat, sums):
+    """Sums of squares of a shapelet and some windows, of which so many are constant."""
+    length, count = query.size, sums.size
+    if kind == 2:
+        # constant: 0 from constant windows, 1 from others
+        for j in range(count):
+            sums[j] = 0.0 if inverse[j] == 0.0 else float(length)
+        return
+    t = (length - 1) % 4 + 1
+    _set_squares(query[:t], z, count, sums)
+    while t < length:
+        _add_squares(query[t:], z[t:], count, sums)
+        t += 4
+    if flat > 0:
+        for j in range(count):
+            if inverse[j] == 0.0:
+                sums[j] = float(length)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _scaled_distance(query, points, start, dilation):
+    """The norm of the difference of a shapelet and a window, whatever its size."""
+    largest = 0.0
+    for t in range(query.size):
+        largest = max(largest, abs(query[t] - points[start + t * dilation]))
+    if largest == 0:
+        return 0.0
+    # a power of two: the bits are those of the plain sum, where that holds all squares
+    unit = 2.0 ** (math.frexp(largest)[1] - 1)
+    total = 0.0
+    for t in range(query.size):
+        d = (query[t] - points[start + t * dilation]) / unit
+        total += d * d
+    return np.sqrt(total) * unit
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _match_tiny(query, points, n_windows, dilation, threshold):
+    """Best match where squares are too small for a plain sum: distance, start and count."""
+    best, start, count, root = np.inf, -1, 0, np.sqrt(float(query.size))
+    for j in range(n_windows):
+        total = 0.0
+        for t in range(query.size):
+            d = query[t] - points[j + t * dilation]
+            total += d * d
+        norm = np.sqrt(total)
+        if total < LOST_SQUARES:
+            norm = _scaled_distance(query, points, j, dilation)
+        if norm < best:
+            best, start = norm, j
+        count += norm / root <= threshold
+    return best, start, count
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _least_and_count(bits, highest):
+    """The least of some numbers that are not negative, and how many are up to a limit, by bits.
+
+    These are in the order of the numbers, and unlike them compared without regard of NaN.
+    """
+    least, count = bits[0], 0
+    for j in range(bits.size):
+        least = min(least, bits[j])
+    if least <= highest:
+        for j in range(bits.size):
+            count += bits[j] <= highest
+    return least, count
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _first_of_root(sums, root, near):
+    """The first of some sums whose root is this; `near` is no less than any of them."""
+    for j in range(sums.size):
+        if sums[j] <= near and np.sqrt(sums[j]) == root:
+            return j
+    return 0
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _run(table, first, stop, points, buffers, best):
+    """Compare the shapelets of a run with all windows of a series, of which there are some.
+
+    `best` has a row for each shapelet: norm, start and count.
+    """
+    length, dilation = table.lengths[first], table.dilations[first]
+    normalized = table.kinds[first] > 0
+    n_windows = points.size - (length - 1) * dilation
+    most = max(_WINDOWS, _ROOM // length // _LANES * _LANES)
+    n_blocks = (n_windows + most - 1) // most
+    each = (n_windows + n_blocks - 1) // n_blocks
+    each = (each + _LANES - 1) // _LANES * _LANES
+    place, number = buffers
+    z = place[: length * each].reshape(length, each)
+    room = number[: 5 * each].reshape(5, each)
+    one = np.empty(1, np.int64)
+    for block in range(0, n_windows, each):
+        count = min(each, n_windows - block)
+        flat = _lay(points, block, count, dilation, normalized, z, room)
+        # windows that are not there are infinitely far away: loops are of whole vectors
+        padded = (count + _LANES - 1) // _LANES * _LANES
+        z[:, count:padded], room[3, count:padded] = 0.0, 1.0
+        sums, inverse = room[4][:padded], room[3]
+        for row in range(first, stop):
+            query = table.points[table.begins[row] :][:length]
+            _squares(query, z, inverse, table.kinds[row], flat, sums)
+            sums[count:] = np.inf
+            least, within = _least_and_count(sums.view(np.int64), table.limits[row])
+            one[0] = least
+            square = one.view(np.float64)[0]
+            mine = best[row - first]
+            mine[2] += within
+            # a first guess that saves most roots: rounded roots of larger sums are not smaller
+            # see "roots of sums" in docs/developer/numerics.rst
+            if block == 0 or square < mine[3]:
+                root = np.sqrt(square)
+                if block == 0 or root < mine[0]:
+                    mine[0], mine[3] = root, square
+                    mine[1] = block + _first_of_root(sums, root, square * (1 + 2.0**-50))
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def features(table, values, lengths, slots, out, cancel):
+    """Distance, start and count of matches of each shapelet in each series.
+
+    Parameters
+    ----------
+    table : ShapeletTable
+        The shapelets.
+    values : ndarray of shape (n_series, n_channels, n_timepoints)
+        Series.
+    lengths : ndarray of shape (n_series,)
+        Their points.
+    slots : ndarray of shape (3,), int64
+        Where in `out` distance, start and count go; -1 is nowhere.
+    out : ndarray of shape (n_series, n_features, n_shapelets)
+        Written.
+    cancel : ndarray of shape (1,), uint8
+        Turns 1 to stop early.
+    """
+    longest, largest = 1, 1
+    for row in range(table.lengths.size):
+        longest = max(longest, table.lengths[row])
+    for run in range(table.runs.size - 1):
+        largest = max(largest, table.runs[run + 1] - table.runs[run])
+    widest = max(_WINDOWS, _ROOM) + 1
+    buffers = np.empty(max(_WINDOWS * longest, _ROOM) + longest), np.empty(5 * widest)
+    room, found = np.empty((largest, 4)), np.empty(3)
+    for b in range(values.shape[0]):
+        for run in range(table.runs.size - 1):
+            if cancel[0]:
+                return
+            first, stop = table.runs[run], table.runs[run + 1]
+            length, dilation = table.lengths[first], table.dilations[first]
+            points = values[b, table.channels[first], : lengths[b]]
+            n_windows = points.size - (length - 1) * dilation
+            best = room[: stop - first]
+            best[:, 0], best[:, 1], best[:, 2] = np.inf, -1.0, 0.0
+            if n_windows > 0:
+                _run(table, first, stop, points, buffers, best)
+            root = np.sqrt(float(length))
+            for row in range(first, stop):
+                found[:] = best[row - first, :3]
+                if n_windows > 0 and table.kinds[row] == 0 and best[row - first, 3] < LOST_SQUARES:
+                    query = table.points[table.begins[row] :][:length]
+                    found[0], found[1], found[2] = _match_tiny(
+                        query, points, n_windows, dilation, table.thresholds[row]
+                    )
+                found[0] /= root
+                for k in range(3):
+                    if slots[k] >= 0:
+                        out[b, slots[k], row] = found[k]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def quantiles(table, values, lengths, partners, ranks, out, cancel):
+    """An order statistic of the sums of squares of each shapelet and the windows of one series.
+
+    Parameters are those of `features`, and of `DistanceQuantiles`.
+    """
+    place, number = np.empty(0), np.empty(0)
+    for row in range(table.lengths.size):
+        if cancel[0]:
+            return
+        b, length, dilation = partners[row], table.lengths[row], table.dilations[row]
+        points = values[b, table.channels[row], : lengths[b]]
+        n_windows = points.size - (length - 1) * dilation
+        if n_windows <= 0:
+            out[row] = np.inf
+            continue
+        if place.size < length * n_windows:
+            place = np.empty(length * n_windows)
+        if number.size < 5 * n_windows:
+            number = np.empty(5 * n_windows)
+        z = place[: length * n_windows].reshape(length, n_windows)
+        room = number[: 5 * n_windows].reshape(5, n_windows)
+        flat = _lay(points, 0, n_windows, dilation, table.kinds[row] > 0, z, room)
+        query = table.points[table.begins[row] :][:length]
+        _squares(query, z, room[3], table.kinds[row], flat, room[4])
+        out[row] = np.partition(room[4], ranks[row])[ranks[row]]

@@ -1,0 +1,506 @@
+"""Base of the estimators that look for the nearest of the series they keep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_matrix
+from sklearn.utils import Tags
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from .._parameters import N_JOBS
+from .._scalars import takes_plain
+from .._validation import check_series
+from ..base import SeriesMixin
+from ..engines import (
+    DTWNeighbors,
+    DTWRadiusNeighbors,
+    Reduction,
+    RotationNeighbors,
+    RotationRadiusNeighbors,
+    Series,
+    Warping,
+    Within,
+    get_engine,
+)
+
+__all__ = ["NeighborsMixin", "check_distances", "weigh"]
+
+
+class NeighborsMixin(SeriesMixin):
+    """Options of a distance, and searches of the nearest series, or of all within a radius."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "metric": [StrOptions({"dtw", "dog_keeper", "precomputed"})],
+        "cost": [StrOptions({"squared", "absolute"})],
+        "window": [
+            None,
+            Interval(Integral, 0, None, closed="left"),
+            Interval(Real, 0, 1, closed="both"),
+        ],
+        "alignment": [StrOptions({"global", "subsequence", "supersequence"})],
+        "rotation_invariant": ["boolean"],
+        "precision": [StrOptions({"auto", "float32", "float64"})],
+        "engine": [str],
+        "n_jobs": N_JOBS,
+        "verbose": ["verbose"],
+    }
+    n_neighbors: int
+    metric: str
+    cost: str
+    window: float | None
+    alignment: str
+    rotation_invariant: bool
+    precision: str
+    n_samples_fit_: int
+    _series: Series
+
+    def _set_options(
+        self,
+        n_neighbors: int,
+        *,
+        metric: str,
+        cost: str,
+        window: float | None,
+        alignment: str,
+        rotation_invariant: bool,
+        precision: str,
+        **options: Any,
+    ) -> None:
+        """Keep the parameters that all have; `options` are those of a run."""
+        self.n_neighbors = n_neighbors
+        self.metric = metric
+        self.cost = cost
+        self.window = window
+        self.alignment = alignment
+        self.rotation_invariant = rotation_invariant
+        self.precision = precision
+        for name, value in options.items():
+            setattr(self, name, value)
+
+    def _keep(self, X: ArrayLike | list[ArrayLike]) -> None:
+        """Keep training series that have been compared with their labels."""
+        series = check_series(X, estimator=self, equal_length=self._precomputed).freeze()
+        if self._precomputed:
+            check_distances(series, len(series))
+        engine = get_engine(self.engine, self._search(series, series, 1))
+        self._remember_form(X, series)
+        self.engine_ = engine.name
+        self._series = series
+        self.n_samples_fit_ = len(series)
+
+    @overload
+    def kneighbors(  # numpydoc ignore=GL08
+        self,
+        X: ArrayLike | list[ArrayLike] | None = ...,
+        n_neighbors: int | None = ...,
+        return_distance: Literal[True] = ...,
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+    @overload
+    def kneighbors(  # numpydoc ignore=GL08
+        self,
+        X: ArrayLike | list[ArrayLike] | None = ...,
+        n_neighbors: int | None = ...,
+        *,
+        return_distance: Literal[False],
+    ) -> np.ndarray: ...
+    @overload
+    def kneighbors(  # numpydoc ignore=GL08
+        self,
+        X: ArrayLike | list[ArrayLike] | None,
+        n_neighbors: int | None,
+        return_distance: Literal[False],
+    ) -> np.ndarray: ...
+    @overload
+    def kneighbors(  # numpydoc ignore=GL08
+        self,
+        X: ArrayLike | list[ArrayLike] | None = ...,
+        n_neighbors: int | None = ...,
+        return_distance: bool = ...,
+    ) -> tuple[np.ndarray, np.ndarray] | np.ndarray: ...
+    @takes_plain
+    def kneighbors(
+        self,
+        X: ArrayLike | list[ArrayLike] | None = None,
+        n_neighbors: int | None = None,
+        return_distance: bool = True,
+    ) -> tuple[np.ndarray, np.ndarray] | np.ndarray:
+        """Find the nearest training series.
+
+        Parameters
+        ----------
+        X : array-like, list of array-like or None, default None
+            Series; None stands for the training series, each of which then finds neighbours among
+            the others.
+        n_neighbors : int or None, default None
+            How many; None takes the parameter of the estimator.
+        return_distance : bool, default True
+            Whether to return distances too.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_queries, n_neighbors)
+            Ascending; only with `return_distance`.
+        indices : ndarray of shape (n_queries, n_neighbors), int64
+            Rows of the training series; of equally near ones, the lower index comes first.
+
+        Raises
+        ------
+        ValueError
+            If more neighbours are asked for than there are training series.
+        """
+        check_is_fitted(self)
+        self._validate_params()  # set_params may have come after fit
+        k = self.n_neighbors if n_neighbors is None else n_neighbors
+        if isinstance(k, bool) or not isinstance(k, Integral):
+            raise TypeError(f"n_neighbors does not take {type(k)} value, enter integer value")
+        if k <= 0:
+            raise ValueError(f"Expected n_neighbors > 0. Got {k}")
+        queries, excluded = self._queries(X)
+        available = self.n_samples_fit_ - (X is None)
+        if k > available:
+            raise ValueError(
+                f"Expected n_neighbors <{'' if X is None else '='} n_samples_fit, but "
+                f"n_neighbors = {k}, n_samples_fit = {self.n_samples_fit_}, "
+                f"n_samples = {len(queries)}"
+            )
+        if self._precomputed:
+            distances, indices = _nearest_of(queries, self.n_samples_fit_, int(k), excluded)
+        else:
+            distances, indices = self._run(self._search(queries, self._series, int(k), excluded))
+        return (distances, indices) if return_distance else indices
+
+    @takes_plain
+    def kneighbors_graph(
+        self,
+        X: ArrayLike | list[ArrayLike] | None = None,
+        n_neighbors: int | None = None,
+        mode: Literal["connectivity", "distance"] = "connectivity",
+    ) -> csr_matrix:
+        """Return the nearest training series as a sparse graph.
+
+        Parameters
+        ----------
+        X : array-like, list of array-like or None, default None
+            Series; None as in `kneighbors`.
+        n_neighbors : int or None, default None
+            How many; None takes the parameter of the estimator.
+        mode : {"connectivity", "distance"}, default "connectivity"
+            Whether entries are ones or distances.
+
+        Returns
+        -------
+        csr_matrix of shape (n_queries, n_samples_fit)
+            Row i holds the neighbours of query i.
+
+        Raises
+        ------
+        ValueError
+            If `mode` is unknown, and as for `kneighbors`.
+        """
+        _check_mode(mode)
+        distances, indices = self.kneighbors(X, n_neighbors)
+        data = distances if mode == "distance" else np.ones(indices.shape)
+        pointers = np.arange(0, indices.size + 1, indices.shape[1])
+        shape = (len(indices), self.n_samples_fit_)
+        return csr_matrix((data.ravel(), indices.ravel(), pointers), shape=shape)
+
+    @overload
+    def radius_neighbors(  # numpydoc ignore=GL08
+        self,
+        X: ArrayLike | list[ArrayLike] | None = ...,
+        radius: float | None = ...,
+        return_distance: Literal[True] = ...,
+        sort_results: bool = ...,
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+    @overload
+    def radius_neighbors(  # numpydoc ignore=GL08
+        self,
+        X: ArrayLike | list[ArrayLike] | None = ...,
+        radius: float | None = ...,
+        *,
+        return_distance: Literal[False],
+        sort_results: bool = ...,
+    ) -> np.ndarray: ...
+    @overload
+    def radius_neighbors(  # numpydoc ignore=GL08
+        self,
+        X: ArrayLike | list[ArrayLike] | None,
+        radius: float | None,
+        return_distance: Literal[False],
+        sort_results: bool = ...,
+    ) -> np.ndarray: ...
+    @overload
+    def radius_neighbors(  # numpydoc ignore=GL08
+        self,
+        X: ArrayLike | list[ArrayLike] | None = ...,
+        radius: float | None = ...,
+        return_distance: bool = ...,
+        sort_results: bool = ...,
+    ) -> tuple[np.ndarray, np.ndarray] | np.ndarray: ...
+    @takes_plain
+    def radius_neighbors(
+        self,
+        X: ArrayLike | list[ArrayLike] | None = None,
+        radius: float | None = None,
+        return_distance: bool = True,
+        sort_results: bool = False,
+    ) -> tuple[np.ndarray, np.ndarray] | np.ndarray:
+        """Find all training series within a distance of each series.
+
+        Parameters
+        ----------
+        X : array-like, list of array-like or None, default None
+            Series; None stands for the training series, each of which then finds neighbours among
+            the others.
+        radius : float or None, default None
+            Largest distance of a neighbour (itself a distance, no factor); None takes the parameter
+            of the estimator, where it has one.
+        return_distance : bool, default True
+            Whether to return distances too. Without them fewer candidates are compared in float64.
+        sort_results : bool, default False
+            Whether neighbours come in the order of their distances, the lower index first where
+            these are equal; otherwise they come in the order of their indices.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_queries,) of ndarray of shape (n_found,)
+            Distances; only with `return_distance`.
+        indices : ndarray of shape (n_queries,) of ndarray of shape (n_found,), int64
+            Rows of the training series.
+
+        Raises
+        ------
+        ValueError
+            If no radius is given, or one below 0, or if results without distances are to be sorted.
+        """
+        if sort_results and not return_distance:
+            raise ValueError("return_distance must be True if sort_results is True.")
+        found = self._within(X, radius, distances=return_distance)
+        indices = _rows_of(found.indices, found.starts)
+        if found.distances is None:
+            return indices
+        distances = _rows_of(found.distances, found.starts)
+        for row in range(len(indices) if sort_results else 0):
+            order = np.argsort(distances[row], kind="stable")
+            distances[row], indices[row] = distances[row][order], indices[row][order]
+        return (distances, indices) if return_distance else indices
+
+    @takes_plain
+    def radius_neighbors_graph(
+        self,
+        X: ArrayLike | list[ArrayLike] | None = None,
+        radius: float | None = None,
+        mode: Literal["connectivity", "distance"] = "connectivity",
+        sort_results: bool = False,
+    ) -> csr_matrix:
+        """Return all training series within a distance as a sparse graph.
+
+        Parameters
+        ----------
+        X : array-like, list of array-like or None, default None
+            Series; None as in `radius_neighbors`.
+        radius : float or None, default None
+            Largest distance; None as in `radius_neighbors`.
+        mode : {"connectivity", "distance"}, default "connectivity"
+            Whether entries are ones or distances.
+        sort_results : bool, default False
+            Whether the entries of a row are stored in the order of their distances; only with
+            ``mode="distance"``.
+
+        Returns
+        -------
+        csr_matrix of shape (n_queries, n_samples_fit)
+            Row i holds the neighbours of query i. Distances of 0 are stored.
+
+        Raises
+        ------
+        ValueError
+            If `mode` is unknown, and as for `radius_neighbors`.
+        """
+        _check_mode(mode)
+        found = self._within(X, radius, distances=mode == "distance")
+        data, indices = found.distances, found.indices
+        if data is None or mode == "connectivity":
+            data = np.ones(indices.size)
+        elif sort_results:
+            rows = np.repeat(np.arange(found.starts.size - 1), np.diff(found.starts))
+            order = np.lexsort((indices, data, rows))
+            data, indices = data[order], indices[order]
+        shape = (found.starts.size - 1, self.n_samples_fit_)
+        return csr_matrix((data, indices, found.starts), shape=shape)
+
+    def _within(
+        self, X: ArrayLike | list[ArrayLike] | None, radius: float | None, *, distances: bool
+    ) -> Within:
+        """All training series within a distance of each series."""
+        check_is_fitted(self)
+        self._validate_params()  # set_params may have come after fit
+        given = getattr(self, "radius", None) if radius is None else radius
+        if given is None:
+            raise ValueError(f"radius=None: {type(self).__name__} has no radius of its own.")
+        if isinstance(given, bool) or not isinstance(given, Real):
+            raise TypeError(f"radius={given!r} is not a number.")
+        limit = float(given)
+        if not limit >= 0:
+            raise ValueError(f"Expected radius >= 0. Got {given}")
+        queries, excluded = self._queries(X)
+        if self._precomputed:
+            return _within_of(queries, self.n_samples_fit_, limit, excluded)
+        sides, warping = (queries, self._series), self._warping()
+        if self.rotation_invariant:
+            work: Reduction = RotationRadiusNeighbors(*sides, limit, excluded, warping)
+        else:
+            work = DTWRadiusNeighbors(
+                *sides, limit, excluded, self.precision, warping, distances=distances
+            )
+        found: Within = self._run(work)
+        return found
+
+    def _queries(self, X: ArrayLike | list[ArrayLike] | None) -> tuple[Series, np.ndarray | None]:
+        """Queries that have been checked, and the training series that each must not find."""
+        if X is None:
+            return self._series, np.arange(self.n_samples_fit_)
+        return self._validate_series(X), None
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return scikit-learn's tags: a precomputed matrix is cut along both axes, and positive."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = tags.input_tags.positive_only = self._precomputed
+        return tags
+
+    @property
+    def _precomputed(self) -> bool:
+        return self.metric == "precomputed"
+
+    def _warping(self) -> Warping:
+        """Options of the distance."""
+        metric = "dtw" if self._precomputed else self.metric
+        return Warping(metric, self.cost, self.window, self.alignment)
+
+    def _search(
+        self, queries: Series, candidates: Series, k: int, excluded: np.ndarray | None = None
+    ) -> DTWNeighbors | RotationNeighbors:
+        """The work of a search, with the options of this estimator."""
+        warping = self._warping()
+        if self.rotation_invariant and not self._precomputed:
+            return RotationNeighbors(queries, candidates, k, excluded, warping)
+        return DTWNeighbors(queries, candidates, k, excluded, self.precision, warping)
+
+
+def weigh(distances: np.ndarray, weights: str | Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Weigh neighbours: by ones, by inverse distances, or by a function of these.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n_queries, n_neighbors)
+        Distances of the neighbours.
+    weights : {"uniform", "distance"} or callable
+        The kind of weights.
+
+    Returns
+    -------
+    ndarray of shape (n_queries, n_neighbors)
+        The weights; where distances are 0, ones for these and zeros for all others.
+
+    Raises
+    ------
+    ValueError
+        If a function returns another shape.
+    """
+    if weights == "uniform":
+        return np.ones_like(distances)
+    if callable(weights):
+        found = np.asarray(weights(distances))
+        if found.shape != distances.shape:
+            raise ValueError(
+                f"weights returned shape {found.shape} for distances of shape {distances.shape}; "
+                "return one weight for each distance."
+            )
+        return found
+    exact = distances == 0
+    with np.errstate(divide="ignore"):
+        inverse = 1.0 / distances
+    return np.where(exact.any(axis=1, keepdims=True), exact.astype(float), inverse)
+
+
+def check_distances(matrix: Series, n_columns: int) -> np.ndarray:
+    """Return a matrix of distances to the training series, or say what is wrong with it.
+
+    Parameters
+    ----------
+    matrix : Series
+        The rows of the matrix.
+    n_columns : int
+        Number of training series.
+
+    Returns
+    -------
+    ndarray of shape (n_queries, n_columns)
+        The matrix.
+
+    Raises
+    ------
+    ValueError
+        If it has another shape, or a distance is negative.
+    """
+    values = matrix.values[:, 0, :]
+    if matrix.n_channels != 1 or values.shape[1] != n_columns:
+        raise ValueError(
+            f"Precomputed metric requires shape (n_queries, n_indexed). Got "
+            f"{(len(values), values.shape[1])} for {n_columns} indexed."
+        )
+    if np.any(values < 0):
+        row, column = np.argwhere(values < 0)[0]
+        raise ValueError(
+            "Negative values in data passed as precomputed distances: "
+            f"{values[row, column]:g} in row {row}, column {column}."
+        )
+    return values
+
+
+def _nearest_of(
+    matrix: Series, n_columns: int, k: int, excluded: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The nearest columns of each row of precomputed distances, ties by column."""
+    values = check_distances(matrix, n_columns)
+    if excluded is not None:
+        values = values.copy()
+        values[np.arange(len(values)), excluded] = np.inf
+    indices = np.argsort(values, axis=1, kind="stable")[:, :k]
+    return np.take_along_axis(values, indices, axis=1), indices
+
+
+def _within_of(
+    matrix: Series, n_columns: int, radius: float, excluded: np.ndarray | None
+) -> Within:
+    """The columns of each row of precomputed distances that are within a radius."""
+    values = check_distances(matrix, n_columns)
+    near = values <= radius
+    if excluded is not None:
+        near[np.arange(len(values)), excluded] = False
+    rows, columns = np.nonzero(near)
+    return Within.of(rows, columns, values[near], len(values))
+
+
+def _check_mode(mode: str) -> None:
+    """Refuse a kind of graph that is unknown."""
+    if mode not in ("connectivity", "distance"):
+        raise ValueError(
+            f'Unsupported mode, must be one of "connectivity", or "distance" but got "{mode}" '
+            "instead"
+        )
+
+
+def _rows_of(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Values cut in rows, as an array of arrays."""
+    rows = np.empty(starts.size - 1, object)
+    for row in range(rows.size):
+        rows[row] = values[starts[row] : starts[row + 1]].copy()
+    return rows
