@@ -61,7 +61,7 @@ class ChannelTiles:
 
     def channel_join(self, reduction: ChannelJoin, tile: Tile, cancel: np.ndarray) -> JoinPart:
         """Nearest windows within a tile, by channels."""
-        from .channels import Found, Walk, answer, open_side, walk
+        from .channels import ChannelWalk, Found, answer, open_side, walk
 
         kernel, length = choose_walk(reduction), reduction.length
         within, rule = reduction.within, reduction.rule
@@ -94,14 +94,18 @@ class ChannelTiles:
             other = side if same else open_side(cols, looking[1], hints[1], rule, axes[1])
             found_b = found if same else Found.none(other.tops.shape)
             sides, both = (side, other), (found, found_b)
-            walk(Walk(kernel, axes, sides, both, rows, cols, reduction.least_apart + 1, *options))
+            walk(
+                ChannelWalk(
+                    kernel, axes, sides, both, rows, cols, reduction.least_apart + 1, *options
+                )
+            )
         else:
             nobody = open_side(slice(0, 0), looking[1], None, rule, axes[1])
             none = Found.none(nobody.tops.shape)
             # pairs above the diagonal, then those below, turned round
-            walk(Walk(kernel, axes, (side, nobody), (found, none), rows, cols, 0, *options))
+            walk(ChannelWalk(kernel, axes, (side, nobody), (found, none), rows, cols, 0, *options))
             turned = (axes[1], axes[0]), (nobody, side), (none, found), cols, rows
-            walk(Walk(kernel, *turned, 1, *options))
+            walk(ChannelWalk(kernel, *turned, 1, *options))
         *rows_found, dropped = answer(found, side, rows, rule)
         floor = np.where(dropped, 0.0, np.inf)[:, np.newaxis]
         if not within:

@@ -142,7 +142,8 @@ __device__ __forceinline__ void add_channels(const float (&values)[C], const Use
 
 // One block, one warp. Blocks lie along the diagonals (x) and the bands (y). Channels are in their order: the first M
 // count in any case. `tops` are negative of windows that look for no neighbour. Pairs that find no room on the list are
-// marked, where `dropped` is given.
+// marked, where `dropped` is given. The walk is one function: a step of it would take all of the covariances and columns that
+// lanes hold in registers.
 template <int C, int M, int K, bool WORST, bool LIST>
 __global__ void __launch_bounds__(32) walk_channels(
     const double* __restrict__ points_a, const double* __restrict__ mean_a, const ChannelStep* __restrict__ rows,

@@ -15,7 +15,16 @@ from ..transfers import Near, as_in, module_of, near, read_number, to_host
 from .channel_programs import HEIGHT, ChannelKernel
 from .lines import DeviceLine, Searched
 
-__all__ = ["ChannelAxis", "Found", "Side", "make_axis", "measure", "open_side", "walk"]
+__all__ = [
+    "ChannelAxis",
+    "ChannelSide",
+    "ChannelWalk",
+    "Found",
+    "make_axis",
+    "measure",
+    "open_side",
+    "walk",
+]
 
 #: Windows beyond the last that a walk may read.
 PAD = 128
@@ -83,7 +92,7 @@ class ChannelAxis(NamedTuple):
         return self.n_windows + PAD
 
 
-class Side(NamedTuple):
+class ChannelSide(NamedTuple):
     """Windows of one side of a tile: upper bounds of sums, by the number of channels."""
 
     tops: cp.ndarray
@@ -175,7 +184,7 @@ def open_side(
     hints: np.ndarray | None,
     rule: ChannelRule,
     axis: ChannelAxis,
-) -> Side:
+) -> ChannelSide:
     """Windows that look for neighbours within a tile; others have negative bounds.
 
     `hints` has sums, in units of the search, that neighbours need not exceed.
@@ -191,10 +200,10 @@ def open_side(
             row = np.minimum(known, MOST_NEEDED).astype(np.float32)
         tops[number - 1, : axis.n_windows] = np.where(wanted, row, np.float32(-1))
     dropped = cp.zeros(axis.pitch, np.int32)
-    return Side(cp.asarray(tops), dropped)
+    return ChannelSide(cp.asarray(tops), dropped)
 
 
-class Walk(NamedTuple):
+class ChannelWalk(NamedTuple):
     """A walk over the pairs of a tile.
 
     Attributes
@@ -215,7 +224,7 @@ class Walk(NamedTuple):
 
     kernel: ChannelKernel
     axes: tuple[ChannelAxis, ChannelAxis]
-    sides: tuple[Side, Side]
+    sides: tuple[ChannelSide, ChannelSide]
     found: tuple[Found, Found]
     rows: slice
     cols: slice
@@ -225,7 +234,7 @@ class Walk(NamedTuple):
     capacity: int
 
 
-def walk(work: Walk) -> None:
+def walk(work: ChannelWalk) -> None:
     """Find upper bounds of the nearest neighbours in a tile, then list and measure what may be."""
     _launch(work, work.rows, None, None, False)
     entries, count = cp.empty((work.capacity, 2), np.int32), cp.zeros(1, np.int32)
@@ -245,7 +254,7 @@ def walk(work: Walk) -> None:
 
 
 def _launch(
-    work: Walk, rows: slice, entries: cp.ndarray | None, count: cp.ndarray | None, mark: bool
+    work: ChannelWalk, rows: slice, entries: cp.ndarray | None, count: cp.ndarray | None, mark: bool
 ) -> None:
     """Walk some rows of a tile."""
     (a, b), (side, other), lists = work.axes, work.sides, entries is not None
@@ -291,7 +300,7 @@ def _launch(
         )
 
 
-def measure(work: Walk, entries: cp.ndarray) -> None:
+def measure(work: ChannelWalk, entries: cp.ndarray) -> None:
     """Measure some pairs, and keep the nearest of both windows of each."""
     (a, b), (side, other), (found, found_b) = work.axes, work.sides, work.found
     count, n_channels = len(entries), work.kernel.channels
@@ -359,7 +368,7 @@ def measure(work: Walk, entries: cp.ndarray) -> None:
 
 
 def answer(
-    found: Found, side: Side, windows: slice, rule: ChannelRule
+    found: Found, side: ChannelSide, windows: slice, rule: ChannelRule
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Distances and places of neighbours of some windows, and whether some may be missing."""
     wanted = [number - 1 for number in rule.dimensions]

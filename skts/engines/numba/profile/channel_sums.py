@@ -45,7 +45,10 @@ def network_of(n: int) -> np.ndarray:
 
 
 def _emit_compare(module):
-    """Emit `compare_sums` as a function of its own, with a loop for each number of channels."""
+    """Emit `compare_sums` as a function of its own, with a loop for each number of channels.
+
+    To emit it is one function, as its parts share the builder and the places that it has come to.
+    """
     single, index, word, byte = ir.FloatType(), ir.IntType(64), ir.IntType(32), ir.IntType(8)
     vector, mask = ir.VectorType(single, LANES), ir.IntType(LANES)
     kind = ir.FunctionType(
