@@ -15,7 +15,8 @@ __all__ = ["can_count", "draw_channels", "draw_counting", "each_line", "mean_lin
 
 def draw_channels(d: Draw, shapes: list[int], n_channels: int) -> list[np.ndarray]:
     """Series of so many points, whose channels have holes of their own."""
-    lines = d.numbers([(1, n) for n in shapes for _ in range(n_channels)], holes=True)
+    # channels of one point are refused: they look like a column
+    lines = d.numbers([(1, max(2, n)) for n in shapes for _ in range(n_channels)], holes=True)
     return [np.concatenate(lines[at : at + n_channels]) for at in range(0, len(lines), n_channels)]
 
 
@@ -45,6 +46,7 @@ def can_count(case: Case) -> bool:
         and all(channel < depth for channel in include)
         and all(least <= number <= depth for number in chosen)
         and (depth == 1 or case.options.get("k", 1) == 1)
+        and (depth == 1 or min(one.lengths.min() for one in case.data.values()) > 1)
     )
 
 
