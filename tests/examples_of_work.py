@@ -43,6 +43,8 @@ from skts.engines import (
     ShapeletFeatures,
     ShapeletSearch,
     Shapes,
+    SoftDTWGradient,
+    SoftDTWMatrix,
     SpacedNeighbors,
     SplitRules,
     SubsequenceMatches,
@@ -125,6 +127,8 @@ def examples() -> dict[type[Reduction], list[Example]]:
         Example(
             AlignmentSums(ragged, ragged.take(slice(3)), gone, np.ones(90), Warping(window=0.2))
         ),
+        Example(SoftDTWMatrix(queries, candidates, 0.5)),
+        Example(SoftDTWGradient(ragged, ragged.take(slice(1)), rng.random(90), 2.0)),
         Example(DTWMatrix(queries, candidates)),
         Example(DTWMatrix(ragged, ragged, Warping(window=7, cost="absolute"))),
         Example(DTWPairs(queries, candidates, pairs)),
@@ -199,6 +203,8 @@ def small_examples() -> dict[type[Reduction], list[Example]]:
         Example(AlignmentSums(candidates, queries, np.array([2, 0, 0, 2, 1]), np.ones(5))),
         Example(BestShapelets(series(6, 12), kinds, criterion, 4, 3)),
         Example(DistanceQuantiles(dilated, candidates, partners, ranks)),
+        Example(SoftDTWMatrix(queries, candidates, 1.0, Warping(window=2))),
+        Example(SoftDTWGradient(candidates, queries.take(slice(1)), np.ones(5), 1.0)),
         Example(DTWMatrix(queries, candidates, Warping("dog_keeper", "absolute"))),
         Example(DTWMatrix(queries, candidates, Warping(window=2))),
         Example(DTWPairs(queries, candidates, pairs)),

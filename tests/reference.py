@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
+from inspect import signature
 
 import numpy as np
 from reference_averages import AveragesOracle
 from reference_channels import ChannelOracle
 from reference_dilated import BestOracle, DilatedOracle
+from reference_elastic import DISTANCES as ELASTIC
+from reference_elastic import distance as elastic
 from reference_groups import GroupOracle
 from reference_join import JoinOracle
 from reference_motifs import MKOracle
@@ -127,6 +130,19 @@ def unpadded(series, index):
     return series.values[index, :, : series.lengths[index]]
 
 
+def stepped(x, y, warping):
+    """A distance of the elastic family, of series that are prepared for it."""
+    known = set(signature(ELASTIC[warping.metric]).parameters) - {"x", "y", "window", "cost"}
+    options = {name: getattr(warping, name) for name in known}
+    if warping.own:
+        if warping.metric == "edr":
+            options["epsilon"] = max(x[-1, 0], y[-1, 0])
+        x, y = x[:-1], y[:-1]
+    if len(warping.costs) > 1:
+        options["cost"] = warping.cost
+    return elastic(warping.metric, x, y, window=warping.window, **options)
+
+
 class OracleEngine(
     ChannelOracle,
     AveragesOracle,
@@ -152,12 +168,17 @@ class OracleEngine(
         return 0, 0
 
     def dtw_matrix_lacks(self, reduction):
-        if reduction.warping.metric not in ("dtw", "dog_keeper"):
+        if reduction.warping.metric not in ("dtw", "dog_keeper", *ELASTIC):
             return f"engine='oracle' has no loops for {type(reduction.warping).__name__}."
         return None
 
-    dtw_neighbors_lacks = dtw_pairs_lacks = dtw_path_lacks = dtw_matrix_lacks
+    dtw_neighbors_lacks = dtw_pairs_lacks = dtw_matrix_lacks
     dtw_radius_neighbors_lacks = dtw_matrix_lacks
+
+    def dtw_path_lacks(self, reduction):
+        if reduction.warping.metric not in ("dtw", "dog_keeper"):
+            return f"engine='oracle' finds no path for {type(reduction.warping).__name__}."
+        return None
 
     def dtw_matrix(self, reduction, tile, cancel):
         rows, cols = (
@@ -166,6 +187,8 @@ class OracleEngine(
                 reduction.sides, (tile.row, tile.col), (tile.row_stop, tile.col_stop), strict=True
             )
         )
+        if reduction.warping.metric in ELASTIC:
+            return np.array([[stepped(x, y, reduction.warping) for y in cols] for x in rows])
         return pairwise_dtw(rows, cols, **asdict(reduction.warping))
 
     def dtw_neighbors(self, reduction, tile, cancel):
@@ -180,6 +203,9 @@ class OracleEngine(
     def dtw_pairs(self, reduction, tile, cancel):
         left, right = reduction.sides
         pairs = reduction.pairs[tile.rows]
+        if reduction.warping.metric in ELASTIC:
+            sides = [(unpadded(left, i), unpadded(right, j)) for i, j in pairs]
+            return np.array([stepped(x, y, reduction.warping) for x, y in sides])
         options = asdict(reduction.warping)
         return np.array([dtw(unpadded(left, i), unpadded(right, j), **options) for i, j in pairs])
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from skts.engines import MatchedSums
+from skts.engines import MatchedSums, SoftSlope
 
 
 def matched_points(path, n):
@@ -74,6 +76,30 @@ class AveragesOracle:
         )  # fmt: skip
         return MatchedSums(values, totals, np.array(tables))
 
+    def soft_dtw_matrix(self, reduction, tile, cancel):
+        window = reduction.warping.window
+        rows, cols = (each(side) for side in (reduction.rows, reduction.cols))
+        return np.array([
+            [soft_dtw(x, y, reduction.gamma, window)[0] for y in cols[tile.cols]]
+            for x in rows[tile.rows]
+        ])  # fmt: skip
+
+    def soft_dtw_gradient(self, reduction, tile, cancel):
+        rows, (average,) = reduction.cell[0], each(reduction.average)
+        series, weights = each(reduction.series)[tile.rows], reduction.weights[tile.rows]
+        gradients = np.zeros((-(-len(series) // rows), *average.shape))
+        values = np.empty(len(series))
+        for place, y in enumerate(series):
+            window = reduction.warping.window
+            values[place], slope = soft_dtw(average, y, reduction.gamma, window)
+            gradients[place // rows] += weights[place] * slope
+        return SoftSlope(gradients, values)
+
+
+def each(series):
+    """Series one by one, without padding."""
+    return [x[:, :n] for x, n in zip(series.values, series.lengths, strict=True)]
+
 
 def band(window, n, m):
     """Half width of the band."""
@@ -117,3 +143,33 @@ def updated(X, centers, labels, window=None, weights=None):
                 count[i] += weight
         moved.append(total / count)
     return moved
+
+
+def soft_dtw(x, y, gamma, window=None):
+    """Soft-DTW of two series (n_channels, n_timepoints), and its derivatives by the points of x.
+
+    Algorithms 1 and 2 of Cuturi and Blondel (2017): R forwards, E backwards.
+    """
+    n, m = x.shape[1], y.shape[1]
+    radius = band(window, n, m)
+    cost = np.array([[sum((x[:, i] - y[:, j]) ** 2) for j in range(m)] for i in range(n)])
+    R = np.full((n + 2, m + 2), np.inf)
+    R[0, 0] = 0.0
+    for i in range(1, n + 1):
+        for j in range(1, m + 1):
+            if abs(i - j) <= radius:
+                before = [R[i - 1, j - 1], R[i - 1, j], R[i, j - 1]]
+                least = min(before)
+                total = sum(math.exp((least - one) / gamma) for one in before)
+                R[i, j] = cost[i - 1, j - 1] + least - gamma * math.log(total)
+    E = np.zeros((n + 2, m + 2))
+    E[n, m] = 1.0
+    gradient = np.zeros(x.shape)
+    for i in range(n, 0, -1):
+        for j in range(m, 0, -1):
+            for a, b in ((i + 1, j), (i, j + 1), (i + 1, j + 1)):
+                if a <= n and b <= m and R[a, b] < np.inf and R[i, j] < np.inf:
+                    least = R[a, b] - cost[a - 1, b - 1]
+                    E[i, j] += E[a, b] * math.exp((least - R[i, j]) / gamma)
+            gradient[:, i - 1] += 2 * E[i, j] * (x[:, i - 1] - y[:, j - 1])
+    return R[n, m], gradient

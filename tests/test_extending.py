@@ -150,9 +150,11 @@ def test_what_the_engine_lacks_of_the_distance(outside, rng):
     X = steps_of(rng, 2, 1, [8])
     with pytest.raises(UnsupportedReductionError, match=r"not compute Gaps\(.*cost='squared'"):
         example.pairwise_gaps(X, X, cost="squared", engine="numba")
-    x = check_series(X[:1])
-    with pytest.raises(UnsupportedReductionError, match="no paths that leave out points"):
-        run(DTWPath(x, x, example.Gaps()), engine="numba")
+    x = check_series([[0.0, 1.0, 2.0, 3.0]])
+    y = check_series([[1.0, 2.0, 9.0, 3.0]])
+    path, distance = run(DTWPath(x, y, example.Gaps()), engine="numba")
+    assert path.tolist() == [[1, 0], [2, 1], [3, 3]]
+    assert distance == 2.0
     with pytest.raises(ValueError, match="metric='dtw' is not one of 'gaps'"):
         example.Gaps(metric="dtw")
 

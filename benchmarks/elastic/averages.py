@@ -10,8 +10,9 @@ from sklearn.metrics import adjusted_rand_score
 
 from benchmarks._engines import ENGINES, skip_unless_available
 from skts import DTWKMeans
-from skts.averages import dtw_barycenter
+from skts.averages import dtw_barycenter, soft_dtw_barycenter
 from skts.datasets import make_random_walk, make_warped_shapes
+from skts.metrics import pairwise_soft_dtw
 
 
 class Barycenter:
@@ -29,6 +30,27 @@ class Barycenter:
 
     def time_dtw_barycenter(self, engine, shape, window):
         dtw_barycenter(self.X, **self.given)
+
+
+class Soft:
+    """All pairs under soft-DTW, and five steps to a barycenter."""
+
+    params = [ENGINES, [(64, 128), (256, 128)]]
+    param_names = ["engine", "series, points"]
+
+    def setup(self, engine, shape):
+        skip_unless_available(engine)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        self.X = make_random_walk(*shape, random_state=0)
+        self.given = {"max_iter": 5, "tol": 0, "engine": engine}
+        pairwise_soft_dtw(self.X[:4], engine=engine)
+        soft_dtw_barycenter(self.X[:4], **self.given)
+
+    def time_pairwise_soft_dtw(self, engine, shape):
+        pairwise_soft_dtw(self.X, engine=engine)
+
+    def time_soft_dtw_barycenter(self, engine, shape):
+        soft_dtw_barycenter(self.X, **self.given)
 
 
 class KMeans:

@@ -16,7 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks._gpu import keep_rows, make_parser, median_wall, verdict
 from skts import DTWKMeans
-from skts.averages import dtw_barycenter
+from skts.averages import dtw_barycenter, soft_dtw_barycenter
+from skts.metrics import pairwise_soft_dtw
 
 #: Series of which a whole fit is made on the CPU, too.
 FITTED = 4_000
@@ -49,6 +50,35 @@ def barycenter_rows():
             "iterations": found.n_iter,
             "checked": verdict(same, f"as numba's, {cpu:.2f} s"),
         }
+
+
+def soft_rows():
+    """All pairs under soft-DTW, and some steps to a barycenter."""
+    X = walks(4096, 128)
+    seconds, found = median_wall(lambda: pairwise_soft_dtw(X, X[:1024], engine="cupy"), 3)
+    expected = pairwise_soft_dtw(X[::512], X[:1024:8], engine="numba")
+    same = np.array_equal(found[::512, ::8], expected)
+    yield {
+        "work": "soft-DTW, 4,096 x 1,024 random walks of 128",
+        "value": 4096 * 1024 * 128**2 / seconds / 1e9,
+        "unit": "Gcells/s",
+        "must": None,
+        "reach": None,
+        "checked": verdict(same, f"{expected.size} values as numba's"),
+    }
+    given = {"max_iter": 10, "tol": 0}
+    seconds, found = median_wall(lambda: soft_dtw_barycenter(X[:1000], engine="cupy", **given), 3)
+    few, numba = (soft_dtw_barycenter(X[:50], engine=one, **given) for one in ("cupy", "numba"))
+    same = np.array_equal(few.average, numba.average) and few[1:] == numba[1:]
+    yield {
+        "work": "soft-DTW barycenter, 1,000 random walks of 128, 10 iterations",
+        "value": seconds,
+        "unit": "s",
+        "must": None,
+        "reach": None,
+        "iterations": found.n_iter,
+        "checked": verdict(same, "of 50 of them as numba's"),
+    }
 
 
 def kmeans_rows():
@@ -87,7 +117,7 @@ def kmeans_rows():
 
 def main():
     parser = make_parser(__doc__, "gpu-averages.json")
-    parser.add_argument("--parts", nargs="+", default=["barycenter", "kmeans"])
+    parser.add_argument("--parts", nargs="+", default=["barycenter", "soft", "kmeans"])
     options = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     rows = chain.from_iterable(globals()[f"{part}_rows"]() for part in options.parts)

@@ -3,11 +3,11 @@
     SKTS_DATA=<folder> python -m benchmarks.shapelets.shapelet_forests
     SKTS_DATA=<folder> python -m benchmarks.shapelets.shapelet_forests --engine cupy
 
-write `benchmarks/results/shapelet-forests.json`: for each set the mean accuracy of forests of some
-seeds, the seconds of fit and predict of the first, what the trees that have not drawn them say of
-the training series (`--seeds`), beside the columns of `reference.csv`; the accuracies of exact
-trees, where they are grown within `--limit` seconds. Test sets choose nothing: all
-parameters are the defaults.
+write `benchmarks/results/shapelet-forests.json`. For each set: the mean accuracy of forests of some
+seeds (`--seeds`); seconds of fit and predict of the first, the first set with those of compiling;
+its out-of-bag accuracy on the training series; accuracies of exact trees, where they are grown
+within `--limit` seconds; and the columns of `reference.csv`. Gaps inside of series are bridged.
+Test sets choose nothing: all parameters are the defaults.
 
 With ``--engine cupy`` the forest of the first seed is grown on both engines, and all shares of
 classes are compared to the last bit.

@@ -26,6 +26,7 @@ WORK = {
     "KShapeClusterer": ("SBDAssign", "SBDCenters"),
     "DTWKMeans": ("DTWNeighbors", "AlignmentSums"),
     "averages.dtw_barycenter": ("AlignmentSums",),
+    "averages.soft_dtw_barycenter": ("SoftDTWGradient",),
     "DiscordDetector": ("Join", "SpacedNeighbors", "WindowDistances"),
     "motifs.matrix_profile": ("Join", "ChannelJoin"),
     "MotifFinder": ("Join", "WindowDistances", "PairWalk"),

@@ -29,6 +29,7 @@ class Gaps(Warping):
     delete: float = 1.0
     insert: float = 1.0
     metrics: ClassVar[tuple[str, ...]] = ("gaps",)
+    borders: ClassVar[bool] = True  # a path may begin with points that are left out
 
     @property
     def symmetric(self):  # of such a matrix half is computed
@@ -66,13 +67,13 @@ class GapCell(Cell):
     delete: float
     insert: float
 
-    def steps(self, x, y, x_before, y_before, offset):
-        return abs(x - y), self.delete, self.insert
+    def match(self, x, y, x_before, y_before):
+        return abs(x - y)
 
-    def skip_x(self, x):
+    def down(self, x, x_before, y):
         return self.delete
 
-    def skip_y(self, y):
+    def right(self, y, y_before, x):
         return self.insert
 
 

@@ -16,9 +16,9 @@ from .._scalars import takes_plain
 from .._validation import check_one, check_series, check_weights, is_3d
 from ..engines import AlignmentSums, DTWMatrix, Engine, Series, Warping, get_engine, run
 
-__all__ = ["Barycenter", "dtw_barycenter"]
+__all__ = ["ARGUMENTS", "Barycenter", "dtw_barycenter", "start_of"]
 
-_ARGUMENTS: dict[str, list[Any]] = {
+ARGUMENTS: dict[str, list[Any]] = {
     "init": [StrOptions({"mean", "medoid"}), "array-like"],
     "window": [
         Interval(Integral, 0, None, closed="left"),
@@ -41,7 +41,7 @@ class Barycenter(NamedTuple):
     average : ndarray of shape (n_timepoints,) or (n_channels, n_timepoints)
         The average.
     inertia : float
-        Sum of the squared distances of the series to it, by weight.
+        Sum of the squared distances of the series to it, or of the soft-DTW values, by weight.
     n_iter : int
         How often it was computed anew.
     """
@@ -52,7 +52,7 @@ class Barycenter(NamedTuple):
 
 
 @takes_plain
-@checks_arguments(_ARGUMENTS)
+@checks_arguments(ARGUMENTS)
 def dtw_barycenter(
     X: ArrayLike | list[ArrayLike],
     *,
@@ -116,6 +116,7 @@ def dtw_barycenter(
 
     See Also
     --------
+    soft_dtw_barycenter : Smoother averages, by a gradient.
     skts.DTWKMeans : Clusters with such averages as centres.
     skts.metrics.dtw_path : The path of one pair, by the same rule for ties.
 
@@ -145,7 +146,7 @@ def dtw_barycenter(
     exponent = int(np.frexp(shares.max())[1])
     shares = np.ldexp(shares, -exponent)
     warping = Warping(window=window)
-    start = _start(init, series, shares, warping, engine, n_jobs)
+    start = start_of(init, series, shares, warping, engine, n_jobs)
     work = AlignmentSums(series, start, np.zeros(len(series), np.int64), shares, warping)
     chosen = get_engine(engine, work)
     average, inertia, n_iter = _iterate(work, max_iter, tol, chosen, n_jobs, verbose)
@@ -193,7 +194,7 @@ def _iterate(
     return best, inertia, iteration
 
 
-def _start(
+def start_of(
     init: Any,
     series: Series,
     weights: np.ndarray,
@@ -201,7 +202,28 @@ def _start(
     engine: str | None,
     n_jobs: int | None,
 ) -> Series:
-    """The average to start from, as a set of one series."""
+    """Choose the average to start from.
+
+    Parameters
+    ----------
+    init : {"mean", "medoid"} or array-like
+        What the user asked for.
+    series : Series
+        All series.
+    weights : ndarray of shape (n_series,)
+        Their weights.
+    warping : Warping
+        Options of the distance, for the medoid.
+    engine : str or None
+        The engine that finds the medoid.
+    n_jobs : int or None
+        Threads on the CPU.
+
+    Returns
+    -------
+    Series
+        A set of one.
+    """
     if not isinstance(init, str):
         given = check_one(init, "init")
         if given.n_channels != series.n_channels:

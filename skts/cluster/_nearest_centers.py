@@ -45,7 +45,20 @@ class NearestCenters:
         self.upper, self.lower = np.zeros(n), np.full(n, np.inf)
 
     def search(self, centers: Series, rows: np.ndarray | None = None) -> Self:
-        """Compare all series, or some, with all centres."""
+        """Compare all series, or some, with all centres.
+
+        Parameters
+        ----------
+        centers : Series
+            The centres.
+        rows : ndarray of int or None, default None
+            Numbers of the series; None is all.
+
+        Returns
+        -------
+        self : NearestCenters
+            With the labels and bounds that were found.
+        """
         series = self.series if rows is None else self.series.take(rows)
         chosen: Any = slice(None) if rows is None else rows
         found = self.run(DTWNeighbors(series, centers, min(2, len(centers)), warping=self.warping))
@@ -64,6 +77,11 @@ class NearestCenters:
             Before and after.
         distances : ndarray of shape (n_series,)
             Certified distances of the series to their centres before they moved.
+
+        Returns
+        -------
+        self : NearestCenters
+            With the labels of the moved centres, and bounds.
         """
         if len(centers) == 1:
             return self

@@ -60,9 +60,12 @@ from .core.reduction import Reduction, Tile
 from .core.registry import REFERENCE, engine_names, find_engine, get_engine, show_engines
 from .core.series import Series, fetch, lies_on_gpu
 from .families.elastic.averages import AlignmentSums, MatchedSums
+from .families.elastic.descriptors import derivative
+from .families.elastic.distances import DISTANCES, Parameter, parameters_of, prepared
 from .families.elastic.dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, WarpingPath
 from .families.elastic.radius import DTWRadiusNeighbors, RotationRadiusNeighbors
 from .families.elastic.rotation import RotationNeighbors
+from .families.elastic.soft import SoftDTWGradient, SoftDTWMatrix, SoftSlope, check_gamma
 from .families.elastic.warping import Warping
 from .families.elastic.window_search import DTWWindowSearch
 from .families.kshape.centers import SBDCenters
@@ -97,6 +100,7 @@ from .families.shapelets.search import ShapeletSearch, ShapeletSplit
 from .families.shapelets.splits import GroupSplits, SplitRules, Splits
 
 __all__ = [
+    "DISTANCES",
     "FEATURES",
     "LEAST_NORMALIZED",
     "REFERENCE",
@@ -129,6 +133,7 @@ __all__ = [
     "MotifPair",
     "NearestPair",
     "ConcatenatedSeries",
+    "Parameter",
     "Places",
     "Reduction",
     "Room",
@@ -143,6 +148,9 @@ __all__ = [
     "ShapeletSearch",
     "ShapeletSplit",
     "Shapes",
+    "SoftDTWGradient",
+    "SoftDTWMatrix",
+    "SoftSlope",
     "SpacedNeighbors",
     "SplitRules",
     "Splits",
@@ -157,8 +165,10 @@ __all__ = [
     "Within",
     "certified_distances",
     "channel_means",
+    "check_gamma",
     "check_size",
     "choose",
+    "derivative",
     "engine_names",
     "fetch",
     "find_engine",
@@ -166,6 +176,8 @@ __all__ = [
     "lies_on_gpu",
     "measure_channels",
     "offsets",
+    "parameters_of",
+    "prepared",
     "replace_kernels",
     "run",
     "show_engines",

@@ -13,6 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from .._metrics import METRIC_PARAMS, METRICS, Distance, distance_of
 from .._parameters import N_JOBS
 from .._scalars import takes_plain
 from .._validation import check_series
@@ -24,7 +25,6 @@ from ..engines import (
     RotationNeighbors,
     RotationRadiusNeighbors,
     Series,
-    Warping,
     Within,
     get_engine,
 )
@@ -37,7 +37,8 @@ class NeighborsMixin(SeriesMixin):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "metric": [StrOptions({"dtw", "dog_keeper", "precomputed"})],
+        "metric": [StrOptions({*METRICS, "precomputed"})],
+        "metric_params": METRIC_PARAMS,
         "cost": [StrOptions({"squared", "absolute"})],
         "window": [
             None,
@@ -53,6 +54,7 @@ class NeighborsMixin(SeriesMixin):
     }
     n_neighbors: int
     metric: str
+    metric_params: dict[str, Any] | None
     cost: str
     window: float | None
     alignment: str
@@ -66,6 +68,7 @@ class NeighborsMixin(SeriesMixin):
         n_neighbors: int,
         *,
         metric: str,
+        metric_params: dict[str, Any] | None,
         cost: str,
         window: float | None,
         alignment: str,
@@ -76,6 +79,7 @@ class NeighborsMixin(SeriesMixin):
         """Keep the parameters that all have; `options` are those of a run."""
         self.n_neighbors = n_neighbors
         self.metric = metric
+        self.metric_params = metric_params
         self.cost = cost
         self.window = window
         self.alignment = alignment
@@ -353,12 +357,15 @@ class NeighborsMixin(SeriesMixin):
         queries, excluded = self._queries(X)
         if self._precomputed:
             return _within_of(queries, self.n_samples_fit_, limit, excluded)
-        sides, warping = (queries, self._series), self._warping()
+        distance = self._distance()
         if self.rotation_invariant:
-            work: Reduction = RotationRadiusNeighbors(*sides, limit, excluded, warping)
+            work: Reduction = RotationRadiusNeighbors(
+                queries, self._series, limit, excluded, distance.warping
+            )
         else:
+            rows, cols, warping = distance.sides(queries, self._series)
             work = DTWRadiusNeighbors(
-                *sides, limit, excluded, self.precision, warping, distances=distances
+                rows, cols, limit, excluded, self.precision, warping, distances=distances
             )
         found: Within = self._run(work)
         return found
@@ -379,18 +386,26 @@ class NeighborsMixin(SeriesMixin):
     def _precomputed(self) -> bool:
         return self.metric == "precomputed"
 
-    def _warping(self) -> Warping:
-        """Options of the distance."""
-        metric = "dtw" if self._precomputed else self.metric
-        return Warping(metric, self.cost, self.window, self.alignment)
+    def _distance(self) -> Distance:
+        """The distance, with its options; of precomputed ones any."""
+        metric, given = self.metric, self.metric_params
+        if self._precomputed:
+            metric, given = "dtw", None
+        distance = distance_of(
+            metric, given, cost=self.cost, window=self.window, alignment=self.alignment
+        )
+        if self.rotation_invariant and distance.entry.describe is not None:
+            raise ValueError(f"rotation_invariant=True does not go with metric={metric!r}.")
+        return distance
 
     def _search(
         self, queries: Series, candidates: Series, k: int, excluded: np.ndarray | None = None
     ) -> DTWNeighbors | RotationNeighbors:
         """The work of a search, with the options of this estimator."""
-        warping = self._warping()
+        distance = self._distance()
         if self.rotation_invariant and not self._precomputed:
-            return RotationNeighbors(queries, candidates, k, excluded, warping)
+            return RotationNeighbors(queries, candidates, k, excluded, distance.warping)
+        queries, candidates, warping = distance.sides(queries, candidates)
         return DTWNeighbors(queries, candidates, k, excluded, self.precision, warping)
 
 

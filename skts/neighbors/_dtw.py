@@ -41,12 +41,19 @@ class DTWNearestNeighbor(
     ----------
     n_neighbors : int, default 1
         Neighbours that vote.
-    metric : {"dtw", "dog_keeper", "precomputed"}, default "dtw"
-        "dtw" (dynamic time warping) adds the costs along a warping path, "dog_keeper" takes the
-        largest of them. With "precomputed", `X` is a matrix of distances to the training series.
+    metric : str, default "dtw"
+        "dtw" (dynamic time warping) adds the costs along a warping path, "dog_keeper" (also
+        "frechet", the discrete Frechet distance) takes the largest of them; "euclidean" is without
+        warping. "ddtw", "wdtw", "adtw", "erp", "edr", "lcss", "msm" and "twe" are further elastic
+        distances: see `skts.metrics.pairwise_distances`. With "precomputed", `X` is a matrix of
+        distances to the training series.
+    metric_params : dict or None, default None
+        Parameters of the distance, such as ``{"penalty": 0.5}`` for ``metric="msm"``; None takes
+        their defaults.
     cost : {"squared", "absolute"}, default "squared"
         Cost of matching two points, summed over channels. The distance is the square root of
-        accumulated squared costs, or the accumulated absolute costs.
+        accumulated squared costs, or the accumulated absolute costs. For "dtw", "dog_keeper",
+        "euclidean", "ddtw", "wdtw" and "adtw"; the others have prices of their own.
     window : int, float or None, default None
         Sakoe-Chiba band, not the length of a subsequence: the largest distance in time between two
         matched points. An int counts points; a float is a fraction of the longer series, rounded up
@@ -55,7 +62,7 @@ class DTWNearestNeighbor(
     alignment : {"global", "subsequence", "supersequence"}, default "global"
         "global" matches both series in full, "subsequence" matches the query with a contiguous part
         of the training series, "supersequence" matches the training series with a contiguous part
-        of the query. The last two take no window.
+        of the query. The last two take no window, and are for "dtw", "dog_keeper" and "ddtw".
     rotation_invariant : bool, default False
         Whether training series may be rotated: the distance is the least over all circular shifts
         of the training series. For series of one length, with ``metric="dtw"`` without a window, or
@@ -143,7 +150,8 @@ class DTWNearestNeighbor(
         self,
         n_neighbors: int = 1,
         *,
-        metric: Literal["dtw", "dog_keeper", "precomputed"] = "dtw",
+        metric: str = "dtw",
+        metric_params: dict[str, Any] | None = None,
         cost: Literal["squared", "absolute"] = "squared",
         window: float | None = None,
         alignment: Literal["global", "subsequence", "supersequence"] = "global",
@@ -157,6 +165,7 @@ class DTWNearestNeighbor(
         self._set_options(
             n_neighbors,
             metric=metric,
+            metric_params=metric_params,
             cost=cost,
             window=window,
             alignment=alignment,

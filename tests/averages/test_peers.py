@@ -11,12 +11,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 from skts import DTWKMeans
-from skts.averages import dtw_barycenter
-from skts.metrics import pairwise_dtw
+from skts.averages import dtw_barycenter, soft_dtw_barycenter
+from skts.engines import Series, SoftDTWGradient, run
+from skts.metrics import pairwise_dtw, pairwise_soft_dtw, soft_dtw_gradient
 
 with np.load(Path(__file__).parents[1] / "data" / "peers" / "averages.npz") as stored:
     STORED = dict(stored)
 INPUTS = {key.removeprefix("input."): STORED[key] for key in STORED if key.startswith("input.")}
+SOFT = [key for key in STORED if key.startswith("softdtw.")]
+SOFT_BARYCENTERS = [key for key in STORED if key.startswith("softbarycenter.")]
 DBA = [key for key in STORED if key.startswith("dba.")]
 
 
@@ -61,3 +64,44 @@ def test_kmeans(fast_engine):
     assert_array_equal(model.labels_, STORED["kmeans.labels"])
     assert_allclose(model.cluster_centers_, STORED["kmeans.centers"], rtol=1e-9)
     assert model.inertia_ == pytest.approx(len(X) * float(STORED["kmeans.inertia"]), rel=1e-9)
+
+
+def as_series(X):
+    """A set of series, without the NaN that pads them."""
+    X = X[:, np.newaxis] if X.ndim == 2 else X
+    return Series(np.nan_to_num(X), (~np.isnan(X[:, 0])).sum(axis=1))
+
+
+@pytest.mark.parametrize("key", SOFT)
+def test_soft_dtw(fast_engine, key):
+    _, name, gamma = key.split(".", 2)
+    found = pairwise_soft_dtw(INPUTS[name], gamma=float(gamma), engine=fast_engine)
+    assert_allclose(found, STORED[key], rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("gamma", ["0.01", "0.5", "10.0"])
+def test_soft_gradients(fast_engine, gamma):
+    x, y = INPUTS["walks"][0], INPUTS["walks"][1, :27]
+    found = soft_dtw_gradient(x, y, gamma=float(gamma), engine=fast_engine)
+    assert found.value == pytest.approx(float(STORED[f"value.{gamma}"]), rel=1e-12)
+    # both are off by some units of the cost of a path over gamma
+    allowed = 1e-15 * found.value / float(gamma) * np.abs(found.gradient).max()
+    assert_allclose(found.gradient, STORED[f"gradient.{gamma}"], rtol=0, atol=allowed)
+
+
+@pytest.mark.parametrize("key", SOFT_BARYCENTERS)
+def test_soft_barycenters(fast_engine, key):
+    _, name, gamma = key.split(".", 2)
+    (X, given), gamma, theirs = case(name), float(gamma), np.atleast_2d(STORED[key])
+    weights = given.get("weights", np.ones(len(X)))
+    # their average is a minimum of our sum
+    series, average = as_series(X), Series(theirs[np.newaxis], np.array([theirs.shape[1]]))
+    at_theirs = run(SoftDTWGradient(series, average, weights, gamma), engine=fast_engine)
+    assert np.abs(at_theirs.gradient).max() < 2e-2
+    found = soft_dtw_barycenter(
+        X, gamma=gamma, **given, max_iter=200, tol=1e-10, engine=fast_engine
+    )
+    if name in ("channels", "ragged"):
+        # the search goes the same way, where 16 is the range of the data
+        assert found.inertia == pytest.approx(np.dot(weights, at_theirs.values), rel=1e-9)
+        assert_allclose(np.atleast_2d(found.average), theirs, rtol=1e-6, atol=1e-6)

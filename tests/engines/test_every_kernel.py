@@ -24,10 +24,20 @@ from skts import (
     ShapeletTreeClassifier,
     SubsequenceSearch,
 )
-from skts.averages import dtw_barycenter
+from skts.averages import dtw_barycenter, soft_dtw_barycenter
 from skts.cluster import _kshape
-from skts.engines import SBDCenters, Shapes, run
-from skts.metrics import dog_keeper, dtw_path, pairwise_dtw, pairwise_sbd, subsequence_distance
+from skts.engines import DISTANCES, SBDCenters, Shapes, run
+from skts.metrics import (
+    dog_keeper,
+    dtw_path,
+    pairwise_distances,
+    pairwise_dtw,
+    pairwise_sbd,
+    pairwise_soft_dtw,
+    soft_dtw_gradient,
+    subsequence_distance,
+    warping_path,
+)
 from skts.motifs import discords, matrix_profile, motifs
 from skts.neighbors import dtw_window_search
 
@@ -76,6 +86,24 @@ def neighbors(engine):
         yield of_fitted(model, X, y, ("kneighbors", Q), ("predict", Q), ("kneighbors",))
 
 
+def stepped(engine):
+    X, Q = walks(6, 24), walks(5, 24, 1)
+    two = X.reshape(6, 2, 12), Q.reshape(5, 2, 12)
+    for metric, distance in DISTANCES.items():
+        on = {"engine": engine, "metric": metric}
+        yield pairwise_distances(X, Q, window=3, **on)
+        for cost in distance.costs:
+            yield pairwise_distances(*two, cost=cost, **on)
+        if "epsilon" in distance.__dataclass_fields__:
+            yield pairwise_distances(X, Q, metric_params={"epsilon": 0.5}, **on)
+    # weights by pairs, strips, and points that are left out of a path
+    yield pairwise_distances(X, Q[:, :9], metric="wdtw", engine=engine)
+    yield pairwise_distances(walks(2, 300), metric="erp", engine=engine)
+    yield warping_path(X[0], Q[0], metric="erp", window=7, engine=engine)
+    model = DTWNearestNeighbor(3, metric="twe", engine=engine)
+    yield of_fitted(model, walks(70, 24), np.arange(70) % 3, ("kneighbors", Q), ("kneighbors",))
+
+
 def radii(engine):
     X, Q = walks(70, 24), walks(5, 24, 1)
     X[40:] = X[:30]
@@ -111,6 +139,9 @@ def averages(engine):
     model = DTWKMeans(3, random_state=0, engine=engine)
     yield of_fitted(model, X, None, ("predict", X), ("transform", X))
     yield model.cluster_centers_
+    yield pairwise_soft_dtw(X, unequal, window=5, engine=engine)
+    yield soft_dtw_gradient(X[0], unequal[2], gamma=0.3, engine=engine)
+    yield soft_dtw_barycenter(X.reshape(6, 2, 40), max_iter=3, tol=0.1, engine=engine)
 
 
 def profiles(engine):
@@ -222,6 +253,7 @@ WORKS = (
     matrices,
     neighbors,
     radii,
+    stepped,
     rotations,
     paths,
     averages,

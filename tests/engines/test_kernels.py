@@ -50,7 +50,14 @@ from skts.engines.families.profile.nearest import MOST_UNSORTED, least_of_rows
 from skts.engines.families.profile.statistics import window_statistics
 from skts.engines.families.search.subsequence import TileMatches
 from skts.engines.host import shapes, windows
-from skts.engines.numba.elastic import certified, dtw, lower_bounds, rotation, window_search
+from skts.engines.numba.elastic import (
+    certified,
+    dtw,
+    lower_bounds,
+    rotation,
+    warping_path,
+    window_search,
+)
 from skts.engines.numba.elastic.cells import cell_of
 from skts.engines.numba.kshape import sbd
 from skts.engines.numba.profile import walk
@@ -652,10 +659,11 @@ def test_certificates_take_their_rows_columns_and_antidiagonals():
 def test_paths_take_the_rows_that_are_kept_those_between_and_themselves():
     for n, m in ((1, 1), (90, 110), (1000, 3), (26, 400)):
         every = max(1, math.isqrt(n))
-        kept, between, here = -(-n // every), every + 1, 1
+        # the row above the first, and the one that is worked on
+        kept, between, here = -(-n // every), every + 1, 2
         # the longest path, from the end to the start and the other way round
-        needed = 8 * (m + 1) * (kept + between + here) + 2 * 16 * (n + m - 1)
-        assert needed <= dtw.path_bytes(n, m) <= needed + 32
+        needed = 8 * (m + 1) * (kept + between + here) + 8 * n + 2 * 16 * (n + m - 1)
+        assert needed <= warping_path.path_bytes(n, m) <= needed + 32
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 6), (6, 1), (5, 5), (4, 9)])

@@ -7,7 +7,6 @@ import pytest
 
 from skts.engines import ConcatenatedSeries, Join, Warping
 from skts.engines.cupy.elastic.programs import (
-    PATH_KERNELS,
     SEARCH_KERNELS,
     BandKernel,
     DTWKernel,
@@ -42,6 +41,7 @@ def test_kernels_compile(arch):
         DTWKernel("float", 32, 1, False, "Dtw<Squared>", False, False, 8).name,
         DTWKernel("float", 8, 3, True, "DogKeeper<Absolute>", True, False, 32).name,
         DTWKernel("double", 8, 1, True, "Dtw<Squared>", False, True, 32).name,
+        DTWKernel("double", 4, 1, True, "Edr<double, true>", True, False, 32).name,
     ]
     assert compile.compile_program("elastic/dtw.cu", names, arch) > 1000
     names = [BandKernel("float", 8, 1, "Dtw<Squared>", 8).name]
@@ -50,7 +50,10 @@ def test_kernels_compile(arch):
     names = [choose_join(kind, shape, stated_type(kind)).name for kind, shape in JOINS]
     assert compile.compile_program("profile/join.cu", names, arch) > 1000
     assert compile.compile_program("profile/candidates.cu", ["refine", "certify"], arch) > 1000
-    assert compile.compile_program("elastic/path.cu", list(PATH_KERNELS), arch) > 1000
+    names = ["strip<AnyWarping>", "strip<Twe<double>>", "borders<Erp<double>>", "walk"]
+    assert compile.compile_program("elastic/path.cu", names, arch) > 1000
+    names = ["certify<AnyWarping>", "certify<Lcss<double>>", "certify<Msm<double>>"]
+    assert compile.compile_program("elastic/certify.cu", names, arch) > 1000
     names = [NarrowKernel("float", 5, 1, "Dtw<Squared>").name]
     assert compile.compile_program("elastic/narrow.cu", names, arch) > 1000
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from skts.engines.cupy import signatures
+from skts.engines.cupy.elastic.programs import stepped_policies
 from skts.engines.cupy.programs import KERNELS, all_kernels
 from skts.engines.cupy.signatures import Parameter, parameters_of
 
@@ -30,9 +31,10 @@ def test_every_kernel_has_a_signature():
     assert len(EVERY) > 200
     kinds = {p.type for one in EVERY for p in parameters_of(*one) if not p.pointer}
     policies = {f"{metric}<{cost}>" for metric in ("Dtw", "DogKeeper") for cost in COSTS}
+    policies |= {one.of(type) for one in stepped_policies() for type in ("float", "double")}
     numbers = {"int", "long long", "double", "unsigned", "unsigned long long", "float", "bool"}
     shapelets = {"Answers", "Block", "Channel", "Columns", "BoundList", "Lists", "Node", "Pairs"}
-    shapelets |= {"Queries", "Rows", "Surveyed", "Windows"}
+    shapelets |= {"Queries", "Rows", "Surveyed", "Windows", "Lines", "Shapelets", "Places"}
     assert kinds - numbers == {"Place", "Interval", "AnyWarping", *policies, *shapelets}
 
 

@@ -93,5 +93,6 @@ def test_functions_do_not_warn(function, data):
     for some in options:
         try:
             result_of(function, given, some)
-        except ValueError:
-            assert data == "gaps"
+        except ValueError as error:
+            # a smoothing for numbers of about 1 says nothing of such as these
+            assert data == "gaps" or str(error).startswith("gamma=1 is too small")

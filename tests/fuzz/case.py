@@ -7,6 +7,7 @@ memory layout, list or array): the oracle sees the former, the package the latte
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -115,6 +116,10 @@ class Sample:
         return f"Sample(({series},){more})"
 
 
+#: How Python writes infinity, which it does not read.
+_INFINITE = re.compile(r"\binf\b")
+
+
 def _numbers(values: np.ndarray) -> str:
     text = repr(values.tolist())
     return text.replace("nan", "np.nan").replace("inf", "np.inf")
@@ -209,7 +214,7 @@ class Case:
             for name, value in self.data.items()
         )
         more = "".join(
-            f", {each.name}={getattr(self, each.name)!r}"
+            f", {each.name}={_INFINITE.sub('np.inf', repr(getattr(self, each.name)))}"
             for each in fields(self)[2:]
             if getattr(self, each.name)
         )

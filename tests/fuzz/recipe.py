@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from . import oracle
+from . import oracle, oracle_elastic
 from .case import Case, Sample
 from .compare import check, close, same
 from .draw import Draw
@@ -245,6 +245,37 @@ def draw_warp(d: Draw, longest: int, types: dict[str, str], *, metric: bool = Tr
     if options["alignment"] == "global":
         options["window"] = draw_window(d, longest, types)
     return options
+
+
+def draw_metric(d: Draw, samples: Sequence[Sample], types: dict[str, str]) -> dict:
+    """A distance by its name, with its parameters and options."""
+    longest = max(int(one.lengths.max()) for one in samples)
+    known = oracle_elastic.PARAMETERS
+    names = [name for name in known if fit_for({"metric": name}, samples)]
+    metric = d.pick("metric", names)
+    given = {name: d.pick(name, values) for name, (_, values) in known[metric].items()}
+    options: dict[str, Any] = {
+        "metric": metric,
+        "metric_params": (d.pick("metric_params", ("none", "some")) == "some" and given) or None,
+        "cost": d.pick("cost", ("squared", "absolute"), (2, 1)),
+        "alignment": "global",
+        "window": None,
+    }
+    if metric in ("dtw", "dog_keeper", "frechet", "ddtw"):
+        options["alignment"] = d.pick(
+            "alignment", ("global", "subsequence", "supersequence"), (4, 1, 1)
+        )
+    if metric != "euclidean" and options["alignment"] == "global":
+        options["window"] = draw_window(d, longest, types)
+    return options
+
+
+def fit_for(options: dict, samples: Sequence[Sample]) -> bool:
+    """Whether a distance is defined for series of these lengths."""
+    lengths = {int(n) for one in samples for n in one.lengths}
+    if options["metric"] == "ddtw":
+        return min(lengths) >= 3
+    return options["metric"] != "euclidean" or len(lengths) == 1
 
 
 def shapes(

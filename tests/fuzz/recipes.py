@@ -10,6 +10,7 @@ from . import (
     recipes_motifs,
     recipes_neighbors,
     recipes_shapelets,
+    recipes_soft,
 )
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "recipes_motifs",
     "recipes_neighbors",
     "recipes_shapelets",
+    "recipes_soft",
 ]

@@ -6,15 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from . import oracle
+from . import oracle, oracle_elastic
 from .case import Case
 from .compare import check, close, nearest, same
 from .draw import Draw
 from .recipe import (
     How,
     Recipe,
+    draw_metric,
     draw_warp,
     draw_window,
+    fit_for,
     ints_only,
     plain,
     scaled,
@@ -85,6 +87,81 @@ class DogKeeper(_Elastic):
     metric = "dog_keeper"
 
 
+class _Named(_TwoSeries):
+    """A function that is named as its distance."""
+
+    relations = ("forms", "flip")
+
+    @property
+    def metric(self) -> str:
+        return self.name.rpartition(".")[2]
+
+    def draw(self, d: Draw) -> Case:
+        data, types = self.draw_data(d), {}
+        longest = max(data["x"].lengths[0], data["y"].lengths[0])
+        options = {
+            name: d.pick(name, values)
+            for name, (_, values) in oracle_elastic.PARAMETERS[self.metric].items()
+        }
+        if self.metric in oracle_elastic.PRICED:
+            options["cost"] = d.pick("cost", ("squared", "absolute"), (2, 1))
+        options["window"] = draw_window(d, longest, types)
+        return Case(self.name, data, options, types, relation=self.draw_relation(d))
+
+    def call(self, case: Case, how: How) -> dict:
+        given = {name: one.give() for name, one in case.data.items()}
+        found = self.target(**given, **case.given(), **how.options(self.target))
+        check(type(found) is float, "distance: type", str(type(found)))
+        return {"distance": np.float64(found)}
+
+    def refuses(self, case: Case) -> bool:
+        return self.metric == "ddtw" and min(one.lengths[0] for one in case.data.values()) < 3
+
+    def check(self, case: Case, found: dict) -> None:
+        x, y = case.data["x"].series[0], case.data["y"].series[0]
+        known = oracle_elastic.PARAMETERS[self.metric]
+        given = {name: case.options[name] for name in known if name in case.options}
+        if not oracle_elastic.thresholds(self.metric, x, y, given):
+            wanted = oracle_elastic.distance(x, y, warp_of(case), self.metric, **given)
+            close("distance", found["distance"], wanted, slack_of(self.metric, [x, y]))
+
+    def relate_flip(self, case, found, call):
+        flipped = call(replace(case, data={"x": case.data["y"], "y": case.data["x"]}))
+        close("x and y exchanged", flipped["distance"], found["distance"], relative=1e-12)
+
+
+class ERP(_Named):
+    name = "skts.metrics.erp"
+
+
+class LCSS(_Named):
+    name = "skts.metrics.lcss"
+
+
+class EDR(_Named):
+    name = "skts.metrics.edr"
+
+
+class MSM(_Named):
+    name = "skts.metrics.msm"
+
+
+class TWE(_Named):
+    name = "skts.metrics.twe"
+
+
+class WDTW(_Named):
+    name = "skts.metrics.wdtw"
+
+
+class ADTW(_Named):
+    name = "skts.metrics.adtw"
+
+
+class DDTW(_Named):
+    name = "skts.metrics.ddtw"
+
+
 class Path(_TwoSeries):
     name = "skts.metrics.dtw_path"
     most = 130
@@ -134,6 +211,56 @@ class Path(_TwoSeries):
             again = call(other)
             same("scaled by a power of two", again["path"], found["path"])
             same("scaled by a power of two", again["distance"], np.ldexp(found["distance"], power))
+
+
+class NamedPath(_TwoSeries):
+    """The path of any distance; `dtw_path` says more of those that it knows."""
+
+    name = "skts.metrics.warping_path"
+    most = 130
+    relations = ("forms",)
+
+    def draw(self, d: Draw) -> Case:
+        data, types = self.draw_data(d), {}
+        options = draw_metric(d, list(data.values()), types)
+        return Case(self.name, data, options, types, relation=self.draw_relation(d))
+
+    def possible(self, case: Case) -> bool:
+        return super().possible(case) and fit_for(case.options, list(case.data.values()))
+
+    def refuses(self, case: Case) -> bool:
+        return case.options["metric"] == "msm" and case.data["x"].n_channels > 1
+
+    def call(self, case: Case, how: How) -> dict:
+        given = {name: one.give() for name, one in case.data.items()}
+        path, distance = self.target(**given, **case.given(), **how.options(self.target))
+        return {"path": path, "distance": np.float64(distance)}
+
+    def check(self, case: Case, found: dict) -> None:
+        x, y = case.data["x"].series[0], case.data["y"].series[0]
+        metric, given, path = (
+            case.options["metric"],
+            case.options["metric_params"] or {},
+            found["path"],
+        )
+        if metric == "ddtw":
+            n, m = x.shape[1] - 2, y.shape[1] - 2
+        else:
+            n, m = x.shape[1], y.shape[1]
+        check(path.dtype == np.int64 and path.ndim == 2, "path: type", path.dtype)
+        check((path >= 0).all() and (path < [n, m]).all(), "path: outside", path)
+        if not oracle_elastic.thresholds(metric, x, y, given):
+            wanted = oracle_elastic.distance(x, y, warp_of(case), metric, **given)
+            close("distance", found["distance"], wanted, slack_of(metric, [x, y]))
+        if case.options["alignment"] == "global" and len(path):
+            radius = oracle.band(case.options["window"], n, m)
+            check(np.abs(path[:, 0] - path[:, 1]).max() <= radius, "path: band", path)
+        if metric == "lcss":
+            # points that match, and as many as the distance says
+            apart = np.abs(x[:, path[:, 0]] - y[:, path[:, 1]])
+            check((apart <= given.get("epsilon", 1.0)).all(), "path: no match", path)
+            check((np.diff(path, axis=0) > 0).all(), "path: order", path)
+            close("length", 1 - len(path) / min(n, m), found["distance"], 1e-12)
 
 
 class Keogh(_TwoSeries):
@@ -229,6 +356,40 @@ class PairwiseDTW(_TwoSets):
         if other is not None:
             wanted = np.ldexp(found["distances"], power)
             same("scaled by a power of two", call(other)["distances"], wanted)
+
+
+class PairwiseDistances(_TwoSets):
+    name = "skts.metrics.pairwise_distances"
+    relations = ("forms", "rows")
+
+    def draw(self, d: Draw) -> Case:
+        data, types = self.draw_data(d, 80), {}
+        options = draw_metric(d, list(data.values()), types)
+        return Case(self.name, data, options, types, relation=self.draw_relation(d))
+
+    def possible(self, case: Case) -> bool:
+        return super().possible(case) and fit_for(case.options, list(case.data.values()))
+
+    def call(self, case: Case, how: How) -> dict:
+        found = self.target(**self.given(case), **case.given(), **how.options(self.target))
+        return {"distances": found}
+
+    def check(self, case: Case, found: dict) -> None:
+        metric, given = case.options["metric"], case.options["metric_params"] or {}
+        X, Y = self.sides(case)
+        wanted = oracle_elastic.matrix(X, Y, warp_of(case), metric, **given)
+        for i, j in np.ndindex(wanted.shape):
+            if oracle_elastic.thresholds(metric, X[i], Y[j], given):
+                wanted[i, j] = found["distances"][i, j]
+        close("distances", found["distances"], wanted, slack_of(metric, [*X, *Y]))
+
+
+def slack_of(metric: str, series: list) -> float:
+    """How far a distance may be off beside its own rounding: differences of rounded differences."""
+    if metric != "ddtw":
+        return 0.0
+    largest = max(float(np.abs(x).max()) for x in series)
+    return 1e-14 * largest * sum(x.size for x in series)
 
 
 def _shapes_of(case: Case, *names: str) -> list[list[oracle.Shape]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import oracle
+from . import oracle, oracle_elastic
 from .case import Case, Sample
 from .compare import RELATIVE, Failure, check, close, nearest, same
 from .draw import Draw
@@ -16,8 +16,10 @@ from .recipe import (
     How,
     Recipe,
     check_output,
+    draw_metric,
     draw_warp,
     draw_window,
+    fit_for,
     ints_only,
     plain,
     points_of,
@@ -94,7 +96,7 @@ class Neighbors(Recipe):
         return model.fit(case.data["X"].give(), case.data["y"])
 
     def draw(self, d: Draw) -> Case:
-        metric = d.pick("metric", ("dtw", "dog_keeper", "precomputed"), (5, 2, 1))
+        metric = d.pick("metric", ("dtw", "dog_keeper", "precomputed", "named"), (5, 2, 1, 3))
         # engines bound distances from some hundred candidates and some points on
         many = metric != "precomputed" and d.chance(0.03)
         n_train = d.whole(60, 270) if many else d.whole(1, 12)
@@ -118,11 +120,14 @@ class Neighbors(Recipe):
             else:
                 X, Q = halves(d, n_train, n_query, 33 if many else 130)
                 longest = max(X.lengths.max(), Q.lengths.max())
-                options |= draw_warp(d, longest, types, metric=False)
+                if metric == "named":
+                    options |= draw_metric(d, [X, Q], types)
+                else:
+                    options |= draw_warp(d, longest, types, metric=False)
         available = n_train - 1
         options |= {
             "n_neighbors": min(n_train, d.pick("n_neighbors", (1, 2, 3, 9), (4, 1, 1, 1))),
-            "precision": d.pick("precision", PRECISIONS, (6, 2, 1)),
+            "precision": d.pick("precision", PRECISIONS, (6, 2, 0 if metric == "named" else 1)),
             "call.also": d.pick("methods", self.also),
             "kneighbors.X": d.pick("kneighbors.X", ("some", "none"), (2, 1))
             if available
@@ -190,6 +195,8 @@ class Neighbors(Recipe):
             )
         if options.get("rotation_invariant") and len({*X.lengths, *Q.lengths}) > 1:
             return False
+        if not fit_for(options, [X, Q]):
+            return False
         fixed = X.form != "list" and Q.form not in ("list", "array3d")
         if fixed and X.lengths.max() != Q.lengths.max():
             return False
@@ -241,7 +248,8 @@ class Neighbors(Recipe):
         warp = warp_of(case)
         if options.get("rotation_invariant"):
             return oracle.rotation_matrix(rows.series, X.series, warp)
-        return oracle.dtw_matrix(rows.series, X.series, warp)
+        given = options.get("metric_params") or {}
+        return oracle_elastic.matrix(rows.series, X.series, warp, options["metric"], **given)
 
     def settles(self, case: Case) -> bool:
         # a row with more near candidates than a list of survivors holds is found in float64
@@ -262,6 +270,7 @@ class Neighbors(Recipe):
             ints_only(X, Q)
             and not options.get("rotation_invariant")
             and options["precision"] != "float32"
+            and options["metric"] not in oracle_elastic.ROUNDED
         )
         within = options["kneighbors.X"] == "none"
         D = self.matrix(case, X if within else Q)
@@ -329,6 +338,8 @@ class Neighbors(Recipe):
         other = scaled(case, power)
         if other is None or case.options.get("weights") == "distance":
             return
+        if "metric_params" in case.options:
+            return  # parameters are in units of the data
         given = {
             name: np.ldexp(value, power).item()
             for name, value in case.options.items()

@@ -88,7 +88,11 @@ class Rescaling(NamedTuple):
     def between(cls, low: float, high: float) -> Rescaling:
         """Choose for values of which these are the least and the largest."""
         middle = low / 2 + high / 2
-        offset = middle if abs(middle) > high / 2 - low / 2 else 0.0
+        return cls.about(middle if abs(middle) > high / 2 - low / 2 else 0.0, low, high)
+
+    @classmethod
+    def about(cls, offset: float, low: float, high: float) -> Rescaling:
+        """Choose the scale, by an offset and the least and the largest value."""
         # where all candidates are one constant, queries are likely to be as large as that
         largest = max(abs(low - offset), abs(high - offset)) or abs(low)
         exponent = np.frexp(largest)[1] if largest > 0 else 0
@@ -147,7 +151,13 @@ class Bound:
 
 
 def dtw_bound(
-    n_steps: int, n_channels: int, error: float, scale: float, *, squared: bool = True
+    n_steps: int,
+    n_channels: int,
+    error: float,
+    scale: float,
+    *,
+    squared: bool = True,
+    more: int = 0,
 ) -> Bound:
     """Bound of a distance under warping that was searched in float32.
 
@@ -163,6 +173,8 @@ def dtw_bound(
         The power of two by which the input was multiplied.
     squared : bool, default True
         Whether costs are squared and the distance is a root, else costs are absolute.
+    more : int, default 0
+        Roundings of the cost of a step beside those of its sum over channels.
 
     Returns
     -------
@@ -178,7 +190,7 @@ def dtw_bound(
     gamma(P + C + 2) of that type.
     """
     # see "dtw float32" in docs/developer/numerics.rst
-    roundings = n_steps + n_channels + 2
+    roundings = n_steps + n_channels + 2 + more
     single, double = gamma(roundings, FLOAT32_UNIT), gamma(roundings + 4, FLOAT64_UNIT)
     if not single < 1:
         # grow stays 1: a distance of 0 times infinity is NaN

@@ -116,6 +116,14 @@ class Series:
         """Whether all values of a series that is not all 0 are below a limit in magnitude."""
         return _any_below(self.values, limit)
 
+    @cached_property
+    def channels(self) -> tuple[Series, ...]:
+        """The channels as sets of their own, copied."""
+        return tuple(
+            Series(np.ascontiguousarray(self.values[:, c : c + 1]), self.lengths)
+            for c in range(self.n_channels)
+        )
+
     @property
     def owner(self) -> np.ndarray:
         """The array to whose life engines tie what they make of these series."""

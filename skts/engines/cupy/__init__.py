@@ -20,9 +20,11 @@ from ..core.prepared import PreparedStore
 from ..core.reduction import Reduction, Tile
 from ..core.series import Series, lies_on_gpu
 from ..core.worker import worker_number
+from ..families.shapelets.best import BestShapelets
 from ._process import claim, lost_by_fork
 from .elastic.alignment_tiles import AlignmentTiles
 from .elastic.rotation_tiles import RotationTiles
+from .elastic.soft_tiles import SoftDTWTiles
 from .elastic.tiles import DTWTiles
 from .kshape.tiles import SBDTiles
 from .profile.channel_tiles import ChannelTiles
@@ -74,6 +76,7 @@ class CupyEngine(
     RotationTiles,
     SBDTiles,
     ShapeletTiles,
+    SoftDTWTiles,
     SubsequenceTiles,
     Engine,
 ):
@@ -120,6 +123,8 @@ class CupyEngine(
 
     def seconds(self, reduction: Reduction) -> float:
         """A start, and steps at the rate of a large device: the CPU is faster below 2^29 steps."""
+        if isinstance(reduction, BestShapelets):
+            return START + self._seconds_of_best(reduction)
         return START + reduction.total_work / STEPS_A_SECOND
 
     def details(self) -> str:

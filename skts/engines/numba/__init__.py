@@ -15,6 +15,7 @@ from ..host import prepare_kernels
 from .elastic.alignment_tiles import AlignmentTiles
 from .elastic.cells import Cell, cell_of
 from .elastic.rotation_tiles import RotationTiles
+from .elastic.soft_tiles import SoftDTWTiles
 from .elastic.tiles import DTWTiles
 from .kshape.tiles import SBDTiles
 from .profile.channel_tiles import ChannelTiles
@@ -44,6 +45,7 @@ class NumbaEngine(
     RotationTiles,
     SBDTiles,
     ShapeletTiles,
+    SoftDTWTiles,
     SubsequenceTiles,
     Engine,
 ):

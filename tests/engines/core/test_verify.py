@@ -129,6 +129,13 @@ def _spoiled(result, kind):
     if name == "SubsequenceMatches":
         result.starts[:] += 1
         return result
+    if name == "AlignmentSums":
+        return result._replace(costs=np.nextafter(result.costs, np.inf))
+    if name == "SoftDTWGradient":
+        return result._replace(values=result.values * (1 + 1e-6) + 1e-3)
+    if name == "SoftDTWMatrix":
+        # plain code takes logarithms of its own
+        return result * (1 + 1e-6) + 1e-3
     return np.nextafter(result, np.inf)
 
 

@@ -23,7 +23,7 @@ from skts.engines import (
 )
 from skts.engines.families.search.subsequence import LongSeries
 from skts.engines.numba import Cell, cell_of
-from skts.engines.numba.elastic import cells, certified, dtw
+from skts.engines.numba.elastic import cells, certified, dtw, warping_path
 
 GO_ON = np.zeros(1, np.uint8)
 #: By the distance from the diagonal.
@@ -52,29 +52,22 @@ class OddCell(Cell):
     weights: np.ndarray
     gap: float
 
-    def steps(self, x, y, x_before, y_before, offset):
-        return (
-            self.weights[abs(offset)] * (x - y) ** 2 + abs(x_before - y_before),
-            abs(x - x_before) + abs(y - self.gap) + (3.0 if offset > 0 else 0.0),
-            2.0 * abs(y - y_before) + self.gap,
-        )
+    def match(self, x, y, x_before, y_before):
+        return (x - y) ** 2 + self.weights[0] * abs(x_before - y_before)
 
-    def skip_x(self, x):
-        return abs(x - self.gap)
+    def down(self, x, x_before, y):
+        return abs(x - x_before) + abs(y - self.gap)
 
-    def skip_y(self, y):
-        return 2.0 * abs(y - self.gap)
+    def right(self, y, y_before, x):
+        return 2.0 * abs(y - y_before) + abs(x - self.gap)
+
+    def steps(self, match, down, right, offset):
+        return self.weights[abs(offset)] * match, down + (3.0 if offset > 0 else 0.0), right
 
 
 @dataclass(frozen=True)
 class InsideCell(OddCell):
     borders: ClassVar[bool] = False
-
-    def skip_x(self, x):
-        return np.inf
-
-    def skip_y(self, y):
-        return np.inf
 
 
 cell_of.register(Odd, lambda distance: OddCell(WEIGHTS, 2.0))
@@ -86,10 +79,10 @@ def step_costs(x, y, i, j):
     p, q = x[:, i], y[:, j]
     p_before = x[:, i - 1] if i else 0 * p
     q_before = y[:, j - 1] if j else 0 * q
-    across = WEIGHTS[abs(i - j)] * (p - q) ** 2 + abs(p_before - q_before)
-    down = abs(p - p_before) + abs(q - 2) + (3 if j > i else 0)
-    right = 2 * abs(q - q_before) + 2
-    return across.sum(), down.sum(), right.sum()
+    across = (p - q) ** 2 + WEIGHTS[0] * abs(p_before - q_before)
+    down = abs(p - p_before) + abs(q - 2)
+    right = 2 * abs(q - q_before) + abs(p - 2)
+    return WEIGHTS[abs(i - j)] * across.sum(), down.sum() + (3 if j > i else 0), right.sum()
 
 
 def accumulate(x, y, *, radius, alignment, borders=True):
@@ -98,7 +91,9 @@ def accumulate(x, y, *, radius, alignment, borders=True):
     D = np.full((n + 1, m + 1), np.inf)
     D[0, 0] = 0
     if borders:
-        up, left = abs(x - 2).sum(axis=0).cumsum(), 2 * abs(y - 2).sum(axis=0).cumsum()
+        up, left = (
+            (scale * abs(side) + 2).sum(axis=0).cumsum() for scale, side in ((1, x), (2, y))
+        )
         D[1:, 0] = np.where(np.arange(1, n + 1) <= radius, up, np.inf)
         D[0, 1:] = np.where(np.arange(1, m + 1) <= radius, left, np.inf)
     if alignment == "subsequence":
@@ -161,7 +156,7 @@ def test_the_path_is_one_of_the_least_cost(rng, options):
         x, y = (rng.integers(0, 5, (2, size)).astype(float) for size in (n, m))
         radius = int(warping.radius(n, m))
         D = accumulate(x, y, radius=radius, alignment=warping.alignment, borders=False)
-        path, cost = dtw.path(x, y, warping, GO_ON)
+        path, cost = warping_path.path(x, y, warping, GO_ON)
         ends = {"subsequence": D[n, 1:], "supersequence": D[1:, m]}
         assert cost == ends.get(warping.alignment, D[n, m]).min()
         along = 0.0

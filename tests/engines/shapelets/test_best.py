@@ -125,3 +125,18 @@ def test_answers_are_verified():
 def test_a_choice_ends_where_nothing_fits():
     work = work_of("walks", n=4, width=12, kinds=(Kind(9, 1, True),))
     assert len(run(work, engine="numba").gain) == 4
+
+
+def test_auto_takes_the_cpu_where_covariances_save_most_of_the_work():
+    """Also where there is a GPU, which would measure all; of raw candidates both do."""
+    series = Series(np.zeros((200, 1, 427)), np.full(200, 427))
+    criterion = Criterion(np.arange(200) % 6, np.ones(6))
+
+    def seconds(normalized):
+        work = BestShapelets(series, (Kind(60, 1, normalized),), criterion, 9, 4)
+        return [find_engine(name).seconds(work) for name in ("numba", "cupy")]
+
+    cpu, gpu = seconds(True)
+    assert cpu < gpu
+    cpu, gpu = seconds(False)
+    assert gpu < cpu

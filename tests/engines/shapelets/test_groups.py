@@ -167,3 +167,17 @@ def test_tables_of_small_nodes_are_those_of_larger_forests():
         logs, own = _logarithms(size)
         assert bits[number] == own
         assert_array_equal(tables[begins[number] : begins[number + 1]], np.arange(size + 1) * logs)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("judges", [2, 3, 8])
+def test_any_number_of_threads_judges_alike(judges, monkeypatch):
+    for kind in ("walks", "unequal"):
+        groups = draw(kind, 5)
+        work = GroupSplits(groups, rules_for(groups, 5, ways=("or",), max_literals=2))
+        with monkeypatch.context() as patch:
+            patch.setattr("skts.engines.cupy.shapelets.group_tiles.JUDGES", judges)
+            patch.setattr("skts.engines.cupy.shapelets.group_tiles.WORTH_A_JUDGE", 1)
+            patch.setattr("os.cpu_count", lambda: 8)
+            found = run(work, engine="cupy")
+        same_splits(found, run(work, engine="numba"))

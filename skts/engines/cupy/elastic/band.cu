@@ -23,7 +23,7 @@
 //
 // One thread: a lane. One warp: 32 / G groups, each with two pairs at a time. Shared memory: none.
 // out[p] is written by the lane that owns the offset of the last cell of pair p.
-#include "include/cells.cuh"
+#include "include/stepped_cells.cuh"
 #include "include/constants.cuh"
 #include "include/groups.cuh"
 

@@ -1,19 +1,38 @@
-"""Cell policies of the GPU engine: the classes of ``include/cells.cuh``, by their options.
+"""Cell policies of the GPU engine: classes of ``include/cells.cuh`` and ``stepped_cells.cuh``.
 
 Imports nothing of CUDA.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from functools import singledispatch
 from typing import Protocol
 
 import numpy as np
 
-__all__ = ["ANY_CELL", "Costs", "any_cell", "cell_object", "cell_of", "metric_of"]
+from ...families.elastic import distances
+from ...families.elastic.warping import Warping
+
+__all__ = [
+    "ANY_CELL",
+    "NO_PARAMETERS",
+    "Costs",
+    "Policy",
+    "any_cell",
+    "cell_of",
+    "metric_of",
+    "policy_of",
+]
 
 #: The policy that kernels take whose one instance serves all options.
 ANY_CELL = "AnyWarping"
 _ANY = np.dtype([("squared", np.int32), ("largest", np.int32)])
+#: The argument `cell` of a kernel whose policy has no parameters: in C++ it has one byte.
+NO_PARAMETERS = np.zeros(1, [("nothing", np.uint8)])
+#: How far from the diagonal, beyond the longest series, kernels look up weights: lanes before their
+#: first row, and the columns of a widest strip.
+WEIGHTS_MARGIN = 2304
 
 
 class Costs(Protocol):
@@ -33,16 +52,122 @@ def metric_of(*, squared: bool) -> str:
     return "Squared" if squared else "Absolute"
 
 
-def cell_of(warping: Costs) -> str:
-    """Name the policy of a distance: ``"Dtw<Squared>"``."""
+@dataclass(frozen=True)
+class Policy:
+    """A policy and its parameters.
+
+    Parameters
+    ----------
+    name : str
+        The class, ``T`` in place of the type of points: ``"Erp<T>"``.
+    numbers : dict of str to float
+        Its members, in their order.
+    weighted : WDTW or None, default None
+        The distance whose weights are its one member.
+    own : bool, default False
+        Whether the last channel of a series holds a number of the series.
+    borders : bool, default False
+        Whether cells before the first row and column are sums of steps.
+    in_bands : bool, default False
+        Whether kernels may have it whose lanes own offsets from the diagonal.
+    """
+
+    name: str
+    numbers: dict[str, float] = field(default_factory=dict)
+    weighted: distances.WDTW | None = None
+    own: bool = False
+    borders: bool = False
+    in_bands: bool = False
+
+    def of(self, type: str) -> str:
+        """Name the class for points of a type."""
+        return self.name.replace("<T", f"<{type}")
+
+    def arguments(self, type: str) -> np.ndarray:
+        """Return the argument `cell` of a kernel, where no member is a table."""
+        if not self.numbers:
+            return NO_PARAMETERS
+        number = np.float32 if type == "float" else np.float64
+        made = np.zeros(1, [(name, number) for name in self.numbers])
+        with np.errstate(over="ignore"):
+            made[0] = tuple(number(value) for value in self.numbers.values())
+        return made
+
+    def weights(self, longest: int) -> tuple[np.ndarray, int]:
+        """Return weights of all places for series of so many points, and the place of weight 0."""
+        distance, reach = self.weighted, longest + WEIGHTS_MARGIN
+        assert distance is not None  # nobody asks others
+        if distance.own:
+            return distance.weights(np.arange(-distance.longest, 2 * reach)), distance.longest
+        offsets = np.abs(np.arange(-reach, reach + 1))
+        return distance.weights(2 * offsets - distance.longest), reach
+
+
+@singledispatch
+def policy_of(warping: Warping) -> Policy:
+    """Return the policy of a distance; ``policy_of.register`` adds a class of distances.
+
+    Raises
+    ------
+    LookupError
+        If none has been registered for distances of this class.
+    """
+    if type(warping) is not Warping:
+        raise LookupError(f"no policy of the GPU engine is registered for {type(warping).__name__}")
+    return Policy(_plain(warping), in_bands=True)
+
+
+def _plain(warping: Costs) -> str:
     policy = "DogKeeper" if warping.largest else "Dtw"
     return f"{policy}<{metric_of(squared=warping.squared)}>"
 
 
-def cell_object(cell: str) -> np.ndarray:
-    """Return the argument `cell` of a kernel: the parameters of a policy. These have none."""
-    # C++ gives an object without members one byte
-    return np.zeros(1, [("nothing", np.uint8)])
+@policy_of.register
+def _erp(distance: distances.ERP) -> Policy:
+    return Policy("Erp<T>", {"gap": distance.gap}, borders=True)
+
+
+@policy_of.register
+def _lcss(distance: distances.LCSS) -> Policy:
+    return Policy("Lcss<T>", {"epsilon": distance.epsilon}, borders=True)
+
+
+@policy_of.register
+def _edr(distance: distances.EDR) -> Policy:
+    if distance.own:
+        return Policy("Edr<T, true>", {"epsilon": 0.0}, own=True, borders=True)
+    if distance.epsilon is None:
+        raise LookupError("series have to be prepared")
+    return Policy("Edr<T, false>", {"epsilon": distance.epsilon}, borders=True)
+
+
+@policy_of.register
+def _twe(distance: distances.TWE) -> Policy:
+    return Policy("Twe<T>", {"deletion": distance.deletion, "stiffness": 2 * distance.nu})
+
+
+@policy_of.register
+def _msm(distance: distances.MSM) -> Policy:
+    return Policy("Msm<T>", {"deletion": 2 * distance.penalty})
+
+
+@policy_of.register
+def _adtw(distance: distances.ADTW) -> Policy:
+    metric = metric_of(squared=distance.squared)
+    return Policy(f"Amerced<T, {metric}>", {"penalty": distance.penalty}, in_bands=True)
+
+
+@policy_of.register
+def _wdtw(distance: distances.WDTW) -> Policy:
+    if distance.longest == 0:
+        raise LookupError("series have to be prepared")
+    metric, own = metric_of(squared=distance.squared), str(distance.own).lower()
+    return Policy(f"Weighted<T, {metric}, {own}>", weighted=distance, own=distance.own)
+
+
+def cell_of(warping: Costs, type: str = "float") -> str:
+    """Name the policy of a distance, for points of a type: ``"Dtw<Squared>"``."""
+    return policy_of(warping).of(type) if isinstance(warping, Warping) else _plain(warping)
 
 
 def any_cell(warping: Costs) -> np.ndarray:

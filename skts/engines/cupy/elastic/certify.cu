@@ -12,7 +12,7 @@
 //
 // One block: a pair, with a grid stride; its threads share the cells of an antidiagonal. Shared
 // memory: three antidiagonals, unless `room` is given. Thread 0 writes the result.
-#include "include/cells.cuh"
+#include "include/stepped_cells.cuh"
 
 // Channel c, point i of series s of a set is values[(s * C + c) * stride + i].
 //
@@ -29,7 +29,8 @@ __global__ void __launch_bounds__(1024) certify(
     int n_channels, int n_cols, const int* __restrict__ items, long long n_items, int width,
     const int* __restrict__ points, Cell cell, int free_columns, int free_rows, int root,
     double* room, int span, double* __restrict__ out, double* least) {
-    static_assert(!Cell::BORDERS && !Cell::LOOKS_BACK, "plain borders only");
+    typedef Value<Cell, double> V;
+    const int memory_channels = n_channels + Cell::OWN;
     extern __shared__ double shared[];
     const double inf = Arithmetic<double>::infinity();
     const double above = free_columns ? 0.0 : inf, before = free_rows ? 0.0 : inf;
@@ -39,13 +40,24 @@ __global__ void __launch_bounds__(1024) certify(
         const int shift = width > 2 ? items[p * width + 2] : 0;
         const int n = row_lengths[row], m = col_lengths[col];
         const int radius = points ? band_reach(points, n, m) : n + m;
-        const double* x = row_values + (long long)row * n_channels * row_stride;
-        const double* y = col_values + (long long)col * n_channels * col_stride;
+        const double* x = row_values + (long long)row * memory_channels * row_stride;
+        const double* y = col_values + (long long)col * memory_channels * col_stride;
+        Cell here = cell;
+        if constexpr (Cell::OWN)
+            here.meet(x[(long long)n_channels * row_stride], y[(long long)n_channels * col_stride]);
+        // of thread 0
+        Border<Cell> top{y, n_channels, col_stride, min(m, radius), 0};
+        Border<Cell> front{x, n_channels, row_stride, min(n, radius), 0};
         double *two = memory, *one = memory + span, *now = memory + 2 * span;
         for (int i = threadIdx.x; i < n + 2; i += blockDim.x) {
             two[i] = i == 0 ? 0.0 : inf;
             one[i] = i == 0 ? above : i == 1 ? before : inf;
             now[i] = inf;
+        }
+        __syncthreads();
+        if (Cell::BORDERS && threadIdx.x == 0) {
+            one[0] = top.next(here, 0);
+            one[1] = front.next(here, 0);
         }
         __syncthreads();
         double end = inf;
@@ -55,14 +67,16 @@ __global__ void __launch_bounds__(1024) certify(
             for (int i = first + threadIdx.x; i < stop; i += blockDim.x) {
                 int j = d - i + shift;
                 if (j >= m) j -= m;
-                const SeriesPoints<double> at{
-                    x[i], y[j], x + i, y + j, n_channels, row_stride, col_stride, d - 2 * i};
-                now[i + 1] = cell.join(at, cells_before<Cell>(two[i], one[i], one[i + 1]));
+                const SeriesPoints<double> at{x[i], y[j], x + i, y + j, n_channels, row_stride,
+                                              col_stride, d - 2 * i, i, j};
+                now[i + 1] = here.join(at, cells_before<Cell>(V(two[i]), V(one[i]), V(one[i + 1])));
             }
             // whatever the next two antidiagonals read beyond the ends of this one
             if (threadIdx.x == 0) {
-                now[first] = first == 0 ? above : inf;
-                now[stop + 1] = stop == d + 1 ? before : inf;
+                const double next_top = Cell::BORDERS ? top.next(here, d + 1) : above;
+                const double next_front = Cell::BORDERS ? front.next(here, d + 1) : before;
+                now[first] = first == 0 ? next_top : inf;
+                now[stop + 1] = stop == d + 1 ? next_front : inf;
             }
             __syncthreads();
             if (free_columns && stop == n && now[n] < end) end = now[n];

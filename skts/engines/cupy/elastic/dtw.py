@@ -15,12 +15,12 @@ from ...families.elastic.warping import Warping
 from ..loading import MODEST_RATE, SHARED, load_kernel, pays
 from ..series import GpuSeries
 from ..transfers import read_number
-from .cells import any_cell, cell_object
+from .cells import any_cell, policy_of
 from .programs import (
-    CERTIFY,
     BandKernel,
     DTWKernel,
     NarrowKernel,
+    certifying_cell,
     choose_dtw,
     choose_narrow,
     choose_side,
@@ -213,6 +213,7 @@ def distances(
         return cp.ascontiguousarray(found.T)
     assert kernel is not None  # where sides are not swapped it has been given, or chosen
     out = cp.empty((n_rows, n_cols), dtype)
+    cell = cell_argument(warping, type, max(n, m))
     groups = groups_in_flight(kernel, out.size, n, budget)
     edges = {}
     if isinstance(kernel, DTWKernel):
@@ -234,9 +235,39 @@ def distances(
         points_by_length=points_by_length(warping, max(n, m)),
         root=root and warping.squared,
         out=out,
-        cell=cell_object(kernel.cell),
+        cell=cell.argument,
     )
     return out
+
+
+class CellArgument(NamedTuple):
+    """The argument `cell` of a kernel, and the table to which it points, which lives as long."""
+
+    argument: np.ndarray
+    table: cp.ndarray | None
+
+
+def cell_argument(warping: Warping, type: str, longest: int) -> CellArgument:
+    """Return the argument `cell` of a kernel, for series of at most so many points of a type."""
+    policy = policy_of(warping)
+    if policy.weighted is None:
+        return CellArgument(policy.arguments(type), None)
+    weights, place = policy.weights(longest)
+    table = cp.asarray(weights.astype(np.float32 if type == "float" else np.float64))
+    address = table.data.ptr + place * table.itemsize
+    return CellArgument(np.array([(address,)], [("weights", np.uint64)]), table)
+
+
+def certifying_argument(warping: Warping, longest: int) -> CellArgument:
+    """Return the same for the policy of `certifying_cell`."""
+    if type(warping) is Warping:
+        return CellArgument(any_cell(warping), None)
+    return cell_argument(warping, "double", longest)
+
+
+def channels_of(series: DeviceSeries, warping: Warping) -> int:
+    """Channels of series, without the last if it holds a number of each."""
+    return series.shape[1] - policy_of(warping).own
 
 
 def _choose(
@@ -246,7 +277,7 @@ def _choose(
 
     All kernels compute each cell by the same operations, so that answers have the same bits.
     """
-    shape = rows.shape[1], rows.shape[2], cols.shape[2]
+    shape = channels_of(rows, warping), rows.shape[2], cols.shape[2]
     n_pairs = rows.shape[0] * cols.shape[0]
     slow, slow_swap, price = choose_side(choose_slow, type, *shape, warping, reach, n_pairs)
     fast: DTWKernel | BandKernel | NarrowKernel | None = None
@@ -296,7 +327,7 @@ def certify(
     cupy.ndarray of shape (n_items,) or None
         Distances or costs.
     """
-    n_cols, n_channels, m = cols.shape
+    n_cols, _, m = cols.shape
     n = rows.shape[2]
     n_items, span = len(items), n + 2
     out = cp.empty(n_items) if least is None else None
@@ -309,7 +340,8 @@ def certify(
     if shared > SHARED:
         blocks = max(1, min(blocks, budget // shared))
         room, shared = cp.empty(3 * span * blocks), 0
-    load_kernel("elastic/certify.cu", CERTIFY)(
+    cell = certifying_argument(warping, max(n, m))
+    load_kernel("elastic/certify.cu", f"certify<{certifying_cell(warping)}>")(
         blocks,
         threads,
         row_values=rows.values,
@@ -318,13 +350,13 @@ def certify(
         col_values=cols.values,
         col_lengths=cols.lengths,
         col_stride=m,
-        n_channels=n_channels,
+        n_channels=channels_of(cols, warping),
         n_cols=n_cols,
         items=items,
         n_items=n_items,
         width=items.shape[1],
         points=points_by_length(warping, max(n, m)),
-        cell=any_cell(warping),
+        cell=cell.argument,
         free_columns=warping.alignment == "subsequence",
         free_rows=warping.alignment == "supersequence",
         root=root and warping.squared,
@@ -379,7 +411,7 @@ def _in_bands(
         out_row=strides[0],
         out_col=strides[1],
         out=out,
-        cell=cell_object(kernel.cell),
+        cell=cell_argument(warping, kernel.type, max(n, m)).argument,
     )
     return out
 
@@ -398,7 +430,8 @@ def shortlist(
     Parameters
     ----------
     estimates : cupy.ndarray of shape (n_rows, n_cols)
-        float32: accumulated costs in scaled units; float64: certified distances.
+        float32: accumulated costs in scaled units, or distances where these are more than costs;
+        float64: certified distances.
     n_neighbors : int
         Neighbours asked for.
     bound : Bound
@@ -444,7 +477,7 @@ def shortlist(
     )
     count = read_number(n_found)
     values = found_values[:count].get()
-    if not bound.exact:
+    if estimates.dtype == np.float32:
         values = values.astype(np.float64)
         values = (np.sqrt(values) if squared else values) / scale
     return Shortlist(

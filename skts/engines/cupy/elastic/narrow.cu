@@ -27,7 +27,7 @@
 // One thread: a pair. One warp: 32 neighbouring column series against one row series. One block:
 // THREADS column series against row series blockIdx.y, blockIdx.y + gridDim.y, ... Shared memory:
 // none. Each thread writes the result of its pair.
-#include "include/cells.cuh"
+#include "include/stepped_cells.cuh"
 #include "include/constants.cuh"
 
 constexpr int THREADS = ELASTIC_THREADS;

@@ -6,19 +6,20 @@ Imports nothing of CUDA.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from itertools import product
 from typing import NamedTuple, TypeVar
 
+from ...families.elastic.distances import DISTANCES
 from ...families.elastic.warping import Warping
-from .cells import ANY_CELL, cell_of
+from .cells import ANY_CELL, Policy, cell_of, policy_of
 
 __all__ = [
-    "CERTIFY",
-    "PATH_KERNELS",
     "SEARCH_KERNELS",
     "BandKernel",
     "DTWKernel",
     "NarrowKernel",
+    "certifying_cell",
     "kernels",
     "cheapest_shape",
     "choose_dtw",
@@ -34,10 +35,11 @@ LANES_IN_FLIGHT = 2**15
 SLOW_COLUMNS = 8
 #: Kernels of ``shortlist.cu``.
 SEARCH_KERNELS = ("rescale", "shortlist<float>", "shortlist<double>")
-#: Kernels of ``path.cu``.
-PATH_KERNELS = (f"strip<{ANY_CELL}>", "walk")
-#: Kernel of ``certify.cu``.
-CERTIFY = f"certify<{ANY_CELL}>"
+
+
+def certifying_cell(warping: Warping) -> str:
+    """Name the policy of the kernels that certify: one instance serves all options of `Warping`."""
+    return ANY_CELL if type(warping) is Warping else cell_of(warping, "double")
 
 
 class DTWKernel(NamedTuple):
@@ -201,7 +203,9 @@ def choose_narrow(
     fitting = [k for k in narrow_counts(type, channels) if k >= offsets]
     if warping.window is None or not fitting or offsets > 1.5 * max(n, m):
         return None
-    return NarrowKernel(type, fitting[0], channels, cell_of(warping))
+    if not policy_of(warping).in_bands:
+        return None
+    return NarrowKernel(type, fitting[0], channels, cell_of(warping, type))
 
 
 def rows_in_flight(columns: int) -> int:
@@ -307,7 +311,7 @@ def choose_dtw(
         (g, k)
         for g in (1, 2, 4, 8, 16, 32)
         for k in offset_counts(type, channels)
-        if plain.band and g * k > 2 * reach
+        if plain.band and g * k > 2 * reach and policy_of(warping).in_bands
     ]
     if narrow:
         lanes, offsets = least = min(narrow, key=band_price)
@@ -356,7 +360,8 @@ def _choose_plain(
     (group, columns), price = cheapest_shape(counts, m, n_pairs, steps, more=0.9 * band)
     sub = warping.alignment == "subsequence"
     strips = group * columns < m
-    kernel = DTWKernel(type, columns, channels, strips, cell_of(warping), band, sub, group)
+    cell = cell_of(warping, type)
+    kernel = DTWKernel(type, columns, channels, strips, cell, band, sub, group)
     return kernel, price
 
 
@@ -391,12 +396,27 @@ def choose_side(
     return kernel, False, price
 
 
+def stepped_policies() -> list[Policy]:
+    """List a policy for each class of them that is not one of `Warping`."""
+    found: dict[str, Policy] = {}
+    for distance in DISTANCES.values():
+        known = {each.name for each in fields(distance)}
+        some = {"longest": 8, "epsilon": 1.0}
+        given = {name: value for name, value in some.items() if name in known}
+        for cost, own in product(distance.costs, (False, True)):
+            policy = policy_of(distance(cost=cost, own=own, **given))  # type: ignore[arg-type]
+            found[policy.name] = policy
+    return list(found.values())
+
+
 def kernels() -> dict[str, list[str]]:
     """List the kernels of each source file, for the compile check.
 
     Of the many instances of ``dtw.cu``, which are compiled when they are first needed, all widths
-    with the default options, and all options with two widths; of ``narrow.cu`` some widths.
+    with the default options, and all options with two widths; of ``narrow.cu`` some widths. Of each
+    policy whose steps cost differently, one plain instance, and two in strips and bands.
     """
+    stepped = stepped_policies()
     names: dict[str, set[str]] = {
         "elastic/dtw.cu": set(),
         "elastic/band.cu": set(),
@@ -419,14 +439,24 @@ def kernels() -> dict[str, list[str]]:
         for offsets in offset_counts(type, channels):
             for cell in cells if offsets == 4 else cells[:1]:
                 names["elastic/band.cu"].add(BandKernel(type, offsets, channels, cell, 32).name)
+        for policy in stepped if (type, channels) != ("float", 3) else ():
+            bands = type == "double"
+            kernel = DTWKernel(type, 8, channels, bands, policy.of(type), bands, False, 32)
+            names["elastic/dtw.cu"].add(kernel.name)
         counts = narrow_counts(type, channels)
         for offsets in {*counts[::4], counts[-1]}:
             for cell in cells if offsets == 5 else cells[:1]:
                 names["elastic/narrow.cu"].add(NarrowKernel(type, offsets, channels, cell).name)
+    certifying = [ANY_CELL, *sorted(policy.of("double") for policy in stepped)]
+    bordered = sorted(policy.of("double") for policy in stepped if policy.borders)
     fixed = {
-        "elastic/certify.cu": [CERTIFY],
+        "elastic/certify.cu": [f"certify<{cell}>" for cell in certifying],
         "elastic/shortlist.cu": list(SEARCH_KERNELS),
         "elastic/radius.cu": ["within<float>", "within<double>"],
-        "elastic/path.cu": list(PATH_KERNELS),
+        "elastic/path.cu": [
+            *(f"strip<{cell}>" for cell in certifying),
+            *(f"borders<{cell}>" for cell in bordered),
+            "walk",
+        ],
     }
     return fixed | {file: sorted(found) for file, found in names.items()}

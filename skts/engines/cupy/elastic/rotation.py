@@ -26,7 +26,7 @@ from ...core.constants import FLOAT64_UNIT, LIMIT_MARGIN
 from ...families.elastic.warping import Warping
 from ..loading import blocks_for, load_kernel
 from . import dtw
-from .cells import cell_object, cell_of, metric_of
+from .cells import NO_PARAMETERS, cell_of, metric_of
 from .dtw import DeviceSeries
 from .rotation_programs import choose_turns
 
@@ -273,7 +273,7 @@ class WarpedRotation:
             edge_stride=stride,
             least=least,
             out=out,
-            cell=cell_object(cell),
+            cell=NO_PARAMETERS,
         )
         return out
 

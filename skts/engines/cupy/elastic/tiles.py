@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.certify import Bound, Shortlist
+from ...core.certify import Bound, Rescaling, Shortlist
 from ...core.prepared import PreparedStore
 from ...core.reduction import Reduction, Tile
 from ...core.series import Series
@@ -24,8 +24,9 @@ from ...families.elastic.dtw import (
     WarpingPath,
 )
 from ...families.elastic.radius import DTWRadiusNeighbors
-from ...families.elastic.warping import Warping, lacks_distance
+from ...families.elastic.warping import Warping, added, lacks_distance, settled
 from ...families.elastic.window_search import DTWWindowSearch
+from .cells import WEIGHTS_MARGIN, policy_of
 
 if TYPE_CHECKING:
     from .dtw import DeviceSeries
@@ -34,7 +35,7 @@ __all__ = ["DTWTiles"]
 
 
 class DTWTiles:
-    """Methods of the GPU engine for DTW and dog-keeper work."""
+    """Methods of the GPU engine for DTW, dog-keeper and whatever else has a policy (`cells`)."""
 
     prepared: PreparedStore
 
@@ -57,6 +58,10 @@ class DTWTiles:
         if reduction.warping.window is not None:
             longest = max(left.n_timepoints, right.n_timepoints)
             series += bands_bytes(longest, left.n_channels, max(rows, cols))
+        if policy_of(reduction.warping).weighted is not None:
+            series += 24 * (max(left.n_timepoints, right.n_timepoints) + WEIGHTS_MARGIN)
+        if reduction.warping.independent:
+            matrix *= 2  # the sum of channels, and one of them
         return 0, series + matrix + 64 * 8 * edge_length(left.n_timepoints)
 
     def dtw_path_bytes(self, reduction: DTWPath, rows: int, cols: int) -> tuple[int, int]:
@@ -81,9 +86,12 @@ class DTWTiles:
     dtw_radius_neighbors_bytes = _dtw_bytes
 
     def _dtw_lacks(self, reduction: DTWReduction) -> str | None:
-        """Say whether a distance has no policy in ``include/cells.cuh``."""
-        warping = reduction.warping
-        return None if type(warping) is Warping else lacks_distance("cupy", warping)
+        """Say whether there is no policy for a distance."""
+        try:
+            policy_of(reduction.warping)
+        except LookupError:
+            return lacks_distance("cupy", reduction.warping)
+        return None
 
     dtw_matrix_lacks = dtw_neighbors_lacks = dtw_pairs_lacks = dtw_path_lacks = _dtw_lacks
     dtw_radius_neighbors_lacks = _dtw_lacks
@@ -110,24 +118,34 @@ class DTWTiles:
     def _estimates(self, reduction: DTWSearch, tile: Tile) -> tuple[Any, Bound, float]:
         """Estimates of a tile, their error, and by what the data were multiplied."""
         rescaling = reduction.rescaling if reduction.single else None
-        rows = self._on_device(reduction.queries, tile.row, tile.row_stop, rescaling)
-        cols = self._on_device(reduction.candidates, tile.col, tile.col_stop, rescaling)
-        estimates = self._distances(reduction, rows, cols, root=not reduction.single)
+        found, error = [], 0.0
+        for each in reduction.by_channel():
+            rows = self._on_device(each.queries, tile.row, tile.row_stop, rescaling)
+            cols = self._on_device(each.candidates, tile.col, tile.col_stop, rescaling)
+            error = max(error, rows.error + cols.error)
+            found.append(self._distances(each, rows, cols, rescaling, root=not reduction.single))
         if not reduction.single:
-            return estimates, Bound(), 1.0
-        scale, bound = reduction.scale_and_bound(rows.error + cols.error)
-        return estimates, bound, scale
+            return added(found), Bound(), 1.0
+        scale, bound = reduction.scale_and_bound(error)
+        return added(found), bound, scale
 
     def dtw_matrix(self, reduction: DTWMatrix, tile: Tile, cancel: np.ndarray) -> np.ndarray:
         """A block of the matrix."""
         from ..transfers import to_host
 
-        rows = self._on_device(reduction.rows, tile.row, tile.row_stop)
-        cols = self._on_device(reduction.cols, tile.col, tile.col_stop)
-        return to_host(self._distances(reduction, rows, cols, root=True))
+        found = []
+        for each in reduction.by_channel():
+            rows = self._on_device(each.rows, tile.row, tile.row_stop)
+            cols = self._on_device(each.cols, tile.col, tile.col_stop)
+            found.append(to_host(self._distances(each, rows, cols, root=True)))
+        return added(found)
 
     def dtw_pairs(self, reduction: DTWPairs, tile: Tile, cancel: np.ndarray) -> np.ndarray:
         """Certified distances of some pairs."""
+        return added([self._certified(each, tile) for each in reduction.by_channel()])
+
+    def _certified(self, reduction: DTWPairs, tile: Tile) -> np.ndarray:
+        """The same, where distances are no sums of those of channels."""
         import cupy
 
         from . import dtw
@@ -140,12 +158,16 @@ class DTWTiles:
         if both_sides > self.prepared.capacity // 2:
             part, rows = reduction.part(tile), slice(None)
         pairs = cupy.asarray(np.ascontiguousarray(part.pairs[rows], np.int32))
-        left, right = (self._on_device(side, 0, len(side)) for side in part.sides)
+        left, right = part.sides
+        x, y = (self._on_device(side, 0, len(side)) for side in part.sides)
         reach = part.warping.largest_radius(*(side.lengths for side in part.sides))
         budget = self.prepared.capacity // 4
-        found = dtw.certify(left, right, pairs, part.warping, root=True, reach=reach, budget=budget)
+        found = dtw.certify(x, y, pairs, part.warping, root=True, reach=reach, budget=budget)
         assert found is not None  # without `least` there are distances
-        return found.get()
+        if not part.warping.settles:
+            return found.get()
+        i, j = part.pairs[rows].T
+        return settled(part.warping, found.get(), left.take(i), right.take(j))
 
     def dtw_path(self, reduction: DTWPath, tile: Tile, cancel: np.ndarray) -> WarpingPath:
         """A best path."""
@@ -153,7 +175,8 @@ class DTWTiles:
 
         x, y = (dtw.upload(_unpadded(side)) for side in reduction.sides)
         path, cost = warping_path.path(x, y, reduction.warping, cancel)
-        return WarpingPath(path, float(reduction.warping.distance(cost)))
+        distance = settled(reduction.warping, np.array([cost]), *reduction.sides)
+        return WarpingPath(path, float(distance[0]))
 
     def dtw_window_search(
         self, reduction: DTWWindowSearch, tile: Tile, cancel: np.ndarray
@@ -195,6 +218,7 @@ class DTWTiles:
         reduction: DTWMatrix | DTWSearch,
         rows: DeviceSeries,
         cols: DeviceSeries,
+        rescaling: Rescaling | None = None,
         *,
         root: bool,
     ) -> Any:
@@ -202,10 +226,11 @@ class DTWTiles:
         from . import dtw
 
         left, right = reduction.sides
+        warping = reduction.warping
         return dtw.distances(
             rows,
             cols,
-            reduction.warping,
+            warping if rescaling is None else warping.rescaled(rescaling),
             reach=reduction.warping.largest_radius(left.lengths, right.lengths),
             root=root,
             budget=self.prepared.capacity // 4,

@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(THREADS, turns_blocks(K, C)) turns(
     const float* __restrict__ rows, int n, int row_stride, const float* __restrict__ cols, int col_stride,
     int n_cols, const Turns* __restrict__ items, int n_items, int G, float* edges, int edge_stride,
     float* least, float* __restrict__ out, Cell cell) {
-    static_assert(!Cell::PLACED, "a column has another offset in each of the shifts");
+    static_assert(!Cell::PLACED && !Cell::LOOKS_BACK && !Cell::BORDERS, "a column has another offset in each of the shifts");
     const float inf = Arithmetic<float>::infinity();
     const Groups groups(G);
     const int lane = groups.lane;
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(THREADS, turns_blocks(K, C)) turns(
             const int stop = (n - 1) / ROWS + min(lane, last / K);
             wave.template sweep<true>(
                 points, row_stride, stop, n,
-                [&] {
+                [&](float) {
                     // above the first row is 0 left of the columns where a path may begin
                     const int free = item.count - 1 - first - begin;
 #pragma unroll

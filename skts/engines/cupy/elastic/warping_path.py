@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import cupy as cp
 import numpy as np
 
 from ...core.constants import PATH_STRIP
 from ...families.elastic.warping import Warping
 from ..loading import load_kernel
-from .cells import any_cell
-from .dtw import DeviceSeries
-from .programs import PATH_KERNELS
+from .cells import policy_of
+from .dtw import DeviceSeries, certifying_argument, channels_of
+from .programs import certifying_cell
 
 __all__ = ["path", "path_bytes"]
 
@@ -35,7 +37,7 @@ def path(
     Returns
     -------
     path : ndarray of shape (n_steps, 2), int64
-        Matched points, in order.
+        Matched points, in order; points that are left out are not among them.
     cost : float
         Certified accumulated cost.
     """
@@ -43,40 +45,43 @@ def path(
     radius = int(warping.radius(n, m))
     free_columns = warping.alignment == "subsequence"
     free_rows = warping.alignment == "supersequence"
-    strip, walk = PATH_KERNELS
+    cell_name = certifying_cell(warping)
+    cell = certifying_argument(warping, max(x.shape[2], y.shape[2]))
+    pair = _pair(x, y, warping) | {"radius": radius, "cell": cell.argument}
+    borders = policy_of(warping).borders
     firsts, threads = range(0, n, PATH_STRIP), min(PATH_STRIP, -(-n // 32) * 32)
     # marks[s] is the row before strip s, its border in front
     marks = cp.full((len(firsts) + 1, m + 1), np.inf)
     marks[0] = 0 if free_columns else np.inf
     marks[0, 0] = 0
     right = cp.full(n, np.inf) if free_rows else None
+    front = cp.full(n, np.inf) if borders else None
+    if borders:
+        load_kernel("elastic/path.cu", f"borders<{cell_name}>")(
+            1, 32, n=n, m=m, top=marks[0], front=front, **pair
+        )
 
     def fill(index: int, steps: cp.ndarray | None) -> None:
         if cancel[0]:
             return
         first = firsts[index]
         n_rows = min(PATH_STRIP, n - first)
-        load_kernel("elastic/path.cu", strip)(
+        load_kernel("elastic/path.cu", f"strip<{cell_name}>")(
             1,
             threads,
-            x=x.values,
-            y=y.values,
-            n_channels=x.shape[1],
-            x_stride=x.shape[2],
-            y_stride=y.shape[2],
             first_row=first,
             n_rows=n_rows,
             begin=max(0, first - radius),
             stop=min(m, first + n_rows + radius),
             m=m,
-            radius=radius,
-            cell=any_cell(warping),
             free_columns=free_columns,
             free_rows=free_rows,
             above=marks[index],
+            front=front,
             below=marks[index + 1],
             right=right,
             steps=steps,
+            **pair,
         )
         # no strips wait behind this one, so that an interrupt ends the work
         cp.cuda.get_current_stream().synchronize()
@@ -85,15 +90,7 @@ def path(
         fill(index, None)
     if cancel[0]:
         return np.empty((0, 2), np.int64), 0.0
-    i, j = n - 1, m - 1
-    if right is not None:
-        ends = right.get()
-        i = int(np.argmin(ends))
-        cost = ends[i]
-    else:
-        ends = marks[-1, 1:].get()
-        j = int(np.argmin(ends)) if free_columns else m - 1
-        cost = ends[j]
+    i, j, cost = _end(n, marks[-1, 1:], right, free_columns=free_columns)
     steps = cp.empty(step_bytes(n, min(m, PATH_STRIP + 2 * radius)), np.uint8)
     found = cp.empty((i + j + 1, 2), np.int64)
     state = cp.array([i, j, 0], np.int64)
@@ -101,18 +98,43 @@ def path(
         fill(index, steps)
         if cancel[0]:
             break
-        load_kernel("elastic/path.cu", walk)(
+        load_kernel("elastic/path.cu", "walk")(
             1,
             1,
             steps=steps,
             first_row=firsts[index],
             begin=max(0, firsts[index] - radius),
             threads=threads,
+            matches=borders,
             state=state,
             path=found,
         )
     length = int(state[2])
     return found[:length][::-1].get(), float(cost)
+
+
+def _end(
+    n: int, below: cp.ndarray, right: cp.ndarray | None, *, free_columns: bool
+) -> tuple[int, int, float]:
+    """Return the cell in which the best path ends, and its cost."""
+    if right is not None:
+        ends = right.get()
+        i = int(np.argmin(ends))
+        return i, len(below) - 1, ends[i]
+    ends = below.get()
+    j = int(np.argmin(ends)) if free_columns else len(below) - 1
+    return n - 1, j, ends[j]
+
+
+def _pair(x: DeviceSeries, y: DeviceSeries, warping: Warping) -> dict[str, Any]:
+    """Arguments of the kernels that look at both series."""
+    return {
+        "x": x.values,
+        "y": y.values,
+        "n_channels": channels_of(x, warping),
+        "x_stride": x.shape[2],
+        "y_stride": y.shape[2],
+    }
 
 
 def step_bytes(n: int, width: int) -> int:

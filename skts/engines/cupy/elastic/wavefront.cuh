@@ -41,13 +41,15 @@ struct alignas(16) Vector {
 // K columns of one lane, C channels.
 template <typename T, int K, int C, typename Cell, bool BAND>
 struct Columns {
-    static_assert(!Cell::BORDERS && !Cell::LOOKS_BACK, "not in registers yet");
+    typedef Value<Cell, T> V;
     T y[C][K];
-    T D[K];
+    T y_before[C];   // points left of column 0 (LOOKS_BACK)
+    V D[K];
     Cell cell;
 
-    // columns beyond the end of the series hold anything: they lie right of all that is used
-    __device__ __forceinline__ void load(const T* series, int stride) {
+    // columns beyond the end of the series hold anything: they lie right of all that is used. `leftmost`:
+    // whether column 0 is the first of the series
+    __device__ __forceinline__ void load(const T* series, int stride, bool leftmost) {
         constexpr int V = Vector<T>::SIZE;
 #pragma unroll
         for (int c = 0; c < C; ++c)
@@ -57,67 +59,97 @@ struct Columns {
 #pragma unroll
                 for (int i = 0; i < V; ++i) y[c][k + i] = loaded.v[i];
             }
-        fill(Arithmetic<T>::infinity());
+        if constexpr (Cell::LOOKS_BACK)
+#pragma unroll
+            for (int c = 0; c < C; ++c) y_before[c] = leftmost ? T(0) : series[c * stride - 1];
+        fill(Arithmetic<Value<Cell, T>>::infinity());
     }
 
-    // the cell of column k, from those before it; `place` is its j - i
+    // the cell of column k, from those before it, of a row with the points x, and x_before above it; the j - i of
+    // the cell is `place` + `column`. Two rows at once share what depends on the same `place` and column
     template <typename Best>
-    __device__ __forceinline__ T join(const T (&x)[C], int k, const Best& best, int place) const {
-        return cell.join(CellPoints<T, C>(x, &y[0][k], K, place), best);
+    __device__ __forceinline__ V join(
+        const T (&x)[C], const T (&x_before)[C], int k, const Best& best, int place,
+        int column) const {
+        CellPoints<T, C> at(x, &y[0][k], K, place, column);
+        if constexpr (Cell::LOOKS_BACK) {
+            if (k > 0) at.look_back(x_before, &y[0][k - 1], K);
+            else at.look_back(x_before, y_before, 1);
+        }
+        return cell.join(at, best);
     }
 
     // `value`, or infinity outside the band: column k of the lane is `offset` + k from its low end
-    __device__ __forceinline__ static T mask(T value, int offset, int k, int reach) {
+    __device__ __forceinline__ static V mask(V value, int offset, int k, int reach) {
         if (!BAND) return value;
-        return (unsigned)(offset + k) <= (unsigned)(2 * reach) ? value : Arithmetic<T>::infinity();
+        return (unsigned)(offset + k) <= (unsigned)(2 * reach) ? value : Arithmetic<V>::infinity();
     }
 
-    // next row; `diagonal` and `left` are the values left of column 0 in the row above and in this
+    // next row, x_before its points in the row above; `diagonal` and `left` are the values left of column 0 in
+    // the row above and in this
     __device__ __forceinline__ void row(
-        const T (&x)[C], T diagonal, T left, int offset, int reach) {
+        const T (&x)[C], const T (&x_before)[C], V diagonal, V left, int offset, int reach) {
 #pragma unroll
         for (int k = 0; k < K; ++k) {
             const auto best = cells_before<Cell>(diagonal, D[k], left);
             diagonal = D[k];
-            left = D[k] = mask(join(x, k, best, offset + k - reach), offset, k, reach);
+            const V value = join(x, x_before, k, best, offset - reach, k);
+            left = D[k] = mask(value, offset, k, reach);
         }
     }
 
     // next two rows, skewed by one column, so that two chains of dependent cells are in flight;
     // `single` leaves D at the first of them
-    __device__ __forceinline__ T two_rows(
-        const T (&x0)[C], const T (&x1)[C], T diagonal, T left0, T left1, bool single, int offset,
-        int reach) {
-        T diagonal1 = left0;
+    __device__ __forceinline__ V two_rows(
+        const T (&x0)[C], const T (&x1)[C], const T (&x_before)[C], V diagonal, V left0, V left1,
+        bool single, int offset, int reach) {
+        V diagonal1 = left0;
 #pragma unroll
         for (int k = 0; k < K; ++k) {
             const auto best0 = cells_before<Cell>(diagonal, D[k], left0);
             diagonal = D[k];
-            const T above = mask(join(x0, k, best0, offset + k - reach), offset, k, reach);
+            const V value0 = join(x0, x_before, k, best0, offset - reach, k);
+            const V above = mask(value0, offset, k, reach);
             const auto best1 = cells_before<Cell>(diagonal1, above, left1);
-            left1 = mask(join(x1, k, best1, offset - 1 + k - reach), offset - 1, k, reach);
+            const V value1 = join(x1, x0, k, best1, offset - reach, k - 1);
+            left1 = mask(value1, offset - 1, k, reach);
             D[k] = single ? above : left1;
             diagonal1 = left0 = above;
         }
         return left0;
     }
 
+    // Fill the row above the first with sums of steps to the right; `left` is that of the column before. The
+    // band leaves the first `reach` columns of the matrix, of which column 0 of the lane is `first`.
+    __device__ __forceinline__ V open(V left, int first, int reach) {
+#pragma unroll
+        for (int k = 0; k < K; ++k) {
+            T point[C];
+#pragma unroll
+            for (int c = 0; c < C; ++c) point[c] = y[c][k];
+            left = plus(cell.skip(CellPoints<T, C>(point, point)), left);
+            if (BAND && first + k >= reach) left = Arithmetic<V>::infinity();
+            D[k] = left;
+        }
+        return left;
+    }
+
     // least of the first `count` columns
-    __device__ __forceinline__ T least(int count) const {
-        T value = Arithmetic<T>::infinity();
+    __device__ __forceinline__ V least(int count) const {
+        V value = Arithmetic<V>::infinity();
 #pragma unroll
         for (int k = 0; k < K; ++k)
             if (k < count && D[k] < value) value = D[k];
         return value;
     }
 
-    __device__ __forceinline__ void fill(T value) {
+    __device__ __forceinline__ void fill(V value) {
 #pragma unroll
         for (int k = 0; k < K; ++k) D[k] = value;
     }
 
-    __device__ __forceinline__ T pick(int k) const {
-        T value = D[0];
+    __device__ __forceinline__ V pick(int k) const {
+        V value = D[0];
 #pragma unroll
         for (int i = 1; i < K; ++i)
             if (i == k) value = D[i];
@@ -142,44 +174,70 @@ __device__ __forceinline__ void fetch_edge(T (&in)[UNROLL], const T* edge) {
 // The state of one lane in a strip, and one step of it.
 template <typename T, int K, int C, int ROWS, bool STRIPS, typename Cell, bool BAND>
 struct Wavefront {
+    typedef Value<Cell, T> V;
     Columns<T, K, C, Cell, BAND> columns;
-    T diagonal;       // left of column 0 in the row above
-    T above;          // ROWS = 2: last column of the first of the two rows
+    V diagonal;       // left of column 0 in the row above
+    V above;          // ROWS = 2: last column of the first of the two rows
+    V front;          // BORDERS: lane 0, before column 0 of the matrix in the row above
+    V top;            // BORDERS: above the first row, last column of the lane, once that has begun
+    T x_before[C];    // LOOKS_BACK: the points in the row above
     int lane, G;
     int first;        // first column of the strip
     int row0;         // row of step 0
     int reach;        // half width of the band
-    T* edge;
+    V* edge;
 
     // what the strip to the left holds for row i
-    __device__ __forceinline__ T from_edge(T value, int i) const {
-        if (BAND && abs(i - first + 1) > reach) return Arithmetic<T>::infinity();
+    __device__ __forceinline__ V from_edge(V value, int i) const {
+        if (BAND && abs(i - first + 1) > reach) return Arithmetic<V>::infinity();
         return value;
+    }
+
+    // what lies left of column 0 of lane 0 in row i; `value` is what the edge holds, x the points of the row
+    __device__ __forceinline__ V left_of_strip(const T (&x)[C], V value, int i) {
+        if (STRIPS && first > 0) return from_edge(value, i);
+        if constexpr (Cell::BORDERS) {
+            front = plus(columns.cell.skip(CellPoints<T, C>(x, x)), front);
+            if (!BAND || i < reach) return front;
+        }
+        return Arithmetic<V>::infinity();
+    }
+
+    // BORDERS: fill the row above the first, unless the band leaves none of it; `left` is the cell left of this lane
+    __device__ __forceinline__ void open(V left) {
+        if (row0 > 0) return;
+        diagonal = left;
+        top = columns.open(left, first + lane * K, reach);
     }
 
     // `x` are the points of ROWS rows, `in` the edge of the strip to the left in those rows, `t` the
     // step, `single` whether only the first of two rows counts
-    __device__ __forceinline__ void step(const T (*x)[C], const T* in, int t, bool single) {
-        const T inf = Arithmetic<T>::infinity();
-        const bool strip = STRIPS && first > 0;
+    __device__ __forceinline__ void step(const T (*x)[C], const V* in, int t, bool single) {
         const int i = row0 + ROWS * t;               // row of lane 0
         const int own = i - ROWS * lane;             // row of this lane
         const int offset = first + lane * K - own + reach;
+        if constexpr (Cell::LOOKS_BACK)
+#pragma unroll
+            for (int c = 0; c < C; ++c) x_before[c] = own == 0 ? T(0) : x_before[c];
         if (ROWS == 1) {
-            T left = __shfl_up_sync(ALL, columns.D[K - 1], 1, G);
-            if (lane == 0) left = strip ? from_edge(in[0], i) : inf;
-            columns.row(x[0], diagonal, left, offset, reach);
+            V left = __shfl_up_sync(ALL, columns.D[K - 1], 1, G);
+            if (lane == 0) left = left_of_strip(x[0], STRIPS ? in[0] : V(0), i);
+            columns.row(x[0], x_before, diagonal, left, offset, reach);
             diagonal = left;
         } else {
-            T left0 = __shfl_up_sync(ALL, above, 1, G);
-            T left1 = __shfl_up_sync(ALL, columns.D[K - 1], 1, G);
-            if (lane == 0) left0 = strip ? from_edge(in[0], i) : inf;
-            if (lane == 0) left1 = strip ? from_edge(in[1], i + 1) : inf;
-            above = columns.two_rows(x[0], x[1], diagonal, left0, left1, single, offset, reach);
+            V left0 = __shfl_up_sync(ALL, above, 1, G);
+            V left1 = __shfl_up_sync(ALL, columns.D[K - 1], 1, G);
+            if (lane == 0) left0 = left_of_strip(x[0], STRIPS ? in[0] : V(0), i);
+            if (lane == 0) left1 = left_of_strip(x[1], STRIPS ? in[1] : V(0), i + 1);
+            above = columns.two_rows(
+                x[0], x[1], x_before, diagonal, left0, left1, single, offset, reach);
             diagonal = left1;
         }
+        if constexpr (Cell::LOOKS_BACK)
+#pragma unroll
+            for (int c = 0; c < C; ++c) x_before[c] = x[ROWS - 1][c];
         if (STRIPS && lane == G - 1 && t >= G - 1) {
-            T* out = edge + own;
+            V* out = edge + own;
             if (ROWS == 2) out[0] = above;
             out[ROWS - 1] = columns.D[K - 1];
         }
@@ -187,12 +245,15 @@ struct Wavefront {
 
     // All steps of a strip of `n_rows` rows. `points` are those of this lane in step 0, `stop` is the
     // step in which the lane is done, or that ends the strip: after it, `end` is called. With BEGIN,
-    // `begin` is called before the step in which the lane reaches its first row.
+    // `begin` is called before the step in which the lane reaches its first row, with `top` of the lane on its left.
     template <bool BEGIN, typename Begin, typename End>
     __device__ __forceinline__ void sweep(
         const T* points, int stride, int stop, int n_rows, Begin begin, End end) {
         constexpr int STEPS = UNROLL / ROWS;
-        const T* in_edge = STRIPS ? edge + row0 : nullptr;
+        const V* in_edge = STRIPS ? edge + row0 : nullptr;
+        if constexpr (Cell::LOOKS_BACK)
+#pragma unroll
+            for (int c = 0; c < C; ++c) x_before[c] = points[c * stride - 1];
         // by shuffles on every device: with the one instruction there is on some, searches take a twentieth longer
         const int first_stop = -fold_lanes(-stop, Larger()), last_stop = fold_lanes(stop, Larger());
         int t = 0;
@@ -201,13 +262,15 @@ struct Wavefront {
         for (int phase = BEGIN ? 0 : 1; phase < 2; ++phase) {
             // while no group of the warp ends: UNROLL rows at a time, points fetched ahead
             const int fast_until = phase == 0 ? 0 : first_stop;
-            T x[UNROLL][C], in[UNROLL];
+            T x[UNROLL][C];
+            V in[UNROLL];
             fetch(x, points + ROWS * t, stride);
             if (STRIPS) fetch_edge(in, in_edge + ROWS * t);
             // a pointer that moves: one that is computed anew in each turn takes eighteen instructions
             const T* ahead = points + ROWS * t + UNROLL;
             for (; t + STEPS <= fast_until; t += STEPS, ahead += UNROLL) {
-                T next[UNROLL][C], next_in[UNROLL];
+                T next[UNROLL][C];
+                V next_in[UNROLL];
                 fetch(next, ahead, stride);
                 if (STRIPS) fetch_edge(next_in, in_edge + ROWS * t + UNROLL);
 #pragma unroll
@@ -229,7 +292,9 @@ struct Wavefront {
                     for (int c = 0; c < C; ++c) x[i][c] = points[c * stride + ROWS * t + i];
                     if (STRIPS) in[i] = in_edge[ROWS * t + i];
                 }
-                if (BEGIN && t == lane) begin();
+                V left = V(0);
+                if constexpr (BEGIN && Cell::BORDERS) left = __shfl_up_sync(ALL, top, 1, G);
+                if (BEGIN && t == lane) begin(left);
                 step(x, in, t, ROWS == 2 && t == stop && n_rows % 2 == 1);
                 if (t == stop) end();
             }

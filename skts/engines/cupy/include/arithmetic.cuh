@@ -28,6 +28,10 @@ struct Arithmetic<float> {
 
     static __device__ __forceinline__ float add(float a, float b) { return a + b; }
 
+    static __device__ __forceinline__ float multiply(float a, float b) { return a * b; }
+
+    static __device__ __forceinline__ float smaller(float a, float b) { return fminf(a, b); }
+
     static __device__ __forceinline__ float square(float x, float y) {
         const float d = x - y;
         return d * d;
@@ -56,6 +60,10 @@ struct Arithmetic<double> {
 
     static __device__ __forceinline__ double add(double a, double b) { return __dadd_rn(a, b); }
 
+    static __device__ __forceinline__ double multiply(double a, double b) { return __dmul_rn(a, b); }
+
+    static __device__ __forceinline__ double smaller(double a, double b) { return a < b ? a : b; }
+
     static __device__ __forceinline__ double square(double x, double y) {
         const double d = __dsub_rn(x, y);
         return __dmul_rn(d, d);
@@ -69,6 +77,10 @@ struct Arithmetic<double> {
         return fabs(__dsub_rn(x, y));
     }
 };
+
+// a + b, without contraction where that counts.
+template <typename T>
+__device__ __forceinline__ T plus(T a, T b) { return Arithmetic<T>::add(a, b); }
 
 // Lower, or raise, a number that is not negative and that many threads may lower: such numbers are in the order of
 // their bits.

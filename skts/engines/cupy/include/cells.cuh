@@ -10,15 +10,24 @@
 //   UNIFORM            whether all three steps into a cell cost the same. If so, `before` is the
 //                      least of the three cells before, else it holds all three (`Before`).
 //   PLACED             whether the costs depend on at.offset(), the j - i of the cell.
-//   LOOKS_BACK         whether they depend on the points i - 1 and j - 1, too. No kernel has these yet.
+//   LOOKS_BACK         whether they depend on the points i - 1 and j - 1, too; before the first is 0.
 //   BORDERS            whether cells before the first row and column are sums of steps, else they are
-//                      infinite, or 0 where a path may begin. No kernel has these yet.
+//                      infinite, or 0 where a path may begin. If so, `skip(at)` is the price of leaving
+//                      out the point x of `at`, of either series.
+//   OWN                whether the last channel of a series is none, but holds a number of the series.
+//                      If so, `meet(x, y)` is called with those of two series, before their cells.
+//   COUNTS             whether the values of cells are whole numbers, which float holds whatever the
+//                      type of the points.
+//   SETTLES            whether distances are more than accumulated costs. If so, `settle` makes them, of a
+//                      cost, the lengths, and the last points in the first channel.
 //
 // `at` tells what a cell looks at (`CellPoints`): at.x(c) and at.y(c) are channel c of the points i
-// and j, at.total(metric) is the cost of the two points by a metric of single channels.
+// and j, at.x_before(c) and at.y_before(c) of those before them, at.total(metric) is the cost of the two
+// points by a metric of single channels, at.sum(term) adds up term(c).
 //
-// To add a distance, write its class, and let `cell_of` in elastic/cells.py name it. Kernels refuse
-// by `static_assert` a policy that needs more than they do.
+// To add a distance, write its class, and let `cell_of` in elastic/cells.py name it. Policies whose
+// steps cost differently are in stepped_cells.cuh. Kernels refuse by `static_assert` a policy that
+// needs more than they do.
 #pragma once
 #include "include/arithmetic.cuh"
 
@@ -69,13 +78,14 @@ template <typename T, int C>
 struct CellPoints {
     enum { CHANNELS = C };
 
-    T point[C], other[C];
-    int from_diagonal;
+    T point[C], other[C], point_before[C], other_before[C];
+    int from_diagonal, column;
 
-    // those of y lie `stride` apart. By value: what has an address is not always kept in registers
+    // those of y lie `stride` apart; the cell is `offset` + `k` right of the diagonal. By value: what has an
+    // address is not always kept in registers
     __device__ __forceinline__ CellPoints(
-        const T (&x)[C], const T* y, int stride = 1, int offset = 0)
-        : from_diagonal(offset) {
+        const T (&x)[C], const T* y, int stride = 1, int offset = 0, int k = 0)
+        : from_diagonal(offset), column(k) {
 #pragma unroll
         for (int c = 0; c < C; ++c) {
             point[c] = x[c];
@@ -83,9 +93,29 @@ struct CellPoints {
         }
     }
 
+    __device__ __forceinline__ void look_back(const T (&x)[C], const T* y, int stride) {
+#pragma unroll
+        for (int c = 0; c < C; ++c) {
+            point_before[c] = x[c];
+            other_before[c] = y[c * stride];
+        }
+    }
+
     __device__ __forceinline__ T x(int c) const { return point[c]; }
     __device__ __forceinline__ T y(int c) const { return other[c]; }
-    __device__ __forceinline__ int offset() const { return from_diagonal; }
+    __device__ __forceinline__ T x_before(int c) const { return point_before[c]; }
+    __device__ __forceinline__ T y_before(int c) const { return other_before[c]; }
+    __device__ __forceinline__ int offset() const { return from_diagonal + column; }
+    // as a number: the first is converted once a row
+    __device__ __forceinline__ T offset_as_number() const { return T(from_diagonal) + T(column); }
+
+    template <typename Term>
+    __device__ __forceinline__ auto sum(const Term& term) const {
+        auto total = term(0);
+#pragma unroll
+        for (int c = 1; c < C; ++c) total = plus(total, term(c));
+        return total;
+    }
 
     template <typename Metric>
     __device__ __forceinline__ T total(const Metric& metric) const {
@@ -107,9 +137,26 @@ struct SeriesPoints {
     long long x_stride, y_stride;
     int from_diagonal;
 
+    int row, col;            // i and j, for what lies before
+
     __device__ __forceinline__ T x(int c) const { return c == 0 ? first_x : point[c * x_stride]; }
     __device__ __forceinline__ T y(int c) const { return c == 0 ? first_y : other[c * y_stride]; }
+    __device__ __forceinline__ T x_before(int c) const {
+        return row > 0 ? point[c * x_stride - 1] : T(0);
+    }
+    __device__ __forceinline__ T y_before(int c) const {
+        return col > 0 ? other[c * y_stride - 1] : T(0);
+    }
     __device__ __forceinline__ int offset() const { return from_diagonal; }
+    __device__ __forceinline__ T offset_as_number() const { return T(from_diagonal); }
+
+    template <typename Term>
+    __device__ __forceinline__ auto sum(const Term& term) const {
+        auto total = term(0);
+#pragma unroll 1
+        for (int c = 1; c < n_channels; ++c) total = plus(total, term(c));
+        return total;
+    }
 
     template <typename Metric>
     __device__ __forceinline__ T total(const Metric& metric) const {
@@ -119,6 +166,26 @@ struct SeriesPoints {
         for (int c = 1; c < n_channels; ++c)
             cost = metric.add(point[c * x_stride], other[c * y_stride], cost);
         return cost;
+    }
+};
+
+// Sums of steps along a border, one after the other: of leaving out the first `count` points of a series.
+template <typename Cell>
+struct Border {
+    const double* points;
+    int n_channels, stride, count;
+    double sum;
+
+    // the sum up to point k, which is the next one; infinity beyond the last
+    __device__ __forceinline__ double next(const Cell& cell, int k) {
+        if constexpr (Cell::BORDERS)
+            if (k < count) {
+                const double* point = points + k;
+                const SeriesPoints<double> at{
+                    *point, *point, point, point, n_channels, stride, stride, 0, 0, 0};
+                return sum = plus(double(cell.skip(at)), sum);
+            }
+        return Arithmetic<double>::infinity();
     }
 };
 
@@ -142,8 +209,41 @@ __device__ __forceinline__ auto cells_before(T diagonal, T up, T left) {
 
 // The properties of most policies.
 struct PlainCell {
-    enum { UNIFORM = true, PLACED = false, LOOKS_BACK = false, BORDERS = false };
+    enum {
+        UNIFORM = true,
+        PLACED = false,
+        LOOKS_BACK = false,
+        BORDERS = false,
+        OWN = false,
+        COUNTS = false,
+        SETTLES = false
+    };
+
+    // a policy without numbers of the series takes no notice
+    template <typename T>
+    __device__ __forceinline__ void meet(T, T) {}
 };
+
+// The type of the values of cells, for points of type T.
+template <bool COUNTS, typename T>
+struct ValueType {
+    typedef T type;
+};
+template <typename T>
+struct ValueType<true, T> {
+    typedef float type;
+};
+template <typename Cell, typename T>
+using Value = typename ValueType<Cell::COUNTS, T>::type;
+
+// The result of a pair of n and m points, by the value of its last cell: a distance, or, unless `root`,
+// an accumulated cost.
+template <typename Cell, typename T>
+__device__ __forceinline__ T result_of(
+    const Cell& cell, Value<Cell, T> cost, int n, int m, const T* x, const T* y, int root) {
+    if constexpr (Cell::SETTLES) return cell.settle(T(cost), n, m, x[n - 1], y[m - 1]);
+    else return root ? sqrt(T(cost)) : T(cost);
+}
 
 // Dynamic time warping: costs along a path are added.
 template <typename Metric>

@@ -15,7 +15,7 @@ from ...core.constants import SEARCH_THREADS as THREADS
 from ...families.elastic.warping import Warping
 from ...families.search.subsequence import SubsequenceNeighbors
 from ..elastic import dtw
-from ..elastic.cells import cell_object
+from ..elastic.cells import NO_PARAMETERS
 from ..loading import blocks_for, load_kernel
 from ..transfers import filled
 from .programs import WarpKernel
@@ -285,7 +285,7 @@ def warp_windows(
         period=max(2, windows.length // (4 * LOOKS)),
         taken=cp.zeros(1, np.int32),
         out=costs,
-        cell=cell_object(kernel.cell),
+        cell=NO_PARAMETERS,
     )
     return costs
 

@@ -11,6 +11,10 @@ from ...families.shapelets.best import BestShapelets, Bounds
 
 __all__ = ["BestTiles"]
 
+#: Points of windows that a large device compares in a second; seconds in which the host judges a
+#: distance of a candidate.
+POINTS_A_SECOND, JUDGED = 2**41, 2.5e-7
+
 
 class BestTiles:
     """Methods of the GPU engine for the best of all candidates.
@@ -30,6 +34,13 @@ class BestTiles:
         longest = max(kind.length for kind in reduction.kinds)
         shared, each = self.shapelet_features_bytes(work, some, len(reduction.series))
         return shared, each + 8 * some * longest
+
+    def _seconds_of_best(self, reduction: BestShapelets) -> float:
+        """To measure and judge all; a search by covariances on a CPU saves most of that."""
+        lengths = np.array([kind.length for kind in reduction.kinds])
+        windows = reduction.result_bytes() // 16
+        each = len(reduction.series) * reduction.series.n_timepoints * float(lengths.mean())
+        return windows * (each / POINTS_A_SECOND + JUDGED * len(reduction.series))
 
     def shapelet_bounds(self, reduction: BestShapelets, tile: Tile, cancel: np.ndarray) -> Bounds:
         """Gains and gaps of the candidates of some kinds, channels and blocks."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +24,8 @@ __all__ = ["GroupTiles"]
 
 #: Pairs of a candidate and a series that are measured in one launch, and blocks of it, at most.
 PAIRS, BLOCKS = 2**24, 2**16
+#: Threads that judge distances, at most, and distances that are worth one: some milliseconds.
+JUDGES, WORTH_A_JUDGE = 8, 2**15
 
 
 class GroupTiles:
@@ -68,11 +72,25 @@ class GroupTiles:
         return self.group_matches_bytes(reduction, rows, cols)
 
     def group_splits(self, reduction: GroupSplits, tile: Tile, cancel: np.ndarray) -> Splits:
-        """Splits of some groups: the device measures, the host judges."""
+        """Splits of some groups: the device measures, threads of the host judge."""
         distances = self.group_matches(reduction, tile, cancel)
         if cancel[0]:
             return reduction.start()
-        return split_groups(reduction, tile.rows, distances)
+        begins = reduction.groups.take(tile.rows).distances_of
+        count = min(JUDGES, os.cpu_count() or 1, len(distances) // WORTH_A_JUDGE)
+        if count < 2:
+            return split_groups(reduction, tile.rows, distances)
+        # as many distances for each, of whole groups
+        cuts = np.searchsorted(begins, np.linspace(0, len(distances), count + 1)[1:-1])
+        ends = np.unique([0, *cuts, len(begins) - 1]).tolist()
+
+        def judge(first: int, stop: int) -> Splits:
+            rows = slice(tile.row + first, tile.row + stop)
+            return split_groups(reduction, rows, distances[begins[first] : begins[stop]])
+
+        with ThreadPoolExecutor(count, thread_name_prefix="skts") as pool:
+            parts = list(pool.map(judge, ends[:-1], ends[1:]))
+        return Splits._make(map(np.concatenate, zip(*parts, strict=True)))
 
     def _group_distances(self, groups: Groups) -> np.ndarray:
         """Distances of groups that fit in one launch."""

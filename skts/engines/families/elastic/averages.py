@@ -14,7 +14,7 @@ from ...core.verify import Check, Sample, check_value
 from .dtw import DTWReduction
 from .warping import PLAIN, Warping, plain_distance
 
-__all__ = ["AlignmentSums", "MatchedSums"]
+__all__ = ["AlignmentSums", "MatchedSums", "cells_of", "rows_of_cells"]
 
 #: Series of a cell of the grid at least: lanes of the CPU kernel, and work for a block of a GPU.
 LEAST_ROWS = 64
@@ -22,6 +22,17 @@ LEAST_ROWS = 64
 MOST_CELLS, MOST_BYTES = 256, 2**26
 #: Cells of the grid where the sums of one take more than that.
 FEWEST_CELLS = 16
+
+
+def rows_of_cells(n_series: int, sum_bytes: int) -> int:
+    """Series of a cell of the grid, so many that the sums of all cells stay small."""
+    n_cells = min(MOST_CELLS, max(FEWEST_CELLS, MOST_BYTES // sum_bytes))
+    return max(LEAST_ROWS, -(-n_series // n_cells))
+
+
+def cells_of(tile: Tile, rows: int) -> slice:
+    """The cells of the grid, of so many series each, that make up a tile."""
+    return slice(tile.row // rows, -(-tile.row_stop // rows))
 
 
 class MatchedSums(NamedTuple):
@@ -96,13 +107,11 @@ class AlignmentSums(DTWReduction):
         """Enough series that the sums of all cells stay small."""
         if self.rows_per_cell:
             return self.rows_per_cell, 1
-        n_cells = min(MOST_CELLS, max(FEWEST_CELLS, MOST_BYTES // self.sum_bytes))
-        return max(LEAST_ROWS, -(-len(self.series) // n_cells)), 1
+        return rows_of_cells(len(self.series), self.sum_bytes), 1
 
     def cells(self, tile: Tile) -> slice:
         """The cells of the grid that make up a tile."""
-        rows = self.cell[0]
-        return slice(tile.row // rows, -(-tile.row_stop // rows))
+        return cells_of(tile, self.cell[0])
 
     def result_bytes(self) -> int:
         """Size of the sums of all cells."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -49,6 +49,16 @@ class DTWReduction(Reduction):
     @abstractmethod
     def sides(self) -> tuple[Series, Series]:
         """The series along the rows and those along the columns of the matrices."""
+
+    def by_channel(self) -> list[Self]:
+        """Itself, or the work of each channel, where distances are sums of those of channels."""
+        if not self.warping.independent or self.sides[0].n_channels == 1:
+            return [self]
+        names = [each.name for each in fields(self) if isinstance(getattr(self, each.name), Series)]  # type: ignore[arg-type]
+        return [
+            replace(self, **{name: getattr(self, name).channels[c] for name in names})  # type: ignore[type-var]
+            for c in range(self.sides[0].n_channels)
+        ]
 
     @property
     def step_work(self) -> int:
@@ -217,12 +227,14 @@ class DTWSearch(DTWReduction):
     @property
     def single(self) -> bool:
         """Whether the search runs in float32, if its error has a bound."""
+        if self.precision == "float32" and self.warping.rough:
+            return True
         return self.precision != "float64" and self.warping.bounded
 
     @cached_property
     def rescaling(self) -> Rescaling:
         """Offset and scale of the float32 search, taken from the candidates."""
-        return Rescaling.between(*self.candidates.extent)
+        return self.warping.rescaling(*self.candidates.extent)
 
     def scale_and_bound(self, error: float) -> tuple[float, Bound]:
         """By what distances of the search are too large, and how they bound certified ones.
@@ -230,11 +242,15 @@ class DTWSearch(DTWReduction):
         `error` is the largest rounding error of a query's points plus that of a candidate's.
         """
         n, m = (side.n_timepoints for side in self.sides)
-        scale = self.rescaling.scale
-        warping = self.warping
-        steps, channels = warping.steps(n, m), self.queries.n_channels
+        warping, scale = self.warping, self.rescaling.scale
+        if not warping.bounded:
+            return warping.unscaled(scale), Bound()
+        steps, channels = warping.steps(n, m), warping.spread * self.queries.n_channels
         # see "dtw float32" in docs/developer/numerics.rst
-        return scale, dtw_bound(steps, channels, error, scale, squared=warping.squared)
+        bound = dtw_bound(
+            steps, channels, error, scale, squared=warping.squared, more=warping.roundings
+        )
+        return scale, bound
 
     def certify(
         self,
@@ -346,6 +362,13 @@ class DTWPath(DTWReduction):
         """The two sets."""
         return self.x, self.y
 
+    def __post_init__(self) -> None:
+        if self.warping.independent and self.x.n_channels > 1:
+            raise ValueError(
+                f"There is no path of several channels under metric={self.warping.metric!r}: each "
+                "channel has its own."
+            )
+
     def part(self, tile: Tile) -> DTWPath:
         """Return itself: a path does not split."""
         return self
@@ -360,7 +383,8 @@ class DTWPath(DTWReduction):
 
     def finish(self, total: list[WarpingPath], run: Callable[[Reduction], Any]) -> WarpingPath:
         """Hand the path out."""
-        return total[0]
+        x, y = (side.values[0, :, : side.lengths[0]] for side in self.sides)
+        return total[0]._replace(path=self.warping.matched(total[0].path, x, y))
 
     def verify(self, answer: WarpingPath, sample: Sample) -> Iterator[Check]:
         """Compare the distance, and follow the path."""
@@ -369,6 +393,11 @@ class DTWPath(DTWReduction):
         expected = plain_distance(self.x, 0, self.y, 0, self.warping)
         yield check_value("the distance", answer.distance, expected)
         path, alignment = answer.path, self.warping.alignment
+        if self.warping.borders:
+            inside = np.abs(path[:, 0] - path[:, 1]) <= self.warping.radius(n, m)
+            allowed = (np.diff(path, axis=0) > 0).all() and inside.all()
+            yield Check("the path", path.tolist(), "pairs in order, in the band", bool(allowed))
+            return
         allowed = np.isin(np.diff(path, axis=0) @ [2, 1], [1, 2, 3]).all()
         allowed &= np.abs(np.diff(path, axis=0)).max(initial=0) <= 1
         allowed &= (np.abs(path[:, 0] - path[:, 1]) <= self.warping.radius(n, m)).all()

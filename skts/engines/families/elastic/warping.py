@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from ...core.certify import Rescaling
 from ...core.series import Series
 
-__all__ = ["PLAIN", "Warping", "lacks_distance", "plain_distance"]
+__all__ = ["PLAIN", "Warping", "added", "lacks_distance", "plain_distance", "settled"]
 
 #: Points of a band that no series reaches across; wider ones are no wider.
 _WIDEST = 2**29
@@ -56,6 +57,16 @@ class Warping:
 
     #: Names that `metric` may have.
     metrics: ClassVar[tuple[str, ...]] = ("dtw", "dog_keeper")
+    #: Whether a path may begin and end with points of one series that are left out.
+    borders: ClassVar[bool] = False
+    #: Whether distances depend on more than accumulated costs, see `settle`.
+    settles: ClassVar[bool] = False
+    #: Whether the distance of series of several channels is the sum of those of their channels.
+    independent: ClassVar[bool] = False
+    #: Differences of points in a channel that the price of a step adds up.
+    spread: ClassVar[int] = 1
+    #: Roundings that the price of a step has beside those of its sum, at most.
+    roundings: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         for name, choices in {"metric": self.metrics, **_CHOICES}.items():
@@ -97,6 +108,11 @@ class Warping:
     def bounded(self) -> bool:
         """Whether errors of float32 (`dtw_bound`) and lower bounds are known: searches use both."""
         return type(self) is Warping
+
+    @property
+    def rough(self) -> bool:
+        """Whether ``precision="float32"`` searches in float32 without a bound of its error."""
+        return False
 
     @property
     def symmetric(self) -> bool:
@@ -151,6 +167,45 @@ class Warping:
             return np.sqrt(accumulated, dtype=np.float64)
         return np.array(accumulated, np.float64)
 
+    def settle(self, costs: Any, n: Any, m: Any, apart: Any) -> Any:
+        """Turn accumulated costs into distances, where these depend on more.
+
+        Parameters
+        ----------
+        costs : ndarray
+            Accumulated costs.
+        n, m : ndarray
+            Lengths of the first and the second series, to broadcast with `costs`.
+        apart : ndarray
+            How far apart their last points are, in the first channel.
+
+        Returns
+        -------
+        ndarray
+            Distances.
+        """
+        return self.distance(costs)
+
+    def rescaling(self, low: float, high: float) -> Rescaling:
+        """Choose the offset and the scale of a search in float32, by the extent of the data."""
+        return Rescaling.between(low, high)
+
+    def rescaled(self, rescaling: Rescaling) -> Self:
+        """The same distance of points that have been moved and scaled: its parameters follow."""
+        return self
+
+    def unscaled(self, scale: float) -> float:
+        """By what distances of scaled points are too large, where points have been multiplied."""
+        return scale
+
+    def matched(self, path: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Of a best path, the points that are matched."""
+        return path
+
+    def plain(self, x: np.ndarray, y: np.ndarray) -> float:
+        """Distance of two series (n_channels, n_timepoints), by plain loops: for checks."""
+        return float(self.distance(np.float64(self.plain_cost(x, y))))
+
     def plain_cost(self, x: np.ndarray, y: np.ndarray) -> float:
         """Accumulated cost of two series (n_channels, n_timepoints), by plain loops: for checks."""
         from ...host import plain
@@ -176,7 +231,46 @@ def plain_distance(rows: Series, i: int, cols: Series, j: int, warping: Warping)
         np.ascontiguousarray(side.values[place, :, : side.lengths[place]])
         for side, place in ((rows, i), (cols, j))
     )
-    return float(warping.distance(np.float64(warping.plain_cost(x, y))))
+    return warping.plain(x, y)
+
+
+def settled(
+    warping: Warping, costs: np.ndarray, rows: Series, cols: Series, scale: float = 1.0
+) -> np.ndarray:
+    """Turn accumulated costs of pairs into distances.
+
+    Parameters
+    ----------
+    warping : Warping
+        The distance.
+    costs : ndarray of shape (n_rows, n_cols), or (n_pairs,)
+        Accumulated costs, of all pairs of two sets, or of series i of one and series i of another.
+    rows, cols : Series
+        The sets.
+    scale : float, default 1
+        By which points have been multiplied.
+
+    Returns
+    -------
+    ndarray
+        Distances, of the shape of `costs`.
+    """
+    if not warping.settles:
+        return warping.distance(costs) / scale
+    last = [side.values[np.arange(len(side)), 0, side.lengths - 1] for side in (rows, cols)]
+    n, x = rows.lengths, last[0]
+    if costs.ndim == 2:
+        n, x = n[:, np.newaxis], x[:, np.newaxis]
+    costs = np.asarray(costs, np.float64) / warping.unscaled(scale)
+    return warping.settle(costs, n, cols.lengths, np.abs(x - last[1]))
+
+
+def added(distances: list[np.ndarray]) -> np.ndarray:
+    """The sum of distances of channels, in their order."""
+    total = distances[0]
+    for each in distances[1:]:
+        total = total + each
+    return total
 
 
 def lacks_distance(engine: str, warping: Warping) -> str:

@@ -110,7 +110,10 @@ class BestShapelets(Reduction):
             return self.grid[0]
         n, largest = len(self.series), max(kind.dilation for kind in self.kinds)
         count = BLOCK_BYTES // (8 * n * (self.series.n_timepoints + largest) * largest)
-        return int(np.clip(count // LANES * LANES, LANES, n))
+        count = int(np.clip(count // LANES * LANES, LANES, n))
+        # blocks of about one size
+        n_blocks = -(-n // count)
+        return min(n, -(-n // (n_blocks * LANES)) * LANES)
 
     @property
     def spans(self) -> tuple[int, int, int, int]:
@@ -127,10 +130,11 @@ class BestShapelets(Reduction):
 
     @property
     def step_work(self) -> int:
-        """Pairs of windows, for candidates of one block, kind and channel."""
+        """Pairs of windows, for candidates of one block, kind and channel; points of raw ones."""
         extents = np.array([kind.extent for kind in self.kinds])
+        points = np.array([1 if kind.normalized else kind.length for kind in self.kinds])
         squares = (self.series.n_timepoints - extents + 1) ** 2
-        return self.block * len(self.series) * int(squares.mean()) + 1
+        return self.block * len(self.series) * int((points * squares).mean()) + 1
 
     @property
     def cell(self) -> tuple[int, int]:

@@ -9,7 +9,7 @@ import numpy as np
 from ...core.reduction import Tile
 from ...families.elastic.averages import AlignmentSums, MatchedSums
 from ...families.elastic.warping import lacks_distance
-from . import alignments, dtw
+from . import alignments, warping_path
 from .cells import cell_of
 
 __all__ = ["AlignmentTiles"]
@@ -39,7 +39,11 @@ class AlignmentTiles:
         sums = reduction.sum_bytes * -(-rows // reduction.cell[0])
         copies = 16 * (reduction.series.n_channels * m + n)
         side_by_side = alignments.group_bytes(n, m, reduction.series.n_channels)
-        held = side_by_side if side_by_side <= self._most_steps() else dtw.path_bytes(n, m) + copies
+        held = (
+            side_by_side
+            if side_by_side <= self._most_steps()
+            else warping_path.path_bytes(n, m) + copies
+        )
         return 0, rows * (8 * n + 64) + sums + held
 
     def _most_steps(self) -> int:

@@ -14,8 +14,9 @@ from numba import njit
 
 from ...core.series import Series
 from ...families.elastic.warping import Warping
-from .dtw import LANES, Flags, _extremes, _radius, _take_last_row, lanes_of
-from .dtw import path as path_of_one
+from .dtw import Flags, _extremes, _radius, _take_last_row
+from .lanes import LANES, lanes_of
+from .warping_path import path as path_of_one
 
 __all__ = ["add_matched", "group_bytes", "trace", "trace_one_by_one"]
 

@@ -6,11 +6,14 @@ in the same order, hence the bits are the same.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ...core.series import Series
 from ...families.elastic.warping import Warping
 from ...host.small_work import ENTRIES
+from .cells import Cell, cell_of
 
 __all__ = ["fill", "knows", "pairs", "pairs_bytes", "seconds"]
 
@@ -19,7 +22,8 @@ def knows(warping: Warping, left: Series, right: Series) -> bool:
     """Whether `pairs` computes a distance of two sets: of one length, or where no band differs."""
     alike = left.equal_length and right.equal_length
     free = warping.window is None and warping.alignment == "global"
-    return type(warping) is Warping and (alike or free)
+    known = type(warping) is Warping or cell_of(warping).arrays
+    return known and (alike or free)
 
 
 def fill(
@@ -50,6 +54,7 @@ def fill(
     """
     (n_channels, n), m, lanes = x.shape[:2], y.shape[1], x_lengths.size
     radius = int(warping.radius(n, m))
+    cell = cell_of(warping)
     size, join = (np.square, np.abs)[not warping.squared], (np.add, np.maximum)[warping.largest]
     free_columns = warping.alignment == "subsequence"
     free_rows = warping.alignment == "supersequence"
@@ -57,7 +62,11 @@ def fill(
     backwards, ends = y[:, ::-1], x_lengths + y_lengths - 2
     first_end = n + m if free_columns or free_rows else ends.min()
     two, one, now = (np.full((n + 2, lanes), np.inf) for _ in range(3))
-    two[0], one[0], one[1] = 0.0, above, before
+    top, front = np.full((m + 2, 1), above), np.full((n + 2, 1), before)
+    if cell.borders:
+        top, front = (_border(cell, side, radius, step) for side, step in ((y, 2), (x, 1)))
+    top[0] = front[0] = 0.0
+    two[0], one[0], one[1] = 0.0, top[1], front[1]
     out = np.full(lanes, np.inf)
     for d in range(n + m - 1):
         if cancel[0]:
@@ -66,14 +75,19 @@ def fill(
         stop = min(n, d + 1, (d + radius) // 2 + 1)
         here, there = slice(first, stop), slice(first + 1, stop + 1)
         met = slice(first + m - 1 - d, stop + m - 1 - d)
-        cost = size(x[0, here] - backwards[0, met])
-        for c in range(1, n_channels):
-            cost += size(x[c, here] - backwards[c, met])
-        best = np.minimum(one[here], one[there])
-        join(cost, np.minimum(best, two[here], out=best), out=now[there])
+        if cell.uneven:
+            across, down, right = _steps(cell, x, backwards, here, met, d)
+            best = np.minimum(across + two[here], down + one[here])
+            np.minimum(best, right + one[there], out=now[there])
+        else:
+            cost = size(x[0, here] - backwards[0, met])
+            for c in range(1, n_channels):
+                cost += size(x[c, here] - backwards[c, met])
+            best = np.minimum(one[here], one[there])
+            join(cost, np.minimum(best, two[here], out=best), out=now[there])
         # whatever the next two antidiagonals read beyond the ends of this one
-        now[first] = above if first == 0 else np.inf
-        now[stop + 1] = before if stop == d + 1 else np.inf
+        now[first] = top[d + 2] if first == 0 else np.inf
+        now[stop + 1] = front[d + 2] if stop == d + 1 else np.inf
         if free_columns and stop == n:
             np.minimum(out, now[n], out=out)
         elif free_rows and first == d - m + 1:
@@ -83,6 +97,48 @@ def fill(
             out[done] = now[x_lengths[done], done]
         two, one, now = one, now, two
     return out
+
+
+def _steps(
+    cell: Cell, x: np.ndarray, backwards: np.ndarray, here: slice, met: slice, d: int
+) -> tuple[np.ndarray, ...]:
+    """Costs of the steps into the cells of an antidiagonal, diagonally, down and to the right."""
+    n_channels = len(x) - cell.own
+    offsets = d - 2 * np.arange(here.start, here.stop)[:, np.newaxis]
+    match: Any = 0.0
+    down: Any = 0.0
+    right: Any = 0.0
+    for c in range(n_channels):
+        p, q = x[c, here], backwards[c, met]
+        if cell.own:
+            down, right = x[n_channels, here], backwards[n_channels, met]
+            match = match + cell.match(p, q, down, right)
+            continue
+        p_before = x[c, max(0, here.start - 1) : here.stop - 1]
+        if here.start == 0:
+            p_before = np.concatenate([np.zeros_like(x[c, :1]), p_before])
+        q_before = backwards[c, met.start + 1 : met.stop + 1]
+        if len(q_before) < len(q):
+            q_before = np.concatenate([q_before, np.zeros_like(backwards[c, :1])])
+        match = match + cell.match(p, q, p_before, q_before)
+        down = down + cell.down(p, p_before, q)
+        right = right + cell.right(q, q_before, p)
+    return cell.steps(match, down, right, offsets)
+
+
+def _border(cell: Cell, points: np.ndarray, radius: int, step: int) -> np.ndarray:
+    """Cells along a border, with 0 in front: sums of steps down (1), or to the right (2)."""
+    price, totals = (cell.down, cell.right)[step - 1], points[-1]
+    if not cell.own:
+        totals = price(points[0], 0.0, 0.0)
+        for c in range(1, len(points)):
+            totals = totals + price(points[c], 0.0, 0.0)
+    steps = cell.steps(0.0, totals if step == 1 else 0.0, totals if step == 2 else 0.0, 0)[step]
+    cells = np.full((len(points[0]) + 2, points.shape[2]), np.inf)
+    cells[0] = 0.0
+    np.cumsum(np.broadcast_to(steps, points.shape[1:]), axis=0, out=cells[1:-1])
+    cells[radius + 1 :] = np.inf
+    return cells
 
 
 def pairs(

@@ -10,11 +10,15 @@ distance, and are compiled once for each class (`cell_types`). A policy is one o
 * All three steps into a cell cost the same, `uneven` is False. It has ``term``, the cost of two
   points in one channel; kernels add the terms of all channels, and ``join`` the sum with the least
   of the three cells before.
-* The steps differ, or depend on more than the two points, `uneven` is True. It has ``steps``, the
-  three costs in one channel, from the points, those before them, and how far the cell is from the
-  diagonal; each sum over the channels goes to ``join`` with the cell where the step begins. Cells
-  before the first row and column are sums of ``skip_x`` and ``skip_y``: infinite, unless a policy
-  says otherwise, as in DTW. Where the alignment lets a path begin anywhere, they are 0.
+* The steps differ, or depend on more than the two points, `uneven` is True. Each channel has three
+  prices: ``match`` of two points, ``down`` of leaving out a point of the first series, ``right`` of
+  one of the second. Kernels add each of them over the channels, ``steps`` makes the costs of the
+  three steps of these sums, and each is added to the cell where its step begins. Cells before the
+  first row and column are infinite, or sums of steps (`borders`); where the alignment lets a path
+  begin anywhere, they are 0.
+
+Methods take numbers, or arrays of them (`by_numpy`), in float64 or float32 (`Cell.single`): they
+choose by `least` and `where`, and turn whole numbers into such of the type at hand by `like`.
 
 To add a distance, derive a class, and have `cell_of` return it for its `Warping`:
 docs/developer/extending.rst shows one. On the GPU ``include/cells.cuh`` has the same.
@@ -22,16 +26,61 @@ docs/developer/extending.rst shows one. On the GPU ``include/cells.cuh`` has the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import singledispatch
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numba import types
+from numba.extending import overload
 
+from ...families.elastic import distances
 from ...families.elastic.warping import Warping
 from .cell_types import compiles
 
-__all__ = ["Cell", "cell_of"]
+__all__ = ["Cell", "cell_of", "least", "like", "where", "whole"]
+
+
+def least(a: Any, b: Any) -> Any:
+    """The lesser of two numbers, or of each two of arrays."""
+    return np.minimum(a, b)
+
+
+@overload(least)
+def _least(a, b):
+    return lambda a, b: a if a < b else b
+
+
+def where(condition: Any, a: Any, b: Any) -> Any:
+    """One number where a condition holds, else the other."""
+    return np.where(condition, a, b)
+
+
+@overload(where)
+def _where(condition, a, b):
+    return lambda condition, a, b: a if condition else b
+
+
+def like(number: Any, other: Any) -> Any:
+    """A number in the type of another one."""
+    return np.asarray(other).dtype.type(number)
+
+
+@overload(like)
+def _like(number, other):
+    if other == types.float32:
+        return lambda number, other: np.float32(number)
+    return lambda number, other: np.float64(number)
+
+
+def whole(number: Any) -> Any:
+    """A whole number that is not negative, as an integer."""
+    return np.asarray(number).astype(np.int64)
+
+
+@overload(whole)
+def _whole(number):
+    return lambda number: np.int64(number)
 
 
 @compiles
@@ -42,38 +91,64 @@ class Cell:
     Attributes
     ----------
     uneven : bool
-        Whether it has ``steps`` in place of ``term``.
+        Whether it has ``match`` and ``steps`` in place of ``term``.
     borders : bool
-        Whether ``skip_x`` or ``skip_y`` is finite, so that a path may leave out the first points.
+        Whether a path may leave out the first points of a series: for each of them a step down
+        before the first column, or one to the right above the first row.
+    own : bool
+        Whether the last channel of a series is none, but holds a number of the series. Then
+        ``match`` gets those of the two series in place of the points before, and ``steps`` in place
+        of the other two sums.
+    arrays : bool
+        Whether the methods take arrays in place of numbers, as small work does.
+    monotone : bool
+        Whether prices never fall as two points move apart, or a cell away from the diagonal, and
+        those beside the diagonal depend on the points of one series alone: see `stepped_bounds`.
     """
 
     uneven: ClassVar[bool] = False
     borders: ClassVar[bool] = False
+    own: ClassVar[bool] = False
+    arrays: ClassVar[bool] = False
+    monotone: ClassVar[bool] = False
 
     def term(self, x: float, y: float) -> float:
         """Cost of a cell in one channel, of points `x` and `y`."""
-        return np.nan  # uneven policies have none; kernels of theirs compile it, and never call it
+        return np.nan  # uneven policies have none; kernels of theirs never call it
 
-    def steps(
-        self, x: float, y: float, x_before: float, y_before: float, offset: int
-    ) -> tuple[float, float, float]:
-        """Costs of the steps diagonally, down and to the right into a cell, in one channel.
+    def match(self, x: Any, y: Any, x_before: Any, y_before: Any) -> Any:
+        """Price of matching two points, in one channel; before the first of a series is 0."""
+        return np.nan  # even policies have none
 
-        `offset` is j - i; before the first point of a series is 0.
+    def down(self, x: Any, x_before: Any, y: Any) -> Any:
+        """Price of a step down, to point `x`, in one channel.
+
+        In a border `x_before` and `y` are 0, and are not to count.
         """
-        return np.nan, np.nan, np.nan  # even policies have none
+        return 0.0
 
-    def skip_x(self, x: float) -> float:
-        """Cost of a step down before the first column, in one channel."""
-        return np.inf
+    def right(self, y: Any, y_before: Any, x: Any) -> Any:
+        """Price of a step to the right, to point `y`, in one channel; else as `down`."""
+        return 0.0
 
-    def skip_y(self, y: float) -> float:
-        """Cost of a step to the right above the first row, in one channel."""
-        return np.inf
+    def steps(self, match: Any, down: Any, right: Any, offset: Any) -> tuple[Any, Any, Any]:
+        """Costs of the steps diagonally, down and to the right into a cell, by sums of prices.
+
+        `offset` is j - i.
+        """
+        return match, down, right
 
     def join(self, cost: float, before: float) -> float:
         """Value of a cell: the cost of a step, and the value of the cell where it begins."""
         return cost + before
+
+    def single(self) -> Self:
+        """The same policy with numbers in float32, for points in float32."""
+        with np.errstate(over="ignore"):
+            numbers: dict[str, Any] = {
+                each.name: np.float32(getattr(self, each.name)) for each in fields(self)
+            }
+        return replace(self, **numbers)
 
 
 class _Squared(Cell):
@@ -140,3 +215,186 @@ def cell_of(warping: Warping) -> Cell:
     if type(warping) is not Warping:
         raise LookupError(f"no policy of the CPU engine is registered for {type(warping).__name__}")
     return _CELLS[warping.metric, warping.cost]
+
+
+@dataclass(frozen=True)
+class _Uneven(Cell):
+    uneven: ClassVar[bool] = True
+    arrays: ClassVar[bool] = True
+    monotone: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class ERPCell(_Uneven):
+    """Edit distance with real penalty."""
+
+    borders: ClassVar[bool] = True
+    gap: float
+
+    def match(self, x: Any, y: Any, x_before: Any, y_before: Any) -> Any:
+        return abs(x - y)
+
+    def down(self, x: Any, x_before: Any, y: Any) -> Any:
+        return abs(x - self.gap)
+
+    def right(self, y: Any, y_before: Any, x: Any) -> Any:
+        return abs(y - self.gap)
+
+
+@cell_of.register
+def _erp(distance: distances.ERP) -> Cell:
+    return ERPCell(distance.gap)
+
+
+@dataclass(frozen=True)
+class EditCell(_Uneven):
+    """Edits: points that differ by more than `epsilon` cost `replacement`, points left out 1."""
+
+    borders: ClassVar[bool] = True
+    epsilon: float
+    replacement: float
+    one: float = 1.0
+
+    def match(self, x: Any, y: Any, x_before: Any, y_before: Any) -> Any:
+        return where(abs(x - y) > self.epsilon, self.replacement, like(0, self.one))
+
+    def steps(self, match: Any, down: Any, right: Any, offset: Any) -> tuple[Any, Any, Any]:
+        return least(match, self.replacement), self.one, self.one
+
+
+@dataclass(frozen=True)
+class OwnEditCell(EditCell):
+    """The same, with the larger `epsilon` of the two series."""
+
+    own: ClassVar[bool] = True
+
+    def match(self, x: Any, y: Any, x_before: Any, y_before: Any) -> Any:
+        differ = (abs(x - y) > x_before) & (abs(x - y) > y_before)
+        return where(differ, self.replacement, like(0, self.one))
+
+
+@cell_of.register
+def _lcss(distance: distances.LCSS) -> Cell:
+    return EditCell(distance.epsilon, distance.apart)
+
+
+@cell_of.register
+def _edr(distance: distances.EDR) -> Cell:
+    if distance.own:
+        return OwnEditCell(0.0, 1.0)
+    if distance.epsilon is None:
+        raise LookupError("series have to be prepared")
+    return EditCell(distance.epsilon, 1.0)
+
+
+@dataclass(frozen=True)
+class DeletionCell(_Uneven):
+    """Points are matched together with those before them; deletions have a price besides.
+
+    `stiffness` is the price of a difference in time of one point. With 0 in its place this is
+    move-split-merge.
+    """
+
+    deletion: float
+    stiffness: float
+
+    def match(self, x: Any, y: Any, x_before: Any, y_before: Any) -> Any:
+        return abs(x - y) + abs(x_before - y_before)
+
+    def down(self, x: Any, x_before: Any, y: Any) -> Any:
+        return abs(x - x_before)
+
+    def right(self, y: Any, y_before: Any, x: Any) -> Any:
+        return abs(y - y_before)
+
+    def steps(self, match: Any, down: Any, right: Any, offset: Any) -> tuple[Any, Any, Any]:
+        late = self.stiffness * like(abs(offset), self.stiffness)
+        return match + late, down + self.deletion, right + self.deletion
+
+
+@cell_of.register
+def _twe(distance: distances.TWE) -> Cell:
+    return DeletionCell(distance.deletion, 2 * distance.nu)
+
+
+@cell_of.register
+def _msm(distance: distances.MSM) -> Cell:
+    return DeletionCell(2 * distance.penalty, 0.0)
+
+
+@dataclass(frozen=True)
+class AmercedCell(_Uneven):
+    """Dynamic time warping, whose steps beside the diagonal cost more."""
+
+    penalty: float
+
+    def match(self, x: Any, y: Any, x_before: Any, y_before: Any) -> Any:
+        return (x - y) * (x - y)
+
+    def steps(self, match: Any, down: Any, right: Any, offset: Any) -> tuple[Any, Any, Any]:
+        return match, match + self.penalty, match + self.penalty
+
+
+class AbsoluteAmercedCell(AmercedCell):
+    """The same with absolute costs."""
+
+    def match(self, x: Any, y: Any, x_before: Any, y_before: Any) -> Any:
+        return abs(x - y)
+
+
+@cell_of.register
+def _adtw(distance: distances.ADTW) -> Cell:
+    return (AmercedCell if distance.squared else AbsoluteAmercedCell)(distance.penalty)
+
+
+@dataclass(frozen=True)
+class WeightedCell(_Uneven):
+    """Dynamic time warping whose costs have weights, by how far apart in time two points are."""
+
+    weights: np.ndarray
+
+    def match(self, x: Any, y: Any, x_before: Any, y_before: Any) -> Any:
+        return (x - y) * (x - y)
+
+    def steps(self, match: Any, down: Any, right: Any, offset: Any) -> tuple[Any, Any, Any]:
+        cost = match * self.weights[abs(offset)]
+        return cost, cost, cost
+
+
+class AbsoluteWeightedCell(WeightedCell):
+    """The same with absolute costs."""
+
+    def match(self, x: Any, y: Any, x_before: Any, y_before: Any) -> Any:
+        return abs(x - y)
+
+
+@dataclass(frozen=True)
+class OwnWeightedCell(WeightedCell):
+    """The same for pairs of several lengths: weights by twice the offset less the longer length."""
+
+    own: ClassVar[bool] = True
+
+    def steps(self, match: Any, down: Any, right: Any, offset: Any) -> tuple[Any, Any, Any]:
+        # the first weight is that of no offset and the longest length, a third of them all
+        longest = -least(-down, -right)
+        place = self.weights.size // 3 + 2 * abs(offset) - whole(longest)
+        cost = match * self.weights[place]
+        return cost, cost, cost
+
+
+class AbsoluteOwnWeightedCell(OwnWeightedCell):
+    """The same with absolute costs."""
+
+    def match(self, x: Any, y: Any, x_before: Any, y_before: Any) -> Any:
+        return abs(x - y)
+
+
+@cell_of.register
+def _wdtw(distance: distances.WDTW) -> Cell:
+    if distance.longest == 0:
+        raise LookupError("series have to be prepared")
+    if distance.own:
+        own = OwnWeightedCell if distance.squared else AbsoluteOwnWeightedCell
+        return own(distance.weights(np.arange(-distance.longest, 2 * distance.longest)))
+    kind = WeightedCell if distance.squared else AbsoluteWeightedCell
+    return kind(distance.weights(2 * np.arange(distance.longest) - distance.longest))

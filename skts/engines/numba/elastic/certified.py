@@ -35,25 +35,36 @@ _LANES, _ENTRIES, _POINTS = 32, 1024, 2**15
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _add_steps(cell, rows, columns, lanes, d, first, stop, steps):
+def _add_prices(cell, rows, columns, lanes, d, first, stop, own, steps):
     """Costs of the steps into the cells of an antidiagonal: diagonally, down and to the right."""
     m = columns.shape[1] // lanes
-    steps[:, first * lanes : stop * lanes] = 0.0
-    for c in range(rows.shape[0]):
+    n_channels = rows.shape[0] - 1 if own else rows.shape[0]
+    for c in range(n_channels):
         for i in range(first, stop):
             for lane in range(lanes):
                 entry, other = i * lanes + lane, (m - 1 - (d - i)) * lanes + lane
-                x_before = rows[c, entry - lanes] if i > 0 else 0.0
-                y_before = columns[c, other + lanes] if i < d else 0.0
                 x, y = rows[c, entry], columns[c, other]
-                across, down, right = cell.steps(x, y, x_before, y_before, d - 2 * i)
-                steps[0, entry] += across
-                steps[1, entry] += down
-                steps[2, entry] += right
+                if own:
+                    x_own, y_own = rows[n_channels, entry], columns[n_channels, other]
+                    match, down, right = cell.match(x, y, x_own, y_own), x_own, y_own
+                else:
+                    x_before = rows[c, entry - lanes] if i > 0 else 0.0
+                    y_before = columns[c, other + lanes] if i < d else 0.0
+                    match = cell.match(x, y, x_before, y_before)
+                    down, right = cell.down(x, x_before, y), cell.right(y, y_before, x)
+                    if c > 0:
+                        down, right = steps[1, entry] + down, steps[2, entry] + right
+                steps[0, entry] = match if c == 0 else steps[0, entry] + match
+                steps[1, entry], steps[2, entry] = down, right
+    for i in range(first, stop):
+        for lane in range(lanes):
+            e = i * lanes + lane
+            costs = cell.steps(steps[0, e], steps[1, e], steps[2, e], d - 2 * i)
+            steps[0, e], steps[1, e], steps[2, e] = costs
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _skip(cell, rows, columns, lanes, radius, above, before):
+def _border(cell, rows, columns, lanes, radius, own, above, before):
     """Fill the row above the first, if it is not free, and the column before the first.
 
     Entry k of each is k points away from D(-1, -1), which is entry 0.
@@ -61,15 +72,21 @@ def _skip(cell, rows, columns, lanes, radius, above, before):
     n_channels, n, m = rows.shape[0], rows.shape[1] // lanes, columns.shape[1] // lanes
     for lane in range(lanes):
         for j in range(min(m, radius) if above[1, lane] > 0 else 0):
-            cost = 0.0
-            for c in range(n_channels):
-                cost += cell.skip_y(columns[c, (m - 1 - j) * lanes + lane])
-            above[j + 1, lane] = cell.join(cost, above[j, lane])
+            entry = (m - 1 - j) * lanes + lane
+            total = columns[n_channels - 1, entry]
+            if not own:
+                total = cell.right(columns[0, entry], 0.0, 0.0)
+                for c in range(1, n_channels):
+                    total += cell.right(columns[c, entry], 0.0, 0.0)
+            above[j + 1, lane] = cell.steps(0.0, 0.0, total, 0)[2] + above[j, lane]
         for i in range(min(n, radius) if before[1, lane] > 0 else 0):
-            cost = 0.0
-            for c in range(n_channels):
-                cost += cell.skip_x(rows[c, i * lanes + lane])
-            before[i + 1, lane] = cell.join(cost, before[i, lane])
+            entry = i * lanes + lane
+            total = rows[n_channels - 1, entry]
+            if not own:
+                total = cell.down(rows[0, entry], 0.0, 0.0)
+                for c in range(1, n_channels):
+                    total += cell.down(rows[c, entry], 0.0, 0.0)
+            before[i + 1, lane] = cell.steps(0.0, total, 0.0, 0)[1] + before[i, lane]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -93,7 +110,8 @@ def _fill(rows, columns, lanes, radius, out, cell, uneven, free_columns, free_ro
         steps = np.empty((3, n * lanes))
         top, front = np.full((m + 2, lanes), above), np.full((n + 2, lanes), before)
         top[0], front[0] = 0.0, 0.0
-        _skip(cell, rows, columns, lanes, radius, top, front)
+        if uneven[1]:
+            _border(cell, rows, columns, lanes, radius, uneven[0], top, front)
         one[:lanes], one[lanes : 2 * lanes] = top[1], front[1]
     out[:] = np.inf
     for d in range(n + m - 1):
@@ -106,12 +124,11 @@ def _fill(rows, columns, lanes, radius, out, cell, uneven, free_columns, free_ro
         ahead, step = np.uint64(np.int64((m - 1 - d) * lanes)), np.uint64(lanes)
         cells = range(np.uint64(first * lanes), np.uint64(stop * lanes))
         if uneven is not None:
-            _add_steps(cell, rows, columns, lanes, d, first, stop, steps)
+            _add_prices(cell, rows, columns, lanes, d, first, stop, uneven[0], steps)
             for i in cells:
-                best = cell.join(steps[0, i], two[i])
-                value = cell.join(steps[1, i], one[i])
+                best, value = steps[0, i] + two[i], steps[1, i] + one[i]
                 best = value if value < best else best
-                value = cell.join(steps[2, i], one[i + step])
+                value = steps[2, i] + one[i + step]
                 now[i + step] = value if value < best else best
         elif fused:
             for i in cells:
@@ -160,8 +177,8 @@ def cost(x, y, radius, cell, uneven, free_columns, free_rows, cancel):
         Half width of the band.
     cell : Cell
         What steps cost.
-    uneven : True or None
-        As `cell` says.
+    uneven : (bool, bool) or None
+        Of uneven policies, whether series have numbers of their `own`, and paths `borders`.
     free_columns, free_rows : bool
         Whether a path may begin and end at any point of `y`, or of `x`.
     cancel : ndarray of shape (1,), uint8
@@ -240,10 +257,10 @@ def pairs(
     return out
 
 
-def options(warping: Warping) -> tuple[Cell, bool | None, bool, bool]:
+def options(warping: Warping) -> tuple[Cell, tuple[bool, bool] | None, bool, bool]:
     """Return the options of `cost`, in its order, by those of a distance."""
     cell, alignment = cell_of(warping), warping.alignment
-    uneven = cell.uneven or None
+    uneven = (cell.own, cell.borders) if cell.uneven else None
     return cell, uneven, alignment == "subsequence", alignment == "supersequence"
 
 

@@ -6,7 +6,7 @@ point by point (`pack`), and the innermost loop runs over them. Columns go in st
 that the row of a strip stays in the first-level cache whatever the lengths; the right edge of
 a strip is kept for the next one. Rows go two at a time, because loads and stores, not arithmetic,
 are what limits one at a time. A band only shortens the loops over rows and columns. Policies whose
-steps cost differently are filled row by row, as the cells at the edge of a band are.
+steps cost differently have kernels of their own (`uneven`).
 
 All sums run in the same order in every kernel here, and without fused multiply-add in float64, so
 that the values have the bits of the certified ones, which come from `certified`.
@@ -14,15 +14,15 @@ that the values have the bits of the certified ones, which come from `certified`
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
-from numba.extending import overload
+from numba import njit
 
 from ...families.elastic.warping import Warping
+from . import uneven
 from .cells import Cell, cell_of
+from .lanes import LANES, lanes_of
 
 __all__ = [
     "LANES",
@@ -31,28 +31,12 @@ __all__ = [
     "block_kernel",
     "lanes_are_idle",
     "pack",
-    "path",
-    "path_bytes",
     "rows_in_lanes",
     "sweep_bytes",
 ]
 
-#: Lanes of a group, by type, and columns of a strip: the fastest of 16 to 64 of each on AVX2. With
-#: 16 float64 lanes LLVM unrolls the lane loop instead of vectorising it (4 times slower).
-LANES: dict[type, int] = {np.float64: 32, np.float32: 64}
+#: Columns of a strip: the fastest of 16 to 64 on AVX2.
 _WIDTH = 64
-
-
-def lanes_of(packed: np.ndarray) -> int:
-    """Lanes of a type, a constant wherever a kernel is compiled."""
-    return LANES[packed.dtype.type]
-
-
-@overload(lanes_of)
-def _lanes_of(packed):
-    if packed.dtype == types.float32:
-        return lambda packed: 64
-    return lambda packed: 32
 
 
 def rows_in_lanes(n_rows: int, n_cols: int, dtype: type) -> bool:
@@ -105,12 +89,11 @@ class Flags(NamedTuple):
     Numba tells these apart when it compiles: a branch on ``flag is None`` is gone before LLVM sees
     it, so that one source serves all options and every instance is cached on disk by its signature.
     Borders are left by plain booleans, which cost nothing there and save instances. Lower bounds
-    take `squared` and `largest`, warping takes the policy `cell`, and `uneven` as it says.
+    take `squared` and `largest`, warping takes the policy `cell`.
     """
 
     cell: Cell
     multivariate: bool | None
-    uneven: bool | None
     squared: bool | None
     largest: bool | None
     free_columns: bool
@@ -122,57 +105,12 @@ class Flags(NamedTuple):
         cell = cell_of(warping)
         return cls(
             cell,
-            (n_channels > 1 and not cell.uneven) or None,
-            cell.uneven or None,
+            n_channels > 1 or None,
             warping.squared or None,
             warping.largest or None,
             warping.alignment == "subsequence",
             warping.alignment == "supersequence",
         )
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def _skip_rows(cell, x, edge, radius):
-    """Fill the column before the first, in front of which stands D(-1, -1)."""
-    for i in range(min(x.shape[0], radius.max())):
-        for lane in range(radius.size):
-            cost = cell.skip_x(x[i, 0])
-            for c in range(1, x.shape[1]):
-                cost += cell.skip_x(x[i, c])
-            if i < radius[lane]:
-                edge[i + 1, lane] = cell.join(cost, edge[i, lane])
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def _skip_columns(cell, y, start, w, row, radius):
-    """Fill the row above the first of a strip of w columns, in front of which stands one more."""
-    for j in range(min(w, radius.max() - start)):
-        for lane in range(radius.size):
-            cost = cell.skip_y(y[start + j, 0, lane])
-            for c in range(1, y.shape[1]):
-                cost += cell.skip_y(y[start + j, c, lane])
-            if start + j < radius[lane]:
-                row[j + 1, lane] = cell.join(cost, row[j, lane])
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def _next_cells(cell, x, i, y, j, diagonal, above, left, values):
-    """Fill a cell of all lanes by steps that cost differently."""
-    zero = y.dtype.type(0)
-    for lane in range(diagonal.size):
-        across, down, right = zero, zero, zero
-        for c in range(x.shape[1]):
-            x_before = x[i - 1, c] if i > 0 else zero
-            y_before = y[j - 1, c, lane] if j > 0 else zero
-            steps = cell.steps(x[i, c], y[j, c, lane], x_before, y_before, j - i)
-            across += steps[0]
-            down += steps[1]
-            right += steps[2]
-        best = cell.join(across, diagonal[lane])
-        value = cell.join(down, above[lane])
-        best = value if value < best else best
-        value = cell.join(right, left[lane])
-        values[lane] = value if value < best else best
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -226,7 +164,7 @@ def _hopeless(edge, first, stop, limit, y_lengths, reached):
 @njit(nogil=True, cache=True, error_model="numpy")
 def sweep(
     x, y, y_lengths, radius, limit, out, cancel,
-    cell, multivariate, uneven, free_columns, free_rows,
+    cell, multivariate, free_columns, free_rows,
 ):  # fmt: skip
     """Fill the warping matrices of one row series and of the column series in all lanes.
 
@@ -241,8 +179,8 @@ def sweep(
     m, reach, least_reach = _extremes(y_lengths, radius)
     row = np.empty((_WIDTH + 1, lanes), y.dtype)
     columns = np.empty((_WIDTH, lanes), y.dtype)
-    # of one strip nothing is kept: all its rows share one border, unless a policy has its own
-    strips = m > _WIDTH or uneven is not None
+    # of one strip nothing is kept: all its rows share one border
+    strips = m > _WIDTH
     edge = np.empty((n + 1 if strips else 2, lanes), y.dtype)
     left = np.empty((2, lanes), y.dtype)
     diagonal = np.empty(lanes, y.dtype)
@@ -256,18 +194,12 @@ def sweep(
     # edge[i + 1] is D(i, start - 1), with the border above the first row in front
     edge[:] = zero if free_rows else inf
     edge[0, :] = 0
-    if uneven is not None and not free_rows:
-        _skip_rows(cell, x, edge, radius)
     for start in range(0, m, _WIDTH):
         if cancel[0]:
             return
         w = min(_WIDTH, m - start)
         first, stop = max(0, start - reach), min(n, start + w + reach)
         _open_strip(y, start, w, columns, row, edge, first, zero if free_columns else inf)
-        if uneven is not None and first == 0 and not free_columns:
-            _skip_columns(cell, y, start, w, row, radius)
-            for lane in range(lanes):
-                edge[0, lane] = row[w, lane]
         i = first
         while i < stop:
             # rows i and i + 1 at once: half the loads and stores of one at a time
@@ -295,7 +227,7 @@ def sweep(
                 inner = inner_first <= j < inner_stop
                 if free_rows:
                     inner = inner and not column_ends[start + j]
-                if uneven is None and inner:
+                if inner:
                     for lane in range(lanes):
                         up = row[j + 1, lane]
                         best = up if up < diagonal[lane] else diagonal[lane]
@@ -320,19 +252,14 @@ def sweep(
                 for lane in range(lanes):
                     above[lane] = row[j + 1, lane]
                 for k in range(height):
-                    if uneven is not None:
-                        _next_cells(cell, x, i + k, y, start + j, diagonal, above, left[k], cost[k])
                     for lane in range(lanes):
-                        if uneven is not None:
-                            value = cost[k, lane]
+                        best = above[lane] if above[lane] < diagonal[lane] else diagonal[lane]
+                        best = best if best < left[k, lane] else left[k, lane]
+                        if multivariate is not None:
+                            here = cost[k, lane]
                         else:
-                            best = above[lane] if above[lane] < diagonal[lane] else diagonal[lane]
-                            best = best if best < left[k, lane] else left[k, lane]
-                            if multivariate is not None:
-                                here = cost[k, lane]
-                            else:
-                                here = cell.term(x[i + k, 0], columns[j, lane])
-                            value = cell.join(here, best)
+                            here = cell.term(x[i + k, 0], columns[j, lane])
+                        value = cell.join(here, best)
                         diagonal[lane] = left[k, lane]
                         left[k, lane] = value
                         above[lane] = value
@@ -364,7 +291,7 @@ def sweep(
 @njit(nogil=True, cache=True)
 def block_kernel(
     x, x_lengths, y, y_lengths, radius, limits, out, cancel,
-    cell, multivariate, uneven, free_columns, free_rows,
+    cell, multivariate, free_columns, free_rows,
 ):  # fmt: skip
     lanes = y.shape[3]
     for group in range(y.shape[0]):
@@ -377,7 +304,7 @@ def block_kernel(
                 limits[i],
                 out[i, group * lanes : (group + 1) * lanes],
                 cancel,
-                *(cell, multivariate, uneven, free_columns, free_rows),
+                *(cell, multivariate, free_columns, free_rows),
             )
 
 
@@ -423,9 +350,15 @@ def block(
     radius = _radius(warping, distinct[:, None, None], lengths)
     # copies, since kernels are compiled for arrays that may be written to
     rows, x_lengths = np.array(x.transpose(0, 2, 1), order="C"), x_lengths.copy()
-    given = Flags.of(warping, x.shape[1])
-    flags = given.cell, given.multivariate, given.uneven, given.free_columns, given.free_rows
-    block_kernel(rows, x_lengths, packed, packed_lengths, radius, limits, out, cancel, *flags)
+    if cell_of(warping).uneven:
+        given = uneven.options(warping, dtype)
+        uneven.block_kernel(rows, x_lengths, packed, packed_lengths, radius, out, cancel, *given)
+        return out
+    flags = Flags.of(warping, x.shape[1])
+    block_kernel(
+        rows, x_lengths, packed, packed_lengths, radius, limits, out, cancel,
+        *(flags.cell, flags.multivariate, flags.free_columns, flags.free_rows),
+    )  # fmt: skip
     return out
 
 
@@ -435,160 +368,6 @@ def _radius(warping: Warping, n: np.ndarray, m: np.ndarray) -> np.ndarray:
     return np.full_like(radius, radius.max()) if warping.window is None else radius
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def _steps(cell, x, i, y, j):
-    """Costs of the steps into a cell, diagonally, down and to the right."""
-    across, down, right = 0.0, 0.0, 0.0
-    for c in range(x.shape[0]):
-        x_before = x[c, i - 1] if i > 0 else 0.0
-        y_before = y[c, j - 1] if j > 0 else 0.0
-        steps = cell.steps(x[c, i], y[c, j], x_before, y_before, j - i)
-        across += steps[0]
-        down += steps[1]
-        right += steps[2]
-    return across, down, right
-
-
-@njit(nogil=True, cache=True, error_model="numpy", inline="always")
-def _next_row(x, i, y, row, radius, cell, uneven, free_rows):
-    """Turn row i - 1 of the warping matrix, with its border in front, into row i."""
-    first, stop = max(0, i - radius), min(y.shape[1], i + radius + 1)
-    diagonal = row[first]
-    row[first] = np.inf
-    if first == 0 and free_rows:
-        row[0] = 0.0
-    left = row[first]
-    for j in range(first, stop):
-        up = row[j + 1]
-        if uneven is not None:
-            across, down, right = _steps(cell, x, i, y, j)
-            left = min(
-                cell.join(across, diagonal), min(cell.join(down, up), cell.join(right, left))
-            )
-        else:
-            cost = cell.term(x[0, i], y[0, j])
-            for c in range(1, x.shape[0]):
-                cost += cell.term(x[c, i], y[c, j])
-            best = up if up < diagonal else diagonal
-            best = best if best < left else left
-            left = cell.join(cost, best)
-        row[j + 1] = left
-        diagonal = up
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def _scan(x, y, radius, cell, uneven, free_columns, free_rows, cancel):
-    """Accumulated cost, and the cell in which the best path ends (the first of equals)."""
-    n, m = x.shape[1], y.shape[1]
-    row = np.full(m + 1, 0.0 if free_columns else np.inf)
-    row[0] = 0.0
-    best, end = np.inf, 0
-    for i in range(n):
-        if cancel[0]:
-            break
-        _next_row(x, i, y, row, radius, cell, uneven, free_rows)
-        if free_rows and row[m] < best:
-            best, end = row[m], i
-    if free_rows:
-        return best, end, m - 1
-    if free_columns:
-        for j in range(m):
-            if row[j + 1] < best:
-                best, end = row[j + 1], j
-        return best, n - 1, end
-    return row[m], n - 1, m - 1
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def _traceback(x, y, step, radius, cell, uneven, free_columns, free_rows, cancel):
-    total, i, j = _scan(x, y, radius, cell, uneven, free_columns, free_rows, cancel)
-    m = y.shape[1]
-    n_blocks = i // step + 1
-    marks = np.empty((n_blocks, m + 1))
-    row = np.full(m + 1, 0.0 if free_columns else np.inf)
-    row[0] = 0.0
-    for r in range(i + 1):
-        if r % step == 0:
-            marks[r // step] = row
-        if cancel[0]:
-            return np.empty((0, 2), np.int64), 0.0
-        _next_row(x, r, y, row, radius, cell, uneven, free_rows)
-    rows = np.empty((step + 1, m + 1))
-    path = np.empty((i + j + 1, 2), np.int64)
-    length = 0
-    for index in range(n_blocks - 1, -1, -1):
-        first = index * step
-        if i < first:
-            continue
-        if cancel[0]:
-            return np.empty((0, 2), np.int64), 0.0
-        rows[0] = marks[index]
-        for r in range(i - first + 1):
-            rows[r + 1] = rows[r]
-            _next_row(x, first + r, y, rows[r + 1], radius, cell, uneven, free_rows)
-        while i >= first:
-            path[length, 0], path[length, 1] = i, j
-            length += 1
-            if (i == 0 and (j == 0 or free_columns)) or (j == 0 and free_rows):
-                i = -1
-                break
-            # rows[k] is matrix row first + k - 1, shifted by one column for its border
-            above, same = rows[i - first], rows[i - first + 1]
-            diagonal, up, left = above[j], above[j + 1], same[j]
-            if uneven is not None:
-                across, down, right = _steps(cell, x, i, y, j)
-                diagonal, up, left = (
-                    cell.join(across, diagonal),
-                    cell.join(down, up),
-                    cell.join(right, left),
-                )
-            if i > 0 and j > 0 and diagonal <= up and diagonal <= left:
-                i -= 1
-                j -= 1
-            elif i > 0 and (j == 0 or up <= left):
-                i -= 1
-            else:
-                j -= 1
-    return path[:length][::-1].copy(), total
-
-
-def path(
-    x: np.ndarray, y: np.ndarray, warping: Warping, cancel: np.ndarray
-) -> tuple[np.ndarray, float]:
-    """Best warping path of one pair, in O(m sqrt(n)) memory.
-
-    Every sqrt(n)-th row of the warping matrix is kept on the way up; on the way back the rows
-    between two of them are filled in once more. Of equally good steps back the diagonal comes
-    first, then the step to the row above; of equally good ends the first.
-
-    Parameters
-    ----------
-    x, y : ndarray of shape (n_channels, n_timepoints)
-        Series.
-    warping : Warping
-        Options of the distance.
-    cancel : ndarray of shape (1,), uint8
-        Turns 1 to stop early.
-
-    Returns
-    -------
-    path : ndarray of shape (n_steps, 2), int64
-        Matched points, in order.
-    cost : float
-        Certified accumulated cost.
-    """
-    step = max(1, math.isqrt(x.shape[1]))
-    radius, flags = int(warping.radius(x.shape[1], y.shape[1])), Flags.of(warping, len(x))
-    given = flags.cell, flags.uneven, flags.free_columns, flags.free_rows
-    return _traceback(x, y, step, radius, *given, cancel)
-
-
 def sweep_bytes(n: int, m: int, *, uneven: bool = False) -> int:
     """Bytes that a kernel holds beside its input: a strip, and between strips an edge of n rows."""
     return (256 * (n + 1) if m > _WIDTH or uneven else 0) + n + m + 4 * 64 * 64 * 8
-
-
-def path_bytes(n: int, m: int) -> int:
-    """Bytes that `path` needs for series of n and m points."""
-    step = max(1, math.isqrt(n))
-    return 8 * (m + 1) * (-(-n // step) + step + 2) + 32 * (n + m)

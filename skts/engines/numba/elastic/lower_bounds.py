@@ -29,7 +29,8 @@ from numba import njit
 from ...core.certify import Bound, gamma
 from ...core.constants import FLOAT32_UNIT
 from ...families.elastic.dtw import DTWSearch
-from .dtw import lanes_of, sweep
+from .dtw import sweep
+from .lanes import lanes_of
 
 __all__ = [
     "BoundedSeries",
@@ -360,7 +361,7 @@ def _cascade(queries, row, candidates, margins, cell, flags, lists, cancel):
     radius, excluded = queries.radius[row], queries.excluded[row]
     limit, n_neighbors = queries.limit, queries.n_neighbors
     lengths, values, low, high = candidates[1:]
-    multivariate, uneven, squared, largest, free_columns, free_rows = flags
+    multivariate, squared, largest, free_columns, free_rows = flags
     ends = not (free_columns or free_rows)
     found, costs = lists
     deflate = margins.deflate
@@ -420,7 +421,7 @@ def _cascade(queries, row, candidates, margins, cell, flags, lists, cancel):
             own_lengths[filled:], reach[filled:] = 0, reach[0]
             sweep(
                 x, gathered, own_lengths, reach, limit, out, cancel,
-                cell, multivariate, uneven, free_columns, free_rows,
+                cell, multivariate, free_columns, free_rows,
             )  # fmt: skip
             for lane in range(filled):
                 if out[lane] <= limit:

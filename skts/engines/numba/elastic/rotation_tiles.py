@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import fft
 
-from ...core.certify import Bound, Shortlist
+from ...core.certify import Bound, Rescaling, Shortlist
 from ...core.constants import FLOAT64_TINY, FLOAT64_UNIT
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
@@ -29,7 +29,7 @@ class RotationTiles:
     """Methods of the CPU engine for rotation-invariant searches."""
 
     prepared: PreparedStore
-    _costs: Callable[[DTWNeighbors, Tile, np.ndarray], tuple[np.ndarray, float]]
+    _costs: Callable[[DTWNeighbors, Tile, np.ndarray, Rescaling | None], tuple[np.ndarray, float]]
 
     def rotation_neighbors_bytes(
         self, reduction: RotationSearch, rows: int, cols: int
@@ -85,7 +85,7 @@ class RotationTiles:
         """Lower bounds of the distances of a tile under warping."""
         doubled = self._doubled(reduction, tile)
         work = self._relaxed(reduction, doubled)
-        costs, error = self._costs(work, Tile(*tile[:2], 0, len(doubled)), cancel)
+        costs, error = self._costs(work, Tile(*tile[:2], 0, len(doubled)), cancel, work.rescaling)
         # see "rotation runs" in docs/developer/numerics.rst
         scale, bound = work.scale_and_bound(error)
         return np.ascontiguousarray(bound.lower(work.warping.distance(costs) / scale))

@@ -25,10 +25,19 @@ from ...families.elastic.dtw import (
     DTWSearch,
     WarpingPath,
 )
-from ...families.elastic.warping import Warping, lacks_distance
+from ...families.elastic.warping import Warping, added, lacks_distance, settled
 from ...families.elastic.window_search import DTWWindowSearch
 from ...host.small_work import most_bytes, prefer_numpy
-from . import by_numpy, certified, dtw, lower_bounds, window_search
+from . import (
+    by_numpy,
+    certified,
+    dtw,
+    lower_bounds,
+    stepped_bounds,
+    uneven,
+    warping_path,
+    window_search,
+)
 from .cells import cell_of
 
 __all__ = ["DTWTiles"]
@@ -51,7 +60,7 @@ class DTWTiles:
         n, m, channels = left.n_timepoints, right.n_timepoints, left.n_channels
         uneven = cell_of(reduction.warping).uneven
         if isinstance(reduction, DTWPath):
-            return 0, dtw.path_bytes(n, m)
+            return 0, warping_path.path_bytes(n, m)
         small = by_numpy.pairs_bytes(left, right, reduction.warping, rows * cols)
         small = min(small, most_bytes(self.budget()))
         pair_by_pair = isinstance(reduction, DTWMatrix) and dtw.lanes_are_idle(rows, cols)
@@ -82,9 +91,10 @@ class DTWTiles:
         n, m, channels = left.n_timepoints, right.n_timepoints, left.n_channels
         if flip:
             n, m, rows, cols = m, n, cols, rows
-        # float64 lanes, or lanes, rows and envelopes in float32
-        lanes = 8 * (-(-cols // 64) * 64) * channels * (m + (m if flip else max(n, m)))
         uneven = cell_of(reduction.warping).uneven
+        # float64 lanes, or lanes, rows and envelopes in float32; of uneven policies all in float64
+        points = (-(-cols // 64) * 64) * channels * (m + (m if flip else max(n, m)))
+        lanes = (24 if uneven else 8) * points
         each = 16 * rows * channels * n + 64 * rows * cols + dtw.sweep_bytes(n, m, uneven=uneven)
         # lanes that the cascade gathers
         each += 256 * channels * m
@@ -101,18 +111,8 @@ class DTWTiles:
             return lacks_distance("numba", reduction.warping)
         return None
 
-    dtw_matrix_lacks = dtw_neighbors_lacks = dtw_pairs_lacks = _dtw_lacks
+    dtw_matrix_lacks = dtw_neighbors_lacks = dtw_pairs_lacks = dtw_path_lacks = _dtw_lacks
     dtw_radius_neighbors_lacks = _dtw_lacks
-
-    def dtw_path_lacks(self, reduction: DTWPath) -> str | None:
-        """Say whether there is no policy for a distance, or one that leaves out first points."""
-        reason = self._dtw_lacks(reduction)
-        if reason is None and cell_of(reduction.warping).borders:
-            reason = (
-                "engine='numba' finds no paths that leave out points, as those of "
-                f"metric={reduction.warping.metric!r} may."
-            )
-        return reason
 
     def dtw_window_search_bytes(
         self, reduction: DTWWindowSearch, rows: int, cols: int
@@ -130,17 +130,19 @@ class DTWTiles:
             found = self._cascade(reduction, tile, cancel)
             if found is not None:
                 return found
-        scale, bound = 1.0, Bound()
-        costs, error = self._costs(reduction, tile, cancel)
-        if reduction.single:
-            scale, bound = reduction.scale_and_bound(error)
-        return reduction.shortlist(reduction.warping.distance(costs) / scale, bound, tile)
+        if cell_of(reduction.warping).uneven and stepped_bounds.worth_bounding(
+            reduction, tile.shape[1]
+        ):
+            return self._stepped_search(reduction, tile, cancel)
+        estimates, error = self._estimates(reduction, tile, cancel)
+        bound = reduction.scale_and_bound(error)[1] if reduction.single else Bound()
+        return reduction.shortlist(estimates, bound, tile)
 
     dtw_radius_neighbors = dtw_neighbors
 
     def _dtw_by_numpy(self, reduction: DTWReduction, tile: Tile) -> bool:
         """Whether NumPy computes a tile: see `prefer_numpy`."""
-        kernels = dtw.block_kernel, lower_bounds.search, certified.costs
+        kernels = dtw.block_kernel, lower_bounds.search, uneven.block_kernel, certified.costs
         warping, sides = reduction.warping, reduction.sides
         some, total = (n_rows * n_cols for n_rows, n_cols in (tile.shape, reduction.shape))
 
@@ -160,18 +162,50 @@ class DTWTiles:
         """Distances of a tile by NumPy."""
         rows, cols = (np.arange(part.start, part.stop) for part in (tile.rows, tile.cols))
         i, j = np.repeat(rows, cols.size), np.tile(cols, rows.size)
-        costs = by_numpy.pairs(*reduction.sides, i, j, reduction.warping, cancel)
-        return reduction.warping.distance(costs).reshape(tile.shape)
+        return self._pairs_by_numpy(reduction, i, j, cancel).reshape(tile.shape)
 
-    def _costs(
+    def _pairs_by_numpy(
+        self, reduction: DTWReduction, i: np.ndarray, j: np.ndarray, cancel: np.ndarray
+    ) -> np.ndarray:
+        """Distances of pairs by NumPy."""
+        found = []
+        for each in reduction.by_channel():
+            left, right = each.sides
+            costs = by_numpy.pairs(left, right, i, j, each.warping, cancel)
+            found.append(settled(each.warping, costs, left.take(i), right.take(j)))
+        return added(found)
+
+    def _estimates(
         self, reduction: DTWMatrix | DTWSearch, tile: Tile, cancel: np.ndarray
     ) -> tuple[np.ndarray, float]:
-        """Accumulated costs of a tile, and the rounding error of the points of both sides."""
-        dtype: type = np.float64
+        """Distances of a tile, and the rounding error of the points of both sides."""
         rescaling = None
         if isinstance(reduction, DTWSearch) and reduction.single:
-            dtype, rescaling = np.float32, reduction.rescaling
+            rescaling = reduction.rescaling
+        scale = 1.0 if rescaling is None else rescaling.scale
+        found, error = [], 0.0
+        for each in reduction.by_channel():
+            costs, rounding = self._costs(each, tile, cancel, rescaling)
+            rows, cols = (
+                side.take(part)
+                for side, part in zip(each.sides, (tile.rows, tile.cols), strict=True)
+            )
+            found.append(settled(each.warping, costs, rows, cols, scale))
+            error = max(error, rounding)
+        return added(found), error
+
+    def _costs(
+        self,
+        reduction: DTWReduction,
+        tile: Tile,
+        cancel: np.ndarray,
+        rescaling: Rescaling | None,
+    ) -> tuple[np.ndarray, float]:
+        """Accumulated costs of a tile, and the rounding error of the points of both sides."""
+        dtype: type = np.float64 if rescaling is None else np.float32
         warping, (left, right) = reduction.warping, reduction.sides
+        if rescaling is not None:
+            warping = warping.rescaled(rescaling)
         rows, cols = left, right
         row_slice, col_slice = tile.rows, tile.cols
         flip = dtw.rows_in_lanes(*tile.shape, dtype)
@@ -191,7 +225,8 @@ class DTWTiles:
         """Whether bounds may spare work: long enough series, more candidates than neighbours."""
         n, m = (side.n_timepoints for side in reduction.sides)
         return (
-            reduction.single
+            type(reduction.warping) is Warping
+            and reduction.single
             and n + m >= WORTH_BOUNDING
             and tile.shape[1] >= max(2, reduction.n_neighbors // 8) * dtw.LANES[np.float32]
         )
@@ -238,6 +273,34 @@ class DTWTiles:
         of_row, of_col, values = map(np.concatenate, zip(*lists, strict=True))
         return Shortlist(of_row, of_col, values, bound, np.array(overflowed, np.int64))
 
+    def _stepped_search(self, reduction: DTWSearch, tile: Tile, cancel: np.ndarray) -> Shortlist:
+        """Survivors of a tile, candidates ruled out by the prices of their steps."""
+        queries, series = reduction.sides
+        rescaling = reduction.rescaling if reduction.single else None
+        some = series.take(tile.cols)
+        radius = reduction.warping.largest_radius(queries.lengths, some.lengths)
+
+        def in_type(side: Series) -> tuple[np.ndarray, float]:
+            if rescaling is None:
+                # a copy, since kernels are compiled for arrays that may be written to
+                return side.values.copy(), 0.0
+            return rescaling.apply(side.values, side.inside)
+
+        def build() -> tuple[stepped_bounds.RangedCandidates, int]:
+            values, error = in_type(some)
+            low, high = lower_bounds.envelopes(values, some.lengths, radius, queries.n_timepoints)
+            made = stepped_bounds.RangedCandidates(values, low, high, error)
+            return made, values.nbytes + low.nbytes + high.nbytes
+
+        key = ("ranges", rescaling, radius, queries.n_timepoints, tile.col, tile.col_stop)
+        candidates = self.prepared.get(series.values, key, build)
+        rows = queries.take(tile.rows)
+        return stepped_bounds.search(
+            *(reduction, rows, *in_type(rows), candidates, some),
+            reduction.excluded_of(tile),
+            cancel,
+        )
+
     def dtw_matrix(self, reduction: DTWMatrix, tile: Tile, cancel: np.ndarray) -> np.ndarray:
         """A block of the matrix."""
         if self._dtw_by_numpy(reduction, tile):
@@ -245,21 +308,21 @@ class DTWTiles:
         if dtw.lanes_are_idle(*tile.shape):
             pairs = np.indices(tile.shape).reshape(2, -1).T + (tile.row, tile.col)
             return self._certified(reduction, pairs, cancel).reshape(tile.shape)
-        return reduction.warping.distance(self._costs(reduction, tile, cancel)[0])
+        return self._estimates(reduction, tile, cancel)[0]
 
     def dtw_pairs(self, reduction: DTWPairs, tile: Tile, cancel: np.ndarray) -> np.ndarray:
         """Certified distances of some pairs."""
         if self._dtw_by_numpy(reduction, tile):
             i, j = reduction.pairs[tile.rows].T
-            costs = by_numpy.pairs(*reduction.sides, i, j, reduction.warping, cancel)
-            return reduction.warping.distance(costs)
+            return self._pairs_by_numpy(reduction, i, j, cancel)
         return self._certified(reduction, reduction.pairs[tile.rows], cancel)
 
     def dtw_path(self, reduction: DTWPath, tile: Tile, cancel: np.ndarray) -> WarpingPath:
         """A best path."""
         x, y = (_unpadded(series, 0) for series in reduction.sides)
-        path, cost = dtw.path(x, y, reduction.warping, cancel)
-        return WarpingPath(path, float(reduction.warping.distance(cost)))
+        path, cost = warping_path.path(x, y, reduction.warping, cancel)
+        distance = settled(reduction.warping, np.array([cost]), *reduction.sides)
+        return WarpingPath(path, float(distance[0]))
 
     def dtw_window_search(
         self, reduction: DTWWindowSearch, tile: Tile, cancel: np.ndarray
@@ -282,18 +345,19 @@ class DTWTiles:
         self, reduction: DTWMatrix | DTWPairs, pairs: np.ndarray, cancel: np.ndarray
     ) -> np.ndarray:
         """Distances of pairs, some of which are copied side by side at a time."""
-        (left, right), warping = reduction.sides, reduction.warping
-        costs = np.empty(len(pairs))
-        step = _certified_at_a_time(reduction)
-        # pairs of the same lengths one after the other
-        order = np.lexsort((right.lengths[pairs[:, 1]], left.lengths[pairs[:, 0]]))
-        for start in range(0, len(pairs), step):
-            part = order[start : start + step]
-            i, j = pairs[part].T
-            costs[part] = certified.pairs(
-                left.values[i], left.lengths[i], right.values[j], right.lengths[j], warping, cancel
-            )
-        return warping.distance(costs)
+        step, found = _certified_at_a_time(reduction), []
+        for each in reduction.by_channel():
+            (left, right), warping = each.sides, each.warping
+            distances = np.empty(len(pairs))
+            # pairs of the same lengths one after the other
+            order = np.lexsort((right.lengths[pairs[:, 1]], left.lengths[pairs[:, 0]]))
+            for start in range(0, len(pairs), step):
+                part = order[start : start + step]
+                x, y = left.take(pairs[part, 0]), right.take(pairs[part, 1])
+                costs = certified.pairs(x.values, x.lengths, y.values, y.lengths, warping, cancel)
+                distances[part] = settled(warping, costs, x, y)
+            found.append(distances)
+        return added(found)
 
     def _packed(
         self, series: Series, part: slice, dtype: type, rescaling: Rescaling | None

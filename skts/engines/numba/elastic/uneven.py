@@ -1,0 +1,262 @@
+"""Distances whose steps cost differently, on the CPU: many candidates side by side, as in `dtw`.
+
+Lanes, strips of columns and their edges are those of `dtw.sweep`. A cell may need the points before
+its own two, so that each strip begins with the column before it; the row above the first and the
+column before the first may hold sums of steps. Where all cells of two rows lie in the bands of all
+lanes and there is one channel, these rows go together.
+
+Numba compiles each kernel once for each policy. Sums run in the order of `certified`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ...families.elastic.warping import Warping
+from .cells import Cell, cell_of
+from .lanes import lanes_of
+
+__all__ = ["block_kernel", "options"]
+
+#: Columns of a strip, as in `dtw`.
+_WIDTH = 64
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _border_rows(cell, x, n_channels, edge, radius):
+    """Fill the column before the first, in front of which stands D(-1, -1)."""
+    zero = edge.dtype.type(0)
+    for i in range(min(x.shape[0], radius.max())):
+        total = x[i, x.shape[1] - 1]
+        if n_channels == x.shape[1]:
+            total = cell.down(x[i, 0], zero, zero)
+            for c in range(1, n_channels):
+                total += cell.down(x[i, c], zero, zero)
+        step = cell.steps(zero, total, zero, 0)[1]
+        for lane in range(radius.size):
+            if i < radius[lane]:
+                edge[i + 1, lane] = step + edge[i, lane]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _border_columns(cell, y, n_channels, start, w, row, radius):
+    """Fill the row above the first of a strip of w columns, in front of which stands one more."""
+    zero = row.dtype.type(0)
+    for j in range(min(w, radius.max() - start)):
+        for lane in range(radius.size):
+            total = y[start + j, y.shape[1] - 1, lane]
+            if n_channels == y.shape[1]:
+                total = cell.right(y[start + j, 0, lane], zero, zero)
+                for c in range(1, n_channels):
+                    total += cell.right(y[start + j, c, lane], zero, zero)
+            if start + j < radius[lane]:
+                row[j + 1, lane] = cell.steps(zero, zero, total, 0)[2] + row[j, lane]
+
+
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+def _cell(cell, match, down, right, offset, diagonal, up, left):
+    """Value of a cell, by sums of prices and the cells before it."""
+    steps = cell.steps(match, down, right, offset)
+    best, value = steps[0] + diagonal, steps[1] + up
+    best = value if value < best else best
+    value = steps[2] + left
+    return value if value < best else best
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _row_of_cells(cell, x, i, y, j, n_channels, sums, diagonal, above, left):
+    """Fill the cells of all lanes in row i and column j: their values go to `left` and `above`."""
+    zero = sums.dtype.type(0)
+    lanes = sums.shape[1]
+    for c in range(n_channels):
+        x_before = x[i - 1, c] if i > 0 else zero
+        before, point = y[max(j, 1) - 1, c], y[j, c]
+        known = zero if j == 0 else sums.dtype.type(1)
+        for lane in range(lanes):
+            y_before = before[lane] * known
+            if n_channels < x.shape[1]:
+                # numbers of the series stand in the last channel
+                y_own = y[j, n_channels, lane]
+                match = cell.match(x[i, c], point[lane], x[i, n_channels], y_own)
+                down, right = x[i, n_channels], y_own
+            else:
+                match = cell.match(x[i, c], point[lane], x_before, y_before)
+                down = cell.down(x[i, c], x_before, point[lane])
+                right = cell.right(point[lane], y_before, x[i, c])
+                if c > 0:
+                    down, right = sums[1, lane] + down, sums[2, lane] + right
+            sums[0, lane] = match if c == 0 else sums[0, lane] + match
+            sums[1, lane], sums[2, lane] = down, right
+    for lane in range(lanes):
+        value = _cell(
+            cell, sums[0, lane], sums[1, lane], sums[2, lane], j - i,
+            diagonal[lane], above[lane], left[lane],
+        )  # fmt: skip
+        diagonal[lane] = left[lane]
+        left[lane] = value
+        above[lane] = value
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _two_rows(cell, x, i, y_before, y, offset, row, j, diagonal, left, other):
+    """Fill column j of rows i and i + 1 of all lanes, for series of one channel."""
+    zero = row.dtype.type(0)
+    a, b = x[i, 0], x[i + 1, 0]
+    before = x[i - 1, 0] if i > 0 else zero
+    for lane in range(row.shape[1]):
+        q, p = y[lane], y_before[lane]
+        up = row[j + 1, lane]
+        value = _cell(
+            cell, cell.match(a, q, before, p), cell.down(a, before, q), cell.right(q, p, a),
+            offset, diagonal[lane], up, left[lane],
+        )  # fmt: skip
+        following = _cell(
+            cell, cell.match(b, q, a, p), cell.down(b, a, q), cell.right(q, p, b),
+            offset - 1, left[lane], value, other[lane],
+        )  # fmt: skip
+        diagonal[lane] = up
+        left[lane] = value
+        other[lane] = following
+        row[j + 1, lane] = following
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def sweep(x, y, y_lengths, radius, out, cancel, cell, own, borders, free_columns, free_rows):
+    """Accumulated costs of one series x (n, C) against all lanes of y (m, C, lanes).
+
+    The walk through the cells is one function, as in `dtw.sweep`: a step of it would take all of
+    the state of the lanes and most arguments.
+    """
+    n, lanes = x.shape[0], lanes_of(y)
+    n_channels = x.shape[1] - 1 if own else x.shape[1]
+    inf, zero = y.dtype.type(np.inf), y.dtype.type(0)
+    m = y_lengths.max()
+    reach, least_reach = radius.max(), radius.min()
+    row = np.empty((_WIDTH + 1, lanes), y.dtype)
+    columns = np.empty((_WIDTH + 1, lanes), y.dtype)
+    edge = np.empty((n + 1, lanes), y.dtype)
+    left = np.empty((2, lanes), y.dtype)
+    diagonal, above = np.empty(lanes, y.dtype), np.empty(lanes, y.dtype)
+    sums = np.empty((3, lanes), y.dtype)
+    column_ends = np.zeros(m, np.uint8)
+    for lane in range(lanes):
+        if y_lengths[lane] > 0:
+            column_ends[y_lengths[lane] - 1] = 1
+    out[:] = inf
+    # edge[i + 1] is D(i, start - 1), with the border above the first row in front
+    edge[:] = zero if free_rows else inf
+    edge[0, :] = 0
+    if borders and not free_rows:
+        _border_rows(cell, x, n_channels, edge, radius)
+    columns[_WIDTH] = zero
+    for start in range(0, m, _WIDTH):
+        if cancel[0]:
+            return
+        w = min(_WIDTH, m - start)
+        first, stop = max(0, start - reach), min(n, start + w + reach)
+        columns[0] = columns[_WIDTH]
+        columns[1 : w + 1] = y[start : start + w, 0]
+        row[:] = zero if free_columns else inf
+        row[0] = edge[first]
+        edge[0] = zero if free_columns else inf
+        if borders and first == 0 and not free_columns:
+            _border_columns(cell, y, n_channels, start, w, row, radius)
+            edge[0] = row[w]
+        i = first
+        while i < stop:
+            height = 2 if i + 1 < stop else 1
+            j_first = max(0, i - reach - start)
+            j_stop = min(w, i + height + reach - start)
+            # columns in which all cells of two rows lie in the bands of all lanes
+            inner_first = max(j_first, i + 1 - least_reach - start)
+            inner_stop = min(j_stop, i + least_reach + 1 - start) if height == 2 else 0
+            if x.shape[1] > 1:
+                inner_stop = 0
+            diagonal[:] = row[j_first]
+            left[:] = inf
+            for k in range(height if j_first == 0 else 0):
+                left[k] = edge[i + k + 1]
+            row[0] = edge[i + height]
+            for j in range(j_first, j_stop):
+                inner = inner_first <= j < inner_stop
+                if free_rows:
+                    inner = inner and not column_ends[start + j]
+                if inner:
+                    _two_rows(
+                        cell, x, i, columns[j], columns[j + 1], start + j - i,
+                        row, j, diagonal, left[0], left[1],
+                    )  # fmt: skip
+                    continue
+                above[:] = row[j + 1]
+                for k in range(height):
+                    _row_of_cells(
+                        cell, x, i + k, y, start + j, n_channels, sums, diagonal, above, left[k]
+                    )
+                    offset = abs(i + k - start - j)
+                    if offset > least_reach:
+                        for lane in range(lanes):
+                            if offset > radius[lane]:
+                                left[k, lane] = inf
+                                above[lane] = inf
+                    if free_rows:
+                        for lane in range(lanes):
+                            last = y_lengths[lane] - 1 == start + j
+                            if last and above[lane] < out[lane]:
+                                out[lane] = above[lane]
+                diagonal[:] = row[j + 1]
+                row[j + 1] = above
+            for k in range(height):
+                edge[i + k + 1] = inf
+                if j_stop == w:
+                    edge[i + k + 1] = left[k]
+            i += height
+            if i == n and not free_rows:
+                for lane in range(lanes):
+                    j = y_lengths[lane] - 1 - start
+                    if free_columns:
+                        for k in range(min(j + 1, w)):
+                            if row[k + 1, lane] < out[lane]:
+                                out[lane] = row[k + 1, lane]
+                    elif 0 <= j < w:
+                        out[lane] = row[j + 1, lane]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def block_kernel(
+    x, x_lengths, y, y_lengths, radius, out, cancel, cell, own, borders, free_columns, free_rows
+):
+    """Accumulated costs of every row series against every lane, see `dtw.block`."""
+    lanes = y.shape[3]
+    for group in range(y.shape[0]):
+        for i in range(x.shape[0]):
+            sweep(
+                x[i, : x_lengths[i]],
+                y[group],
+                y_lengths[group],
+                radius[min(i, radius.shape[0] - 1), group],
+                out[i, group * lanes : (group + 1) * lanes],
+                cancel,
+                *(cell, own, borders, free_columns, free_rows),
+            )
+
+
+class Options(NamedTuple):
+    """The last arguments of the kernels, in their order."""
+
+    cell: Cell
+    own: bool
+    borders: bool
+    free_columns: bool
+    free_rows: bool
+
+
+def options(warping: Warping, dtype: type) -> Options:
+    """Return the last arguments of `block_kernel` by the options of a distance."""
+    cell, alignment = cell_of(warping), warping.alignment
+    if dtype is np.float32:
+        cell = cell.single()
+    free = alignment == "subsequence", alignment == "supersequence"
+    return Options(cell, cell.own, cell.borders, *free)

@@ -1,0 +1,263 @@
+"""The elastic family: every engine against the definitions of the papers, and the same bits.
+
+Compiling the kernels of all policies takes minutes: on the CPU the default run compiles those of
+one, and computes the others by NumPy, some by the kernels as plain Python on tiny series.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+import pytest
+import reference
+import reference_elastic
+from elastic_cases import OPTIONS, drawn, sides_of
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skts.engines import (
+    DISTANCES,
+    DTWMatrix,
+    DTWNeighbors,
+    DTWPairs,
+    DTWPath,
+    find_engine,
+    replace_kernels,
+    run,
+)
+from skts.engines.families.elastic.warping import settled
+from skts.engines.numba.elastic import dtw, lanes, uneven
+
+COMPILED = ("twe",)
+WINDOWS = [None, 0, 2, 0.3]
+GO_ON = np.zeros(1, np.uint8)
+
+
+@pytest.fixture(params=range(len(OPTIONS)), ids=[f"{n}-{o}" for n, o in OPTIONS])
+def case(request):
+    """Name of a distance, and its options."""
+    return OPTIONS[request.param]
+
+
+@contextlib.contextmanager
+def computing(engine, metric):
+    """On the CPU by NumPy, but for the policy whose kernels are compiled."""
+    with replace_kernels(always=engine == "numba" and metric not in COMPILED):
+        yield
+
+
+def expected(metric, X, Y, **options):
+    return np.array([[reference_elastic.distance(metric, x, y, **options) for y in Y] for x in X])
+
+
+def skip_if_lacking(engine, work):
+    """Skip where an engine refuses a distance, in the words that users get."""
+    reason = find_engine(engine).supports(work)
+    if reason is not None:
+        pytest.skip(reason)
+
+
+def tolerance(kind):
+    return {"rtol": 1e-12, "atol": 1e-13} if kind != "offset" else {"rtol": 1e-12, "atol": 1e-8}
+
+
+SHAPES = [
+    ("ties", 1, [1, 2, 3, 4, 5]),
+    ("any", 2, [3, 7]),
+    ("constant", 1, [4]),
+    ("offset", 1, [6]),
+]
+
+
+@pytest.mark.filterwarnings("ignore:X has . channels of one time point")
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize(("kind", "channels", "lengths"), SHAPES)
+def test_distances_are_those_of_the_papers(engine, case, rng, window, kind, channels, lengths):
+    metric, options = case
+    if engine == "numba" and metric not in COMPILED and window is not None:
+        lengths = lengths[-1:]  # NumPy computes no bands that differ
+    X, Y = (drawn(rng, kind, count, channels, lengths) for count in (4, 5))
+    wanted = expected(metric, X, Y, window=window, **options)
+    left, right, warping = sides_of(metric, X, Y, window=window, **options)
+    skip_if_lacking(engine, DTWMatrix(left, right, warping))
+    with computing(engine, metric):
+        found = run(DTWMatrix(left, right, warping), engine=engine)
+        assert_allclose(found, wanted, **tolerance(kind))
+        i, j = np.indices(found.shape).reshape(2, -1)
+        pairs = run(DTWPairs(left, right, np.column_stack([i, j]), warping), engine=engine)
+        assert_array_equal(pairs.reshape(found.shape), found)
+        near = run(
+            DTWNeighbors(left, right, 2, precision="float64", warping=warping), engine=engine
+        )
+    order = np.argsort(found, axis=1, kind="stable")[:, :2]
+    assert_array_equal(near.indices, order)
+    assert_array_equal(near.distances, np.take_along_axis(found, order, axis=1))
+    if engine != "oracle":
+        # plain code, which checks answers under `verify`, has the same bits
+        plain = [
+            [
+                warping.plain(reference.unpadded(left, a), reference.unpadded(right, b))
+                for b in range(5)
+            ]
+            for a in range(4)
+        ]
+        assert_array_equal(found, plain)
+
+
+#: Borders, numbers of each series, and weights by place: interpreted by default.
+INTERPRETED = [OPTIONS[1], OPTIONS[4], OPTIONS[9]]
+
+
+@pytest.mark.parametrize(("metric", "options"), INTERPRETED, ids=str)
+def test_kernels_of_the_cpu_as_plain_python(metric, options, rng, monkeypatch):
+    check_plain_kernels(metric, options, rng, monkeypatch, SHAPES[0], [2])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", SHAPES)
+def test_all_kernels_of_the_cpu_as_plain_python(case, rng, monkeypatch, shape):
+    windows = WINDOWS[:: 1 if shape[0] == "ties" else 2]
+    check_plain_kernels(*case, rng, monkeypatch, shape, windows)
+
+
+def check_plain_kernels(metric, options, rng, monkeypatch, shape, windows):
+    """Lanes in both types, whatever is compiled."""
+    kind, channels, lengths = shape
+    for window in windows:
+        X, Y = (drawn(rng, kind, count, channels, lengths) for count in (2, 3))
+        left, right, warping = sides_of(metric, X, Y, window=window, **options)
+        with replace_kernels(always=True):
+            wanted = run(DTWMatrix(left, right, warping), engine="numba")
+        by_channel = DTWMatrix(left, right, warping).by_channel()
+        for dtype, tolerated in ((np.float64, 0.0), (np.float32, 1e-5)):
+            if dtype is np.float32 and (kind == "offset" or warping.own or metric == "edr"):
+                continue
+            total = 0.0
+            for work in by_channel:
+                total = total + interpreted(work, dtype, monkeypatch)
+            assert_allclose(total, wanted, rtol=tolerated, atol=tolerated)
+
+
+def interpreted(work, dtype, monkeypatch):
+    """Distances by the kernels of the lanes, not compiled."""
+    rows, cols, warping = work.rows, work.cols, work.warping
+    packed, lengths = dtw.pack(cols.values.astype(dtype), cols.lengths, lanes.LANES[dtype])
+    x = np.ascontiguousarray(rows.values.astype(dtype).transpose(0, 2, 1))
+    radius = np.stack([np.broadcast_to(warping.radius(n, lengths[0]), lengths[0].shape)
+                       for n in rows.lengths])[:, None]  # fmt: skip
+    out = np.empty((len(rows), packed.shape[3]), dtype)
+    for name in ("sweep", "_border_rows", "_border_columns", "_row_of_cells", "_two_rows", "_cell"):
+        if hasattr(getattr(uneven, name), "py_func"):
+            monkeypatch.setattr(uneven, name, getattr(uneven, name).py_func)
+    block = getattr(uneven.block_kernel, "py_func", uneven.block_kernel)
+    given = uneven.options(warping, dtype)
+    block(x, rows.lengths, packed, lengths, radius, out, GO_ON, *given)
+    return settled(warping, out[:, : len(cols)], rows, cols)
+
+
+@pytest.mark.slow
+def test_compiled_kernels_have_the_bits_of_the_certificate(case, rng):
+    """Lengths below and above a strip of columns, either side in the lanes, all precisions."""
+    metric, options = case
+    for channels, window in ((1, None), (1, 9), (2, 0.2)):
+        X = drawn(rng, "any", 40, channels, [5, 64, 70])
+        Y = drawn(rng, "any", 7, channels, [66, 130])
+        left, right, warping = sides_of(metric, X, Y, window=window, **options)
+        for a, b in ((left, right), (right, left)):
+            found = run(DTWMatrix(a, b, warping), engine="numba")
+            i, j = np.indices(found.shape).reshape(2, -1)
+            pairs = run(DTWPairs(a, b, np.column_stack([i, j]), warping), engine="numba")
+            assert_array_equal(pairs.reshape(found.shape), found)
+            for precision in ("auto", "float32", "float64"):
+                near = run(DTWNeighbors(a, b, 2, None, precision, warping), engine="numba")
+                order = np.argsort(found, axis=1, kind="stable")[:, :2]
+                if precision != "float32":
+                    assert_array_equal(near.indices, order)
+                best = np.take_along_axis(found, order, axis=1)
+                loose = 1e-4 if precision == "float32" else 0.0
+                assert_allclose(near.distances, best, rtol=loose, atol=1e-2 * (loose > 0))
+
+
+GAPS = [0.0, 1e-15, 1e-9, 1e-7]
+SEARCHED = ["erp", "msm", "twe", "wdtw", "adtw"]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("gap", GAPS)
+@pytest.mark.parametrize("metric", SEARCHED)
+def test_near_ties_that_float32_cannot_see(rng, metric, gap):
+    """Searched in float32 and certified: the neighbours are those of the matrix."""
+    check_near_ties("cupy", rng, metric, gap)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", SEARCHED)
+def test_near_ties_on_the_cpu(rng, metric):
+    for gap in GAPS:
+        check_near_ties("numba", rng, metric, gap)
+
+
+def check_near_ties(engine, rng, metric, gap):
+    base = rng.normal(size=24)
+    Y = base + gap * np.arange(70)[:, np.newaxis] * rng.choice([-1.0, 1.0], (70, 24))
+    X = base[np.newaxis] + 0.25
+    left, right, warping = sides_of(metric, X, Y)
+    assert warping.bounded
+    D = run(DTWMatrix(left, right, warping), engine=engine)
+    found = run(DTWNeighbors(left, right, 3, warping=warping), engine=engine)
+    wanted = reference.nearest(D, 3)
+    assert_array_equal(found.indices, wanted[1])
+    assert_array_equal(found.distances, wanted[0])
+
+
+@pytest.mark.parametrize("window", [None, 2])
+def test_paths_cost_what_the_distance_says(case, rng, window, fast_engine):
+    metric, options = case
+    if fast_engine == "numba" and metric not in COMPILED:
+        pytest.skip("its kernels are compiled by a slow test")
+    check_paths(fast_engine, metric, options, rng, window)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("window", [None, 2])
+def test_paths_of_compiled_kernels(case, rng, window):
+    check_paths("numba", *case, rng, window)
+
+
+def check_paths(engine, metric, options, rng, window):
+    for n, m in ((1, 1), (1, 5), (5, 1), (9, 7), (20, 23)):
+        channels = 1 if metric == "msm" else 2
+        x, y = (rng.integers(0, 5, (channels, size)) / 2 for size in (n, m))
+        left, right, warping = sides_of(metric, [x], [y], window=window, **options)
+        skip_if_lacking(engine, DTWPath(left, right, warping))
+        path, distance = run(DTWPath(left, right, warping), engine=engine)
+        wanted = reference_elastic.distance(metric, x, y, window=window, **options)
+        assert_allclose(distance, wanted, rtol=1e-12, atol=1e-13)
+        along = cost_along(warping, reference.unpadded(left, 0), reference.unpadded(right, 0), path)
+        assert_allclose(along, wanted, rtol=1e-12, atol=1e-12)
+        if window is not None:
+            assert (np.abs(path[:, 0] - path[:, 1]) <= warping.radius(n, m)).all()
+
+
+def cost_along(warping, x, y, path):
+    """Distance along a path: its steps, and where points may be left out those beside it."""
+    n, m = x.shape[1], y.shape[1]
+    total, i, j = 0.0, -1, -1
+    for a, b in path.tolist():
+        if warping.borders:
+            # what lies between two matches is left out
+            total += sum(warping.prices(x, y, k, -1)[1] for k in range(i + 1, a))
+            total += sum(warping.prices(x, y, -1, k)[2] for k in range(j + 1, b))
+            total += warping.prices(x, y, a, b)[0]
+        else:
+            total += warping.prices(x, y, a, b)[{(1, 1): 0, (1, 0): 1, (0, 1): 2}[a - i, b - j]]
+        i, j = a, b
+    if warping.borders:
+        total += sum(warping.prices(x, y, k, -1)[1] for k in range(i + 1, n))
+        total += sum(warping.prices(x, y, -1, k)[2] for k in range(j + 1, m))
+    return warping.settle(np.float64(total), n, m, abs(x[0, -1] - y[0, -1]))
+
+
+def test_all_distances_are_tested():
+    assert {name for name, _ in OPTIONS} == set(DISTANCES)
+    assert set(DISTANCES) <= set(reference_elastic.DISTANCES)

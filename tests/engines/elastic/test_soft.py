@@ -1,0 +1,113 @@
+"""Soft-DTW and its gradient: every engine against plain loops, engines bit by bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skts import config_context
+from skts.engines import Series, SoftDTWGradient, SoftDTWMatrix, Warping, find_engine, run
+from skts.engines.core.reduction import Tile
+from skts.metrics import pairwise_dtw
+from tests import reference_averages as reference
+
+SHAPES = [
+    (1, 1, 1, None),
+    (2, 5, 1, 1),
+    (5, 3, 2, 1),
+    (9, 70, 1, 3),
+    (66, 20, 1, 12),
+    (35, 65, 3, 30),
+]
+
+
+def each(series):
+    """Series one by one, without padding."""
+    return [x[:, :n] for x, n in zip(series.values, series.lengths, strict=True)]
+
+
+@pytest.mark.parametrize("gamma", [1e-3, 1.0, 50.0])
+@pytest.mark.parametrize("window", [None, 0, 3, 0.1])
+@pytest.mark.parametrize(("n", "m", "n_channels", "shortest"), SHAPES)
+def test_values_and_gradients_are_those_of_plain_loops(
+    fast_engine, make_series, rng, n, m, n_channels, shortest, window, gamma
+):
+    rows = make_series(3, n, n_channels, shortest=None if shortest is None else min(n, shortest))
+    cols = make_series(35, m, n_channels, shortest=shortest)
+    warping = Warping(window=window)
+    found = run(SoftDTWMatrix(rows, cols, gamma, warping), engine=fast_engine)
+    weights = rng.random(35)
+    average = rows.take(slice(0, 1))
+    average = Series(average.values[:, :, : average.lengths[0]].copy(), average.lengths)
+    slope = run(SoftDTWGradient(cols, average, weights, gamma, warping), engine=fast_engine)
+    assert_array_equal(slope.values, found[0])
+    total = np.zeros(average.shape[1:])
+    for place in range(0, 35, 7):
+        y = each(cols)[place]
+        for row, x in enumerate(each(rows)):
+            value, _ = reference.soft_dtw(x, y, gamma, window)
+            assert_allclose(found[row, place], value, rtol=1e-11, atol=1e-11 * gamma)
+    for place, y in enumerate(each(cols)):
+        total += weights[place] * reference.soft_dtw(each(average)[0], y, gamma, window)[1]
+    # sums that a path of exp(-R / gamma) tells apart are off by R / gamma roundings
+    size = np.abs(total).max() * (1 + np.abs(found).max() / gamma)
+    assert_allclose(slope.gradient, total, rtol=0, atol=1e-14 * size + 1e-300)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("gamma", [1e-6, 1.0])
+@pytest.mark.parametrize("window", [None, 2, 0.2])
+@pytest.mark.parametrize(("n", "m", "n_channels", "shortest"), SHAPES)
+def test_engines_have_the_same_bits(make_series, rng, n, m, n_channels, shortest, window, gamma):
+    missing = find_engine("cupy").available()
+    if missing:
+        pytest.skip(missing)
+    rows = make_series(4, n, n_channels, shortest=None if shortest is None else min(n, shortest))
+    cols = make_series(37, m, n_channels, shortest=shortest)
+    average = Series(rows.values[:1, :, : rows.lengths[0]].copy(), rows.lengths[:1])
+    for work in (
+        SoftDTWMatrix(rows, cols, gamma, Warping(window=window)),
+        SoftDTWGradient(cols, average, rng.random(37), gamma, Warping(window=window), 16),
+    ):
+        found, expected = (run(work, engine=engine) for engine in ("cupy", "numba"))
+        for one, other in zip(found, expected, strict=True):
+            assert_array_equal(one, other)
+
+
+def test_a_small_gamma_leaves_the_best_path(fast_engine, make_series):
+    X = make_series(6, 40, shortest=20)
+    found = run(SoftDTWMatrix(X, X, 1e-9), engine=fast_engine)
+    assert_allclose(found, pairwise_dtw([x[0] for x in each(X)]) ** 2, rtol=1e-9, atol=1e-6)
+    assert_array_equal(found, found.T)
+
+
+def test_the_gradient_is_the_slope(fast_engine, make_series, rng):
+    X, average = make_series(5, 12, 2, shortest=4), make_series(1, 9, 2)
+    weights, gamma, step = rng.random(5), 0.7, 1e-6
+
+    def total(values):
+        work = SoftDTWMatrix(Series(values[None], average.lengths), X, gamma)
+        return float(run(work, engine=fast_engine)[0] @ weights)
+
+    slope = run(SoftDTWGradient(X, average, weights, gamma), engine=fast_engine).gradient
+    for c in range(2):
+        for i in range(9):
+            moved = [average.values[0].copy() for _ in range(2)]
+            moved[0][c, i] += step
+            moved[1][c, i] -= step
+            found = (total(moved[0]) - total(moved[1])) / (2 * step)
+            assert slope[c, i] == pytest.approx(found, rel=1e-6, abs=1e-6)
+
+
+def test_sums_do_not_depend_on_tiles(fast_engine, make_series, rng):
+    X, average = make_series(300, 20, shortest=12), make_series(1, 17)
+    work = SoftDTWGradient(X, average, rng.random(300), 1.0)
+    matrix = SoftDTWMatrix(X, X, 1.0, Warping(window=4))
+    slope, values = run(work, engine=fast_engine), run(matrix, engine=fast_engine)
+    assert work.part(Tile(128, 200, 0, 1)).cell == work.cell == (64, 1)
+    with config_context(memory="2MB"):
+        again = run(work, engine=fast_engine, n_jobs=2)
+        assert_array_equal(run(matrix, engine=fast_engine, n_jobs=2), values)
+    assert_array_equal(again.gradient, slope.gradient)
+    assert_array_equal(again.values, slope.values)

@@ -1,0 +1,106 @@
+"""Policies in the kernels of the GPU: strips, bands, groups of lanes, in float64 and float32.
+
+They are compared with the certificate, and that with plain code, which the other tests of the
+family compare with the papers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference
+from elastic_cases import OPTIONS, drawn, sides_of
+from numpy.testing import assert_array_equal
+
+from skts.engines import DTWMatrix, DTWNeighbors, DTWPairs, run
+from skts.engines.cupy.elastic.cells import policy_of
+from skts.engines.cupy.elastic.programs import BandKernel, DTWKernel
+from skts.engines.families.elastic.warping import settled
+
+pytestmark = pytest.mark.gpu
+
+#: Compiled by default; the others are, where compiling is quick, by the slow test.
+FEW = [("erp", {"gap": 1.5}), ("edr", {}), ("twe", {"nu": 0.25, "lmbda": 0.5}), ("wdtw", {})]
+LENGTHS = [1, 2, 31, 127, 128, 129, 270]
+
+
+def kernels_of(warping, type, channels):
+    """Strips of 128 columns, and narrow groups, several of which share a warp."""
+    cell, band = policy_of(warping).of(type), warping.window is not None
+    yield DTWKernel(type, 4, channels, True, cell, band, False, 32), LENGTHS
+    yield DTWKernel(type, 4, channels, False, cell, band, False, 4), [1, 2, 15, 16]
+    yield DTWKernel(type, 20, channels, False, cell, band, False, 2), [3, 19, 20, 21, 40]
+    if policy_of(warping).in_bands and band:
+        yield BandKernel(type, 4, channels, cell, 32), [3, 19, 64, 90]
+
+
+def check_kernels(metric, options, rng, channels, window):
+    """All instances, on all pairs of two sets: bits in float64, the bound in float32."""
+    import cupy
+
+    from skts.engines.cupy.elastic import dtw
+
+    warping = sides_of(metric, [np.zeros(3)], [np.zeros(3)], window=window, **options)[2]
+    for type in ("double", "float") if warping.bounded else ("double",):
+        for kernel, lengths in kernels_of(warping, type, channels):
+            if metric == "wdtw" and type == "float":
+                lengths = lengths[-1:]  # weights that differ by pairs are not searched in float
+            X, Y = (drawn(rng, "any", count, channels, lengths) for count in (5, 11))
+            left, right, warping = sides_of(metric, X, Y, window=window, **options)
+            kernel = kernel._replace(cell=policy_of(warping).of(type))
+            reach = warping.largest_radius(left.lengths, right.lengths)
+            if isinstance(kernel, BandKernel) and 2 * reach >= kernel.columns * kernel.group:
+                continue
+            i, j = np.indices((5, 11)).reshape(2, -1)
+            items = cupy.asarray(np.column_stack([i, j]).astype(np.int32))
+            rows, cols = dtw.upload(left), dtw.upload(right)
+            costs = dtw.certify(rows, cols, items, warping, budget=10**8).get()
+            exact = settled(warping, costs, left.take(i), right.take(j)).reshape(5, 11)
+            asked = {"reach": reach, "root": True, "budget": 10**8, "kernel": kernel}
+            if type == "double":
+                found = dtw.distances(rows, cols, warping, **asked).get()
+                assert_array_equal(found, exact)
+                continue
+            search = DTWNeighbors(left, right, 1, warping=warping)
+            scaling = search.rescaling
+            rows, cols = dtw.rescale(rows, scaling), dtw.rescale(cols, scaling)
+            found = dtw.distances(rows, cols, warping.rescaled(scaling), **asked).get()
+            scale, bound = search.scale_and_bound(rows.error + cols.error)
+            estimates = found.astype(np.float64) / scale
+            assert (bound.lower(estimates) <= exact).all()
+            assert (exact <= bound.upper(estimates)).all()
+            assert np.abs(estimates - exact).max() <= 1e-4 * (1 + exact.max())
+
+
+@pytest.mark.parametrize("window", [None, 20])
+@pytest.mark.parametrize(("metric", "options"), FEW, ids=str)
+def test_kernels_have_the_bits_of_the_certificate(metric, options, rng, window):
+    check_kernels(metric, options, rng, 1, window)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("channels", [1, 2])
+@pytest.mark.parametrize("window", [None, 0, 20, 0.4])
+@pytest.mark.parametrize(("metric", "options"), OPTIONS, ids=str)
+def test_all_kernels_have_the_bits_of_the_certificate(metric, options, rng, window, channels):
+    if metric == "msm" and channels == 2:
+        pytest.skip("channels go one by one")
+    check_kernels(metric, options, rng, channels, window)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("window", [None, 9])
+@pytest.mark.parametrize(("metric", "options"), OPTIONS, ids=str)
+def test_the_certificate_has_the_bits_of_the_cpu(metric, options, rng, window):
+    """Pairs whose antidiagonals take several turns of a block, one channel and two."""
+    for channels in (1, 2):
+        X, Y = (drawn(rng, "any", count, channels, [150, 160, 7]) for count in (3, 4))
+        left, right, warping = sides_of(metric, X, Y, window=window, **options)
+        pairs = np.indices((3, 4)).reshape(2, -1).T.copy()
+        found = run(DTWPairs(left, right, pairs, warping), engine="cupy")
+        plain = [
+            warping.plain(reference.unpadded(left, a), reference.unpadded(right, b))
+            for a, b in pairs
+        ]
+        assert_array_equal(found, plain)
+        assert_array_equal(run(DTWMatrix(left, right, warping), engine="cupy").ravel(), found)

@@ -1,0 +1,184 @@
+"""The oracle of the elastic family: the definitions of the papers in plain loops, one for all.
+
+Cell (i, j) of `_table` stands for the first i and j points. Nothing of `skts` is imported.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from . import oracle
+
+__all__ = ["PARAMETERS", "PRICED", "ROUNDED", "distance", "matrix", "thresholds"]
+
+#: Parameters of each distance, their defaults, and values to draw.
+PARAMETERS: dict[str, dict[str, tuple[Any, tuple[Any, ...]]]] = {
+    "dtw": {},
+    "dog_keeper": {},
+    "frechet": {},
+    "euclidean": {},
+    "ddtw": {},
+    "wdtw": {"g": (0.05, (0.0, 0.05, 0.25, 3.0))},
+    "adtw": {"penalty": (1.0, (0.0, 0.5, 1.0, 1e6))},
+    "erp": {"gap": (0.0, (0.0, -1.5, 2.0, 1e5))},
+    "edr": {"epsilon": (None, (None, 0.0, 0.5, 2.0))},
+    "lcss": {"epsilon": (1.0, (0.0, 0.5, 1.0, 2.0))},
+    "msm": {"penalty": (1.0, (0.0, 0.5, 1.0, 100.0))},
+    "twe": {"nu": (0.001, (0.0, 0.001, 1.0)), "lmbda": (1.0, (0.0, 0.5, 1.0))},
+}
+#: Those whose costs may be squared or absolute.
+PRICED = ("dtw", "dog_keeper", "frechet", "euclidean", "ddtw", "wdtw", "adtw")
+#: Those whose distances are rounded even of whole numbers.
+ROUNDED = ("wdtw", "twe", "edr")
+_CODES = {name: code for code, name in enumerate(PARAMETERS)}
+_WDTW, _ADTW, _ERP, _EDR, _LCSS, _MSM, _TWE = (
+    _CODES[name] for name in ("wdtw", "adtw", "erp", "edr", "lcss", "msm", "twe")
+)
+
+
+@njit(cache=True, nogil=True)
+def _apart(x, i, y, j):
+    total = 0.0
+    for c in range(x.shape[0]):
+        total += abs(x[c, i] - y[c, j])
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _from(x, i, value):
+    total = 0.0
+    for c in range(x.shape[0]):
+        total += abs(x[c, i] - value)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _alike(x, i, y, j, epsilon):
+    found = True
+    for c in range(x.shape[0]):
+        found = found and abs(x[c, i] - y[c, j]) <= epsilon
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _split(new, own, other, penalty):
+    if own <= new <= other or own >= new >= other:
+        return penalty
+    return penalty + min(abs(new - own), abs(new - other))
+
+
+@njit(cache=True, nogil=True)
+def _table(x, y, radius, code, squared, a, b):
+    n, m = x.shape[1], y.shape[1]
+    D = np.full((n + 1, m + 1), np.inf)
+    D[0, 0] = 0.0
+    if code == _LCSS:
+        D[:] = 0.0
+    for i in range(1, n + 1):
+        if i <= radius and code == _ERP:
+            D[i, 0] = D[i - 1, 0] + _from(x, i - 1, a)
+        if i <= radius and code == _EDR:
+            D[i, 0] = i
+    for j in range(1, m + 1):
+        if j <= radius and code == _ERP:
+            D[0, j] = D[0, j - 1] + _from(y, j - 1, a)
+        if j <= radius and code == _EDR:
+            D[0, j] = j
+    for i in range(1, n + 1):
+        for j in range(1, m + 1):
+            inside = abs(i - j) <= radius
+            if code == _LCSS:
+                if inside and _alike(x, i - 1, y, j - 1, a):
+                    D[i, j] = D[i - 1, j - 1] + 1
+                else:
+                    D[i, j] = max(D[i - 1, j], D[i, j - 1])
+                continue
+            if not inside:
+                continue
+            match = _apart(x, i - 1, y, j - 1)
+            if squared:
+                match = 0.0
+                for c in range(x.shape[0]):
+                    match += (x[c, i - 1] - y[c, j - 1]) ** 2
+            down = right = 0.0
+            if code == _WDTW:
+                match /= 1 + math.exp(-a * (abs(i - j) - max(n, m) / 2))
+                down = right = match
+            elif code == _ADTW:
+                down = right = match + a
+            elif code == _ERP:
+                down, right = _from(x, i - 1, a), _from(y, j - 1, a)
+            elif code == _EDR:
+                match = 0.0 if _alike(x, i - 1, y, j - 1, a) else 1.0
+                down = right = 1.0
+            elif code == _MSM:
+                if i > 1:
+                    down = _split(x[0, i - 1], x[0, i - 2], y[0, j - 1], a)
+                if j > 1:
+                    right = _split(y[0, j - 1], y[0, j - 2], x[0, i - 1], a)
+            elif code == _TWE:
+                if i > 1 and j > 1:
+                    match += _apart(x, i - 2, y, j - 2)
+                match += 2 * a * abs(i - j)
+                down = a + b + (_apart(x, i - 1, x, i - 2) if i > 1 else _from(x, 0, 0.0))
+                right = a + b + (_apart(y, j - 1, y, j - 2) if j > 1 else _from(y, 0, 0.0))
+            D[i, j] = min(D[i - 1, j - 1] + match, D[i - 1, j] + down, D[i, j - 1] + right)
+    return D[n, m]
+
+
+def _derivative(x: np.ndarray) -> np.ndarray:
+    slopes = [
+        ((x[:, i] - x[:, i - 1]) + (x[:, i + 1] - x[:, i - 1]) / 2) / 2
+        for i in range(1, x.shape[1] - 1)
+    ]
+    return np.stack(slopes, axis=1)
+
+
+def distance(x: np.ndarray, y: np.ndarray, warp: oracle.Warp, metric: str, **given: Any) -> float:
+    """Distance of two series, of shape (n_channels, n_points), under a distance of any name."""
+    if metric == "ddtw":
+        return oracle.elastic(_derivative(x), _derivative(y), warp._replace(metric="dtw"))
+    if metric in ("dtw", "dog_keeper", "frechet"):
+        name = "dtw" if metric == "dtw" else "dog_keeper"
+        return oracle.elastic(x, y, warp._replace(metric=name))
+    if metric == "euclidean":
+        return oracle.elastic(x, y, warp._replace(metric="dtw", window=0))
+    if metric == "msm" and len(x) > 1:
+        parts = zip(x, y, strict=True)
+        return math.fsum(distance(p[None], q[None], warp, metric, **given) for p, q in parts)
+    values = [given.get(name, default) for name, (default, _) in PARAMETERS[metric].items()]
+    if values == [None]:
+        values = [max(np.std(x), np.std(y)) / 4]
+    n, m = x.shape[1], y.shape[1]
+    squared = metric in PRICED and warp.cost == "squared"
+    found = _table(
+        *(np.ascontiguousarray(x), np.ascontiguousarray(y), oracle.band(warp.window, n, m)),
+        *(_CODES[metric], squared, *map(float, [*values, 0.0][:2])),
+    )
+    if metric == "lcss":
+        return 1 - found / min(n, m)
+    if metric == "edr":
+        return found / max(n, m)
+    return math.sqrt(found) if squared else found
+
+
+def matrix(X: Any, Y: Any, warp: oracle.Warp, metric: str, **given: Any) -> np.ndarray:
+    """Distances of all series of one set to all of another."""
+    if metric in ("dtw", "dog_keeper", "frechet"):
+        name = "dtw" if metric == "dtw" else "dog_keeper"
+        return oracle.dtw_matrix(X, Y, warp._replace(metric=name))
+    return np.array([[distance(x, y, warp, metric, **given) for y in Y] for x in X])
+
+
+def thresholds(metric: str, x: np.ndarray, y: np.ndarray, given: dict) -> bool:
+    """Whether a rounding of a deviation may decide if two points match."""
+    if metric != "edr" or given.get("epsilon") is not None:
+        return False
+    epsilon = max(np.std(x), np.std(y)) / 4
+    apart = np.abs(x[:, :, None] - y[:, None, :])
+    scale = max(np.abs(x).max(), np.abs(y).max())
+    return bool((np.abs(apart - epsilon) <= 1e-12 * (epsilon + scale)).any())
