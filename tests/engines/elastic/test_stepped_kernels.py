@@ -75,6 +75,12 @@ def test_narrow_bands(metric, options, rng, sizes):
             check_narrow(metric, options, rng, channels, sizes, window)
 
 
+@pytest.mark.parametrize(("metric", "options"), [("erp", {}), ("edr", {})], ids=str)
+def test_narrow_under_a_policy_of_each_kind(metric, options, rng):
+    """Borders, and numbers of each series; those that look back are in the slow test."""
+    check_narrow(metric, options, rng, 1, (11, 9), 2)
+
+
 def check_kernels(metric, options, rng, channels, window):
     """All instances, on all pairs of two sets: bits in float64, the bound in float32."""
     import cupy

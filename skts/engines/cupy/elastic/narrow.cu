@@ -107,7 +107,9 @@ struct Band {
                 const auto best = cells_before<Cell>(D[o], above, left[u]);
                 CellPoints<T, C> at(x[u], &y[0][o + u], K + ROWS - 1, -reach, o);
                 if constexpr (Cell::LOOKS_BACK) {
-                    const auto& above_x = u > 0 ? x[u > 0 ? u - 1 : 0] : x_before;
+                    T above_x[C];
+#pragma unroll
+                    for (int c = 0; c < C; ++c) above_x[c] = u > 0 ? x[u > 0 ? u - 1 : 0][c] : x_before[c];
                     if (o + u > 0) at.look_back(above_x, &y[0][o + u - 1], K + ROWS - 1);
                     else at.look_back(above_x, y_before, 1);
                 }
