@@ -203,8 +203,6 @@ def choose_narrow(
     fitting = [k for k in narrow_counts(type, channels) if k >= offsets]
     if warping.window is None or not fitting or offsets > 1.5 * max(n, m):
         return None
-    if not policy_of(warping).in_bands:
-        return None
     return NarrowKernel(type, fitting[0], channels, cell_of(warping, type))
 
 
