@@ -441,6 +441,8 @@ def kernels() -> dict[str, list[str]]:
             bands = type == "double"
             kernel = DTWKernel(type, 8, channels, bands, policy.of(type), bands, False, 32)
             names["elastic/dtw.cu"].add(kernel.name)
+            if channels == 1:
+                names["elastic/narrow.cu"].add(NarrowKernel(type, 5, 1, policy.of(type)).name)
         counts = narrow_counts(type, channels)
         for offsets in {*counts[::4], counts[-1]}:
             for cell in cells if offsets == 5 else cells[:1]:
