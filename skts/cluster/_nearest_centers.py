@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..engines import DTWMatrix, DTWNeighbors, Reduction, Series, Warping
+from ..engines import DTWNeighbors, Reduction, Series, Warping
 
 __all__ = ["NearestCenters", "largest_change"]
 
@@ -22,9 +22,6 @@ __all__ = ["NearestCenters", "largest_change"]
 UNITS = 4 * 2.0**-53
 #: Where squares underflow, distances are off by less than this for each of them.
 LOST = 2.0**-500
-#: So few centres, and so many bytes, that all distances in float64 cost less than a search in
-#: float32, the certificate of what it leaves, and the sorting of that.
-FEW_CENTERS, MOST_BYTES = 32, 2**28
 
 
 class NearestCenters:
@@ -64,24 +61,12 @@ class NearestCenters:
         """
         series = self.series if rows is None else self.series.take(rows)
         chosen: Any = slice(None) if rows is None else rows
-        self.labels[chosen], self.upper[chosen], lower = self._nearest(series, centers)
+        found = self.run(DTWNeighbors(series, centers, min(2, len(centers)), warping=self.warping))
+        self.labels[chosen] = found.indices[:, 0]
+        self.upper[chosen] = found.distances[:, 0]
         if len(centers) > 1:
-            self.lower[chosen] = lower
+            self.lower[chosen] = found.distances[:, 1]
         return self
-
-    def _nearest(self, series: Series, centers: Series) -> tuple[np.ndarray, ...]:
-        """The nearest centre of each series, the distance to it, and the least to all others."""
-        if len(centers) > FEW_CENTERS or 8 * len(series) * len(centers) > MOST_BYTES:
-            work = DTWNeighbors(series, centers, min(2, len(centers)), warping=self.warping)
-            found = self.run(work)
-            return found.indices[:, 0], found.distances[:, 0], found.distances[:, -1]
-        distances = self.run(DTWMatrix(series, centers, self.warping))
-        # of equal ones the first, as in a search
-        labels = distances.argmin(axis=1)
-        rows = np.arange(len(series))
-        nearest = distances[rows, labels]
-        distances[rows, labels] = np.inf
-        return labels, nearest, distances.min(axis=1)
 
     def follow(self, centers: Series, moved: Series, distances: np.ndarray) -> Self:
         """Take account of centres that have moved.

@@ -277,18 +277,3 @@ def test_scikit_learn(fast_engine):
 
 def test_docstring(rng):
     check_described(DTWKMeans(2).fit(warped(rng, 12, 20)[0]))
-
-
-def test_many_centres_are_searched_and_few_compared(fast_engine, rng, monkeypatch):
-    X = np.round(rng.normal(size=(60, 12)).cumsum(axis=1))
-    series, centers = (Series(one[:, None], np.full(len(one), 12)) for one in (X, X[:9]))
-
-    def found():
-        nearest = NearestCenters(series, Warping(), lambda work: run(work, engine=fast_engine))
-        nearest.search(centers).search(centers, np.array([3, 50]))
-        return nearest.labels, nearest.upper, nearest.lower
-
-    few = found()
-    monkeypatch.setattr("skts.cluster._nearest_centers.FEW_CENTERS", 0)
-    for one, other in zip(few, found(), strict=True):
-        assert_array_equal(one, other)
