@@ -4,6 +4,7 @@ What the documentation says about engines so follows the engines, with nothing t
 """
 
 import importlib
+import inspect
 import pkgutil
 import re
 from pathlib import Path
@@ -44,7 +45,7 @@ def reductions():
     while waiting:
         cls = waiting.pop()
         waiting += cls.__subclasses__()
-        if "method" in vars(cls) and cls is not Reduction:
+        if hasattr(cls, "method") and not inspect.isabstract(cls):
             found[cls.__name__] = cls
     return dict(sorted(found.items(), key=lambda item: (item[1].__module__, item[0])))
 
