@@ -141,7 +141,7 @@ def test_a_refit_on_an_engine_that_fails_leaves_the_old_fit(kind, monkeypatch, f
             assert_untouched(model, before, bytes_before)
             failures += 1
     # keeping series, for a search to come, computes nothing
-    keeping = NeighborsMixin, skts.SubsequenceSearch
+    keeping = NeighborsMixin, skts.SubsequenceSearch, skts.SubsequenceMonitor
     assert failures > 0 or issubclass(kind, keeping)
 
 
