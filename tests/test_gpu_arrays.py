@@ -207,7 +207,8 @@ def uses(engine):
 
     def stream(give):
         model = SubsequenceMonitor(9.0, engine=engine).fit(give(X[:2, :9].copy()))
-        return model.update(give(z), final=True)
+        distances, starts = model.update(give(z), final=True)
+        return [*distances, *starts]
 
     def patterns(give):
         model = MotifFinder(12, engine=engine).fit(give(x[np.newaxis])).update(give(z))

@@ -3,17 +3,17 @@ Watching a live electrocardiogram
 =================================
 
 A recording is searched when it is there as a whole. A live one is watched:
-:class:`~skts.SubsequenceMonitor` keeps some patterns, takes the points as they come, and reports each
-place that resembles one of them, as soon as it is certain. What it reports is what
+:class:`~skts.SubsequenceMonitor` keeps some patterns, takes the points as they come, and reports
+each place that resembles one of them, as soon as it is certain. These are the places that
 :class:`~skts.SubsequenceSearch` would find in all points together.
 """
 
 # %%
 # Two patterns
 # ------------
-# The first 30 seconds of an ECG at 360 Hz are known. In them are ordinary beats, and some that came
-# too early and from elsewhere in the heart: wider ones, with a dip behind them. One of each is taken
-# as a pattern; they differ in length.
+# The first 30 seconds of an ECG at 360 Hz are known. In them are ordinary beats, and some that
+# came too early and from elsewhere in the heart: wider ones, with a dip behind them. One of each is
+# taken as a pattern; they differ in length.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -48,8 +48,8 @@ for (name, points), count in zip(patterns.items(), (58, 10), strict=True):
 # %%
 # The stream
 # ----------
-# Points come in pieces, here of a quarter of a second; any other pieces would lead to the same reports.
-# A match is reported once no better one can follow within ``exclusion`` points of it.
+# Points come in pieces, here of a quarter of a second; any other pieces would lead to the same
+# reports. A match is reported once no better one can follow within ``exclusion`` points of it.
 
 monitor = SubsequenceMonitor([5.5, 4.5], **options).fit(list(patterns.values()))
 reports = {name: [] for name in patterns}

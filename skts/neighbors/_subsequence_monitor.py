@@ -17,7 +17,7 @@ from .._scalars import takes_plain
 from .._validation import as_host, check_series, check_univariate
 from ..base import SeriesMixin
 from ..engines import LongSeries, SubsequenceNeighbors, Warping, exclusion_points, get_engine
-from ._subsequence_search import refuse_channels, search_warping, without_padding
+from ._subsequence_search import _refuse_channels, _search_warping, _without_padding
 from ._undecided import Undecided
 
 __all__ = ["SubsequenceMonitor"]
@@ -150,7 +150,7 @@ class SubsequenceMonitor(SeriesMixin, BaseEstimator):
             Interval(RealNotInt, 0, 1, closed="both"),
             None,
         ],
-        "max_points": [Interval(Integral, 2, None, closed="left")],
+        "max_points": [Interval(Integral, 2, 2**40, closed="both")],
         "precision": [StrOptions({"auto", "float64"})],
         "engine": [str],
         "n_jobs": N_JOBS,
@@ -211,10 +211,15 @@ class SubsequenceMonitor(SeriesMixin, BaseEstimator):
             too small for the exclusion, or options contradict each other.
         """
         get_engine(self.engine)
-        warping = search_warping(self.metric, self.cost, self.window)
+        _search_warping(self.metric, self.cost, self.window)
         series = check_series(X, estimator=self)
-        refuse_channels(self, series, "patterns", "X")
-        patterns = without_padding(series.freeze())
+        _refuse_channels(self, series, "patterns", "X")
+        patterns = _without_padding(series.freeze())
+        window = self.window
+        if isinstance(window, Integral):
+            # no band is wider than the longest pattern
+            window = min(int(window), series.n_timepoints)
+        warping = _search_warping(self.metric, self.cost, window)
         radii = _radii(self.radius, len(patterns))
         exclusions = [exclusion_points(self.exclusion, pattern.size) for pattern in patterns]
         for row, exclusion in enumerate(exclusions):

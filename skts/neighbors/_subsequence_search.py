@@ -328,12 +328,12 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
 
     def _warping(self) -> Warping:
         """Options of the distance."""
-        return search_warping(self.metric, self.cost, self.window)
+        return _search_warping(self.metric, self.cost, self.window)
 
     def _validate_queries(self, Q: ArrayLike | list[ArrayLike]) -> tuple[np.ndarray, ...]:
         """Queries of one channel without padding, none longer than all series."""
         series = check_series(Q, input_name="Q", estimator=self)
-        refuse_channels(self, series, "queries", "Q")
+        _refuse_channels(self, series, "queries", "Q")
         longest = max(points.size for points in self._series.parts)
         too_long = np.flatnonzero(series.lengths > longest)
         if too_long.size:
@@ -341,7 +341,7 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
                 f"Query {too_long[0]} has {series.lengths[too_long[0]]} points; the longest series "
                 f"has {longest}."
             )
-        return without_padding(series)
+        return _without_padding(series)
 
     def _search(
         self,
@@ -364,7 +364,7 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
         )
 
 
-def search_warping(metric: str, cost: str, window: float | None) -> Warping:
+def _search_warping(metric: str, cost: str, window: float | None) -> Warping:
     """Options of the distance of windows, with which no others may contradict each other."""
     if metric != "euclidean":
         # a band wider than any query is no band, however wide
@@ -380,7 +380,7 @@ def search_warping(metric: str, cost: str, window: float | None) -> Warping:
     return Warping(window=0)
 
 
-def refuse_channels(estimator: Any, series: Series, kind: str, name: str) -> None:
+def _refuse_channels(estimator: Any, series: Series, kind: str, name: str) -> None:
     """Refuse queries or patterns of several channels."""
     if series.n_channels != 1:
         raise ValueError(
@@ -389,7 +389,7 @@ def refuse_channels(estimator: Any, series: Series, kind: str, name: str) -> Non
         )
 
 
-def without_padding(series: Series) -> tuple[np.ndarray, ...]:
+def _without_padding(series: Series) -> tuple[np.ndarray, ...]:
     """Series of one channel, each an array of its own length."""
     return tuple(
         np.ascontiguousarray(values[0, :length])

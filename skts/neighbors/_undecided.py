@@ -35,11 +35,30 @@ class Undecided(NamedTuple):
 
     @classmethod
     def none(cls) -> Self:
-        """Return no windows."""
+        """Make a list of no windows.
+
+        Returns
+        -------
+        Undecided
+            The list.
+        """
         return cls(np.empty(0, np.int64), np.empty(0), np.empty(0, bool))
 
     def add(self, starts: np.ndarray, distances: np.ndarray) -> Self:
-        """Return these windows and later ones."""
+        """Append windows that start later.
+
+        Parameters
+        ----------
+        starts : ndarray of shape (n_new,), int64
+            Where they start, ascending.
+        distances : ndarray of shape (n_new,), float64
+            Their distances.
+
+        Returns
+        -------
+        Undecided
+            These windows and those.
+        """
         return type(self)(
             np.concatenate([self.starts, starts]),
             np.concatenate([self.distances, distances]),
@@ -47,7 +66,18 @@ class Undecided(NamedTuple):
         )
 
     def split(self, at: int) -> tuple[Self, Self]:
-        """Return windows that start before a place, and the others."""
+        """Divide the windows.
+
+        Parameters
+        ----------
+        at : int
+            A place in the stream.
+
+        Returns
+        -------
+        before, later : Undecided
+            Windows that start before it, and the others.
+        """
         count = int(np.searchsorted(self.starts, at))
         return type(self)(*(one[:count] for one in self)), type(self)(
             *(one[count:] for one in self)
@@ -99,10 +129,8 @@ class Undecided(NamedTuple):
         for entry in order[~matches[order]].tolist():
             start = int(self.starts[entry])
             here = start // width
-            near = (taken.get(here + step) for step in (-1, 0, 1))
-            if start < before or any(
-                other is not None and abs(start - other) <= exclusion for other in near
-            ):
+            near = [taken[one] for one in (here - 1, here, here + 1) if one in taken]
+            if start < before or (near and min([abs(start - one) for one in near]) <= exclusion):
                 continue
             low, high = waiting.get(here, (start, start))
             earlier, later = waiting.get(here - 1), waiting.get(here + 1)

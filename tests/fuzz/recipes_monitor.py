@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -102,7 +103,7 @@ class Monitor(Recipe):
         final = case.options["update.final"]
         answers = [
             model.update(points[start:stop], final=final and number == len(edges) - 2)
-            for number, (start, stop) in enumerate(zip(edges[:-1], edges[1:], strict=True))
+            for number, (start, stop) in enumerate(pairwise(edges))
         ]
         check(model.n_points_ == (0 if final else len(points)), "n_points_", model.n_points_)
         found = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ def watch(monitor, x, cuts):
     edges = [0, *cuts, len(x)]
     answers = [
         monitor.update(x[start:stop], final=stop == len(x) and number == len(cuts))
-        for number, (start, stop) in enumerate(zip(edges[:-1], edges[1:], strict=True))
+        for number, (start, stop) in enumerate(pairwise(edges))
     ]
     return [
         (
@@ -223,7 +224,7 @@ def test_an_update_that_fails_leaves_the_stream_as_it_was(rng, monkeypatch):
 
 def test_integers_beyond_int64(rng):
     x = rng.normal(size=60)
-    monitor = SubsequenceMonitor(np.inf, max_points=10**30, window=10**30).fit([x[:9]])
+    monitor = SubsequenceMonitor(np.inf, max_points=2**40, window=10**30).fit([x[:9]])
     assert monitor.update(x, final=True)[1][0].size > 3
     with pytest.raises(ValueError, match="max_points=1000000 is not enough"):
         SubsequenceMonitor(exclusion=10**30).fit([x[:9]])
