@@ -45,7 +45,13 @@ class DistanceRows:
         return len(self.series)
 
     def whole(self) -> np.ndarray | None:
-        """Return the whole matrix, computed once; None where the budget has no room for it."""
+        """Return the whole matrix, computed once.
+
+        Returns
+        -------
+        ndarray of shape (n_series, n_series) or None
+            The distances; None where the budget has no room for them.
+        """
         if self._fits and self._whole is None:
             self._whole = self.run(DTWMatrix(self.series, self.series, self.warping))
         return self._whole
@@ -87,7 +93,18 @@ class DistanceRows:
                 yield first, self.some(np.arange(rows.start, rows.stop))
 
     def sums_among(self, members: np.ndarray) -> np.ndarray:
-        """Return the sum of the distances of each of some series to all of these."""
+        """Return the sum of the distances of each of some series to all of these.
+
+        Parameters
+        ----------
+        members : ndarray of shape (n_members,), int
+            Their numbers.
+
+        Returns
+        -------
+        ndarray of shape (n_members,)
+            The sums.
+        """
         sums = np.empty(members.size)
         step = max(1, self.step * len(self) // members.size)
         for first in range(0, members.size, step):
@@ -124,7 +141,17 @@ class Medoids:
         self.inertia = float(self.nearest.sum())
 
     def replace(self, place: int, index: int, row: np.ndarray) -> None:
-        """Put a series, with its distances to all, in the place of a medoid."""
+        """Put a series in the place of a medoid.
+
+        Parameters
+        ----------
+        place : int
+            The number of the medoid.
+        index : int
+            The number of the series.
+        row : ndarray of shape (n_series,)
+            Its distances to all series.
+        """
         self.indices[place] = index
         self.distances[place] = row
         self._follow()
@@ -132,8 +159,20 @@ class Medoids:
     def try_swap(self, index: int, row: np.ndarray) -> bool:
         """Put a series in the place of the medoid where it lowers the inertia most, if anywhere.
 
-        The inertia after each of the swaps comes out of one pass over the series (FastPAM, [1]_ of
+        The inertia after each of the swaps comes out of one pass over the series (FastPAM, [2]_ of
         `DTWKMedoids`, section 3): without the medoid of its cluster a series has the second.
+
+        Parameters
+        ----------
+        index : int
+            The number of the series.
+        row : ndarray of shape (n_series,)
+            Its distances to all series.
+
+        Returns
+        -------
+        bool
+            Whether it is a medoid now.
         """
         low = np.minimum(row, self.nearest)
         more = np.bincount(
@@ -153,6 +192,16 @@ class Medoids:
         """Give clusters without series the series that is farthest from its medoid, or drop them.
 
         Each such move lowers the inertia, so that they end.
+
+        Parameters
+        ----------
+        rows : DistanceRows
+            The distances.
+
+        Returns
+        -------
+        self : Medoids
+            With no cluster without series.
         """
         while True:
             empty = np.bincount(self.labels, minlength=len(self.indices)) == 0

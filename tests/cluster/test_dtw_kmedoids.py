@@ -158,7 +158,9 @@ def test_stored_medoids_of_kmedoids(fast_engine, kind, k):
         assert_array_equal(found, medoids)
         return
     model = DTWKMedoids(k, method=method, init=start, engine=fast_engine).fit(X)
-    assert_array_equal(model.medoid_indices_, medoids)
+    # of a cluster of two either is the medoid: the first here, there the one that was it before
+    several = np.bincount(labels) > 2 if kind == "alternation" else np.full(k, True)
+    assert_array_equal(model.medoid_indices_[several], medoids[several])
     assert_array_equal(model.labels_, labels)
     assert model.inertia_ == pytest.approx(float(inertia), rel=1e-12)
 
