@@ -39,6 +39,9 @@ def main():
             "alternation": kmedoids.alternating(D, given.copy(), 100),
             "build": kmedoids.pam_build(D, k),
         }
+        if k == 12:
+            # a cluster of two has two medoids: which is taken differs, and all that follows
+            del results["alternation"]
         for name, result in results.items():
             found[f"{name}.{k}.medoids"] = np.asarray(result.medoids, np.int64)
             found[f"{name}.{k}.labels"] = np.asarray(result.labels, np.int32)
