@@ -1,13 +1,14 @@
 """Plots, in the manner of scikit-learn's displays: `SomeDisplay.from_estimator(model, X)`."""
 
 from ._alignment import AlignmentDisplay
-from ._cluster import ClusterDisplay
+from ._cluster import ClusterChoiceDisplay, ClusterDisplay
 from ._motifs import MotifDisplay
 from ._search import SearchDisplay
 from ._tree import ShapeletMatchDisplay, ShapeletTreeDisplay
 
 __all__ = [
     "AlignmentDisplay",
+    "ClusterChoiceDisplay",
     "ClusterDisplay",
     "MotifDisplay",
     "SearchDisplay",
