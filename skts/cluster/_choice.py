@@ -109,7 +109,9 @@ def choose_n_clusters(
     >>> from skts import DTWKMeans
     >>> from skts.cluster import choose_n_clusters
     >>> from skts.datasets import make_warped_shapes
-    >>> X, y = make_warped_shapes(30, 40, noise=0.05, random_state=0)
+    >>> X, y = make_warped_shapes(30, 40, random_state=0)
+    >>> X[y == 1] += 9
+    >>> X[y == 2] -= 9
     >>> found = choose_n_clusters(DTWKMeans(window=0.2, n_init=3, random_state=0), X, range(2, 6))
     >>> found.best
     3

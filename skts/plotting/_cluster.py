@@ -114,9 +114,7 @@ class ClusterDisplay(PanelsMixin):
             If `axes` are not as many as there are panels, or there is no such channel.
         """
         kinds = (DTWKMeans, DTWKMedoids)
-        check_fitted(
-            estimator, type(estimator) if isinstance(estimator, kinds) else KShapeClusterer
-        )
+        check_fitted(estimator, (*kinds, KShapeClusterer))
         if not 0 <= channel < estimator.n_channels_:
             raise ValueError(f"channel={channel} is not among the {estimator.n_channels_} of X.")
         centers = estimator.cluster_centers_

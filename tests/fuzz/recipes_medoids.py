@@ -341,9 +341,7 @@ class Choice(Recipe):
         n, types = d.whole(4, 12), {}
         X = d.form(d.numbers(shapes(d, n, 20)), label=" X")
         options: dict[str, Any] = {
-            "n_clusters": [
-                int(k) for k in d.rng.choice(np.arange(2, n), d.whole(1, min(3, n - 2)))
-            ],
+            "n_clusters": [d.whole(2, n - 1) for _ in range(d.whole(1, 3))],
             "of.kind": d.pick("estimator", ("DTWKMeans", "DTWKMedoids")),
             "of.window": draw_window(d, int(X.lengths.max()), {}),
             "of.random_state": d.whole(0, 99),

@@ -98,6 +98,7 @@ def test_members_are_warped_to_their_centre(kind):
     assert_array_equal(shown.members[0][0, : known.size], known)
 
 
+@pytest.mark.slow
 def test_points_without_a_partner_are_not_drawn():
     X = [[0.0, 9, 0, 0], [0, 9, 0, 0], [50, 0, 9, 0]]
     model = DTWKMedoids(1, metric="lcss", init=[0]).fit(X)
