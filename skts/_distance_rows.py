@@ -72,7 +72,8 @@ class DistanceRows:
             The distances, a copy.
         """
         if self._whole is not None:
-            return self._whole[which] if among is None else self._whole[np.ix_(which, among)]
+            held: np.ndarray = self._whole[which if among is None else np.ix_(which, among)]
+            return held
         left = self.series.take(which)
         if among is None:
             right = self.series
@@ -173,6 +174,10 @@ def silhouettes(rows: DistanceRows, labelings: Sequence[np.ndarray]) -> list[np.
     sums = [np.empty((n, labels.max() + 1)) for labels in labelings]
     for first, part in rows.parts():
         for index, row in enumerate(part, first):
+            if row[index] != 0:
+                # a constant series is not at distance 0 from itself under "sbd"
+                row = row.copy()
+                row[index] = 0.0
             for labels, total in zip(labelings, sums, strict=True):
                 total[index] = np.bincount(labels, row, minlength=total.shape[1])
     return [_of_sums(labels, total) for labels, total in zip(labelings, sums, strict=True)]
@@ -197,7 +202,8 @@ def _between_shapes(given: dict[str, Any]) -> Callable[[Shapes, Shapes], np.ndar
 
     def between(left: Shapes, right: Shapes) -> np.ndarray:
         found: np.ndarray = run(SBDMatrix(left, right), **given).distances
-        return np.maximum(found, 0.0, out=found)
+        np.maximum(found, 0.0, out=found)
+        return found
 
     return between
 

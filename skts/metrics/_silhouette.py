@@ -104,7 +104,7 @@ def silhouette_samples(
     >>> from skts.metrics import silhouette_samples
     >>> X = [[0, 0, 1], [0, 1, 1], [5, 5, 5], [5, 5, 6]]
     >>> silhouette_samples(X, [0, 0, 1, 1]).round(2)
-    array([1.  , 1.  , 0.88, 0.89])
+    array([1.  , 1.  , 0.87, 0.88])
     """
     series = check_series(X)
     codes = _check_labels(labels, len(series))
