@@ -198,7 +198,7 @@ def _of_sums(labels: np.ndarray, sums: np.ndarray) -> np.ndarray:
 
 
 def _between_shapes(given: dict[str, Any]) -> Callable[[Shapes, Shapes], np.ndarray]:
-    """What computes shape-based distances; rounding may bring them below 0."""
+    """Return a function that computes shape-based distances; rounding may bring them below 0."""
 
     def between(left: Shapes, right: Shapes) -> np.ndarray:
         found: np.ndarray = run(SBDMatrix(left, right), **given).distances
