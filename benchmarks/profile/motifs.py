@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmarks._engines import ENGINES, skip_unless_available
 from skts import DiscordDetector, MotifFinder
-from skts.motifs import matrix_profile, motifs
+from skts.motifs import matrix_profile, motifs, pan_matrix_profile
 
 
 def walk(n):
@@ -50,6 +50,25 @@ class Pair:
 
     def time_motifs(self, engine, algorithm, n_timepoints):
         motifs(self.x, random_state=0, **self.options)
+
+
+class AllLengths:
+    """The profiles of eleven lengths."""
+
+    params = [ENGINES, [4_000, 20_000]]
+    param_names = ["engine", "n_timepoints"]
+
+    def setup(self, engine, n_timepoints):
+        skip_unless_available(engine)
+        self.x = walk(n_timepoints)
+        self.options = {"windows": range(50, 201, 15), "engine": engine}
+        pan_matrix_profile(self.x[:500], **self.options)
+
+    def time_pan_matrix_profile(self, engine, n_timepoints):
+        pan_matrix_profile(self.x, **self.options)
+
+    def peakmem_pan_matrix_profile(self, engine, n_timepoints):
+        pan_matrix_profile(self.x, **self.options)
 
 
 class Growing:

@@ -622,7 +622,7 @@ _FOUND = (
 )
 
 
-def _window_lengths(window: Any, series: list[np.ndarray]) -> list[int]:
+def _window_lengths(window: Any, series: list[np.ndarray], name: str = "window") -> list[int]:
     """Points of the windows that are asked for."""
     shortest = min(points.size for points in series)
     longest = max(points.size for points in series)
@@ -639,7 +639,7 @@ def _window_lengths(window: Any, series: list[np.ndarray]) -> list[int]:
             length = length_of(plain(each), shortest)
         else:
             raise ValueError(
-                f"window={each!r}: a length is a number of points, at least 1, or a fraction of "
+                f"{name}={each!r}: a length is a number of points, at least 1, or a fraction of "
                 "the shortest series above 0 and up to 1."
             )
         if length > longest:
@@ -649,7 +649,7 @@ def _window_lengths(window: Any, series: list[np.ndarray]) -> list[int]:
             )
         lengths.append(length)
     if not lengths:
-        raise ValueError("window is empty: name at least one length.")
+        raise ValueError(f"{name} is empty: name at least one length.")
     return lengths
 
 
