@@ -57,7 +57,7 @@ def examples(*, small: bool = False) -> dict[type, dict[str, Callable[[], Any]]]
         },
         PanProfileDisplay: {
             "from_profile": lambda: PanProfileDisplay.from_profile(
-                pan_matrix_profile(asked[0], windows=[5, 8, 20])
+                pan_matrix_profile(asked[0], windows=[5, 8, 15])
             )
         },
         SearchDisplay: {

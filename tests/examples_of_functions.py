@@ -84,9 +84,9 @@ FUNCTIONS: Examples = Examples({
         },
     ),
     skts.motifs.pan_matrix_profile: (
-        (X.ravel(),),
+        (X.ravel(), [8, 0.1, 21]),
         {
-            "windows": [[8, 0.1, 20]], "exclusion": [3, 0.4], "time_limit": [60.0],
+            "exclusion": [3, 0.45], "time_limit": [60.0],
             "n_jobs": [2], "verbose": [0], "normalize": [True],
         },
     ),

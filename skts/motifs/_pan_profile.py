@@ -31,6 +31,7 @@ __all__ = ["pan_matrix_profile"]
         "exclusion": APART,
         "normalize": ["boolean"],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "on_interrupt": [StrOptions({"raise", "return"})],
         "precision": [StrOptions({"auto", "float32", "float64"})],
         "engine": [str, None],
         "n_jobs": N_JOBS,
@@ -39,11 +40,12 @@ __all__ = ["pan_matrix_profile"]
 )
 def pan_matrix_profile(
     a: ArrayLike,
-    *,
     windows: ArrayLike,
+    *,
     exclusion: float | None = None,
     normalize: bool = True,
     time_limit: float | None = None,
+    on_interrupt: Literal["raise", "return"] = "raise",
     precision: Literal["auto", "float32", "float64"] = "auto",
     engine: str | None = None,
     n_jobs: int | None = None,
@@ -71,6 +73,9 @@ def pan_matrix_profile(
         are divided by ``sqrt(2 window)``.
     time_limit : float or None, default None
         Seconds after which no further length is begun. The first is computed in any case.
+    on_interrupt : {"raise", "return"}, default "raise"
+        What follows Ctrl-C: an exception as everywhere, or a warning and the lengths that are done,
+        if there are any.
     precision : {"auto", "float32", "float64"}, default "auto"
         "auto" is exact: the search may run in float32, with known error, and every answer is
         certified in float64. "float32" leaves out the certificate, "float64" searches in float64.
@@ -98,7 +103,7 @@ def pan_matrix_profile(
     Warns
     -----
     UserWarning
-        On Ctrl-C, after which the lengths that are done are returned, if there are any.
+        On Ctrl-C with ``on_interrupt="return"``.
 
     See Also
     --------
@@ -135,9 +140,10 @@ def pan_matrix_profile(
     n_windows = size - int(lengths[0]) + 1
     check_size(16 * lengths.size * n_windows, (lengths.size, n_windows))
     pan = _empty(lengths, n_windows)
-    begin, done = monotonic(), []
+    begin = monotonic()
+    done: list[int] = []
     try:
-        for row in breadth_first(lengths.size):
+        for row in _breadth_first(lengths.size):
             if time_limit is not None and done and monotonic() - begin >= time_limit:
                 break
             length = int(lengths[row])
@@ -153,7 +159,7 @@ def pan_matrix_profile(
             _write(pan, row, found.distances[:, 0], found.indices[:, 0])
             done.append(row)
     except KeyboardInterrupt:
-        if not done:
+        if not done or on_interrupt == "raise":
             raise
         warn_user(
             f"Interrupted: {len(done)} of {lengths.size} lengths are done; `computed` of the "
@@ -162,7 +168,7 @@ def pan_matrix_profile(
     return _keep(pan, done)
 
 
-def breadth_first(n: int) -> Iterator[int]:
+def _breadth_first(n: int) -> Iterator[int]:
     """Yield the numbers below n: the first, the last, and then the middles of what lies between."""
     yield from range(n)[:1]
     if n > 1:
@@ -212,7 +218,7 @@ def _write(pan: PanProfile, row: int, distances: np.ndarray, indices: np.ndarray
 
 
 def _keep(pan: PanProfile, done: list[int]) -> PanProfile:
-    """What is done, without what an interrupt has left half written."""
+    """Return what is done, and clear what an interrupt has left half written."""
     other = np.ones(pan.windows.size, bool)
     other[done] = False
     for values in (pan.distances, pan.motif_distances, pan.discord_distances):

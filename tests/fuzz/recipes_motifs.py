@@ -457,7 +457,11 @@ class Finder(_Windowed):
 
     @property
     def defaults(self) -> dict[str, Any]:
-        return super().defaults | {"update.points": 0, "update.series": -1}
+        return super().defaults | {
+            "update.points": 0,
+            "update.series": -1,
+            "update.max_points": None,
+        }
 
     def draw(self, d: Draw) -> Case:
         count = d.pick("series", (1, 2, 4), (3, 2, 1))
@@ -491,6 +495,8 @@ class Finder(_Windowed):
             "precision": d.pick("precision", PRECISIONS[:2], (3, 1)),
             "update.series": d.pick("update.series", (-1, 0)),
             "update.points": d.pick("update.points", (0, 1, 2, 9)),
+            # how many older points leave meanwhile
+            "update.max_points": d.pick("update.max_points", (None, 1, 4, 30)),
         }
         X = d.form(holes[:count], label=" X")
         Q = Sample(tuple(holes[count:]))
@@ -683,7 +689,7 @@ class Finder(_Windowed):
         if not points or "no motif" in found or isinstance(case.options["window"], str | float):
             return
         cut = lines[row][:-points]
-        before = [*lines]
+        before, gone = [*lines], case.options["update.max_points"]
         before[row] = cut
         windows = self.windows(case)
         if len(cut) < 1 or max(map(len, before)) < max(windows):
@@ -691,10 +697,14 @@ class Finder(_Windowed):
         smaller = case.but(X=Sample(tuple(x[None] for x in before)))
         if self.refuses(smaller):
             return
+        keep = {}
+        if gone is not None and len(lines[row]) >= max(windows):
+            before[row] = np.concatenate([case.data["Q"].lines[0][:gone], cut])
+            keep = {"max_points": len(lines[row])}
         model = self.model(case, How("numba")).fit(before)
         middle = points // 2
         for piece in (lines[row][-points:][:middle], lines[row][-points:][middle:]):
-            model.update(piece, series=row)
+            model.update(piece, series=row, **keep)
         wanted = {k: v for k, v in found.items() if k not in ("transform", "predict", "names")}
         same("update", self.state(model), wanted)
 
@@ -723,6 +733,7 @@ class AllLengths(_Windowed):
         options = self.draw_options(d, lengths[0]) | {
             "windows": lengths,
             "time_limit": d.pick("time_limit", (None, 1e-12), (4, 1)),
+            "on_interrupt": d.pick("on_interrupt", ("raise", "return")),
             "precision": d.pick("precision", ("auto", "float64")),
         }
         del options["window"]

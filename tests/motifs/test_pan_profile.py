@@ -13,7 +13,7 @@ import skts.engines.core.budget as budget
 import skts.motifs._pan_profile as module
 from skts.exceptions import MemoryBudgetError
 from skts.motifs import matrix_profile, motifs, pan_matrix_profile
-from skts.motifs._pan_profile import breadth_first
+from skts.motifs._pan_profile import _breadth_first
 
 with np.load(Path(__file__).parents[1] / "data" / "peers" / "pan.npz") as stored:
     STORED = dict(stored)
@@ -80,7 +80,7 @@ def test_series_without_pairs():
 
 @pytest.mark.parametrize("n", [*range(1, 12), 100])
 def test_order_is_breadth_first(n):
-    order = list(breadth_first(n))
+    order = list(_breadth_first(n))
     assert sorted(order) == list(range(n))
     assert order[:2] == [0, n - 1][: max(1, min(n, 2))]
     # after each whole level the widest gap is about half of that before
@@ -129,8 +129,21 @@ def test_interrupts_keep_what_is_done(rng, monkeypatch, half_written):
 
     monkeypatch.setattr(module, name, stop)
     with pytest.warns(UserWarning, match="Interrupted: 4 of 9 lengths are done"):
-        found = pan_matrix_profile(x, windows=lengths)
+        found = pan_matrix_profile(x, windows=lengths, on_interrupt="return")
     check_partial(x, found, full, 4)
+
+
+def test_interrupts_are_raised_by_default(rng, monkeypatch):
+    call, count = module.run, iter(range(100))
+
+    def stop(*args, **kwargs):
+        if next(count) == 2:
+            raise KeyboardInterrupt
+        return call(*args, **kwargs)
+
+    monkeypatch.setattr(module, "run", stop)
+    with pytest.raises(KeyboardInterrupt):
+        pan_matrix_profile(rng.normal(size=80), range(5, 14))
 
 
 def test_interrupts_of_the_first_length_are_raised(monkeypatch):
@@ -139,7 +152,7 @@ def test_interrupts_of_the_first_length_are_raised(monkeypatch):
 
     monkeypatch.setattr(module, "run", stop)
     with pytest.raises(KeyboardInterrupt):
-        pan_matrix_profile(np.arange(9.0), windows=[2, 3])
+        pan_matrix_profile(np.arange(9.0), windows=[2, 3], on_interrupt="return")
 
 
 def test_results_larger_than_memory_are_refused_before_work(monkeypatch):
