@@ -89,6 +89,21 @@ class Growing:
         MotifFinder(128, engine=self.model.engine).fit(self.x[np.newaxis])
 
 
+class Bounded:
+    """Points that come while as many leave."""
+
+    params = [ENGINES, [100, 5_000]]
+    param_names = ["engine", "n_new"]
+
+    def setup(self, engine, n_new):
+        skip_unless_available(engine)
+        self.x = walk(10_000 + n_new)
+        self.model = MotifFinder(128, engine=engine).fit(self.x[np.newaxis, :10_000])
+
+    def time_update(self, engine, n_new):
+        self.model.update(self.x[10_000:], max_points=10_000)
+
+
 class Anomalies:
     """Scores of all windows, by the nearest neighbour or by one that overlaps no nearer one."""
 

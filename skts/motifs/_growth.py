@@ -81,13 +81,13 @@ def grow_profile(
     """
     if old is None or since == 0:
         return compute(windows.join(sides=sides))
-    parts = [old] if not sides else [old.left, old.right]
-    n_lost = max(int((one.indices[:since] == LOST).sum()) for one in parts if one is not None)
+    parts: list[Any] = [old.left, old.right] if sides else [old]
+    n_lost = max(int((one.indices[:since] == LOST).sum()) for one in parts)
     n = windows.number
     if JOINED * n_lost * windows.length + (n - since) > n / 2:
         return compute(windows.join(sides=sides))
     new = compute(windows.join(sides=sides, since=since))
-    names = ["both"] if not sides else ["left", "right"]
+    names = ["left", "right"] if sides else ["both"]
     for name, theirs in zip(names, parts, strict=True):
         mine = new if name == "both" else getattr(new, name)
         _take_old(mine, theirs, since)
@@ -99,7 +99,7 @@ def grow_profile(
         return new
     both = new.right.copy()
     both.add(slice(None), new.left)
-    return JoinFound(*both, left=new.left, right=new.right)
+    return JoinFound(both.distances, both.indices, new.left, new.right)
 
 
 def _take_old(mine: Any, theirs: Any, since: int) -> None:

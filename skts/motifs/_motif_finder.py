@@ -605,8 +605,8 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             sides: list[Any] = [
                 None if side is None else on_line(each, side, dropped) for side in (left, right)
             ]
-            both = on_line(each, SeriesProfile(*profile), dropped)
-            lines.append(both._replace(left=sides[0], right=sides[1]))
+            found = on_line(each, SeriesProfile(*profile), dropped)
+            lines.append(found._replace(left=sides[0], right=sides[1]))
         return lines
 
 
