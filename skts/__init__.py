@@ -17,6 +17,7 @@ from .neighbors import (
     DTWNearestNeighbor,
     DTWNearestNeighborRegressor,
     DTWNeighbors,
+    SubsequenceMonitor,
     SubsequenceSearch,
 )
 from .tree import ShapeletTreeClassifier
@@ -34,6 +35,7 @@ __all__ = [
     "ShapeletForestClassifier",
     "ShapeletTransformer",
     "ShapeletTreeClassifier",
+    "SubsequenceMonitor",
     "SubsequenceSearch",
     "config_context",
     "get_config",

@@ -23,6 +23,7 @@ from skts import (
     ShapeletForestClassifier,
     ShapeletTransformer,
     ShapeletTreeClassifier,
+    SubsequenceMonitor,
     SubsequenceSearch,
 )
 from tests.discovery import Examples, estimators
@@ -89,6 +90,12 @@ def examples(engine: str = "numba", *, small: bool = False) -> dict[type, Exampl
                 min_length=5, max_length=9, random_state=0, engine=engine
             ),
             *both,
+        ),
+        SubsequenceMonitor: Example(
+            lambda: SubsequenceMonitor(6.0, window=0.1, exclusion=2, engine=engine),
+            (X[:3, 8:20],),
+            (other[:2, 5:15],),
+            X[:5] + 0.1,
         ),
         SubsequenceSearch: Example(lambda: SubsequenceSearch(window=0.1, engine=engine), *alone),
     }

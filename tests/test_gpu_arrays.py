@@ -19,6 +19,7 @@ from skts import (
     KShapeClusterer,
     MotifFinder,
     ShapeletTreeClassifier,
+    SubsequenceMonitor,
     SubsequenceSearch,
     config_context,
 )
@@ -204,6 +205,11 @@ def uses(engine):
         model = SubsequenceSearch(engine=engine).fit(give(x[np.newaxis]))
         return model.kneighbors(give(z[np.newaxis, :30]), 2)
 
+    def stream(give):
+        model = SubsequenceMonitor(9.0, engine=engine).fit(give(X[:2, :9].copy()))
+        distances, starts = model.update(give(z), final=True)
+        return [*distances, *starts]
+
     def patterns(give):
         model = MotifFinder(12, engine=engine).fit(give(x[np.newaxis])).update(give(z))
         return [model.profile_, model.transform(give(x[np.newaxis]))]
@@ -222,6 +228,7 @@ def uses(engine):
         ),
         "condenser": lambda give: DTWCondenser(n_prototypes=4, **on).fit_resample(give(X), give(y)),
         "search": subsequences,
+        "stream": stream,
         "motifs": patterns,
         "anomalies": lambda give: [
             DiscordDetector(12, engine=engine).fit(give(X)).score_points(give(Q))

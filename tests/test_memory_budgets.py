@@ -96,6 +96,12 @@ WORKS = {
             tree.set_params(n_jobs=2).fit(X, y).predict(X)
         small, large = (10, 60), (120, 300)
     """,
+    "SubsequenceMonitor": """
+        model = SubsequenceMonitor(2.0, window=0.05, n_jobs=2)
+        def prepare(n, length): return model.fit(walks(2, 128)), walks(n, length)[0]
+        def work(made): made[0].update(made[1])
+        small, large = (1, 2000), (1, 1_000_000)
+    """,
     "SubsequenceSearch": """
         model = SubsequenceSearch(window=0.05, n_jobs=2)
         def prepare(n, length): return model.fit(walks(n, length)), walks(2, 128)

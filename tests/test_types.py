@@ -51,6 +51,7 @@ kmeans = DTWKMeans(2)
 forest = ShapeletForestClassifier(9)
 transformer = ShapeletTransformer(9)
 tree, search = ShapeletTreeClassifier(), SubsequenceSearch()
+monitor = SubsequenceMonitor(2.0)
 unlabelled, regressor = DTWNeighbors(), DTWNearestNeighborRegressor()
 """
 PAIR = "tuple[ndarray, ndarray]"
@@ -197,6 +198,8 @@ CALLS = {
     "tree.predict(X)": "ndarray",
     "tree.predict_proba(X)": "ndarray",
     "tree.transform(X)": "ndarray",
+    "monitor.fit(X)": "SubsequenceMonitor",
+    "monitor.update(x)": PAIR,
     "search.fit(X)": "SubsequenceSearch",
     "search.kneighbors(X)": PAIR,
     "search.kneighbors(X, 2, return_distance=False)": "ndarray",
@@ -231,6 +234,7 @@ NAMES = {
     "ShapeletForestClassifier": "forest",
     "ShapeletTransformer": "transformer",
     "ShapeletTreeClassifier": "tree",
+    "SubsequenceMonitor": "monitor",
     "SubsequenceSearch": "search",
 }
 

@@ -33,6 +33,7 @@ WORK = {
     "ShapeletForestClassifier": ("GroupSplits", "GroupMatches"),
     "ShapeletTransformer": ("ShapeletFeatures", "DistanceQuantiles", "BestShapelets"),
     "ShapeletTreeClassifier": ("ShapeletSearch", "SubsequenceMatches"),
+    "SubsequenceMonitor": ("SubsequenceNeighbors",),
     "SubsequenceSearch": ("SubsequenceNeighbors",),
 }
 

@@ -21,6 +21,7 @@ from skts import (
     ShapeletForestClassifier,
     ShapeletTransformer,
     ShapeletTreeClassifier,
+    SubsequenceMonitor,
     SubsequenceSearch,
 )
 from tests.properties.strategies import few, labelled, powers
@@ -119,6 +120,7 @@ def estimators(engine):
             5, max_candidates=20, lengths=[3], random_state=0, engine=engine
         ),
         "ShapeletTreeClassifier": ShapeletTreeClassifier(**TREE, engine=engine),
+        "SubsequenceMonitor": SubsequenceMonitor(2.0, engine=engine),
         "SubsequenceSearch": SubsequenceSearch(engine=engine),
     }
 
