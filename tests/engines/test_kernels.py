@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import math
 from dataclasses import replace
@@ -666,6 +667,16 @@ def test_paths_take_the_rows_that_are_kept_those_between_and_themselves():
         # the longest path, from the end to the start and the other way round
         needed = 8 * (m + 1) * (kept + between + here) + 8 * n + 2 * 16 * (n + m - 1)
         assert needed <= warping_path.path_bytes(n, m) <= needed + 32
+
+
+@pytest.mark.gpu
+def test_paths_of_a_gpu_take_the_rows_between_strips_the_steps_of_one_and_themselves():
+    module = importlib.import_module("skts.engines.cupy.elastic.warping_path")
+    for n, m in ((1, 1), (90, 110), (5000, 1), (26, 4000)):
+        rows = -(-n // module.PATH_STRIP) + 1
+        # infinities along the other side; where the path is, and how long
+        needed = 8 * rows * (m + 1) + 8 * n + 16 * (n + m - 1) + 3 * 8
+        assert needed + module.step_bytes(n, m) <= module.path_bytes(n, m)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 6), (6, 1), (5, 5), (4, 9)])
