@@ -47,7 +47,7 @@ y = np.zeros(4)
 on = bool(x[0])
 condenser, nearest = DTWCondenser(), DTWNearestNeighbor(window=0.1)
 clusterer, finder, detector = KShapeClusterer(2), MotifFinder(window=4), DiscordDetector(4)
-kmeans = DTWKMeans(2)
+kmeans, kmedoids = DTWKMeans(2), DTWKMedoids(2)
 forest = ShapeletForestClassifier(9)
 transformer = ShapeletTransformer(9)
 tree, search = ShapeletTreeClassifier(), SubsequenceSearch()
@@ -165,6 +165,10 @@ CALLS = {
     "kmeans.predict(X)": "ndarray",
     "kmeans.score(X)": "float",
     "kmeans.transform(X)": "ndarray",
+    "kmedoids.fit(X)": "DTWKMedoids",
+    "kmedoids.predict(X)": "ndarray",
+    "kmedoids.score(X)": "float",
+    "kmedoids.transform(X)": "ndarray",
     "clusterer.fit(X)": "KShapeClusterer",
     "clusterer.predict(X)": "ndarray",
     "clusterer.score(X)": "float",
@@ -225,6 +229,7 @@ CALLS = {
 NAMES = {
     "DTWCondenser": "condenser",
     "DTWKMeans": "kmeans",
+    "DTWKMedoids": "kmedoids",
     "DTWNearestNeighbor": "nearest",
     "DTWNearestNeighborRegressor": "regressor",
     "DTWNeighbors": "unlabelled",

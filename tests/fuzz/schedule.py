@@ -21,6 +21,7 @@ __all__ = ["COSTS", "pick_recipe"]
 COSTS = {
     "skts.DTWCondenser": 16.0,
     "skts.DTWKMeans": 20.0,
+    "skts.DTWKMedoids": 15.0,
     "skts.DTWNearestNeighbor": 16.0,
     "skts.DTWNearestNeighborRegressor": 16.0,
     "skts.DTWNeighbors": 16.0,
