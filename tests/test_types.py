@@ -106,6 +106,8 @@ CALLS = {
     "matrix_profile(x, window=4, sides=True).left": "MatrixProfile | None",
     "motifs(x, window=4)": "list[Motif]",
     "discords(x, window=4)": "list[Discord]",
+    "pan_matrix_profile(x, windows=[4, 6])": "PanProfile",
+    "pan_matrix_profile(x, windows=[4, 6]).motif": "WindowPair | None",
     "dtw_window_search(X, y).best": "float",
     "export_text(tree)": "str",
     # data
@@ -223,6 +225,9 @@ CALLS = {
     "ClusterDisplay.from_estimator(kmedoids, X, aligned=False)": "ClusterDisplay",
     "ClusterChoiceDisplay.from_choice(choose_n_clusters(kmeans, X)).plot()": "ClusterChoiceDisplay",
     "MotifDisplay.from_estimator(finder).plot()": "MotifDisplay",
+    "PanProfileDisplay.from_profile(pan_matrix_profile(x, windows=[4, 6])).plot()": (
+        "PanProfileDisplay"
+    ),
     "SearchDisplay.from_estimator(search, x).plot()": "SearchDisplay",
     "ShapeletTreeDisplay.from_estimator(tree, X, y).plot()": "ShapeletTreeDisplay",
     "ShapeletMatchDisplay.from_estimator(tree, x).plot()": "ShapeletMatchDisplay",

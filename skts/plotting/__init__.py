@@ -3,6 +3,7 @@
 from ._alignment import AlignmentDisplay
 from ._cluster import ClusterChoiceDisplay, ClusterDisplay
 from ._motifs import MotifDisplay
+from ._pan_profile import PanProfileDisplay
 from ._search import SearchDisplay
 from ._tree import ShapeletMatchDisplay, ShapeletTreeDisplay
 
@@ -11,6 +12,7 @@ __all__ = [
     "ClusterChoiceDisplay",
     "ClusterDisplay",
     "MotifDisplay",
+    "PanProfileDisplay",
     "SearchDisplay",
     "ShapeletMatchDisplay",
     "ShapeletTreeDisplay",
