@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from skts.cluster import choose_n_clusters
 from skts.motifs import pan_matrix_profile
 from skts.plotting import (
     AlignmentDisplay,
+    ClusterChoiceDisplay,
     ClusterDisplay,
     MotifDisplay,
     PanProfileDisplay,
@@ -51,6 +53,11 @@ def examples(*, small: bool = False) -> dict[type, dict[str, Callable[[], Any]]]
         },
         ClusterDisplay: {
             "from_estimator": lambda: ClusterDisplay.from_estimator(fitted("KShapeClusterer"), X)
+        },
+        ClusterChoiceDisplay: {
+            "from_choice": lambda: ClusterChoiceDisplay.from_choice(
+                choose_n_clusters(by_name["DTWKMedoids"].make(), X, [2, 3])
+            )
         },
         MotifDisplay: {
             "from_estimator": lambda: MotifDisplay.from_estimator(fitted("MotifFinder"))

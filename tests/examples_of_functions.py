@@ -60,6 +60,12 @@ FUNCTIONS: Examples = Examples({
     skts.metrics.sbd: ((X[0], X[1]), {"normalize": [True]}),
     skts.metrics.pairwise_sbd: ((X,), {"n_jobs": [2], "verbose": [0], "normalize": [True],
                                      "return_shifts": [True]}),
+    skts.metrics.silhouette_samples: (
+        (X, [0, 0, 1, 1, 2, 2]), {"window": [3, 0.25], "n_jobs": [2], "verbose": [0]}
+    ),
+    skts.metrics.silhouette_score: (
+        (X, [0, 0, 1, 1, 2, 2]), {"window": [3, 0.25], "n_jobs": [2], "verbose": [0]}
+    ),
     skts.metrics.subsequence_distance: ((X[0, :9], X[1]), {"normalize": [True], "n_jobs": [2]}),
     skts.motifs.matrix_profile: (
         (X.ravel(),),

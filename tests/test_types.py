@@ -98,6 +98,10 @@ CALLS = {
     "pairwise_sbd(X, return_shifts=False)": "ndarray",
     "pairwise_sbd(X, return_shifts=on)": f"ndarray | {PAIR}",
     "subsequence_distance(x, x).start": "int",
+    "silhouette_samples(X, y, metric='msm')": "ndarray",
+    "silhouette_score(X, y, metric='sbd')": "float",
+    "choose_n_clusters(kmedoids, X, [2, 3]).silhouette": "ndarray",
+    "choose_n_clusters(kmeans, X, range(2, 5)).best": "int",
     "matrix_profile(x, window=4).distances": "ndarray",
     "matrix_profile(x, window=4, sides=True).left": "MatrixProfile | None",
     "motifs(x, window=4)": "list[Motif]",
@@ -218,6 +222,8 @@ CALLS = {
     "AlignmentDisplay.from_series(x, x)": "AlignmentDisplay",
     "AlignmentDisplay.from_series(x, x).plot()": "AlignmentDisplay",
     "ClusterDisplay.from_estimator(clusterer, X).plot()": "ClusterDisplay",
+    "ClusterDisplay.from_estimator(kmedoids, X, aligned=False)": "ClusterDisplay",
+    "ClusterChoiceDisplay.from_choice(choose_n_clusters(kmeans, X)).plot()": "ClusterChoiceDisplay",
     "MotifDisplay.from_estimator(finder).plot()": "MotifDisplay",
     "PanProfileDisplay.from_profile(pan_matrix_profile(x, windows=[4, 6])).plot()": (
         "PanProfileDisplay"

@@ -22,6 +22,7 @@ from tests.examples_of_functions import FUNCTIONS, needed
 MODULES = (
     skts,
     skts.averages,
+    skts.cluster,
     skts.feature_extraction,
     skts.metrics,
     skts.motifs,

@@ -27,6 +27,7 @@ WORK = {
     "KShapeClusterer": ("SBDAssign", "SBDCenters"),
     "DTWKMedoids": ("DTWMatrix", "DTWNeighbors"),
     "DTWKMeans": ("DTWNeighbors", "AlignmentSums"),
+    "metrics.silhouette_samples": ("DTWMatrix", "SBDMatrix"),
     "averages.dtw_barycenter": ("AlignmentSums",),
     "averages.soft_dtw_barycenter": ("SoftDTWGradient",),
     "DiscordDetector": ("Join", "SpacedNeighbors", "WindowDistances"),

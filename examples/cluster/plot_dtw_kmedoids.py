@@ -17,6 +17,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from skts import DTWKMeans, DTWKMedoids
 from skts.datasets import make_warped_shapes
+from skts.plotting import ClusterDisplay
 
 X, y = make_warped_shapes(60, 64, random_state=1)
 rng = np.random.default_rng(0)
@@ -37,14 +38,11 @@ for model in (kmeans, kmedoids):
 # %%
 # The medoids
 # -----------
-# Members in grey, the medoid in colour: it is one of them.
+# Members in grey, warped to match the medoid, which is one of them.
 
-fig, axes = plt.subplots(1, 3, figsize=(10, 3), sharey=True, layout="constrained")
-for label, (ax, colour) in enumerate(zip(axes, ("#0072B2", "#D55E00", "#009E73"), strict=True)):
-    members = kmedoids.labels_ == label
-    ax.plot(X[members].T, color="0.85", linewidth=0.7)
-    ax.plot(kmedoids.cluster_centers_[label], color=colour, linewidth=2)
-    ax.set(title=f"{members.sum()} series", xlabel="time point", ylim=(-4, 4))
+display = ClusterDisplay.from_estimator(kmedoids, X, objective=False)
+for ax in display.axes_:
+    ax.set_ylim(-4, 4)
 plt.show()
 
 # %%

@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from .._distance_rows import DistanceRows
 from .._log import tell
 from .._metrics import METRIC, METRIC_PARAMS, Distance, distance_of
 from .._parameters import N_JOBS, checks_parameters, warn_user
@@ -25,7 +26,7 @@ from .._validation import as_host, check_series, is_3d
 from ..base import SeriesMixin
 from ..engines import DTWMatrix, DTWNeighbors, Engine, Reduction, Series, get_engine
 from ._dtw_kmeans import with_nan
-from ._medoids import DistanceRows, Start, alternate, draw, swap
+from ._medoids import Start, alternate, draw, swap
 
 __all__ = ["DTWKMedoids"]
 
@@ -240,7 +241,12 @@ class DTWKMedoids(
         private = series.freeze()
         compared, _, warping = distance.sides(private, private)
         engine = get_engine(self.engine, DTWMatrix(compared, compared, warping))
-        rows = DistanceRows(compared, warping, lambda work: self._run(work, engine))
+
+        def between(left: Series, right: Series) -> np.ndarray:
+            found: np.ndarray = self._run(DTWMatrix(left, right, warping), engine)
+            return found
+
+        rows = DistanceRows(compared, between)
         best = self._best_of_runs(rows, given)
         medoids = best.medoids
         self._warn(best)

@@ -336,8 +336,10 @@ class KShapeClusterer(
         """
         return -float(self._compute(X, SBDAssign).distances.sum())
 
-    def _aligned(self, X: ArrayLike | list[ArrayLike]) -> tuple[np.ndarray, np.ndarray]:
-        """Labels of series, and the series normalised and moved to match their centres.
+    def _aligned(
+        self, X: ArrayLike | list[ArrayLike], *, move: bool = True
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Labels of series, and the series normalised and, to match their centres, moved.
 
         The series have as many points as the centres, or the longest of them where that is more.
         """
@@ -349,7 +351,7 @@ class KShapeClusterer(
         if shapes.exponents is not None:
             values = np.ldexp(values, shapes.exponents[:, np.newaxis, np.newaxis])
         width = values.shape[2]
-        times = np.arange(width) - shifts[:, np.newaxis]
+        times = np.arange(width) - (shifts if move else np.zeros_like(shifts))[:, np.newaxis]
         moved = np.take_along_axis(values, times.clip(0, width - 1)[:, np.newaxis], axis=2)
         inside = (times >= 0) & (times < width)
         return assigned.labels, np.where(inside[:, np.newaxis], moved, 0.0)

@@ -1,117 +1,15 @@
-"""Medoids of series whose distances may be more than fit into memory: starts, swaps, alternation.
-
-All of it reads rows of one matrix of distances (`DistanceRows`), in one order, whether the matrix
-is held or computed again a part at a time: the memory that there is changes no answer.
-"""
+"""Medoids of series, of whose distances rows are read: starts, swaps, alternation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
-from ..engines import REFERENCE, DTWMatrix, Reduction, Series, Warping, find_engine
+from .._distance_rows import DistanceRows
 
-__all__ = ["DistanceRows", "Medoids", "Start", "alternate", "draw", "swap"]
-
-#: Part of the memory budget that the matrix of distances, or else a part of it, may take.
-SHARE, PART_SHARE = 0.5, 0.125
-
-
-class DistanceRows:
-    """Rows of the matrix of all distances within a set of series.
-
-    Parameters
-    ----------
-    series : Series
-        The set, as `Distance.sides` returns it.
-    warping : Warping
-        The distance.
-    run : callable
-        Computes a reduction.
-    """
-
-    def __init__(self, series: Series, warping: Warping, run: Callable[[Reduction], Any]) -> None:
-        self.series, self.warping, self.run = series, warping, run
-        budget = find_engine(REFERENCE).budget()
-        n = len(series)
-        #: Rows of a part.
-        self.step = max(1, min(n, int(PART_SHARE * budget) // (8 * n)))
-        self._whole: np.ndarray | None = None
-        self._fits = 8 * n * n <= SHARE * budget
-
-    def __len__(self) -> int:
-        return len(self.series)
-
-    def whole(self) -> np.ndarray | None:
-        """Return the whole matrix, computed once.
-
-        Returns
-        -------
-        ndarray of shape (n_series, n_series) or None
-            The distances; None where the budget has no room for them.
-        """
-        if self._fits and self._whole is None:
-            self._whole = self.run(DTWMatrix(self.series, self.series, self.warping))
-        return self._whole
-
-    def some(self, which: np.ndarray, among: np.ndarray | None = None) -> np.ndarray:
-        """Return distances of some series, to all or to some.
-
-        Parameters
-        ----------
-        which : ndarray of int
-            Their numbers.
-        among : ndarray of int or None, default None
-            Numbers of the other series; None is all.
-
-        Returns
-        -------
-        ndarray of shape (n_which, n_among)
-            The distances, a copy.
-        """
-        if self._whole is not None:
-            return self._whole[which] if among is None else self._whole[np.ix_(which, among)]
-        left = self.series.take(which)
-        if among is None:
-            right = self.series
-        else:
-            # the same object twice: half of the distances
-            right = left if among is which else self.series.take(among)
-        found: np.ndarray = self.run(DTWMatrix(left, right, self.warping))
-        return found
-
-    def parts(self) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield all rows, some at a time, each time with the number of the first."""
-        whole = self.whole()
-        for first in range(0, len(self), self.step):
-            rows = slice(first, min(first + self.step, len(self)))
-            if whole is not None:
-                yield first, whole[rows]
-            else:
-                yield first, self.some(np.arange(rows.start, rows.stop))
-
-    def sums_among(self, members: np.ndarray) -> np.ndarray:
-        """Return the sum of the distances of each of some series to all of these.
-
-        Parameters
-        ----------
-        members : ndarray of shape (n_members,), int
-            Their numbers.
-
-        Returns
-        -------
-        ndarray of shape (n_members,)
-            The sums.
-        """
-        sums = np.empty(members.size)
-        step = max(1, self.step * len(self) // members.size)
-        for first in range(0, members.size, step):
-            some = members if step >= members.size else members[first : first + step]
-            block = self.some(some, members)
-            sums[first : first + step] = block.sum(axis=1)
-        return sums
+__all__ = ["Medoids", "Start", "alternate", "draw", "swap"]
 
 
 class Medoids:

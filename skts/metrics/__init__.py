@@ -4,6 +4,7 @@ from ._distances import pairwise_distances, warping_path
 from ._dtw import dog_keeper, dtw, dtw_path, lb_keogh, pairwise_dtw
 from ._elastic import adtw, ddtw, edr, erp, lcss, msm, twe, wdtw
 from ._sbd import ShapeDistance, pairwise_sbd, sbd
+from ._silhouette import silhouette_samples, silhouette_score
 from ._soft import SoftGradient, pairwise_soft_dtw, soft_dtw, soft_dtw_gradient
 from ._subsequence import SubsequenceDistance, subsequence_distance
 
@@ -26,6 +27,8 @@ __all__ = [
     "pairwise_sbd",
     "pairwise_soft_dtw",
     "sbd",
+    "silhouette_samples",
+    "silhouette_score",
     "soft_dtw",
     "soft_dtw_gradient",
     "subsequence_distance",

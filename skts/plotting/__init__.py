@@ -1,7 +1,7 @@
 """Plots, in the manner of scikit-learn's displays: `SomeDisplay.from_estimator(model, X)`."""
 
 from ._alignment import AlignmentDisplay
-from ._cluster import ClusterDisplay
+from ._cluster import ClusterChoiceDisplay, ClusterDisplay
 from ._motifs import MotifDisplay
 from ._pan_profile import PanProfileDisplay
 from ._search import SearchDisplay
@@ -9,6 +9,7 @@ from ._tree import ShapeletMatchDisplay, ShapeletTreeDisplay
 
 __all__ = [
     "AlignmentDisplay",
+    "ClusterChoiceDisplay",
     "ClusterDisplay",
     "MotifDisplay",
     "PanProfileDisplay",

@@ -16,15 +16,15 @@ _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 COSTS = "cividis"
 
 
-def check_fitted(estimator: Any, kind: type) -> None:
+def check_fitted(estimator: Any, kind: type | tuple[type, ...]) -> None:
     """Raise unless an estimator is of a kind, and fitted.
 
     Parameters
     ----------
     estimator : object
         What was given.
-    kind : type
-        The class that can be drawn.
+    kind : type or tuple of type
+        The class that can be drawn, or several.
 
     Raises
     ------
@@ -34,8 +34,10 @@ def check_fitted(estimator: Any, kind: type) -> None:
         If it is not fitted.
     """
     if not isinstance(estimator, kind):
+        names = [one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,))]
         raise TypeError(
-            f"estimator is a {type(estimator).__name__}; a fitted {kind.__name__} is needed here."
+            f"estimator is a {type(estimator).__name__}; a fitted {' or '.join(names)} is needed "
+            "here."
         )
     check_is_fitted(estimator)
 

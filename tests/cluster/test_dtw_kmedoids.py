@@ -14,10 +14,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from skts import DTWKMedoids, config_context
+from skts._distance_rows import DistanceRows
 from skts._metrics import METRICS
-from skts.cluster._medoids import DistanceRows, Medoids, alternate, draw, swap
+from skts.cluster._medoids import Medoids, alternate, draw, swap
 from skts.datasets import make_warped_shapes
-from skts.engines import Series, Warping, find_engine
+from skts.engines import Series, find_engine
 from skts.metrics import pairwise_distances
 from tests import reference_medoids as reference
 from tests.contract import check_described, check_with_scikit_learn
@@ -30,7 +31,7 @@ class Given(DistanceRows):
 
     def __init__(self, D):
         n = len(D)
-        super().__init__(Series(np.zeros((n, 1, 1)), np.ones(n, np.int64)), Warping(), None)
+        super().__init__(Series(np.zeros((n, 1, 1)), np.ones(n, np.int64)), None)
         self._whole = np.array(D, float)
 
 

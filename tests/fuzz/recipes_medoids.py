@@ -1,16 +1,30 @@
-"""Recipes of medoids."""
+"""Recipes of medoids, of silhouettes, and of the choice of a number of clusters."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 
-from . import oracle_elastic
+import skts
+
+from . import oracle, oracle_elastic
 from .case import Case
 from .compare import RELATIVE, check, close, nearest, same
 from .draw import Draw
-from .recipe import How, Recipe, check_output, draw_metric, fit_for, ints_only, plain, warp_of
+from .recipe import (
+    How,
+    Recipe,
+    check_output,
+    draw_metric,
+    draw_window,
+    fit_for,
+    ints_only,
+    plain,
+    shapes,
+    warp_of,
+)
 from .recipes_metrics import slack_of
 from .recipes_neighbors import Ambiguous, halves
 
@@ -222,3 +236,162 @@ class KMedoids(Recipe):
         again = call(case.but(Q=Q.take([len(Q) - 1])))
         for name in ("predict", "transform"):
             same(f"a query alone: {name}", again[name], found[name][-1:])
+
+
+class Silhouettes(Recipe):
+    name = "skts.metrics.silhouette_samples"
+    relations = ("forms", "names")
+    #: Shape-based distances differ in their last bits.
+    loose: ClassVar[dict[str, float]] = {"shape": 1e-9}
+
+    def draw(self, d: Draw) -> Case:
+        n, types = d.whole(3, 12), {}
+        X = d.form(d.numbers(shapes(d, n, 40)), label=" X")
+        options = draw_metric(d, [X], types)
+        del options["alignment"]
+        if d.chance(0.2):
+            params = d.pick("normalize", (None, {"normalize": True}, {"normalize": False}))
+            types.pop("window", None)
+            options |= {"metric": "sbd", "metric_params": params, "window": None}
+        options["labels"] = [int(k) for k in d.rng.permutation(np.arange(n) % d.whole(2, n - 1))]
+        return Case(self.name, {"X": X}, options, types, relation=self.draw_relation(d))
+
+    def possible(self, case: Case) -> bool:
+        X, options = case.data["X"], case.options
+        labels = options["labels"]
+        fitting = len(labels) == len(X) and 2 <= len(set(labels)) < len(X)
+        known = options["metric"] == "sbd" or fit_for(options, [X])
+        return super().possible(case) and fitting and known
+
+    def call(self, case: Case, how: How) -> dict:
+        found = self.target(case.data["X"].give(), **case.given(), **how.options(self.target))
+        kind = "shape" if case.options["metric"] == "sbd" else "elastic"
+        return {kind: np.asarray(found)}
+
+    def distances(self, case: Case) -> tuple[np.ndarray | None, float]:
+        """Distances by the oracle, and how far they may be off; None where rounding decides."""
+        X, options = case.data["X"].series, case.options
+        metric, given = options["metric"], options["metric_params"] or {}
+        if metric != "sbd":
+            if any(oracle_elastic.thresholds(metric, x, y, given) for x in X for y in X):
+                return None, 0.0
+            D = oracle_elastic.matrix(X, X, warp_of(case), metric, **given)
+            return D, slack_of(metric, X) + 1e-10 * D.max()
+        width = max(x.shape[1] for x in X)
+        how = {"normalize": given.get("normalize", True), "short": width < 3, "width": width}
+        shaped = [oracle.shape_of(x, **how) for x in X]
+        D = np.array([[oracle.sbd(a.values, b.values)[0] for b in shaped] for a in shaped])
+        return np.maximum(D, 0), 1e-10 + 4 * max(one.slack for one in shaped)
+
+    def check(self, case: Case, found: dict) -> None:
+        (values,) = found.values()
+        labels, (D, off) = np.array(case.options["labels"]), self.distances(case)
+        check(values.shape == labels.shape, "silhouettes: shape", values.shape)
+        check((np.abs(values) <= 1).all(), "silhouettes: beyond 1", values)
+        if D is None:
+            return
+        for i, own in enumerate(labels):
+            others = (labels == own) & (np.arange(len(D)) != i)
+            if not others.any():
+                check(values[i] == 0, "silhouette of a cluster of one", values[i])
+                continue
+            within = D[i][others].mean()
+            least = min(D[i][labels == label].mean() for label in set(labels.tolist()) - {int(own)})
+            largest = max(within, least)
+            if largest > 1e3 * off:
+                close("silhouette", values[i], (least - within) / largest, 4 * off / largest, 1e-9)
+
+    def relate_forms(self, case, found, call):
+        self.agree("another form", call(plain(case)), found)
+
+    def relate_names(self, case, found, call):
+        """Other numbers for the same clusters."""
+        labels = [9 - label for label in case.options["labels"]]
+        again = call(replace(case, options=case.options | {"labels": labels}))
+        self.agree("other labels", again, found)
+
+
+class SilhouetteScore(Silhouettes):
+    name = "skts.metrics.silhouette_score"
+    relations = ("forms",)
+
+    def call(self, case: Case, how: How) -> dict:
+        given = case.data["X"].give(), case.options["labels"]
+        options = {name: value for name, value in case.given().items() if name != "labels"}
+        found = self.target(*given, **options, **how.options(self.target))
+        check(type(found) is float, "score: type", str(type(found)))
+        each = skts.metrics.silhouette_samples(*given, **options, **how.options(self.target))
+        kind = "shape" if case.options["metric"] == "sbd" else "elastic"
+        return {kind: np.float64(found), f"{kind} each": each}
+
+    def check(self, case: Case, found: dict) -> None:
+        score, each = found.values()
+        super().check(case, {"each": each})
+        same("mean", score, np.mean(each))
+
+
+class Choice(Recipe):
+    name = "skts.cluster.choose_n_clusters"
+    relations = ("forms",)
+    #: Fuzzed as its parts are; here is how they come together.
+    handed = ("estimator",)
+    loose: ClassVar[dict[str, float]] = {"shape": 1e-9}
+
+    def draw(self, d: Draw) -> Case:
+        n, types = d.whole(4, 12), {}
+        X = d.form(d.numbers(shapes(d, n, 20)), label=" X")
+        options: dict[str, Any] = {
+            "n_clusters": [d.whole(2, n - 1) for _ in range(d.whole(1, 3))],
+            "of.kind": d.pick("estimator", ("DTWKMeans", "DTWKMedoids")),
+            "of.window": draw_window(d, int(X.lengths.max()), {}),
+            "of.random_state": d.whole(0, 99),
+        }
+        return Case(self.name, {"X": X}, options, types, relation=self.draw_relation(d))
+
+    def possible(self, case: Case) -> bool:
+        n = len(case.data["X"])
+        return super().possible(case) and all(2 <= k < n for k in case.options["n_clusters"])
+
+    def model(self, case: Case, how: How) -> Any:
+        kind = getattr(skts, case.options["of.kind"])
+        of = {name: case.options[f"of.{name}"] for name in ("window", "random_state")}
+        return kind(**of, **how.options(kind))
+
+    def call(self, case: Case, how: How) -> dict:
+        model, X = self.model(case, how), case.data["X"].give()
+        try:
+            found = self.target(model, X, case.options["n_clusters"])
+        except ValueError as error:
+            if "No fit has a silhouette" not in str(error):
+                raise
+            return {"best": np.int64(0)}
+        names = ("n_clusters", "inertia", "silhouette")
+        parts = {name: np.asarray(getattr(found, name)) for name in names}
+        return parts | {"best": np.int64(found.best), "labels": found.estimator.labels_}
+
+    def check(self, case: Case, found: dict) -> None:
+        X, options = case.data["X"], case.options
+        numbers = sorted(set(options["n_clusters"]))
+        fits = [
+            self.model(case, How("numba")).set_params(n_clusters=k).fit(X.give()) for k in numbers
+        ]
+        labelings = [one.labels_ for one in fits]
+        known = [2 <= len(set(labels.tolist())) < len(X) for labels in labelings]
+        if found["best"] == 0:
+            check(not any(known), "refused, and there is one")
+            return
+        same("n_clusters", found["n_clusters"], np.array(numbers))
+        same("inertia", found["inertia"], np.array([one.inertia_ for one in fits]))
+        wanted = [
+            skts.metrics.silhouette_score(X.give(), labels, window=options["of.window"])
+            if there
+            else np.nan
+            for labels, there in zip(labelings, known, strict=True)
+        ]
+        same("silhouette", found["silhouette"], np.array(wanted))
+        best = int(np.flatnonzero(wanted >= np.nanmax(wanted) - 1e-9)[0])
+        same("best", found["best"], np.int64(numbers[best]))
+        same("labels", found["labels"], labelings[best])
+
+    def relate_forms(self, case, found, call):
+        same("another form of the data", call(plain(case)), found)
