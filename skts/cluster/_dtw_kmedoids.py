@@ -242,11 +242,11 @@ class DTWKMedoids(
         compared, _, warping = distance.sides(private, private)
         engine = get_engine(self.engine, DTWMatrix(compared, compared, warping))
 
-        def between(left: Series, right: Series) -> np.ndarray:
+        def _between(left: Series, right: Series) -> np.ndarray:
             found: np.ndarray = self._run(DTWMatrix(left, right, warping), engine)
             return found
 
-        rows = DistanceRows(compared, between)
+        rows = DistanceRows(compared, _between)
         best = self._best_of_runs(rows, given)
         medoids = best.medoids
         self._warn(best)

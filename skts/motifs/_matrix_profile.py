@@ -399,7 +399,25 @@ def _lines(series: dict[str, ArrayLike | None], window: float) -> tuple[list[Any
 
 
 def one_line(given: Any, name: str) -> ConcatenatedSeries:
-    """One series as a line."""
+    """Make a line of one series.
+
+    Parameters
+    ----------
+    given : array-like of shape (n_timepoints,)
+        The series.
+    name : str
+        What messages call it.
+
+    Returns
+    -------
+    ConcatenatedSeries
+        The line.
+
+    Raises
+    ------
+    ValueError
+        If it is not one series.
+    """
     try:
         shape = given.shape if hasattr(given, "shape") else np.shape(given)
     except ValueError:

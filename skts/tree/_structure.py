@@ -94,7 +94,22 @@ class ShapeletTree(NamedTuple):
 
 
 def walk(tree: ShapeletTree, shapelets: list[Shapelet], distances: np.ndarray) -> list[np.ndarray]:
-    """Nodes of series, level by level, by their distances to all shapelets."""
+    """Send series through a tree, level by level.
+
+    Parameters
+    ----------
+    tree : ShapeletTree
+        The tree.
+    shapelets : list of Shapelet
+        Its shapelets.
+    distances : ndarray of shape (n_series, n_shapelets)
+        Distances of the series to them.
+
+    Returns
+    -------
+    list of ndarray of shape (n_series,)
+        The nodes in which the series are; those that have arrived stay where they are.
+    """
     nodes = np.zeros(len(distances), np.int64)
     steps = [nodes]
     while (tree.children_left[nodes] >= 0).any():
@@ -114,7 +129,22 @@ def walk(tree: ShapeletTree, shapelets: list[Shapelet], distances: np.ndarray) -
 
 
 def prune(tree: ShapeletTree, alpha: float) -> tuple[list[float], list[float], np.ndarray]:
-    """Cut the weakest links up to `alpha`; return alphas, impurities and which nodes are leaves."""
+    """Cut the weakest links of a tree.
+
+    Parameters
+    ----------
+    tree : ShapeletTree
+        The full tree, which stays as it is.
+    alpha : float
+        Links that cost at most this are cut; up to 0 none is.
+
+    Returns
+    -------
+    alphas, impurities : list of float
+        Of the full tree, and of the tree after each cut.
+    leaf : ndarray of shape (n_nodes,), bool
+        Which nodes are leaves then.
+    """
     risk = tree.impurity * tree.weighted_n_node_samples / tree.weighted_n_node_samples[0]
     leaf = tree.children_left < 0
     alphas: list[float] = [0.0]
@@ -147,7 +177,24 @@ def prune(tree: ShapeletTree, alpha: float) -> tuple[list[float], list[float], n
 def keep(
     tree: ShapeletTree, shapelets: list[Shapelet], leaf: np.ndarray
 ) -> tuple[ShapeletTree, list[Shapelet]]:
-    """Drop what lies below leaves."""
+    """Drop what lies below leaves.
+
+    Parameters
+    ----------
+    tree : ShapeletTree
+        The full tree.
+    shapelets : list of Shapelet
+        Its shapelets.
+    leaf : ndarray of shape (n_nodes,), bool
+        Which nodes are leaves, as `prune` says.
+
+    Returns
+    -------
+    tree : ShapeletTree
+        The nodes that are left, in the order of their growth.
+    shapelets : list of Shapelet
+        Theirs.
+    """
     order, stack = [], [0]
     while stack:
         node = stack.pop()
