@@ -101,6 +101,11 @@ CALLS = {
     "matrix_profile(x, window=4, sides=True).left": "MatrixProfile | None",
     "motifs(x, window=4)": "list[Motif]",
     "discords(x, window=4)": "list[Discord]",
+    "distance_profile(x, X)": "ndarray",
+    "mpdist(x, x, window=4)": "float",
+    "motif_chains(x, window=4)": "list[Chain]",
+    "consensus_motif(X, window=4).radius": "float",
+    "segment(x, window=4).boundaries": "ndarray",
     "dtw_window_search(X, y).best": "float",
     "export_text(tree)": "str",
     # data
