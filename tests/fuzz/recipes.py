@@ -8,6 +8,7 @@ from . import (
     recipes_models,
     recipes_motifs,
     recipes_neighbors,
+    recipes_profiles,
     recipes_shapelets,
     recipes_soft,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "recipes_models",
     "recipes_motifs",
     "recipes_neighbors",
+    "recipes_profiles",
     "recipes_shapelets",
     "recipes_soft",
 ]
