@@ -10,7 +10,8 @@ which pattern drifts, and what do several recordings have in common?
 # Regimes
 # -------
 # A wave changes its shape twice, but neither its period nor its size. An arc leads from every
-# window to its nearest neighbour; where few arcs cross, a regime ends (:func:`~skts.motifs.segment`).
+# window to its nearest neighbour; where few arcs cross, a regime ends
+# (:func:`~skts.motifs.segment`).
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -111,8 +111,8 @@ def distance_profile(
         return found
     counts = pool.lengths - length + 1
     rows = np.full((counts.size, int(counts.max())), np.inf)
-    for row, start, count in zip(rows, pool.starts, counts, strict=True):
-        row[:count] = found[start : start + count]
+    for k, (start, count) in enumerate(zip(pool.starts, counts, strict=True)):
+        rows[k, :count] = found[start : start + count]
     return rows
 
 

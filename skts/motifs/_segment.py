@@ -135,7 +135,8 @@ def _arc_curve(neighbors: np.ndarray) -> np.ndarray:
 
 def _lowest(curve: np.ndarray, number: int, apart: int) -> np.ndarray:
     """Places where the curve is lowest, each more than so far from those before."""
-    left, found = curve.copy(), []
+    left = curve.copy()
+    found: list[int] = []
     while len(found) < number and left.size:
         place = int(np.argmin(left))
         if left[place] >= 1.0:
