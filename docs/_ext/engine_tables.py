@@ -25,6 +25,7 @@ WORK = {
     "neighbors.dtw_window_search": ("DTWWindowSearch",),
     "DTWCondenser": ("DTWNeighbors", "DTWWindowSearch"),
     "KShapeClusterer": ("SBDAssign", "SBDCenters"),
+    "DTWKMedoids": ("DTWMatrix", "DTWNeighbors"),
     "DTWKMeans": ("DTWNeighbors", "AlignmentSums"),
     "averages.dtw_barycenter": ("AlignmentSums",),
     "averages.soft_dtw_barycenter": ("SoftDTWGradient",),
@@ -33,6 +34,7 @@ WORK = {
     "ShapeletForestClassifier": ("GroupSplits", "GroupMatches"),
     "ShapeletTransformer": ("ShapeletFeatures", "DistanceQuantiles", "BestShapelets"),
     "ShapeletTreeClassifier": ("ShapeletSearch", "SubsequenceMatches"),
+    "SubsequenceMonitor": ("SubsequenceNeighbors",),
     "SubsequenceSearch": ("SubsequenceNeighbors",),
 }
 

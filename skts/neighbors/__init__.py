@@ -4,6 +4,7 @@ from ._condenser import DTWCondenser
 from ._dtw import DTWNearestNeighbor
 from ._neighbors import DTWNeighbors
 from ._regressor import DTWNearestNeighborRegressor
+from ._subsequence_monitor import SubsequenceMonitor
 from ._subsequence_search import SubsequenceSearch
 from ._window_search import WindowSearch, dtw_window_search
 
@@ -12,6 +13,7 @@ __all__ = [
     "DTWNearestNeighbor",
     "DTWNearestNeighborRegressor",
     "DTWNeighbors",
+    "SubsequenceMonitor",
     "SubsequenceSearch",
     "WindowSearch",
     "dtw_window_search",
