@@ -83,6 +83,13 @@ FUNCTIONS: Examples = Examples({
             "n_jobs": [2], "verbose": [0], "normalize": [True],
         },
     ),
+    skts.motifs.pan_matrix_profile: (
+        (X.ravel(), [8, 0.1, 21]),
+        {
+            "exclusion": [3, 0.45], "time_limit": [60.0],
+            "n_jobs": [2], "verbose": [0], "normalize": [True],
+        },
+    ),
     skts.motifs.distance_profile: (
         (X[0, :9], X), {"normalize": [True], "n_jobs": [2], "verbose": [0]},
     ),

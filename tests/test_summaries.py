@@ -14,6 +14,7 @@ from skts.motifs import (
     matrix_profile,
     motif_chains,
     motifs,
+    pan_matrix_profile,
 )
 from skts.motifs import segment as find_regimes
 from skts.neighbors import dtw_window_search
@@ -27,6 +28,7 @@ def results():
     (motif,) = motifs(X[0], window=6, n_motifs=1, engine="oracle")
     (discord,) = discords(X[0], window=6, n_discords=1, engine="oracle")
     profile = matrix_profile(X[0], window=6, sides=True, engine="oracle")
+    pan = pan_matrix_profile(X[0], windows=[6, 9], engine="oracle")
     ragged = skts.MotifFinder(6, left_right=True, engine="oracle").fit(X[:2]).left_profile_
     search = dtw_window_search(X[:4, :9], [0, 1, 0, 1], windows=[0.1], engine="oracle")
     shapelet = Shapelet(X[0, :9], 0, 0, 9, 0, 0.5, 0.25, 0.125, "<b>", 0)
@@ -36,7 +38,7 @@ def results():
     consensus = consensus_motif(X[:2, :20], window=6, engine="oracle")
     regimes = find_regimes(X[0], window=6, engine="oracle")
     found = (chain, consensus, regimes)
-    found += (motif, discord, profile, ragged, search, shapelet, tree)
+    found += (motif, discord, profile, pan, pan.motif, ragged, search, shapelet, tree)
     return {type(one).__name__: one for one in found}
 
 

@@ -107,6 +107,8 @@ CALLS = {
     "motif_chains(x, window=4)": "list[Chain]",
     "consensus_motif(X, window=4).radius": "float",
     "segment(x, window=4).boundaries": "ndarray",
+    "pan_matrix_profile(x, windows=[4, 6])": "PanProfile",
+    "pan_matrix_profile(x, windows=[4, 6]).motif": "WindowPair | None",
     "dtw_window_search(X, y).best": "float",
     "export_text(tree)": "str",
     # data
@@ -222,6 +224,9 @@ CALLS = {
     "AlignmentDisplay.from_series(x, x).plot()": "AlignmentDisplay",
     "ClusterDisplay.from_estimator(clusterer, X).plot()": "ClusterDisplay",
     "MotifDisplay.from_estimator(finder).plot()": "MotifDisplay",
+    "PanProfileDisplay.from_profile(pan_matrix_profile(x, windows=[4, 6])).plot()": (
+        "PanProfileDisplay"
+    ),
     "SearchDisplay.from_estimator(search, x).plot()": "SearchDisplay",
     "ShapeletTreeDisplay.from_estimator(tree, X, y).plot()": "ShapeletTreeDisplay",
     "ShapeletMatchDisplay.from_estimator(tree, x).plot()": "ShapeletMatchDisplay",

@@ -6,14 +6,17 @@ from ._discord_detector import DiscordDetector
 from ._distances import distance_profile, mpdist
 from ._matrix_profile import discords, matrix_profile, motifs
 from ._motif_finder import MotifFinder
+from ._pan_profile import pan_matrix_profile
 from ._records import (
     Chain,
     ConsensusMotif,
     Discord,
     MatrixProfile,
     Motif,
+    PanProfile,
     Segmentation,
     SeriesProfile,
+    WindowPair,
 )
 from ._segment import segment
 
@@ -25,8 +28,10 @@ __all__ = [
     "MatrixProfile",
     "Motif",
     "MotifFinder",
+    "PanProfile",
     "Segmentation",
     "SeriesProfile",
+    "WindowPair",
     "consensus_motif",
     "discords",
     "distance_profile",
@@ -34,5 +39,6 @@ __all__ = [
     "motif_chains",
     "motifs",
     "mpdist",
+    "pan_matrix_profile",
     "segment",
 ]

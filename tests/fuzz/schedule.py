@@ -64,6 +64,7 @@ COSTS = {
     "skts.motifs.motifs": 4.0,
     "skts.motifs.mpdist": 3.0,
     "skts.motifs.segment": 3.0,
+    "skts.motifs.pan_matrix_profile": 8.0,
     "skts.neighbors.dtw_window_search": 5.0,
     "skts.tree.export_text": 12.0,
 }
