@@ -13,7 +13,7 @@ from .._parameters import N_JOBS, checks_arguments
 from .._scalars import takes_plain
 from .._validation import check_univariate
 from ..engines import ConcatenatedSeries, Join, WindowDistances, run
-from ._matrix_profile import _COMMON, _line, _lines
+from ._matrix_profile import _COMMON, _lines, one_line
 from ._search import length_of
 
 __all__ = ["distance_profile", "mpdist"]
@@ -91,14 +91,14 @@ def distance_profile(
     >>> distance_profile([0, 1, 0], [5, 5, 5, 7, 5, 4, 5]).round(2)
     array([1.73, 3.  , 0.  , 2.67, 3.46])
     """
-    pattern = _line(query, "query")
+    pattern = one_line(query, "query")
     length = pattern.points.size
     several = not _is_single(series)
     if several:
         parts = check_univariate(series, input_name="series")
         pool = ConcatenatedSeries.of(parts)
     else:
-        pool = _line(series, "series")
+        pool = one_line(series, "series")
     for row, size in enumerate(pool.lengths.tolist()):
         if size < length:
             name = f"Series {row} of series" if several else "series"
