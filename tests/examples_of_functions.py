@@ -84,6 +84,10 @@ FUNCTIONS: Examples = Examples({
         },
     ),
     skts.neighbors.dtw_window_search: ((X, [0, 1] * 3), {"n_jobs": [2], "verbose": [0]}),
+    skts.neighbors.elastic_parameter_search: (
+        (X, [0, 1] * 3),
+        {"n_jobs": [2], "verbose": [0], "param_grid": [{"window": [2]}]},
+    ),
 }, "`FUNCTIONS` of tests/examples_of_functions.py")  # fmt: skip
 
 

@@ -102,6 +102,7 @@ CALLS = {
     "motifs(x, window=4)": "list[Motif]",
     "discords(x, window=4)": "list[Discord]",
     "dtw_window_search(X, y).best": "float",
+    "elastic_parameter_search(X, y).errors": "ndarray",
     "export_text(tree)": "str",
     # data
     "load_arrow_head()": "Any",

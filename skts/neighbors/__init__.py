@@ -3,6 +3,7 @@
 from ._condenser import DTWCondenser
 from ._dtw import DTWNearestNeighbor
 from ._neighbors import DTWNeighbors
+from ._parameter_search import ParameterSearch, elastic_parameter_search
 from ._regressor import DTWNearestNeighborRegressor
 from ._subsequence_search import SubsequenceSearch
 from ._window_search import WindowSearch, dtw_window_search
@@ -12,7 +13,9 @@ __all__ = [
     "DTWNearestNeighbor",
     "DTWNearestNeighborRegressor",
     "DTWNeighbors",
+    "ParameterSearch",
     "SubsequenceSearch",
     "WindowSearch",
     "dtw_window_search",
+    "elastic_parameter_search",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 from typing import Any
@@ -27,6 +28,7 @@ from .recipe import (
     shapes,
     warp_of,
 )
+from .recipes_metrics import slack_of
 
 PRECISIONS = ("auto", "float64", "float32")
 #: Candidates of which a list of survivors holds all.
@@ -538,6 +540,112 @@ class Regression(Neighbors):
         close("predict", found["predict"], np.array(wanted), 1e-12 * largest)
         if "score" in found:
             same("score", found["score"], np.float64(1.0))
+
+
+class ParameterSearch(Recipe):
+    """Errors are counted anew for every combination, from a matrix of all distances."""
+
+    name = "skts.neighbors.elastic_parameter_search"
+    relations = ("forms",)
+
+    def draw(self, d: Draw) -> Case:
+        n = d.whole(2, 14)
+        X = d.sample(shapes(d, n, 33, equal=0.7), label=" X")
+        known = oracle_elastic.PARAMETERS
+        metric = d.pick("metric", [one for one in known if fit_for({"metric": one}, [X])])
+        grid: dict[str, Any] | None = None
+        if d.pick("param_grid", ("some", "default"), (12, 1)) == "some":
+            grid = {}
+            for name, (_, values) in known[metric].items():
+                count = d.whole(1, 4)
+                grid[name] = [values[int(k)] for k in d.rng.integers(0, len(values), count)]
+            if metric != "euclidean" and d.chance(0.7):
+                grid["window"] = [draw_window(d, 33, {}) for _ in range(d.whole(1, 4))]
+            if d.chance(0.3):
+                grid = dict(reversed(grid.items()))
+        options = {
+            "metric": metric,
+            "param_grid": grid,
+            "cost": d.pick("cost", ("squared", "absolute")),
+        }
+        return Case(
+            self.name, {"X": X, "y": draw_labels(d, n)}, options, relation=self.draw_relation(d)
+        )
+
+    def possible(self, case: Case) -> bool:
+        X = case.data["X"]
+        return (
+            super().possible(case)
+            and len(X) >= 2
+            and len(case.data["y"]) == len(X)
+            and fit_for(case.options, [X])
+        )
+
+    def call(self, case: Case, how: How) -> dict:
+        found = self.target(
+            case.data["X"].give(), case.data["y"], **case.given(), **how.options(self.target)
+        )
+        check(found.seconds > 0, "seconds")
+        return {
+            "best": np.array(found.params.index(found.best_params)),
+            "best_error": np.array(found.best_error),
+            "errors": found.errors,
+            "params": np.array([self.values(one) for one in found.params]),
+        }
+
+    @staticmethod
+    def values(one: dict) -> list[float]:
+        """Numbers of a combination in the order that decides between equal errors."""
+        numbers = [one["window"], *(one["metric_params"] or {}).values()]
+        return [math.inf if number is None else float(number) for number in numbers]
+
+    def check(self, case: Case, found: dict) -> None:
+        X, options = case.data["X"], case.options
+        metric, grid = options["metric"], options["param_grid"]
+        names = list(oracle_elastic.PARAMETERS[metric])
+        errors, best = found["errors"], int(found["best"])
+        same("best error", found["best_error"], errors.min())
+        ties = [tuple(one) for one in found["params"][errors == errors.min()].tolist()]
+        check(tuple(found["params"][best].tolist()) == min(ties), "best: not the smallest")
+        if grid is None:
+            return
+        combinations = [
+            dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())
+        ]
+        check(len(errors) == len(combinations), "params: how many")
+        exact = ints_only(X) and metric not in (*oracle_elastic.ROUNDED, "ddtw")
+        y = np.unique(case.data["y"], return_inverse=True)[1]
+        for error, given in zip(errors, combinations, strict=True):
+            warp = oracle.Warp("dtw", options["cost"], given.get("window"))
+            parameters = {name: given[name] for name in names if name in given}
+            exact_here = exact and all(
+                one is None or float(one) * 2 == round(float(one) * 2)
+                for one in parameters.values()
+            )
+            if any(
+                oracle_elastic.thresholds(metric, p, q, parameters)
+                for p, q in itertools.combinations(X.series, 2)
+            ):
+                continue
+            D = oracle_elastic.matrix(X.series, X.series, warp, metric, **parameters)
+            np.fill_diagonal(D, np.inf)
+            least = most = 0
+            for i, row in enumerate(D):
+                reach = row.min() * (1 + (0 if exact_here else RELATIVE))
+                if not exact_here:
+                    reach += RELATIVE * (metric in ("lcss", "edr")) + slack_of(metric, X.series)
+                rivals = np.flatnonzero(row <= reach)
+                rivals = rivals[:1] if exact_here else rivals
+                wrong = y[rivals] != y[i]
+                least, most = least + bool(wrong.all()), most + bool(wrong.any())
+            check(
+                least - 1e-9 <= error * len(X) <= most + 1e-9,
+                "errors",
+                f"{given}: {error * len(X)}, not {least} to {most}",
+            )
+
+    def relate_forms(self, case, found, call):
+        same("another form of the data", call(plain(case)), found)
 
 
 class WindowSearch(Recipe):
