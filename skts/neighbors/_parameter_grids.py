@@ -48,7 +48,7 @@ def default_grid(metric: str, series: Series, *, squared: bool) -> dict[str, lis
         values = np.concatenate(
             [np.linspace(*part)[place > 0 :] for place, part in enumerate(parts)]
         )
-        return {"penalty": values.tolist()}
+        return {"penalty": np.round(values, 6).tolist()}
     if metric == "twe":
         nu = [1e-5, 1e-4, 5e-4, 1e-3, 5e-3, 0.01, 0.05, 0.1, 0.5, 1.0]
         return {"nu": nu, "lmbda": np.linspace(0, 0.1, 10).tolist()}

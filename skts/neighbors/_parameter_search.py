@@ -29,7 +29,7 @@ from ..engines import (
 )
 from ._parameter_grids import default_grid
 
-__all__ = ["ParameterSearch", "elastic_parameter_search"]
+__all__ = ["ParameterSearch", "elastic_parameter_search", "nearest_under"]
 
 #: Neighbours that a search finds of each series, so that those of later parameters are among them.
 _DEPTH = 8
@@ -185,7 +185,7 @@ def elastic_parameter_search(
     def _run(work: Reduction) -> Any:
         return run(work, engine=engine, n_jobs=n_jobs, verbose=verbose)
 
-    nearest = _nearest(series, distances, _run)
+    nearest = nearest_under(series, distances, _run)
     errors = np.mean(labels[nearest] != labels, axis=1)
     priced = {"cost": cost} if len(entry.prices) > 1 else {}
     params = [{"metric": metric, **point, **priced} for point in points]
@@ -222,10 +222,25 @@ def _size(point: dict[str, Any]) -> list[float]:
     return [np.inf if number is None else number for number in numbers]
 
 
-def _nearest(
+def nearest_under(
     series: Series, distances: list[Distance], run_here: Callable[[Reduction], Any]
 ) -> np.ndarray:
-    """Nearest other series of each under each distance, of shape (n_distances, n_samples)."""
+    """Find the nearest other series of each under a distance with several parameters.
+
+    Parameters
+    ----------
+    series : Series
+        At least two series.
+    distances : list of Distance
+        One distance with its parameters, and windows.
+    run_here : callable
+        Does a piece of work.
+
+    Returns
+    -------
+    ndarray of shape (n_distances, n_samples), int64
+        The nearest; of equally near ones the lowest.
+    """
     sides = [distance.sides(series, series) for distance in distances]
     described, warpings = [side[0] for side in sides], [side[2] for side in sides]
     keys = [_key(each, warping) for each, warping in zip(described, warpings, strict=True)]

@@ -990,7 +990,13 @@ class Condenser(Recipe):
             "adapt_window": adapt,
             "window": draw_window(d, 16, types) if d.chance(0.85) else None,
             "precision": d.pick("precision", PRECISIONS[:2], (3, 1)),
+            "voters": d.pick("voters", ("all", "kept"), (2, 1)),
         }
+        if d.pick("metric", ("dtw", "named"), (2, 1)) == "named":
+            named = draw_metric(d, [X], {})
+            options |= {name: named[name] for name in ("metric", "metric_params", "cost")}
+            if options["metric"] == "euclidean":
+                options["window"] = None
         if options["window"] is None:
             types.pop("window", None)
         return Case(
@@ -1008,6 +1014,7 @@ class Condenser(Recipe):
             and n >= 2
             and len(case.data["y"]) == n
             and (case.options["n_prototypes"] <= n)
+            and fit_for({"metric": "dtw"} | case.options, [case.data["X"]])
         )
 
     def call(self, case: Case, how: How) -> dict:
@@ -1041,6 +1048,8 @@ class Condenser(Recipe):
         same("another form of the data", call(plain(case)), found)
 
     def relate_scale(self, case, found, call, power):
+        if case.options.get("metric", "dtw") not in ("dtw", "dog_keeper", "frechet", "euclidean"):
+            return  # other distances have parameters in the units of the data, or estimate slopes
         other = scaled(case, power)
         if other is not None:
             same("scaled by a power of two", call(other), found)
@@ -1052,7 +1061,9 @@ class Award:
     def __init__(self, case: Case) -> None:
         self.X, self.options = case.data["X"], case.options
         self.y = np.unique(case.data["y"], return_inverse=True)[1]
-        self.exact = ints_only(self.X)
+        self.metric = self.options.get("metric", "dtw")
+        self.given = self.options.get("metric_params") or {}
+        self.exact = ints_only(self.X) and self.metric not in (*oracle_elastic.ROUNDED, "ddtw")
         self.length = int(self.X.lengths.max())
         self.known: dict[float, np.ndarray] = {}
 
@@ -1064,8 +1075,12 @@ class Award:
                 given = math.ceil(window * self.length - 1e-9)
             else:
                 given = float(window)
-            warp = oracle.Warp("dtw", "squared", given)
-            D = oracle.dtw_matrix(self.X.series, self.X.series, warp)
+            warp = oracle.Warp("dtw", self.options.get("cost", "squared"), given)
+            X, metric = self.X.series, self.metric
+            pairs = itertools.combinations(X, 2)
+            if any(oracle_elastic.thresholds(metric, x, y, self.given) for x, y in pairs):
+                raise Ambiguous
+            D = oracle_elastic.matrix(X, X, warp, metric, **self.given)
             np.fill_diagonal(D, np.inf)
             self.known[window] = D
         return self.known[window]
@@ -1075,7 +1090,10 @@ class Award:
         D = np.where(kept[None], self.distances(window), np.inf)
         best = D.min(axis=1)
         if not self.exact:
-            rivals = (D <= best[:, None] * (1 + RELATIVE)) & np.isfinite(D)
+            slack = RELATIVE * (self.metric in ("lcss", "edr")) + slack_of(
+                self.metric, self.X.series
+            )
+            rivals = (D <= best[:, None] * (1 + RELATIVE) + slack) & np.isfinite(D)
             if (rivals.sum(axis=1) > 1).any():
                 raise Ambiguous
         return np.where(np.isfinite(best), D.argmin(axis=1), -1), best
@@ -1088,7 +1106,7 @@ class Award:
         given = self.options["window"]
         if given is not None:
             return min(given / self.length, 1.0) if isinstance(given, int) else given
-        if not self.options["adapt_window"]:
+        if not self.options["adapt_window"] or self.metric == "euclidean":
             return math.inf
         counts = [self.correct(percent / 100, kept) for percent in range(101)]
         return int(np.argmax(counts)) / 100
@@ -1136,7 +1154,7 @@ class Award:
         n_classes = self.y.max() + 1
         ranks, nearness = np.zeros(len(self.X)), np.zeros(len(self.X))
         for i, j in enumerate(index):
-            if j >= 0:
+            if j >= 0 and (kept[i] or self.options.get("voters", "all") == "all"):
                 same_class = self.y[i] == self.y[j]
                 ranks[j] += max(1, n_classes - 1) if same_class else -2
                 with np.errstate(divide="ignore", over="ignore"):
