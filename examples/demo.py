@@ -25,6 +25,7 @@ from skts import (
     MotifFinder,
     ShapeletTransformer,
     ShapeletTreeClassifier,
+    SubsequenceMonitor,
     SubsequenceSearch,
     show_engines,
 )
@@ -79,6 +80,14 @@ def search(estimator):
     return f"also at {', '.join(map(str, positions[0, 1:, 1]))}"
 
 
+def monitor(estimator):
+    """Notice heartbeats like one of them in five minutes of an ECG that comes second by second."""
+    x = load_ecg().data[0]
+    estimator.fit([x[1_840:1_960]])
+    found = [estimator.update(second)[1][0] for second in x.reshape(-1, 360)]
+    return f"{sum(map(len, found))} beats"
+
+
 JOBS = {
     ("DTWNearestNeighbor", "GunPoint"): (DTWNearestNeighbor, partial(classify, name="GunPoint")),
     ("DTWNearestNeighbor", "ArrowHead"): (DTWNearestNeighbor, partial(classify, name="ArrowHead")),
@@ -97,6 +106,7 @@ JOBS = {
     ("MotifFinder", "ECG, 2 min"): (partial(MotifFinder, 200), find_motifs),
     ("DiscordDetector", "ECG, 2 min"): (partial(DiscordDetector, 200), detect),
     ("SubsequenceSearch", "ECG, 5 min"): (partial(SubsequenceSearch, window=0.05), search),
+    ("SubsequenceMonitor", "ECG, 5 min"): (partial(SubsequenceMonitor, 2, window=0.05), monitor),
 }
 
 

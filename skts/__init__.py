@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ._config import config_context, get_config, set_config
 from ._version import __version__ as __version__
 from ._warm_up import warm_up
-from .cluster import DTWKMeans, KShapeClusterer
+from .cluster import DTWKMeans, DTWKMedoids, KShapeClusterer
 from .engines import show_engines
 from .ensemble import ShapeletForestClassifier
 from .feature_extraction import ShapeletTransformer
@@ -17,6 +17,7 @@ from .neighbors import (
     DTWNearestNeighbor,
     DTWNearestNeighborRegressor,
     DTWNeighbors,
+    SubsequenceMonitor,
     SubsequenceSearch,
 )
 from .tree import ShapeletTreeClassifier
@@ -25,6 +26,7 @@ from .utils import show_versions
 __all__ = [
     "DTWCondenser",
     "DTWKMeans",
+    "DTWKMedoids",
     "DTWNearestNeighbor",
     "DTWNearestNeighborRegressor",
     "DTWNeighbors",
@@ -34,6 +36,7 @@ __all__ = [
     "ShapeletForestClassifier",
     "ShapeletTransformer",
     "ShapeletTreeClassifier",
+    "SubsequenceMonitor",
     "SubsequenceSearch",
     "config_context",
     "get_config",

@@ -15,6 +15,7 @@ from skts import (
     DiscordDetector,
     DTWCondenser,
     DTWKMeans,
+    DTWKMedoids,
     DTWNearestNeighbor,
     DTWNearestNeighborRegressor,
     DTWNeighbors,
@@ -23,6 +24,7 @@ from skts import (
     ShapeletForestClassifier,
     ShapeletTransformer,
     ShapeletTreeClassifier,
+    SubsequenceMonitor,
     SubsequenceSearch,
 )
 from tests.discovery import Examples, estimators
@@ -57,6 +59,7 @@ def examples(engine: str = "numba", *, small: bool = False) -> dict[type, Exampl
             *both,
         ),
         DTWKMeans: Example(lambda: DTWKMeans(3, random_state=0, engine=engine), *alone),
+        DTWKMedoids: Example(lambda: DTWKMedoids(3, random_state=0, engine=engine), *alone),
         DTWNearestNeighbor: Example(lambda: DTWNearestNeighbor(2, engine=engine), *both),
         DTWNearestNeighborRegressor: Example(
             lambda: DTWNearestNeighborRegressor(2, weights="distance", engine=engine),
@@ -89,6 +92,12 @@ def examples(engine: str = "numba", *, small: bool = False) -> dict[type, Exampl
                 min_length=5, max_length=9, random_state=0, engine=engine
             ),
             *both,
+        ),
+        SubsequenceMonitor: Example(
+            lambda: SubsequenceMonitor(6.0, window=0.1, exclusion=2, engine=engine),
+            (X[:3, 8:20],),
+            (other[:2, 5:15],),
+            X[:5] + 0.1,
         ),
         SubsequenceSearch: Example(lambda: SubsequenceSearch(window=0.1, engine=engine), *alone),
     }

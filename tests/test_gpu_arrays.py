@@ -15,10 +15,12 @@ from skts import (
     DiscordDetector,
     DTWCondenser,
     DTWKMeans,
+    DTWKMedoids,
     DTWNearestNeighbor,
     KShapeClusterer,
     MotifFinder,
     ShapeletTreeClassifier,
+    SubsequenceMonitor,
     SubsequenceSearch,
     config_context,
 )
@@ -204,6 +206,11 @@ def uses(engine):
         model = SubsequenceSearch(engine=engine).fit(give(x[np.newaxis]))
         return model.kneighbors(give(z[np.newaxis, :30]), 2)
 
+    def stream(give):
+        model = SubsequenceMonitor(9.0, engine=engine).fit(give(X[:2, :9].copy()))
+        distances, starts = model.update(give(z), final=True)
+        return [*distances, *starts]
+
     def patterns(give):
         model = MotifFinder(12, engine=engine).fit(give(x[np.newaxis])).update(give(z))
         return [model.profile_, model.transform(give(x[np.newaxis]))]
@@ -215,6 +222,7 @@ def uses(engine):
             DTWNearestNeighbor(**on).fit(give(X.reshape(8, 3, 20)), y[:8]).kneighbors()
         ),
         "k-shape": fitted(KShapeClusterer(2, random_state=0, n_init=1), "predict", "transform"),
+        "k-medoids": fitted(DTWKMedoids(2, random_state=0), "predict", "transform"),
         "k-means": fitted(DTWKMeans(2, random_state=0), "predict", "transform"),
         "barycenter": lambda give: list(dtw_barycenter(give(X), init=give(x[:9]), **on)[:1]),
         "tree": fitted(
@@ -222,6 +230,7 @@ def uses(engine):
         ),
         "condenser": lambda give: DTWCondenser(n_prototypes=4, **on).fit_resample(give(X), give(y)),
         "search": subsequences,
+        "stream": stream,
         "motifs": patterns,
         "anomalies": lambda give: [
             DiscordDetector(12, engine=engine).fit(give(X)).score_points(give(Q))

@@ -57,6 +57,18 @@ WORKS = {
         def work(X): DTWKMeans(3, random_state=0, window=0.05, max_iter=2, n_jobs=2).fit(X)
         small, large = (70, 40), (6000, 256)
     """,
+    "DTWKMedoids": """
+        def prepare(n, length): return walks(n, length)
+        def work(X): DTWKMedoids(3, random_state=0, window=0.05, n_jobs=2, max_iter=2).fit(X)
+        small, large = (70, 40), (6000, 64)
+    """,
+    "DTWKMedoids, alternating": """
+        def prepare(n, length): return walks(n, length)
+        def work(X):
+            model = DTWKMedoids(3, method="alternate", random_state=0, window=0.05, max_iter=2)
+            model.set_params(n_jobs=2).fit(X)
+        small, large = (70, 40), (6000, 64)
+    """,
     "DiscordDetector": """
         def prepare(n, length): return walks(n, length)
         def work(X): DiscordDetector(64, n_neighbors=3, n_jobs=2).fit(X)
@@ -95,6 +107,12 @@ WORKS = {
             tree = ShapeletTreeClassifier(min_length=30, max_length=40, length_step=5, max_depth=2)
             tree.set_params(n_jobs=2).fit(X, y).predict(X)
         small, large = (10, 60), (120, 300)
+    """,
+    "SubsequenceMonitor": """
+        model = SubsequenceMonitor(2.0, window=0.05, n_jobs=2)
+        def prepare(n, length): return model.fit(walks(2, 128)), walks(n, length)[0]
+        def work(made): made[0].update(made[1])
+        small, large = (1, 2000), (1, 1_000_000)
     """,
     "SubsequenceSearch": """
         model = SubsequenceSearch(window=0.05, n_jobs=2)

@@ -47,10 +47,11 @@ y = np.zeros(4)
 on = bool(x[0])
 condenser, nearest = DTWCondenser(), DTWNearestNeighbor(window=0.1)
 clusterer, finder, detector = KShapeClusterer(2), MotifFinder(window=4), DiscordDetector(4)
-kmeans = DTWKMeans(2)
+kmeans, kmedoids = DTWKMeans(2), DTWKMedoids(2)
 forest = ShapeletForestClassifier(9)
 transformer = ShapeletTransformer(9)
 tree, search = ShapeletTreeClassifier(), SubsequenceSearch()
+monitor = SubsequenceMonitor(2.0)
 unlabelled, regressor = DTWNeighbors(), DTWNearestNeighborRegressor()
 """
 PAIR = "tuple[ndarray, ndarray]"
@@ -163,6 +164,10 @@ CALLS = {
     "kmeans.predict(X)": "ndarray",
     "kmeans.score(X)": "float",
     "kmeans.transform(X)": "ndarray",
+    "kmedoids.fit(X)": "DTWKMedoids",
+    "kmedoids.predict(X)": "ndarray",
+    "kmedoids.score(X)": "float",
+    "kmedoids.transform(X)": "ndarray",
     "clusterer.fit(X)": "KShapeClusterer",
     "clusterer.predict(X)": "ndarray",
     "clusterer.score(X)": "float",
@@ -196,6 +201,8 @@ CALLS = {
     "tree.predict(X)": "ndarray",
     "tree.predict_proba(X)": "ndarray",
     "tree.transform(X)": "ndarray",
+    "monitor.fit(X)": "SubsequenceMonitor",
+    "monitor.update(x)": PAIR,
     "search.fit(X)": "SubsequenceSearch",
     "search.kneighbors(X)": PAIR,
     "search.kneighbors(X, 2, return_distance=False)": "ndarray",
@@ -218,6 +225,7 @@ CALLS = {
 NAMES = {
     "DTWCondenser": "condenser",
     "DTWKMeans": "kmeans",
+    "DTWKMedoids": "kmedoids",
     "DTWNearestNeighbor": "nearest",
     "DTWNearestNeighborRegressor": "regressor",
     "DTWNeighbors": "unlabelled",
@@ -227,6 +235,7 @@ NAMES = {
     "ShapeletForestClassifier": "forest",
     "ShapeletTransformer": "transformer",
     "ShapeletTreeClassifier": "tree",
+    "SubsequenceMonitor": "monitor",
     "SubsequenceSearch": "search",
 }
 

@@ -67,6 +67,7 @@ def names():
         "column": X[0][:, None],
         "gap": gap,
         "neighbor": skts.DTWNearestNeighbor().fit(X, Y),
+        "monitor": skts.SubsequenceMonitor(engine="oracle").fit(X[:2, :5]),
         "search": skts.SubsequenceSearch().fit(X),
         "finder": skts.MotifFinder(5, engine="oracle").fit(X[:2]),
         "detector": skts.DiscordDetector(5, engine="oracle").fit(X[:2]),

@@ -6,7 +6,7 @@ Sizes go by decades. An engine that is not available here is skipped.
 import numpy as np
 
 from benchmarks._engines import ENGINES, skip_unless_available
-from skts import SubsequenceSearch
+from skts import SubsequenceMonitor, SubsequenceSearch
 
 
 class Search:
@@ -47,3 +47,21 @@ class ManyQueries:
 
     def time_kneighbors(self, engine, lengths):
         self.search.kneighbors(self.queries)
+
+
+class Stream:
+    """A hundred patterns in a stream that comes in pieces."""
+
+    params = [ENGINES, [100, 1000, 10_000]]
+    param_names = ["engine", "n_points"]
+
+    def setup(self, engine, n_points):
+        skip_unless_available(engine)
+        rng = np.random.default_rng(0)
+        patterns = rng.standard_normal((100, 128)).cumsum(axis=1)
+        self.points = rng.standard_normal(n_points).cumsum()
+        self.monitor = SubsequenceMonitor(3.0, window=0.05, n_jobs=1, engine=engine).fit(patterns)
+        self.monitor.update(self.points)
+
+    def time_update(self, engine, n_points):
+        self.monitor.update(self.points)

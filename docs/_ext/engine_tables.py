@@ -26,6 +26,7 @@ WORK = {
     "neighbors.elastic_parameter_search": ("DTWNeighbors", "DTWPairs", "DTWWindowSearch"),
     "DTWCondenser": ("DTWNeighbors", "DTWWindowSearch"),
     "KShapeClusterer": ("SBDAssign", "SBDCenters"),
+    "DTWKMedoids": ("DTWMatrix", "DTWNeighbors"),
     "DTWKMeans": ("DTWNeighbors", "AlignmentSums"),
     "averages.dtw_barycenter": ("AlignmentSums",),
     "averages.soft_dtw_barycenter": ("SoftDTWGradient",),
@@ -34,6 +35,7 @@ WORK = {
     "ShapeletForestClassifier": ("GroupSplits", "GroupMatches"),
     "ShapeletTransformer": ("ShapeletFeatures", "DistanceQuantiles", "BestShapelets"),
     "ShapeletTreeClassifier": ("ShapeletSearch", "SubsequenceMatches"),
+    "SubsequenceMonitor": ("SubsequenceNeighbors",),
     "SubsequenceSearch": ("SubsequenceNeighbors",),
 }
 

@@ -78,7 +78,12 @@ from .families.profile.join import Join, JoinFound
 from .families.profile.mk import MotifPair, NearestPair
 from .families.profile.spaced import SpacedNeighbors
 from .families.profile.windows import WindowDistances, WindowKinds
-from .families.search.subsequence import LongSeries, SubsequenceNeighbors, WindowMatches
+from .families.search.subsequence import (
+    LongSeries,
+    SubsequenceNeighbors,
+    WindowMatches,
+    exclusion_points,
+)
 from .families.shapelets.best import BestShapelets
 from .families.shapelets.criterion import Criterion
 from .families.shapelets.dilated import (
@@ -162,6 +167,7 @@ __all__ = [
     "choose",
     "derivative",
     "engine_names",
+    "exclusion_points",
     "fetch",
     "find_engine",
     "get_engine",

@@ -5,6 +5,7 @@ from ._dtw import DTWNearestNeighbor
 from ._neighbors import DTWNeighbors
 from ._parameter_search import ParameterSearch, elastic_parameter_search
 from ._regressor import DTWNearestNeighborRegressor
+from ._subsequence_monitor import SubsequenceMonitor
 from ._subsequence_search import SubsequenceSearch
 from ._window_search import WindowSearch, dtw_window_search
 
@@ -14,6 +15,7 @@ __all__ = [
     "DTWNearestNeighborRegressor",
     "DTWNeighbors",
     "ParameterSearch",
+    "SubsequenceMonitor",
     "SubsequenceSearch",
     "WindowSearch",
     "dtw_window_search",

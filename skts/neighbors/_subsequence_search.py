@@ -328,27 +328,12 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
 
     def _warping(self) -> Warping:
         """Options of the distance."""
-        if self.metric != "euclidean":
-            window = self.window
-            # a band wider than any query is no band, however wide
-            if isinstance(window, Integral):
-                window = min(int(window), 2**30)
-            return Warping(self.metric, self.cost, window)
-        for name, value, plain in (("cost", self.cost, "squared"), ("window", self.window, None)):
-            if value != plain and not (name == "window" and value == 0):
-                raise ValueError(
-                    f"{name}={value!r} does not go with metric='euclidean', which has no warping: "
-                    "use metric='dtw'."
-                )
-        return Warping(window=0)
+        return _search_warping(self.metric, self.cost, self.window)
 
     def _validate_queries(self, Q: ArrayLike | list[ArrayLike]) -> tuple[np.ndarray, ...]:
         """Queries of one channel without padding, none longer than all series."""
         series = check_series(Q, input_name="Q", estimator=self)
-        if series.n_channels != 1:
-            raise ValueError(
-                f"{type(self).__name__} takes queries of one channel; Q has {series.n_channels}."
-            )
+        _refuse_channels(self, series, "queries", "Q")
         longest = max(points.size for points in self._series.parts)
         too_long = np.flatnonzero(series.lengths > longest)
         if too_long.size:
@@ -356,10 +341,7 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
                 f"Query {too_long[0]} has {series.lengths[too_long[0]]} points; the longest series "
                 f"has {longest}."
             )
-        return tuple(
-            np.ascontiguousarray(values[0, :length])
-            for values, length in zip(series.values, series.lengths.tolist(), strict=True)
-        )
+        return _without_padding(series)
 
     def _search(
         self,
@@ -380,6 +362,39 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
             *(n_neighbors, radius, exclusion),
             precision=self.precision,
         )
+
+
+def _search_warping(metric: str, cost: str, window: float | None) -> Warping:
+    """Options of the distance of windows, with which no others may contradict each other."""
+    if metric != "euclidean":
+        # a band wider than any query is no band, however wide
+        if isinstance(window, Integral):
+            window = min(int(window), 2**30)
+        return Warping(metric, cost, window)
+    for name, value, plain in (("cost", cost, "squared"), ("window", window, None)):
+        if value != plain and not (name == "window" and value == 0):
+            raise ValueError(
+                f"{name}={value!r} does not go with metric='euclidean', which has no warping: "
+                "use metric='dtw'."
+            )
+    return Warping(window=0)
+
+
+def _refuse_channels(estimator: Any, series: Series, kind: str, name: str) -> None:
+    """Refuse queries or patterns of several channels."""
+    if series.n_channels != 1:
+        raise ValueError(
+            f"{type(estimator).__name__} takes {kind} of one channel; {name} has "
+            f"{series.n_channels}."
+        )
+
+
+def _without_padding(series: Series) -> tuple[np.ndarray, ...]:
+    """Series of one channel, each an array of its own length."""
+    return tuple(
+        np.ascontiguousarray(values[0, :length])
+        for values, length in zip(series.values, series.lengths.tolist(), strict=True)
+    )
 
 
 def _as_series(points: np.ndarray) -> Series:

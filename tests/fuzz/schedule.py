@@ -21,6 +21,7 @@ __all__ = ["COSTS", "pick_recipe"]
 COSTS = {
     "skts.DTWCondenser": 16.0,
     "skts.DTWKMeans": 20.0,
+    "skts.DTWKMedoids": 15.0,
     "skts.DTWNearestNeighbor": 16.0,
     "skts.DTWNearestNeighborRegressor": 16.0,
     "skts.DTWNeighbors": 16.0,
@@ -30,6 +31,7 @@ COSTS = {
     "skts.ShapeletForestClassifier": 25.0,
     "skts.ShapeletTransformer": 25.0,
     "skts.ShapeletTreeClassifier": 25.0,
+    "skts.SubsequenceMonitor": 8.0,
     "skts.SubsequenceSearch": 5.0,
     "skts.averages.dtw_barycenter": 6.0,
     "skts.averages.soft_dtw_barycenter": 12.0,

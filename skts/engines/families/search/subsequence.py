@@ -20,6 +20,7 @@ __all__ = [
     "SubsequenceNeighbors",
     "TileMatches",
     "WindowMatches",
+    "exclusion_points",
     "greedy",
     "normalize_query",
     "query_envelope",
@@ -163,6 +164,15 @@ def greedy(positions: np.ndarray, order: np.ndarray, exclusion: int, count: int)
     return np.array(taken, np.int64)
 
 
+def exclusion_points(exclusion: float | None, length: int) -> int:
+    """Starts of matches of a query of so many points are more than this apart."""
+    exclusion = 0.25 if exclusion is None else exclusion
+    if isinstance(exclusion, float):
+        # see "shares" in docs/developer/numerics.rst
+        exclusion = math.ceil(exclusion * length - 1e-9)
+    return int(exclusion)
+
+
 @dataclass
 class Gathered:
     """Matches of one query that tiles have found so far."""
@@ -258,11 +268,7 @@ class SubsequenceNeighbors(UsesIncumbent, Reduction):
 
         At most the points of the line: a larger exclusion means the same.
         """
-        exclusion = 0.25 if self.exclusion is None else self.exclusion
-        if isinstance(exclusion, float):
-            # see "shares" in docs/developer/numerics.rst
-            exclusion = math.ceil(exclusion * length - 1e-9)
-        return min(exclusion, self.series.n_points)
+        return min(exclusion_points(self.exclusion, length), self.series.n_points)
 
     def apart(self, length: int) -> int:
         """How many windows far from each other bound the last match; 0 where none is needed."""
