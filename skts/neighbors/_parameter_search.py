@@ -215,7 +215,7 @@ def _points(metric: str, grid: Mapping[str, ArrayLike]) -> list[dict[str, Any]]:
 
 
 def _size(point: dict[str, Any]) -> list[float]:
-    """What decides between parameters with equal errors: the smallest is best."""
+    """Sort key of parameters with equal errors: the smallest is the best."""
     numbers = [point["window"], *(point["metric_params"] or {}).values()]
     if isinstance(numbers[0], int):
         numbers[0] = float(min(numbers[0], 2**62))
