@@ -102,6 +102,8 @@ CALLS = {
     "matrix_profile(x, window=4, sides=True).left": "MatrixProfile | None",
     "motifs(x, window=4)": "list[Motif]",
     "discords(x, window=4)": "list[Discord]",
+    "pan_matrix_profile(x, windows=[4, 6])": "PanProfile",
+    "pan_matrix_profile(x, windows=[4, 6]).motif": "WindowPair | None",
     "dtw_window_search(X, y).best": "float",
     "elastic_parameter_search(X, y).errors": "ndarray",
     "export_text(tree)": "str",
@@ -218,6 +220,9 @@ CALLS = {
     "AlignmentDisplay.from_series(x, x).plot()": "AlignmentDisplay",
     "ClusterDisplay.from_estimator(clusterer, X).plot()": "ClusterDisplay",
     "MotifDisplay.from_estimator(finder).plot()": "MotifDisplay",
+    "PanProfileDisplay.from_profile(pan_matrix_profile(x, windows=[4, 6])).plot()": (
+        "PanProfileDisplay"
+    ),
     "SearchDisplay.from_estimator(search, x).plot()": "SearchDisplay",
     "ShapeletTreeDisplay.from_estimator(tree, X, y).plot()": "ShapeletTreeDisplay",
     "ShapeletMatchDisplay.from_estimator(tree, x).plot()": "ShapeletMatchDisplay",
