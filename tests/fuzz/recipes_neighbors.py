@@ -122,6 +122,8 @@ class Neighbors(Recipe):
                 longest = max(X.lengths.max(), Q.lengths.max())
                 if metric == "named":
                     options |= draw_metric(d, [X, Q], types)
+                    if options["metric"] == "ddtw" and options["alignment"] != "global":
+                        options["kneighbors.return_span"] = d.chance(0.5)
                 else:
                     options |= draw_warp(d, longest, types, metric=False)
                     span = options["alignment"] != "global" and d.pick("return_span", (False, True))
@@ -308,11 +310,12 @@ class Neighbors(Recipe):
             x, y = rows.series[i], X.series[j]
             if "span" in found:
                 begin, end = (int(one) for one in found["span"][i, place])
-                whole, part = (y, y) if warp.alignment == "subsequence" else (x, x)
-                check(0 <= begin < end <= whole.shape[1], "span: outside", (begin, end))
+                part = y if warp.alignment == "subsequence" else x
+                check(0 <= begin < end <= part.shape[1], "span: outside", (begin, end))
                 part = part[:, begin:end]
                 pair = (x, part) if warp.alignment == "subsequence" else (part, y)
-                near = oracle.dtw_matrix(pair[:1], pair[1:], warp._replace(alignment="global"))
+                whole = warp._replace(alignment="global")
+                near = oracle_elastic.matrix(pair[:1], pair[1:], whole, case.options["metric"])
                 close("span: distance", near[0], D[i, [j]], np.zeros(1))
             if "shift" in found:
                 shift = int(found["shift"][i, place])

@@ -38,6 +38,7 @@ COSTS = {
     "skts.metrics.ddtw": 1.5,
     "skts.metrics.dog_keeper": 1.5,
     "skts.metrics.dtw": 1.5,
+    "skts.metrics.dtw_matches": 8.0,
     "skts.metrics.dtw_path": 1.5,
     "skts.metrics.edr": 1.5,
     "skts.metrics.erp": 1.5,
