@@ -124,8 +124,8 @@ def dtw_matches(
     found: list[tuple[float, int, int]] = []
     waiting: list[tuple[float, int, int, tuple[int, int]]] = []
 
-    def measure(start: int, stop: int) -> None:
-        """Find the best part of a stretch."""
+    def _measure(start: int, stop: int) -> None:
+        # the best part of a stretch
         if start < stop:
             points = np.ascontiguousarray(line.values[:, :, start:stop])
             part = Series(points, np.array([stop - start]))
@@ -133,13 +133,13 @@ def dtw_matches(
             span = start + int(path[0, 1]), start + int(path[-1, 1]) + 1
             heapq.heappush(waiting, (distance, start, stop, span))
 
-    measure(0, line.n_timepoints)
+    _measure(0, line.n_timepoints)
     while waiting and len(found) < n_matches:
         distance, start, stop, span = heapq.heappop(waiting)
         found.append((distance, *span))
         if len(found) < n_matches:
-            measure(start, span[0])
-            measure(span[1], stop)
+            _measure(start, span[0])
+            _measure(span[1], stop)
     return DTWMatches(
         np.array([one[0] for one in found]), np.array([one[1:] for one in found], np.int64)
     )
