@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ._config import config_context, get_config, set_config
 from ._version import __version__ as __version__
 from ._warm_up import warm_up
-from .cluster import DTWKMeans, KShapeClusterer
+from .cluster import DTWKMeans, DTWKMedoids, KShapeClusterer
 from .engines import show_engines
 from .ensemble import ShapeletForestClassifier
 from .feature_extraction import ShapeletTransformer
@@ -26,6 +26,7 @@ from .utils import show_versions
 __all__ = [
     "DTWCondenser",
     "DTWKMeans",
+    "DTWKMedoids",
     "DTWNearestNeighbor",
     "DTWNearestNeighborRegressor",
     "DTWNeighbors",

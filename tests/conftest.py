@@ -38,7 +38,12 @@ def pytest_report_header(config):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Sort out what the emulator cannot run, where it stands in for a GPU."""
+    """Mark what is slow on the CPU alone; sort out what the emulator of a GPU cannot run."""
+    for item in items:
+        if item.get_closest_marker("compiles"):
+            given = item.callspec.params
+            if given.get("engine", given.get("fast_engine", "numba")) == "numba":
+                item.add_marker(pytest.mark.slow)
     if os.environ.get("SKTS_EMULATE_GPU") == "1":
         from left_out import sort_out
 

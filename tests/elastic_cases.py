@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from skts.base import check_series
 from skts.engines import DISTANCES, prepared
@@ -37,3 +38,20 @@ def drawn(rng, kind, n_series, channels, lengths):
 
 def sides_of(metric, X, Y, **options):
     return prepared(check_series(X), check_series(Y), DISTANCES[metric](**options))
+
+
+def among(options):
+    """Test options, on the CPU usually those of two of the four kinds of cell."""
+    kept = ("dtw", "squared"), ("dog_keeper", "absolute")
+    return [
+        pytest.param(one, marks=() if (one.metric, one.cost) in kept else pytest.mark.compiles)
+        for one in options
+    ]
+
+
+def among_cases(cases):
+    """Test cases that begin with options, as `among` does."""
+    return [
+        pytest.param(one.values[0], *case[1:], marks=one.marks)
+        for one, case in zip(among([case[0] for case in cases]), cases, strict=True)
+    ]

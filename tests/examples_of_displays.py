@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from skts.motifs import pan_matrix_profile
 from skts.plotting import (
     AlignmentDisplay,
     ClusterDisplay,
     MotifDisplay,
+    PanProfileDisplay,
     SearchDisplay,
     ShapeletMatchDisplay,
     ShapeletTreeDisplay,
@@ -52,6 +54,11 @@ def examples(*, small: bool = False) -> dict[type, dict[str, Callable[[], Any]]]
         },
         MotifDisplay: {
             "from_estimator": lambda: MotifDisplay.from_estimator(fitted("MotifFinder"))
+        },
+        PanProfileDisplay: {
+            "from_profile": lambda: PanProfileDisplay.from_profile(
+                pan_matrix_profile(asked[0], windows=[5, 8, 15])
+            )
         },
         SearchDisplay: {
             "from_estimator": lambda: SearchDisplay.from_estimator(

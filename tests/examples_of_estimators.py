@@ -15,6 +15,7 @@ from skts import (
     DiscordDetector,
     DTWCondenser,
     DTWKMeans,
+    DTWKMedoids,
     DTWNearestNeighbor,
     DTWNearestNeighborRegressor,
     DTWNeighbors,
@@ -58,6 +59,7 @@ def examples(engine: str = "numba", *, small: bool = False) -> dict[type, Exampl
             *both,
         ),
         DTWKMeans: Example(lambda: DTWKMeans(3, random_state=0, engine=engine), *alone),
+        DTWKMedoids: Example(lambda: DTWKMedoids(3, random_state=0, engine=engine), *alone),
         DTWNearestNeighbor: Example(lambda: DTWNearestNeighbor(2, engine=engine), *both),
         DTWNearestNeighborRegressor: Example(
             lambda: DTWNearestNeighborRegressor(2, weights="distance", engine=engine),

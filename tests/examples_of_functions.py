@@ -84,6 +84,13 @@ FUNCTIONS: Examples = Examples({
             "n_jobs": [2], "verbose": [0], "normalize": [True],
         },
     ),
+    skts.motifs.pan_matrix_profile: (
+        (X.ravel(), [8, 0.1, 21]),
+        {
+            "exclusion": [3, 0.45], "time_limit": [60.0],
+            "n_jobs": [2], "verbose": [0], "normalize": [True],
+        },
+    ),
     skts.neighbors.dtw_window_search: ((X, [0, 1] * 3), {"n_jobs": [2], "verbose": [0]}),
 }, "`FUNCTIONS` of tests/examples_of_functions.py")  # fmt: skip
 

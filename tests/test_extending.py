@@ -88,7 +88,7 @@ def steps_of(rng, n_series, n_channels, lengths):
     ("channels", "options"),
     [
         (1, {"delete": 0.5, "insert": 0.5}),
-        (2, {"delete": 0.25, "insert": 1.5}),
+        pytest.param(2, {"delete": 0.25, "insert": 1.5}, marks=pytest.mark.compiles),
         (1, {"delete": 0.75, "insert": 0.25, "window": 2}),
     ],
 )

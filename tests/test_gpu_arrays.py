@@ -15,6 +15,7 @@ from skts import (
     DiscordDetector,
     DTWCondenser,
     DTWKMeans,
+    DTWKMedoids,
     DTWNearestNeighbor,
     KShapeClusterer,
     MotifFinder,
@@ -221,6 +222,7 @@ def uses(engine):
             DTWNearestNeighbor(**on).fit(give(X.reshape(8, 3, 20)), y[:8]).kneighbors()
         ),
         "k-shape": fitted(KShapeClusterer(2, random_state=0, n_init=1), "predict", "transform"),
+        "k-medoids": fitted(DTWKMedoids(2, random_state=0), "predict", "transform"),
         "k-means": fitted(DTWKMeans(2, random_state=0), "predict", "transform"),
         "barycenter": lambda give: list(dtw_barycenter(give(X), init=give(x[:9]), **on)[:1]),
         "tree": fitted(

@@ -57,6 +57,18 @@ WORKS = {
         def work(X): DTWKMeans(3, random_state=0, window=0.05, max_iter=2, n_jobs=2).fit(X)
         small, large = (70, 40), (6000, 256)
     """,
+    "DTWKMedoids": """
+        def prepare(n, length): return walks(n, length)
+        def work(X): DTWKMedoids(3, random_state=0, window=0.05, n_jobs=2, max_iter=2).fit(X)
+        small, large = (70, 40), (6000, 64)
+    """,
+    "DTWKMedoids, alternating": """
+        def prepare(n, length): return walks(n, length)
+        def work(X):
+            model = DTWKMedoids(3, method="alternate", random_state=0, window=0.05, max_iter=2)
+            model.set_params(n_jobs=2).fit(X)
+        small, large = (70, 40), (6000, 64)
+    """,
     "DiscordDetector": """
         def prepare(n, length): return walks(n, length)
         def work(X): DiscordDetector(64, n_neighbors=3, n_jobs=2).fit(X)

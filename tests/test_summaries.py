@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import skts
-from skts.motifs import discords, matrix_profile, motifs
+from skts.motifs import discords, matrix_profile, motifs, pan_matrix_profile
 from skts.neighbors import dtw_window_search
 from skts.tree import Shapelet, ShapeletTree
 
@@ -20,12 +20,13 @@ def results():
     (motif,) = motifs(X[0], window=6, n_motifs=1, engine="oracle")
     (discord,) = discords(X[0], window=6, n_discords=1, engine="oracle")
     profile = matrix_profile(X[0], window=6, sides=True, engine="oracle")
+    pan = pan_matrix_profile(X[0], windows=[6, 9], engine="oracle")
     ragged = skts.MotifFinder(6, left_right=True, engine="oracle").fit(X[:2]).left_profile_
     search = dtw_window_search(X[:4, :9], [0, 1, 0, 1], windows=[0.1], engine="oracle")
     shapelet = Shapelet(X[0, :9], 0, 0, 9, 0, 0.5, 0.25, 0.125, "<b>", 0)
     size, parent = 45, np.arange(45, dtype=np.int64)
     tree = ShapeletTree(*[np.where(parent < 22, parent, -1)] * 8, np.full((size, 2), 0.5))
-    found = (motif, discord, profile, ragged, search, shapelet, tree)
+    found = (motif, discord, profile, pan, pan.motif, ragged, search, shapelet, tree)
     return {type(one).__name__: one for one in found}
 
 

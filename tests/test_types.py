@@ -47,7 +47,7 @@ y = np.zeros(4)
 on = bool(x[0])
 condenser, nearest = DTWCondenser(), DTWNearestNeighbor(window=0.1)
 clusterer, finder, detector = KShapeClusterer(2), MotifFinder(window=4), DiscordDetector(4)
-kmeans = DTWKMeans(2)
+kmeans, kmedoids = DTWKMeans(2), DTWKMedoids(2)
 forest = ShapeletForestClassifier(9)
 transformer = ShapeletTransformer(9)
 tree, search = ShapeletTreeClassifier(), SubsequenceSearch()
@@ -104,6 +104,8 @@ CALLS = {
     "matrix_profile(x, window=4, sides=True).left": "MatrixProfile | None",
     "motifs(x, window=4)": "list[Motif]",
     "discords(x, window=4)": "list[Discord]",
+    "pan_matrix_profile(x, windows=[4, 6])": "PanProfile",
+    "pan_matrix_profile(x, windows=[4, 6]).motif": "WindowPair | None",
     "dtw_window_search(X, y).best": "float",
     "export_text(tree)": "str",
     # data
@@ -165,6 +167,10 @@ CALLS = {
     "kmeans.predict(X)": "ndarray",
     "kmeans.score(X)": "float",
     "kmeans.transform(X)": "ndarray",
+    "kmedoids.fit(X)": "DTWKMedoids",
+    "kmedoids.predict(X)": "ndarray",
+    "kmedoids.score(X)": "float",
+    "kmedoids.transform(X)": "ndarray",
     "clusterer.fit(X)": "KShapeClusterer",
     "clusterer.predict(X)": "ndarray",
     "clusterer.score(X)": "float",
@@ -215,6 +221,9 @@ CALLS = {
     "AlignmentDisplay.from_series(x, x).plot()": "AlignmentDisplay",
     "ClusterDisplay.from_estimator(clusterer, X).plot()": "ClusterDisplay",
     "MotifDisplay.from_estimator(finder).plot()": "MotifDisplay",
+    "PanProfileDisplay.from_profile(pan_matrix_profile(x, windows=[4, 6])).plot()": (
+        "PanProfileDisplay"
+    ),
     "SearchDisplay.from_estimator(search, x).plot()": "SearchDisplay",
     "ShapeletTreeDisplay.from_estimator(tree, X, y).plot()": "ShapeletTreeDisplay",
     "ShapeletMatchDisplay.from_estimator(tree, x).plot()": "ShapeletMatchDisplay",
@@ -222,6 +231,7 @@ CALLS = {
 NAMES = {
     "DTWCondenser": "condenser",
     "DTWKMeans": "kmeans",
+    "DTWKMedoids": "kmedoids",
     "DTWNearestNeighbor": "nearest",
     "DTWNearestNeighborRegressor": "regressor",
     "DTWNeighbors": "unlabelled",

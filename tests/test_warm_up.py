@@ -53,6 +53,7 @@ TYPICAL = {
     "SubsequenceMonitor": "skts.SubsequenceMonitor(**o).fit(T[:, 9:99]).update(T[0])\n"
     "skts.SubsequenceMonitor(window=0.1, **o).fit(T[:, 9:99]).update(T[0])",
     "DTWKMeans": "skts.DTWKMeans(2, random_state=0, **o).fit(X).transform(Z)",
+    "DTWKMedoids": "skts.DTWKMedoids(2, random_state=0, **o).fit(X).transform(Z)",
     "DTWCondenser": "skts.DTWCondenser(**o).fit_resample(X, y)",
 }
 MISSES = """

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from benchmarks._engines import ENGINES, skip_unless_available
-from skts import DTWKMeans
+from skts import DTWKMeans, DTWKMedoids
 from skts.averages import dtw_barycenter, soft_dtw_barycenter
 from skts.datasets import make_random_walk, make_warped_shapes
 from skts.metrics import pairwise_soft_dtw
@@ -75,4 +75,29 @@ class KMeans:
 
     def track_adjusted_rand_index(self, engine, shape):
         model = DTWKMeans(3, window=0.2, random_state=0, engine=engine)
+        return float(adjusted_rand_score(self.y[:300], model.fit(self.X[:300]).labels_))
+
+
+class KMedoids:
+    """Swaps until none is left, and alternation."""
+
+    params = [ENGINES, [(1_000, 64, 5), (3_000, 48, 10)], ["pam", "alternate"]]
+    param_names = ["engine", "series, points, clusters", "method"]
+
+    def setup(self, engine, shape, method):
+        skip_unless_available(engine)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        n, length, k = shape
+        self.X, self.y = make_warped_shapes(n, length, random_state=0)
+        self.model = DTWKMedoids(k, method=method, window=0.1, random_state=0, engine=engine)
+        self.model.fit(self.X[:200])
+
+    def time_fit(self, engine, shape, method):
+        self.model.fit(self.X)
+
+    def peakmem_fit(self, engine, shape, method):
+        self.model.fit(self.X)
+
+    def track_adjusted_rand_index(self, engine, shape, method):
+        model = DTWKMedoids(3, method=method, window=0.2, random_state=0, engine=engine)
         return float(adjusted_rand_score(self.y[:300], model.fit(self.X[:300]).labels_))

@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmarks._engines import ENGINES, skip_unless_available
 from skts import DiscordDetector, MotifFinder
-from skts.motifs import matrix_profile, motifs
+from skts.motifs import matrix_profile, motifs, pan_matrix_profile
 
 
 def walk(n):
@@ -52,6 +52,25 @@ class Pair:
         motifs(self.x, random_state=0, **self.options)
 
 
+class AllLengths:
+    """The profiles of eleven lengths."""
+
+    params = [ENGINES, [4_000, 20_000]]
+    param_names = ["engine", "n_timepoints"]
+
+    def setup(self, engine, n_timepoints):
+        skip_unless_available(engine)
+        self.x = walk(n_timepoints)
+        self.options = {"windows": range(50, 201, 15), "engine": engine}
+        pan_matrix_profile(self.x[:500], **self.options)
+
+    def time_pan_matrix_profile(self, engine, n_timepoints):
+        pan_matrix_profile(self.x, **self.options)
+
+    def peakmem_pan_matrix_profile(self, engine, n_timepoints):
+        pan_matrix_profile(self.x, **self.options)
+
+
 class Growing:
     """A hundred points more, beside a fit anew."""
 
@@ -68,6 +87,21 @@ class Growing:
 
     def time_fit(self, engine, n_timepoints):
         MotifFinder(128, engine=self.model.engine).fit(self.x[np.newaxis])
+
+
+class Bounded:
+    """Points that come while as many leave."""
+
+    params = [ENGINES, [100, 5_000]]
+    param_names = ["engine", "n_new"]
+
+    def setup(self, engine, n_new):
+        skip_unless_available(engine)
+        self.x = walk(10_000 + n_new)
+        self.model = MotifFinder(128, engine=engine).fit(self.x[np.newaxis, :10_000])
+
+    def time_update(self, engine, n_new):
+        self.model.update(self.x[10_000:], max_points=10_000)
 
 
 class Anomalies:

@@ -25,6 +25,7 @@ WORK = {
     "neighbors.dtw_window_search": ("DTWWindowSearch",),
     "DTWCondenser": ("DTWNeighbors", "DTWWindowSearch"),
     "KShapeClusterer": ("SBDAssign", "SBDCenters"),
+    "DTWKMedoids": ("DTWMatrix", "DTWNeighbors"),
     "DTWKMeans": ("DTWNeighbors", "AlignmentSums"),
     "averages.dtw_barycenter": ("AlignmentSums",),
     "averages.soft_dtw_barycenter": ("SoftDTWGradient",),

@@ -104,7 +104,7 @@ IMPORTS = {
         "_scalars",
         "_summary",
     },
-    "cluster": {"_log", "_parameters", "_validation", "base", "engines"},
+    "cluster": {"_log", "_metrics", "_parameters", "_validation", "base", "engines"},
     "tree": {"_parameters", "_validation", "base", "engines", "_scalars", "_summary"},
     "ensemble": {"_parameters", "_validation", "base", "engines", "tree"},
     "feature_extraction": {"_parameters", "_validation", "base", "engines", "_summary"},

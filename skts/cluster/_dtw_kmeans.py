@@ -34,7 +34,7 @@ from ..engines import (
 )
 from ._nearest_centers import NearestCenters
 
-__all__ = ["DTWKMeans"]
+__all__ = ["DTWKMeans", "with_nan"]
 
 
 class _Assigned(NamedTuple):
@@ -254,7 +254,7 @@ class DTWKMeans(
         inertia, centers, labels = best.found
         self._warn(best, len(centers))
         flat = series.n_channels == 1 and not is_3d(X)
-        values = _with_nan(centers)
+        values = with_nan(centers)
         fitted = {
             "cluster_centers_": values[:, 0] if flat else values,
             "labels_": labels.astype(np.int32),
@@ -478,8 +478,19 @@ def _replaced(centers: Series, index: int, series: Series, row: int) -> Series:
     return Series(values, lengths)
 
 
-def _with_nan(centers: Series) -> np.ndarray:
-    """Values of centres, as wide as the longest, NaN beyond the ends of the others."""
+def with_nan(centers: Series) -> np.ndarray:
+    """Return values of centres, as wide as the longest, NaN beyond the ends of the others.
+
+    Parameters
+    ----------
+    centers : Series
+        The centres.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters, n_channels, n_timepoints)
+        New values.
+    """
     width = int(centers.lengths.max())
     beyond = np.arange(width) >= centers.lengths[:, np.newaxis, np.newaxis]
     return np.where(beyond, np.nan, centers.values[:, :, :width])

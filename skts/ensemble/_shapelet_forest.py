@@ -18,7 +18,7 @@ from .._validation import check_series
 from ..base import SeriesMixin
 from ..engines import Series, get_engine
 from ..tree import ShapeletTreeClassifier
-from ..tree._shapelet_tree import _share_of, _weights
+from ..tree._class_weights import class_weights, share_of
 from ._growth import Growth, Limits, Sample
 from ._trees import Trees
 
@@ -427,8 +427,8 @@ class ShapeletForestClassifier(SeriesMixin, ClassifierMixin, BaseEstimator):
             tuple(way for way in ("and", "or") if way in self.logic),
             self.max_literals,
             self.max_depth,
-            min(_MANY, int(split) if isinstance(split, Integral) else max(2, _share_of(n, split))),
-            min(_MANY, int(leaf) if isinstance(leaf, Integral) else max(1, _share_of(n, leaf))),
+            min(_MANY, int(split) if isinstance(split, Integral) else max(2, share_of(n, split))),
+            min(_MANY, int(leaf) if isinstance(leaf, Integral) else max(1, share_of(n, leaf))),
             self.min_weight_fraction_leaf,
             self.min_impurity_decrease,
         )
@@ -468,7 +468,7 @@ class ShapeletForestClassifier(SeriesMixin, ClassifierMixin, BaseEstimator):
         weights, scale = np.ones(n_classes), 1.0
         subsample = self.class_weight == "balanced_subsample"
         if not subsample:
-            weights, scale = _weights(self.class_weight, classes, labels, np.ones(n))
+            weights, scale = class_weights(self.class_weight, classes, labels, np.ones(n))
         found = []
         for seed in seeds.tolist():
             random = np.random.RandomState(seed)

@@ -3,7 +3,8 @@
 from ._discord_detector import DiscordDetector
 from ._matrix_profile import discords, matrix_profile, motifs
 from ._motif_finder import MotifFinder
-from ._records import Discord, MatrixProfile, Motif, SeriesProfile
+from ._pan_profile import pan_matrix_profile
+from ._records import Discord, MatrixProfile, Motif, PanProfile, SeriesProfile, WindowPair
 
 __all__ = [
     "Discord",
@@ -11,8 +12,11 @@ __all__ = [
     "MatrixProfile",
     "Motif",
     "MotifFinder",
+    "PanProfile",
     "SeriesProfile",
+    "WindowPair",
     "discords",
     "matrix_profile",
     "motifs",
+    "pan_matrix_profile",
 ]

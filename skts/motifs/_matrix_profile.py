@@ -29,13 +29,13 @@ from ._search import (
     separation_of,
 )
 
-__all__ = ["discords", "matrix_profile", "motifs"]
+__all__ = ["APART", "discords", "matrix_profile", "motifs", "one_line"]
 
 #: Windows from which on it pays to see whether MK would be faster than a profile.
 MANY = 2**17
 _POSITIVE = Interval(Integral, 1, None, closed="left")
 _FACTOR = Interval(Real, 1, None, closed="left")
-_APART = [
+APART = [
     Interval(Integral, 0, None, closed="left"),
     Interval(RealNotInt, 0, 1, closed="both"),
     None,
@@ -43,7 +43,7 @@ _APART = [
 _COMMON = {
     "a": ["array-like"],
     "window": [_POSITIVE, Interval(RealNotInt, 0, 1, closed="right")],
-    "exclusion": _APART,
+    "exclusion": APART,
     "normalize": ["boolean"],
     "engine": [str, None],
     "n_jobs": N_JOBS,
@@ -178,7 +178,7 @@ def matrix_profile(
         "n_motifs": [_POSITIVE],
         "max_matches": [Interval(Integral, 2, None, closed="left"), None],
         "radius_factor": [_FACTOR],
-        "separation": _APART,
+        "separation": APART,
         "algorithm": [StrOptions({"auto", "profile", "mk"})],
         "n_references": [_POSITIVE],
         "random_state": ["random_state"],
@@ -299,7 +299,7 @@ def motifs(
 
 
 @takes_plain
-@checks_arguments(_COMMON | {"n_discords": [_POSITIVE], "separation": _APART})
+@checks_arguments(_COMMON | {"n_discords": [_POSITIVE], "separation": APART})
 def discords(
     a: ArrayLike,
     *,
@@ -387,7 +387,7 @@ def _windows(
 
 def _lines(series: dict[str, ArrayLike | None], window: float) -> tuple[list[Any], int]:
     """One or two series as lines, None for one that is not there; and the points of a window."""
-    lines = [None if given is None else _line(given, name) for name, given in series.items()]
+    lines = [None if given is None else one_line(given, name) for name, given in series.items()]
     sizes = [line.points.size for line in lines if line is not None]
     length = length_of(window, min(sizes))
     for name, size in zip(series, sizes, strict=False):
@@ -398,7 +398,7 @@ def _lines(series: dict[str, ArrayLike | None], window: float) -> tuple[list[Any
     return [*lines, None][:2], length
 
 
-def _line(given: Any, name: str) -> ConcatenatedSeries:
+def one_line(given: Any, name: str) -> ConcatenatedSeries:
     """One series as a line."""
     try:
         shape = given.shape if hasattr(given, "shape") else np.shape(given)

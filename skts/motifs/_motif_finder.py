@@ -25,6 +25,7 @@ from .._scalars import plain, takes_plain
 from .._validation import as_host, check_univariate
 from ..base import SeriesMixin
 from ..engines import ConcatenatedSeries, JoinFound, Reduction, Series, WindowDistances, get_engine
+from ._growth import grow_profile, on_line
 from ._records import Discord, Motif, SeriesProfile
 from ._search import (
     SAME,
@@ -321,11 +322,11 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return self
 
     @takes_plain
-    def update(self, points: ArrayLike, series: int = -1) -> Self:
+    def update(self, points: ArrayLike, series: int = -1, *, max_points: int | None = None) -> Self:
         """Append points to a series, and bring profile, motifs and discords up to date.
 
-        The result is that of a new `fit` on all points with the same window lengths. If the last
-        series grows, the profile of its earlier points is not computed again.
+        The result is that of a new `fit` on all points that are kept, with the same window lengths.
+        If the last series grows, the profile of its earlier points is not computed again.
 
         Parameters
         ----------
@@ -333,6 +334,10 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             Points to append at the end of the series.
         series : int, default -1
             Which series grows (row of `X`); the last by default.
+        max_points : int or None, default None
+            Points of that series that are kept, at least one window: its oldest points leave, and
+            the places of motifs, discords and neighbours in it count from the oldest that is left.
+            Windows whose nearest neighbour left are searched again. None keeps all.
 
         Returns
         -------
@@ -342,11 +347,18 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Raises
         ------
         ValueError
-            If `points` is not 1-D, or there is no such series.
+            If `points` is not 1-D, there is no such series, or `max_points` is less than a window;
+            if no pair of windows is left. The estimator stays as it was.
 
         Notes
         -----
         `n_features_in_` stays what it was. A memory map is read into memory.
+
+        With n points kept, k new ones take the time of about k n pairs of windows, or of n^2 / 2 if
+        that is less. Without `max_points` that is all. With it about as many windows lose their
+        neighbour as points leave, and each is compared with all others by itself, which takes the
+        time of about n pairs for every point of the window: so it pays to append many points at a
+        time. An update that is interrupted changes nothing.
 
         Examples
         --------
@@ -369,13 +381,19 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         n_samples = len(pool.lengths)
         if not isinstance(series, Integral) or not -n_samples <= series < n_samples:
             raise ValueError(f"series={series!r}: there are {n_samples} series.")
-        if 0 in shape:
-            return self
-        (more,) = check_univariate([more], input_name="points", estimator=self)
         series = int(series) % n_samples
-        parts = self._series()
-        parts[series] = np.concatenate([parts[series], more])
         lengths = np.atleast_1d(self.window_).tolist()
+        _check_kept(max_points, max(lengths))
+        parts = self._series()
+        if 0 in shape:
+            if max_points is None or parts[series].size <= max_points:
+                return self
+            more = np.empty(0)
+        else:
+            (more,) = check_univariate([more], input_name="points", estimator=self)
+        parts[series] = np.concatenate([parts[series], more])
+        dropped = 0 if max_points is None else max(0, parts[series].size - int(max_points))
+        parts[series] = parts[series][dropped:]
         grown = ConcatenatedSeries.of(parts, self._gap(lengths, parts))
         windows = self._windows(grown, lengths)
         compute = self._computer(get_engine(self.engine, windows[-1].join()))
@@ -384,13 +402,21 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             old = [None] * len(lengths)
             same_sides = bool(self.left_right) == hasattr(self, "left_profile_")
             if hasattr(self, "profile_") and same_sides and series == n_samples - 1:
-                old = self._line_profiles(windows)
-            known = int(pool.lengths[-1])
+                old = self._line_profiles(windows, dropped)
+            known, first = int(pool.lengths[-1]) - dropped, int(grown.starts[-1])
             profiles = [
-                self._grow(compute, each, known, one)
+                grow_profile(
+                    compute,
+                    each,
+                    first + max(0, known - each.length + 1),
+                    one,
+                    bool(self.left_right),
+                )
                 for each, one in zip(windows, old, strict=True)
             ]
         found = self._find(windows, profiles, compute)
+        if not found[0]:
+            raise_no_pair("motif", windows[0], n_samples)
         self._pool = grown
         self._set_found(*found, profiles)
         return self
@@ -530,33 +556,6 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             return motifs, [], np.array([rate for each in searches for rate in each.pruned])
         return motifs, find_discords(windows, profiles, self.n_discords), None
 
-    def _grow(
-        self,
-        compute: Callable[[Reduction], Any],
-        windows: WindowSet,
-        n_known: int,
-        old: JoinFound | None,
-    ) -> JoinFound:
-        """The profile of a line whose last series had `n_known` points, from that of then."""
-        sides = bool(self.left_right)
-        since = int(windows.pool.starts[-1]) + max(0, n_known - windows.length + 1)
-        if old is None or since == 0:
-            return compute(windows.join(sides=sides))
-        new = compute(windows.join(sides=sides, since=since))
-        for mine, theirs in zip(
-            (new, new.left, new.right), (old, old.left, old.right), strict=True
-        ):
-            if mine is None or theirs is None:
-                continue
-            known = slice(since)
-            distance, index = mine.distances[known], mine.indices[known]
-            before = theirs.distances[known], theirs.indices[known]
-            kept = (before[0] < distance) | (
-                (before[0] == distance) & (before[1] < index) & (before[1] >= 0)
-            )
-            distance[kept], index[kept] = before[0][kept], before[1][kept]
-        return new
-
     def _set_found(
         self,
         motifs: list[Motif],
@@ -590,8 +589,8 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 found = spread([getattr(profile, side) for profile in profiles])
                 setattr(self, f"{side}_profile_", found if several else found[0])
 
-    def _line_profiles(self, windows: list[WindowSet]) -> list[JoinFound]:
-        """The profiles that are kept, as they lie on the line."""
+    def _line_profiles(self, windows: list[WindowSet], dropped: int) -> list[JoinFound]:
+        """The profiles that are kept, as they lie on a line whose last series has lost points."""
         several = not isinstance(self.window_, int)
 
         def records(name: str) -> list[SeriesProfile | None]:
@@ -604,11 +603,10 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         lines = []
         for each, profile, left, right in kept:
             sides: list[Any] = [
-                None if side is None else _on_line(each, side) for side in (left, right)
+                None if side is None else on_line(each, side, dropped) for side in (left, right)
             ]
-            lines.append(
-                _on_line(each, SeriesProfile(*profile))._replace(left=sides[0], right=sides[1])
-            )
+            found = on_line(each, SeriesProfile(*profile), dropped)
+            lines.append(found._replace(left=sides[0], right=sides[1]))
         return lines
 
 
@@ -622,7 +620,7 @@ _FOUND = (
 )
 
 
-def _window_lengths(window: Any, series: list[np.ndarray]) -> list[int]:
+def _window_lengths(window: Any, series: list[np.ndarray], name: str = "window") -> list[int]:
     """Points of the windows that are asked for."""
     shortest = min(points.size for points in series)
     longest = max(points.size for points in series)
@@ -639,7 +637,7 @@ def _window_lengths(window: Any, series: list[np.ndarray]) -> list[int]:
             length = length_of(plain(each), shortest)
         else:
             raise ValueError(
-                f"window={each!r}: a length is a number of points, at least 1, or a fraction of "
+                f"{name}={each!r}: a length is a number of points, at least 1, or a fraction of "
                 "the shortest series above 0 and up to 1."
             )
         if length > longest:
@@ -649,8 +647,18 @@ def _window_lengths(window: Any, series: list[np.ndarray]) -> list[int]:
             )
         lengths.append(length)
     if not lengths:
-        raise ValueError("window is empty: name at least one length.")
+        raise ValueError(f"{name} is empty: name at least one length.")
     return lengths
+
+
+def _check_kept(max_points: Any, longest: int) -> None:
+    """Refuse to keep less than a window."""
+    whole = isinstance(max_points, Integral) and not isinstance(max_points, bool)
+    if max_points is not None and not (whole and max_points >= longest):
+        raise ValueError(
+            f"max_points={max_points!r}: it is a number of points, at least one window of "
+            f"{longest}, or None."
+        )
 
 
 def _period(series: list[np.ndarray], shortest: int) -> int:
@@ -750,18 +758,3 @@ def _by_series(pool: ConcatenatedSeries, length: int, found: Any) -> SeriesProfi
         places[row, :count] = found.indices[start : start + count, 0]
     series, starts = pool.locate(places)
     return SeriesProfile(distances, starts, series)
-
-
-def _on_line(windows: WindowSet, profile: SeriesProfile) -> JoinFound:
-    """The inverse of `_by_series`, also on a line that has grown since."""
-    pool = windows.pool
-    distances = np.full((windows.number, 1), np.inf)
-    indices = np.full((windows.number, 1), -1, np.int64)
-    there = profile.indices >= 0
-    places = np.where(there, pool.starts[np.maximum(profile.series, 0)] + profile.indices, -1)
-    for row, start in enumerate(pool.starts):
-        count = max(0, int(pool.lengths[row]) - windows.length + 1)
-        count = min(count, profile.distances.shape[1])
-        distances[start : start + count, 0] = profile.distances[row, :count]
-        indices[start : start + count, 0] = places[row, :count]
-    return JoinFound(distances, indices)

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._summary import summarized
 
-__all__ = ["Discord", "MatrixProfile", "Motif", "SeriesProfile"]
+__all__ = ["Discord", "MatrixProfile", "Motif", "PanProfile", "SeriesProfile", "WindowPair"]
 
 
 @summarized
@@ -124,3 +124,92 @@ class SeriesProfile(NamedTuple):
     distances: np.ndarray
     indices: np.ndarray
     series: np.ndarray
+
+
+@summarized
+class WindowPair(NamedTuple):
+    """Two windows of one length: a motif, or a discord and its nearest neighbour.
+
+    Attributes
+    ----------
+    window : int
+        Points of a window.
+    positions : ndarray of shape (2,), int64
+        Where the two start: of a motif the earlier one first, or else the discord first.
+    distance : float
+        Their distance over ``sqrt(2 window)``.
+    """
+
+    window: int
+    positions: np.ndarray
+    distance: float
+
+
+@summarized
+class PanProfile(NamedTuple):
+    """Matrix profiles of a series for many lengths of the window.
+
+    All distances are divided by ``sqrt(2 window)``, so that those of different lengths compare.
+
+    Attributes
+    ----------
+    windows : ndarray of shape (n_lengths,), int64
+        The lengths that were asked for, ascending, each once.
+    computed : ndarray of shape (n_computed,), int64
+        The lengths whose profiles are there, in the order in which they were computed.
+    distances : ndarray of shape (n_lengths, n_windows), float64
+        Distance of each window to its nearest neighbour, by length and start. Infinite where there
+        is none, where no window of that length starts, and where the length was not computed.
+    indices : ndarray of shape (n_lengths, n_windows), int64
+        Where the neighbours start, -1 where there is none.
+    motif_distances : ndarray of shape (n_lengths,), float64
+        Distance of the two nearest windows of each length; infinite where there are none.
+    motif_indices : ndarray of shape (n_lengths, 2), int64
+        Where they start, the earlier one first; -1 where there are none.
+    discord_distances : ndarray of shape (n_lengths,), float64
+        Distance of the window of each length whose nearest neighbour is farthest; infinite where
+        no window has a neighbour.
+    discord_indices : ndarray of shape (n_lengths, 2), int64
+        Where it starts, and where its nearest neighbour does; -1 where there are none.
+    """
+
+    windows: np.ndarray
+    computed: np.ndarray
+    distances: np.ndarray
+    indices: np.ndarray
+    motif_distances: np.ndarray
+    motif_indices: np.ndarray
+    discord_distances: np.ndarray
+    discord_indices: np.ndarray
+
+    @property
+    def motif(self) -> WindowPair | None:
+        """The nearest pair of all lengths; of equally near ones that of the shortest windows.
+
+        Returns
+        -------
+        WindowPair or None
+            The pair, None where no two windows could be compared.
+        """
+        row = int(np.argmin(self.motif_distances))
+        return self._pair(row, self.motif_indices, self.motif_distances)
+
+    @property
+    def discord(self) -> WindowPair | None:
+        """The window of all lengths that is farthest from its nearest neighbour.
+
+        Of equally far ones that of the shortest windows.
+
+        Returns
+        -------
+        WindowPair or None
+            The window and its neighbour, None where no two windows could be compared.
+        """
+        known = self.discord_indices[:, 0] >= 0
+        row = int(np.argmax(np.where(known, self.discord_distances, -np.inf)))
+        return self._pair(row, self.discord_indices, self.discord_distances)
+
+    def _pair(self, row: int, indices: np.ndarray, distances: np.ndarray) -> WindowPair | None:
+        if indices[row, 0] < 0:
+            return None
+        return WindowPair(int(self.windows[row]), indices[row].copy(), float(distances[row]))

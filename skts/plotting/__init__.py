@@ -3,6 +3,7 @@
 from ._alignment import AlignmentDisplay
 from ._cluster import ClusterDisplay
 from ._motifs import MotifDisplay
+from ._pan_profile import PanProfileDisplay
 from ._search import SearchDisplay
 from ._tree import ShapeletMatchDisplay, ShapeletTreeDisplay
 
@@ -10,6 +11,7 @@ __all__ = [
     "AlignmentDisplay",
     "ClusterDisplay",
     "MotifDisplay",
+    "PanProfileDisplay",
     "SearchDisplay",
     "ShapeletMatchDisplay",
     "ShapeletTreeDisplay",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,110 +13,24 @@ from sklearn.base import (
     ClassifierMixin,
     TransformerMixin,
 )
-from sklearn.utils import Bunch, check_random_state, compute_class_weight
+from sklearn.utils import Bunch
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
-from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import N_JOBS, checks_parameters
-from .._summary import summarized, table
-from .._validation import LARGEST, LEAST, check_series, check_weights
+from .._validation import check_series, check_weights
 from ..base import SeriesMixin
 from ..engines import (
     LEAST_NORMALIZED,
-    Criterion,
     Series,
-    ShapeletSearch,
-    ShapeletSplit,
     SubsequenceMatches,
     get_engine,
 )
-from ._logic import WAYS, choose_ways
-from ._long import best_with_long
+from ._growth import TreeGrowth
+from ._logic import choose_ways
+from ._structure import Shapelet, keep, prune, walk
 
-__all__ = ["Shapelet", "ShapeletTree", "ShapeletTreeClassifier"]
-
-#: Nodes of a tree that a table shows.
-_SHOWN = 20
-
-
-@summarized
-class Shapelet(NamedTuple):
-    """A subsequence of a training series that a node of the tree looks for.
-
-    Attributes
-    ----------
-    values : ndarray of shape (length,), float64
-        Its points, as they are in the series.
-    series, start, length, channel : int
-        Where it lies in the training data.
-    threshold : float
-        Series whose distance (joined, if there are several shapelets) is at most this go left.
-    gain : float
-        Information gain in nats, of the split with this shapelet and those before it in the node.
-    gap : float
-        Separation gap of that split: mean distance on the right less that on the left.
-    logic : {"first", "and", "or"}
-        How it joins the shapelets before it in the node.
-    node : int
-        The node of the tree.
-    """
-
-    values: np.ndarray
-    series: int
-    start: int
-    length: int
-    channel: int
-    threshold: float
-    gain: float
-    gap: float
-    logic: str
-    node: int
-
-
-class ShapeletTree(NamedTuple):
-    """A tree as flat arrays, one entry for each node; node 0 is the root.
-
-    Attributes
-    ----------
-    children_left, children_right : ndarray of shape (n_nodes,), int64
-        Children; -1 at leaves.
-    first_literal, n_literals : ndarray of shape (n_nodes,), int64
-        The shapelets of the node in `shapelets_`; -1 and 0 at leaves.
-    threshold : ndarray of shape (n_nodes,), float64
-        Joined distances up to this go left; -2 at leaves.
-    impurity : ndarray of shape (n_nodes,), float64
-        Entropy in nats.
-    n_node_samples : ndarray of shape (n_nodes,), int64
-        Training series that reach the node.
-    weighted_n_node_samples : ndarray of shape (n_nodes,), float64
-        Their weight.
-    value : ndarray of shape (n_nodes, n_classes), float64
-        The share of each class in that weight.
-    """
-
-    children_left: np.ndarray
-    children_right: np.ndarray
-    first_literal: np.ndarray
-    n_literals: np.ndarray
-    threshold: np.ndarray
-    impurity: np.ndarray
-    n_node_samples: np.ndarray
-    weighted_n_node_samples: np.ndarray
-    value: np.ndarray
-
-    def __repr__(self) -> str:
-        """How large the tree is."""
-        leaves = int((self.children_left < 0).sum())
-        n_nodes, n_classes = self.value.shape
-        return f"ShapeletTree(n_nodes={n_nodes}, n_leaves={leaves}, n_classes={n_classes})"
-
-    def _repr_html_(self) -> str:
-        """A table of the first nodes."""
-        columns = [column[:_SHOWN] for column in self]
-        more = f", {_SHOWN} of them shown" if len(self.value) > _SHOWN else ""
-        rows = zip(range(_SHOWN), *columns, strict=False)
-        return table(f"{self!r}{more}", ("node", *self._fields), rows)
+__all__ = ["ShapeletTreeClassifier"]
 
 
 class ShapeletTreeClassifier(
@@ -347,7 +261,7 @@ class ShapeletTreeClassifier(
         if self.logic == "auto":
             growth.ways = choose_ways(growth.labels, growth.judge)
         tree, shapelets = growth.grow()
-        tree, shapelets = _keep(tree, shapelets, _prune(tree, self.ccp_alpha)[2])
+        tree, shapelets = keep(tree, shapelets, prune(tree, self.ccp_alpha)[2])
         self._remember_form(X, series)
         # all at once: a fit that fails or is interrupted leaves the tree before as it was
         self.__dict__.update(
@@ -511,7 +425,7 @@ class ShapeletTreeClassifier(
         growth = self._start_growth(X, y, sample_weight)[1]
         if self.logic == "auto":
             growth.ways = choose_ways(growth.labels, growth.judge)
-        alphas, impurities, _ = _prune(growth.grow()[0], np.inf)
+        alphas, impurities, _ = prune(growth.grow()[0], np.inf)
         return Bunch(ccp_alphas=np.array(alphas), impurities=np.array(impurities))
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
@@ -572,14 +486,14 @@ class ShapeletTreeClassifier(
 
     def _start_growth(
         self, X: ArrayLike | list[ArrayLike], y: ArrayLike, sample_weight: ArrayLike | float | None
-    ) -> tuple[Series, _Growth]:
+    ) -> tuple[Series, TreeGrowth]:
         """Validate training data; return the series, and the growth on those that have a weight."""
         y = self._validate_target(X, y)
         weights = check_weights(sample_weight, len(y), self)
         series = check_series(X, estimator=self).freeze()
         rows = np.flatnonzero(weights)
         there = series if len(rows) == len(series) else series.take(rows).freeze()
-        return series, _Growth(self, there, y[rows], weights[rows], rows)
+        return series, TreeGrowth(self, there, y[rows], weights[rows], rows)
 
     def _lengths(self, series: Series) -> tuple[int, ...]:
         """Lengths of candidates."""
@@ -629,217 +543,7 @@ class ShapeletTreeClassifier(
         """Nodes of all series, level by level; series that have arrived stay where they are."""
         check_is_fitted(self)
         distances = self._measure(self._validate_series(X))[0]
-        return _walk(self.tree_, self.shapelets_, distances)
-
-
-def _walk(tree: ShapeletTree, shapelets: list[Shapelet], distances: np.ndarray) -> list[np.ndarray]:
-    """Nodes of series, level by level, by their distances to all shapelets."""
-    nodes = np.zeros(len(distances), np.int64)
-    steps = [nodes]
-    while (tree.children_left[nodes] >= 0).any():
-        after = nodes.copy()
-        for node in np.unique(nodes[tree.children_left[nodes] >= 0]):
-            rows = np.flatnonzero(nodes == node)
-            first = tree.first_literal[node]
-            joined = distances[rows, first]
-            for k in range(first + 1, first + tree.n_literals[node]):
-                join = np.maximum if shapelets[k].logic == "and" else np.minimum
-                joined = join(joined, distances[rows, k])
-            left = joined <= tree.threshold[node]
-            after[rows] = np.where(left, tree.children_left[node], tree.children_right[node])
-        nodes = after
-        steps.append(nodes)
-    return steps
-
-
-class _Growth:
-    """The growing of one tree."""
-
-    def __init__(
-        self,
-        model: ShapeletTreeClassifier,
-        series: Series,
-        y: np.ndarray,
-        sample_weight: np.ndarray,
-        rows: np.ndarray,
-        lengths: tuple[int, ...] | None = None,
-    ) -> None:
-        self.given = y, sample_weight
-        #: Where the series are in the training data.
-        self.rows = rows
-        self.model, self.series = model, series
-        self.lengths = model._lengths(series) if lengths is None else lengths
-        shortest = int(series.lengths.min())
-        #: Lengths that all series have room for, and others.
-        self.common = tuple(length for length in self.lengths if length <= shortest)
-        self.long = tuple(length for length in self.lengths if length > shortest)
-        #: How further shapelets may join a node; both ways where nothing is chosen yet.
-        self.ways = WAYS if model.logic == "auto" else tuple(w for w in WAYS if w in model.logic)
-        if model.logic != "auto" and not set(model.logic) <= set(WAYS):
-            raise ValueError(f'logic takes "and" and "or"; got {tuple(model.logic)!r}.')
-        #: Of searches among all candidates: the first shapelets of nodes, by their series.
-        self.known_firsts: dict[bytes, ShapeletSplit | None] = {}
-        self.classes, self.labels = np.unique(y, return_inverse=True)
-        scale = _scale(sample_weight)
-        self.sample_weight = np.maximum(sample_weight / scale, LEAST)
-        self.weights, self.scale = _weights(
-            model.class_weight, self.classes, self.labels, self.sample_weight
-        )
-        self.scale *= scale
-        if np.all(sample_weight == sample_weight[0]):
-            self.sample_weight, factor = np.ones(len(y)), float(self.sample_weight[0])
-            self.scale *= factor
-        n = len(series)
-        leaf, split = model.min_samples_leaf, model.min_samples_split
-        self.leaf = int(leaf if isinstance(leaf, Integral) else _share_of(n, leaf))
-        self.split = int(split if isinstance(split, Integral) else max(2, _share_of(n, split)))
-        self.total = float(self.weigh(np.arange(n)).sum())
-        self.random = check_random_state(model.random_state)
-
-    def judge(self, train: np.ndarray, test: np.ndarray) -> tuple[float, float]:
-        """The weight of series that trees of others classify rightly, without and with logic."""
-        y, weights = self.given
-        series, others = self.series.take(train).freeze(), self.series.take(test)
-        found: list[float] = []
-        # the first shapelets of nodes are looked for once
-        known: dict[bytes, ShapeletSplit | None] = {}
-        for ways in ((), WAYS):
-            rows = self.rows[train]
-            part = _Growth(self.model, series, y[train], weights[train], rows, self.lengths)
-            part.ways, part.known_firsts = ways, known
-            tree, shapelets = part.grow()
-            tree, shapelets = _keep(tree, shapelets, _prune(tree, self.model.ccp_alpha)[2])
-            nodes = _walk(tree, shapelets, self.model._measure(others, shapelets)[0])[-1]
-            right = tree.value[nodes].argmax(axis=1) == self.labels[test]
-            found.append(float(weights[test][right].sum()))
-        return found[0], found[1]
-
-    def search(self, members: np.ndarray, **options: Any) -> ShapeletSearch:
-        """The work of one node."""
-        class_weight, each = self.weights, self.sample_weight[members]
-        differ = bool(np.any(each != each[0]))
-        criterion = Criterion(
-            self.labels[members],
-            class_weight if differ else class_weight * each[0],
-            self.leaf,
-            self.model.min_weight_fraction_leaf * self.total,
-            each if differ else None,
-        )
-        return ShapeletSearch(self.series, members, self.common, criterion, **options)
-
-    def weigh(self, members: np.ndarray) -> np.ndarray:
-        """The weight of each class among some series."""
-        each = np.bincount(self.labels[members], self.sample_weight[members], len(self.weights))
-        return each * self.weights
-
-    def grow(self) -> tuple[ShapeletTree, list[Shapelet]]:
-        """Grow depth first, the left side first; weights are without their scale."""
-        nodes: list[list[Any]] = []
-        shapelets: list[Shapelet] = []
-        open_nodes = [(np.arange(len(self.series)), 0, -1, 0)]
-        while open_nodes:
-            members, depth, parent, side = open_nodes.pop()
-            node = len(nodes)
-            if parent >= 0:
-                nodes[parent][side] = node
-            each = self.weigh(members)
-            weight = each.sum()
-            value = each / weight if weight > 0 else np.full(each.size, 1 / each.size)
-            impurity = -float(np.sum(value * np.log(np.where(value > 0, value, 1.0))))
-            nodes.append([-1, -1, -1, 0, -2.0, abs(impurity), len(members), weight, value])
-            deep = self.model.max_depth is not None and depth >= self.model.max_depth
-            if deep or impurity <= 0 or len(members) < max(self.split, 2 * self.leaf):
-                continue
-            found = self.split_node(members)
-            if not found:
-                continue
-            last, unit = found[-1], self.search(members).criterion.unit
-            nodes[node][2:5] = len(shapelets), len(found), last.cut.threshold
-            for split in found:
-                row, stop = int(members[split.series]), split.start + split.length
-                values = self.series.values[row, split.channel, split.start : stop].copy()
-                place = int(self.rows[row]), split.start, split.length, split.channel
-                worth = last.cut.threshold, split.cut.gain / unit, split.cut.gap
-                shapelets.append(Shapelet(values, *place, *worth, split.way, node))
-            left = last.distances <= last.cut.threshold
-            open_nodes.append((members[~left], depth + 1, node, 1))
-            open_nodes.append((members[left], depth + 1, node, 0))
-        columns = list(zip(*nodes, strict=True))
-        types = [np.int64] * 4 + [np.float64] * 2 + [np.int64] + [np.float64] * 2
-        arrays = (np.array(column, kind) for column, kind in zip(columns, types, strict=True))
-        return ShapeletTree(*arrays), shapelets
-
-    def with_weights(self, tree: ShapeletTree) -> ShapeletTree:
-        """Return a tree with the weights that were asked for."""
-        return tree._replace(weighted_n_node_samples=tree.weighted_n_node_samples * self.scale)
-
-    def split_node(self, members: np.ndarray) -> list[ShapeletSplit]:
-        """Find the literals of a node, none if no split is good enough."""
-        sample, search = self.draw(members), self.search(members)
-        if sample is not None:
-            # all literals of the node choose among the same candidates
-            alone = np.column_stack([sample, np.zeros(len(sample), np.int64)])
-            self.known = search.certify(alone, self.model._run)
-        key = members.tobytes()
-        if sample is None and key in self.known_firsts:
-            best = self.known_firsts[key]
-        else:
-            best = self.best(search, sample)
-            if sample is None and self.model.logic == "auto":
-                self.known_firsts[key] = best
-        if best is None:
-            return []
-        found, ways = [best], self.ways
-        while ways and len(found) < self.model.max_literals:
-            last = found[-1]
-            search = self.search(
-                members,
-                before=last.distances,
-                before_normalized=any(split.length >= LEAST_NORMALIZED for split in found),
-                ways=ways,
-                best_gain_so_far=last.cut.gain,
-                best_gap_so_far=last.cut.gap,
-            )
-            better = self.best(search, sample)
-            if better is None:
-                break
-            found.append(better)
-        share = float(self.weigh(members).sum()) / self.total
-        decrease = found[-1].cut.gain / search.criterion.unit * share
-        return found if decrease >= self.model.min_impurity_decrease else []
-
-    def best(self, search: ShapeletSearch, sample: np.ndarray | None) -> ShapeletSplit | None:
-        """The best of all candidates, or of those drawn."""
-        if sample is None:
-            if search.before is not None and np.isinf(search.before).any():
-                # no bound holds for these
-                return best_with_long(search, self.lengths, self.model._run, None)
-            found = self.model._run(search)
-            return best_with_long(search, self.long, self.model._run, found)
-        where = np.column_stack(
-            [
-                np.repeat(sample, len(search.ways), axis=0),
-                np.tile(range(len(search.ways)), len(sample)),
-            ]
-        )
-        most = np.full(len(where), np.iinfo(np.int64).max)
-        known = np.repeat(self.known, len(search.ways), axis=0)
-        return search.measure(most, np.full(len(where), np.inf), where, self.model._run, known)
-
-    def draw(self, members: np.ndarray) -> np.ndarray | None:
-        """Draw candidates: length, place among the members, start, channel."""
-        sizes = self.series.lengths[members] - np.array(self.lengths)[:, np.newaxis] + 1
-        sizes = np.maximum(sizes, 0)
-        ends = np.cumsum(sizes.ravel() * self.series.n_channels)
-        count = self.model.max_candidates
-        if count is None or count >= ends[-1]:
-            return None
-        chosen = np.sort(sample_without_replacement(ends[-1], count, random_state=self.random))
-        block = np.searchsorted(ends, chosen, side="right")
-        inside = chosen - np.concatenate([[0], ends])[block]
-        length, row = np.divmod(block, len(members))
-        start, channel = np.divmod(inside, self.series.n_channels)
-        return np.column_stack([np.array(self.lengths)[length], row, start, channel])
+        return walk(self.tree_, self.shapelets_, distances)
 
 
 def _points(given: int | float | str, longest: int) -> int | str:
@@ -847,108 +551,3 @@ def _points(given: int | float | str, longest: int) -> int | str:
     if isinstance(given, str | Integral):
         return given if isinstance(given, str) else int(given)
     return max(1, int(given * longest))
-
-
-def _share_of(n: int, share: float) -> int:
-    """Series that are a share of n at least; a product may be rounded up."""
-    return int(np.ceil(share * n * (1 - 1e-12)))
-
-
-def _scale(weights: np.ndarray) -> float:
-    """The power of two by which the largest of some weights is from 1 to 2."""
-    return float(2.0 ** (np.frexp(weights.max())[1] - 1))
-
-
-def _weights(
-    class_weight: dict[Any, float] | str | None,
-    classes: np.ndarray,
-    labels: np.ndarray,
-    sample_weight: np.ndarray,
-) -> tuple[np.ndarray, float]:
-    """Weights of the classes, and what they are to be multiplied by.
-
-    Equal ones are 1, and the largest of others is from 1 to 2: the tree does not depend on scale.
-    """
-    if isinstance(class_weight, dict):
-        for label, weight in class_weight.items():
-            if not isinstance(weight, Real):
-                raise ValueError(f"class_weight is {weight!r} for class {label!r}; give numbers.")
-    if class_weight == "balanced":
-        each = np.bincount(labels, sample_weight)
-        weights = each.sum() / (len(classes) * each)
-    else:
-        weights = compute_class_weight(class_weight, classes=classes, y=classes[labels])
-        weights = weights.astype(np.float64)
-    bad = np.flatnonzero(~((weights >= 0) & (weights <= LARGEST)))
-    if bad.size:
-        raise ValueError(
-            f"class_weight is {weights[bad[0]]:g} for class {classes[bad[0]]!s}; give numbers from "
-            f"0 to {LARGEST:.1g}."
-        )
-    if not weights.any():
-        raise ValueError("class_weight is 0 for all classes of y; give one of them a weight.")
-    if np.all(weights == weights[0]):
-        return np.ones(len(weights)), float(weights[0])
-    scale = _scale(weights)
-    return weights / scale, scale
-
-
-def _prune(tree: ShapeletTree, alpha: float) -> tuple[list[float], list[float], np.ndarray]:
-    """Cut the weakest links up to `alpha`; return alphas, impurities and which nodes are leaves."""
-    risk = tree.impurity * tree.weighted_n_node_samples / tree.weighted_n_node_samples[0]
-    leaf = tree.children_left < 0
-    alphas: list[float] = [0.0]
-    impurities: list[float] = []
-    while True:
-        leaves, below = np.zeros(len(leaf), np.int64), np.zeros(len(leaf))
-        for node in range(len(leaf) - 1, -1, -1):
-            left, right = tree.children_left[node], tree.children_right[node]
-            leaves[node] = 1 if leaf[node] else leaves[left] + leaves[right]
-            below[node] = risk[node] if leaf[node] else below[left] + below[right]
-        if not impurities:
-            impurities.append(float(below[0]))
-        alive = np.zeros(len(leaf), bool)
-        alive[0] = True
-        for node in range(len(leaf)):
-            if alive[node] and not leaf[node]:
-                alive[[tree.children_left[node], tree.children_right[node]]] = True
-        inner = np.flatnonzero(alive & ~leaf)
-        if not inner.size:
-            return alphas, impurities, leaf
-        cost = (risk[inner] - below[inner]) / (leaves[inner] - 1)
-        weakest = int(np.argmin(cost))
-        if alpha <= 0 or cost[weakest] > alpha:
-            return alphas, impurities, leaf
-        leaf[inner[weakest]] = True
-        alphas.append(max(alphas[-1], float(cost[weakest])))
-        impurities.append(float(below[0] + risk[inner[weakest]] - below[inner[weakest]]))
-
-
-def _keep(
-    tree: ShapeletTree, shapelets: list[Shapelet], leaf: np.ndarray
-) -> tuple[ShapeletTree, list[Shapelet]]:
-    """Drop what lies below leaves."""
-    order, stack = [], [0]
-    while stack:
-        node = stack.pop()
-        order.append(node)
-        if not leaf[node]:
-            stack += [int(tree.children_right[node]), int(tree.children_left[node])]
-    number = np.full(len(leaf), -1)
-    number[order] = np.arange(len(order))
-    kept = ShapeletTree(*(array[order] for array in tree))
-    ends = leaf[order]
-    kept_shapelets: list[Shapelet] = []
-    for place, node in enumerate(order):
-        if leaf[node]:
-            continue
-        first = tree.first_literal[node]
-        kept.first_literal[place] = len(kept_shapelets)
-        kept_shapelets += [
-            literal._replace(node=place)
-            for literal in shapelets[first : first + tree.n_literals[node]]
-        ]
-    for array in (kept.children_left, kept.children_right):
-        array[:] = np.where(ends, -1, number[array])
-    kept.first_literal[ends], kept.n_literals[ends], kept.threshold[ends] = -1, 0, -2.0
-    return kept, kept_shapelets

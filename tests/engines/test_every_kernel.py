@@ -15,6 +15,7 @@ from numpy.testing import assert_allclose
 from skts import (
     DiscordDetector,
     DTWKMeans,
+    DTWKMedoids,
     DTWNearestNeighbor,
     DTWNeighbors,
     KShapeClusterer,
@@ -145,6 +146,8 @@ def averages(engine):
     model = DTWKMeans(3, random_state=0, engine=engine)
     yield of_fitted(model, X, None, ("predict", X), ("transform", X))
     yield model.cluster_centers_
+    medoids = DTWKMedoids(3, random_state=0, engine=engine)
+    yield of_fitted(medoids, X, None, ("predict", X), ("transform", X))
     yield pairwise_soft_dtw(X, unequal, window=5, engine=engine)
     yield soft_dtw_gradient(X[0], unequal[2], gamma=0.3, engine=engine)
     yield soft_dtw_barycenter(X.reshape(6, 2, 40), max_iter=3, tol=0.1, engine=engine)

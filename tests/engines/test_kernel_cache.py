@@ -121,6 +121,7 @@ print(caller(1.0), sum(caller.stats.cache_hits.values()))
 """
 
 
+@pytest.mark.slow
 def test_a_kernel_is_compiled_anew_when_another_file_changes(tmp_path):
     """The file of a function that it calls, through a third or a module, or a constant's value."""
     package = tmp_path / "pair"
@@ -186,6 +187,7 @@ print(*values, sum(total.stats.cache_hits.values()))
 """
 
 
+@pytest.mark.slow
 def test_kernels_of_a_policy_are_found_until_it_changes(tmp_path):
     """One instance for all objects of a class, on disk; anew with its file, or a constant's."""
     package = tmp_path / "pair"

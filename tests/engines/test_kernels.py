@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 import reference_sbd
+from elastic_cases import among
 from numba import njit
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -666,6 +669,16 @@ def test_paths_take_the_rows_that_are_kept_those_between_and_themselves():
         assert needed <= warping_path.path_bytes(n, m) <= needed + 32
 
 
+@pytest.mark.gpu
+def test_paths_of_a_gpu_take_the_rows_between_strips_the_steps_of_one_and_themselves():
+    module = importlib.import_module("skts.engines.cupy.elastic.warping_path")
+    for n, m in ((1, 1), (90, 110), (5000, 1), (26, 4000)):
+        rows = -(-n // module.PATH_STRIP) + 1
+        # infinities along the other side; where the path is, and how long
+        needed = 8 * rows * (m + 1) + 8 * n + 16 * (n + m - 1) + 3 * 8
+        assert needed + module.step_bytes(n, m) <= module.path_bytes(n, m)
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (1, 6), (6, 1), (5, 5), (4, 9)])
 @pytest.mark.parametrize("radius", [None, 0, 2])
 def test_certificates(rng, shape, radius):
@@ -685,23 +698,29 @@ def test_certificates(rng, shape, radius):
             assert_array_equal(warping.distance(found), expected)
 
 
+KINDS = [
+    Warping(metric, cost)
+    for metric, cost in itertools.product(("dtw", "dog_keeper"), ("squared", "absolute"))
+]
+
+
 @pytest.mark.parametrize("window", [None, 3, 0.1])
 @pytest.mark.parametrize("channels", [1, 2])
-def test_certificates_side_by_side_are_those_alone(rng, window, channels):
+@pytest.mark.parametrize("kind", among(KINDS), ids=str)
+def test_certificates_side_by_side_are_those_alone(rng, window, channels, kind):
     """More pairs of some lengths than lie side by side, and pairs of lengths of their own."""
     lengths = np.array([[40, 40]] * 70 + [[1, 9], [9, 1], [30, 41]] + [[41, 30]] * 3)
     x, y = (rng.normal(size=(len(lengths), channels, 41)) for _ in range(2))
     n, m = lengths.T
-    for metric, cost in itertools.product(("dtw", "dog_keeper"), ("squared", "absolute")):
-        for alignment in ("global",) if window is not None else ("global", "subsequence"):
-            warping = Warping(metric, cost, window, alignment)
-            found = certified.pairs(x, n, y, m, warping, GO_ON)
-            options = certified.options(warping)
-            alone = [
-                certified.cost(a[:, :i], b[:, :j], int(warping.radius(i, j)), *options, GO_ON)
-                for a, b, i, j in zip(x, y, n, m, strict=True)
-            ]
-            assert_array_equal(found, alone)
+    for alignment in ("global",) if window is not None else ("global", "subsequence"):
+        warping = replace(kind, window=window, alignment=alignment)
+        found = certified.pairs(x, n, y, m, warping, GO_ON)
+        options = certified.options(warping)
+        alone = [
+            certified.cost(a[:, :i], b[:, :j], int(warping.radius(i, j)), *options, GO_ON)
+            for a, b, i, j in zip(x, y, n, m, strict=True)
+        ]
+        assert_array_equal(found, alone)
 
 
 @pytest.mark.parametrize("normalize", [True, False])

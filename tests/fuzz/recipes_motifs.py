@@ -457,7 +457,11 @@ class Finder(_Windowed):
 
     @property
     def defaults(self) -> dict[str, Any]:
-        return super().defaults | {"update.points": 0, "update.series": -1}
+        return super().defaults | {
+            "update.points": 0,
+            "update.series": -1,
+            "update.max_points": None,
+        }
 
     def draw(self, d: Draw) -> Case:
         count = d.pick("series", (1, 2, 4), (3, 2, 1))
@@ -491,6 +495,8 @@ class Finder(_Windowed):
             "precision": d.pick("precision", PRECISIONS[:2], (3, 1)),
             "update.series": d.pick("update.series", (-1, 0)),
             "update.points": d.pick("update.points", (0, 1, 2, 9)),
+            # how many older points leave meanwhile
+            "update.max_points": d.pick("update.max_points", (None, 1, 4, 30)),
         }
         X = d.form(holes[:count], label=" X")
         Q = Sample(tuple(holes[count:]))
@@ -683,7 +689,7 @@ class Finder(_Windowed):
         if not points or "no motif" in found or isinstance(case.options["window"], str | float):
             return
         cut = lines[row][:-points]
-        before = [*lines]
+        before, gone = [*lines], case.options["update.max_points"]
         before[row] = cut
         windows = self.windows(case)
         if len(cut) < 1 or max(map(len, before)) < max(windows):
@@ -691,10 +697,14 @@ class Finder(_Windowed):
         smaller = case.but(X=Sample(tuple(x[None] for x in before)))
         if self.refuses(smaller):
             return
+        keep = {}
+        if gone is not None and len(lines[row]) >= max(windows):
+            before[row] = np.concatenate([case.data["Q"].lines[0][:gone], cut])
+            keep = {"max_points": len(lines[row])}
         model = self.model(case, How("numba")).fit(before)
         middle = points // 2
         for piece in (lines[row][-points:][:middle], lines[row][-points:][middle:]):
-            model.update(piece, series=row)
+            model.update(piece, series=row, **keep)
         wanted = {k: v for k, v in found.items() if k not in ("transform", "predict", "names")}
         same("update", self.state(model), wanted)
 
@@ -708,3 +718,82 @@ class Finder(_Windowed):
         for row, x in enumerate(fitting):
             same("a query alone", model.transform([x]), found["transform"][[row]])
             same("a query alone", model.predict([x]), found["predict"][[row]])
+
+
+class AllLengths(_Windowed):
+    """Profiles of many lengths, each judged as one, and the best of each and of all."""
+
+    name = "skts.motifs.pan_matrix_profile"
+    most = 80
+
+    def draw(self, d: Draw) -> Case:
+        n = d.size(1, self.most)
+        count = d.pick("lengths", (1, 2, 3, 5, 9))
+        lengths = [min(n, d.size(1, n)) for _ in range(count)]
+        options = self.draw_options(d, lengths[0]) | {
+            "windows": lengths,
+            "time_limit": d.pick("time_limit", (None, 1e-12), (4, 1)),
+            "on_interrupt": d.pick("on_interrupt", ("raise", "return")),
+            "precision": d.pick("precision", ("auto", "float64")),
+        }
+        del options["window"]
+        series = d.numbers([(1, n)], holes=True)
+        data = {"a": d.form(series, form="single", label=" a")}
+        return Case(self.name, data, options, relation=self.draw_relation(d))
+
+    def possible(self, case: Case) -> bool:
+        windows = case.options["windows"]
+        size = case.data["a"].lengths.min()
+        return Recipe.possible(self, case) and 1 <= min(windows) and max(windows) <= size
+
+    def call(self, case: Case, how: How) -> dict:
+        given = case.data["a"].give()
+        found = self.target(given, **case.given(), **how.options(self.target))
+        named = found._asdict()
+        for name in ("motif", "discord"):
+            pair = getattr(found, name)
+            fields = {} if pair is None else pair._asdict()
+            named |= {f"{name} {key}": np.asarray(value) for key, value in fields.items()}
+        return named
+
+    def check(self, case: Case, found: dict) -> None:
+        options = case.options
+        lines = case.data["a"].lines
+        windows = sorted(set(options["windows"]))
+        same("windows", found["windows"], np.array(windows))
+        done = found["computed"].tolist()
+        wanted = windows[:1] if options["time_limit"] else windows
+        check(sorted(done) == wanted, "pan: lengths that are done", f"{done}")
+        check(done[:2] == [windows[0], windows[-1]][: len(done)], "pan: order", f"{done}")
+        n = len(lines[0]) - windows[0] + 1
+        check(found["distances"].shape == (len(windows), n), "pan: shape")
+        best: dict[str, list[tuple[float, int]]] = {"motif": [], "discord": []}
+        for row, length in enumerate(windows):
+            size = len(lines[0]) - length + 1 if length in done else 0
+            distances, indices = found["distances"][row], found["indices"][row]
+            check((distances[size:] == np.inf).all(), "pan: distances of no window")
+            check((indices[size:] == -1).all(), "pan: neighbours of no window")
+            if size:
+                line = Line.of(lines, length, options)
+                parts = distances[:size, None] * math.sqrt(2 * length), indices[:size, None]
+                check_profile("pan", line, ~line.near, *parts)
+            known = np.flatnonzero(indices >= 0)
+            for name, choose in (("motif", np.argmin), ("discord", np.argmax)):
+                value, pair = found[f"{name}_distances"][row], found[f"{name}_indices"][row]
+                if not known.size:
+                    check(value == np.inf and (pair == -1).all(), f"pan: {name} of nothing")
+                    continue
+                place = int(known[choose(distances[known])])
+                close(f"pan: {name}", value, distances[place], 0.0, 1e-15)
+                first = int(pair[0]) if name == "discord" else int(min(pair))
+                # by values that are not rounded another time, the choice may differ by a rounding
+                close(f"pan: {name} place", distances[first], value, 0.0, 1e-15)
+                check(indices[first] == max(pair) or name == "discord", "pan: pair", f"{pair}")
+                best[name].append((float(value), length))
+        for name, sign in (("motif", 1), ("discord", -1)):
+            if not best[name]:
+                check(f"{name} window" not in found, f"pan: {name} of all")
+                continue
+            value, length = min((sign * one, length) for one, length in best[name])
+            same(f"pan: {name} of all", found[f"{name} distance"], np.asarray(sign * value))
+            same(f"pan: window of the {name}", found[f"{name} window"], np.asarray(length))

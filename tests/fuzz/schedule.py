@@ -21,6 +21,7 @@ __all__ = ["COSTS", "pick_recipe"]
 COSTS = {
     "skts.DTWCondenser": 16.0,
     "skts.DTWKMeans": 20.0,
+    "skts.DTWKMedoids": 15.0,
     "skts.DTWNearestNeighbor": 16.0,
     "skts.DTWNearestNeighborRegressor": 16.0,
     "skts.DTWNeighbors": 16.0,
@@ -59,6 +60,7 @@ COSTS = {
     "skts.motifs.discords": 3.0,
     "skts.motifs.matrix_profile": 4.0,
     "skts.motifs.motifs": 4.0,
+    "skts.motifs.pan_matrix_profile": 8.0,
     "skts.neighbors.dtw_window_search": 5.0,
     "skts.tree.export_text": 12.0,
 }

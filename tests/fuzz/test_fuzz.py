@@ -188,6 +188,7 @@ if any('"events"' in one for one in sys.orig_argv):
 """
 
 
+@pytest.mark.slow
 def test_crashes_and_hangs_name_their_case(tmp_path):
     (tmp_path / "sitecustomize.py").write_text(DISTURBANCE)
     options = "--function lb_keogh --seed 5 --seconds 200 --cases 12 --shrinking 5 --found"

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import skts.motifs._growth as growth
 from skts import MotifFinder, config_context
 from skts.datasets import load_ecg
 from skts.engines import Join, find_engine
@@ -376,6 +377,79 @@ def test_what_is_wrong_with_new_points_is_said(rng):
         model.update([1e300])
     with pytest.raises(ValueError, match="X has 29 features"):
         model.transform(rng.normal(size=(2, 29)))
+
+
+@pytest.mark.parametrize("left_right", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_bounded_stream_is_fitted_anew(fast_engine, monkeypatch, left_right, seed):
+    """Bit by bit what `fit` finds in the points that are left, whichever way it is searched."""
+    rng = np.random.default_rng(seed)
+    first = make_line(rng.choice(KINDS), 40, rng)
+    last = make_line(rng.choice(KINDS), 200, rng)
+    options = {"n_discords": 2, "left_right": left_right, "engine": fast_engine}
+    model = MotifFinder(9, **options).fit([first, last[:50]])
+    for rows, start, stop, kept in ((1e-9, 50, 51, 50), (1e-9, 51, 90, 40), (1.0, 90, 100, 45),
+                                    (1e-9, 100, 101, None), (1e-9, 101, 180, 46),
+                                    (1e-9, 180, 180, 30), (1e-9, 180, 200, 20)):  # fmt: skip
+        monkeypatch.setattr(growth, "JOINED", rows)
+        line = np.concatenate([model._series()[1], last[start:stop]])
+        expected = MotifFinder(9, **options).fit([first, line if kept is None else line[-kept:]])
+        assert model.update(last[start:stop], max_points=kept) is model
+        same_fit(model, expected)
+
+
+def test_windows_that_lose_their_neighbour_are_searched_again(rng, monkeypatch):
+    searched = []
+    search = growth._search_again
+    monkeypatch.setattr(growth, "JOINED", 1e-9)
+    monkeypatch.setattr(
+        growth, "_search_again", lambda *args: [searched.append(args[3].size), search(*args)]
+    )
+    x = rng.normal(size=330)
+    model = MotifFinder(10).fit(x[np.newaxis, :300])
+    lost = (model.profile_index_[0, 30:] < 30).sum()
+    model.update(x[300:], max_points=300)
+    assert 0 < searched[0] <= lost
+    assert_array_equal(model.profile_, MotifFinder(10).fit(x[np.newaxis, 30:]).profile_)
+
+
+def test_an_update_that_fails_or_stops_changes_nothing(rng, monkeypatch):
+    x = rng.normal(size=(1, 80))
+    model = MotifFinder(10, n_discords=1, left_right=True).fit(x)
+    before = dict(vars(model))
+
+    def stays(error, *arguments, **options):
+        with pytest.raises(error):
+            model.update(*arguments, **options)
+        after = vars(model)
+        assert after.keys() == before.keys()
+        assert all(after[name] is before[name] for name in before)
+
+    stays(ValueError, np.ones(3), max_points=9)
+    stays(ValueError, np.ones(3), max_points=12.0)
+    stays(ValueError, np.full(60, np.nan), max_points=60)
+    engine = find_engine("numba")
+    compute = type(engine).compute
+    for stop in range(100):
+        count = itertools.count()
+
+        def counted(self, *arguments, stop=stop, count=count):
+            if next(count) == stop:
+                raise KeyboardInterrupt
+            return compute(self, *arguments)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(type(engine), "compute", counted)
+            patch.setattr(growth, "JOINED", 1e-9)
+            patch.setitem(vars(model), "engine", "numba")
+            before = dict(vars(model))
+            try:
+                model.update(rng.normal(size=5), max_points=80)
+            except KeyboardInterrupt:
+                assert all(vars(model)[name] is before[name] for name in before)
+            else:
+                break
+    assert stop > 3
 
 
 def test_a_named_engine_that_is_missing_raises_first():

@@ -137,8 +137,8 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         (
             "DTWTiles._block_bytes",
             "each += 256 * channels * m",
-            ("256 -> 255", "256 -> 257"),
-            ROOM,
+            ("256 -> 257",),
+            MORE_ROOM,
         ),
         ("", "CERTIFIED_POINTS = 2**18", ("18 -> 17", "18 -> 19"), TOGETHER),
         (
@@ -225,7 +225,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "SubsequenceNeighbors._verify_query",
             "for place in sample(self.series.n_points - length + 1, 64):",
             ("64 -> 63", "64 -> 65"),
-            "a window more or fewer is looked at",
+            "how many windows are looked at is a choice, which nothing tells",
         ),
         (
             "LongSeries.piece",
@@ -416,13 +416,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "highest[p] = fmax(row + col + error - 2 * largest, 0.0);",
             ("0.0 -> 1.0",),
             LOOSER,
-        ),
-        (
-            "path_bytes",
-            "return 8 * (m + 1) * (-(-n // PATH_STRIP) + 2) + step_bytes(n, m) + "
-            "16 * (n + m) + 8 * n",
-            ("+ -> - #0",),
-            ROOM,
         ),
         (
             "band",
@@ -885,7 +878,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "",
             "const T (&x)[C], const T* y, int stride = 1, int offset = 0, int k = 0)",
             ("1 -> 2",),
-            "who leaves the stride out has one channel",
+            "only `skip` is told no stride, and looks at the first point alone",
         ),
     ],
     _N + "profile/join.py": [
@@ -903,12 +896,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "families/kshape/distances.py": [
-        (
-            "SBDAssign.verify",
-            "nearer = least < found - TIE - 2 * error",
-            ("< -> <=",),
-            AT_THE_LIMIT,
-        ),
         (
             "SBDReduction.plain_distances",
             "error = 2 * float(self.doubts[col]) + FLOAT64_UNIT * (2 * series.size + 8)",

@@ -13,6 +13,7 @@ from skts import (
     DiscordDetector,
     DTWCondenser,
     DTWKMeans,
+    DTWKMedoids,
     DTWNearestNeighbor,
     DTWNearestNeighborRegressor,
     DTWNeighbors,
@@ -106,6 +107,7 @@ def estimators(engine):
     """One of each, with what it is fitted on beside X."""
     return {
         "DTWCondenser": DTWCondenser(n_prototypes=2, window=2, engine=engine),
+        "DTWKMedoids": DTWKMedoids(2, random_state=0, engine=engine),
         "DTWKMeans": DTWKMeans(2, n_init=1, max_iter=3, random_state=0, engine=engine),
         "DTWNearestNeighbor": DTWNearestNeighbor(engine=engine),
         "DTWNearestNeighborRegressor": DTWNearestNeighborRegressor(2, engine=engine),

@@ -109,7 +109,7 @@ def test_arrays_reach_a_cluster_once(works, eager, cluster):
     assert before and before == held()
 
 
-@pytest.mark.parametrize("how_many", [1, 2])
+@pytest.mark.parametrize("how_many", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_killed_workers_change_nothing(works, eager, cluster, how_many):
     expected = run(works["matrix"], engine="numba")
     killed = []

@@ -26,6 +26,8 @@ from skts.engines import (
     find_engine,
 )
 from skts.engines.core.plan import Tile
+from skts.engines.numba.elastic.dtw import sweep_bytes
+from skts.engines.numba.elastic.lanes import LANES
 
 
 def series(n, length):
@@ -229,15 +231,36 @@ def test_a_block_of_candidates_takes_its_scores_on_a_gpu(rng):
     assert own >= 3 * 8 * n * min(n, work.block) * (width - lengths[0] + 1)
 
 
+@pytest.mark.parametrize("channels", [1, 3])
+def test_lanes_that_a_search_by_bounds_gathers_have_room(rng, channels):
+    queries, candidates = (
+        Series(rng.normal(size=(n, channels, 90)), np.full(n, 90)) for n in (1, 500)
+    )
+    lanes = np.empty((90, channels, LANES[np.float32]), np.float32)
+    beside = 16 * channels * 90 + 64 * 500 + sweep_bytes(90, 90)
+    work = DTWNeighbors(queries, candidates, 1)
+    each = find_engine("numba")._block_bytes(work, 1, 500, flip=False)[1]
+    assert beside + lanes.nbytes <= each <= beside + 1.05 * lanes.nbytes
+
+
 @pytest.mark.parametrize("budget", [2**22, 2**26, 2**32])
 def test_lists_and_measured_distances_have_room_on_a_gpu(rng, budget):
     """An entry of a list has the number of a window, and what its score may be."""
-    from skts.engines.cupy.shapelets.tiles import _room
+    from skts.engines.cupy.shapelets.tiles import LIST_BYTES, MEASURE_BYTES, _room
 
     n, width, criterion = 200, 60, Criterion(np.arange(200) % 2, np.ones(2))
     work = ShapeletSearch(drawn(rng, n, width), np.arange(n), (10, 11, 12), criterion)
     room = _room(work, n, n, budget)
     assert room.nbytes >= 12 * (room.listed + room.held) + 8 * room.measured * n
+    # lists of two series with many lengths and channels take more than their scores
+    series = Series(rng.normal(size=(2, 8, 200)), np.full(2, 200))
+    criterion = Criterion(np.arange(2), np.ones(2))
+    work = ShapeletSearch(series, np.arange(2), tuple(range(10, 200)), criterion)
+    room = _room(work, 2, 2, budget)
+    # a distance to each series, and an eighth of the points
+    each = 2 + 200 // 8
+    least = LIST_BYTES * (room.listed + room.held) + MEASURE_BYTES * room.measured * each
+    assert least <= room.nbytes <= least + 2**22
 
 
 @pytest.mark.parametrize("budget", [2**22, 2**25, 3 * 2**24, 2**26])

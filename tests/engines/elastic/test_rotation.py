@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 import reference
+from elastic_cases import among
 from numpy.testing import assert_array_equal
 from reference_rotation import rotation_distance
 
@@ -82,7 +83,7 @@ DATA = {
 }
 
 
-@pytest.mark.parametrize("warping", WARPINGS + BANDS, ids=str)
+@pytest.mark.parametrize("warping", among(WARPINGS + BANDS), ids=str)
 @pytest.mark.parametrize("kind", DATA)
 def test_neighbors_of_brute_force(fast_engine, rng, kind, warping):
     series = as_series(DATA[kind](rng))

@@ -78,6 +78,23 @@ def test_kernels_have_the_bits_of_the_certificate(metric, options, rng, window):
     check_kernels(metric, options, rng, 1, window)
 
 
+@pytest.mark.parametrize("ahead", [False, True])
+def test_paths_along_the_edge_of_a_band_go_on_in_the_next_strip(rng, ahead):
+    """The only path without cost is at the edge of the band at all ends of strips."""
+    from skts.engines.cupy.elastic import dtw
+
+    n, window = 270, 20
+    shape = rng.normal(size=n)
+    shape[: window + 1], shape[-window - 1 :] = 1.0, 2.0
+    pair = [shape[None], np.concatenate([shape[window:], np.full(window, 2.0)])[None]]
+    left, right, warping = sides_of("wdtw", *([x] for x in pair[:: -1 if ahead else 1]), window=20)
+    cell = policy_of(warping).of("double")
+    kernel = DTWKernel("double", 4, 1, True, cell, True, False, 32)
+    asked = {"reach": window, "root": True, "budget": 10**8, "kernel": kernel}
+    found = dtw.distances(dtw.upload(left), dtw.upload(right), warping, **asked)
+    assert found.get() == 0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("channels", [1, 2])
 @pytest.mark.parametrize("window", [None, 0, 20, 0.4])

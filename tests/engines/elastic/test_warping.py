@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 import reference
+from elastic_cases import among, among_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -54,7 +55,7 @@ CASES = [(warping, *shape) for warping in OPTIONS for shape in SHAPES]
 CASES += [(warping, 11, 8, 2, 3) for warping in OPTIONS[3::5]]
 
 
-@pytest.mark.parametrize(("warping", "n", "m", "channels", "shortest"), CASES, ids=str)
+@pytest.mark.parametrize(("warping", "n", "m", "channels", "shortest"), among_cases(CASES), ids=str)
 def test_matrix_and_neighbors_have_the_bits_of_the_oracle(
     engine, make_series, warping, n, m, channels, shortest
 ):
@@ -76,7 +77,7 @@ def test_matrix_and_neighbors_have_the_bits_of_the_oracle(
     )
 
 
-@pytest.mark.parametrize("warping", OPTIONS, ids=str)
+@pytest.mark.parametrize("warping", among(OPTIONS), ids=str)
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 5), (6, 1), (12, 12), (9, 17), (17, 9)])
 def test_path(make_series, engine, warping, n, m):
     x, y = make_series(1, n), make_series(1, m)
@@ -128,7 +129,7 @@ def test_of_paths_whose_costs_overflow_the_first_is_taken(engine, alignment):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("warping", OPTIONS, ids=str)
+@pytest.mark.parametrize("warping", among(OPTIONS), ids=str)
 @pytest.mark.parametrize(
     ("n", "m", "channels"), [(1030, 1050, 1), (2500, 2400, 1), (3000, 40, 2), (40, 3000, 1)]
 )
@@ -170,7 +171,7 @@ def test_a_path_along_the_edge_of_a_wide_band(fast_engine, rng):
         assert not run(DTWMatrix(a, b, Warping(window=300)), engine=fast_engine).any()
 
 
-@pytest.mark.parametrize("warping", OPTIONS, ids=str)
+@pytest.mark.parametrize("warping", among(OPTIONS), ids=str)
 @pytest.mark.parametrize("n_cols", [1, 3])
 def test_many_rows_against_few_columns(engine, make_series, warping, n_cols):
     rows, cols = make_series(70, 9, shortest=4), make_series(n_cols, 7, shortest=5)
@@ -184,10 +185,10 @@ def test_many_rows_against_few_columns(engine, make_series, warping, n_cols):
         assert_array_equal(found.distances, nearest[0])
 
 
-@pytest.mark.parametrize("metric", ["dtw", "dog_keeper"])
-@pytest.mark.parametrize(
-    ("n", "m", "channels", "window"),
-    [
+#: All widths of a GPU band.
+BANDS = [
+    (Warping(metric, cost, window), n, m, channels)
+    for n, m, channels, window in (
         (1, 1, 1, 0),
         (5, 3, 2, 2),
         (40, 40, 1, 3),
@@ -195,26 +196,28 @@ def test_many_rows_against_few_columns(engine, make_series, warping, n_cols):
         (64, 64, 1, 14),
         (90, 93, 1, 0.42),
         (150, 150, 1, 66),
-    ],
-)
-def test_bands_of_equal_lengths(fast_engine, make_series, metric, n, m, channels, window):
-    # all widths of a GPU band, series along either side of a block
+    )
+    for metric, cost in product(("dtw", "dog_keeper"), ("squared", "absolute"))
+]
+
+
+@pytest.mark.parametrize(("warping", "n", "m", "channels"), among_cases(BANDS), ids=str)
+def test_bands_of_equal_lengths(fast_engine, make_series, warping, n, m, channels):
+    # series along either side of a block
     rows, cols = make_series(3, n, channels), make_series(140, m, channels)
-    for cost in ("squared", "absolute"):
-        warping = Warping(metric, cost, window)
-        few = listed(cols.take(slice(4)))
-        expected = reference.pairwise_dtw(listed(rows), few, **asdict(warping))
-        found = run(DTWMatrix(rows, cols.take(slice(4)), warping), engine=fast_engine)
-        assert_array_equal(found, expected)
-        whole = run(DTWMatrix(rows, cols, warping), engine=fast_engine)
-        assert_array_equal(whole[:, :4], expected)
-        flipped = run(DTWMatrix(cols, rows, warping), engine=fast_engine)
-        assert_array_equal(flipped, whole.T)
-        nearest = run(DTWNeighbors(rows, cols, 2, warping=warping), engine=fast_engine)
-        assert_array_equal(nearest.distances, np.sort(whole, axis=1)[:, :2])
+    few = listed(cols.take(slice(4)))
+    expected = reference.pairwise_dtw(listed(rows), few, **asdict(warping))
+    found = run(DTWMatrix(rows, cols.take(slice(4)), warping), engine=fast_engine)
+    assert_array_equal(found, expected)
+    whole = run(DTWMatrix(rows, cols, warping), engine=fast_engine)
+    assert_array_equal(whole[:, :4], expected)
+    flipped = run(DTWMatrix(cols, rows, warping), engine=fast_engine)
+    assert_array_equal(flipped, whole.T)
+    nearest = run(DTWNeighbors(rows, cols, 2, warping=warping), engine=fast_engine)
+    assert_array_equal(nearest.distances, np.sort(whole, axis=1)[:, :2])
 
 
-@pytest.mark.parametrize("warping", OPTIONS, ids=str)
+@pytest.mark.parametrize("warping", among(OPTIONS), ids=str)
 @pytest.mark.parametrize("length", [33, 130, 300])
 def test_long_series_on_both_engines(fast_engine, make_series, warping, length):
     rows, cols = make_series(3, length, shortest=length // 2), make_series(40, length)
@@ -370,7 +373,9 @@ def test_bounds_are_at_most_the_distance(data, n, lengths, channels, warping):
 
 
 @pytest.mark.parametrize(
-    ("warping", "channels"), [(w, 1) for w in OPTIONS] + [(w, 2) for w in OPTIONS[3::5]], ids=str
+    ("warping", "channels"),
+    among_cases([(w, 1) for w in OPTIONS] + [(w, 2) for w in OPTIONS[3::5]]),
+    ids=str,
 )
 @pytest.mark.parametrize("kind", ["one length", "lengths"])
 def test_the_cascade_with_every_option(rng, warping, channels, kind):
@@ -408,7 +413,7 @@ def test_envelopes(rng, channels, radius):
         assert_array_equal(high[:, :, i], near.max(axis=2))
 
 
-@pytest.mark.parametrize("warping", OPTIONS, ids=str)
+@pytest.mark.parametrize("warping", among(OPTIONS), ids=str)
 def test_no_series_as_long_as_the_array(fast_engine, make_series, warping):
     """The width of the arrays says nothing about bands: lengths do."""
     rows, cols = make_series(9, 90, shortest=20), make_series(40, 50, shortest=30)
@@ -545,7 +550,7 @@ def test_windows_beyond_all_lengths_are_no_limit(engine, rng, window):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("exponent", [-400, -300, 300, 400])
-@pytest.mark.parametrize("warping", OPTIONS[::5], ids=str)
+@pytest.mark.parametrize("warping", among(OPTIONS[::5]), ids=str)
 def test_powers_of_two_scale_distances_and_nothing_else(fast_engine, rng, warping, exponent):
     rows = Series(rng.normal(size=(4, 2, 30)), np.full(4, 30))
     cols = Series(np.concatenate([rng.normal(size=(90, 2, 30)), rows.values]), np.full(94, 30))

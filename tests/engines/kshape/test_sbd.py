@@ -19,8 +19,10 @@ from skts.engines import (
     find_engine,
     run,
 )
+from skts.engines.core.constants import TIE, UNCLEAR
 from skts.engines.families.kshape import centers as centers_work
 from skts.engines.families.kshape.centers import Centers
+from skts.engines.families.kshape.distances import Assignment
 from skts.engines.families.kshape.eigenvectors import krylov
 from tests import reference_sbd as reference
 
@@ -372,3 +374,17 @@ def test_members_and_their_squares_are_counted_as_numpy_counts_them(monkeypatch,
             squares = (series.norms * work.weights) ** 2
         np.testing.assert_array_equal(work.counts, np.bincount(labels, minlength=5))
         np.testing.assert_array_equal(work.squares, np.bincount(labels, squares, minlength=5))
+
+
+def test_a_centre_that_is_nearer_by_what_ties_and_errors_explain_is_no_fault(rng, monkeypatch):
+    """Distances within TIE tie, and both may be off."""
+    work, error, found = SBDAssign(shapes(rng, 1, 5), shapes(rng, 2, 5)), 2.0**-10, 0.5
+    answer = Assignment(np.array([1]), np.array([UNCLEAR]), np.array([found]))
+    edge = found - TIE - 2 * error
+    for least, right in ((edge, True), (np.nextafter(edge, 1), True), (edge - 1e-12, False)):
+        table = {0: np.full(9, least), 1: np.full(9, found)}
+        monkeypatch.setattr(
+            SBDAssign, "plain_distances", lambda self, row, col, table=table: (table[col], error)
+        )
+        checks = list(work.verify(answer, lambda size, most=0: range(size)))
+        assert [check.holds for check in checks if "which is not 0" in check.item] == [right]

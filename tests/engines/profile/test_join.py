@@ -164,6 +164,14 @@ def test_a_quiet_window_at_the_end_of_a_loud_band(fast_engine):
             assert_array_equal(found.indices[:, 0], distances.argmin(axis=1))
 
 
+def test_raw_windows_that_are_the_opposite_of_all_others(fast_engine):
+    """No pair is farther apart: its score is the least that there is."""
+    left, right = (ConcatenatedSeries.of([sign * np.ones(300)]) for sign in (1, -1))
+    found = run(Join(left, right, 7, normalize=False), engine=fast_engine)
+    assert_array_equal(found.indices[:, 0], 0)
+    assert_allclose(found.distances[:, 0], 2 * np.sqrt(7))
+
+
 @pytest.mark.parametrize("kind", ["scales", "far scales", "fill values"])
 def test_a_line_of_one_window(rng, fast_engine, kind):
     """Also for windows that no search holds, which are measured one by one."""
@@ -519,7 +527,7 @@ def test_small_joins_are_searched_in_float64(rng):
 def test_refined_scores_stay_below_their_bounds(rng, monkeypatch, normalize):
     """Scores in more digits, of cells whose means and norms lose some."""
     candidates = importlib.import_module("skts.engines.cupy.profile.candidates")
-    refine, length, off = candidates._refine, 19, []
+    refine, length, off, rises = candidates._refine, 19, [], []
 
     def noted(search, at, *given):
         found = refine(search, at, *given)
@@ -537,6 +545,17 @@ def test_refined_scores_stay_below_their_bounds(rng, monkeypatch, normalize):
         else:
             scores = (x * y).sum(axis=1) + search.level / 2 - (y * y).sum(axis=1) / 2
         off.append((uppers[there] - scores).astype(float))
+        if normalize:
+            # means of every other window that are wrong by more, and the error beside them: that
+            # moves each point of a normalised window
+            slip, norm = lines[1].device.slip, np.asarray(lines[1].norm.tolist())
+            before = slip.copy()
+            slip[::2] = 1e-6
+            wrong = np.asarray(refine(search, at, *given)[2].tolist())
+            slip[:] = before
+            those = there & (windows % 2 == 1) & (places % 2 == 0)
+            own, theirs = norm[windows[those]], norm[places[those]]
+            rises.append((wrong - uppers)[those] / (4 * length * own * (1e-6 / theirs) ** 2))
         return found
 
     monkeypatch.setattr(candidates, "_refine", noted)
@@ -548,6 +567,10 @@ def test_refined_scores_stay_below_their_bounds(rng, monkeypatch, normalize):
     assert off.min() >= 0
     # the offset is taken off; the search line has points of 1 at most
     assert off.max() < 1e-9
+    if normalize:
+        rises = np.concatenate(rises)
+        assert rises.size > 100
+        assert_allclose(rises, 1.0, rtol=1e-3)
 
 
 def out_of_bounds(name):

@@ -89,7 +89,7 @@ def _border(cell, rows, columns, lanes, radius, own, above, before):
             before[i + 1, lane] = cell.steps(0.0, total, 0.0, 0)[1] + before[i, lane]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy", inline="always")
 def _fill(rows, columns, lanes, radius, out, cell, uneven, free_columns, free_rows, cancel):
     """Accumulated costs of the best paths of some pairs side by side, infinity if there is none.
 

@@ -349,7 +349,7 @@ def insert(least, cost):
         least[place] = cost
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy", inline="always")
 def _cascade(queries, row, candidates, margins, cell, flags, lists, cancel):
     """Search one query among candidates.
 

@@ -140,7 +140,7 @@ def _bound(x, doubled, candidate, first, count, reach, cell, least, room, cancel
                 least[lane] = min(least[lane], row[j + 1, lane])
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy", inline="always")
 def _settle(group, x, doubled, limit, reach, cell, squared, count, best, runs, room, cancel):
     """Find the least distances of some candidates; return how many neighbours there are.
 
@@ -323,9 +323,9 @@ def search(
         # the most promising on top
         best = distances, indices
         count = _settle(
-            *(group[:size][::-1], x, doubled, limit, reach, cell, squared),
-            *(count, best, runs, room, cancel),
-        )
+            group[:size][::-1], x, doubled, limit, reach, cell, squared,
+            count, best, runs, room, cancel,
+        )  # fmt: skip
         if count == distances.size:
             limit = min(limit, distances[count - 1])
     return count

@@ -123,7 +123,7 @@ def _two_rows(cell, x, i, y_before, y, offset, row, j, diagonal, left, other):
         row[j + 1, lane] = following
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def sweep(x, y, y_lengths, radius, out, cancel, cell, own, borders, free_columns, free_rows):
     """Accumulated costs of one series x (n, C) against all lanes of y (m, C, lanes).
 
@@ -239,7 +239,11 @@ def block_kernel(
                 radius[min(i, radius.shape[0] - 1), group],
                 out[i, group * lanes : (group + 1) * lanes],
                 cancel,
-                *(cell, own, borders, free_columns, free_rows),
+                cell,
+                own,
+                borders,
+                free_columns,
+                free_rows,
             )
 
 

@@ -1,0 +1,212 @@
+"""The growing of one tree: candidates of a node, its literals, and whether logic pays."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.random import sample_without_replacement
+
+from .._validation import LEAST
+from ..engines import LEAST_NORMALIZED, Criterion, Series, ShapeletSearch, ShapeletSplit
+from ._class_weights import class_weights, power_of_two, share_of
+from ._logic import WAYS
+from ._long import best_with_long
+from ._structure import Shapelet, ShapeletTree, keep, prune, walk
+
+__all__ = ["TreeGrowth"]
+
+
+class TreeGrowth:
+    """The growing of one tree.
+
+    `model` is the `ShapeletTreeClassifier`, whose module imports this one.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        series: Series,
+        y: np.ndarray,
+        sample_weight: np.ndarray,
+        rows: np.ndarray,
+        lengths: tuple[int, ...] | None = None,
+    ) -> None:
+        self.given = y, sample_weight
+        #: Where the series are in the training data.
+        self.rows = rows
+        self.model, self.series = model, series
+        self.lengths = model._lengths(series) if lengths is None else lengths
+        shortest = int(series.lengths.min())
+        #: Lengths that all series have room for, and others.
+        self.common = tuple(length for length in self.lengths if length <= shortest)
+        self.long = tuple(length for length in self.lengths if length > shortest)
+        #: How further shapelets may join a node; both ways where nothing is chosen yet.
+        self.ways = WAYS if model.logic == "auto" else tuple(w for w in WAYS if w in model.logic)
+        if model.logic != "auto" and not set(model.logic) <= set(WAYS):
+            raise ValueError(f'logic takes "and" and "or"; got {tuple(model.logic)!r}.')
+        #: Of searches among all candidates: the first shapelets of nodes, by their series.
+        self.known_firsts: dict[bytes, ShapeletSplit | None] = {}
+        self.classes, self.labels = np.unique(y, return_inverse=True)
+        scale = power_of_two(sample_weight)
+        self.sample_weight = np.maximum(sample_weight / scale, LEAST)
+        self.weights, self.scale = class_weights(
+            model.class_weight, self.classes, self.labels, self.sample_weight
+        )
+        self.scale *= scale
+        if np.all(sample_weight == sample_weight[0]):
+            self.sample_weight, factor = np.ones(len(y)), float(self.sample_weight[0])
+            self.scale *= factor
+        n = len(series)
+        leaf, split = model.min_samples_leaf, model.min_samples_split
+        self.leaf = int(leaf if isinstance(leaf, Integral) else share_of(n, leaf))
+        self.split = int(split if isinstance(split, Integral) else max(2, share_of(n, split)))
+        self.total = float(self.weigh(np.arange(n)).sum())
+        self.random = check_random_state(model.random_state)
+
+    def judge(self, train: np.ndarray, test: np.ndarray) -> tuple[float, float]:
+        """The weight of series that trees of others classify rightly, without and with logic."""
+        y, weights = self.given
+        series, others = self.series.take(train).freeze(), self.series.take(test)
+        found: list[float] = []
+        # the first shapelets of nodes are looked for once
+        known: dict[bytes, ShapeletSplit | None] = {}
+        for ways in ((), WAYS):
+            rows = self.rows[train]
+            part = TreeGrowth(self.model, series, y[train], weights[train], rows, self.lengths)
+            part.ways, part.known_firsts = ways, known
+            tree, shapelets = part.grow()
+            tree, shapelets = keep(tree, shapelets, prune(tree, self.model.ccp_alpha)[2])
+            nodes = walk(tree, shapelets, self.model._measure(others, shapelets)[0])[-1]
+            right = tree.value[nodes].argmax(axis=1) == self.labels[test]
+            found.append(float(weights[test][right].sum()))
+        return found[0], found[1]
+
+    def search(self, members: np.ndarray, **options: Any) -> ShapeletSearch:
+        """The work of one node."""
+        class_weight, each = self.weights, self.sample_weight[members]
+        differ = bool(np.any(each != each[0]))
+        criterion = Criterion(
+            self.labels[members],
+            class_weight if differ else class_weight * each[0],
+            self.leaf,
+            self.model.min_weight_fraction_leaf * self.total,
+            each if differ else None,
+        )
+        return ShapeletSearch(self.series, members, self.common, criterion, **options)
+
+    def weigh(self, members: np.ndarray) -> np.ndarray:
+        """The weight of each class among some series."""
+        each = np.bincount(self.labels[members], self.sample_weight[members], len(self.weights))
+        return each * self.weights
+
+    def grow(self) -> tuple[ShapeletTree, list[Shapelet]]:
+        """Grow depth first, the left side first; weights are without their scale."""
+        nodes: list[list[Any]] = []
+        shapelets: list[Shapelet] = []
+        open_nodes = [(np.arange(len(self.series)), 0, -1, 0)]
+        while open_nodes:
+            members, depth, parent, side = open_nodes.pop()
+            node = len(nodes)
+            if parent >= 0:
+                nodes[parent][side] = node
+            each = self.weigh(members)
+            weight = each.sum()
+            value = each / weight if weight > 0 else np.full(each.size, 1 / each.size)
+            impurity = -float(np.sum(value * np.log(np.where(value > 0, value, 1.0))))
+            nodes.append([-1, -1, -1, 0, -2.0, abs(impurity), len(members), weight, value])
+            deep = self.model.max_depth is not None and depth >= self.model.max_depth
+            if deep or impurity <= 0 or len(members) < max(self.split, 2 * self.leaf):
+                continue
+            found = self.split_node(members)
+            if not found:
+                continue
+            last, unit = found[-1], self.search(members).criterion.unit
+            nodes[node][2:5] = len(shapelets), len(found), last.cut.threshold
+            for split in found:
+                row, stop = int(members[split.series]), split.start + split.length
+                values = self.series.values[row, split.channel, split.start : stop].copy()
+                place = int(self.rows[row]), split.start, split.length, split.channel
+                worth = last.cut.threshold, split.cut.gain / unit, split.cut.gap
+                shapelets.append(Shapelet(values, *place, *worth, split.way, node))
+            left = last.distances <= last.cut.threshold
+            open_nodes.append((members[~left], depth + 1, node, 1))
+            open_nodes.append((members[left], depth + 1, node, 0))
+        columns = list(zip(*nodes, strict=True))
+        types = [np.int64] * 4 + [np.float64] * 2 + [np.int64] + [np.float64] * 2
+        arrays = (np.array(column, kind) for column, kind in zip(columns, types, strict=True))
+        return ShapeletTree(*arrays), shapelets
+
+    def with_weights(self, tree: ShapeletTree) -> ShapeletTree:
+        """Return a tree with the weights that were asked for."""
+        return tree._replace(weighted_n_node_samples=tree.weighted_n_node_samples * self.scale)
+
+    def split_node(self, members: np.ndarray) -> list[ShapeletSplit]:
+        """Find the literals of a node, none if no split is good enough."""
+        sample, search = self.draw(members), self.search(members)
+        if sample is not None:
+            # all literals of the node choose among the same candidates
+            alone = np.column_stack([sample, np.zeros(len(sample), np.int64)])
+            self.known = search.certify(alone, self.model._run)
+        key = members.tobytes()
+        if sample is None and key in self.known_firsts:
+            best = self.known_firsts[key]
+        else:
+            best = self.best(search, sample)
+            if sample is None and self.model.logic == "auto":
+                self.known_firsts[key] = best
+        if best is None:
+            return []
+        found, ways = [best], self.ways
+        while ways and len(found) < self.model.max_literals:
+            last = found[-1]
+            search = self.search(
+                members,
+                before=last.distances,
+                before_normalized=any(split.length >= LEAST_NORMALIZED for split in found),
+                ways=ways,
+                best_gain_so_far=last.cut.gain,
+                best_gap_so_far=last.cut.gap,
+            )
+            better = self.best(search, sample)
+            if better is None:
+                break
+            found.append(better)
+        share = float(self.weigh(members).sum()) / self.total
+        decrease = found[-1].cut.gain / search.criterion.unit * share
+        return found if decrease >= self.model.min_impurity_decrease else []
+
+    def best(self, search: ShapeletSearch, sample: np.ndarray | None) -> ShapeletSplit | None:
+        """The best of all candidates, or of those drawn."""
+        if sample is None:
+            if search.before is not None and np.isinf(search.before).any():
+                # no bound holds for these
+                return best_with_long(search, self.lengths, self.model._run, None)
+            found = self.model._run(search)
+            return best_with_long(search, self.long, self.model._run, found)
+        where = np.column_stack(
+            [
+                np.repeat(sample, len(search.ways), axis=0),
+                np.tile(range(len(search.ways)), len(sample)),
+            ]
+        )
+        most = np.full(len(where), np.iinfo(np.int64).max)
+        known = np.repeat(self.known, len(search.ways), axis=0)
+        return search.measure(most, np.full(len(where), np.inf), where, self.model._run, known)
+
+    def draw(self, members: np.ndarray) -> np.ndarray | None:
+        """Draw candidates: length, place among the members, start, channel."""
+        sizes = self.series.lengths[members] - np.array(self.lengths)[:, np.newaxis] + 1
+        sizes = np.maximum(sizes, 0)
+        ends = np.cumsum(sizes.ravel() * self.series.n_channels)
+        count = self.model.max_candidates
+        if count is None or count >= ends[-1]:
+            return None
+        chosen = np.sort(sample_without_replacement(ends[-1], count, random_state=self.random))
+        block = np.searchsorted(ends, chosen, side="right")
+        inside = chosen - np.concatenate([[0], ends])[block]
+        length, row = np.divmod(block, len(members))
+        start, channel = np.divmod(inside, self.series.n_channels)
+        return np.column_stack([np.array(self.lengths)[length], row, start, channel])

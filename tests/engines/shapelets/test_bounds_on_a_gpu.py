@@ -1,0 +1,134 @@
+"""Bounds on the GPU, tested by themselves: answers do not tell, as what is unclear is measured."""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+import pytest
+
+from skts.engines import Criterion, Series, find_engine
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture
+def gpu():
+    """CuPy; skip where there is none, with the engine's own reason."""
+    missing = find_engine("cupy").available()
+    if missing:
+        pytest.skip(missing)
+    return importlib.import_module("cupy")
+
+
+@pytest.fixture(params=["narrow", "wide"])
+def kernels(request, monkeypatch):
+    """Order lines of a warp, and of a block."""
+    if request.param == "wide":
+        monkeypatch.setattr("skts.engines.cupy.shapelets.programs.KEYS", ())
+
+
+def test_errors_of_the_gpu_hold_all_that_goes_wrong_on_the_walk(gpu):
+    """See "shapelet walk" in docs/developer/numerics.rst."""
+    from skts.engines.cupy.loading import load_kernel
+
+    unit, length, n_windows = 2.0**-53, 8, 50
+    norm, step, heavy = np.array([5.0, 3.0]), np.array([10.0, 20.0]), np.array([0.5, 2.0])
+    size, middle = np.array([1e3, 1e2]), np.array([7.0, 0.0])
+    # each term by itself, beside next to nothing of the others
+    for shares in (np.ones(4), *(1e-6 + np.eye(4)[:3]), np.array([1.0, 1e-6, 1e3, 0.0])):
+        n, s, m, c = np.array([norm, step, size, middle]) * shares[:, None]
+        coarse = 2 * unit * np.sqrt(length) * (m + c)
+        means = 2 * unit * (np.sqrt(length) * n + m)
+
+        def both(a, b):
+            return np.outer(a, b) + np.outer(b, a)
+
+        terms = [
+            n_windows * unit * (2 * np.outer(n, n) + 4 * np.outer(s, s)),
+            unit * (length + 8) * length * np.outer(m, m),
+            length * both(means, m),
+            2 * n_windows * both(means, s),
+            both(coarse, n),
+        ]
+        least = 2 * sum(terms) * heavy + 8 * coarse[:, None]
+        bits, floors = gpu.zeros((2, 2), np.int32), gpu.zeros(2, np.float32)
+        load_kernel("shapelets/shapelets.cu", "doubts")(
+            (2, 1),
+            128,
+            largest=gpu.asarray(np.column_stack([n, s, heavy]).ravel()),
+            size=gpu.asarray(m),
+            middle=gpu.asarray(c),
+            n=2,
+            first=0,
+            n_windows=n_windows,
+            lengths=gpu.asarray([length], np.int32),
+            errors=bits,
+            floors=floors,
+        )
+        errors = (bits.get().astype(np.int64) << 32).view(np.float64)
+        assert (errors >= least).all()
+        assert (errors <= 1.7 * least).all()
+
+
+@pytest.mark.parametrize("n_classes", [2, 50])
+def test_sums_of_rough_gains_have_room_for_all_their_roundings(gpu, n_classes):
+    """See "rough gains" in docs/developer/numerics.rst."""
+    from skts.engines.cupy.shapelets.rules import DeviceRules
+
+    labels = np.arange(200) % n_classes
+    # numbers at the end: the least weight of a leaf, a share, the total, what sums are off by, unit
+    slack = DeviceRules(Criterion(labels, np.ones(n_classes))).judge.get()[-5:].view(np.float64)[3]
+    # x ln x of both sides less that of all is n ln 2 at most, for all series and for each class
+    largest = 2 * 200 * np.log(2)
+    assert slack >= (200 + 2 * n_classes) * 2.0**-24 * largest * (1 - 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("n", "open_labels", "apart", "swapped"),
+    [
+        # two neighbours that their errors leave open, and two that they do not
+        (6, [1, 0], 6, True),
+        (6, [1, 0], 10, False),
+        # a run in any order; where runs begin among the keys of a lane differs
+        *((n, [1, 1, 0, 0], 1, True) for n in (40, 42, 70, 71, 72, 73)),
+    ],
+)
+@pytest.mark.parametrize("weight", [1.0, 2.5])
+def test_the_best_order_of_what_errors_leave_open_is_promised(
+    n, open_labels, apart, swapped, weight, kernels, gpu
+):
+    """See "order line keys" in docs/developer/numerics.rst: distances are within 3.5 units."""
+    from skts.engines.cupy.shapelets.order_lines import CANDIDATE_BOUND, REACHED, Lines
+    from skts.engines.cupy.shapelets.walk import Walk, lay
+
+    # beyond all distances of windows, which therefore change nothing but one of the first
+    before = np.concatenate([np.linspace(3, 3.2, n // 2), np.linspace(3.6, 4, n - n // 2)])
+    before[1] = 0.001
+    labels = (np.arange(n) >= n // 2).astype(np.int64)
+    middle = slice(n // 2 - len(open_labels) // 2, n // 2 + len(open_labels) // 2)
+    labels[middle], unit = open_labels, 4 * 2.0**-22
+    before[middle] = 3.4 + unit * (0.1 + apart * np.arange(len(open_labels)))
+    weights = np.array([1.0, weight])
+    gains = [
+        Criterion(each, weights).best_cuts(before[np.newaxis], np.array([False])).gain[0]
+        for each in (labels, np.sort(labels))
+    ]
+    assert gains[0] < gains[1]
+    values = np.random.default_rng(2).normal(size=(n, 1, 9))
+    series = Series(values, np.full(n, 9))
+    everyone, sizes = gpu.arange(n, dtype=np.int32), gpu.full(n, 9, np.int32)
+    lines = Lines(
+        gpu.asarray(series.values), sizes, np.arange(n), Criterion(labels, weights), before,
+        ("and",), (-1, -np.inf), listed=1, held=1, measured=1,
+    )  # fmt: skip
+    heads = Walk(lay(series, 0), 0, n, 9, 1)((9,))
+    row = everyone[:1]
+    lines.scan([(heads, 0)], 0, row, sizes[:1], row, everyone, np.zeros(1, np.uint8))
+    assert lines._count() == 1
+    bound = lines.list[:1].get().view(CANDIDATE_BOUND)[0, 0]
+    assert (bound["gain"] >= gains[1]) == swapped
+    assert bound["gain"] >= gains[0]
+    # what is reached for certain; where classes weigh differently, the host tells
+    reached = lines.reached.get().view(REACHED)["gain"][0]
+    assert reached <= gains[0] if weight == 1 else reached == -1

@@ -1,0 +1,83 @@
+"""The scan of candidates on the CPU: which of them it lists, and what it says of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from skts.engines import Criterion, Series, ShapeletSearch, run
+from skts.engines.numba.shapelets import tiles
+from skts.engines.numba.shapelets.order_lines import MANY, OrderLine, make_scratch, promise
+
+
+def work_of(scale, **options):
+    """A search among windows of one and two points, as they are."""
+    rng = np.random.default_rng(3)
+    values = scale * rng.normal(size=(9, 1, 6))
+    criterion = Criterion(np.array([0, 1, 0, 1, 1, 0, 0, 1, 1]), np.ones(2))
+    return ShapeletSearch(Series(values, np.full(9, 6)), np.arange(9), (1, 2), criterion, **options)
+
+
+def scanned(work, gain, gap):
+    """Candidates that are listed where so much is reached for certain."""
+    cancel, everyone = np.zeros(1, np.uint8), np.arange(len(work.members))
+    held, tables = tiles.Held(gain, gap), work.criterion.tables()
+    blocks = tiles.blocks_of(work.series, 0, 0, len(everyone), work.lengths, None, cancel)
+    for length, distances in blocks:
+        own = tiles.JudgedRows(everyone, work.series.lengths - length + 1, everyone, everyone)
+        tiles._scan(work, distances, own, tables, held, (length, 0), cancel)
+    return held.survivors()
+
+
+def test_a_candidate_whose_bound_is_what_is_reached_is_listed():
+    """It may be as good, and come first."""
+    work = work_of(1.0)
+    found = scanned(work, -1, -np.inf)
+    best = max(zip(found.gain.tolist(), found.gap.tolist(), strict=True))
+    again = scanned(work, *best)
+    assert best in zip(again.gain.tolist(), again.gap.tolist(), strict=True)
+    assert not len(scanned(work, best[0], np.nextafter(best[1], np.inf)).gain)
+
+
+@pytest.mark.parametrize("way", ["and", "or"])
+def test_distances_of_a_literal_have_the_unit_of_the_windows(way):
+    scale = 2.0**20
+    before = scale * np.array([0.1, 2.0, 0.3, 1.5, 0.2, 0.4, 1.0, 0.8, 1.2])
+    work = work_of(scale, before=before, before_normalized=False, ways=(way,))
+    found, expected = scanned(work, -1, -np.inf), run(work, engine="oracle")
+    at = [tuple(where) for where in found.where.tolist()].index((*expected[1:5], 0))
+    gain, gap = expected.cut.gain, expected.cut.gap
+    assert found.gain[at] == gain
+    assert gap <= found.gap[at] <= gap + 1e-9 * scale
+
+
+def test_memory_that_lines_use_again_is_written_first():
+    criterion = Criterion(np.array([0, 1, 0, 1, 0, 1]), np.ones(2))
+    # the last three are in an order that errors leave open
+    line = OrderLine(
+        np.array([0.0, 1.0, 0.5, 2.0, 2.1, 2.2]),
+        np.array([True, *[False] * 5]),
+        np.full(6, 0.1),
+        0.1,
+    )
+    found = []
+    for value in (-(2**40), 7, 2**40):
+        scratch = make_scratch(6, 2)
+        for array in scratch:
+            array.fill(value)
+        found.append(promise(line, criterion.tables(), np.int64(-1), scratch))
+    assert found[0] == found[1] == found[2]
+    # the two of class 1 come last
+    swapped = criterion.best_cuts(np.array([[0.0, 1.0, 0.7, 1.45, 1.4, 1.46]]), np.array([False]))
+    assert found[0][0] == swapped.gain[0]
+
+
+@pytest.mark.parametrize("n", [1, 5, 200])
+def test_there_is_room_for_every_cut_that_gains_most(n):
+    """Those between neighbours, and those of all subsets of a run."""
+    scratch = make_scratch(n, 3)
+    assert scratch.places.size >= n - 1 + 2**MANY
+    assert_array_equal([scratch.order.size, scratch.ordered.size, scratch.buckets.size], n)
+    assert scratch.low.size == n + 1
+    assert scratch.left.size == scratch.run.size == 3
