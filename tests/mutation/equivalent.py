@@ -320,6 +320,22 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "gaps in the order grow and the limit falls: nothing of such a block is left later",
         ),
     ],
+    _N + "elastic/alignments.py": [
+        (
+            "_fill",
+            "height = 2 if i + 1 < stop else 1",
+            ("< -> >",),
+            "rows one by one have the same sums and steps",
+        ),
+    ],
+    _N + "elastic/soft.py": [
+        (
+            "gradient",
+            "shares, cells = np.zeros(lengths.size), np.full(lengths.size, -1)",
+            ("zeros -> ones",),
+            "lanes without a series have cell -1, and are left out",
+        ),
+    ],
     _N + "elastic/stepped_bounds.py": [
         (
             "_rows",
