@@ -132,7 +132,7 @@ def pan_matrix_profile(
     >>> pan.windows[pan.motif_distances < 1e-6]
     array([10, 20, 30, 40])
     >>> pan.discord.window
-    10
+    50
     """
     line = one_line(a, "a")
     size = line.points.size
