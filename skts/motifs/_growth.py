@@ -15,7 +15,8 @@ __all__ = ["LOST", "grow_profile", "on_line"]
 
 #: In place of a neighbour whose points are gone: its distance is a bound of those that are left.
 LOST = -2
-#: Pairs of windows that a join compares while a point of two windows is compared by itself.
+#: Pairs of windows that a join compares in the time of one product of points, where a window is
+#: compared with all others by itself.
 JOINED = 1.0
 
 

@@ -365,7 +365,7 @@ class SubsequenceSearch(SeriesMixin, BaseEstimator):
 
 
 def _search_warping(metric: str, cost: str, window: float | None) -> Warping:
-    """Options of the distance of windows, with which no others may contradict each other."""
+    """Options of the distance of windows; such as contradict each other are refused."""
     if metric != "euclidean":
         # a band wider than any query is no band, however wide
         if isinstance(window, Integral):
