@@ -161,8 +161,8 @@ class DTWKMeans(
     >>> groups = [model.labels_ == label for label in range(2)]
     >>> sorted(group.nonzero()[0].tolist() for group in groups)
     [[0, 1], [2, 3]]
-    >>> model.predict([[0, 0, 0, 0, 9, 0]])[0] == model.labels_[0]
-    np.True_
+    >>> bool(model.predict([[0, 0, 0, 0, 9, 0]])[0] == model.labels_[0])
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
