@@ -9,7 +9,30 @@ import pytest
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.testing import assert_array_equal
 
-from skts.engines.host import plain, shapes, windows
+from skts.engines.host import arrays, plain, shapes, windows
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 10, 257])
+@pytest.mark.parametrize("kind", ["random", "ties", "rising", "falling", "equal", "infinite"])
+def test_the_kth_smallest_number(rng, n, kind):
+    numbers = {
+        "random": rng.normal(size=n),
+        "ties": rng.integers(0, 4, n).astype(float),
+        "rising": np.arange(n, dtype=float),
+        "falling": -np.arange(n, dtype=float),
+        "equal": np.zeros(n),
+        "infinite": rng.choice([0.0, 1.0, np.inf, -np.inf], n),
+    }[kind]
+    for k in range(0, n, 1 if n < 20 else 17):
+        shuffled = numbers.copy()
+        assert arrays.kth_smallest(shuffled, k) == np.sort(numbers)[k]
+        assert_array_equal(np.sort(shuffled), np.sort(numbers))
+
+
+def test_numbers_are_put_in_front():
+    out = np.full(4, 9.0)
+    arrays.put(np.arange(3.0), out)
+    assert_array_equal(out, [0, 1, 2, 9])
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 8, 11, 12, 13, 20, 21])

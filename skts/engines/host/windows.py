@@ -13,6 +13,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from .arrays import put
+
 __all__ = ["PAIRS", "POINTS", "cut", "distances", "pair_distances", "squares", "statistics"]
 
 #: Windows that are summed side by side.
@@ -83,7 +85,7 @@ def statistics(points, raw, length, anchored=None):
     for first in range(0, n_windows, TOGETHER):
         count = min(TOGETHER, n_windows - first)
         if anchored is not None:
-            anchor[:count] = points[first : first + count]
+            put(points[first : first + count], anchor)
         total, squares = mean[first : first + count], deviation[first : first + count]
         for t in range(0, length - 7, 8):
             x = points[first + t : first + t + count + 7]
@@ -146,7 +148,7 @@ def distances(
                 return
             count, begin = min(TOGETHER, n_columns - first), start + first
             if anchored is not None:
-                anchor[:count] = b[begin : begin + count]
+                put(b[begin : begin + count], anchor)
             center, scale = means[begin : begin + count], inverses[begin : begin + count]
             sums = out[row, first : first + count]
             sums[:] = 0.0
@@ -202,7 +204,8 @@ def pair_distances(
         if cancel[0]:
             return
         count = min(PAIRS, out.size - done)
-        first[:count], second[:count] = i[done : done + count], j[done : done + count]
+        put(i[done : done + count], first)
+        put(j[done : done + count], second)
         squares(
             a, first, means_a, inverses_a, b, second, means_b, inverses_b, length, room, total,
             anchored,

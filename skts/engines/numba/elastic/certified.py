@@ -24,6 +24,7 @@ import numpy as np
 from numba import njit
 
 from ...families.elastic.warping import Warping
+from ...host.arrays import put
 from .cells import Cell, cell_of
 
 __all__ = ["cost", "costs", "options", "pairs", "pairs_bytes"]
@@ -112,7 +113,8 @@ def _fill(rows, columns, lanes, radius, out, cell, uneven, free_columns, free_ro
         top[0], front[0] = 0.0, 0.0
         if uneven[1]:
             _border(cell, rows, columns, lanes, radius, uneven[0], top, front)
-        one[:lanes], one[lanes : 2 * lanes] = top[1], front[1]
+        put(top[1], one[:lanes])
+        put(front[1], one[lanes:])
     out[:] = np.inf
     for d in range(n + m - 1):
         if cancel[0]:
@@ -150,9 +152,9 @@ def _fill(rows, columns, lanes, radius, out, cell, uneven, free_columns, free_ro
         now[(stop + 1) * lanes : (stop + 2) * lanes] = before if stop == d + 1 else np.inf
         if uneven is not None:
             if first == 0:
-                now[:lanes] = top[d + 2]
+                put(top[d + 2], now[:lanes])
             if stop == d + 1:
-                now[(stop + 1) * lanes : (stop + 2) * lanes] = front[d + 2]
+                put(front[d + 2], now[(stop + 1) * lanes :])
         if free_columns and stop == n:
             for lane in range(lanes):
                 out[lane] = min(out[lane], now[n * lanes + lane])

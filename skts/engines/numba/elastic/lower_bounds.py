@@ -29,6 +29,7 @@ from numba import njit
 from ...core.certify import Bound, gamma
 from ...core.constants import FLOAT32_UNIT
 from ...families.elastic.dtw import DTWSearch
+from ...host.arrays import kth_smallest
 from .dtw import sweep
 from .lanes import lanes_of
 
@@ -384,7 +385,7 @@ def _cascade(queries, row, candidates, margins, cell, flags, lists, cancel):
     count = 0
     # the first few by their bounds, then all others that the limit of those leaves
     first = min(n_candidates, max(lanes, n_neighbors + 1))
-    cut = np.partition(bounds, first - 1)[first - 1]
+    cut = kth_smallest(bounds.copy(), first - 1)
     for stage in range(2):
         if stage == 0:
             chosen = np.flatnonzero(bounds <= cut)

@@ -25,6 +25,7 @@ import numpy as np
 from numba import njit
 
 from ...core.constants import FLOAT64_TINY, FLOAT64_UNIT
+from ...host.arrays import put
 from . import certified
 from .window_search import _distance
 
@@ -95,7 +96,7 @@ def _bound(x, doubled, candidate, first, count, reach, cell, least, room, cancel
                     left[1, lane] = edge[last + 1, lane]
                     row[0, lane] = edge[last + 1, lane]
             elif low < width:
-                diagonal[:] = row[low]
+                put(row[low], diagonal)
                 left[:] = np.inf
             point, next_point = x[0, i], x[0, last]
             alone = last == i

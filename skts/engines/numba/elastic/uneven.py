@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 
 from ...families.elastic.warping import Warping
+from ...host.arrays import put
 from .cells import Cell, cell_of
 from .lanes import lanes_of
 
@@ -157,14 +158,15 @@ def sweep(x, y, y_lengths, radius, out, cancel, cell, own, borders, free_columns
             return
         w = min(_WIDTH, m - start)
         first, stop = max(0, start - reach), min(n, start + w + reach)
-        columns[0] = columns[_WIDTH]
-        columns[1 : w + 1] = y[start : start + w, 0]
+        put(columns[_WIDTH], columns[0])
+        for j in range(w):
+            put(y[start + j, 0], columns[j + 1])
         row[:] = zero if free_columns else inf
-        row[0] = edge[first]
+        put(edge[first], row[0])
         edge[0] = zero if free_columns else inf
         if borders and first == 0 and not free_columns:
             _border_columns(cell, y, n_channels, start, w, row, radius)
-            edge[0] = row[w]
+            put(row[w], edge[0])
         i = first
         while i < stop:
             height = 2 if i + 1 < stop else 1
@@ -175,11 +177,11 @@ def sweep(x, y, y_lengths, radius, out, cancel, cell, own, borders, free_columns
             inner_stop = min(j_stop, i + least_reach + 1 - start) if height == 2 else 0
             if x.shape[1] > 1:
                 inner_stop = 0
-            diagonal[:] = row[j_first]
+            put(row[j_first], diagonal)
             left[:] = inf
             for k in range(height if j_first == 0 else 0):
-                left[k] = edge[i + k + 1]
-            row[0] = edge[i + height]
+                put(edge[i + k + 1], left[k])
+            put(edge[i + height], row[0])
             for j in range(j_first, j_stop):
                 inner = inner_first <= j < inner_stop
                 if free_rows:
@@ -190,7 +192,8 @@ def sweep(x, y, y_lengths, radius, out, cancel, cell, own, borders, free_columns
                         row, j, diagonal, left[0], left[1],
                     )  # fmt: skip
                     continue
-                above[:] = row[j + 1]
+                for lane in range(lanes):
+                    above[lane] = row[j + 1, lane]
                 for k in range(height):
                     _row_of_cells(
                         cell, x, i + k, y, start + j, n_channels, sums, diagonal, above, left[k]
@@ -206,12 +209,12 @@ def sweep(x, y, y_lengths, radius, out, cancel, cell, own, borders, free_columns
                             last = y_lengths[lane] - 1 == start + j
                             if last and above[lane] < out[lane]:
                                 out[lane] = above[lane]
-                diagonal[:] = row[j + 1]
-                row[j + 1] = above
+                for lane in range(lanes):
+                    diagonal[lane], row[j + 1, lane] = row[j + 1, lane], above[lane]
             for k in range(height):
                 edge[i + k + 1] = inf
                 if j_stop == w:
-                    edge[i + k + 1] = left[k]
+                    put(left[k], edge[i + k + 1])
             i += height
             if i == n and not free_rows:
                 for lane in range(lanes):

@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from ...families.elastic.warping import Warping
+from ...host.arrays import put
 from .cells import cell_of
 
 __all__ = ["path", "path_bytes"]
@@ -111,7 +112,7 @@ def _traceback(
     row = top.copy()
     for r in range(i + 1):
         if r % step == 0:
-            marks[r // step] = row
+            put(row, marks[r // step])
         if cancel[0]:
             return np.empty((0, 2), np.int64), 0.0
         _next_row(x, r, y, row, front, radius, cell, uneven, own)
@@ -124,9 +125,9 @@ def _traceback(
             continue
         if cancel[0]:
             return np.empty((0, 2), np.int64), 0.0
-        rows[0] = marks[index]
+        put(marks[index], rows[0])
         for r in range(i - first + 1):
-            rows[r + 1] = rows[r]
+            put(rows[r], rows[r + 1])
             _next_row(x, first + r, y, rows[r + 1], front, radius, cell, uneven, own)
         while i >= first and j >= 0:
             # rows[k] is matrix row first + k - 1, shifted by one column for its border

@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 
 from ...core.constants import CONSTANT, FLOAT64_UNIT, SMALLEST_RANGE
+from ...host.arrays import put
 
 __all__ = [
     "LANES",
@@ -332,10 +333,12 @@ def warp(query, windows, comparison, cell, limit, rest, out, cancel):
         if cancel[0]:
             return
         w = min(_WIDTH, n - start)
-        columns[:w] = windows[start : start + w]
+        for j in range(w):
+            put(windows[start + j], columns[j])
         first, stop = max(0, start - radius), min(n, start + w + radius)
         row[:] = inf
-        row[0], edge[0] = edge[first], inf
+        put(edge[first], row[0])
+        edge[0] = inf
         i = first
         while i < stop:
             height = 2 if i + 1 < stop else 1
@@ -388,7 +391,7 @@ def warp(query, windows, comparison, cell, limit, rest, out, cancel):
             behind = rest[start // _WIDTH + 1]
             if hopeless(edge[first + 1 : stop + 1], behind, limit, above, comparison.largest):
                 return
-    out[:] = row[w]
+    put(row[w], out)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -532,7 +535,8 @@ def search(piece, query, comparison, cell, need, exclusion, distance, positions,
             return 0
         last = p >= n_windows
         if p < 0:
-            members[:LANES], promise[:LANES] = seeds[p + seeds.size :][:LANES], 0.0
+            put(seeds[p + seeds.size :][:LANES], members)
+            promise[:LANES] = 0.0
             filled = LANES
         elif p == 0:
             count = 0

@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 
 from ...core.constants import CONSTANT, LOST_SQUARES, SMALLEST_RANGE
+from ...host.arrays import kth_smallest, put
 
 __all__ = ["ShapeletTable", "features", "quantiles"]
 
@@ -298,7 +299,7 @@ def features(table, values, lengths, slots, out, cancel):
                 _run(table, first, stop, points, buffers, best)
             root = np.sqrt(float(length))
             for row in range(first, stop):
-                found[:] = best[row - first, :3]
+                put(best[row - first, :3], found)
                 if n_windows > 0 and table.kinds[row] == 0 and best[row - first, 3] < LOST_SQUARES:
                     query = table.points[table.begins[row] :][:length]
                     found[0], found[1], found[2] = _match_tiny(
@@ -335,4 +336,4 @@ def quantiles(table, values, lengths, partners, ranks, out, cancel):
         flat = _lay(points, 0, n_windows, dilation, table.kinds[row] > 0, z, room)
         query = table.points[table.begins[row] :][:length]
         _squares(query, z, room[3], table.kinds[row], flat, room[4])
-        out[row] = np.partition(room[4], ranks[row])[ranks[row]]
+        out[row] = kth_smallest(room[4], ranks[row])
