@@ -104,17 +104,17 @@ FUNCTIONS: Examples = Examples({
         {"window": [8, 0.25], "k": [3, 0.25], "normalize": [True], "n_jobs": [2], "verbose": [0]},
     ),
     skts.motifs.motif_chains: (
-        (X.ravel(),),
+        (X[:3].ravel(),),
         {
             "window": [8, 0.1], "anchor": [5], "min_length": [2], "exclusion": [3, 0.4],
             "n_jobs": [2], "verbose": [0], "normalize": [True],
         },
     ),
     skts.motifs.consensus_motif: (
-        (X,), {"window": [8, 0.25], "normalize": [True], "n_jobs": [2], "verbose": [0]},
+        (X[:3],), {"window": [8, 0.25], "normalize": [True], "n_jobs": [2], "verbose": [0]},
     ),
     skts.motifs.segment: (
-        (X.ravel(),),
+        (X[:3].ravel(),),
         {
             "window": [8, 0.1], "n_regimes": [3], "exclusion": [3, 0.4], "separation": [6],
             "n_jobs": [2], "verbose": [0], "normalize": [True],
