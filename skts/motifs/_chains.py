@@ -98,7 +98,7 @@ def motif_chains(
     >>> chain.positions
     array([ 1,  6, 11, 16])
     >>> chain.distances.round(2)
-    array([0.85, 0.33, 0.16])
+    array([0.49, 0.5 , 0.45])
     """
     (pool, _), length = _lines({"a": a}, window)
     number = pool.n_windows(length)

@@ -135,5 +135,6 @@ def test_settings_change_nothing(rng, fast_engine):
         lambda: find_regimes(x, window=12, engine=fast_engine).curve.tobytes(),
     )
     expected = [call() for call in calls]
-    with config_context(memory="8 MB", verify=True):
+    memory = "8 MiB" if fast_engine == "numba" else "256 MiB"
+    with config_context(memory=memory, verify=True):
         assert [call() for call in calls] == expected
