@@ -96,6 +96,30 @@ FUNCTIONS: Examples = Examples({
             "n_jobs": [2], "verbose": [0], "normalize": [True],
         },
     ),
+    skts.motifs.distance_profile: (
+        (X[0, :9], X), {"normalize": [True], "n_jobs": [2], "verbose": [0]},
+    ),
+    skts.motifs.mpdist: (
+        (X.ravel(), X[0]),
+        {"window": [8, 0.25], "k": [3, 0.25], "normalize": [True], "n_jobs": [2], "verbose": [0]},
+    ),
+    skts.motifs.motif_chains: (
+        (X[:3].ravel(),),
+        {
+            "window": [8, 0.1], "anchor": [5], "min_length": [2], "exclusion": [3, 0.4],
+            "n_jobs": [2], "verbose": [0], "normalize": [True],
+        },
+    ),
+    skts.motifs.consensus_motif: (
+        (X[:3],), {"window": [8, 0.25], "normalize": [True], "n_jobs": [2], "verbose": [0]},
+    ),
+    skts.motifs.segment: (
+        (X[:3].ravel(),),
+        {
+            "window": [8, 0.1], "n_regimes": [3], "exclusion": [3, 0.4], "separation": [6],
+            "n_jobs": [2], "verbose": [0], "normalize": [True],
+        },
+    ),
     skts.neighbors.dtw_window_search: ((X, [0, 1] * 3), {"n_jobs": [2], "verbose": [0]}),
 }, "`FUNCTIONS` of tests/examples_of_functions.py")  # fmt: skip
 

@@ -29,7 +29,16 @@ from skts.base import check_series, check_univariate
 from skts.engines import Series, find_engine
 from skts.exceptions import EngineNotAvailableError
 from skts.metrics import dog_keeper, dtw, pairwise_dtw, pairwise_sbd, subsequence_distance
-from skts.motifs import discords, matrix_profile, motifs
+from skts.motifs import (
+    consensus_motif,
+    discords,
+    distance_profile,
+    matrix_profile,
+    motif_chains,
+    motifs,
+    mpdist,
+    segment,
+)
 
 
 class OnGpu:
@@ -240,6 +249,11 @@ def uses(engine):
         "dtw": lambda give: [np.float64(f(give(x), give(z), **on)) for f in (dtw, dog_keeper)],
         "subsequence": lambda give: np.array(subsequence_distance(give(x[:9]), give(z), **on)),
         "profile": lambda give: matrix_profile(give(x), give(z), window=9, **on).distances,
+        "distances": lambda give: [distance_profile(give(x[:9]), give(X), **on)],
+        "regimes": lambda give: [segment(give(x), window=9, separation=9, **on).curve],
+        "mpdist": lambda give: [np.float64(mpdist(give(x), give(z), window=9, **on))],
+        "chains": lambda give: [one.distances for one in motif_chains(give(x), window=9, **on)],
+        "consensus": lambda give: [consensus_motif(give(X), window=9, **on).values],
         "functions": lambda give: [
             np.array([found.distance for found in f(give(x), window=9, **on)])
             for f in (motifs, discords)

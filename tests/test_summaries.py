@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 import skts
-from skts.motifs import discords, matrix_profile, motifs, pan_matrix_profile
+from skts.motifs import (
+    consensus_motif,
+    discords,
+    matrix_profile,
+    motif_chains,
+    motifs,
+    pan_matrix_profile,
+)
+from skts.motifs import segment as find_regimes
 from skts.neighbors import dtw_window_search
 from skts.tree import Shapelet, ShapeletTree
 
@@ -26,7 +34,11 @@ def results():
     shapelet = Shapelet(X[0, :9], 0, 0, 9, 0, 0.5, 0.25, 0.125, "<b>", 0)
     size, parent = 45, np.arange(45, dtype=np.int64)
     tree = ShapeletTree(*[np.where(parent < 22, parent, -1)] * 8, np.full((size, 2), 0.5))
-    found = (motif, discord, profile, pan, pan.motif, ragged, search, shapelet, tree)
+    chain = motif_chains(X[0], window=6, engine="oracle")[0]
+    consensus = consensus_motif(X[:2, :20], window=6, engine="oracle")
+    regimes = find_regimes(X[0], window=6, engine="oracle")
+    found = (chain, consensus, regimes)
+    found += (motif, discord, profile, pan, pan.motif, ragged, search, shapelet, tree)
     return {type(one).__name__: one for one in found}
 
 

@@ -8,7 +8,17 @@ import numpy as np
 
 from .._summary import summarized
 
-__all__ = ["Discord", "MatrixProfile", "Motif", "PanProfile", "SeriesProfile", "WindowPair"]
+__all__ = [
+    "Chain",
+    "ConsensusMotif",
+    "Discord",
+    "MatrixProfile",
+    "Motif",
+    "PanProfile",
+    "Segmentation",
+    "SeriesProfile",
+    "WindowPair",
+]
 
 
 @summarized
@@ -213,3 +223,73 @@ class PanProfile(NamedTuple):
         if indices[row, 0] < 0:
             return None
         return WindowPair(int(self.windows[row]), indices[row].copy(), float(distances[row]))
+
+
+@summarized
+class Chain(NamedTuple):
+    """Windows of a series, each the nearest later neighbour of the one before, and that its own.
+
+    Attributes
+    ----------
+    window : int
+        Points of a window.
+    positions : ndarray of shape (n_windows,), int64
+        Where the windows start, ascending.
+    distances : ndarray of shape (n_windows - 1,), float64
+        Distances of each window to the next one.
+    """
+
+    window: int
+    positions: np.ndarray
+    distances: np.ndarray
+
+
+@summarized
+class ConsensusMotif(NamedTuple):
+    """The window that is best preserved in several series.
+
+    Attributes
+    ----------
+    window : int
+        Points of a window.
+    series : int
+        In which series (row of `X`) it lies.
+    position : int
+        Where it starts there.
+    radius : float
+        Its distance to the series that it matches worst; no window of any series has less.
+    positions : ndarray of shape (n_samples,), int64
+        Where its best match starts in each series; `position` in its own.
+    distances : ndarray of shape (n_samples,), float64
+        Distances of the best matches; 0 in its own series.
+    values : ndarray of shape (n_samples, window), float64
+        Points of the best matches, as given.
+    """
+
+    window: int
+    series: int
+    position: int
+    radius: float
+    positions: np.ndarray
+    distances: np.ndarray
+    values: np.ndarray
+
+
+@summarized
+class Segmentation(NamedTuple):
+    """A series in regimes.
+
+    Attributes
+    ----------
+    window : int
+        Points of a window.
+    boundaries : ndarray of shape (n_boundaries,), int64
+        Windows at which a regime ends, the clearest first.
+    curve : ndarray of shape (n_windows,), float64
+        The corrected arc curve, from 0 to 1: arcs from windows to their nearest neighbours that
+        cross a place, over those that chance would have cross it.
+    """
+
+    window: int
+    boundaries: np.ndarray
+    curve: np.ndarray

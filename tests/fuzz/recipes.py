@@ -10,6 +10,7 @@ from . import (
     recipes_monitor,
     recipes_motifs,
     recipes_neighbors,
+    recipes_profiles,
     recipes_shapelets,
     recipes_soft,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "recipes_monitor",
     "recipes_motifs",
     "recipes_neighbors",
+    "recipes_profiles",
     "recipes_shapelets",
     "recipes_soft",
 ]

@@ -202,6 +202,19 @@ def test_runs_at_the_same_time_share_no_plan(expected, fast_engine):
     assert state(engine) == before
 
 
+def test_what_is_prepared_goes_with_the_arrays(fast_engine):
+    prepared = find_engine(fast_engine).prepared
+    prepared.clear()
+    table = small_examples()
+    for several in table.values():
+        for one in several:
+            run(one.work, engine=fast_engine)
+    assert len(prepared) > 5
+    del table, several, one
+    gc.collect()
+    assert [key for _, key in prepared._entries] == []
+
+
 def _run_together(engine, expected):
     """Whether all examples are right, run in threads with budgets of several sizes."""
     table = examples()

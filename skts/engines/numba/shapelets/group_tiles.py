@@ -57,15 +57,17 @@ class GroupTiles:
     def _surveyed(self, series: Series) -> Surveyed:
         """Series, described; kept while they live."""
         n, n_channels, width = series.shape
+        given = read_only(series.values), read_only(series.lengths)
 
-        def build() -> tuple[Surveyed, int]:
+        def build() -> tuple[tuple[np.ndarray, ...], int]:
             rows = n * n_channels
             sums, squares = np.zeros((2, 2, rows, width + 1))
-            made = Surveyed(
-                *(read_only(series.values), read_only(series.lengths), np.zeros((rows, width))),
-                *(sums, squares, np.zeros((rows, width), np.int64), np.zeros((rows, 3))),
+            made = (
+                *(np.zeros((rows, width)), sums, squares),
+                *(np.zeros((rows, width), np.int64), np.zeros((rows, 3))),
             )
-            survey(*made)
-            return made, sum(part.nbytes for part in made[2:])
+            survey(*given, *made)
+            return made, sum(part.nbytes for part in made)
 
-        return self.prepared.get(series.values, "surveyed", build)
+        # without what was given: that would live as long as the entry, which goes when it dies
+        return Surveyed(*given, *self.prepared.get(series.values, "surveyed", build))
