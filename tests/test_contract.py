@@ -302,5 +302,5 @@ def test_an_interrupt_is_heard_and_harms_nothing(work, fast_engine, expected, mo
 
 @pytest.mark.parametrize("kind", estimators())
 def test_docstrings_name_parameters_and_fitted_attributes(kind):
-    example = examples_of_estimators.examples()[kind]
+    example = examples_of_estimators.examples("oracle", small=True)[kind]
     check_described(example.make().fit(*example.first))
