@@ -23,6 +23,7 @@ WORK = {
     "DTWNeighbors": ("DTWNeighbors", "DTWRadiusNeighbors"),
     "DTWNeighbors(rotation_invariant=True)": ("RotationNeighbors", "RotationRadiusNeighbors"),
     "neighbors.dtw_window_search": ("DTWWindowSearch",),
+    "neighbors.elastic_parameter_search": ("DTWNeighbors", "DTWPairs", "DTWWindowSearch"),
     "DTWCondenser": ("DTWNeighbors", "DTWWindowSearch"),
     "KShapeClusterer": ("SBDAssign", "SBDCenters"),
     "DTWKMedoids": ("DTWMatrix", "DTWNeighbors"),

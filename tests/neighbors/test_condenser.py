@@ -14,6 +14,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from skts import DTWCondenser, DTWNearestNeighbor, config_context
+from skts._metrics import distance_of
+from skts.base import check_series
 from skts.datasets import make_cylinder_bell_funnel
 from skts.neighbors import _condenser, dtw_window_search
 from tests.contract import check_described, check_with_scikit_learn
@@ -22,7 +24,9 @@ from tests.contract import check_described, check_with_scikit_learn
 class Naive:
     """AWARD as it is defined: every step from nothing, but for distances that are known."""
 
-    def __init__(self, X, y, window, adapt):
+    def __init__(self, X, y, window, adapt, voters="all", **options):
+        self.voters, self.options = voters, tuple(sorted(options.items()))
+        adapt = adapt and options.get("metric") != "euclidean"
         self.X, self.y = [np.atleast_2d(x).astype(float) for x in X], list(y)
         self.points = window if isinstance(window, int) else None
         self.length = max(x.shape[1] for x in self.X)
@@ -44,13 +48,25 @@ class Naive:
         if not math.isinf(window):
             longest = max(self.X[i].shape[1], self.X[j].shape[1])
             points = math.ceil(window * (self.length if self.points else longest) - 1e-9)
-        return self.measure(self.X[i].tobytes(), self.X[j].tobytes(), len(self.X[i]), points)
+        x, y = self.X[i], self.X[j]
+        return self.measure(x.tobytes(), y.tobytes(), len(x), points, self.options)
 
     @staticmethod
     @cache
-    def measure(x, y, n_channels, points):
+    def measure(x, y, n_channels, points, options):
         x, y = (np.frombuffer(z).reshape(n_channels, -1) for z in (x, y))
-        return reference.dtw(x, y, window=points)
+        if not options:
+            return reference.dtw(x, y, window=points)
+        given = dict(options)
+        given["metric_params"] = dict(given["metric_params"])
+        straight = given["metric"] == "euclidean"
+        distance = distance_of(**given, window=None if straight else points)
+        left, right, warping = distance.sides(check_series(x[None]), check_series(y[None]))
+        x, y = left.values[0], right.values[0]
+        if warping.metric in ("dtw", "dog_keeper"):
+            how = {"metric": warping.metric, "cost": warping.cost, "window": warping.window}
+            return reference.dtw(x, y, **how)
+        return reference.stepped(x, y, warping)
 
     def neighbor(self, i, window):
         others = [j for j in self.kept if j != i]
@@ -67,7 +83,7 @@ class Naive:
         window = self.windows[-1]
         n_classes = len(set(self.y))
         rank, nearness = dict.fromkeys(self.kept, 0), dict.fromkeys(self.kept, 0.0)
-        for i in range(len(self.y)):
+        for i in range(len(self.y)) if self.voters == "all" else self.kept:
             j = self.neighbor(i, window)
             d = self.distance(i, j, window)
             rank[j] += max(1, n_classes - 1) if self.y[i] == self.y[j] else -2
@@ -91,7 +107,11 @@ class Naive:
 
 def assert_naive(model, X, y, n_kept, least=0):
     model.fit(X, y)
-    naive = Naive(X, y, model.window, model.adapt_window)
+    given = {"metric": model.metric, "metric_params": model.metric_params, "cost": model.cost}
+    usual = given == {"metric": "dtw", "metric_params": None, "cost": "squared"}
+    given["metric_params"] = tuple((model.metric_params or {}).items())
+    options = {} if usual else given
+    naive = Naive(X, y, model.window, model.adapt_window, model.voters, **options)
     going = True
     while going and len(naive.kept) > n_kept:
         going = naive.step(least)
@@ -122,6 +142,41 @@ def test_choice_of_plain_loops(fast_engine, rng, kind, options):
     for n_classes in (1, 2, 3):
         y = np.arange(len(X)) % n_classes
         assert_naive(DTWCondenser(n_prototypes=1, engine=fast_engine, **options), X, y, 1)
+
+
+@pytest.mark.parametrize(
+    ("metric", "options"),
+    [
+        ("euclidean", {}),
+        ("dtw", {"cost": "absolute", "window": 0.3}),
+        ("ddtw", {"adapt_window": False}),
+        ("lcss", {"metric_params": {"epsilon": 0.5}, "window": 2}),
+    ],
+)
+def test_other_distances_and_voters(fast_engine, rng, metric, options):
+    for kind, voters in (("walks", "kept"), ("ties", "all"), ("ties", "kept")):
+        X = DATA[kind](rng)[:9]
+        y = np.arange(len(X)) % 3
+        model = DTWCondenser(
+            n_prototypes=1, metric=metric, voters=voters, engine=fast_engine, **options
+        )
+        assert_naive(model, X, y, 1)
+
+
+def test_distances_of_unequal_lengths(rng):
+    X = DATA["lengths"](rng)
+    model = DTWCondenser(n_prototypes=2, metric="wdtw", engine="numba", window=0.2)
+    assert_naive(model, X, [0, 1] * 4, 2)
+    with pytest.raises(ValueError, match="series of one length"):
+        DTWCondenser(metric="euclidean").fit(X, [0, 1] * 4)
+
+
+def test_bad_distances(rng):
+    X, y = rng.normal(size=(4, 6)), [0, 1, 0, 1]
+    with pytest.raises(ValueError, match="'g' is no parameter"):
+        DTWCondenser(metric="msm", metric_params={"g": 1}).fit(X, y)
+    with pytest.raises(ValueError, match="window=0.1 does not go with metric='euclidean'"):
+        DTWCondenser(metric="euclidean", window=0.1).fit(X, y)
 
 
 def test_oracle_engine(rng):

@@ -1,0 +1,218 @@
+"""elastic_parameter_search: the errors of brute force for every combination of parameters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.model_selection import GridSearchCV, LeaveOneOut
+
+from skts import DTWNearestNeighbor
+from skts._metrics import METRICS, distance_of
+from skts.base import check_series
+from skts.datasets import load_gunpoint, make_cylinder_bell_funnel
+from skts.engines import DTWNeighbors, DTWPairs, run
+from skts.neighbors import _parameter_search as kernels
+from skts.neighbors import elastic_parameter_search
+from skts.neighbors._parameter_grids import default_grid
+
+GRIDS = {
+    "dtw": {"window": [0, 0.1, 3, None, 0.5]},
+    "ddtw": {"window": [0.2, 0]},
+    "dog_keeper": {"window": [None, 0, 2, 0.3]},
+    "frechet": {"window": [1, 0.4]},
+    "euclidean": {},
+    "wdtw": {"g": [0.5, 0.0, 0.05]},
+    "adtw": {"penalty": [2.0, 0.0, 0.25, 0.25]},
+    "erp": {"gap": [-0.5, 1.0], "window": [0.1, None]},
+    "edr": {"epsilon": [0.5, None, 1, 0.1], "window": [3, None]},
+    "lcss": {"window": [0.3, 0.0], "epsilon": [0.2, 1.0, 0.5]},
+    "msm": {"penalty": [0.1, 10, 1.0, 0.0]},
+    "twe": {"lmbda": [0.5, 0.0], "nu": [0.001, 0.1]},
+}
+DATA = {
+    "walks": lambda rng: rng.normal(size=(24, 14)).cumsum(axis=1),
+    # integers: many paths and many series at equal distance
+    "ties": lambda rng: rng.integers(0, 3, (24, 9)).astype(float),
+    "channels": lambda rng: rng.normal(size=(16, 2, 8)),
+    "unequal": lambda rng: [
+        rng.integers(0, 4, int(n)).astype(float) for n in rng.integers(3, 9, 22)
+    ],
+    "two": lambda rng: rng.normal(size=(2, 6)),
+}
+
+
+def check_errors(X, y, metric, cost, engine):
+    """Compare errors with those of the estimator, one combination at a time."""
+    found = elastic_parameter_search(
+        X, y, metric=metric, param_grid=GRIDS[metric], cost=cost, engine=engine
+    )
+    assert len(found.params) == np.prod([len(one) for one in GRIDS[metric].values()])
+    errors = []
+    for one in found.params:
+        model = DTWNearestNeighbor(**one, engine=engine).fit(X, y)
+        errors.append(np.mean(y[model.kneighbors(return_distance=False)[:, 0]] != y))
+    assert_array_equal(found.errors, errors)
+    assert found.best_error == min(errors) and found.best_params in found.params
+
+
+def revealing_labels(rng, X, metric, engine):
+    """Labels that are those of the nearest series under usual parameters: others are errors."""
+    usual = DTWNearestNeighbor(metric=metric, engine=engine).fit(X, np.zeros(len(X), int))
+    return usual.kneighbors(return_distance=False)[:, 0] % 3
+
+
+@pytest.mark.parametrize("kind", DATA)
+@pytest.mark.parametrize("metric", GRIDS)
+def test_errors_are_those_of_the_estimator(monkeypatch, rng, metric, kind):
+    if metric == "euclidean" and kind == "unequal":
+        return  # not defined
+    # few neighbours are kept, so that of few series some are searched again
+    monkeypatch.setattr(kernels, "_DEPTH", 2)
+    X = [x[..., :5] for x in DATA[kind](rng)[:7]]
+    y = revealing_labels(rng, X, metric, "oracle")
+    check_errors(X, y, metric, METRICS[metric].prices[-1], "oracle")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", DATA)
+@pytest.mark.parametrize("metric", GRIDS)
+def test_errors_are_those_of_the_estimator_on_every_engine(fast_engine, rng, metric, kind):
+    if metric == "euclidean" and kind == "unequal":
+        return  # not defined
+    X = DATA[kind](rng)
+    for cost in METRICS[metric].prices:
+        for y in (revealing_labels(rng, X, metric, fast_engine), rng.integers(0, 3, len(X))):
+            check_errors(X, y, metric, cost, fast_engine)
+
+
+@pytest.mark.parametrize("metric", ["lcss"])
+def test_every_engine_finds_the_same(fast_engine, rng, metric):
+    X = rng.integers(0, 3, (20, 7)).astype(float)
+    y = rng.integers(0, 2, 20)
+    found = elastic_parameter_search(
+        X, y, metric=metric, param_grid=GRIDS[metric], engine=fast_engine
+    )
+    oracle = elastic_parameter_search(
+        X, y, metric=metric, param_grid=GRIDS[metric], engine="oracle"
+    )
+    assert_array_equal(found.errors, oracle.errors)
+    assert found.best_params == oracle.best_params
+
+
+@pytest.mark.parametrize("metric", [name for name in METRICS if name not in ("dtw", "euclidean")])
+def test_distances_grow_as_parameters_say(rng, metric):
+    """Not even a rounding may make one less: searches rely on it."""
+    values = {name: sorted(10.0 ** rng.uniform(-4, 3, 6)) for name in METRICS[metric].parameters}
+    growth = {name: limits.growth for name, (_, limits) in METRICS[metric].parameters.items()}
+    sets = (
+        rng.normal(size=(2, 2, 12)),
+        1e6 + rng.integers(0, 3, (2, 1, 9)),
+        rng.random((2, 1, 30)),
+    )
+    for name, sign in [*growth.items(), ("window", -1)]:
+        if sign == 0:
+            continue
+        given = np.arange(0, 12, 2).tolist() if name == "window" else values[name]
+        for x, y in sets:
+            found = []
+            for value in given:
+                chosen = {"window": value} if name == "window" else {"metric_params": {name: value}}
+                left, right = check_series(x[None]), check_series(y[None])
+                left, right, warping = distance_of(metric, **chosen).sides(left, right)
+                pairs = np.zeros((1, 2), np.int64)
+                found.append(run(DTWPairs(left, right, pairs, warping), engine="oracle")[0])
+            assert (sign * np.diff(found) >= 0).all(), (name, found)
+
+
+def test_what_was_found_before_spares_searches(monkeypatch):
+    X, y = make_cylinder_bell_funnel(40, 24, random_state=0)
+    searched = []
+
+    def counted(work, **options):
+        if isinstance(work, DTWNeighbors):
+            searched.append(len(work.queries))
+        return run(work, **options)
+
+    monkeypatch.setattr(kernels, "run", counted)
+    grid = {"penalty": np.linspace(1, 2, 20)}
+    elastic_parameter_search(X, y, metric="msm", param_grid=grid, engine="numba")
+    assert searched[0] == 40 and sum(searched) < 3 * 40
+    # distances neither grow nor fall: each value is searched
+    searched.clear()
+    elastic_parameter_search(X, y, metric="wdtw", param_grid={"g": [0.1, 0.2]}, engine="numba")
+    assert searched == [40, 40]
+    # the same window twice, in points and as a fraction, is one
+    searched.clear()
+    grid = {"window": [6, 0.25, 23, 40, None, 1.0]}
+    elastic_parameter_search(X, y, metric="dog_keeper", param_grid=grid, engine="numba")
+    assert searched[0] == 40 and len(searched) <= 2
+
+
+def test_of_equal_errors_the_smallest_parameters_are_best():
+    X = np.array([[0.0, 0, 9, 9], [0, 0, 9, 8], [5, 5, -9, 0], [5, 5, -9, 1]])
+    y = [0, 0, 1, 1]
+    grid = {"window": [None, 2, 1.0], "lmbda": [2, 0.5], "nu": [0.1, 0.001]}
+    found = elastic_parameter_search(X, y, metric="twe", param_grid=grid, engine="oracle")
+    assert found.best_error == 0 and (found.errors == 0).all()
+    # a fraction of one is less than two points, as numbers go
+    assert found.best_params == {
+        "metric": "twe",
+        "metric_params": {"nu": 0.001, "lmbda": 0.5},
+        "window": 1.0,
+    }
+    grid = {"epsilon": [None, 1]}
+    found = elastic_parameter_search(X, y, metric="edr", param_grid=grid, engine="oracle")
+    assert found.best_params["metric_params"] == {"epsilon": 1}
+
+
+def test_parameters_that_are_tried_by_default(rng):
+    X = rng.normal(size=(6, 20))
+    sizes = {}
+    for metric in METRICS:
+        squared, absolute = (
+            default_grid(metric, check_series(X), squared=one) for one in (True, False)
+        )
+        sizes[metric] = int(np.prod([len(values) for values in squared.values()]))
+        assert list(squared) == list(absolute)
+        for name, values in squared.items():
+            if (metric, name) != ("edr", "epsilon"):
+                assert min(values) >= 0 and np.isfinite(values).all()
+    assert {metric for metric, size in sizes.items() if size != 100} == {"euclidean"}
+    grid = default_grid("msm", check_series(X), squared=True)
+    assert (grid["penalty"][0], grid["penalty"][24], grid["penalty"][-1]) == (0.01, 0.1, 100)
+    thresholds = default_grid("lcss", check_series(X), squared=True)["epsilon"]
+    assert_allclose([thresholds[0], thresholds[-1]], [X.std() / 5, X.std()], rtol=1e-12)
+    for metric in ("lcss", "adtw", "erp"):
+        loud = check_series(1e144 * X)
+        for values in default_grid(metric, loud, squared=True).values():
+            assert np.isfinite(values).all()
+
+
+def test_cross_validation_finds_the_same():
+    """GridSearchCV over metric and metric_params, one series left out at a time."""
+    X, y = load_gunpoint(split="train", return_X_y=True)
+    X, y = X[:14, ::12], y[:14]
+    grid = {"penalty": [0.1, 1.0, 5.0]}
+    found = elastic_parameter_search(X, y, metric="msm", param_grid=grid, engine="numba")
+    params = [{"penalty": one} for one in grid["penalty"]]
+    search = GridSearchCV(
+        DTWNearestNeighbor(engine="numba"),
+        [{"metric": ["msm"], "metric_params": params}, {"metric": ["euclidean", "ddtw"]}],
+        cv=LeaveOneOut(),
+    ).fit(X, y)
+    assert_allclose(1 - search.cv_results_["mean_test_score"][:3], found.errors)
+    model = DTWNearestNeighbor(**found.best_params).fit(X, y)
+    assert model.metric == "msm" and model.predict(X[:2]).tolist() == y[:2].tolist()
+
+
+def test_bad_grids():
+    X = [[0.0, 1.0], [1.0, 0.0]]
+    with pytest.raises(ValueError, match="'gap' is no parameter"):
+        elastic_parameter_search(X, [0, 1], metric="msm", param_grid={"gap": [1]})
+    with pytest.raises(ValueError, match="no list of numbers"):
+        elastic_parameter_search(X, [0, 1], metric="msm", param_grid={"penalty": "12"})
+    with pytest.raises(ValueError, match="not a finite number"):
+        elastic_parameter_search(X, [0, 1], metric="msm", param_grid={"penalty": [-1]})
+    with pytest.raises(ValueError, match="series of one length"):
+        elastic_parameter_search([[0.0], [1.0, 2.0]], [0, 1], metric="euclidean")
