@@ -17,10 +17,14 @@ _NARROW = np.linspace(0, 0.25, 10).tolist()
 def default_grid(metric: str, series: Series, *, squared: bool) -> dict[str, list[float]]:
     """Return the values of each parameter that the literature tries, some hundred in all.
 
-    Those of "dtw", "ddtw", "wdtw", "erp", "lcss" and "msm" are those of Lines and Bagnall (Data
-    Mining and Knowledge Discovery 29, 2015, table 2), as the package aeon has them; "edr" has the
-    thresholds of "lcss"; "twe" those of Marteau (2009) as in Lucas et al. (Proximity forest, 2019);
-    "adtw" those of Herrmann and Webb (2023, section 4).
+    "dtw", "ddtw", "wdtw", "lcss", "erp" and "msm" have the values of the ensemble of Lines and
+    Bagnall (Data Mining and Knowledge Discovery 29, 2015), which are also those of
+    ``ElasticEnsemble`` in the package aeon. "twe" has those of proximity forests (Lucas et al.,
+    Data Mining and Knowledge Discovery 33, 2019); aeon tries others. "adtw" has those of Herrmann
+    and Webb (Pattern Recognition 137, 2023), the mean cost of 4,000 pairs times (i / 100)^5, but
+    for the last, which is infinite there. No such grid is usual for "edr" and "dog_keeper": the
+    thresholds of "edr" mean what those of "lcss" do, and the windows of "dog_keeper" what those of
+    "dtw" do.
 
     Parameters
     ----------

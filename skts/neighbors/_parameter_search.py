@@ -138,13 +138,18 @@ def elastic_parameter_search(
     in the order in which the distance has its parameters; None counts as larger than all numbers.
     The best are fitted to `X`: estimate the error of the classifier on other series.
 
-    Without `param_grid`, "dtw", "ddtw", "dog_keeper" try the windows of 0, 1, ... 99 % of the
-    length, "wdtw" ``g`` of 0, 0.01, ... 0.99, "msm" a hundred penalties from 0.01 to 100, "erp" ten
-    gaps and "lcss" ten thresholds from a fifth of the deviation of all points to all of it, with
-    ten windows up to a quarter of the length, all as in [1]_; "edr" tries the same thresholds and
-    windows, "twe" ten values of ``nu`` from 1e-5 to 1 and ten of ``lmbda`` from 0 to 0.1 as in
-    [2]_, "adtw" the penalties (i / 100)^5 for i = 0, 1, ... 99, times the mean cost of the diagonal
-    of 4,000 pairs of series, as in [3]_.
+    Without `param_grid`, these are tried:
+
+    - "dtw", "ddtw": windows of 0, 1, ... 99 % of the length, "wdtw": ``g`` of 0, 0.01, ... 0.99,
+      "msm": a hundred penalties from 0.01 to 100, "lcss": ten thresholds from a fifth of the
+      deviation of all points to all of it, with ten windows from 0 to a quarter of the length,
+      "erp": the same numbers as gaps, with the same windows, as in [1]_;
+    - "twe": ``nu`` of 1e-5, 1e-4, 5e-4, 0.001, ... 0.5, 1, with ten values of ``lmbda`` from 0 to
+      0.1, as in [2]_;
+    - "adtw": penalties (i / 100)^5 for i = 0, 1, ... 99, times the mean cost of the diagonal of
+      4,000 pairs of series that are drawn, as in [3]_, but for the last, which is infinite there;
+    - "edr": the thresholds and windows of "lcss"; "dog_keeper": the windows of "dtw". For these two
+      no grid is usual.
 
     References
     ----------
@@ -198,11 +203,12 @@ def _points(metric: str, grid: Mapping[str, ArrayLike]) -> list[dict[str, Any]]:
     """Every combination of the values of a grid, as `window` and `metric_params`."""
     values = []
     for name, given in grid.items():
-        if isinstance(given, str) or not np.iterable(given) or len(list(given)) == 0:
+        listed = list(given) if np.iterable(given) and not isinstance(given, str) else []
+        if not listed:
             raise ValueError(
                 f"param_grid: the values of {name!r} are {given!r}, which is no list of numbers."
             )
-        values.append([plain(value) for value in given])
+        values.append([plain(value) for value in listed])
     points = []
     for chosen in itertools.product(*values):
         point: dict[str, Any] = dict(zip(grid, chosen, strict=True))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
+import reference
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import GridSearchCV, LeaveOneOut
 
@@ -11,11 +14,12 @@ from skts import DTWNearestNeighbor
 from skts._metrics import METRICS, distance_of
 from skts.base import check_series
 from skts.datasets import load_gunpoint, make_cylinder_bell_funnel
-from skts.engines import DTWNeighbors, DTWPairs, run
+from skts.engines import DTWNeighbors, DTWPairs, replace_kernels, run
 from skts.neighbors import _parameter_search as kernels
 from skts.neighbors import elastic_parameter_search
 from skts.neighbors._parameter_grids import default_grid
 
+#: Numbers of which sums are exact: plain loops round like kernels only where nothing is rounded.
 GRIDS = {
     "dtw": {"window": [0, 0.1, 3, None, 0.5]},
     "ddtw": {"window": [0.2, 0]},
@@ -27,8 +31,8 @@ GRIDS = {
     "erp": {"gap": [-0.5, 1.0], "window": [0.1, None]},
     "edr": {"epsilon": [0.5, None, 1, 0.1], "window": [3, None]},
     "lcss": {"window": [0.3, 0.0], "epsilon": [0.2, 1.0, 0.5]},
-    "msm": {"penalty": [0.1, 10, 1.0, 0.0]},
-    "twe": {"lmbda": [0.5, 0.0], "nu": [0.001, 0.1]},
+    "msm": {"penalty": [0.125, 10, 1.0, 0.0]},
+    "twe": {"lmbda": [0.5, 0.0], "nu": [0.0625, 0.25]},
 }
 DATA = {
     "walks": lambda rng: rng.normal(size=(24, 14)).cumsum(axis=1),
@@ -42,16 +46,38 @@ DATA = {
 }
 
 
-def check_errors(X, y, metric, cost, engine):
-    """Compare errors with those of the estimator, one combination at a time."""
-    found = elastic_parameter_search(
-        X, y, metric=metric, param_grid=GRIDS[metric], cost=cost, engine=engine
-    )
-    assert len(found.params) == np.prod([len(one) for one in GRIDS[metric].values()])
+def plain_errors(X, y, metric, cost, found):
+    """Errors of each combination by plain loops."""
+    errors = []
+    for one in found.params:
+        options = {"cost": cost, "window": one["window"], **(one["metric_params"] or {})}
+        nearest = []
+        for i, x in enumerate(X):
+            distances = [reference.named(metric, x, other, **options) for other in X]
+            distances[i] = np.inf
+            nearest.append(int(np.argmin(distances)))
+        errors.append(np.mean(y[nearest] != y))
+    return errors
+
+
+def errors_of_the_estimator(X, y, metric, cost, found, engine):
+    """Errors of each combination by the estimator, one at a time."""
     errors = []
     for one in found.params:
         model = DTWNearestNeighbor(**one, engine=engine).fit(X, y)
         errors.append(np.mean(y[model.kneighbors(return_distance=False)[:, 0]] != y))
+    return errors
+
+
+def check_errors(X, y, metric, cost, engine, wanted, **more):
+    """Search, and compare all that is found."""
+    grid = GRIDS[metric]
+    found = elastic_parameter_search(X, y, metric=metric, param_grid=grid, cost=cost, engine=engine)
+    combinations = list(itertools.product(*grid.values()))
+    for one, values in zip(found.params, combinations, strict=True):
+        given = {"window": one["window"], **(one["metric_params"] or {})}
+        assert [given[name] for name in grid] == list(values)
+    errors = wanted(X, y, metric, cost, found, **more)
     assert_array_equal(found.errors, errors)
     assert found.best_error == min(errors) and found.best_params in found.params
 
@@ -64,14 +90,20 @@ def revealing_labels(rng, X, metric, engine):
 
 @pytest.mark.parametrize("kind", DATA)
 @pytest.mark.parametrize("metric", GRIDS)
-def test_errors_are_those_of_the_estimator(monkeypatch, rng, metric, kind):
+def test_errors_are_those_of_plain_loops(monkeypatch, rng, metric, kind):
     if metric == "euclidean" and kind == "unequal":
         return  # not defined
     # few neighbours are kept, so that of few series some are searched again
     monkeypatch.setattr(kernels, "_DEPTH", 2)
     X = [x[..., :5] for x in DATA[kind](rng)[:7]]
-    y = revealing_labels(rng, X, metric, "oracle")
-    check_errors(X, y, metric, METRICS[metric].prices[-1], "oracle")
+    with replace_kernels(always=True):
+        y = revealing_labels(rng, X, metric, "numba")
+        for cost in METRICS[metric].prices:
+            check_errors(X, y, metric, cost, "numba", plain_errors)
+
+
+def test_all_distances_are_searched():
+    assert set(GRIDS) == set(METRICS)
 
 
 @pytest.mark.slow
@@ -81,21 +113,21 @@ def test_errors_are_those_of_the_estimator_on_every_engine(fast_engine, rng, met
     if metric == "euclidean" and kind == "unequal":
         return  # not defined
     X = DATA[kind](rng)
+    on = {"engine": fast_engine}
     for cost in METRICS[metric].prices:
         for y in (revealing_labels(rng, X, metric, fast_engine), rng.integers(0, 3, len(X))):
-            check_errors(X, y, metric, cost, fast_engine)
+            check_errors(X, y, metric, cost, fast_engine, errors_of_the_estimator, **on)
 
 
-@pytest.mark.parametrize("metric", ["lcss"])
+# the kernels of "twe" are compiled by other tests, too
+@pytest.mark.parametrize("metric", ["twe", "lcss", "msm"])
 def test_every_engine_finds_the_same(fast_engine, rng, metric):
     X = rng.integers(0, 3, (20, 7)).astype(float)
     y = rng.integers(0, 2, 20)
-    found = elastic_parameter_search(
-        X, y, metric=metric, param_grid=GRIDS[metric], engine=fast_engine
-    )
-    oracle = elastic_parameter_search(
-        X, y, metric=metric, param_grid=GRIDS[metric], engine="oracle"
-    )
+    given = {"metric": metric, "param_grid": GRIDS[metric]}
+    with replace_kernels(always=fast_engine == "numba" and metric != "twe"):
+        found = elastic_parameter_search(X, y, **given, engine=fast_engine)
+    oracle = elastic_parameter_search(X, y, **given, engine="oracle")
     assert_array_equal(found.errors, oracle.errors)
     assert found.best_params == oracle.best_params
 
@@ -134,19 +166,20 @@ def test_what_was_found_before_spares_searches(monkeypatch):
             searched.append(len(work.queries))
         return run(work, **options)
 
+    def searches(metric, **grid):
+        searched.clear()
+        with replace_kernels(always=True):
+            elastic_parameter_search(X, y, metric=metric, param_grid=grid, engine="numba")
+        return searched
+
     monkeypatch.setattr(kernels, "run", counted)
-    grid = {"penalty": np.linspace(1, 2, 20)}
-    elastic_parameter_search(X, y, metric="msm", param_grid=grid, engine="numba")
-    assert searched[0] == 40 and sum(searched) < 3 * 40
+    found = searches("msm", penalty=np.linspace(1, 2, 20))
+    assert found[0] == 40 and sum(found) < 3 * 40
     # distances neither grow nor fall: each value is searched
-    searched.clear()
-    elastic_parameter_search(X, y, metric="wdtw", param_grid={"g": [0.1, 0.2]}, engine="numba")
-    assert searched == [40, 40]
+    assert searches("wdtw", g=[0.1, 0.2]) == [40, 40]
     # the same window twice, in points and as a fraction, is one
-    searched.clear()
-    grid = {"window": [6, 0.25, 23, 40, None, 1.0]}
-    elastic_parameter_search(X, y, metric="dog_keeper", param_grid=grid, engine="numba")
-    assert searched[0] == 40 and len(searched) <= 2
+    found = searches("dog_keeper", window=[6, 0.25, 23, 40, None, 1.0])
+    assert found[0] == 40 and len(found) <= 2
 
 
 def test_of_equal_errors_the_smallest_parameters_are_best():
@@ -194,16 +227,27 @@ def test_cross_validation_finds_the_same():
     X, y = load_gunpoint(split="train", return_X_y=True)
     X, y = X[:14, ::12], y[:14]
     grid = {"penalty": [0.1, 1.0, 5.0]}
-    found = elastic_parameter_search(X, y, metric="msm", param_grid=grid, engine="numba")
     params = [{"penalty": one} for one in grid["penalty"]]
     search = GridSearchCV(
         DTWNearestNeighbor(engine="numba"),
         [{"metric": ["msm"], "metric_params": params}, {"metric": ["euclidean", "ddtw"]}],
         cv=LeaveOneOut(),
-    ).fit(X, y)
-    assert_allclose(1 - search.cv_results_["mean_test_score"][:3], found.errors)
-    model = DTWNearestNeighbor(**found.best_params).fit(X, y)
-    assert model.metric == "msm" and model.predict(X[:2]).tolist() == y[:2].tolist()
+    )
+    with replace_kernels(always=True):
+        found = elastic_parameter_search(X, y, metric="msm", param_grid=grid, engine="numba")
+        search.fit(X, y)
+        assert_allclose(1 - search.cv_results_["mean_test_score"][:3], found.errors)
+        model = DTWNearestNeighbor(**found.best_params, engine="numba").fit(X, y)
+        assert model.metric == "msm" and model.predict(X[:2]).tolist() == y[:2].tolist()
+
+
+def test_values_may_come_from_anything_that_lists_them():
+    X, y = np.eye(4, 6), [0, 1, 0, 1]
+    wanted = elastic_parameter_search(X, y, param_grid={"window": [0, 2]}, engine="oracle")
+    for values in (np.array([0, 2]), range(0, 3, 2), iter([0, 2]), (0, 2)):
+        found = elastic_parameter_search(X, y, param_grid={"window": values}, engine="oracle")
+        assert found.params == wanted.params
+        assert all(type(one["window"]) is int for one in found.params)
 
 
 def test_bad_grids():
