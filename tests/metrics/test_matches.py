@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import reference
@@ -10,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skts.engines import find_engine
 from skts.metrics import dtw, dtw_matches, dtw_path
 
+PEERS = Path(__file__).parents[1] / "data" / "peers"
 NUMBERS = {
     "noise": lambda rng, shape: rng.normal(size=shape),
     "offset": lambda rng, shape: 1e9 + rng.normal(size=shape),
@@ -54,6 +57,16 @@ def test_the_first_is_that_of_the_path_and_a_long_series_shows_all(rng):
         assert dtw(bump, line[start:stop]) == value
         assert any(start < p + n and p < stop for p, n in places)
     assert len({min(places, key=lambda one: abs(one[0] - start)) for start in spans[:, 0]}) == 3
+
+
+@pytest.mark.parametrize("name", ["stretched", "regular", "walk"])
+def test_matches_are_those_of_dtaidistance(name):
+    with np.load(PEERS / "matches.npz") as file:
+        query, y, distances = file["query"], file[f"series.{name}"], file[f"distances.{name}"]
+        spans = file[f"spans.{name}"]
+    found = dtw_matches(query, y, len(distances))
+    assert_array_equal(found.spans, spans)
+    assert_allclose(found.distances, distances, rtol=1e-12)
 
 
 def test_equally_near_parts_come_in_order():

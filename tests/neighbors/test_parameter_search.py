@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from skts.neighbors import _parameter_search as kernels
 from skts.neighbors import elastic_parameter_search
 from skts.neighbors._parameter_grids import default_grid
 
+PEERS = Path(__file__).parents[1] / "data" / "peers"
 #: Numbers of which sums are exact: plain loops round like kernels only where nothing is rounded.
 GRIDS = {
     "dtw": {"window": [0, 0.1, 3, None, 0.5]},
@@ -260,3 +262,52 @@ def test_bad_grids():
         elastic_parameter_search(X, [0, 1], metric="msm", param_grid={"penalty": [-1]})
     with pytest.raises(ValueError, match="series of one length"):
         elastic_parameter_search([[0.0], [1.0, 2.0]], [0, 1], metric="euclidean")
+
+
+#: Names of parameters in the order of the stored columns.
+COLUMNS = {
+    "dtw": ("window",),
+    "ddtw": ("window",),
+    "wdtw": ("g",),
+    "lcss": ("epsilon", "window"),
+    "erp": ("gap", "window"),
+    "msm": ("penalty",),
+}
+
+
+def stored_grid(metric, series):
+    """The stored grid in order, its errors, and the one that is tried by default."""
+    with np.load(PEERS / "parameters.npz") as file:
+        theirs, errors = file[f"grid.{metric}"], file.get(f"errors.{metric}")
+    grid = default_grid(metric, series, squared=True)
+    own = np.array(list(itertools.product(*(grid[name] for name in COLUMNS[metric]))))
+    order = np.lexsort(theirs.T[::-1])
+    return theirs[order], errors if errors is None else errors[order], own
+
+
+@pytest.mark.parametrize("metric", COLUMNS)
+def test_parameters_are_those_of_the_ensemble_in_aeon(metric):
+    with np.load(PEERS / "dtw.npz") as file:
+        theirs, _, own = stored_grid(metric, check_series(file["shapes_X"]))
+    assert_allclose(own, theirs, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        "dtw",
+        "ddtw",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("wdtw", "lcss", "msm")),
+    ],
+)
+def test_errors_are_those_of_aeon(metric):
+    with np.load(PEERS / "dtw.npz") as file:
+        X, y = file["shapes_X"], file["shapes_y"]
+    theirs, errors, _ = stored_grid(metric, check_series(X))
+    found = elastic_parameter_search(X, y, metric=metric, engine="numba")
+    params = [{"window": one["window"], **(one["metric_params"] or {})} for one in found.params]
+    own = np.array([[one[name] for name in COLUMNS[metric]] for one in params])
+    own = found.errors[np.lexsort(own.T[::-1])]
+    # where the window is 0, aeon forgets matches at points that do not match
+    same = theirs[:, -1] > 0 if metric == "lcss" else slice(None)
+    assert_array_equal(own[same], errors[same])
