@@ -46,11 +46,13 @@ def row_of(parts, name, metric, published, engine):
     usual = DTWNearestNeighbor(metric=metric, engine=engine).fit(X, y)
     row["error, usual"] = float(np.mean(usual.predict(X_test) != y_test))
     row["s, usual"] = time.perf_counter() - start
+    start = time.perf_counter()
     search = elastic_parameter_search(X, y, metric=metric, engine=engine)
+    row["s, search"] = time.perf_counter() - start
     start = time.perf_counter()
     chosen = DTWNearestNeighbor(**search.best_params, engine=engine).fit(X, y)
     row["error, chosen"] = float(np.mean(chosen.predict(X_test) != y_test))
-    row |= {"s, chosen": time.perf_counter() - start, "s, search": search.seconds}
+    row["s, chosen"] = time.perf_counter() - start
     row |= {"error left out": search.best_error, "values": len(search.params)}
     row |= {"window": search.best_params["window"], **(search.best_params["metric_params"] or {})}
     return row | {key: float(published[key]) for key in PUBLISHED if published.get(key)}

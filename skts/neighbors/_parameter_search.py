@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -52,15 +51,12 @@ class ParameterSearch(NamedTuple):
         All that were tried, in the same form.
     errors : ndarray of shape (n_params,), float64
         Share of the series whose nearest other series has another label.
-    seconds : float
-        Time that the search took.
     """
 
     best_params: dict[str, Any]
     best_error: float
     params: list[dict[str, Any]]
     errors: np.ndarray
-    seconds: float
 
 
 @takes_plain
@@ -116,7 +112,7 @@ def elastic_parameter_search(
     Returns
     -------
     ParameterSearch
-        Named tuple of `best_params`, `best_error`, `params`, `errors` and `seconds`.
+        Named tuple of `best_params`, `best_error`, `params` and `errors`.
 
     Raises
     ------
@@ -172,7 +168,6 @@ def elastic_parameter_search(
     >>> search.best_params
     {'metric': 'msm', 'metric_params': {'penalty': 0.1}, 'window': None}
     """
-    begin = time.perf_counter()
     get_engine(engine)
     labels = check_target(X, y, "elastic_parameter_search")
     series = check_series(X)
@@ -196,7 +191,7 @@ def elastic_parameter_search(
     params = [{"metric": metric, **point, **priced} for point in points]
     least = errors.min()
     best = min(np.flatnonzero(errors == least).tolist(), key=lambda place: _size(points[place]))
-    return ParameterSearch(params[best], float(least), params, errors, time.perf_counter() - begin)
+    return ParameterSearch(params[best], float(least), params, errors)
 
 
 def _points(metric: str, grid: Mapping[str, ArrayLike]) -> list[dict[str, Any]]:
