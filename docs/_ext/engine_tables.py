@@ -24,7 +24,7 @@ WORK = {
     "DTWNeighbors(rotation_invariant=True)": ("RotationNeighbors", "RotationRadiusNeighbors"),
     "neighbors.dtw_window_search": ("DTWWindowSearch",),
     "neighbors.elastic_parameter_search": ("DTWNeighbors", "DTWPairs", "DTWWindowSearch"),
-    "DTWCondenser": ("DTWNeighbors", "DTWWindowSearch"),
+    "DTWCondenser": ("DTWNeighbors", "DTWPairs", "DTWWindowSearch"),
     "KShapeClusterer": ("SBDAssign", "SBDCenters"),
     "DTWKMedoids": ("DTWMatrix", "DTWNeighbors"),
     "DTWKMeans": ("DTWNeighbors", "AlignmentSums"),
