@@ -3,11 +3,12 @@
     SKTS_DATA=<folder> python -m benchmarks.elastic.vote --seconds 20
 
 adds rows to `benchmarks/results/elastic-vote.json`, one for each set and distance, small sets
-first, until the time is over; what the record holds already is not computed again, so that the same
-command goes on. ``--sets GunPoint Coffee`` and ``--metrics msm twe`` choose. Each row has the error
-on the test series with the usual parameters and with those that `elastic_parameter_search` chooses
-on the training series (the hundred values of the literature), the error left out, and the times;
-the published columns are those of `reference.csv`.
+first, until the time is over. Rows that the record holds already are kept while the code is as it
+was, so that the same command goes on. ``--sets GunPoint Coffee`` and ``--metrics msm twe`` choose.
+Each row has the error on the test series with the usual parameters and with those that
+`elastic_parameter_search` chooses on the training series (a hundred values), the error left out,
+and the times; published errors are those of `reference.csv`. The last rows are means over the sets
+that have all distances; pages quote them.
 """
 
 import argparse
@@ -27,7 +28,12 @@ from skts.neighbors import elastic_parameter_search
 
 #: "frechet" is another name.
 NAMES = [name for name in METRICS if name != "frechet"]
-PUBLISHED = ("err_1nn_ed", "err_1nn_dtw_full", "err_1nn_dtw_learned", "learned_w_pct", "acc_pf")
+#: Published errors of 1-NN.
+PUBLISHED = {
+    "published, Euclidean": "err_1nn_ed",
+    "published, DTW": "err_1nn_dtw_full",
+    "published, DTW, window chosen": "err_1nn_dtw_learned",
+}
 
 
 def load(folder, name):
@@ -37,25 +43,74 @@ def load(folder, name):
     return parts if all(np.isfinite(part).all() for part in (parts[0], parts[2])) else None
 
 
+def timed(function):
+    """What a function returns, and the seconds that it took."""
+    start = time.perf_counter()
+    return function(), time.perf_counter() - start
+
+
 def row_of(parts, name, metric, published, engine):
     """Errors and times of a distance on a set."""
     X, y, X_test, y_test = parts
-    row = {"set": name, "metric": metric, "train": len(X), "test": len(X_test)}
-    row |= {"points": X.shape[-1]}
-    start = time.perf_counter()
-    usual = DTWNearestNeighbor(metric=metric, engine=engine).fit(X, y)
-    row["error, usual"] = float(np.mean(usual.predict(X_test) != y_test))
-    row["s, usual"] = time.perf_counter() - start
-    start = time.perf_counter()
-    search = elastic_parameter_search(X, y, metric=metric, engine=engine)
-    row["s, search"] = time.perf_counter() - start
-    start = time.perf_counter()
-    chosen = DTWNearestNeighbor(**search.best_params, engine=engine).fit(X, y)
-    row["error, chosen"] = float(np.mean(chosen.predict(X_test) != y_test))
-    row["s, chosen"] = time.perf_counter() - start
-    row |= {"error left out": search.best_error, "values": len(search.params)}
-    row |= {"window": search.best_params["window"], **(search.best_params["metric_params"] or {})}
-    return row | {key: float(published[key]) for key in PUBLISHED if published.get(key)}
+
+    def error(**options):
+        model = DTWNearestNeighbor(**options, engine=engine).fit(X, y)
+        return float(np.mean(model.predict(X_test) != y_test))
+
+    # compiles
+    few = {"metric": metric, "engine": engine}
+    elastic_parameter_search(X[:4, :8], y[:4], **few)
+    DTWNearestNeighbor(**few).fit(X[:4, :8], y[:4]).predict(X_test[:2, :8])
+    usual, s_usual = timed(lambda: error(metric=metric))
+    search, s_search = timed(lambda: elastic_parameter_search(X, y, **few))
+    chosen, s_chosen = timed(lambda: error(**search.best_params))
+    best = {"window": search.best_params["window"], **(search.best_params["metric_params"] or {})}
+    return {
+        "set": name,
+        "metric": metric,
+        "train": len(X),
+        "test": len(X_test),
+        "points": X.shape[-1],
+        "error, usual": usual,
+        "error, chosen": chosen,
+        "error left out": search.best_error,
+        "values": len(search.params),
+        "chosen": {key: value for key, value in best.items() if value is not None},
+        "s, usual": s_usual,
+        "s, search": s_search,
+        "s, chosen": s_chosen,
+        **{key: float(published[column]) for key, column in PUBLISHED.items() if published},
+    }
+
+
+def means(rows):
+    """Means over the sets that have all distances, in percent."""
+    sets = {}
+    for row in rows:
+        sets.setdefault(row["set"], {})[row["metric"]] = row
+    complete = [found for found in sets.values() if set(found) == set(NAMES)]
+    if not complete:
+        return
+    yield {"work": "complete sets", "value": len(complete), "unit": "sets"}
+    for metric in NAMES:
+        for kind in ("usual", "chosen"):
+            errors = [found[metric][f"error, {kind}"] for found in complete]
+            value = 100 * float(np.mean(errors))
+            yield {"work": f"mean error, {metric}, {kind}", "value": value, "unit": "%"}
+    for key in PUBLISHED:
+        errors = [found["euclidean"][key] for found in complete]
+        yield {"work": f"mean error, {key}", "value": 100 * float(np.mean(errors)), "unit": "%"}
+
+
+def earlier(path):
+    """Rows of the record, one for each set and distance; none if the code has changed since."""
+    if not path.exists():
+        return []
+    record = json.loads(path.read_text(encoding="utf-8"))
+    if not _records.unchanged(record):
+        print("the code has changed: all is computed again")
+        return []
+    return [row for row in record["rows"] if "metric" in row]
 
 
 def main():
@@ -72,9 +127,7 @@ def main():
     folder = Path(os.environ["SKTS_DATA"])
     with (folder / "reference.csv").open(encoding="utf-8") as file:
         published = {row["name"]: row for row in csv.DictReader(file)}
-    rows = []
-    if options.output.exists():
-        rows = json.loads(options.output.read_text(encoding="utf-8"))["rows"]
+    rows = earlier(options.output)
     done = {(row["set"], row["metric"]) for row in rows}
     paths = sorted((folder / "ucr").glob("*.npz"), key=lambda path: path.stat().st_size)
     start = time.perf_counter()
@@ -87,14 +140,14 @@ def main():
         for metric in left if parts is not None else ():
             if time.perf_counter() - start > options.seconds:
                 return
-            row = row_of(parts, name, metric, published.get(name, {}), options.engine)
+            row = row_of(parts, name, metric, published.get(name), options.engine)
             print(row, flush=True)
             rows.append(row)
             found = _records.record(
                 "1-NN errors of the elastic distances on UCR sets",
                 device=_records.cpu() if options.engine == "numba" else options.engine,
                 versions=_records.versions("skts", "numpy", "numba", "scikit-learn"),
-                rows=rows,
+                rows=[*rows, *means(rows)],
                 commit=options.commit,
             )
             _records.write(options.output, found)

@@ -65,7 +65,7 @@ COSTS = {
     "skts.motifs.motifs": 4.0,
     "skts.motifs.pan_matrix_profile": 8.0,
     "skts.neighbors.dtw_window_search": 5.0,
-    "skts.neighbors.elastic_parameter_search": 8.0,
+    "skts.neighbors.elastic_parameter_search": 12.0,
     "skts.tree.export_text": 12.0,
 }
 #: Of a function that nobody has measured.
