@@ -134,8 +134,9 @@ def test_every_engine_finds_the_same(fast_engine, rng, metric):
     assert found.best_params == oracle.best_params
 
 
+@pytest.mark.parametrize("engine", ["oracle", pytest.param("numba", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("metric", [name for name in METRICS if name not in ("dtw", "euclidean")])
-def test_distances_grow_as_parameters_say(rng, metric):
+def test_distances_grow_as_parameters_say(rng, metric, engine):
     """Not even a rounding may make one less: searches rely on it."""
     values = {name: sorted(10.0 ** rng.uniform(-4, 3, 6)) for name in METRICS[metric].parameters}
     growth = {name: limits.growth for name, (_, limits) in METRICS[metric].parameters.items()}
@@ -155,7 +156,7 @@ def test_distances_grow_as_parameters_say(rng, metric):
                 left, right = check_series(x[None]), check_series(y[None])
                 left, right, warping = distance_of(metric, **chosen).sides(left, right)
                 pairs = np.zeros((1, 2), np.int64)
-                found.append(run(DTWPairs(left, right, pairs, warping), engine="oracle")[0])
+                found.append(run(DTWPairs(left, right, pairs, warping), engine=engine)[0])
             assert (sign * np.diff(found) >= 0).all(), (name, found)
 
 
