@@ -84,6 +84,8 @@ def _short(value: Any) -> str:
         return f"[{', '.join(shown + more)}]"
     if isinstance(value, float | np.floating):
         return f"{value:.4g}"
+    if isinstance(value, list):
+        return f"<list of {len(value)}>"
     if isinstance(value, tuple):
         return f"<{type(value).__name__}>"
     return str(value)

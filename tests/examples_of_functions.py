@@ -42,6 +42,7 @@ FUNCTIONS: Examples = Examples({
         {"gamma": [0.5], "window": [3, 0.25], "n_jobs": [2], "verbose": [0]},
     ),
     skts.metrics.dog_keeper: ((X[0], X[1]), {"window": [3, 0.25]}),
+    skts.metrics.dtw_matches: ((X[0][:5], X[1]), {"n_matches": [2]}),
     skts.metrics.dtw_path: ((X[0], X[1]), {"window": [3, 0.25]}),
     skts.metrics.lb_keogh: ((X[0], X[1]), {"window": [3, 0.25]}),
     skts.metrics.pairwise_dtw: ((X,), {"window": [3, 0.25], "n_jobs": [2], "verbose": [0]}),
@@ -121,6 +122,10 @@ FUNCTIONS: Examples = Examples({
         },
     ),
     skts.neighbors.dtw_window_search: ((X, [0, 1] * 3), {"n_jobs": [2], "verbose": [0]}),
+    skts.neighbors.elastic_parameter_search: (
+        (X, [0, 1] * 3),
+        {"n_jobs": [2], "verbose": [0], "param_grid": [{"window": [2]}]},
+    ),
 }, "`FUNCTIONS` of tests/examples_of_functions.py")  # fmt: skip
 
 

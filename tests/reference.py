@@ -85,6 +85,20 @@ def dtw_path(x, y, *, metric="dtw", cost="squared", window=None, alignment="glob
     return np.array(path[::-1]), total
 
 
+def named(metric, x, y, *, cost="squared", window=None, **parameters):
+    """Distance of two series by a name that estimators take."""
+    x, y = (np.atleast_2d(np.asarray(z, float)) for z in (x, y))
+    if metric == "euclidean":
+        difference = np.abs(x - y)
+        return float(np.sqrt((difference**2).sum()) if cost == "squared" else difference.sum())
+    if metric in ("dtw", "dog_keeper", "frechet"):
+        metric = "dtw" if metric == "dtw" else "dog_keeper"
+        return dtw(x, y, metric=metric, cost=cost, window=window)
+    if metric in ("ddtw", "wdtw", "adtw"):
+        parameters["cost"] = cost
+    return elastic(metric, x, y, window=window, **parameters)
+
+
 def pairwise_dtw(X, Y, **options):
     """Matrix of distances between two lists of series."""
     return np.array([[dtw(x, y, **options) for y in Y] for x in X])

@@ -70,6 +70,8 @@ CALLS = {
     # functions
     "dtw(x, x, window=3)": "float",
     "dog_keeper(x, [1, 2, 3])": "float",
+    "dtw_matches(x, x, 2)": "DTWMatches",
+    "dtw_matches(x, x).spans": "ndarray",
     "dtw_path(x, x)": "tuple[ndarray, float]",
     "erp(x, x, gap=1)": "float",
     "lcss(x, x, epsilon=0.5)": "float",
@@ -114,6 +116,7 @@ CALLS = {
     "pan_matrix_profile(x, windows=[4, 6])": "PanProfile",
     "pan_matrix_profile(x, windows=[4, 6]).motif": "WindowPair | None",
     "dtw_window_search(X, y).best": "float",
+    "elastic_parameter_search(X, y).errors": "ndarray",
     "export_text(tree)": "str",
     # data
     "load_arrow_head()": "Any",

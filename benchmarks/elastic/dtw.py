@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks._engines import ENGINES, skip_unless_available
 from skts import DTWNearestNeighbor, DTWNeighbors
 from skts.datasets import load_arrow_head, load_gunpoint, make_random_walk, make_warped_shapes
-from skts.metrics import dog_keeper, dtw, dtw_path, pairwise_dtw
+from skts.metrics import dog_keeper, dtw, dtw_matches, dtw_path, pairwise_dtw
 
 
 class OnePair:
@@ -48,6 +48,23 @@ class Path:
 
     def peakmem_dtw_path(self, n_timepoints):
         dtw_path(self.x, self.y)
+
+
+class Matches:
+    """The best matches of a series of 100 points in a long one."""
+
+    params = [ENGINES, [1_000, 10_000]]
+    param_names = ["engine", "n_timepoints"]
+
+    def setup(self, engine, n_timepoints):
+        skip_unless_available(engine)
+        (self.x,), (self.y,) = (
+            make_random_walk(1, size, random_state=size) for size in (100, n_timepoints)
+        )
+        dtw_matches(self.x, self.y[:200], 2, engine=engine)
+
+    def time_dtw_matches(self, engine, n_timepoints):
+        dtw_matches(self.x, self.y, 5, engine=engine)
 
 
 class AllPairs:

@@ -7,6 +7,7 @@ from benchmarks._engines import ENGINES, skip_unless_available
 from skts import DTWNearestNeighbor
 from skts.datasets import load_gunpoint, make_random_walk, make_warped_shapes
 from skts.metrics import pairwise_distances
+from skts.neighbors import elastic_parameter_search
 
 METRICS = ["erp", "lcss", "edr", "msm", "twe", "wdtw", "adtw", "ddtw"]
 
@@ -42,6 +43,22 @@ class NearestNeighbor:
 
     def time_predict(self, engine, metric):
         self.model.predict(self.queries)
+
+
+class ParameterSearch:
+    """A hundred parameters of a distance on the 50 training series of GunPoint."""
+
+    params = [ENGINES, METRICS]
+    param_names = ["engine", "metric"]
+
+    def setup(self, engine, metric):
+        skip_unless_available(engine)
+        self.X, self.y = load_gunpoint(split="train", return_X_y=True)
+        self.options = {"metric": metric, "engine": engine}
+        elastic_parameter_search(self.X, self.y, **self.options)
+
+    def time_search(self, engine, metric):
+        elastic_parameter_search(self.X, self.y, **self.options)
 
 
 class Accuracy:

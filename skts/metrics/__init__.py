@@ -3,12 +3,14 @@
 from ._distances import pairwise_distances, warping_path
 from ._dtw import dog_keeper, dtw, dtw_path, lb_keogh, pairwise_dtw
 from ._elastic import adtw, ddtw, edr, erp, lcss, msm, twe, wdtw
+from ._matches import DTWMatches, dtw_matches
 from ._sbd import ShapeDistance, pairwise_sbd, sbd
 from ._silhouette import silhouette_samples, silhouette_score
 from ._soft import SoftGradient, pairwise_soft_dtw, soft_dtw, soft_dtw_gradient
 from ._subsequence import SubsequenceDistance, subsequence_distance
 
 __all__ = [
+    "DTWMatches",
     "ShapeDistance",
     "SoftGradient",
     "SubsequenceDistance",
@@ -16,6 +18,7 @@ __all__ = [
     "ddtw",
     "dog_keeper",
     "dtw",
+    "dtw_matches",
     "dtw_path",
     "edr",
     "erp",

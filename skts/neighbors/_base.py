@@ -176,7 +176,9 @@ class NeighborsMixin(SeriesMixin):
             Rows of the training series; of equally near ones, the lower index comes first.
         spans : ndarray of shape (n_queries, n_neighbors, 2), int64
             First time point of the match, and the one behind its last: in the neighbour for a
-            subsequence, in the query for a supersequence. Only with `return_span`.
+            subsequence, in the query for a supersequence. Between these points alone the distance
+            is the same; with ``metric="ddtw"`` they hold all points of which derivatives are made.
+            Only with `return_span`.
         shifts : ndarray of shape (n_queries, n_neighbors), int64
             ``numpy.roll(neighbour, shift)`` is nearest to the query, of equally good shifts the
             least one. Only with `return_shift`.
@@ -207,9 +209,10 @@ class NeighborsMixin(SeriesMixin):
             distances, indices = _nearest_of(queries, self.n_samples_fit_, int(k), excluded)
         else:
             distances, indices = self._run(self._search(queries, self._series, int(k), excluded))
-        pairs = queries, self._series, indices, self._distance().warping, self._run
-        places = [match_spans(*pairs)] if return_span else []
-        places += [best_shifts(*pairs)] if return_shift else []
+        places = [self._spans(queries, indices)] if return_span else []
+        if return_shift:
+            pairs = queries, self._series, indices, self._distance().warping, self._run
+            places.append(best_shifts(*pairs))
         if return_distance:
             return distances, indices, *places
         return (indices, *places) if places else indices
@@ -224,13 +227,16 @@ class NeighborsMixin(SeriesMixin):
                 "return_span=True needs alignment='subsequence' or 'supersequence': in "
                 "alignment='global' a series is matched in full."
             )
-        if return_span and self._distance().entry.describe is not None:
-            raise ValueError(
-                f"return_span=True does not go with metric={self.metric!r}, which does not compare "
-                "points as they are."
-            )
         if return_shift and not self.rotation_invariant:
             raise ValueError("return_shift=True needs rotation_invariant=True.")
+
+    def _spans(self, queries: Series, indices: np.ndarray) -> np.ndarray:
+        """Points of neighbours, or of queries, between which the distance is that of the match."""
+        left, right, warping = self._distance().sides(queries, self._series)
+        spans = match_spans(left, right, indices, warping, self._run)
+        # of a derivative the first estimate is that of the second point, and both ends are missing
+        spans[..., 1] += queries.n_timepoints - left.n_timepoints
+        return spans
 
     @takes_plain
     def kneighbors_graph(

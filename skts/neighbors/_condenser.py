@@ -13,11 +13,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
+from .._metrics import METRIC, METRIC_PARAMS, METRICS, Distance, distance_of
 from .._parameters import N_JOBS, checks_parameters
 from .._validation import as_host, check_series
 from ..base import SeriesMixin
 from ..engines import DTWNeighbors, Series, Warping, get_engine
-from ._window_search import _search_windows
+from ._parameter_search import nearest_under
 
 __all__ = ["DTWCondenser"]
 
@@ -57,6 +58,18 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
         limit.
     adapt_window : bool, default True
         Whether the window is adapted as the set shrinks.
+    voters : {"all", "kept"}, default "all"
+        Whose nearest neighbour counts in the sums: of all training series, also of those that were
+        removed, or of the series that are kept alone.
+    metric : str, default "dtw"
+        The distance: any name that `DTWNearestNeighbor` takes, but "precomputed". "euclidean" is
+        without warping, and takes no window.
+    metric_params : dict or None, default None
+        Parameters of the distance, such as ``{"penalty": 0.5}`` for ``metric="msm"``; None takes
+        their defaults.
+    cost : {"squared", "absolute"}, default "squared"
+        Cost of matching two points, summed over channels; for distances without prices of their
+        own.
     precision : {"auto", "float32", "float64"}, default "auto"
         "auto" searches in float32 and certifies the answer in float64, "float32" leaves out the
         certificate, "float64" computes everything in float64.
@@ -97,14 +110,15 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
     See Also
     --------
     DTWNearestNeighbor : The classifier for which the set is condensed.
-    skts.neighbors.dtw_window_search : The search of the first window.
+    skts.neighbors.dtw_window_search : The errors of which the first window has the least.
 
     Notes
     -----
     Of series with equal sums, the one that is farther from the series whose neighbour it is goes
-    first (the smaller sum of inverse squared distances), then the one with the higher index. All
-    training series count in these sums, also those that were removed: they stand for the series
-    that the kept ones will have to classify. A window is tested by the leave-one-out accuracy of
+    first (the smaller sum of inverse squared distances), then the one with the higher index. By
+    default all training series count in these sums, also those that were removed: they stand for
+    the series that the kept ones will have to classify. The paper can be read either way;
+    ``voters="kept"`` is the other one. A window is tested by the leave-one-out accuracy of
     all training series against those that are kept. It changes only if that raises the accuracy; if
     both neighbours raise it alike, the narrower one is taken. A series that is left alone has no
     neighbour, and counts as misclassified.
@@ -143,6 +157,10 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
             Interval(Real, 0, 1, closed="both"),
         ],
         "adapt_window": ["boolean"],
+        "voters": [StrOptions({"all", "kept"})],
+        "metric": METRIC,
+        "metric_params": METRIC_PARAMS,
+        "cost": [StrOptions({"squared", "absolute"})],
         "precision": [StrOptions({"auto", "float32", "float64"})],
         "engine": [str],
         "n_jobs": N_JOBS,
@@ -156,6 +174,10 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
         min_accuracy: float | None = None,
         window: float | None = None,
         adapt_window: bool = True,
+        voters: Literal["all", "kept"] = "all",
+        metric: str = "dtw",
+        metric_params: dict[str, Any] | None = None,
+        cost: Literal["squared", "absolute"] = "squared",
         precision: Literal["auto", "float32", "float64"] = "auto",
         engine: str = "auto",
         n_jobs: int | None = None,
@@ -165,6 +187,10 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
         self.min_accuracy = min_accuracy
         self.window = window
         self.adapt_window = adapt_window
+        self.voters = voters
+        self.metric = metric
+        self.metric_params = metric_params
+        self.cost = cost
         self.precision = precision
         self.engine = engine
         self.n_jobs = n_jobs
@@ -205,7 +231,7 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
         self._remember_form(X, series)
         self.engine_ = nearest.engine.name
         _, labels = np.unique(y, return_inverse=True)
-        award = _Award(nearest, labels, self._first_window(series, labels), self.adapt_window)
+        award = _Award(nearest, labels, self._first_window(series, labels))
         # as many as make this accuracy, whatever the product's rounding
         least = math.ceil((self.min_accuracy or 0) * len(series) - 1e-9)
         if award.counts[0] < least:
@@ -274,24 +300,21 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
     def _first_window(self, series: Series, labels: np.ndarray) -> float:
         """The window to start with, as a fraction of the length; infinite for no limit."""
         window = Warping(window=self.window).window
+        if METRICS[self.metric].straight:
+            return math.inf
         if isinstance(window, int):
             return min(window, series.n_timepoints) / series.n_timepoints
         if window is not None:
             return window
         if not self.adapt_window:
             return math.inf
-        if series.equal_length:
-            options: Any = {"n_jobs": self.n_jobs, "verbose": self.verbose}
-            return _search_windows(series, labels, engine=self.engine_, **options).best
-        errors = []
-        for percent in range(101):
-            warping = Warping(window=percent / 100)
-            search = DTWNeighbors(
-                series, series, 1, np.arange(len(series)), self.precision, warping
-            )
-            indices = self._run(search, self.engine_).indices[:, 0]
-            errors.append(np.count_nonzero(labels[indices] != labels))
-        return int(np.argmin(errors)) / 100
+        distances = [self._distance(percent / 100) for percent in range(101)]
+        nearest = nearest_under(series, distances, lambda work: self._run(work, self.engine_))
+        return int(np.argmin(np.count_nonzero(labels[nearest] != labels, axis=1))) / 100
+
+    def _distance(self, window: float | None) -> Distance:
+        """The distance with a window, in points or as a fraction."""
+        return distance_of(self.metric, self.metric_params, cost=self.cost, window=window)
 
 
 class _Nearest:
@@ -305,12 +328,14 @@ class _Nearest:
         self.series, self.condenser = series, condenser
         self.kept = np.ones(len(series), bool)
         self.removed: list[int] = []
-        whole = DTWNeighbors(series, series, 1, precision=condenser.precision)
+        # also refuses what the distance does not take
+        left, right, warping = condenser._distance(condenser.window).sides(series, series)
+        whole = DTWNeighbors(left, right, 1, None, condenser.precision, warping)
         self.engine = get_engine(condenser.engine, whole)
         fitting = int(_SHARE * self.engine.budget()) // (16 * _WINDOWS * len(series))
         self.depth = min(max(_FEWEST, min(_MOST, fitting)), len(series) - 1)
         self._lists: dict[float, _Lists] = {}
-        self._options: dict[float, tuple[float, Warping]] = {}
+        self._options: dict[float, tuple[float, Series, Warping]] = {}
 
     @property
     def n_kept(self) -> int:
@@ -330,26 +355,26 @@ class _Nearest:
     def find(self, window: float) -> _Lists:
         """The nearest other kept series, and how far they are; index -1 where there is none."""
         if window not in self._options:
-            warping = self._warping(window)
-            n = self.series.n_timepoints
+            series, _, warping = self._distance(window).sides(self.series, self.series)
+            n = series.n_timepoints
             # fractions that are the same number of points share their lists
-            key = int(warping.radius(n, n)) if self.series.equal_length else window
-            self._options[window] = key, warping
-        key, warping = self._options[window]
+            key = int(warping.radius(n, n)) if series.equal_length else window
+            self._options[window] = key, series, warping
+        key, series, warping = self._options[window]
         lists = self._lists.pop(key, None)
         if lists is None:
             everything = np.arange(len(self.series))
-            lists = _Lists(*self._search(warping, everything, self.condenser.verbose))
+            lists = _Lists(*self._search(series, warping, everything, self.condenser.verbose))
             lists.follow(everything)
         elif lists.n_removed < len(self.removed):
-            self._follow(lists, warping)
+            self._follow(lists, series, warping)
         lists.n_removed = len(self.removed)
         self._lists[key] = lists
         if len(self._lists) > _WINDOWS:
             del self._lists[next(iter(self._lists))]
         return lists
 
-    def _follow(self, lists: _Lists, warping: Warping) -> None:
+    def _follow(self, lists: _Lists, series: Series, warping: Warping) -> None:
         """Let entries that name removed series go on to the next neighbour."""
         rows = np.flatnonzero(self._gone(lists.nearest))
         while rows.size:
@@ -357,7 +382,7 @@ class _Nearest:
             if lists.place[rows].max() == self.depth:
                 # lists that are nearly used up are filled again, too
                 full = np.flatnonzero(lists.place >= self.depth - self.depth // 4)
-                lists.distances[full], lists.indices[full] = self._search(warping, full)
+                lists.distances[full], lists.indices[full] = self._search(series, warping, full)
                 lists.place[full] = 0
                 lists.follow(full)
             lists.follow(rows)
@@ -367,7 +392,7 @@ class _Nearest:
         """Which series are not kept; -1 is none."""
         return ~self.kept[indices] & (indices >= 0)
 
-    def _search(self, warping: Warping, rows: np.ndarray, verbose: int = 0) -> Any:
+    def _search(self, series: Series, warping: Warping, rows: np.ndarray, verbose: int = 0) -> Any:
         """The nearest kept series of some series."""
         kept = np.flatnonzero(self.kept)
         # a series must not find itself; where it is not kept, its place is out of range
@@ -375,8 +400,8 @@ class _Nearest:
         own[kept] = np.arange(kept.size)
         whole = kept.size == len(self.kept)
         reduction = DTWNeighbors(
-            self.series if rows.size == len(self.kept) else self.series.take(rows),
-            self.series if whole else self.series.take(kept),
+            series if rows.size == len(self.kept) else series.take(rows),
+            series if whole else series.take(kept),
             self.depth,
             own[rows],
             self.condenser.precision,
@@ -386,14 +411,14 @@ class _Nearest:
         indices = np.where(found.indices < 0, -1, kept[found.indices])
         return found.distances, indices
 
-    def _warping(self, window: float) -> Warping:
-        """Options of the distance for a window, a fraction of the length."""
+    def _distance(self, window: float) -> Distance:
+        """The distance for a window, a fraction of the length."""
         if math.isinf(window):
-            return Warping()
+            return self.condenser._distance(None)
         if isinstance(self.condenser.window, Integral):
             # points given are points for series of any length
-            return Warping(window=math.ceil(window * self.series.n_timepoints - 1e-9))
-        return Warping(window=window)
+            window = math.ceil(window * self.series.n_timepoints - 1e-9)
+        return self.condenser._distance(window)
 
 
 class _Lists:
@@ -429,8 +454,9 @@ class _Lists:
 class _Award:
     """The state of AWARD: what was removed, in which windows, and how well the rest classifies."""
 
-    def __init__(self, nearest: _Nearest, labels: np.ndarray, window: float, adapt: bool) -> None:
+    def __init__(self, nearest: _Nearest, labels: np.ndarray, window: float) -> None:
         self.nearest, self.labels = nearest, labels
+        adapt = nearest.condenser.adapt_window
         self.start, self.steps = window, 0
         self.adapt = adapt and not math.isinf(window)
         self.removed: list[int] = []
@@ -474,11 +500,16 @@ class _Award:
         """The series of lowest rank."""
         found = self.nearest.find(self.windows[-1])
         n, n_classes = len(self.labels), self.labels.max() + 1
-        agree = self.labels[found.nearest] == self.labels
+        # -1 is no neighbour: of the last series that is kept, where only those vote
+        voting = found.nearest >= 0
+        if self.nearest.condenser.voters == "kept":
+            voting &= self.nearest.kept
+        voted = found.nearest[voting]
+        agree = self.labels[voted] == self.labels[voting]
         # ranks times the number of classes less one are integers; in a single class all agree
-        rank = np.bincount(found.nearest, np.where(agree, max(1, n_classes - 1), -2), n)
+        rank = np.bincount(voted, np.where(agree, max(1, n_classes - 1), -2), n)
         with np.errstate(divide="ignore", over="ignore"):
-            nearness = np.bincount(found.nearest, 1.0 / _in_range(found.distance) ** 2, n)
+            nearness = np.bincount(voted, 1.0 / _in_range(found.distance)[voting] ** 2, n)
         lowest = np.flatnonzero(self.nearest.kept)
         for worth in (rank, nearness):
             lowest = lowest[worth[lowest] == worth[lowest].min()]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 
 from . import oracle, oracle_elastic
 from .case import Case
-from .compare import check, close, nearest, same
+from .compare import RELATIVE, check, close, nearest, same
 from .draw import Draw
 from .recipe import (
     How,
@@ -160,6 +161,72 @@ class ADTW(_Named):
 
 class DDTW(_Named):
     name = "skts.metrics.ddtw"
+
+
+class Matches(_TwoSeries):
+    name = "skts.metrics.dtw_matches"
+    most = 24
+    relations = ("scale", "forms")
+
+    def draw(self, d: Draw) -> Case:
+        options = {
+            "n_matches": d.pick("n_matches", (1, 2, 3, 40)),
+            "metric": d.pick("metric", ("dtw", "dog_keeper"), (2, 1)),
+            "cost": d.pick("cost", ("squared", "absolute"), (2, 1)),
+        }
+        return Case(self.name, self.draw_data(d), options, relation=self.draw_relation(d))
+
+    def call(self, case: Case, how: How) -> dict:
+        given = {name: one.give() for name, one in case.data.items()}
+        distances, spans = self.target(**given, **case.given(), **how.options(self.target))
+        return {"distances": distances, "spans": spans}
+
+    def check(self, case: Case, found: dict) -> None:
+        x, y = case.data["x"].series[0], case.data["y"].series[0]
+        parts = part_distances(x, y, warp_of(case))
+        check((np.diff(found["distances"]) >= 0).all(), "not ascending", found["distances"])
+        for distance, (start, stop) in zip(
+            found["distances"], found["spans"].tolist(), strict=True
+        ):
+            check((start, stop) in parts, "overlaps, or lies outside", (start, stop))
+            close("distance", distance, parts[start, stop])
+            best = min(parts.values())
+            check(distance <= best * (1 + RELATIVE), "not the best", f"{distance} {best}")
+            parts = {(a, b): value for (a, b), value in parts.items() if b <= start or a >= stop}
+        full = len(found["distances"]) == case.options["n_matches"]
+        check(full or not parts, "too few", len(found["distances"]))
+
+    def relate_forms(self, case, found, call):
+        same("another form of the data", call(plain(case)), found)
+
+    def relate_scale(self, case, found, call, power):
+        other = scaled(case, power)
+        if other is not None:
+            again = call(other)
+            same("scaled by a power of two", again["spans"], found["spans"])
+            wanted = np.ldexp(found["distances"], power)
+            same("scaled by a power of two", again["distances"], wanted)
+
+
+def part_distances(x: np.ndarray, y: np.ndarray, warp: oracle.Warp) -> dict:
+    """Distances of a series to all contiguous parts of another, by first point and end."""
+    power = oracle.plane([x, y])
+    x, y = np.ldexp(x, -power), np.ldexp(y, -power)
+    squared, largest = warp.cost == "squared", warp.metric == "dog_keeper"
+    found = {}
+    for start in range(y.shape[1]):
+        above = [0.0] + [math.inf] * x.shape[1]
+        for stop in range(start + 1, y.shape[1] + 1):
+            row = [math.inf]
+            for i in range(x.shape[1]):
+                difference = x[:, i] - y[:, stop - 1]
+                cost = float((difference**2 if squared else np.abs(difference)).sum())
+                best = min(above[i], above[i + 1], row[i])
+                row.append(max(cost, best) if largest else cost + best)
+            above = row
+            value = math.sqrt(row[-1]) if squared else row[-1]
+            found[start, stop] = math.ldexp(value, power)
+    return found
 
 
 class Path(_TwoSeries):

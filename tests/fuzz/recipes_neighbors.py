@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 from typing import Any
@@ -27,6 +28,7 @@ from .recipe import (
     shapes,
     warp_of,
 )
+from .recipes_metrics import slack_of
 
 PRECISIONS = ("auto", "float64", "float32")
 #: Candidates of which a list of survivors holds all.
@@ -122,6 +124,8 @@ class Neighbors(Recipe):
                 longest = max(X.lengths.max(), Q.lengths.max())
                 if metric == "named":
                     options |= draw_metric(d, [X, Q], types)
+                    if options["metric"] == "ddtw" and options["alignment"] != "global":
+                        options["kneighbors.return_span"] = d.chance(0.5)
                 else:
                     options |= draw_warp(d, longest, types, metric=False)
                     span = options["alignment"] != "global" and d.pick("return_span", (False, True))
@@ -308,11 +312,12 @@ class Neighbors(Recipe):
             x, y = rows.series[i], X.series[j]
             if "span" in found:
                 begin, end = (int(one) for one in found["span"][i, place])
-                whole, part = (y, y) if warp.alignment == "subsequence" else (x, x)
-                check(0 <= begin < end <= whole.shape[1], "span: outside", (begin, end))
+                part = y if warp.alignment == "subsequence" else x
+                check(0 <= begin < end <= part.shape[1], "span: outside", (begin, end))
                 part = part[:, begin:end]
                 pair = (x, part) if warp.alignment == "subsequence" else (part, y)
-                near = oracle.dtw_matrix(pair[:1], pair[1:], warp._replace(alignment="global"))
+                whole = warp._replace(alignment="global")
+                near = oracle_elastic.matrix(pair[:1], pair[1:], whole, case.options["metric"])
                 close("span: distance", near[0], D[i, [j]], np.zeros(1))
             if "shift" in found:
                 shift = int(found["shift"][i, place])
@@ -538,6 +543,113 @@ class Regression(Neighbors):
         close("predict", found["predict"], np.array(wanted), 1e-12 * largest)
         if "score" in found:
             same("score", found["score"], np.float64(1.0))
+
+
+class ParameterSearch(Recipe):
+    """Errors are counted anew for every combination, from a matrix of all distances."""
+
+    name = "skts.neighbors.elastic_parameter_search"
+    relations = ("forms",)
+
+    def draw(self, d: Draw) -> Case:
+        some = d.pick("param_grid", ("some", "default"), (12, 1)) == "some"
+        # plain code that checks a hundred searches takes long
+        n = d.whole(2, 14 if some else 5)
+        X = d.sample(shapes(d, n, 33 if some else 12, equal=0.7), label=" X")
+        known = oracle_elastic.PARAMETERS
+        metric = d.pick("metric", [one for one in known if fit_for({"metric": one}, [X])])
+        grid: dict[str, Any] | None = None
+        if some:
+            grid = {}
+            for name, (_, values) in known[metric].items():
+                count = d.whole(1, 4)
+                grid[name] = [values[int(k)] for k in d.rng.integers(0, len(values), count)]
+            if metric != "euclidean" and d.chance(0.7):
+                grid["window"] = [draw_window(d, 33, {}) for _ in range(d.whole(1, 4))]
+            if d.chance(0.3):
+                grid = dict(reversed(grid.items()))
+        options = {
+            "metric": metric,
+            "param_grid": grid,
+            "cost": d.pick("cost", ("squared", "absolute")),
+        }
+        return Case(
+            self.name, {"X": X, "y": draw_labels(d, n)}, options, relation=self.draw_relation(d)
+        )
+
+    def possible(self, case: Case) -> bool:
+        X = case.data["X"]
+        return (
+            super().possible(case)
+            and len(X) >= 2
+            and len(case.data["y"]) == len(X)
+            and fit_for(case.options, [X])
+        )
+
+    def call(self, case: Case, how: How) -> dict:
+        found = self.target(
+            case.data["X"].give(), case.data["y"], **case.given(), **how.options(self.target)
+        )
+        return {
+            "best": np.array(found.params.index(found.best_params)),
+            "best_error": np.array(found.best_error),
+            "errors": found.errors,
+            "params": np.array([self.values(one) for one in found.params]),
+        }
+
+    @staticmethod
+    def values(one: dict) -> list[float]:
+        """Numbers of a combination in the order that decides between equal errors."""
+        numbers = [one["window"], *(one["metric_params"] or {}).values()]
+        return [math.inf if number is None else float(number) for number in numbers]
+
+    def check(self, case: Case, found: dict) -> None:
+        X, options = case.data["X"], case.options
+        metric, grid = options["metric"], options["param_grid"]
+        names = list(oracle_elastic.PARAMETERS[metric])
+        errors, best = found["errors"], int(found["best"])
+        same("best error", found["best_error"], errors.min())
+        ties = [tuple(one) for one in found["params"][errors == errors.min()].tolist()]
+        check(tuple(found["params"][best].tolist()) == min(ties), "best: not the smallest")
+        if grid is None:
+            return
+        combinations = [
+            dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())
+        ]
+        check(len(errors) == len(combinations), "params: how many")
+        exact = ints_only(X) and metric not in (*oracle_elastic.ROUNDED, "ddtw")
+        y = np.unique(case.data["y"], return_inverse=True)[1]
+        for error, given in zip(errors, combinations, strict=True):
+            warp = oracle.Warp("dtw", options["cost"], given.get("window"))
+            parameters = {name: given[name] for name in names if name in given}
+            exact_here = exact and all(
+                one is None or float(one) * 2 == round(float(one) * 2)
+                for one in parameters.values()
+            )
+            if any(
+                oracle_elastic.thresholds(metric, p, q, parameters)
+                for p, q in itertools.combinations(X.series, 2)
+            ):
+                continue
+            D = oracle_elastic.matrix(X.series, X.series, warp, metric, **parameters)
+            np.fill_diagonal(D, np.inf)
+            least = most = 0
+            for i, row in enumerate(D):
+                reach = row.min() * (1 + (0 if exact_here else RELATIVE))
+                if not exact_here:
+                    reach += RELATIVE * (metric in ("lcss", "edr")) + slack_of(metric, X.series)
+                rivals = np.flatnonzero(row <= reach)
+                rivals = rivals[:1] if exact_here else rivals
+                wrong = y[rivals] != y[i]
+                least, most = least + bool(wrong.all()), most + bool(wrong.any())
+            check(
+                least - 1e-9 <= error * len(X) <= most + 1e-9,
+                "errors",
+                f"{given}: {error * len(X)}, not {least} to {most}",
+            )
+
+    def relate_forms(self, case, found, call):
+        same("another form of the data", call(plain(case)), found)
 
 
 class WindowSearch(Recipe):
@@ -882,7 +994,13 @@ class Condenser(Recipe):
             "adapt_window": adapt,
             "window": draw_window(d, 16, types) if d.chance(0.85) else None,
             "precision": d.pick("precision", PRECISIONS[:2], (3, 1)),
+            "voters": d.pick("voters", ("all", "kept"), (2, 1)),
         }
+        if d.pick("metric", ("dtw", "named"), (2, 1)) == "named":
+            named = draw_metric(d, [X], {})
+            options |= {name: named[name] for name in ("metric", "metric_params", "cost")}
+            if options["metric"] == "euclidean":
+                options["window"] = None
         if options["window"] is None:
             types.pop("window", None)
         return Case(
@@ -900,6 +1018,7 @@ class Condenser(Recipe):
             and n >= 2
             and len(case.data["y"]) == n
             and (case.options["n_prototypes"] <= n)
+            and fit_for({"metric": "dtw"} | case.options, [case.data["X"]])
         )
 
     def call(self, case: Case, how: How) -> dict:
@@ -933,6 +1052,8 @@ class Condenser(Recipe):
         same("another form of the data", call(plain(case)), found)
 
     def relate_scale(self, case, found, call, power):
+        if case.options.get("metric", "dtw") not in ("dtw", "dog_keeper", "frechet", "euclidean"):
+            return  # other distances have parameters in the units of the data, or estimate slopes
         other = scaled(case, power)
         if other is not None:
             same("scaled by a power of two", call(other), found)
@@ -944,7 +1065,9 @@ class Award:
     def __init__(self, case: Case) -> None:
         self.X, self.options = case.data["X"], case.options
         self.y = np.unique(case.data["y"], return_inverse=True)[1]
-        self.exact = ints_only(self.X)
+        self.metric = self.options.get("metric", "dtw")
+        self.given = self.options.get("metric_params") or {}
+        self.exact = ints_only(self.X) and self.metric not in (*oracle_elastic.ROUNDED, "ddtw")
         self.length = int(self.X.lengths.max())
         self.known: dict[float, np.ndarray] = {}
 
@@ -956,8 +1079,12 @@ class Award:
                 given = math.ceil(window * self.length - 1e-9)
             else:
                 given = float(window)
-            warp = oracle.Warp("dtw", "squared", given)
-            D = oracle.dtw_matrix(self.X.series, self.X.series, warp)
+            warp = oracle.Warp("dtw", self.options.get("cost", "squared"), given)
+            X, metric = self.X.series, self.metric
+            pairs = itertools.combinations(X, 2)
+            if any(oracle_elastic.thresholds(metric, x, y, self.given) for x, y in pairs):
+                raise Ambiguous
+            D = oracle_elastic.matrix(X, X, warp, metric, **self.given)
             np.fill_diagonal(D, np.inf)
             self.known[window] = D
         return self.known[window]
@@ -967,7 +1094,10 @@ class Award:
         D = np.where(kept[None], self.distances(window), np.inf)
         best = D.min(axis=1)
         if not self.exact:
-            rivals = (D <= best[:, None] * (1 + RELATIVE)) & np.isfinite(D)
+            slack = RELATIVE * (self.metric in ("lcss", "edr")) + slack_of(
+                self.metric, self.X.series
+            )
+            rivals = (D <= best[:, None] * (1 + RELATIVE) + slack) & np.isfinite(D)
             if (rivals.sum(axis=1) > 1).any():
                 raise Ambiguous
         return np.where(np.isfinite(best), D.argmin(axis=1), -1), best
@@ -980,7 +1110,7 @@ class Award:
         given = self.options["window"]
         if given is not None:
             return min(given / self.length, 1.0) if isinstance(given, int) else given
-        if not self.options["adapt_window"]:
+        if not self.options["adapt_window"] or self.metric == "euclidean":
             return math.inf
         counts = [self.correct(percent / 100, kept) for percent in range(101)]
         return int(np.argmax(counts)) / 100
@@ -1028,7 +1158,7 @@ class Award:
         n_classes = self.y.max() + 1
         ranks, nearness = np.zeros(len(self.X)), np.zeros(len(self.X))
         for i, j in enumerate(index):
-            if j >= 0:
+            if j >= 0 and (kept[i] or self.options.get("voters", "all") == "all"):
                 same_class = self.y[i] == self.y[j]
                 ranks[j] += max(1, n_classes - 1) if same_class else -2
                 with np.errstate(divide="ignore", over="ignore"):

@@ -40,6 +40,7 @@ COSTS = {
     "skts.metrics.ddtw": 1.5,
     "skts.metrics.dog_keeper": 1.5,
     "skts.metrics.dtw": 1.5,
+    "skts.metrics.dtw_matches": 8.0,
     "skts.metrics.dtw_path": 1.5,
     "skts.metrics.edr": 1.5,
     "skts.metrics.erp": 1.5,
@@ -69,6 +70,7 @@ COSTS = {
     "skts.motifs.segment": 3.0,
     "skts.motifs.pan_matrix_profile": 8.0,
     "skts.neighbors.dtw_window_search": 5.0,
+    "skts.neighbors.elastic_parameter_search": 12.0,
     "skts.tree.export_text": 12.0,
 }
 #: Of a function that nobody has measured.

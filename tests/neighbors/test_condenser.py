@@ -14,7 +14,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from skts import DTWCondenser, DTWNearestNeighbor, config_context
+from skts._metrics import METRICS
 from skts.datasets import make_cylinder_bell_funnel
+from skts.engines import replace_kernels
 from skts.neighbors import _condenser, dtw_window_search
 from tests.contract import check_described, check_with_scikit_learn
 
@@ -22,9 +24,11 @@ from tests.contract import check_described, check_with_scikit_learn
 class Naive:
     """AWARD as it is defined: every step from nothing, but for distances that are known."""
 
-    def __init__(self, X, y, window, adapt):
+    def __init__(self, X, y, window, adapt, voters="all", metric="dtw", cost="squared", given=()):
+        self.voters, self.options = voters, (metric, cost, tuple(given))
+        adapt = adapt and metric != "euclidean"
         self.X, self.y = [np.atleast_2d(x).astype(float) for x in X], list(y)
-        self.points = window if isinstance(window, int) else None
+        self.points = isinstance(window, int)
         self.length = max(x.shape[1] for x in self.X)
         self.adapt = adapt and not (window is None and not adapt)
         if window is None and not adapt:
@@ -40,17 +44,18 @@ class Naive:
 
     def distance(self, i, j, window):
         i, j = min(i, j), max(i, j)
-        points = None
-        if not math.isinf(window):
-            longest = max(self.X[i].shape[1], self.X[j].shape[1])
-            points = math.ceil(window * (self.length if self.points else longest) - 1e-9)
-        return self.measure(self.X[i].tobytes(), self.X[j].tobytes(), len(self.X[i]), points)
+        if math.isinf(window):
+            window = None
+        elif self.points:
+            window = math.ceil(window * self.length - 1e-9)
+        x, y = self.X[i], self.X[j]
+        return self.measure(x.tobytes(), y.tobytes(), len(x), window, type(window), *self.options)
 
     @staticmethod
     @cache
-    def measure(x, y, n_channels, points):
+    def measure(x, y, n_channels, window, kind, metric, cost, given):
         x, y = (np.frombuffer(z).reshape(n_channels, -1) for z in (x, y))
-        return reference.dtw(x, y, window=points)
+        return reference.named(metric, x, y, cost=cost, window=window, **dict(given))
 
     def neighbor(self, i, window):
         others = [j for j in self.kept if j != i]
@@ -67,7 +72,7 @@ class Naive:
         window = self.windows[-1]
         n_classes = len(set(self.y))
         rank, nearness = dict.fromkeys(self.kept, 0), dict.fromkeys(self.kept, 0.0)
-        for i in range(len(self.y)):
+        for i in range(len(self.y)) if self.voters == "all" else self.kept:
             j = self.neighbor(i, window)
             d = self.distance(i, j, window)
             rank[j] += max(1, n_classes - 1) if self.y[i] == self.y[j] else -2
@@ -91,7 +96,8 @@ class Naive:
 
 def assert_naive(model, X, y, n_kept, least=0):
     model.fit(X, y)
-    naive = Naive(X, y, model.window, model.adapt_window)
+    how = model.window, model.adapt_window, model.voters, model.metric, model.cost
+    naive = Naive(X, y, *how, (model.metric_params or {}).items())
     going = True
     while going and len(naive.kept) > n_kept:
         going = naive.step(least)
@@ -122,6 +128,77 @@ def test_choice_of_plain_loops(fast_engine, rng, kind, options):
     for n_classes in (1, 2, 3):
         y = np.arange(len(X)) % n_classes
         assert_naive(DTWCondenser(n_prototypes=1, engine=fast_engine, **options), X, y, 1)
+
+
+#: Options of every distance, under windows of every kind.
+DISTANCES = [
+    ("dtw", {}),
+    ("dtw", {"cost": "absolute", "window": 0.3}),
+    ("dog_keeper", {"window": 0.2}),
+    ("frechet", {"window": 1, "cost": "absolute"}),
+    ("euclidean", {}),
+    ("ddtw", {"window": 0.4}),
+    ("ddtw", {"adapt_window": False}),
+    ("wdtw", {"metric_params": {"g": 0.3}, "window": 0.1}),
+    ("adtw", {"metric_params": {"penalty": 0.5}, "cost": "absolute", "window": 0.5}),
+    ("erp", {"metric_params": {"gap": 1.0}, "window": 3}),
+    ("edr", {"metric_params": {"epsilon": 0.5}, "adapt_window": False}),
+    ("lcss", {"metric_params": {"epsilon": 0.5}, "window": 2}),
+    ("msm", {"metric_params": {"penalty": 0.25}}),
+    ("twe", {"metric_params": {"nu": 0.25, "lmbda": 0.5}, "window": 0.2}),
+]
+
+
+@pytest.mark.parametrize("voters", ["all", "kept"])
+@pytest.mark.parametrize(("metric", "options"), DISTANCES)
+def test_other_distances_and_voters(fast_engine, rng, metric, options, voters):
+    for kind in ("walks", "ties"):
+        X = DATA[kind](rng)[:9]
+        y = np.arange(len(X)) % 3
+        model = DTWCondenser(
+            n_prototypes=1, metric=metric, voters=voters, engine=fast_engine, **options
+        )
+        with replace_kernels(always=fast_engine == "numba"):
+            assert_naive(model, X, y, 1)
+
+
+def test_all_distances_are_condensed_under():
+    assert {metric for metric, _ in DISTANCES} == set(METRICS)
+
+
+@pytest.mark.parametrize("options", [{}, {"window": 0.1}, {"window": 2}, {"adapt_window": False}])
+@pytest.mark.parametrize("kind", DATA)
+def test_series_that_are_kept_vote_alone(rng, kind, options):
+    X = DATA[kind](rng)
+    for n_classes in (1, 2, 3):
+        y = np.arange(len(X)) % n_classes
+        model = DTWCondenser(n_prototypes=1, voters="kept", engine="numba", **options)
+        assert_naive(model, X, y, 1)
+
+
+def test_who_votes_makes_a_difference():
+    """Series 2 goes first: its nearest is 0, of the other class, and speaks for 1 if it votes."""
+    X = np.repeat([[1.0], [0.0], [1.5]], 2, axis=1)
+    for voters, ranks in (("all", [2, 1, 3]), ("kept", [1, 2, 3])):
+        model = DTWCondenser(n_prototypes=1, window=0, adapt_window=False, voters=voters)
+        assert model.fit(X, [0, 0, 1]).ranks_.tolist() == ranks
+
+
+def test_distances_of_unequal_lengths(rng):
+    X = DATA["lengths"](rng)
+    for metric, voters in (("wdtw", "all"), ("ddtw", "kept"), ("msm", "kept")):
+        options = {"metric": metric, "voters": voters, "window": 0.2}
+        assert_naive(DTWCondenser(n_prototypes=2, engine="oracle", **options), X, [0, 1] * 4, 2)
+    with pytest.raises(ValueError, match="series of one length"):
+        DTWCondenser(metric="euclidean").fit(X, [0, 1] * 4)
+
+
+def test_bad_distances(rng):
+    X, y = rng.normal(size=(4, 6)), [0, 1, 0, 1]
+    with pytest.raises(ValueError, match="'g' is no parameter"):
+        DTWCondenser(metric="msm", metric_params={"g": 1}).fit(X, y)
+    with pytest.raises(ValueError, match="window=0.1 does not go with metric='euclidean'"):
+        DTWCondenser(metric="euclidean", window=0.1).fit(X, y)
 
 
 def test_oracle_engine(rng):

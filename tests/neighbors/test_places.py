@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import reference
 from numpy.testing import assert_array_equal
+from reference_elastic import ddtw, derivative
 from reference_rotation import rotation_distance
 
 from skts import DTWNearestNeighbor, DTWNearestNeighborRegressor, DTWNeighbors
@@ -20,9 +21,7 @@ NUMBERS = {
 
 @pytest.mark.parametrize("numbers", NUMBERS)
 @pytest.mark.parametrize("alignment", ["subsequence", "supersequence"])
-@pytest.mark.parametrize(
-    "options", [{}, {"cost": "absolute"}, {"metric": "dog_keeper"}], ids=lambda one: str(one)
-)
+@pytest.mark.parametrize("options", [{}, {"cost": "absolute"}, {"metric": "dog_keeper"}], ids=str)
 def test_spans(fast_engine, rng, numbers, alignment, options):
     draw = NUMBERS[numbers]
     sizes = [(2, 9), (2, 12), (2, 5), (2, 1)], [(2, 4), (2, 1), (2, 9)]
@@ -40,6 +39,27 @@ def test_spans(fast_engine, rng, numbers, alignment, options):
         pair = (x, y[:, part]) if side else (x[:, part], y)
         np.testing.assert_allclose(reference.dtw(*pair, **options), distance, rtol=1e-12)
         np.testing.assert_allclose(distances[row, place], distance, rtol=1e-12)
+
+
+@pytest.mark.parametrize("numbers", NUMBERS)
+@pytest.mark.parametrize("alignment", ["subsequence", "supersequence"])
+def test_spans_of_derivatives_hold_their_points(fast_engine, rng, numbers, alignment):
+    draw = NUMBERS[numbers]
+    sizes = [(2, 9), (2, 12), (2, 5), (2, 3)], [(2, 4), (2, 3), (2, 9)]
+    X, Q = ([draw(rng, size) for size in some] for some in sizes)
+    X[1][:, 5:9] = Q[0]
+    options = {"metric": "ddtw", "alignment": alignment, "engine": fast_engine}
+    distances, indices, spans = DTWNeighbors(2, **options).fit(X).kneighbors(Q, return_span=True)
+    side = 1 if alignment == "subsequence" else 0
+    for row, place in np.ndindex(indices.shape):
+        x, y = Q[row], X[indices[row, place]]
+        path, _ = reference.dtw_path(derivative(x), derivative(y), alignment=alignment)
+        assert_array_equal(spans[row, place], (path[0, side], path[-1, side] + 3))
+        part = slice(*spans[row, place])
+        pair = (x, y[:, part]) if side else (x[:, part], y)
+        np.testing.assert_allclose(distances[row, place], ddtw(*pair), rtol=1e-12)
+    if numbers == "noise" and side:
+        assert indices[0, 0] == 1 and spans[0, 0].tolist() == [5, 9] and distances[0, 0] == 0
 
 
 @pytest.mark.parametrize("numbers", NUMBERS)
@@ -88,11 +108,6 @@ def test_outputs_come_in_order(fast_engine, rng):
     ("options", "asked", "message"),
     [
         ({}, "return_span", "needs alignment='subsequence'"),
-        (
-            {"metric": "ddtw", "alignment": "subsequence"},
-            "return_span",
-            "does not go with metric='ddtw'",
-        ),
         ({}, "return_shift", "needs rotation_invariant=True"),
         ({"metric": "precomputed"}, "return_span", "does not go with metric='precomputed'"),
         (

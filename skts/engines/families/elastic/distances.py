@@ -52,11 +52,15 @@ class Parameter:
         The least value, itself allowed.
     optional : bool, default False
         Whether None is allowed, too.
+    growth : int, default 0
+        1 if no distance becomes less as it grows, -1 if none becomes larger, not even by a
+        rounding; 0 if some do, or nobody knows.
     """
 
     about: str
     least: float = 0.0
     optional: bool = False
+    growth: int = 0
 
 
 def _scaled(value: float, rescaling: Rescaling) -> float:
@@ -249,7 +253,7 @@ class LCSS(Stepped):
 
     metric: str = "lcss"
     epsilon: float = _parameter(
-        1.0, "largest difference, in every channel, of two points that match"
+        1.0, "largest difference, in every channel, of two points that match", growth=-1
     )
 
     metrics: ClassVar[tuple[str, ...]] = ("lcss",)
@@ -308,6 +312,7 @@ class EDR(Stepped):
         "largest difference, in every channel, of two points that match; None is a quarter of the "
         "larger standard deviation of the two series",
         optional=True,
+        growth=-1,
     )
 
     metrics: ClassVar[tuple[str, ...]] = ("edr",)
@@ -369,8 +374,10 @@ class TWE(Stepped):
     """
 
     metric: str = "twe"
-    nu: float = _parameter(0.001, "stiffness: the price of a difference in time of one point")
-    lmbda: float = _parameter(1.0, "price of a deletion")
+    nu: float = _parameter(
+        0.001, "stiffness: the price of a difference in time of one point", growth=1
+    )
+    lmbda: float = _parameter(1.0, "price of a deletion", growth=1)
 
     metrics: ClassVar[tuple[str, ...]] = ("twe",)
     spread: ClassVar[int] = 2
@@ -414,7 +421,7 @@ class MSM(Stepped):
     """
 
     metric: str = "msm"
-    penalty: float = _parameter(1.0, "price of a split or a merge")
+    penalty: float = _parameter(1.0, "price of a split or a merge", growth=1)
 
     metrics: ClassVar[tuple[str, ...]] = ("msm",)
     settles: ClassVar[bool] = True
@@ -466,7 +473,9 @@ class ADTW(_Priced):
     """
 
     metric: str = "adtw"
-    penalty: float = _parameter(1.0, "price of every step but the diagonal one, in units of costs")
+    penalty: float = _parameter(
+        1.0, "price of every step but the diagonal one, in units of costs", growth=1
+    )
 
     metrics: ClassVar[tuple[str, ...]] = ("adtw",)
 
