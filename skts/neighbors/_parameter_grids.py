@@ -40,7 +40,7 @@ def default_grid(metric: str, series: Series, *, squared: bool) -> dict[str, lis
     dict of str to list of float
         Values of parameters, by name; without those that keep their default.
     """
-    if metric in ("dtw", "ddtw", "dog_keeper", "frechet", "shape_dtw"):
+    if metric in ("dtw", "ddtw", "dog_keeper", "frechet"):
         return {"window": (np.arange(100) / 100).tolist()}
     if metric == "wdtw":
         return {"g": (np.arange(100) / 100).tolist()}
