@@ -549,7 +549,7 @@ class ParameterSearch(Recipe):
     """Errors are counted anew for every combination, from a matrix of all distances."""
 
     name = "skts.neighbors.elastic_parameter_search"
-    relations = ("forms",)
+    relations = ("scale", "forms")
 
     def draw(self, d: Draw) -> Case:
         some = d.pick("param_grid", ("some", "default"), (12, 1)) == "some"
@@ -650,6 +650,13 @@ class ParameterSearch(Recipe):
 
     def relate_forms(self, case, found, call):
         same("another form of the data", call(plain(case)), found)
+
+    def relate_scale(self, case, found, call, power):
+        if case.options["metric"] not in ("dtw", "dog_keeper", "frechet", "euclidean"):
+            return  # other distances have parameters in the units of the data, or estimate slopes
+        other = scaled(case, power)
+        if other is not None:
+            same("scaled by a power of two", call(other), found)
 
 
 class WindowSearch(Recipe):
