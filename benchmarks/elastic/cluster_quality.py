@@ -1,4 +1,4 @@
-"""Rand indexes of k-means under warping, of k-Shape and of k-means on the UCR sets at hand.
+"""Rand indexes of k-means and k-medoids under warping, of k-Shape and of k-means on the UCR sets.
 
     SKTS_DATA=<folder> python -m benchmarks.elastic.cluster_quality --engine cupy
 
@@ -23,7 +23,7 @@ from sklearn.metrics import adjusted_rand_score, rand_score
 
 from benchmarks import _records
 from benchmarks.kshape.paper_kshape import load
-from skts import DTWKMeans, KShapeClusterer
+from skts import DTWKMeans, DTWKMedoids, KShapeClusterer
 
 SEEDS = range(3)
 PUBLISHED = ("ri_kshape_authors", "ri_kshape_kasba10", "ri_kavg_kasba10")
@@ -36,6 +36,8 @@ def methods(k, engine):
         "k-Shape": lambda seed: KShapeClusterer(k, random_state=seed, **on),
         "DTWKMeans": lambda seed: DTWKMeans(k, random_state=seed, **on),
         "DTWKMeans, 5% band": lambda seed: DTWKMeans(k, window=0.05, random_state=seed, **on),
+        "DTWKMedoids, 5% band": lambda seed: DTWKMedoids(k, window=0.05, random_state=seed, **on),
+        "DTWKMedoids, MSM": lambda seed: DTWKMedoids(k, metric="msm", random_state=seed, **on),
         "k-means": lambda seed: KMeans(k, random_state=seed, n_init=1),
     }
 
@@ -82,7 +84,7 @@ def main():
         rows.append(row_of(folder, name, published.get(name, {}), options.engine))
         print(rows[-1], flush=True)
         found = _records.record(
-            "Clusters of UCR sets: k-Shape, k-means under warping, k-means",
+            "Clusters of UCR sets: k-Shape, k-means and k-medoids under warping, k-means",
             device=_records.cpu() if options.engine == "numba" else options.engine,
             versions=_records.versions("skts", "numpy", "numba", "scikit-learn"),
             rows=rows,
