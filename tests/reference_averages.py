@@ -145,6 +145,22 @@ def updated(X, centers, labels, window=None, weights=None):
     return moved
 
 
+def subgradient_pass(X, average, order, rates, weights, window=None):
+    """The average after a step towards each series (n_channels, n_timepoints), in some order."""
+    import reference
+
+    for row, rate in zip(order, rates, strict=True):
+        path, _ = reference.dtw_path(average, X[row], window=window)
+        moved = np.empty_like(average)
+        for i, matched in enumerate(matched_points(path, average.shape[1])):
+            slope = sum(2 * weights[row] * (average[:, i] - X[row][:, j]) for j in matched)
+            # no further than to the mean of the points
+            rate_here = min(rate, 1 / (2 * weights[row] * len(matched)))
+            moved[:, i] = average[:, i] - rate_here * slope
+        average = moved
+    return average
+
+
 def soft_dtw(x, y, gamma, window=None):
     """Soft-DTW of two series (n_channels, n_timepoints), and its derivatives by the points of x.
 

@@ -32,6 +32,23 @@ class Barycenter:
         dtw_barycenter(self.X, **self.given)
 
 
+class Subgradient:
+    """Three passes over the series, one small step after the other."""
+
+    params = [ENGINES, [(100, 128), (300, 128)]]
+    param_names = ["engine", "series, points"]
+
+    def setup(self, engine, shape):
+        skip_unless_available(engine)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        self.X = make_random_walk(*shape, random_state=0)
+        self.given = {"method": "subgradient", "random_state": 0, "max_iter": 3, "engine": engine}
+        dtw_barycenter(self.X[:4], **self.given)
+
+    def time_dtw_barycenter(self, engine, shape):
+        dtw_barycenter(self.X, **self.given)
+
+
 class Soft:
     """All pairs under soft-DTW, and five steps to a barycenter."""
 

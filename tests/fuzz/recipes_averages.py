@@ -16,6 +16,8 @@ from .recipes_neighbors import Ambiguous, halves
 
 #: Points of averages are off by less than this, where the largest number is 1.
 OFF = 1e-13
+#: More small steps than that one after the other may be off by more.
+MOST_STEPS = 200
 #: Below this power of two, squares of means lose bits.
 LEAST_POWER = -300
 
@@ -107,6 +109,8 @@ class Barycenter(Recipe):
             "weights": d.pick("weights", (None, "whole", "some", "odd", "alike"), (4, 1, 1, 1, 1)),
             "max_iter": d.pick("max_iter", (1, 2, 5, 30), (3, 2, 1, 1)),
             "tol": d.pick("tol", (0.0, 1e-5, 0.3), (3, 2, 1)),
+            "method": d.pick("method", ("dba", "subgradient"), (2, 1)),
+            "random_state": d.whole(0, 99),
         }
         return Case(self.name, data, options, types, relation=self.draw_relation(d))
 
@@ -157,8 +161,11 @@ class Barycenter(Recipe):
             check(inertia <= first * (1 + RELATIVE) + slack, "inertia: above the start's")
         if "init" in case.data:
             exact = ints_only(X, case.data["init"]) and options["weights"] in (None, "whole")
+            follow = self._follow
+            if options["method"] == "subgradient":
+                follow = self._follow_subgradients
             try:
-                self._follow(case, series, weights, warp, start, average, power, exact)
+                follow(case, series, weights, warp, start, average, power, exact)
             except Ambiguous:
                 return
 
@@ -203,6 +210,42 @@ class Barycenter(Recipe):
             exact = False
         close("average", np.ldexp(average, -power), best, 1e-9)
 
+    def _follow_subgradients(
+        self, case, series, weights, warp, start, average, power, exact
+    ) -> None:
+        """Repeat the passes, as long as nothing ties."""
+        steps = (start.shape[1] + max(x.shape[1] for x in series)) * len(start)
+        options, rows = case.options, np.flatnonzero(weights)
+        weights = weights / weights[rows].mean()
+        orders = np.random.RandomState(options["random_state"])
+        current, best, least, waited, n_steps = start, start, np.inf, 0, 0
+        for iteration in range(options["max_iter"] + 1):
+            cost = squares(series, [current], warp)[:, 0]
+            new, slack = float(weights @ cost), float(weights @ slack_of(cost, steps))
+            for limit in (0.0, options["tol"] * new):
+                if abs(least - new - limit) <= 4 * slack + RELATIVE * limit:
+                    raise Ambiguous
+            waited = 0 if least - new > options["tol"] * new else waited + 1
+            if new < least:
+                best, least = current, new
+            if waited == 5 or iteration == options["max_iter"]:
+                break
+            seen = 0.0
+            for row in orders.permutation(rows):
+                rate = 0.005 if iteration else 0.05 - 0.045 * seen / rows.size
+                seen += weights[row]
+                path = matched(current, series[row], warp, exact and not n_steps)
+                n_steps += 1
+                if n_steps > MOST_STEPS:
+                    raise Ambiguous
+                moved = current.copy()
+                for i in range(current.shape[1]):
+                    points = series[row][:, [j for k, j in path if k == i]]
+                    share = min(1.0, 2 * rate * weights[row] * points.shape[1])
+                    moved[:, i] += share * (points.mean(axis=1) - current[:, i])
+                current = moved
+        close("average", np.ldexp(average, -power), best, 1e-9)
+
     def relate_scale(self, case, found, call, power):
         other = scales_exactly(case, power)
         if other is None:
@@ -221,7 +264,10 @@ class Barycenter(Recipe):
 
     def relate_weights(self, case, found, call):
         """A series twice is as good as one of twice the weight."""
-        if case.options["weights"] is not None or case.options["init"] != "given":
+        options = case.options
+        if options["weights"] is not None or options["init"] != "given":
+            return
+        if options["method"] != "dba":
             return
         X = case.data["X"]
         again = call(case.but(X=X.take([row for row in range(len(X)) for _ in range(2)])))
