@@ -145,6 +145,23 @@ def updated(X, centers, labels, window=None, weights=None):
     return moved
 
 
+def updated_by_batch(X, centers, weights, labels, window=None):
+    """Centres and the weights of their points, after the points that a batch matches with them."""
+    import reference
+
+    moved, added = [], []
+    for k, center in enumerate(centers):
+        total, count = center * weights[k], weights[k].copy()
+        for x, label in zip(X, labels, strict=True):
+            if label == k:
+                for i, j in reference.dtw_path(center, x, window=window)[0]:
+                    total[:, i] += x[:, j]
+                    count[i] += 1
+        moved.append(total / np.maximum(count, 1) if count.any() else center)
+        added.append(count)
+    return moved, added
+
+
 def subgradient_pass(X, average, order, rates, weights, window=None):
     """The average after a step towards each series (n_channels, n_timepoints), in some order."""
     import reference

@@ -167,6 +167,7 @@ CALLS = {
     "regressor.radius_neighbors_graph(X, 1.5)": "Any",
     "regressor.predict(X)": "ndarray",
     "kmeans.fit(X)": "DTWKMeans",
+    "kmeans.partial_fit([x, x[:5]])": "DTWKMeans",
     "kmeans.predict(X)": "ndarray",
     "kmeans.score(X)": "float",
     "kmeans.transform(X)": "ndarray",

@@ -5,6 +5,7 @@ Sizes go by decades. An engine that is not available here is skipped.
 
 import warnings
 
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
@@ -83,12 +84,18 @@ class KMeans:
         self.X, self.y = make_warped_shapes(n, length, random_state=0)
         self.model = DTWKMeans(k, window=0.1, max_iter=10, random_state=0, engine=engine)
         self.model.fit(self.X[:200])
+        self.batches = clone(self.model)
 
     def time_fit(self, engine, shape):
         self.model.fit(self.X)
 
     def peakmem_fit(self, engine, shape):
         self.model.fit(self.X)
+
+    def time_partial_fit(self, engine, shape):
+        """One pass in ten batches."""
+        for first in range(0, len(self.X), len(self.X) // 10):
+            self.batches.partial_fit(self.X[first : first + len(self.X) // 10])
 
     def track_adjusted_rand_index(self, engine, shape):
         model = DTWKMeans(3, window=0.2, random_state=0, engine=engine)

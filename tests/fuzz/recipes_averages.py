@@ -115,7 +115,10 @@ class Barycenter(Recipe):
         return Case(self.name, data, options, types, relation=self.draw_relation(d))
 
     def possible(self, case: Case) -> bool:
-        return super().possible(case) and ("init" in case.data) == (case.options["init"] == "given")
+        options = case.options
+        if options["method"] == "subgradient" and options["random_state"] is None:
+            return False
+        return super().possible(case) and ("init" in case.data) == (options["init"] == "given")
 
     def call(self, case: Case, how: How) -> dict:
         options = case.given()
@@ -292,6 +295,7 @@ class KMeans(Recipe):
         "fit_predict",
         "fit_transform",
         "get_feature_names_out",
+        "partial_fit",
         "predict",
         "score",
         "set_output",
@@ -317,7 +321,7 @@ class KMeans(Recipe):
             "tol": d.pick("tol", (0.0, 1e-4, 0.5), (3, 1, 1)),
             "window": draw_window(d, int(X.lengths.max()), types),
             "random_state": d.whole(0, 99),
-            "call.also": d.pick("methods", ("queries", "score", "transform", "again")),
+            "call.also": d.pick("methods", ("queries", "score", "transform", "again", "batches")),
         }
         data = {"X": X, "Q": Q}
         if init == "centers":
@@ -362,6 +366,14 @@ class KMeans(Recipe):
             found["score"] = np.float64(model.score(Q))
         elif also == "transform":
             found["transform X"] = model.transform(X)
+        elif also == "batches":
+            # from new on, or from where the fit has ended
+            if case.options["random_state"] % 2:
+                model = self.target(metric="dtw", **options, **how.options(self.target))
+            for batch in (X, Q, X):
+                model.partial_fit(batch)
+            found["batch labels"], found["batch centers"] = model.labels_, model.cluster_centers_
+            found["batch inertia"] = np.float64(model.inertia_)
         else:
             found["again"] = model.predict(X)
             found["names"] = np.array(model.get_feature_names_out(), str)
@@ -391,11 +403,55 @@ class KMeans(Recipe):
             )
             if "score" in found:
                 close("score", found["score"], -total, slack)
+        if "batch centers" in found:
+            self._check_batches(case, found, centers, warp)
         if "init" in case.data:
             try:
                 self._follow(case, found, centers, warp)
             except Ambiguous:
                 return
+
+    def _check_batches(self, case: Case, found: dict, fitted: list, warp: oracle.Warp) -> None:
+        """Compare what batches lead to with the last one, and with plain loops where none ties."""
+        X, Q = case.data["X"], case.data["Q"]
+        values = found["batch centers"].reshape(len(found["batch centers"]), X.n_channels, -1)
+        centers = [c[:, ~np.isnan(c[0])] for c in values]
+        total, slack = self._check(X, centers, warp, found["batch labels"], None)
+        close("inertia of the batch", found["batch inertia"], total, slack)
+        power = oracle.plane(X.series, Q.series, fitted)
+        series = [[np.ldexp(x, -power) for x in one.series] for one in (X, Q)]
+        try:
+            if case.options["random_state"] % 2:
+                if "init" not in case.data:
+                    return
+                current = [np.ldexp(x, -power) for x in case.data["init"].series]
+                weights = [np.zeros(c.shape[1]) for c in current]
+            else:
+                current = [np.ldexp(x, -power) for x in fitted]
+                weights = [np.zeros(c.shape[1]) for c in current]
+                _, weights = self._joined(series[0], current, weights, found["labels"], warp)
+            for batch in (series[0], series[1], series[0]):
+                labels = _nearest_alone(batch, current, warp)
+                current, weights = self._joined(batch, current, weights, labels, warp)
+                if not all(weight.all() for weight in weights):
+                    raise Ambiguous
+        except Ambiguous:
+            return
+        for one, other in zip(centers, current, strict=True):
+            close("centers of batches", np.ldexp(one, -power), other, 1e-9)
+
+    def _joined(self, X: list, centers: list, weights: list, labels: Any, warp: oracle.Warp):
+        """Centres, and the weights of their points, after a batch."""
+        joined, counts = [], []
+        for k, center in enumerate(centers):
+            total, count = center * weights[k], weights[k].copy()
+            for row in np.flatnonzero(np.asarray(labels) == k):
+                for i, j in matched(center, X[row], warp, exact=False):
+                    total[:, i] += X[row][:, j]
+                    count[i] += 1
+            joined.append(np.where(count > 0, total / np.maximum(count, 1), center))
+            counts.append(count)
+        return joined, counts
 
     def _check(self, sample, centers, warp, labels, distances) -> tuple[float, float]:
         """Compare labels and distances; return the inertia and how far it may be off."""
@@ -420,13 +476,12 @@ class KMeans(Recipe):
         ones = np.ones(len(X))
         longest = max(x.shape[1] for x in (*series, *current))
         for iteration in range(options["max_iter"] + 1):
+            labels = _nearest_alone(series, current, warp)
+            if len(set(labels)) < len(current):
+                raise Ambiguous
             costs = squares(series, current, warp)
-            labels = costs.argmin(axis=1)
             own = costs.min(axis=1)
             slack = slack_of(costs, 2 * longest * X.n_channels)
-            rivals = (costs - slack <= (own + slack.max(axis=1))[:, None]).sum(axis=1) > 1
-            if rivals.any() or len(set(labels)) < len(current):
-                raise Ambiguous
             new, off = float(own.sum()), float(slack.sum())
             if last != np.inf and abs(last - new) <= 4 * off:
                 raise Ambiguous
@@ -450,7 +505,13 @@ class KMeans(Recipe):
         if other is None:
             return
         again = call(other)
-        for name in ("labels", "n_iter"):
+        names = ["labels", "n_iter"]
+        if "batch centers" in found:
+            names.append("batch labels")
+            centers = again["batch centers"].reshape(found["batch centers"].shape)
+            wanted = np.ldexp(found["batch centers"], power)
+            same("scaled by a power of two: centers of batches", centers, wanted)
+        for name in names:
             same(f"scaled by a power of two: {name}", again[name], found[name])
         # in the plainest form, without an axis of channels
         centers = again["centers"].reshape(found["centers"].shape)
@@ -483,3 +544,15 @@ def _mean_variance(series: list) -> float:
         points = np.array([x[:, t] for x in series if x.shape[1] > t])
         found.append(points.var(axis=0))
     return float(np.mean(found))
+
+
+def _nearest_alone(series: list, centers: list, warp: oracle.Warp) -> np.ndarray:
+    """The nearest centre of each series, none of which is about as near to another one."""
+    costs = squares(series, centers, warp)
+    longest = max(x.shape[1] for x in (*series, *centers))
+    slack = slack_of(costs, 2 * longest * len(series[0]))
+    own = costs.min(axis=1) + slack.max(axis=1)
+    if ((costs - slack <= own[:, None]).sum(axis=1) > 1).any():
+        raise Ambiguous
+    labels: np.ndarray = costs.argmin(axis=1)
+    return labels
