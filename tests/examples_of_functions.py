@@ -22,7 +22,7 @@ FUNCTIONS: Examples = Examples({
     skts.averages.dtw_barycenter: (
         (X,),
         {"window": [3, 0.25], "max_iter": [40], "tol": [0.01], "n_jobs": [2], "verbose": [0],
-         "random_state": [0]},
+         "batch_size": [2], "random_state": [0]},
     ),
     skts.averages.soft_dtw_barycenter: (
         (X,),

@@ -162,20 +162,18 @@ def updated_by_batch(X, centers, weights, labels, window=None):
     return moved, added
 
 
-def subgradient_pass(X, average, order, rates, weights, window=None):
-    """The average after a step towards each series (n_channels, n_timepoints), in some order."""
+def subgradient_step(X, average, rows, rate, weights, window=None):
+    """The average after a step along the subgradients of some series (n_channels, n_timepoints)."""
     import reference
 
-    for row, rate in zip(order, rates, strict=True):
+    slope, counts = np.zeros_like(average), np.zeros(average.shape[1])
+    for row in rows:
         path, _ = reference.dtw_path(average, X[row], window=window)
-        moved = np.empty_like(average)
-        for i, matched in enumerate(matched_points(path, average.shape[1])):
-            slope = sum(2 * weights[row] * (average[:, i] - X[row][:, j]) for j in matched)
-            # no further than to the mean of the points
-            rate_here = min(rate, 1 / (2 * weights[row] * len(matched)))
-            moved[:, i] = average[:, i] - rate_here * slope
-        average = moved
-    return average
+        for i, j in path:
+            slope[:, i] += 2 * weights[row] * (average[:, i] - X[row][:, j])
+            counts[i] += weights[row]
+    # no further than to the mean of the points
+    return average - np.minimum(rate, 1 / (2 * counts)) * slope
 
 
 def soft_dtw(x, y, gamma, window=None):

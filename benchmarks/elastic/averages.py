@@ -36,17 +36,18 @@ class Barycenter:
 class Subgradient:
     """Three passes over the series, one small step after the other."""
 
-    params = [ENGINES, [(100, 128), (300, 128)]]
-    param_names = ["engine", "series, points"]
+    params = [ENGINES, [(100, 128), (300, 128)], [1, 16]]
+    param_names = ["engine", "series, points", "series of a step"]
 
-    def setup(self, engine, shape):
+    def setup(self, engine, shape, batch_size):
         skip_unless_available(engine)
         warnings.simplefilter("ignore", ConvergenceWarning)
         self.X = make_random_walk(*shape, random_state=0)
         self.given = {"method": "subgradient", "random_state": 0, "max_iter": 3, "engine": engine}
+        self.given["batch_size"] = batch_size
         dtw_barycenter(self.X[:4], **self.given)
 
-    def time_dtw_barycenter(self, engine, shape):
+    def time_dtw_barycenter(self, engine, shape, batch_size):
         dtw_barycenter(self.X, **self.given)
 
 

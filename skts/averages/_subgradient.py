@@ -16,37 +16,42 @@ FIRST_RATE, LAST_RATE = 0.05, 0.005
 
 
 class SubgradientPass:
-    """Move an average by the subgradient of one series after the other, in random order.
+    """Move an average by the subgradients of a few series after the other, in random order.
 
     For an average z and a series x of weight w, where the mean weight is 1, a subgradient of
     w DTW(z, x)^2 is 2 w (V z - W x): V counts the points that the best path matches with each point
     of z, and W x adds them up (Schultz and Jain 2018, section 3). A step of rate r in its opposite
     direction moves each point of z towards the mean of its matched points, by a share 2 r w V of
-    the way; here by the whole way at most.
+    the way; here by the whole way at most. Series of a batch have one step, along the sum of their
+    subgradients.
 
     Parameters
     ----------
     weights : ndarray of shape (n_series,)
         Weight of each series; those of weight 0 are passed over.
+    batch_size : int
+        Series of a step.
     random_state : RandomState
         Draws the order of each pass.
     run : callable
-        Computes the sums of one series.
+        Computes the sums of some series.
     """
 
     def __init__(
         self,
         weights: np.ndarray,
+        batch_size: int,
         random_state: np.random.RandomState,
         run: Callable[[AlignmentSums], MatchedSums],
     ) -> None:
         self.rows = np.flatnonzero(weights)
         self.weights = weights / weights[self.rows].mean()
+        self.batch_size = batch_size
         self.random_state, self.run = random_state, run
         self.is_first = True
 
     def __call__(self, work: AlignmentSums, sums: MatchedSums) -> np.ndarray:
-        """Take a step for each series.
+        """Take the steps of a pass over all series.
 
         Parameters
         ----------
@@ -68,18 +73,17 @@ class SubgradientPass:
         self.is_first = False
         rates = FIRST_RATE - (FIRST_RATE - LAST_RATE) * seen
         values, lengths = work.averages.values, work.averages.lengths
-        one, label = np.ones(1), np.zeros(1, np.int64)
-        for row, share in zip(order.tolist(), 2 * rates * weights, strict=True):
-            series = work.series.take(slice(row, row + 1))
-            found = self.run(
-                replace(
-                    work,
-                    series=series,
-                    averages=Series(values, lengths),
-                    labels=label,
-                    weights=one,
-                )
+        for start in range(0, order.size, self.batch_size):
+            rows = order[start : start + self.batch_size]
+            batch = replace(
+                work,
+                series=work.series.take(rows),
+                averages=Series(values, lengths),
+                labels=work.labels[rows],
+                weights=self.weights[rows],
             )
+            found = self.run(batch)
             counts = found.weights[:, np.newaxis]
-            values = values + np.minimum(share * counts, 1.0) * (found.values / counts - values)
+            share = np.minimum(2 * rates[start] * counts, 1.0)
+            values = values + share * (found.values / counts - values)
         return values

@@ -26,9 +26,9 @@ def as_list(X):
     return [np.atleast_2d(x) for x in X]
 
 
-@pytest.mark.parametrize("window", [None, 2])
+@pytest.mark.parametrize(("window", "batch_size"), [(None, 1), (2, 1), (2, 3), (None, 9)])
 @pytest.mark.parametrize("n_channels", [1, 2])
-def test_passes_are_those_of_plain_loops(fast_engine, rng, window, n_channels):
+def test_passes_are_those_of_plain_loops(fast_engine, rng, window, batch_size, n_channels):
     shape = (n_channels,) if n_channels > 1 else ()
     X = [rng.normal(size=(*shape, n)).cumsum(axis=-1) for n in (9, 12, 7, 40, 1)]
     start = rng.normal(size=(*shape, 8))
@@ -41,17 +41,17 @@ def test_passes_are_those_of_plain_loops(fast_engine, rng, window, n_channels):
         best.append((np.dot(weights, costs), average))
         found = dtw_barycenter(
             X, init=start, window=window, weights=weights, max_iter=max(1, n_iter), tol=0,
-            method="subgradient", random_state=3, engine=fast_engine,
+            method="subgradient", batch_size=batch_size, random_state=3, engine=fast_engine,
         )  # fmt: skip
         if found.n_iter == n_iter:
             inertia, expected = min(best, key=lambda one: one[0])
             assert_allclose(np.atleast_2d(found.average), expected, rtol=1e-11, atol=1e-11)
             assert found.inertia == pytest.approx(inertia, rel=1e-11)
-        order, rates = orders.permutation(present), []
-        for row in order:
-            rates.append(0.05 - 0.045 * min(seen, 1))
-            seen += weights[row] / 4
-        average = reference.subgradient_pass(as_list(X), average, order, rates, weights, window)
+        order = orders.permutation(present)
+        for first in range(0, 4, batch_size):
+            rows, rate = order[first : first + batch_size], 0.05 - 0.045 * min(seen, 1)
+            average = reference.subgradient_step(as_list(X), average, rows, rate, weights, window)
+            seen += weights[rows].sum() / 4
 
 
 def test_the_best_average_is_returned(fast_engine, rng):
@@ -70,6 +70,10 @@ def test_the_best_average_is_returned(fast_engine, rng):
 def test_a_seed_decides_and_tiles_do_not(fast_engine, rng):
     X = rng.normal(size=(70, 24)).cumsum(axis=1)
     given = {"method": "subgradient", "max_iter": 2, "engine": fast_engine}
+    assert_array_equal(
+        dtw_barycenter(X, random_state=1, batch_size=70, **given).average,
+        dtw_barycenter(X, random_state=1, batch_size=99, **given).average,
+    )
     expected = dtw_barycenter(X, random_state=1, **given)
     with config_context(memory="400KB"):
         again = dtw_barycenter(X, random_state=np.random.RandomState(1), n_jobs=1, **given)
@@ -81,11 +85,14 @@ def test_a_seed_decides_and_tiles_do_not(fast_engine, rng):
 @pytest.mark.gpu
 def test_engines_agree(rng):
     X = [rng.normal(size=(2, n)).cumsum(axis=1) for n in (20, 13, 5)]
-    given = {"method": "subgradient", "random_state": 0, "max_iter": 2, "weights": [1, 2, 0.3]}
-    expected = dtw_barycenter(X, engine="numba", **given)
-    found = dtw_barycenter(X, engine="cupy", **given)
-    assert_array_equal(found.average, expected.average)
-    assert found[1:] == expected[1:]
+    for batch_size in (1, 2):
+        given = {"random_state": 0, "batch_size": batch_size, "max_iter": 2, "weights": [1, 2, 0.3]}
+        expected, found = (
+            dtw_barycenter(X, method="subgradient", engine=engine, **given)
+            for engine in ("numba", "cupy")
+        )
+        assert_array_equal(found.average, expected.average)
+        assert found[1:] == expected[1:]
 
 
 def test_a_weight_of_zero_and_powers_of_two(fast_engine, rng):

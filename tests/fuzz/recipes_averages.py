@@ -110,6 +110,7 @@ class Barycenter(Recipe):
             "max_iter": d.pick("max_iter", (1, 2, 5, 30), (3, 2, 1, 1)),
             "tol": d.pick("tol", (0.0, 1e-5, 0.3), (3, 2, 1)),
             "method": d.pick("method", ("dba", "subgradient"), (2, 1)),
+            "batch_size": d.pick("batch_size", (1, 2, 5, 100), (3, 1, 1, 1)),
             "random_state": d.whole(0, 99),
         }
         return Case(self.name, data, options, types, relation=self.draw_relation(d))
@@ -233,20 +234,19 @@ class Barycenter(Recipe):
                 best, least = current, new
             if waited == 5 or iteration == options["max_iter"]:
                 break
-            seen = 0.0
-            for row in orders.permutation(rows):
+            seen, order = 0.0, orders.permutation(rows)
+            for first in range(0, rows.size, options["batch_size"]):
                 rate = 0.005 if iteration else 0.05 - 0.045 * seen / rows.size
-                seen += weights[row]
-                path = matched(current, series[row], warp, exact and not n_steps)
+                total, count = np.zeros(current.shape), np.zeros(current.shape[1])
+                for row in order[first : first + options["batch_size"]]:
+                    seen += weights[row]
+                    for i, j in matched(current, series[row], warp, exact and not n_steps):
+                        total[:, i] += weights[row] * series[row][:, j]
+                        count[i] += weights[row]
+                current = current + np.minimum(1, 2 * rate * count) * (total / count - current)
                 n_steps += 1
                 if n_steps > MOST_STEPS:
                     raise Ambiguous
-                moved = current.copy()
-                for i in range(current.shape[1]):
-                    points = series[row][:, [j for k, j in path if k == i]]
-                    share = min(1.0, 2 * rate * weights[row] * points.shape[1])
-                    moved[:, i] += share * (points.mean(axis=1) - current[:, i])
-                current = moved
         close("average", np.ldexp(average, -power), best, 1e-9)
 
     def relate_scale(self, case, found, call, power):
