@@ -37,6 +37,9 @@ from ._nearest_centers import NearestCenters
 
 __all__ = ["DTWKMeans"]
 
+#: Points whose variance is computed at once: series may lie in a file.
+POINTS_AT_ONCE = 2**20
+
 
 class _Assigned(NamedTuple):
     """Centres, the labels that follow from them, the sum of squared distances, and weights.
@@ -568,8 +571,13 @@ class DTWKMeans(
 
 def _mean_variance(series: Series) -> float:
     """The mean variance of a time point, over the series that reach it."""
-    inside = np.broadcast_to(series.inside, series.shape)
-    counts = np.maximum(inside.sum(axis=0), 1)
-    mean = series.values.sum(axis=0) / counts
-    squares = np.where(inside, (series.values - mean) ** 2, 0.0)
-    return float(np.mean(squares.sum(axis=0) / counts))
+    n_rows = max(1, POINTS_AT_ONCE // (series.n_channels * series.n_timepoints))
+    parts = [series.take(slice(first, first + n_rows)) for first in range(0, len(series), n_rows)]
+    ends = np.bincount(series.lengths, minlength=series.n_timepoints + 1)
+    # how many series reach each time point
+    counts = np.maximum(len(series) - np.cumsum(ends)[:-1], 1)
+    mean = sum(part.values.sum(axis=0) for part in parts) / counts
+    squares = sum(
+        np.where(part.inside, (part.values - mean) ** 2, 0.0).sum(axis=0) for part in parts
+    )
+    return float(np.mean(squares / counts))
