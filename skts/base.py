@@ -71,7 +71,8 @@ def _replaces_at_once(
 class SeriesMixin:
     """Validation, state and tags of estimators whose samples are time series.
 
-    Methods called `fit` and `update` are made to replace the fitted state as a whole.
+    Methods called `fit`, `partial_fit` and `update` are made to replace the fitted state as a
+    whole.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]]
@@ -81,7 +82,7 @@ class SeriesMixin:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        for name in ("fit", "update"):
+        for name in ("fit", "partial_fit", "update"):
             if name in vars(cls):
                 setattr(cls, name, _replaces_at_once(vars(cls)[name]))
 

@@ -21,7 +21,8 @@ X = np.random.default_rng(3).normal(size=(6, 24)).cumsum(axis=1)
 FUNCTIONS: Examples = Examples({
     skts.averages.dtw_barycenter: (
         (X,),
-        {"window": [3, 0.25], "max_iter": [40], "tol": [0.01], "n_jobs": [2], "verbose": [0]},
+        {"window": [3, 0.25], "max_iter": [40], "tol": [0.01], "n_jobs": [2], "verbose": [0],
+         "batch_size": [2], "random_state": [0]},
     ),
     skts.averages.soft_dtw_barycenter: (
         (X,),

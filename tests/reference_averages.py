@@ -145,6 +145,37 @@ def updated(X, centers, labels, window=None, weights=None):
     return moved
 
 
+def updated_by_batch(X, centers, weights, labels, window=None):
+    """Centres and the weights of their points, after the points that a batch matches with them."""
+    import reference
+
+    moved, added = [], []
+    for k, center in enumerate(centers):
+        total, count = center * weights[k], weights[k].copy()
+        for x, label in zip(X, labels, strict=True):
+            if label == k:
+                for i, j in reference.dtw_path(center, x, window=window)[0]:
+                    total[:, i] += x[:, j]
+                    count[i] += 1
+        moved.append(total / np.maximum(count, 1) if count.any() else center)
+        added.append(count)
+    return moved, added
+
+
+def subgradient_step(X, average, rows, rate, weights, window=None):
+    """The average after a step along the subgradients of some series (n_channels, n_timepoints)."""
+    import reference
+
+    slope, counts = np.zeros_like(average), np.zeros(average.shape[1])
+    for row in rows:
+        path, _ = reference.dtw_path(average, X[row], window=window)
+        for i, j in path:
+            slope[:, i] += 2 * weights[row] * (average[:, i] - X[row][:, j])
+            counts[i] += weights[row]
+    # no further than to the mean of the points
+    return average - np.minimum(rate, 1 / (2 * counts)) * slope
+
+
 def soft_dtw(x, y, gamma, window=None):
     """Soft-DTW of two series (n_channels, n_timepoints), and its derivatives by the points of x.
 

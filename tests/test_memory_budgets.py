@@ -169,6 +169,10 @@ FROM_FILES = {
         def work(X): KShapeClusterer(2, random_state=0, max_iter=2, n_init=1, n_jobs=2).fit(X)
         small, large = (30, 1000), (40_000, 1000)
     """,
+    "DTWKMeans": """
+        def work(X): DTWKMeans(2, random_state=0, window=2, max_iter=3, n_jobs=2).fit(X)
+        small, large = (70, 1000), (40_000, 1000)
+    """,
     "SubsequenceSearch": """
         model, query = SubsequenceSearch(window=2, n_jobs=2), walks(1, 32)
         def work(X): model.fit(X).kneighbors(query, 3)

@@ -71,6 +71,7 @@ def names():
         "monitor": skts.SubsequenceMonitor(engine="oracle").fit(X[:2, :5]),
         "search": skts.SubsequenceSearch().fit(X),
         "finder": skts.MotifFinder(5, engine="oracle").fit(X[:2]),
+        "kmeans": skts.DTWKMeans(2, random_state=0, engine="oracle").fit(X),
         "detector": skts.DiscordDetector(5, engine="oracle").fit(X[:2]),
     }
 

@@ -5,6 +5,7 @@ Sizes go by decades. An engine that is not available here is skipped.
 
 import warnings
 
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
@@ -29,6 +30,24 @@ class Barycenter:
         dtw_barycenter(self.X[:70], **self.given)
 
     def time_dtw_barycenter(self, engine, shape, window):
+        dtw_barycenter(self.X, **self.given)
+
+
+class Subgradient:
+    """Three passes over the series, one small step after the other."""
+
+    params = [ENGINES, [(100, 128), (300, 128)], [1, 16]]
+    param_names = ["engine", "series, points", "series of a step"]
+
+    def setup(self, engine, shape, batch_size):
+        skip_unless_available(engine)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        self.X = make_random_walk(*shape, random_state=0)
+        self.given = {"method": "subgradient", "random_state": 0, "max_iter": 3, "engine": engine}
+        self.given["batch_size"] = batch_size
+        dtw_barycenter(self.X[:4], **self.given)
+
+    def time_dtw_barycenter(self, engine, shape, batch_size):
         dtw_barycenter(self.X, **self.given)
 
 
@@ -66,12 +85,18 @@ class KMeans:
         self.X, self.y = make_warped_shapes(n, length, random_state=0)
         self.model = DTWKMeans(k, window=0.1, max_iter=10, random_state=0, engine=engine)
         self.model.fit(self.X[:200])
+        self.batches = clone(self.model)
 
     def time_fit(self, engine, shape):
         self.model.fit(self.X)
 
     def peakmem_fit(self, engine, shape):
         self.model.fit(self.X)
+
+    def time_partial_fit(self, engine, shape):
+        """One pass in ten batches."""
+        for first in range(0, len(self.X), len(self.X) // 10):
+            self.batches.partial_fit(self.X[first : first + len(self.X) // 10])
 
     def track_adjusted_rand_index(self, engine, shape):
         model = DTWKMeans(3, window=0.2, random_state=0, engine=engine)

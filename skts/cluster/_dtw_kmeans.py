@@ -32,17 +32,25 @@ from ..engines import (
     Warping,
     get_engine,
 )
+from ._centers import averaged, replaced, with_nan
 from ._nearest_centers import NearestCenters
 
-__all__ = ["DTWKMeans", "with_nan"]
+__all__ = ["DTWKMeans"]
+
+#: Points whose variance is computed at once: series may lie in a file.
+POINTS_AT_ONCE = 2**20
 
 
 class _Assigned(NamedTuple):
-    """Centres, the labels that follow from them, and the sum of squared distances."""
+    """Centres, the labels that follow from them, the sum of squared distances, and weights.
+
+    The weight of a point of a centre is the number of points that its members match with it.
+    """
 
     inertia: float
     centers: Series
     labels: np.ndarray
+    weights: np.ndarray
 
 
 class _Start(NamedTuple):
@@ -61,7 +69,7 @@ class DTWKMeans(
 
     Two steps alternate: each series goes to the centre with the least DTW distance, and each centre
     becomes the average of its members along their best warping paths (DBA). Neither raises the sum
-    of squared distances.
+    of squared distances. `partial_fit` takes series batch by batch, where memory does not hold all.
 
     Parameters
     ----------
@@ -74,8 +82,8 @@ class DTWKMeans(
         (n_clusters, n_timepoints) or (n_clusters, n_channels, n_timepoints); a list of arrays may
         hold centres of any lengths. A centre has as many points as the series that it starts from.
     n_init : int or "auto", default "auto"
-        How often to start; the run with the least inertia is kept. "auto" means 10 for "random", 1
-        for "k-means++" and given centres.
+        How often `fit` starts; the run with the least inertia is kept. "auto" means 10 for
+        "random", 1 for "k-means++" and given centres. `partial_fit` starts once.
     max_iter : int, default 100
         Iterations of a run at most.
     tol : float, default 1e-4
@@ -107,14 +115,15 @@ class DTWKMeans(
         Centres, in the order of the numbers in `labels_`; of shape (n_clusters, n_channels,
         n_timepoints) for 3-D input or several channels. Shorter centres end in NaN.
     labels_ : ndarray of shape (n_samples,), int32
-        Cluster of each series, the same as `predict` of the training series.
+        Cluster of each series, the same as `predict` of the training series; after `partial_fit` of
+        the series of the last batch.
     inertia_ : float
-        Sum of the squared distances of the series to their centres.
+        Sum of the squared distances of these series to their centres.
     n_iter_ : int
-        Iterations of the best run.
+        Iterations of the best run, and one for each call of `partial_fit` since.
     history_ : ndarray
         Inertia of the centres that the best run started from, and after each iteration that lowered
-        it; the last is `inertia_`.
+        it; the last is `inertia_`. Not set after `partial_fit`.
     n_features_in_ : int
         Time points of the training series; not set after `fit` on a list.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -145,6 +154,13 @@ class DTWKMeans(
 
     A cluster that loses all its members gets a new centre: the series that is farthest from its own
     centre.
+
+    `partial_fit` is one iteration on the series of a batch: their labels and paths are exact, as
+    those of `fit`. Each point of a centre becomes the mean of all points that were matched with it
+    so far, each by the path that was best when its batch came. Earlier batches are not seen again:
+    their labels and paths do not follow the centres, so that the result depends on the order of
+    batches, and the inertia of all series may rise. The first call with all series is the first
+    iteration of `fit`, to the bit.
 
     References
     ----------
@@ -234,12 +250,11 @@ class DTWKMeans(
         """
         get_engine(self.engine)
         series = check_series(X, estimator=self)
-        if len(series) < self.n_clusters:
-            raise ValueError(f"n_samples={len(series)} should be >= n_clusters={self.n_clusters}.")
+        self._check_enough(series)
         given = self._given_centers(series)
         # what engines prepare lives as long as this copy
         private = series.freeze()
-        engine = get_engine(self.engine, self._all_pairs(private))
+        engine = self._engine_for(private, private.take(slice(self.n_clusters)))
         random_state = check_random_state(self.random_state)
         runs = self.n_init if self.n_init != "auto" else (10 if self._init_is("random") else 1)
         runs = runs if given is None else 1
@@ -251,7 +266,7 @@ class DTWKMeans(
             if best is None or one.found.inertia < best.found.inertia:
                 best = one
         assert best is not None  # there is a run at least
-        inertia, centers, labels = best.found
+        inertia, centers, labels, weights = best.found
         self._warn(best, len(centers))
         flat = series.n_channels == 1 and not is_3d(X)
         values = with_nan(centers)
@@ -263,10 +278,90 @@ class DTWKMeans(
             "n_iter_": best.n_iter,
             "engine_": engine.name,
             "_n_features_out": len(centers),
+            "_weights": weights[:, : values.shape[2]],
         }
         # nothing of an earlier fit is replaced before all is there
         self._remember_form(X, series)
         self.__dict__.update(fitted)
+        return self
+
+    @checks_parameters
+    def partial_fit(self, X: ArrayLike | list[ArrayLike], y: Any = None) -> Self:
+        """Move the centres by a batch of series, in one iteration.
+
+        The first call draws the centres to start from, as `fit` does for one start. Later ones, and
+        those after `fit`, go on from the centres that there are, of which each point counts as much
+        as all that was matched with it before. A centre without series in the batch stays where it
+        is; only one that never had any moves to the series that is farthest from its own centre.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_timepoints) or (n_samples, n_channels, n_timepoints)
+            Series; or a list of arrays of any lengths. NaN at the end is padding.
+        y : ignored
+            There for pipelines.
+
+        Returns
+        -------
+        self : DTWKMeans
+            The estimator.
+
+        Raises
+        ------
+        ValueError
+            In the first call as in `fit`; later if the series do not go with the earlier ones.
+        """
+        get_engine(self.engine)
+        is_first = not hasattr(self, "cluster_centers_")
+        if is_first:
+            series = check_series(X, estimator=self)
+            self._check_enough(series)
+            flat = series.n_channels == 1 and not is_3d(X)
+            given = self._given_centers(series)
+        else:
+            series, given = self._compared(X)
+            flat = np.ndim(self.cluster_centers_) == 2
+        private = series.freeze()
+        examples = private.take(slice(self.n_clusters)) if given is None else given
+        engine = self._engine_for(private, examples)
+        centers = given or self._drawn(engine, private, check_random_state(self.random_state))
+        weights = np.zeros((len(centers), centers.n_timepoints)) if is_first else self._weights
+        if weights.shape != (len(centers), centers.n_timepoints):
+            raise ValueError(
+                f"cluster_centers_ holds {len(centers)} centres of {centers.n_timepoints} time "
+                f"points, and what was fitted {len(weights)} of {weights.shape[1]}: call fit anew, "
+                "with these as init."
+            )
+        nearest = NearestCenters(private, self._warping, lambda work: self._run(work, engine))
+        stays: np.ndarray = weights.max(axis=1) > 0
+        centers = self._filled(nearest.search(centers), centers, stays)
+        ones = np.ones(len(private))
+        sums = self._run(
+            AlignmentSums(private, centers, nearest.labels, ones, self._warping), engine
+        )
+        # a new centre may be longer than all before
+        weights = np.pad(weights, ((0, 0), (0, centers.n_timepoints - weights.shape[1])))
+        moved = averaged(centers, sums, weights)
+        own = self._run(DTWNeighbors(private, moved, 1, warping=self._warping), engine)
+        inertia = float(np.sum(own.distances[:, 0] ** 2))
+        n_iter = 1 if is_first else self.n_iter_ + 1
+        if self.verbose:
+            tell(f"Batch {n_iter}, {len(private)} series, inertia {inertia:.6f}")
+        values = with_nan(moved)
+        if is_first:
+            self._remember_form(X, series)
+        self.__dict__.pop("history_", None)
+        self.__dict__.update(
+            {
+                "cluster_centers_": values[:, 0] if flat else values,
+                "labels_": own.indices[:, 0].astype(np.int32),
+                "inertia_": inertia,
+                "n_iter_": n_iter,
+                "engine_": engine.name,
+                "_n_features_out": len(moved),
+                "_weights": (weights + sums.weights)[:, : values.shape[2]],
+            }
+        )
         return self
 
     def predict(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
@@ -342,14 +437,21 @@ class DTWKMeans(
             )
         return series, given
 
+    def _check_enough(self, series: Series) -> None:
+        """Refuse fewer series than clusters."""
+        if len(series) < self.n_clusters:
+            raise ValueError(f"n_samples={len(series)} should be >= n_clusters={self.n_clusters}.")
+
     def _init_is(self, name: str) -> bool:
         """Whether `init` is a word."""
         return isinstance(self.init, str) and self.init == name
 
-    def _all_pairs(self, series: Series) -> DTWNeighbors:
-        """An iteration, by which the engine is chosen."""
-        centers = series.take(slice(self.n_clusters))
-        return DTWNeighbors(series, centers, min(2, self.n_clusters), warping=self._warping)
+    def _engine_for(self, series: Series, centers: Series) -> Engine:
+        """The engine that suits an iteration."""
+        n_neighbors = min(2, len(centers))
+        return get_engine(
+            self.engine, DTWNeighbors(series, centers, n_neighbors, warping=self._warping)
+        )
 
     def _given_centers(self, series: Series) -> Series | None:
         """Centres that `init` holds; None where it is a word."""
@@ -390,21 +492,27 @@ class DTWKMeans(
                 tell(f"Run {number}, iteration {iteration}, inertia {inertia:.6f}")
             if best is not None and not inertia < best.inertia:
                 return _Start(best, history, iteration, True)
-            best = _Assigned(inertia, centers, work.labels)
+            best = _Assigned(inertia, centers, work.labels, sums.weights)
             history.append(inertia)
             if settled or iteration == self.max_iter:
                 return _Start(best, history, iteration, settled)
-            moved = _means(sums.values, sums.weights, centers)
+            moved = averaged(centers, sums)
             settled = float(np.sum((moved.values - centers.values) ** 2)) <= least
             nearest.follow(centers, moved, distances)
             centers = self._filled(nearest, moved)
             iteration += 1
 
-    def _filled(self, nearest: NearestCenters, centers: Series) -> Series:
-        """Move centres that no series is near to, or drop them; the series are compared anew."""
+    def _filled(
+        self, nearest: NearestCenters, centers: Series, stays: np.ndarray | None = None
+    ) -> Series:
+        """Move centres that no series is near to, or drop them; the series are compared anew.
+
+        If it is told which ones stay as they are, none is dropped.
+        """
         moves, exact = 0, False
         while True:
             counts = np.bincount(nearest.labels, minlength=len(centers))
+            counts += 0 if stays is None else stays
             if counts.all():
                 return centers
             if not exact:
@@ -414,8 +522,10 @@ class DTWKMeans(
                 continue
             farthest = int(np.argmax(nearest.upper))
             if moves < 2 * len(centers) + 10 and nearest.upper[farthest] > 0:
-                centers = _replaced(centers, int(np.argmin(counts > 0)), nearest.series, farthest)
+                centers = replaced(centers, int(np.argmin(counts > 0)), nearest.series, farthest)
                 moves += 1
+            elif stays is not None:
+                return centers
             else:
                 centers = centers.take(np.flatnonzero(counts))
             nearest.search(centers)
@@ -459,47 +569,15 @@ class DTWKMeans(
             )
 
 
-def _means(values: np.ndarray, weights: np.ndarray, centers: Series) -> Series:
-    """The averages of the members of all clusters."""
-    inside = weights > 0
-    counts = np.where(inside, weights, 1.0)[:, np.newaxis]
-    return Series(values / counts, centers.lengths)
-
-
-def _replaced(centers: Series, index: int, series: Series, row: int) -> Series:
-    """Centres of which one is replaced by a series."""
-    width = max(centers.n_timepoints, series.n_timepoints)
-    values = np.zeros((len(centers), centers.n_channels, width))
-    values[:, :, : centers.n_timepoints] = centers.values
-    values[index] = 0.0
-    values[index, :, : series.n_timepoints] = series.values[row]
-    lengths = centers.lengths.copy()
-    lengths[index] = series.lengths[row]
-    return Series(values, lengths)
-
-
-def with_nan(centers: Series) -> np.ndarray:
-    """Return values of centres, as wide as the longest, NaN beyond the ends of the others.
-
-    Parameters
-    ----------
-    centers : Series
-        The centres.
-
-    Returns
-    -------
-    ndarray of shape (n_clusters, n_channels, n_timepoints)
-        New values.
-    """
-    width = int(centers.lengths.max())
-    beyond = np.arange(width) >= centers.lengths[:, np.newaxis, np.newaxis]
-    return np.where(beyond, np.nan, centers.values[:, :, :width])
-
-
 def _mean_variance(series: Series) -> float:
     """The mean variance of a time point, over the series that reach it."""
-    inside = np.broadcast_to(series.inside, series.shape)
-    counts = np.maximum(inside.sum(axis=0), 1)
-    mean = series.values.sum(axis=0) / counts
-    squares = np.where(inside, (series.values - mean) ** 2, 0.0)
-    return float(np.mean(squares.sum(axis=0) / counts))
+    n_rows = max(1, POINTS_AT_ONCE // (series.n_channels * series.n_timepoints))
+    parts = [series.take(slice(first, first + n_rows)) for first in range(0, len(series), n_rows)]
+    ends = np.bincount(series.lengths, minlength=series.n_timepoints + 1)
+    # how many series reach each time point
+    counts = np.maximum(len(series) - np.cumsum(ends)[:-1], 1)
+    mean = sum(part.values.sum(axis=0) for part in parts) / counts
+    squares = sum(
+        np.where(part.inside, (part.values - mean) ** 2, 0.0).sum(axis=0) for part in parts
+    )
+    return float(np.mean(squares / counts))

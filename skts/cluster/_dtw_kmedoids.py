@@ -25,7 +25,7 @@ from .._parameters import N_JOBS, checks_parameters, warn_user
 from .._validation import as_host, check_series, is_3d
 from ..base import SeriesMixin
 from ..engines import DTWMatrix, DTWNeighbors, Engine, Reduction, Series, get_engine
-from ._dtw_kmeans import with_nan
+from ._centers import with_nan
 from ._medoids import Start, alternate, draw, swap
 
 __all__ = ["DTWKMedoids"]

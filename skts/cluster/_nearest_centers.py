@@ -20,6 +20,8 @@ __all__ = ["NearestCenters", "largest_change"]
 #: Certified distances are off by less than this for each cost that is added: see "moved centres" in
 #: docs/developer/numerics.rst.
 UNITS = 4 * 2.0**-53
+#: Bytes of series that are compared anew at a time: they are copied, and may come from a file.
+MOST_COPIED = 2**23
 #: Where squares underflow, distances are off by less than this for each of them.
 LOST = 2.0**-500
 
@@ -59,13 +61,18 @@ class NearestCenters:
         self : NearestCenters
             With the labels and bounds that were found.
         """
-        series = self.series if rows is None else self.series.take(rows)
-        chosen: Any = slice(None) if rows is None else rows
-        found = self.run(DTWNeighbors(series, centers, min(2, len(centers)), warping=self.warping))
-        self.labels[chosen] = found.indices[:, 0]
-        self.upper[chosen] = found.distances[:, 0]
-        if len(centers) > 1:
-            self.lower[chosen] = found.distances[:, 1]
+        parts: list[Any] = [slice(None)]
+        if rows is not None:
+            most = MOST_COPIED // (8 * self.series.n_channels * self.series.n_timepoints)
+            parts = np.array_split(rows, max(1, -(-rows.size // max(1, most))))
+        n_neighbors = min(2, len(centers))
+        for part in parts:
+            series = self.series if rows is None else self.series.take(part)
+            found = self.run(DTWNeighbors(series, centers, n_neighbors, warping=self.warping))
+            self.labels[part] = found.indices[:, 0]
+            self.upper[part] = found.distances[:, 0]
+            if len(centers) > 1:
+                self.lower[part] = found.distances[:, 1]
         return self
 
     def follow(self, centers: Series, moved: Series, distances: np.ndarray) -> Self:

@@ -21,6 +21,7 @@ INPUTS = {key.removeprefix("input."): STORED[key] for key in STORED if key.start
 SOFT = [key for key in STORED if key.startswith("softdtw.")]
 SOFT_BARYCENTERS = [key for key in STORED if key.startswith("softbarycenter.")]
 DBA = [key for key in STORED if key.startswith("dba.")]
+SUBGRADIENTS = [key for key in STORED if key.startswith("subgradient.")]
 
 
 @pytest.fixture(autouse=True)
@@ -55,6 +56,17 @@ def test_barycenters(fast_engine, key):
         theirs = STORED[key][np.newaxis]
         squares = pairwise_dtw(X, theirs, window=given.get("window"))[:, 0] ** 2
         assert found.inertia <= np.dot(weights, squares) * (1 + 1e-9)
+    assert_allclose(found.average, STORED[key], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("key", SUBGRADIENTS)
+def test_subgradients(fast_engine, key):
+    _, name, max_iter = key.split(".")
+    X, given = case(name)
+    found = dtw_barycenter(
+        X, **given, window=3, method="subgradient", max_iter=int(max_iter), tol=0, random_state=5,
+        engine=fast_engine,
+    )  # fmt: skip
     assert_allclose(found.average, STORED[key], rtol=1e-9, atol=1e-9)
 
 

@@ -15,6 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from skts import DTWKMeans, config_context
+from skts._validation import check_series
+from skts.cluster._dtw_kmeans import _mean_variance
 from skts.cluster._nearest_centers import NearestCenters, largest_change
 from skts.engines import Series, Warping, find_engine, run
 from skts.metrics import dtw_path, pairwise_dtw
@@ -96,6 +98,29 @@ def test_the_inertia_never_rises_and_bounds_change_nothing(fast_engine, rng, mon
         assert_array_equal(other.labels_, model.labels_)
         assert_array_equal(other.cluster_centers_, model.cluster_centers_)
         assert_array_equal(other.history_, model.history_)
+
+
+def test_a_file_is_read_in_parts(fast_engine, rng, monkeypatch, tmp_path):
+    X, _ = warped(rng, 90, 25, noise=0.4)
+    given = {"n_clusters": 6, "random_state": 1, "engine": fast_engine}
+    expected = DTWKMeans(**given).fit(X)
+    file = np.memmap(tmp_path / "X", np.float64, "w+", shape=X.shape)
+    file[:] = X
+    monkeypatch.setattr("skts.cluster._nearest_centers.MOST_COPIED", 8 * 25 * 7)
+    monkeypatch.setattr("skts.cluster._dtw_kmeans.POINTS_AT_ONCE", 25 * 7)
+    found = DTWKMeans(**given).fit(file)
+    assert_array_equal(found.labels_, expected.labels_)
+    assert_array_equal(found.cluster_centers_, expected.cluster_centers_)
+    assert_array_equal(found.history_, expected.history_)
+
+
+def test_the_variance_of_a_time_point_is_over_the_series_that_reach_it(rng, monkeypatch):
+    X = [rng.normal(size=(2, n)) for n in (3, 9, 5, 9)]
+    values = [np.var([x[c, t] for x in X if x.shape[1] > t]) for c in range(2) for t in range(9)]
+    series = check_series(X)
+    for most in (2**20, 40, 1):
+        monkeypatch.setattr("skts.cluster._dtw_kmeans.POINTS_AT_ONCE", most)
+        assert _mean_variance(series) == pytest.approx(np.mean(values), rel=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore:x has 2 channels")

@@ -75,15 +75,18 @@ def test_a_refit_that_stops_anywhere_leaves_the_old_fit(kind, error, fast_engine
     ), "nothing of an earlier fit is left"
 
 
-@pytest.mark.parametrize("kind", [kind for kind in estimators() if hasattr(kind, "update")])
-def test_an_update_that_stops_anywhere_leaves_the_old_fit(kind, fast_engine):
+@pytest.mark.parametrize(
+    ("kind", "method"),
+    [(kind, m) for kind in estimators() for m in ("partial_fit", "update") if hasattr(kind, m)],
+)
+def test_an_update_that_stops_anywhere_leaves_the_old_fit(kind, method, fast_engine):
     example = examples(fast_engine)[kind]
     model = example.make().fit(*example.first)
-    points = example.asked[0]
-    _stop_everywhere(model, lambda one: one.update(points), KeyboardInterrupt)
+    given = arguments(model, method, example)
+    _stop_everywhere(model, lambda one: getattr(one, method)(**given), KeyboardInterrupt)
     expected = example.make().fit(*example.first)
     for one in (model, expected):
-        one.update(points)
+        getattr(one, method)(**given)
     assert content(model) == content(expected)
 
 

@@ -16,6 +16,8 @@ from .recipes_neighbors import Ambiguous, halves
 
 #: Points of averages are off by less than this, where the largest number is 1.
 OFF = 1e-13
+#: More small steps than that one after the other may be off by more.
+MOST_STEPS = 200
 #: Below this power of two, squares of means lose bits.
 LEAST_POWER = -300
 
@@ -107,11 +109,17 @@ class Barycenter(Recipe):
             "weights": d.pick("weights", (None, "whole", "some", "odd", "alike"), (4, 1, 1, 1, 1)),
             "max_iter": d.pick("max_iter", (1, 2, 5, 30), (3, 2, 1, 1)),
             "tol": d.pick("tol", (0.0, 1e-5, 0.3), (3, 2, 1)),
+            "method": d.pick("method", ("dba", "subgradient"), (2, 1)),
+            "batch_size": d.pick("batch_size", (1, 2, 5, 100), (3, 1, 1, 1)),
+            "random_state": d.whole(0, 99),
         }
         return Case(self.name, data, options, types, relation=self.draw_relation(d))
 
     def possible(self, case: Case) -> bool:
-        return super().possible(case) and ("init" in case.data) == (case.options["init"] == "given")
+        options = case.options
+        if options["method"] == "subgradient" and options["random_state"] is None:
+            return False
+        return super().possible(case) and ("init" in case.data) == (options["init"] == "given")
 
     def call(self, case: Case, how: How) -> dict:
         options = case.given()
@@ -157,8 +165,11 @@ class Barycenter(Recipe):
             check(inertia <= first * (1 + RELATIVE) + slack, "inertia: above the start's")
         if "init" in case.data:
             exact = ints_only(X, case.data["init"]) and options["weights"] in (None, "whole")
+            follow = self._follow
+            if options["method"] == "subgradient":
+                follow = self._follow_subgradients
             try:
-                self._follow(case, series, weights, warp, start, average, power, exact)
+                follow(case, series, weights, warp, start, average, power, exact)
             except Ambiguous:
                 return
 
@@ -203,6 +214,41 @@ class Barycenter(Recipe):
             exact = False
         close("average", np.ldexp(average, -power), best, 1e-9)
 
+    def _follow_subgradients(
+        self, case, series, weights, warp, start, average, power, exact
+    ) -> None:
+        """Repeat the passes, as long as nothing ties."""
+        steps = (start.shape[1] + max(x.shape[1] for x in series)) * len(start)
+        options, rows = case.options, np.flatnonzero(weights)
+        weights = weights / weights[rows].mean()
+        orders = np.random.RandomState(options["random_state"])
+        current, best, least, waited, n_steps = start, start, np.inf, 0, 0
+        for iteration in range(options["max_iter"] + 1):
+            cost = squares(series, [current], warp)[:, 0]
+            new, slack = float(weights @ cost), float(weights @ slack_of(cost, steps))
+            for limit in (0.0, options["tol"] * new):
+                if abs(least - new - limit) <= 4 * slack + RELATIVE * limit:
+                    raise Ambiguous
+            waited = 0 if least - new > options["tol"] * new else waited + 1
+            if new < least:
+                best, least = current, new
+            if waited == 5 or iteration == options["max_iter"]:
+                break
+            seen, order = 0.0, orders.permutation(rows)
+            for first in range(0, rows.size, options["batch_size"]):
+                rate = 0.005 if iteration else 0.05 - 0.045 * seen / rows.size
+                total, count = np.zeros(current.shape), np.zeros(current.shape[1])
+                for row in order[first : first + options["batch_size"]]:
+                    seen += weights[row]
+                    for i, j in matched(current, series[row], warp, exact and not n_steps):
+                        total[:, i] += weights[row] * series[row][:, j]
+                        count[i] += weights[row]
+                current = current + np.minimum(1, 2 * rate * count) * (total / count - current)
+                n_steps += 1
+                if n_steps > MOST_STEPS:
+                    raise Ambiguous
+        close("average", np.ldexp(average, -power), best, 1e-9)
+
     def relate_scale(self, case, found, call, power):
         other = scales_exactly(case, power)
         if other is None:
@@ -221,7 +267,10 @@ class Barycenter(Recipe):
 
     def relate_weights(self, case, found, call):
         """A series twice is as good as one of twice the weight."""
-        if case.options["weights"] is not None or case.options["init"] != "given":
+        options = case.options
+        if options["weights"] is not None or options["init"] != "given":
+            return
+        if options["method"] != "dba":
             return
         X = case.data["X"]
         again = call(case.but(X=X.take([row for row in range(len(X)) for _ in range(2)])))
@@ -246,6 +295,7 @@ class KMeans(Recipe):
         "fit_predict",
         "fit_transform",
         "get_feature_names_out",
+        "partial_fit",
         "predict",
         "score",
         "set_output",
@@ -271,7 +321,7 @@ class KMeans(Recipe):
             "tol": d.pick("tol", (0.0, 1e-4, 0.5), (3, 1, 1)),
             "window": draw_window(d, int(X.lengths.max()), types),
             "random_state": d.whole(0, 99),
-            "call.also": d.pick("methods", ("queries", "score", "transform", "again")),
+            "call.also": d.pick("methods", ("queries", "score", "transform", "again", "batches")),
         }
         data = {"X": X, "Q": Q}
         if init == "centers":
@@ -316,6 +366,14 @@ class KMeans(Recipe):
             found["score"] = np.float64(model.score(Q))
         elif also == "transform":
             found["transform X"] = model.transform(X)
+        elif also == "batches":
+            # from new on, or from where the fit has ended
+            if case.options["random_state"] % 2:
+                model = self.target(metric="dtw", **options, **how.options(self.target))
+            for batch in (X, Q, X):
+                model.partial_fit(batch)
+            found["batch labels"], found["batch centers"] = model.labels_, model.cluster_centers_
+            found["batch inertia"] = np.float64(model.inertia_)
         else:
             found["again"] = model.predict(X)
             found["names"] = np.array(model.get_feature_names_out(), str)
@@ -345,11 +403,55 @@ class KMeans(Recipe):
             )
             if "score" in found:
                 close("score", found["score"], -total, slack)
+        if "batch centers" in found:
+            self._check_batches(case, found, centers, warp)
         if "init" in case.data:
             try:
                 self._follow(case, found, centers, warp)
             except Ambiguous:
                 return
+
+    def _check_batches(self, case: Case, found: dict, fitted: list, warp: oracle.Warp) -> None:
+        """Compare what batches lead to with the last one, and with plain loops where none ties."""
+        X, Q = case.data["X"], case.data["Q"]
+        values = found["batch centers"].reshape(len(found["batch centers"]), X.n_channels, -1)
+        centers = [c[:, ~np.isnan(c[0])] for c in values]
+        total, slack = self._check(X, centers, warp, found["batch labels"], None)
+        close("inertia of the batch", found["batch inertia"], total, slack)
+        power = oracle.plane(X.series, Q.series, fitted)
+        series = [[np.ldexp(x, -power) for x in one.series] for one in (X, Q)]
+        try:
+            if case.options["random_state"] % 2:
+                if "init" not in case.data:
+                    return
+                current = [np.ldexp(x, -power) for x in case.data["init"].series]
+                weights = [np.zeros(c.shape[1]) for c in current]
+            else:
+                current = [np.ldexp(x, -power) for x in fitted]
+                weights = [np.zeros(c.shape[1]) for c in current]
+                _, weights = self._joined(series[0], current, weights, found["labels"], warp)
+            for batch in (series[0], series[1], series[0]):
+                labels = _nearest_alone(batch, current, warp)
+                current, weights = self._joined(batch, current, weights, labels, warp)
+                if not all(weight.all() for weight in weights):
+                    raise Ambiguous
+        except Ambiguous:
+            return
+        for one, other in zip(centers, current, strict=True):
+            close("centers of batches", np.ldexp(one, -power), other, 1e-9)
+
+    def _joined(self, X: list, centers: list, weights: list, labels: Any, warp: oracle.Warp):
+        """Centres, and the weights of their points, after a batch."""
+        joined, counts = [], []
+        for k, center in enumerate(centers):
+            total, count = center * weights[k], weights[k].copy()
+            for row in np.flatnonzero(np.asarray(labels) == k):
+                for i, j in matched(center, X[row], warp, exact=False):
+                    total[:, i] += X[row][:, j]
+                    count[i] += 1
+            joined.append(np.where(count > 0, total / np.maximum(count, 1), center))
+            counts.append(count)
+        return joined, counts
 
     def _check(self, sample, centers, warp, labels, distances) -> tuple[float, float]:
         """Compare labels and distances; return the inertia and how far it may be off."""
@@ -374,13 +476,12 @@ class KMeans(Recipe):
         ones = np.ones(len(X))
         longest = max(x.shape[1] for x in (*series, *current))
         for iteration in range(options["max_iter"] + 1):
+            labels = _nearest_alone(series, current, warp)
+            if len(set(labels)) < len(current):
+                raise Ambiguous
             costs = squares(series, current, warp)
-            labels = costs.argmin(axis=1)
             own = costs.min(axis=1)
             slack = slack_of(costs, 2 * longest * X.n_channels)
-            rivals = (costs - slack <= (own + slack.max(axis=1))[:, None]).sum(axis=1) > 1
-            if rivals.any() or len(set(labels)) < len(current):
-                raise Ambiguous
             new, off = float(own.sum()), float(slack.sum())
             if last != np.inf and abs(last - new) <= 4 * off:
                 raise Ambiguous
@@ -404,7 +505,13 @@ class KMeans(Recipe):
         if other is None:
             return
         again = call(other)
-        for name in ("labels", "n_iter"):
+        names = ["labels", "n_iter"]
+        if "batch centers" in found:
+            names.append("batch labels")
+            centers = again["batch centers"].reshape(found["batch centers"].shape)
+            wanted = np.ldexp(found["batch centers"], power)
+            same("scaled by a power of two: centers of batches", centers, wanted)
+        for name in names:
             same(f"scaled by a power of two: {name}", again[name], found[name])
         # in the plainest form, without an axis of channels
         centers = again["centers"].reshape(found["centers"].shape)
@@ -437,3 +544,15 @@ def _mean_variance(series: list) -> float:
         points = np.array([x[:, t] for x in series if x.shape[1] > t])
         found.append(points.var(axis=0))
     return float(np.mean(found))
+
+
+def _nearest_alone(series: list, centers: list, warp: oracle.Warp) -> np.ndarray:
+    """The nearest centre of each series, none of which is about as near to another one."""
+    costs = squares(series, centers, warp)
+    longest = max(x.shape[1] for x in (*series, *centers))
+    slack = slack_of(costs, 2 * longest * len(series[0]))
+    own = costs.min(axis=1) + slack.max(axis=1)
+    if ((costs - slack <= own[:, None]).sum(axis=1) > 1).any():
+        raise Ambiguous
+    labels: np.ndarray = costs.argmin(axis=1)
+    return labels

@@ -13,7 +13,11 @@ from pathlib import Path
 from platform import python_version
 
 import numpy as np
-from tslearn.barycenters import dtw_barycenter_averaging, softdtw_barycenter
+from tslearn.barycenters import (
+    dtw_barycenter_averaging,
+    dtw_barycenter_averaging_subgradient,
+    softdtw_barycenter,
+)
 from tslearn.clustering import TimeSeriesKMeans
 from tslearn.metrics import SoftDTW, SquaredEuclidean, cdist_soft_dtw
 
@@ -86,6 +90,24 @@ def barycenters(inputs):
                 yield f"softbarycenter.{name}.{gamma}", np.squeeze(average.T)
 
 
+def subgradients(inputs):
+    """Averages by subgradients, in a band in which no point is matched with many others."""
+    for name in ("walks", "weighted", "channels"):
+        X = inputs[name if name in inputs else "walks"]
+        for max_iter in (1, 3):
+            average = dtw_barycenter_averaging_subgradient(
+                points_first(X),
+                # it changes this array
+                init_barycenter=np.atleast_2d(X[0]).T.copy(),
+                weights=inputs["weights"] if name == "weighted" else None,
+                max_iter=max_iter,
+                tol=0,
+                random_state=5,
+                metric_params={"global_constraint": 2, "sakoe_chiba_radius": 3},
+            )
+            yield f"subgradient.{name}.{max_iter}", np.squeeze(average.T)
+
+
 def soft_distances(inputs):
     """All pairs; and gradients of some."""
     for gamma in GAMMAS:
@@ -113,7 +135,7 @@ def main():
     warnings.simplefilter("ignore")
     inputs = draw_inputs()
     found = {f"input.{name}": value for name, value in inputs.items()}
-    for part in (barycenters, soft_distances, clusters):
+    for part in (barycenters, subgradients, soft_distances, clusters):
         found |= dict(part(inputs))
     versions = {"tslearn": f"{version('tslearn')} (Python {python_version()})"}
     target = HERE / "averages.npz"

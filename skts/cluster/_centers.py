@@ -1,0 +1,84 @@
+"""Centres of clusters under warping: from the sums of what their members match."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..engines import MatchedSums, Series
+
+__all__ = ["averaged", "replaced", "with_nan"]
+
+
+def averaged(centers: Series, sums: MatchedSums, weights: np.ndarray | None = None) -> Series:
+    """Average what is matched with each point of some centres.
+
+    Parameters
+    ----------
+    centers : Series
+        The centres before.
+    sums : MatchedSums
+        What their members match.
+    weights : ndarray of shape (n_clusters, n_timepoints) or None, default None
+        The weight with which each point of the centres counts itself; None is 0.
+
+    Returns
+    -------
+    Series
+        The centres after; a point that nothing was matched with is as before.
+    """
+    added = sums.weights[:, np.newaxis]
+    matched = added > 0
+    if weights is None:
+        total, count = sums.values, added
+    else:
+        before = weights[:, np.newaxis]
+        total, count = centers.values * before + sums.values, before + added
+    values = np.where(matched, total / np.where(matched, count, 1.0), centers.values)
+    return Series(values, centers.lengths)
+
+
+def replaced(centers: Series, index: int, series: Series, row: int) -> Series:
+    """Put a series in the place of a centre.
+
+    Parameters
+    ----------
+    centers : Series
+        The centres.
+    index : int
+        Number of the centre.
+    series : Series
+        A set of series.
+    row : int
+        Number of the series.
+
+    Returns
+    -------
+    Series
+        The centres, as wide as the longest or wider.
+    """
+    width = max(centers.n_timepoints, series.n_timepoints)
+    values = np.zeros((len(centers), centers.n_channels, width))
+    values[:, :, : centers.n_timepoints] = centers.values
+    values[index] = 0.0
+    values[index, :, : series.n_timepoints] = series.values[row]
+    lengths = centers.lengths.copy()
+    lengths[index] = series.lengths[row]
+    return Series(values, lengths)
+
+
+def with_nan(centers: Series) -> np.ndarray:
+    """Return values of centres, as wide as the longest, NaN beyond the ends of the others.
+
+    Parameters
+    ----------
+    centers : Series
+        The centres.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters, n_channels, n_timepoints)
+        New values.
+    """
+    width = int(centers.lengths.max())
+    beyond = np.arange(width) >= centers.lengths[:, np.newaxis, np.newaxis]
+    return np.where(beyond, np.nan, centers.values[:, :, :width])
