@@ -73,7 +73,7 @@ FUNCTIONS: Examples = Examples({
         (X.ravel(),),
         {
             "window": [8, 0.1], "exclusion": [3, 0.4], "k": [2], "n_jobs": [2], "verbose": [0],
-            "sides": [True], "normalize": [True],
+            "sides": [True], "normalize": [True], "time_limit": [60.0],
         },
     ),
     skts.motifs.motifs: (

@@ -107,6 +107,7 @@ CALLS = {
     "choose_n_clusters(kmeans, X, range(2, 5)).best": "int",
     "matrix_profile(x, window=4).distances": "ndarray",
     "matrix_profile(x, window=4, sides=True).left": "MatrixProfile | None",
+    "matrix_profile(x, window=4, time_limit=9).share": "float",
     "motifs(x, window=4)": "list[Motif]",
     "discords(x, window=4)": "list[Discord]",
     "distance_profile(x, X)": "ndarray",

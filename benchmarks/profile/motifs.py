@@ -35,6 +35,9 @@ class Profile:
     def peakmem_matrix_profile(self, engine, n_timepoints, window):
         matrix_profile(self.x, **self.options)
 
+    def time_in_spread_order(self, engine, n_timepoints, window):
+        matrix_profile(self.x, **self.options, time_limit=1e9)
+
 
 class Pair:
     """The nearest pair by the profile and by MK."""

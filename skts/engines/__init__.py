@@ -77,6 +77,7 @@ from .families.profile.concatenated import ConcatenatedSeries
 from .families.profile.join import Join, JoinFound
 from .families.profile.mk import MotifPair, NearestPair
 from .families.profile.spaced import SpacedNeighbors
+from .families.profile.timed import TimedJoin
 from .families.profile.windows import WindowDistances, WindowKinds
 from .families.search.subsequence import (
     LongSeries,
@@ -154,6 +155,7 @@ __all__ = [
     "SubsequenceMatches",
     "SubsequenceNeighbors",
     "Tile",
+    "TimedJoin",
     "Warping",
     "WarpingPath",
     "WindowDistances",

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Hidden, Interval, RealNotInt, StrOpt
 from .._parameters import N_JOBS, checks_arguments, renamed
 from .._scalars import takes_plain
 from .._validation import check_univariate
-from ..engines import ConcatenatedSeries, Join, MotifPair, get_engine, run
+from ..engines import ConcatenatedSeries, Join, MotifPair, TimedJoin, get_engine, run
 from ._records import Discord, MatrixProfile, Motif
 from ._search import (
     EitherSearch,
@@ -54,7 +54,14 @@ _PRECISION = {"precision": [StrOptions({"auto", "float32", "float64"})]}
 
 @takes_plain
 @checks_arguments(
-    _COMMON | _PRECISION | {"b": ["array-like", None], "k": [_POSITIVE], "sides": ["boolean"]},
+    _COMMON
+    | _PRECISION
+    | {
+        "b": ["array-like", None],
+        "k": [_POSITIVE],
+        "sides": ["boolean"],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+    },
 )
 def matrix_profile(
     a: ArrayLike,
@@ -65,6 +72,7 @@ def matrix_profile(
     k: int = 1,
     sides: bool = False,
     normalize: bool = True,
+    time_limit: float | None = None,
     precision: Literal["auto", "float32", "float64"] = "auto",
     engine: str | None = None,
     n_jobs: int | None = None,
@@ -96,6 +104,10 @@ def matrix_profile(
         with `b`.
     normalize : bool, default True
         Whether windows are z-normalised. Otherwise distances are plain Euclidean ones.
+    time_limit : float or None, default None
+        Seconds after which no further part of the pairs is begun; the first is computed in any
+        case. Then `share` of the result says how many of the pairs were compared, and distances
+        are upper bounds: those to the nearest window that was compared. None compares all pairs.
     precision : {"auto", "float32", "float64"}, default "auto"
         "auto" is exact: the search may run in float32, with known error, and every answer is
         certified in float64. "float32" leaves out the certificate, "float64" searches in float64.
@@ -129,6 +141,11 @@ def matrix_profile(
     two normalised windows. It is computed in float64 from the points of these windows alone, and so
     is the same on every engine.
 
+    With a `time_limit` the pairs are compared block by block, in an order in which each place of
+    the series soon meets others all over it. Which blocks are done in time depends on the machine.
+    A window that was compared with none, or (on a GPU) with none but such as correlate negatively,
+    may have no neighbour yet. All is computed in this process, whatever the back end of joblib.
+
     References
     ----------
     .. [1] Yeh et al. "Matrix Profile I: All Pairs Similarity Joins for Time Series". ICDM 2016.
@@ -160,11 +177,15 @@ def matrix_profile(
         normalize=bool(normalize),
         precision=precision,
     )
+    if time_limit is not None:
+        work = TimedJoin.of(work, time_limit)
     found = run(work, engine=engine, n_jobs=n_jobs, verbose=verbose)
 
     def _record(one: Any, **more: Any) -> MatrixProfile:
         column = 0 if k == 1 else slice(None)
-        return MatrixProfile(one.distances[:, column], one.indices[:, column], **more)
+        return MatrixProfile(
+            one.distances[:, column], one.indices[:, column], **more, share=found.share
+        )
 
     if not sides:
         return _record(found)

@@ -109,12 +109,16 @@ class MatrixProfile(NamedTuple):
         Where the neighbours start, -1 where there is none.
     left, right : MatrixProfile or None
         The nearest neighbours among earlier windows, and among later ones, where asked for.
+    share : float
+        Share of the admissible pairs that were compared. Where a `time_limit` leaves it below 1,
+        distances are upper bounds.
     """
 
     distances: np.ndarray
     indices: np.ndarray
     left: MatrixProfile | None = None
     right: MatrixProfile | None = None
+    share: float = 1.0
 
 
 @summarized

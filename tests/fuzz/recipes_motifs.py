@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
+from unittest import mock
 
 import numpy as np
+
+from skts.engines import Join
+from skts.engines.cupy import CupyEngine
+from skts.engines.families.profile import timed
+from skts.engines.numba import NumbaEngine
 
 from . import oracle
 from .case import Case, Sample
@@ -291,8 +300,48 @@ class _Windowed(Recipe):
             same(f"scaled by a power of two {key.split()[-1]}", again[key], wanted)
 
 
+@contextmanager
+def stopped_after(tiles: int) -> Iterator[None]:
+    """Have limits of that many seconds end after so many tiles, of 16 by 16 windows."""
+    clock = itertools.count()
+    with ExitStack() as patches:
+        for owner, name, value in (
+            (timed, "monotonic", lambda: float(next(clock))),
+            (Join, "cell", (16, 16)),
+            (NumbaEngine, "tile_work", 1),
+            (CupyEngine, "tile_work", 1),
+        ):
+            patches.enter_context(mock.patch.object(owner, name, value))
+        yield
+
+
 class Profile(_Windowed):
     name = "skts.motifs.matrix_profile"
+    relations = (*_Windowed.relations, "stopped")
+
+    def draw_relation(self, d: Draw) -> str | None:
+        name = super().draw_relation(d)
+        return f"stopped:{d.whole(1, 30)}" if name == "stopped" else name
+
+    def relate_stopped(self, case, found, call, tiles):
+        """What is stopped is an upper bound, and the same where the neighbour is."""
+        options = case.options | {"time_limit": float(tiles)}
+        with stopped_after(tiles):
+            part = call(replace(case, options=options))
+        share = float(part.pop("share"))
+        check(0 < share <= 1, "stopped: share", share)
+        if case.options["precision"] == "float32":
+            return
+        for name in (key.removesuffix("indices") for key in part if key.endswith("indices")):
+            mine, exact = (
+                [each[f"{name}{key}"] for key in ("distances", "indices")] for each in (part, found)
+            )
+            check((mine[0] >= exact[0]).all(), f"stopped: {name} less than the exact one")
+            if case.options["k"] == 1:
+                there = mine[1] == exact[1]
+                same(f"stopped: {name} distances", mine[0][there], exact[0][there])
+            if share == 1:
+                same(f"stopped: {name} indices", mine[1], exact[1])
 
     def draw(self, d: Draw) -> Case:
         n, length = self.draw_line(d, 600 if d.chance(0.03) else self.most)
@@ -306,6 +355,7 @@ class Profile(_Windowed):
             "k": d.pick("k", (1, 2, 3, 7), (4, 1, 1, 1)),
             "sides": not with_b and d.pick("sides", (False, True), (2, 1)),
             "precision": d.pick("precision", PRECISIONS, (6, 2, 1)),
+            "time_limit": d.pick("time_limit", (None, 1e9), (4, 1)),
         }
         return Case(self.name, data, options, relation=self.draw_relation(d))
 
@@ -317,10 +367,11 @@ class Profile(_Windowed):
             f"{name}{key}": getattr(one, key)
             for name, one in parts.items()
             for key in ("distances", "indices")
-        }
+        } | {"share": np.float64(found.share)}
 
     def check(self, case: Case, found: dict) -> None:
         length, options = case.options["window"], case.options
+        check(found["share"] == 1, "profile: share", found["share"])
         lines = [one.lines[0] for one in case.data.values()]
         line = Line.of(lines, length, options)
         n = len(lines[0]) - length + 1

@@ -7,7 +7,7 @@ Numba's own thread pool, whose default layer aborts the process when two threads
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from functools import partial
@@ -22,7 +22,7 @@ from .budget import out_of_memory
 from .interrupts import heeding
 from .plan import Plan, halve, make_plan
 from .progress import Report, describe, progress
-from .reduction import Reduction, Tile, UsesIncumbent
+from .reduction import Reduction, Stoppable, Tile, UsesIncumbent
 from .registry import get_engine
 
 __all__ = ["Results", "compute_area", "execute"]
@@ -122,11 +122,11 @@ def _work_through(plan: Plan, compute: Callable[[Tile, np.ndarray], None], repor
     cancel = np.zeros(1, np.uint8)
     workers = max(1, plan.workers)
     if workers == 1 and all(plan.reduction.work(tile) <= INLINE_WORK for tile in plan.tiles[:1]):
-        for tile in plan.tiles:
+        for tile in _wanted_tiles(plan):
             compute(tile, cancel)
             report.advance(tile)
         return
-    queue, running = iter(plan.tiles), dict[Future[None], Tile]()
+    queue, running = _wanted_tiles(plan), dict[Future[None], Tile]()
     with ThreadPoolExecutor(workers, thread_name_prefix="skts") as pool:
 
         def submit_next() -> None:
@@ -148,3 +148,11 @@ def _work_through(plan: Plan, compute: Callable[[Tile, np.ndarray], None], repor
             cancel[0] = 1
             pool.shutdown(wait=True, cancel_futures=True)
             raise
+
+
+def _wanted_tiles(plan: Plan) -> Iterator[Tile]:
+    """Yield the tiles in their order, until there are enough of them."""
+    for number, tile in enumerate(plan.tiles):
+        if number and isinstance(plan.reduction, Stoppable) and plan.reduction.has_enough():
+            return
+        yield tile

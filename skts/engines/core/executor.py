@@ -19,7 +19,7 @@ from .execution import execute
 from .interrupts import interrupts_as_such
 from .plan import make_plan, plan_tiles
 from .progress import describe_shares, progress
-from .reduction import InBatches, Reduction
+from .reduction import InBatches, Reduction, Stoppable
 from .registry import get_engine
 from .verify import verify
 from .worker import find_backend
@@ -61,7 +61,8 @@ def run(
         The reduction's answer, in host memory.
     """
     check_size(reduction.result_bytes(), reduction.shape)
-    backend = find_backend(n_jobs) if reduction.total_work > WORTH_SENDING else None
+    elsewhere = reduction.total_work > WORTH_SENDING and not isinstance(reduction, Stoppable)
+    backend = find_backend(n_jobs) if elsewhere else None
     if backend is None:
         engine = get_engine(engine, reduction)
     again = partial(run, engine=engine, n_jobs=n_jobs)

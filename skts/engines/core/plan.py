@@ -15,9 +15,9 @@ from ..._config import get_config, using
 from ...exceptions import MemoryBudgetError
 from .budget import format_bytes
 from .engine import Engine
-from .reduction import FollowedUp, Reduction, Tile
+from .reduction import FollowedUp, Reduction, Stoppable, Tile
 
-__all__ = ["Plan", "balance", "check_smallest", "halve", "make_plan", "plan_tiles"]
+__all__ = ["Plan", "balance", "check_smallest", "halve", "make_plan", "plan_tiles", "spread"]
 
 #: Tiles of less than the average work of a worker, divided by this, are not cut for balance.
 SMALLEST_SHARE = 16
@@ -122,6 +122,8 @@ def make_plan(
                 shared, each = footprint(*widest.shape)
                 # shared data are prepared ones; engines that share nothing count them per tile
                 prepared = budget - workers * each if shared else budget
+                if isinstance(reduction, Stoppable):
+                    tiles = spread(tiles)
                 tiles = balance(reduction, tiles, workers)
                 workers = min(workers, len(tiles))
                 memory = shared + workers * each
@@ -234,6 +236,21 @@ def plan_tiles(
         for row in range(area.row, area.row_stop, rows)
     )
     return [tile for tile in tiles if reduction.wanted(tile)], workers
+
+
+def spread(tiles: list[Tile]) -> list[Tile]:
+    """Order tiles so that any number of the first ones is spread over rows and columns.
+
+    Where r and c count runs of rows and of columns, the tiles of one ``(r + c) mod n`` hold each of
+    them once at most. Such sets follow each other as n is halved: 0, n/2, n/4, 3n/4, and so on.
+    """
+    height, width = (max(tile.shape[axis] for tile in tiles) for axis in (0, 1))
+    places = [(tile.row // height, tile.col // width) for tile in tiles]
+    number = 1 + max(map(max, places))
+    bits = (number - 1).bit_length()
+    ranks = [int(f"{place:0{bits}b}"[::-1], 2) for place in range(number)]
+    order = sorted(range(len(tiles)), key=lambda at: ranks[sum(places[at]) % number])
+    return [tiles[at] for at in order]
 
 
 def balance(reduction: Reduction, tiles: list[Tile], workers: int) -> list[Tile]:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from .verify import Check, Sample
 
-__all__ = ["FollowedUp", "InBatches", "UsesIncumbent", "Reduction", "Tile", "Tiling"]
+__all__ = ["FollowedUp", "InBatches", "Reduction", "Stoppable", "Tile", "Tiling", "UsesIncumbent"]
 
 
 class Tile(NamedTuple):
@@ -65,7 +65,8 @@ class Tiling(NamedTuple):
 class Reduction(ABC):
     """A piece of work: shapes, options, how it splits, how parts merge.
 
-    Abilities that only some work needs are mixins: `UsesIncumbent`, `InBatches`, `FollowedUp`.
+    Abilities that only some work needs are mixins: `UsesIncumbent`, `InBatches`, `FollowedUp`,
+    `Stoppable`.
     """
 
     #: Name of the engine's method that computes a tile of it.
@@ -171,3 +172,15 @@ class FollowedUp(ABC):
     @abstractmethod
     def follow_ups(self) -> list[Reduction]:
         """Return work as large as what `finish` will run."""
+
+
+class Stoppable(ABC):
+    """Work that may end before all tiles are computed, and whose answer then tells of the others.
+
+    Its tiles go in an order that spreads over rows and columns (`spread` of the planner), in this
+    process.
+    """
+
+    @abstractmethod
+    def has_enough(self) -> bool:
+        """Whether no further tile is to be begun; the first is computed in any case."""

@@ -18,6 +18,7 @@ from skts import config_context
 from skts.engines import DTWMatrix, Reduction, Tile, find_engine, run
 from skts.engines.core.execution import compute_area
 from skts.engines.core.plan import halve
+from skts.engines.core.reduction import Stoppable
 from tests.examples_of_work import examples, leaves, reductions, small_examples
 
 
@@ -136,7 +137,8 @@ def test_every_back_end_finds_the_same(
         for one in table[kind]
         for part, n in zip(one.work.cell, one.work.shape, strict=True)
     ]
-    if backend in ("loky", "dask") and any(cut):
+    # what may be stopped stays here, where a GPU takes it in one part
+    if backend in ("loky", "dask") and any(cut) and not issubclass(kind, Stoppable):
         assert max(shares) > 1
 
 

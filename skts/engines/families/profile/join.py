@@ -55,11 +55,14 @@ class JoinTotal(NamedTuple):
         Lower bounds of the distances of neighbours that no tile has listed.
     device_accumulators : dict
         Results that workers keep on devices, each under a key of its own; keys can be sorted.
+    tiles : list of Tile
+        Tiles that are merged, of work that may end before all are.
     """
 
     lists: list[Nearest]
     floors: list[np.ndarray]
     device_accumulators: dict[Any, DeviceAccumulator]
+    tiles: list[Tile]
 
 
 class JoinFound(NamedTuple):
@@ -71,12 +74,15 @@ class JoinFound(NamedTuple):
         As of `Nearest`.
     left, right : Nearest or None
         The nearest among earlier and among later windows, where asked for.
+    share : float
+        Share of the admissible pairs that were compared.
     """
 
     distances: np.ndarray
     indices: np.ndarray
     left: Nearest | None = None
     right: Nearest | None = None
+    share: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,6 +197,7 @@ class Join(UsesIncumbent, Reduction):
             [Nearest.none(n_windows, self.n_neighbors) for _ in range(n_lists)],
             [np.full(n_windows, np.inf) for _ in range(n_lists)],
             {},
+            [],
         )
 
     def with_incumbent(self, total: JoinTotal) -> Join:
@@ -372,6 +379,10 @@ class Join(UsesIncumbent, Reduction):
         nearest.distances[windows, :k] = values
         nearest.indices[windows, :k] = np.where(np.isinf(values), -1, places)
 
+    def _may_lack(self, floor: np.ndarray, farthest: np.ndarray) -> np.ndarray:
+        """Which windows may have nearer neighbours than the farthest that is listed."""
+        return floor <= farthest
+
     def _measure_again(
         self,
         floor: np.ndarray,
@@ -383,7 +394,7 @@ class Join(UsesIncumbent, Reduction):
     ) -> None:
         """Measure windows that may have neighbours which no tile has listed against all others."""
         n_windows = self.shape[1]
-        windows = np.flatnonzero(a.regular & (floor <= nearest.distances[:, -1]))
+        windows = np.flatnonzero(a.regular & self._may_lack(floor, nearest.distances[:, -1]))
         enough = sum(
             np.maximum(stop - first, 0) for first, stop in self._ranges(windows, direction)
         )

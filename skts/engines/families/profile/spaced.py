@@ -86,7 +86,7 @@ class SpacedNeighbors(Join):
         lists = [Nearest.none(n_windows, self.n_listed)]
         if self.left:
             lists.insert(0, Nearest(np.zeros((n_windows, 1)), np.full((n_windows, 1), -1)))
-        return JoinTotal(lists, [np.full(n_windows, np.inf) for _ in lists], {})
+        return JoinTotal(lists, [np.full(n_windows, np.inf) for _ in lists], {}, [])
 
     def with_incumbent(self, total: JoinTotal) -> Join:
         """Return the join with the distances beyond which blocks are not needed."""
