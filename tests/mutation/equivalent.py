@@ -320,6 +320,30 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "gaps in the order grow and the limit falls: nothing of such a block is left later",
         ),
     ],
+    _N + "elastic/alignments.py": [
+        (
+            "_fill",
+            "height = 2 if i + 1 < stop else 1",
+            ("< -> >",),
+            "rows one by one have the same sums and steps",
+        ),
+    ],
+    _N + "elastic/soft.py": [
+        (
+            "gradient",
+            "shares, cells = np.zeros(lengths.size), np.full(lengths.size, -1)",
+            ("zeros -> ones",),
+            "lanes without a series have cell -1, and are left out",
+        ),
+    ],
+    _N + "elastic/stepped_bounds.py": [
+        (
+            "_rows",
+            "match += cell.match(point, near, x[n_channels, i], y_own)",
+            ("i -> i - 1",),
+            "a series brings one number, which all its points have",
+        ),
+    ],
     _N + "elastic/rotation.py": [
         (
             "_settle",
@@ -449,6 +473,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             FASTEST,
         ),
         ("", "COLUMNS = (4, 8, 16, 32, 40, 64)", ("64 -> 65",), FASTEST),
+        (
+            "SoftDTWTiles.soft_dtw_gradient_bytes",
+            "return 0, 2**62",
+            ("2 -> 3",),
+            "no machine has as much",
+        ),
         ("EuclideanRotation.common", '"roundings": roundings * FLOAT64_UNIT,', ("*",), LOOSER),
         ("DTWTiles._dtw_bytes", "matrix = 24 * rows", ("24 -> 25",), MORE_ROOM),
         (
@@ -971,6 +1001,39 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "log = 2 + math.log(2 * len(weights))",
             ("2 -> 3",),
             "a looser bound: more gains are computed with 64 digits",
+        ),
+    ],
+    _E + "families/shapelets/dilated.py": [
+        (
+            "DistanceQuantiles.result_bytes",
+            "return 8 * len(self.shapelets)",
+            ("8 -> 9",),
+            MORE_ROOM,
+        ),
+    ],
+    _E + "families/elastic/soft.py": [
+        (
+            "SoftDTWGradient.result_bytes",
+            "return self.sum_bytes * -(-len(self.series) // self.cell[0]) + 8 * len(self.series)",
+            ("8 -> 9",),
+            MORE_ROOM,
+        ),
+    ],
+    _E + "families/shapelets/best.py": [
+        (
+            "BestShapelets.block",
+            "count = BLOCK_BYTES // (8 * n * (self.series.n_timepoints + largest) * largest)",
+            ("8 -> 9 #0",),
+            TOGETHER,
+        ),
+    ],
+    _N + "shapelets/best_tiles.py": [
+        (
+            "_lines",
+            "lines = np.ascontiguousarray(padded.reshape(n, -1, d).swapaxes(1, 2))"
+            ".reshape(n * d, -1)",
+            ("1 -> 2 #0",),
+            "NumPy takes any negative length as the one that is left",
         ),
     ],
     _E + "cupy/signatures.py": [

@@ -160,6 +160,13 @@ def test_ties_go_to_the_first_candidate(fast_engine):
     assert found.gain[0, 0] == pytest.approx(np.log(2))
 
 
+def test_one_candidate_judges_a_node_unless_more_are_asked_for():
+    nothing = np.zeros(4, np.int64), np.ones(4, np.int64), 1, np.zeros(1)
+    assert SplitRules(*nothing, ways=("and",)).most == 1
+    assert SplitRules(*nothing, ways=("and",), max_literals=3).most == 3
+    assert SplitRules(*nothing, max_literals=3).most == 1
+
+
 def test_tables_of_small_nodes_are_those_of_larger_forests():
     tables, begins, bits = number_terms(300)
     for number in range(len(bits)):
