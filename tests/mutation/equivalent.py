@@ -1003,22 +1003,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "a looser bound: more gains are computed with 64 digits",
         ),
     ],
-    _E + "families/shapelets/dilated.py": [
-        (
-            "DistanceQuantiles.result_bytes",
-            "return 8 * len(self.shapelets)",
-            ("8 -> 9",),
-            MORE_ROOM,
-        ),
-    ],
-    _E + "families/elastic/soft.py": [
-        (
-            "SoftDTWGradient.result_bytes",
-            "return self.sum_bytes * -(-len(self.series) // self.cell[0]) + 8 * len(self.series)",
-            ("8 -> 9",),
-            MORE_ROOM,
-        ),
-    ],
     _E + "families/shapelets/best.py": [
         (
             "BestShapelets.block",

@@ -72,7 +72,8 @@ def test_paths_are_those_of_single_pairs(fast_engine, make_series):
 
 def test_an_average_without_series_gets_nothing(fast_engine, make_series):
     work = AlignmentSums(make_series(4, 9), make_series(3, 7), np.full(4, 1), np.ones(4))
-    found = run(work, engine=fast_engine)
+    with config_context(verify=True):
+        found = run(work, engine=fast_engine)
     assert not found.values[[0, 2]].any() and not found.weights[[0, 2]].any()
     assert (found.weights[1] >= 4).all()
 
