@@ -124,6 +124,7 @@ WORKS = {
     "many lengths of few series": lambda rng: ShapeletSearch(
         drawn(rng, 2, 300), np.arange(2), tuple(range(10, 150)), Criterion(np.arange(2), np.ones(2))
     ),
+    "a group of many candidates": lambda rng: weighted_splits(rng, drawn(rng, 200, 9), 100),
 }
 WORKS_OF_A_GPU = {
     "rotation": lambda rng: RotationNeighbors(
@@ -144,11 +145,21 @@ WORKS_OF_A_GPU = {
 }
 
 
-def dilated(rng, count):
-    """Shapelets of five points, each with a dilation of its own."""
+def dilated(rng, count, length=5):
+    """Shapelets of so many points, each with a dilation of its own."""
     once = np.ones(count, np.int64)
-    points = rng.normal(size=5 * count)
-    return DilatedShapelets(points, 5 * once, np.arange(count) + 1, 0 * once, once == 1)
+    points = rng.normal(size=length * count)
+    return DilatedShapelets(points, length * once, np.arange(count) + 1, 0 * once, once == 1)
+
+
+def weighted_splits(rng, series, count):
+    """The split of series drawn once or twice by points of the first ones; classes have weights."""
+    n, pieces = len(series), np.zeros((count, 4), np.int64)
+    pieces[:, 0], pieces[:, 3] = np.arange(count), 3
+    groups = Groups(series, pieces, np.array([0, count]), series, np.arange(n), np.array([0, n]))
+    weights, times = np.array([[1.0, 0.5]]), rng.integers(1, 3, n)
+    rules = SplitRules(np.arange(n) % 2, times, 1, np.zeros(1), weights, ("and", "or"), 2)
+    return GroupSplits(groups, rules)
 
 
 def said_and_compute(engine, work):
@@ -190,7 +201,7 @@ def test_matches_by_numpy_take_no_more_than_they_are_said_to(rng):
 def test_dilated_shapelets_by_numpy_take_no_more_than_they_are_said_to(rng):
     from skts.engines.numba.shapelets import dilated_by_numpy, dilated_tiles
 
-    work = ShapeletFeatures(dilated(rng, 3), drawn(rng, 2, 4000), np.ones(3))
+    work = ShapeletFeatures(dilated(rng, 3, 200), drawn(rng, 2, 1500), np.ones(3))
     said, cancel = dilated_tiles._numpy_bytes(work), np.zeros(1, np.uint8)
     dilated_by_numpy.features(work, cancel)  # prepares the shapelets
     tracemalloc.start()

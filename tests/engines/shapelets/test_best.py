@@ -9,6 +9,7 @@ from numpy.testing import assert_array_equal
 from skts import config_context
 from skts.engines import BestShapelets, Criterion, Kind, Series, Tile, find_engine, run
 from skts.engines.families.shapelets import best
+from skts.engines.families.shapelets.places import Places, Room
 from skts.exceptions import VerificationError
 
 #: What of a tile's bounds exceeds what its candidates gain, at most: gaps, in distances.
@@ -120,6 +121,15 @@ def test_answers_are_verified():
         from skts.engines.core.verify import verify
 
         verify(work, "numba", worse)
+
+
+def test_what_is_taken_is_no_longer_free():
+    room = Room(np.array([0, 1]), (1, 9), 2)
+    # three points of the second series, from the third on
+    place = Places(*(np.array([one]) for one in (False, 3, 1, 0, 1, 2)))
+    assert room.fits(place) and room.take(place)
+    assert np.argwhere(room.taken).tolist() == [[1, 0, 2], [1, 0, 3], [1, 0, 4]]
+    assert not room.fits(place) and not room.take(place)
 
 
 def test_a_choice_ends_where_nothing_fits():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -21,8 +22,11 @@ from skts.engines import (
     offsets,
     run,
 )
+from skts.engines.core.series import read_only
 from skts.engines.families.shapelets import splits
 from skts.engines.families.shapelets.criterion import _logarithms, number_terms
+from skts.engines.host.splits import _sort
+from skts.engines.numba.shapelets.groups import survey
 
 KINDS = ["walks", "whole", "offset", "constant", "channels", "unequal", "loud", "points"]
 
@@ -165,6 +169,34 @@ def test_one_candidate_judges_a_node_unless_more_are_asked_for():
     assert SplitRules(*nothing, ways=("and",)).most == 1
     assert SplitRules(*nothing, ways=("and",), max_literals=3).most == 3
     assert SplitRules(*nothing, max_literals=3).most == 1
+
+
+@pytest.mark.parametrize("kind", ["walks", "loud"])
+def test_sums_of_series_are_kept_to_twice_the_digits(kind):
+    """Of all points before each, and of their squares, the last ones included."""
+    series = draw(kind, 1).series
+    n, n_channels, width = series.shape
+    rows, scratch = n * n_channels, np.zeros((n * n_channels, width), np.int64)
+    points, scales = np.zeros((rows, width)), np.zeros((rows, 3))
+    sums, squares = np.zeros((2, 2, rows, width + 1))
+    given = read_only(series.values), read_only(series.lengths)
+    survey(*given, points, sums, squares, scratch, scales)
+    for row in range(rows):
+        for found, terms in ((sums, points[row]), (squares, points[row] ** 2)):
+            exact, size = Fraction(0), 0.0
+            for t in range(series.lengths[row // n_channels] + 1):
+                kept = Fraction(found[0, row, t]) + Fraction(found[1, row, t])
+                assert abs(kept - exact) <= size * 2.0**-95
+                if t < width:
+                    exact += Fraction(terms[t])
+                    size += abs(terms[t])
+
+
+@pytest.mark.parametrize("n", [1, 8, 9, 16, 17, 100])
+def test_orders_keep_equal_keys_as_they_come(rng, n):
+    keys, order = rng.integers(0, 5, n).astype(float), np.empty(n, np.int64)
+    _sort(keys, order, np.empty(n, np.int64))
+    assert_array_equal(order, np.argsort(keys, kind="stable"))
 
 
 def test_tables_of_small_nodes_are_those_of_larger_forests():
