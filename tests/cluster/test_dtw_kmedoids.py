@@ -81,10 +81,13 @@ def test_alternation_is_that_of_plain_loops(rng, kind):
         k = int(rng.integers(1, min(n, 4) + 1))
         D, start = drawn(rng, n, kind), rng.choice(n, k, replace=False)
         medoids, history = reference.alternated(D, start, 100)
-        found = alternate(Given(D), start, 100, silent)
+        told = []
+        found = alternate(Given(D), start, 100, lambda *one, told=told: told.append(one))
         assert_array_equal(found.medoids.indices, medoids)
         assert_allclose(found.history, history, rtol=1e-12)
         assert found.converged and found.n_iter == len(history)
+        assert [number for number, _ in told] == list(range(found.n_iter + 1))
+        assert_allclose([inertia for _, inertia in told[: len(history)]], history, rtol=1e-12)
 
 
 def test_starts(rng):
@@ -95,6 +98,9 @@ def test_starts(rng):
             for k in (1, 2, 11):
                 found = draw(Given(D), k, init, np.random.RandomState(3))
                 assert np.unique(found).size == k
+        for seed in range(9):
+            found = draw(Given(D), 5, "k-means++", np.random.RandomState(seed))
+            assert_array_equal(found, reference.scattered(D, 5, np.random.RandomState(seed)))
     # nothing but zeros: the lowest numbers that are left
     found = draw(Given(np.zeros((5, 5))), 5, "k-means++", np.random.RandomState(0))
     assert_array_equal(np.sort(found), np.arange(5))
@@ -102,6 +108,23 @@ def test_starts(rng):
     D = np.array([[0, 0, 1.0], [0, 0, 1], [1, 1, 0]])
     for seed in range(20):
         assert 2 in draw(Given(D), 2, "k-means++", np.random.RandomState(seed))
+
+
+def test_no_row_is_read_after_the_last_try():
+    class Counted(Given):
+        read = 0
+
+        def parts(self):
+            for index, row in enumerate(self._whole):
+                self.read += 1
+                yield index, row[np.newaxis]
+
+    x = np.array([0.0, 5, 6, 7, 8])
+    rows = Counted(np.abs(x[:, None] - x))
+    found = swap(rows, np.array([0]), 100, silent)
+    # in the first pass 5 and then 6 take the place; in the second all before them are tried again
+    assert found.n_iter == 2 and found.medoids.indices == [2]
+    assert rows.read == 5 + 3
 
 
 def test_clusters_without_series():

@@ -684,6 +684,13 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/shapelets/": [
         (
+            "weigh",
+            "const float sum = (float)FLOAT64_UNIT * ((length + 4) * steep + 4.0f * length + 40) + "
+            "(float)wrong * part +",
+            ("+ -> - #0",),
+            "the error of sums of squares counts four times, by more than eight roundings",
+        ),
+        (
             "int",
             "const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;",
             ("31 -> 30",),
@@ -861,6 +868,15 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/profile/join.cu": [
+        *(
+            (
+                "join",
+                f"const int skipped_{side} = bits_below<T>(2 * slack.{side}_after(height)) + 2;",
+                ("2 -> 3", "2 -> 1 #1", "+"),
+                "pairs that are not looked at score less than 1.5 times the slack",
+            )
+            for side in ("row", "col")
+        ),
         (
             "look_at_row",
             "const bool list = there && upper >= known;",
@@ -965,6 +981,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ("", "LARGE = 2**20", ("20 -> 19", "20 -> 21"), "which memory an answer comes in"),
     ],
     _N + "profile/tiles.py": [
+        (
+            "JoinTiles.join",
+            "level = 0.0 if normalize else 4 * max(line.energy(length).max() for line in lines)",
+            ("0.0 -> 1.0", "4 -> 3"),
+            "scores may be negative here, and excluded windows that are looked at are passed over",
+        ),
         (
             "JoinTiles.window_kinds_bytes",
             "return 0, 58 * reduction.series.points.size",

@@ -93,6 +93,36 @@ def test_launches_of_few_pairs_find_the_same(make_series, monkeypatch, n_channel
     assert_array_equal(run(work, engine="cupy"), wanted)
 
 
+@pytest.mark.gpu
+def test_as_many_gradients_are_under_way_as_have_room(make_series, monkeypatch):
+    missing = find_engine("cupy").available()
+    if missing:
+        pytest.skip(missing)
+    from skts.engines.cupy.elastic import soft
+    from skts.engines.cupy.elastic.dtw import stride
+
+    warps, load_kernel = {}, soft.load_kernel
+
+    def load_and_watch(file, name):
+        def launch(blocks, threads, **arguments):
+            warps[name] = blocks * threads // 32 if name == soft.GRADIENTS else 0
+            load_kernel(file, name)(blocks, threads, **arguments)
+
+        return launch
+
+    work = SoftDTWGradient(make_series(37, 9), make_series(1, 6), np.ones(37), 0.5)
+    wanted, each = run(work, engine="numba"), soft.weight_bytes(6, stride(9))
+    monkeypatch.setattr(soft, "load_kernel", load_and_watch)
+    for room in (0, 8, 16):
+        monkeypatch.setattr(
+            type(find_engine("cupy")), "_most_weights", lambda engine, room=room: room * each
+        )
+        found = run(work, engine="cupy")
+        assert warps[soft.GRADIENTS] == max(4, room)
+        for one, other in zip(found, wanted, strict=True):
+            assert_array_equal(one, other)
+
+
 def test_a_small_gamma_leaves_the_best_path(fast_engine, make_series):
     X = make_series(6, 40, shortest=20)
     found = run(SoftDTWMatrix(X, X, 1e-9), engine=fast_engine)
