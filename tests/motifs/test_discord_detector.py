@@ -250,6 +250,13 @@ def test_verified(rng):
             DiscordDetector(7, n_neighbors=3, side=side).fit(X).score_samples(X + 1)
 
 
+def test_a_window_may_be_a_whole_series(rng):
+    X = rng.normal(size=(4, 9)).cumsum(axis=1)
+    assert DiscordDetector(1.0, engine="oracle").fit(X).window_ == 9
+    with pytest.raises(ValueError, match="The 'window' parameter"):
+        DiscordDetector(0.0, engine="oracle").fit(X)
+
+
 @pytest.mark.parametrize(
     "options", [{}, {"normalize": False}, {"n_neighbors": 2, "side": "left"}, {"window": 1}]
 )
