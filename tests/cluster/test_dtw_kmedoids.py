@@ -148,6 +148,7 @@ def test_a_matrix_that_does_not_fit_changes_nothing(fast_engine, rng, method):
         assert_array_equal(getattr(found, name), getattr(expected, name))
 
 
+@pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("init", ["k-means++", "build", "random"])
 def test_labels_are_predicted_and_consistent(fast_engine, rng, init):
     X = rng.normal(size=(40, 2, 12)).cumsum(axis=2)
@@ -304,15 +305,19 @@ def test_messages(fast_engine, rng):
         ({"metric": "euclid"}, "The 'metric' parameter"),
         ({"metric": "msm", "metric_params": {"gap": 1}}, "'gap' is no parameter of metric='msm'"),
         ({"metric": "euclidean", "window": 2}, "window=2 does not go with metric='euclidean'"),
+        ({"window": 1.5}, "The 'window' parameter"),
     ):
         with pytest.raises(ValueError, match=message):
             DTWKMedoids(engine=fast_engine, **options).fit(X)
+    model.cluster_centers_ = np.zeros((4, 2, 9))
+    with pytest.raises(ValueError, match="has 2 channels, and the series that were fitted have 1"):
+        model.predict(X)
 
 
 def test_reports_iterations(rng, caplog):
     X = rng.normal(size=(20, 9)).cumsum(axis=1)
     caplog.set_level("INFO", "skts")
-    model = DTWKMedoids(2, random_state=0, verbose=1).fit(X)
+    model = DTWKMedoids(2, n_init=1, random_state=0, verbose=1).fit(X)
     lines = [record.getMessage() for record in caplog.records]
     assert sum("inertia" in line for line in lines) == model.n_iter_ + 1
 

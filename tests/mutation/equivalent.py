@@ -361,6 +361,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _N + "elastic/rotation_tiles.py": [
         (
             "RotationTiles._correlate",
+            "lower = np.sqrt(np.maximum(floors.min(axis=1), 0.0)) * (1.0 - 4.0 * FLOAT64_UNIT)",
+            ("* -> / #1",),
+            SPARES,
+        ),
+        (
+            "RotationTiles._correlate",
             "return np.zeros(n_candidates), np.zeros((n_candidates, 1))",
             ("1 -> 2",),
             "zeros for another shift bound it as little",
@@ -435,6 +441,18 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/elastic/": [
+        (
+            "RotationTiles.rotation_neighbors_bytes",
+            "return 0, 2**62",
+            ("62 -> 63",),
+            "no machine has as much",
+        ),
+        (
+            "RotationTiles.rotation_neighbors_bytes",
+            "return 0, series + warped_bytes(n, rows, cols) + 64 * 8 * edge_length(n)",
+            ("64 -> 63",),
+            "a launch needs the edges of the warps of one block",
+        ),
         (
             "peaks",
             "highest[p] = fmax(row + col + error - 2 * largest, 0.0);",

@@ -227,22 +227,17 @@ def test_paths_side_by_side_take_what_they_are_said_to(n, m, n_channels):
     assert least <= group_bytes(n, m, n_channels) <= least + 128 * lanes
 
 
-def test_warped_rotations_take_what_they_are_said_to():
-    """Candidates twice over, as they are and side by side for the search; a list for each query."""
+def test_warped_rotations_have_room_for_a_sweep_and_for_lists():
+    """Candidates side by side, with the strips of the kernel; a list for each query."""
     engine, n, options = find_engine("numba"), 90, {"warping": Warping(window=5)}
-    for rows, cols in ((1, 1), (70, 130)):
-        work = RotationNeighbors(series(rows, n), series(cols, n), 1, **options)
-        shared, each = engine.footprint(work, rows, cols)
-        lanes = -(-max(rows, cols) // 64) * 64
-        doubled, packed = np.empty((cols, 1, 2 * n)), np.empty((2 * n, 1, lanes), np.float32)
-        least = work.survivor_bytes() + doubled.nbytes + packed.nbytes
-        assert least <= shared <= 1.01 * least
-        assert each >= packed.nbytes + sweep_bytes(n, 2 * n)
-    few, many = (
-        engine.footprint(RotationNeighbors(series(70, n), series(130, n), k, **options), 70, 130)[1]
-        for k in (1, 50)
-    )
-    assert many - few >= 24 * 70 * 49
+
+    def each(rows, cols, k):
+        work = RotationNeighbors(series(rows, n), series(cols, n), k, **options)
+        return engine.footprint(work, rows, cols)[1]
+
+    packed = np.empty((2 * n, 1, 64), np.float32)
+    assert each(1, 1, 1) >= packed.nbytes + sweep_bytes(n, 2 * n)
+    assert each(70, 130, 50) - each(70, 130, 1) >= 24 * 70 * 49
 
 
 def test_series_of_a_cell_share_its_sums(fast_engine):
