@@ -42,6 +42,11 @@ pytest.importorskip("matplotlib").use("Agg")
 # --- works -------------------------------------------------------------------------------------
 
 
+def parameters(kind: type) -> list[str]:
+    """Names of the parameters of an estimator."""
+    return list(inspect.signature(kind).parameters)
+
+
 def work_of_estimator(kind: type, *, small: bool) -> list[Any]:
     """Fit the example, and call all methods of the fitted estimator."""
     example = examples_of_estimators.examples("auto", small=small)[kind]
@@ -307,6 +312,13 @@ def test_an_interrupt_is_heard_and_harms_nothing(work, fast_engine, expected, mo
 def test_docstrings_name_parameters_and_fitted_attributes(kind):
     example = examples_of_estimators.examples()[kind]
     check_described(example.make().fit(*example.first))
+
+
+@pytest.mark.parametrize("kind", [one for one in estimators() if "window" in parameters(one)])
+def test_a_window_has_no_more_than_all_points(kind):
+    example = examples_of_estimators.examples(small=True)[kind]
+    with pytest.raises(ValueError, match="The 'window' parameter"):
+        example.make().set_params(window=1.25).fit(*example.first)
 
 
 DATASETS = [getattr(skts.datasets, name) for name in skts.datasets.__all__]

@@ -86,6 +86,9 @@ def test_alternation_is_that_of_plain_loops(rng, kind):
         assert_array_equal(found.medoids.indices, medoids)
         assert_allclose(found.history, history, rtol=1e-12)
         assert found.converged and found.n_iter == len(history)
+        for most in (1, 2):
+            stopped = alternate(Given(D), start, most, silent)
+            assert_array_equal(stopped.medoids.indices, reference.alternated(D, start, most)[0])
         assert [number for number, _ in told] == list(range(found.n_iter + 1))
         assert_allclose([inertia for _, inertia in told[: len(history)]], history, rtol=1e-12)
 

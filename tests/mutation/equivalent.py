@@ -34,6 +34,7 @@ _E, _N = "skts/engines/", "skts/engines/numba/"
 #: result differs.
 EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _N + "elastic/warping_path.py": [
+        ("_next_row", "best = best if best < left else left", ("< -> <=",), EQUAL),
         ("_scan", "break", ("break",), INTERRUPTED),
         ("_traceback", "return np.empty((0, 2), np.int64), 0.0", None, INTERRUPTED),
     ],
@@ -441,6 +442,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/elastic/": [
+        (
+            "_one",
+            "return Series(series.values[index : index + 1, :, : length[0]], length)",
+            ("1 -> 2",),
+            UNREAD,
+        ),
         (
             "RotationTiles.rotation_neighbors_bytes",
             "return 0, 2**62",
@@ -1059,6 +1066,26 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("1 -> 2 #0",),
             "NumPy takes any negative length as the one that is left",
         ),
+    ],
+    _N + "shapelets/dilated.py": [
+        (
+            "quantiles",
+            "if number.size < 5 * n_windows:",
+            ("5 -> 6",),
+            "only how often the room is made anew",
+        ),
+    ],
+    _N + "shapelets/dilated_tiles.py": [
+        (
+            "DilatedTiles.shapelet_features",
+            "slots = [part.features.index(name) if name in part.features else -1 "
+            "for name in FEATURES]",
+            ("1 -> 2",),
+            "any negative place is none",
+        ),
+    ],
+    _N + "shapelets/groups.py": [
+        ("_judge", "steep = 0.5 + 0.5 * q * part", ("0.5 -> 1.0",), LOOSER),
     ],
     _E + "cupy/signatures.py": [
         (

@@ -232,8 +232,9 @@ def test_integers_beyond_int64(rng):
 
 def test_refusals_and_the_ends_of_ranges():
     pattern = np.array([0.0, 1, 3])
-    for options in ({"radius": 0.0}, {"radius": 0.5}, {"max_points": 3}):
-        SubsequenceMonitor(exclusion=0, **options).fit([pattern])
+    for options in ({"radius": 0.0}, {"radius": [0.0]}, {"radius": 0.5}, {"max_points": 3}):
+        monitor = SubsequenceMonitor(exclusion=0, engine="oracle", **options).fit([pattern])
+        assert monitor.engine_ == "oracle"
     for options in ({"radius": -0.1}, {"max_points": 1}):
         with pytest.raises(ValueError, match=f"The '{next(iter(options))}' parameter"):
             SubsequenceMonitor(exclusion=0, **options).fit([pattern])

@@ -198,6 +198,12 @@ def test_batches_tiles_and_threads_change_nothing(fast_engine, make_series):
         assert_within(fast_engine, work, matrix)
 
 
+def test_batches_have_one_query_at_least():
+    work = DTWRadiusNeighbors(as_series(np.zeros((3, 1))), as_series(np.zeros((2, 1))), 1.0)
+    assert work.batches(1) == [slice(0, 1), slice(1, 2), slice(2, 3)]
+    assert work.batches(2**30) == [slice(0, 3)]
+
+
 def test_batches_are_put_behind_each_other():
     work = DTWRadiusNeighbors(as_series(np.zeros((3, 1))), as_series(np.zeros((2, 1))), 1.0)
     first = Within(np.array([1.0, 2]), np.array([0, 1]), np.array([0, 2]))
