@@ -13,6 +13,7 @@ from skts.engines import (
     ConcatenatedSeries,
     Criterion,
     DilatedShapelets,
+    DistanceQuantiles,
     DTWMatrix,
     DTWNeighbors,
     Groups,
@@ -142,6 +143,9 @@ WORKS_OF_A_GPU = {
     "dilated shapelets": lambda rng: ShapeletFeatures(
         dilated(rng, 3), drawn(rng, 40, 200), np.ones(3)
     ),
+    "quantiles of long shapelets": lambda rng: quantiles(
+        rng, [5] + 200 * [150], drawn(rng, 1, 200)
+    ),
 }
 
 
@@ -150,6 +154,15 @@ def dilated(rng, count, length=5):
     once = np.ones(count, np.int64)
     points = rng.normal(size=length * count)
     return DilatedShapelets(points, length * once, np.arange(count) + 1, 0 * once, once == 1)
+
+
+def quantiles(rng, lengths, series):
+    """The least distance of shapelets of some lengths to the first series."""
+    nothing = np.zeros(len(lengths), np.int64)
+    shapelets = DilatedShapelets(
+        rng.normal(size=sum(lengths)), np.array(lengths), nothing + 1, nothing, nothing == 0
+    )
+    return DistanceQuantiles(shapelets, series, nothing, nothing)
 
 
 def weighted_splits(rng, series, count):
