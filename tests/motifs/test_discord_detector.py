@@ -250,6 +250,16 @@ def test_verified(rng):
             DiscordDetector(7, n_neighbors=3, side=side).fit(X).score_samples(X + 1)
 
 
+def test_neighbors_do_not_overlap_unless_that_is_asked_for(rng):
+    X = rng.normal(size=(1, 40)).cumsum(axis=1)
+    scores = [
+        DiscordDetector(6, exclusion=exclusion, engine="oracle").fit(X).window_scores_
+        for exclusion in (None, 5, 4)
+    ]
+    assert_array_equal(scores[0], scores[1])
+    assert (scores[2] < scores[1]).any()
+
+
 def test_a_window_may_be_a_whole_series(rng):
     X = rng.normal(size=(4, 9)).cumsum(axis=1)
     assert DiscordDetector(1.0, engine="oracle").fit(X).window_ == 9

@@ -25,6 +25,7 @@ from skts.engines import (
     ShapeletFeatures,
     ShapeletSearch,
     Shapes,
+    SoftDTWGradient,
     SplitRules,
     SubsequenceMatches,
     Warping,
@@ -259,6 +260,15 @@ def test_series_of_a_cell_share_its_sums(fast_engine):
     assert work.cell == (64, 1) and work.sum_bytes > 2**18
     one, cell, two = (sum(engine.footprint(work, rows, 1)) for rows in (1, 64, 65))
     assert cell - one < work.sum_bytes / 4 < work.sum_bytes <= two - cell
+
+
+def test_gradients_of_a_cell_share_their_sum():
+    engine = find_engine("numba")
+    work = SoftDTWGradient(series(99, 9), series(1, 30_000), np.ones(99), 1.0)
+    assert work.cell == (64, 1) and work.sum_bytes > 2**17
+    # as many lie side by side
+    some, cell, two = (sum(engine.footprint(work, rows, 1)) for rows in (33, 64, 65))
+    assert cell - some < work.sum_bytes / 4 < work.sum_bytes <= two - cell
 
 
 def test_splits_take_their_answer_beside_the_distances():
