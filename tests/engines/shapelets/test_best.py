@@ -112,6 +112,18 @@ def test_blocks_and_parts_make_no_difference(monkeypatch):
     same(work.finish(total, lambda asked: run(asked, engine="numba")), expected)
 
 
+def test_tiles_in_the_middle_are_slices_of_the_whole(fast_engine):
+    kinds = Kind(4, 1, True), Kind(3, 1, True), Kind(3, 1, False)
+    work, engine = work_of("walks", 5, 12, kinds=kinds), find_engine(fast_engine)
+    go = np.zeros(1, np.uint8)
+    whole, total = engine.shapelet_bounds(work, Tile(0, 3, 0, 1), go), work.start()
+    for row in (2, 0, 1):
+        tile = Tile(row, row + 1, 0, 1)
+        work.merge(total, tile, engine.shapelet_bounds(work, tile, go))
+    for one, other in zip(total, whole, strict=True):
+        assert_array_equal(one, other)
+
+
 def test_answers_are_verified():
     work = work_of("walks")
     with config_context(verify=True):
