@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 from skts import config_context
 from skts.engines import BestShapelets, Criterion, Kind, Series, Tile, find_engine, run
 from skts.engines.families.shapelets import best
-from skts.engines.families.shapelets.places import Places, Room
+from skts.engines.families.shapelets.places import Places, Room, choose
 from skts.exceptions import VerificationError
 
 #: What of a tile's bounds exceeds what its candidates gain, at most: gaps, in distances.
@@ -142,6 +142,19 @@ def test_what_is_taken_is_no_longer_free():
     assert room.fits(place) and room.take(place)
     assert np.argwhere(room.taken).tolist() == [[1, 0, 2], [1, 0, 3], [1, 0, 4]]
     assert not room.fits(place) and not room.take(place)
+
+
+def test_a_bound_that_does_not_hold_is_told_with_its_place():
+    def places(numbers):
+        same = np.ones_like(numbers)
+        return Places(same < 0, 2 * same, same, 0 * same, numbers, 3 * same)
+
+    def measure(numbers):
+        return np.where(numbers == 1, 9, 0), np.zeros(len(numbers))
+
+    room, bounds = Room(np.zeros(3, np.int64), (1, 9), 9), (np.array([5, 4, 3]), np.zeros(3))
+    with pytest.raises(RuntimeError, match="points 3 to 5 of series 1 score more than it allows"):
+        choose(bounds, places, room, 3, measure)
 
 
 def test_a_choice_ends_where_nothing_fits():
