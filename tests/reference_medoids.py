@@ -69,6 +69,26 @@ def built(D, k):
     return medoids
 
 
+def scattered(D, k, random_state):
+    """Medoids of k-means++, each the best of some that are drawn by their distances."""
+    n, draws = len(D), 2 + int(np.log(k))
+    medoids = [random_state.randint(n)]
+    while len(medoids) < k:
+        nearest = [min(D[m][o] for m in medoids) for o in range(n)]
+        chosen = []
+        for share in random_state.uniform(size=draws):
+            index, reached = 0, nearest[0]
+            while index < n - 1 and not reached > share * sum(nearest):
+                index += 1
+                reached += nearest[index]
+            if index not in medoids:
+                chosen.append(index)
+        chosen = chosen or [min(set(range(n)) - set(medoids))]
+        sums = [inertia_of(D, [*medoids, index]) for index in chosen]
+        medoids.append(chosen[sums.index(min(sums))])
+    return medoids
+
+
 def centers_of(D, labels, k):
     """The member of each cluster with the least sum of distances to the others."""
     medoids = []

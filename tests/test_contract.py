@@ -7,9 +7,11 @@ in ``tests/engines/core``; `tests/test_contract_table.py` says which test meets 
 
 from __future__ import annotations
 
+import ast
 import copy
 import inspect
 import pickle
+import re
 import threading
 import warnings
 from collections.abc import Callable
@@ -25,6 +27,7 @@ from joblib import parallel_config
 from sklearn.base import BaseEstimator
 
 import skts
+import skts.datasets
 from skts import config_context
 from skts.engines import find_engine
 from tests import examples_of_displays, examples_of_estimators
@@ -37,6 +40,11 @@ pytest.importorskip("matplotlib").use("Agg")
 
 
 # --- works -------------------------------------------------------------------------------------
+
+
+def parameters(kind: type) -> list[str]:
+    """Names of the parameters of an estimator."""
+    return list(inspect.signature(kind).parameters)
 
 
 def work_of_estimator(kind: type, *, small: bool) -> list[Any]:
@@ -304,3 +312,24 @@ def test_an_interrupt_is_heard_and_harms_nothing(work, fast_engine, expected, mo
 def test_docstrings_name_parameters_and_fitted_attributes(kind):
     example = examples_of_estimators.examples("oracle", small=True)[kind]
     check_described(example.make().fit(*example.first))
+
+
+@pytest.mark.parametrize("kind", [one for one in estimators() if "window" in parameters(one)])
+def test_a_window_has_no_more_than_all_points(kind):
+    example = examples_of_estimators.examples(small=True)[kind]
+    with pytest.raises(ValueError, match="The 'window' parameter"):
+        example.make().set_params(window=1.25).fit(*example.first)
+
+
+DATASETS = [getattr(skts.datasets, name) for name in skts.datasets.__all__]
+
+
+@pytest.mark.parametrize(
+    "kind", [*estimators(), *functions(), *displays(), *DATASETS], ids=lambda kind: kind.__name__
+)
+def test_docstrings_say_the_defaults_that_there_are(kind):
+    described = re.findall(r"^([\w, ]+) : .*, default (.+)$", inspect.getdoc(kind), re.MULTILINE)
+    said = {name: value for names, value in described for name in names.split(", ")}
+    for parameter in inspect.signature(kind).parameters.values():
+        if parameter.name in said and said[parameter.name] != "all three":
+            assert ast.literal_eval(said[parameter.name]) == parameter.default, parameter.name

@@ -81,10 +81,16 @@ def test_alternation_is_that_of_plain_loops(rng, kind):
         k = int(rng.integers(1, min(n, 4) + 1))
         D, start = drawn(rng, n, kind), rng.choice(n, k, replace=False)
         medoids, history = reference.alternated(D, start, 100)
-        found = alternate(Given(D), start, 100, silent)
+        told = []
+        found = alternate(Given(D), start, 100, lambda *one, told=told: told.append(one))
         assert_array_equal(found.medoids.indices, medoids)
         assert_allclose(found.history, history, rtol=1e-12)
         assert found.converged and found.n_iter == len(history)
+        for most in (1, 2):
+            stopped = alternate(Given(D), start, most, silent)
+            assert_array_equal(stopped.medoids.indices, reference.alternated(D, start, most)[0])
+        assert [number for number, _ in told] == list(range(found.n_iter + 1))
+        assert_allclose([inertia for _, inertia in told[: len(history)]], history, rtol=1e-12)
 
 
 def test_starts(rng):
@@ -95,6 +101,9 @@ def test_starts(rng):
             for k in (1, 2, 11):
                 found = draw(Given(D), k, init, np.random.RandomState(3))
                 assert np.unique(found).size == k
+        for seed in range(9):
+            found = draw(Given(D), 5, "k-means++", np.random.RandomState(seed))
+            assert_array_equal(found, reference.scattered(D, 5, np.random.RandomState(seed)))
     # nothing but zeros: the lowest numbers that are left
     found = draw(Given(np.zeros((5, 5))), 5, "k-means++", np.random.RandomState(0))
     assert_array_equal(np.sort(found), np.arange(5))
@@ -102,6 +111,23 @@ def test_starts(rng):
     D = np.array([[0, 0, 1.0], [0, 0, 1], [1, 1, 0]])
     for seed in range(20):
         assert 2 in draw(Given(D), 2, "k-means++", np.random.RandomState(seed))
+
+
+def test_no_row_is_read_after_the_last_try():
+    class Counted(Given):
+        read = 0
+
+        def parts(self):
+            for index, row in enumerate(self._whole):
+                self.read += 1
+                yield index, row[np.newaxis]
+
+    x = np.array([0.0, 5, 6, 7, 8])
+    rows = Counted(np.abs(x[:, None] - x))
+    found = swap(rows, np.array([0]), 100, silent)
+    # in the first pass 5 and then 6 take the place; in the second all before them are tried again
+    assert found.n_iter == 2 and found.medoids.indices == [2]
+    assert rows.read == 5 + 3
 
 
 def test_clusters_without_series():
@@ -125,6 +151,7 @@ def test_a_matrix_that_does_not_fit_changes_nothing(fast_engine, rng, method):
         assert_array_equal(getattr(found, name), getattr(expected, name))
 
 
+@pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("init", ["k-means++", "build", "random"])
 def test_labels_are_predicted_and_consistent(fast_engine, rng, init):
     X = rng.normal(size=(40, 2, 12)).cumsum(axis=2)
@@ -281,15 +308,19 @@ def test_messages(fast_engine, rng):
         ({"metric": "euclid"}, "The 'metric' parameter"),
         ({"metric": "msm", "metric_params": {"gap": 1}}, "'gap' is no parameter of metric='msm'"),
         ({"metric": "euclidean", "window": 2}, "window=2 does not go with metric='euclidean'"),
+        ({"window": 1.5}, "The 'window' parameter"),
     ):
         with pytest.raises(ValueError, match=message):
             DTWKMedoids(engine=fast_engine, **options).fit(X)
+    model.cluster_centers_ = np.zeros((4, 2, 9))
+    with pytest.raises(ValueError, match="has 2 channels, and the series that were fitted have 1"):
+        model.predict(X)
 
 
 def test_reports_iterations(rng, caplog):
     X = rng.normal(size=(20, 9)).cumsum(axis=1)
     caplog.set_level("INFO", "skts")
-    model = DTWKMedoids(2, random_state=0, verbose=1).fit(X)
+    model = DTWKMedoids(2, n_init=1, random_state=0, verbose=1).fit(X)
     lines = [record.getMessage() for record in caplog.records]
     assert sum("inertia" in line for line in lines) == model.n_iter_ + 1
 

@@ -229,11 +229,14 @@ def test_options_of_later_do_not_mix_with_those_of_fit(rng):
 def test_large_exclusions(rng):
     """Up to the longest training series as they are; larger ones mean all windows of a series."""
     X, z = rng.normal(size=(2, 30)), rng.normal(size=70)
+    z[35:] = z[:35]
     for exclusion, rows in ((30, [*X, z]), (31, X), (5_000, X)):
         model = DiscordDetector(5, side="left", exclusion=exclusion).fit(X)
         assert model.exclusion_ == 30
         wanted = window_scores(z, rows, model, 2)
         assert model.score_samples([z]) == -np.nanmax(wanted)
+        points = point_scores(wanted, 5, 70, "max")
+        np.testing.assert_allclose(model.score_points([z])[0], points, rtol=1e-15)
 
 
 def test_ecg():
@@ -248,6 +251,32 @@ def test_verified(rng):
         X = rng.normal(size=(2, 60))
         for side in ("both", "left"):
             DiscordDetector(7, n_neighbors=3, side=side).fit(X).score_samples(X + 1)
+
+
+def test_neighbors_do_not_overlap_unless_that_is_asked_for(rng):
+    X = rng.normal(size=(1, 40)).cumsum(axis=1)
+    scores = [
+        DiscordDetector(6, exclusion=exclusion, engine="oracle").fit(X).window_scores_
+        for exclusion in (None, 5, 4)
+    ]
+    assert_array_equal(scores[0], scores[1])
+    assert (scores[2] < scores[1]).any()
+
+
+def test_an_exclusion_is_one_within_a_series(rng):
+    x = rng.normal(size=40).cumsum()
+    model = DiscordDetector(5, exclusion=20, engine="oracle").fit([x, x[-8:]])
+    assert_array_equal(model.window_scores_[1, :4], np.zeros(4))
+    X = np.array([[0.0, 1, 2, 0], [5, 6, 7, 9]])
+    model = DiscordDetector(1, exclusion=5_000, engine="oracle").fit(X)
+    assert_array_equal(model.window_scores_, [[5, 4, 3, 5], [3, 4, 5, 7]])
+
+
+def test_a_window_may_be_a_whole_series(rng):
+    X = rng.normal(size=(4, 9)).cumsum(axis=1)
+    assert DiscordDetector(1.0, engine="oracle").fit(X).window_ == 9
+    with pytest.raises(ValueError, match="The 'window' parameter"):
+        DiscordDetector(0.0, engine="oracle").fit(X)
 
 
 @pytest.mark.parametrize(

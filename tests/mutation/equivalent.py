@@ -34,6 +34,7 @@ _E, _N = "skts/engines/", "skts/engines/numba/"
 #: result differs.
 EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _N + "elastic/warping_path.py": [
+        ("_next_row", "best = best if best < left else left", ("< -> <=",), EQUAL),
         ("_scan", "break", ("break",), INTERRUPTED),
         ("_traceback", "return np.empty((0, 2), np.int64), 0.0", None, INTERRUPTED),
     ],
@@ -320,6 +321,30 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "gaps in the order grow and the limit falls: nothing of such a block is left later",
         ),
     ],
+    _N + "elastic/alignments.py": [
+        (
+            "_fill",
+            "height = 2 if i + 1 < stop else 1",
+            ("< -> >",),
+            "rows one by one have the same sums and steps",
+        ),
+    ],
+    _N + "elastic/soft.py": [
+        (
+            "gradient",
+            "shares, cells = np.zeros(lengths.size), np.full(lengths.size, -1)",
+            ("zeros -> ones",),
+            "lanes without a series have cell -1, and are left out",
+        ),
+    ],
+    _N + "elastic/stepped_bounds.py": [
+        (
+            "_rows",
+            "match += cell.match(point, near, x[n_channels, i], y_own)",
+            ("i -> i - 1",),
+            "a series brings one number, which all its points have",
+        ),
+    ],
     _N + "elastic/rotation.py": [
         (
             "_settle",
@@ -335,6 +360,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _N + "elastic/rotation_tiles.py": [
+        (
+            "RotationTiles._correlate",
+            "lower = np.sqrt(np.maximum(floors.min(axis=1), 0.0)) * (1.0 - 4.0 * FLOAT64_UNIT)",
+            ("* -> / #1",),
+            SPARES,
+        ),
         (
             "RotationTiles._correlate",
             "return np.zeros(n_candidates), np.zeros((n_candidates, 1))",
@@ -412,6 +443,24 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/elastic/": [
         (
+            "_one",
+            "return Series(series.values[index : index + 1, :, : length[0]], length)",
+            ("1 -> 2",),
+            UNREAD,
+        ),
+        (
+            "RotationTiles.rotation_neighbors_bytes",
+            "return 0, 2**62",
+            ("62 -> 63",),
+            "no machine has as much",
+        ),
+        (
+            "RotationTiles.rotation_neighbors_bytes",
+            "return 0, series + warped_bytes(n, rows, cols) + 64 * 8 * edge_length(n)",
+            ("64 -> 63",),
+            "a launch needs the edges of the warps of one block",
+        ),
+        (
             "peaks",
             "highest[p] = fmax(row + col + error - 2 * largest, 0.0);",
             ("0.0 -> 1.0",),
@@ -449,6 +498,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             FASTEST,
         ),
         ("", "COLUMNS = (4, 8, 16, 32, 40, 64)", ("64 -> 65",), FASTEST),
+        (
+            "SoftDTWTiles.soft_dtw_gradient_bytes",
+            "return 0, 2**62",
+            ("2 -> 3",),
+            "no machine has as much",
+        ),
         ("EuclideanRotation.common", '"roundings": roundings * FLOAT64_UNIT,', ("*",), LOOSER),
         ("DTWTiles._dtw_bytes", "matrix = 24 * rows", ("24 -> 25",), MORE_ROOM),
         (
@@ -654,6 +709,13 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/shapelets/": [
         (
+            "weigh",
+            "const float sum = (float)FLOAT64_UNIT * ((length + 4) * steep + 4.0f * length + 40) + "
+            "(float)wrong * part +",
+            ("+ -> - #0",),
+            "the error of sums of squares counts four times, by more than eight roundings",
+        ),
+        (
             "int",
             "const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;",
             ("31 -> 30",),
@@ -831,6 +893,15 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/profile/join.cu": [
+        *(
+            (
+                "join",
+                f"const int skipped_{side} = bits_below<T>(2 * slack.{side}_after(height)) + 2;",
+                ("2 -> 3", "2 -> 1 #1", "+"),
+                "pairs that are not looked at score less than 1.5 times the slack",
+            )
+            for side in ("row", "col")
+        ),
         (
             "look_at_row",
             "const bool list = there && upper >= known;",
@@ -936,6 +1007,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _N + "profile/tiles.py": [
         (
+            "JoinTiles.join",
+            "level = 0.0 if normalize else 4 * max(line.energy(length).max() for line in lines)",
+            ("0.0 -> 1.0", "4 -> 3"),
+            "scores may be negative here, and excluded windows that are looked at are passed over",
+        ),
+        (
             "JoinTiles.window_kinds_bytes",
             "return 0, 58 * reduction.series.points.size",
             ("0 -> 1",),
@@ -972,6 +1049,43 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("2 -> 3",),
             "a looser bound: more gains are computed with 64 digits",
         ),
+    ],
+    _E + "families/shapelets/best.py": [
+        (
+            "BestShapelets.block",
+            "count = BLOCK_BYTES // (8 * n * (self.series.n_timepoints + largest) * largest)",
+            ("8 -> 9 #0",),
+            TOGETHER,
+        ),
+    ],
+    _N + "shapelets/best_tiles.py": [
+        (
+            "_lines",
+            "lines = np.ascontiguousarray(padded.reshape(n, -1, d).swapaxes(1, 2))"
+            ".reshape(n * d, -1)",
+            ("1 -> 2 #0",),
+            "NumPy takes any negative length as the one that is left",
+        ),
+    ],
+    _N + "shapelets/dilated.py": [
+        (
+            "quantiles",
+            "if number.size < 5 * n_windows:",
+            ("5 -> 6",),
+            "only how often the room is made anew",
+        ),
+    ],
+    _N + "shapelets/dilated_tiles.py": [
+        (
+            "DilatedTiles.shapelet_features",
+            "slots = [part.features.index(name) if name in part.features else -1 "
+            "for name in FEATURES]",
+            ("1 -> 2",),
+            "any negative place is none",
+        ),
+    ],
+    _N + "shapelets/groups.py": [
+        ("_judge", "steep = 0.5 + 0.5 * q * part", ("0.5 -> 1.0",), LOOSER),
     ],
     _E + "cupy/signatures.py": [
         (

@@ -228,3 +228,18 @@ def test_integers_beyond_int64(rng):
     assert monitor.update(x, final=True)[1][0].size > 3
     with pytest.raises(ValueError, match="max_points=1000000 is not enough"):
         SubsequenceMonitor(exclusion=10**30).fit([x[:9]])
+
+
+def test_refusals_and_the_ends_of_ranges():
+    pattern = np.array([0.0, 1, 3])
+    for options in ({"radius": 0.0}, {"radius": [0.0]}, {"radius": 0.5}, {"max_points": 3}):
+        monitor = SubsequenceMonitor(exclusion=0, engine="oracle", **options).fit([pattern])
+        assert monitor.engine_ == "oracle"
+    for options in ({"radius": -0.1}, {"max_points": 1}):
+        with pytest.raises(ValueError, match=f"The '{next(iter(options))}' parameter"):
+            SubsequenceMonitor(exclusion=0, **options).fit([pattern])
+    monitor = SubsequenceMonitor(0.0, exclusion=0).fit([pattern])
+    assert monitor.update([7.0, 0, 1, 3, 0, 1, 4], final=True)[1][0].tolist() == [1]
+    for points, advice in ((np.zeros((4, 1)), r": write points.ravel\(\)"), (np.zeros((2, 2)), "")):
+        with pytest.raises(ValueError, match=f"what follows a stream is 1-D{advice}\\.$"):
+            monitor.update(points)

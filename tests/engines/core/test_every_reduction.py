@@ -15,7 +15,22 @@ import pytest
 from joblib import parallel_config
 
 from skts import config_context
-from skts.engines import DTWMatrix, Reduction, Tile, find_engine, run
+from skts.engines import (
+    AlignmentSums,
+    BestShapelets,
+    DistanceQuantiles,
+    DTWMatrix,
+    GroupMatches,
+    GroupSplits,
+    Reduction,
+    ShapeletFeatures,
+    SoftDTWGradient,
+    SoftDTWMatrix,
+    SubsequenceMatches,
+    Tile,
+    find_engine,
+    run,
+)
 from skts.engines.core.execution import compute_area
 from skts.engines.core.plan import halve
 from skts.engines.core.reduction import Stoppable
@@ -105,6 +120,16 @@ def test_an_interrupt_is_heard_and_harms_nothing(
             run(one.work, engine=engine, n_jobs=n_jobs)
     assert not engine.prepared._gates
     assert leaves(one.answer(run(one.work, engine=engine, n_jobs=n_jobs))) == answer
+
+
+FILLED = (AlignmentSums, BestShapelets, DistanceQuantiles, GroupMatches, GroupSplits)
+FILLED = (*FILLED, ShapeletFeatures, SoftDTWGradient, SoftDTWMatrix, SubsequenceMatches)
+
+
+@pytest.mark.parametrize("kind", FILLED)
+def test_an_answer_that_is_filled_has_the_size_that_is_checked(table, kind):
+    for one in table[kind]:
+        assert one.work.result_bytes() == sum(part.nbytes for part in numbers(one.work.start()))
 
 
 @pytest.mark.parametrize("kind", reductions())

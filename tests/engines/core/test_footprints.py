@@ -9,16 +9,24 @@ import numpy as np
 import pytest
 
 from skts.engines import (
+    AlignmentSums,
     ConcatenatedSeries,
     Criterion,
+    DilatedShapelets,
+    DistanceQuantiles,
     DTWMatrix,
     DTWNeighbors,
+    Groups,
+    GroupSplits,
     Join,
     RotationNeighbors,
     SBDMatrix,
     Series,
+    ShapeletFeatures,
     ShapeletSearch,
     Shapes,
+    SoftDTWGradient,
+    SplitRules,
     SubsequenceMatches,
     Warping,
     WindowDistances,
@@ -118,6 +126,7 @@ WORKS = {
     "many lengths of few series": lambda rng: ShapeletSearch(
         drawn(rng, 2, 300), np.arange(2), tuple(range(10, 150)), Criterion(np.arange(2), np.ones(2))
     ),
+    "a group of many candidates": lambda rng: weighted_splits(rng, drawn(rng, 200, 9), 100),
 }
 WORKS_OF_A_GPU = {
     "rotation": lambda rng: RotationNeighbors(
@@ -129,7 +138,42 @@ WORKS_OF_A_GPU = {
     "channels in a band": lambda rng: DTWMatrix(
         drawn(rng, 2, 300, 4), drawn(rng, 2, 300, 4), Warping(window=5)
     ),
+    "paths to averages": lambda rng: AlignmentSums(
+        drawn(rng, 40, 50), drawn(rng, 2, 50), np.arange(40) % 2, np.ones(40)
+    ),
+    "dilated shapelets": lambda rng: ShapeletFeatures(
+        dilated(rng, 3), drawn(rng, 40, 200), np.ones(3)
+    ),
+    "quantiles of long shapelets": lambda rng: quantiles(
+        rng, [5] + 200 * [150], drawn(rng, 1, 200)
+    ),
 }
+
+
+def dilated(rng, count, length=5):
+    """Shapelets of so many points, each with a dilation of its own."""
+    once = np.ones(count, np.int64)
+    points = rng.normal(size=length * count)
+    return DilatedShapelets(points, length * once, np.arange(count) + 1, 0 * once, once == 1)
+
+
+def quantiles(rng, lengths, series):
+    """The least distance of shapelets of some lengths to the first series."""
+    nothing = np.zeros(len(lengths), np.int64)
+    shapelets = DilatedShapelets(
+        rng.normal(size=sum(lengths)), np.array(lengths), nothing + 1, nothing, nothing == 0
+    )
+    return DistanceQuantiles(shapelets, series, nothing, nothing)
+
+
+def weighted_splits(rng, series, count):
+    """The split of series drawn once or twice by points of the first ones; classes have weights."""
+    n, pieces = len(series), np.zeros((count, 4), np.int64)
+    pieces[:, 0], pieces[:, 3] = np.arange(count), 3
+    groups = Groups(series, pieces, np.array([0, count]), series, np.arange(n), np.array([0, n]))
+    weights, times = np.array([[1.0, 0.5]]), rng.integers(1, 3, n)
+    rules = SplitRules(np.arange(n) % 2, times, 1, np.zeros(1), weights, ("and", "or"), 2)
+    return GroupSplits(groups, rules)
 
 
 def said_and_compute(engine, work):
@@ -166,6 +210,81 @@ def test_matches_by_numpy_take_no_more_than_they_are_said_to(rng):
     finally:
         tracemalloc.stop()
     assert said / 4 < peak <= said
+
+
+def test_dilated_shapelets_by_numpy_take_no_more_than_they_are_said_to(rng):
+    from skts.engines.numba.shapelets import dilated_by_numpy, dilated_tiles
+
+    work = ShapeletFeatures(dilated(rng, 3, 200), drawn(rng, 2, 1500), np.ones(3))
+    said, cancel = dilated_tiles._numpy_bytes(work), np.zeros(1, np.uint8)
+    dilated_by_numpy.features(work, cancel)  # prepares the shapelets
+    tracemalloc.start()
+    try:
+        dilated_by_numpy.features(work, cancel)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert said / 8 < peak <= said
+
+
+@pytest.mark.parametrize(("n", "m", "n_channels"), [(1, 1, 1), (70, 33, 1), (40, 300, 3)])
+def test_paths_side_by_side_take_what_they_are_said_to(n, m, n_channels):
+    """Points, two words a row and strip with its last column, and rows of all lanes."""
+    from skts.engines.numba.elastic.alignments import _WIDTH, group_bytes
+
+    lanes = LANES[np.float64]
+    x, y = np.empty((n, n_channels, lanes)), np.empty((m, n_channels, lanes))
+    steps = np.empty((-(-m // _WIDTH), n, 2, lanes), np.int64)
+    last, edge = np.empty(steps.shape[:2], np.int64), np.empty((n + 1, lanes))
+    row, beside = np.empty((_WIDTH + 1, lanes)), np.empty((12, lanes))
+    least = sum(part.nbytes for part in (x, y, steps, last, edge, row, beside))
+    assert least <= group_bytes(n, m, n_channels) <= least + 128 * lanes
+
+
+def test_warped_rotations_have_room_for_a_sweep_and_for_lists():
+    """Candidates side by side, with the strips of the kernel; a list for each query."""
+    engine, n, options = find_engine("numba"), 90, {"warping": Warping(window=5)}
+
+    def each(rows, cols, k):
+        work = RotationNeighbors(series(rows, n), series(cols, n), k, **options)
+        return engine.footprint(work, rows, cols)[1]
+
+    packed = np.empty((2 * n, 1, 64), np.float32)
+    assert each(1, 1, 1) >= packed.nbytes + sweep_bytes(n, 2 * n)
+    assert each(70, 130, 50) - each(70, 130, 1) >= 24 * 70 * 49
+
+
+def test_series_of_a_cell_share_its_sums(fast_engine):
+    engine = find_engine(fast_engine)
+    work = AlignmentSums(series(99, 9), series(3000, 9), np.zeros(99, np.int64), np.ones(99))
+    assert work.cell == (64, 1) and work.sum_bytes > 2**18
+    one, cell, two = (sum(engine.footprint(work, rows, 1)) for rows in (1, 64, 65))
+    assert cell - one < work.sum_bytes / 4 < work.sum_bytes <= two - cell
+
+
+def test_gradients_of_a_cell_share_their_sum():
+    engine = find_engine("numba")
+    work = SoftDTWGradient(series(99, 9), series(1, 30_000), np.ones(99), 1.0)
+    assert work.cell == (64, 1) and work.sum_bytes > 2**17
+    # as many lie side by side
+    some, cell, two = (sum(engine.footprint(work, rows, 1)) for rows in (33, 64, 65))
+    assert cell - some < work.sum_bytes / 4 < work.sum_bytes <= two - cell
+
+
+def test_splits_take_their_answer_beside_the_distances():
+    n_groups, n_members = 50, 40
+    each, members = np.arange(n_groups + 1), np.tile(np.arange(n_members), n_groups)
+    pieces = np.tile([0, 0, 0, 3], (n_groups, 1))
+    some = series(n_members, 9)
+    groups = Groups(some, pieces, each, some, members, each * n_members)
+    labels = members % 2
+    work = GroupSplits(groups, SplitRules(labels, np.ones_like(labels), 1, np.zeros(n_groups)))
+    engine = find_engine("numba")
+    distances, splits = (
+        sum(find(work, n_groups, 1))
+        for find in (engine.group_matches_bytes, engine.group_splits_bytes)
+    )
+    assert splits - distances >= work.result_bytes()
 
 
 @pytest.mark.gpu

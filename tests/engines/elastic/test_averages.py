@@ -11,6 +11,8 @@ from numpy.testing import assert_array_equal
 from skts import config_context
 from skts.engines import AlignmentSums, DTWPath, Series, Warping, run
 from skts.engines.core.reduction import Tile
+from skts.engines.core.verify import verify
+from skts.exceptions import VerificationError
 
 
 def assert_same(found, expected):
@@ -72,9 +74,19 @@ def test_paths_are_those_of_single_pairs(fast_engine, make_series):
 
 def test_an_average_without_series_gets_nothing(fast_engine, make_series):
     work = AlignmentSums(make_series(4, 9), make_series(3, 7), np.full(4, 1), np.ones(4))
-    found = run(work, engine=fast_engine)
+    with config_context(verify=True):
+        found = run(work, engine=fast_engine)
     assert not found.values[[0, 2]].any() and not found.weights[[0, 2]].any()
     assert (found.weights[1] >= 4).all()
+
+
+def test_a_point_that_a_series_does_not_match_is_found_out(make_series):
+    work = AlignmentSums(make_series(4, 9), make_series(2, 7), np.arange(4) % 2, np.ones(4))
+    answer = run(work, engine="oracle")
+    verify(work, "oracle", answer)
+    answer.weights[1, 6] = 1.0
+    with pytest.raises(VerificationError, match="that some series do not match"):
+        verify(work, "oracle", answer)
 
 
 def test_long_series_go_one_by_one_within_a_small_budget(fast_engine, make_series):

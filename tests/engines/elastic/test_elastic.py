@@ -113,6 +113,13 @@ def test_kernels_of_the_cpu_as_plain_python(metric, options, rng, monkeypatch):
     check_plain_kernels(metric, options, rng, monkeypatch, SHAPES[0], [2])
 
 
+@pytest.mark.parametrize(("metric", "options"), INTERPRETED, ids=str)
+def test_strips_of_the_cpu_as_plain_python(metric, options, rng, monkeypatch):
+    """Strips of three columns, so that short series go through several."""
+    monkeypatch.setattr(uneven, "_WIDTH", 3)
+    check_plain_kernels(metric, options, rng, monkeypatch, SHAPES[0], [None])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_all_kernels_of_the_cpu_as_plain_python(case, rng, monkeypatch, shape):
@@ -208,6 +215,19 @@ def check_near_ties(engine, rng, metric, gap):
     wanted = reference.nearest(D, 3)
     assert_array_equal(found.indices, wanted[1])
     assert_array_equal(found.distances, wanted[0])
+
+
+@pytest.mark.parametrize("metric", ["edr", "lcss"])
+def test_no_difference_from_epsilon_is_rounded(fast_engine, rng, metric):
+    """Tenths differ by a tenth or by a little more, which float32 does not tell apart."""
+    X, Y = (list(rng.integers(0, 5, (count, 1, 12)) * 0.1) for count in (3, 40))
+    left, right, warping = sides_of(metric, X, Y, epsilon=0.1)
+    work = DTWNeighbors(left, right, 5, warping=warping)
+    assert not work.single
+    with computing(fast_engine, metric):
+        found = run(work, engine=fast_engine)
+    wanted = reference.nearest(expected(metric, X, Y, epsilon=0.1), 5)
+    assert_array_equal(found.indices, wanted[1])
 
 
 @pytest.mark.parametrize("window", [None, 2])

@@ -198,6 +198,19 @@ def test_batches_tiles_and_threads_change_nothing(fast_engine, make_series):
         assert_within(fast_engine, work, matrix)
 
 
+def test_distances_are_told_unless_nobody_asks_for_them():
+    X = as_series(np.arange(6.0).reshape(2, 3))
+    asked, unasked = DTWRadiusNeighbors(X, X, 1.0), DTWRadiusNeighbors(X, X, 1.0, distances=False)
+    assert run(asked, engine="oracle").distances.tolist() == [0, 0]
+    assert run(unasked, engine="oracle").distances is None
+
+
+def test_batches_have_one_query_at_least():
+    work = DTWRadiusNeighbors(as_series(np.zeros((3, 1))), as_series(np.zeros((2, 1))), 1.0)
+    assert work.batches(1) == [slice(0, 1), slice(1, 2), slice(2, 3)]
+    assert work.batches(2**30) == [slice(0, 3)]
+
+
 def test_batches_are_put_behind_each_other():
     work = DTWRadiusNeighbors(as_series(np.zeros((3, 1))), as_series(np.zeros((2, 1))), 1.0)
     first = Within(np.array([1.0, 2]), np.array([0, 1]), np.array([0, 2]))

@@ -309,6 +309,25 @@ def test_bounds_of_correlations_on_the_gpu(gpu, rng, n, offset, scale):
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("metric", ["dtw", "dog_keeper"])
+def test_roundings_of_the_longest_path_are_bounded_on_the_gpu(gpu, monkeypatch, rng, metric):
+    """Through n rows and the 2 n - 1 columns that all shifts together have."""
+    from skts.engines.cupy.elastic import rotation_tiles
+
+    counted, bound = [], rotation_tiles.dtw_bound
+
+    def count(steps, *arguments, **options):
+        counted.append(steps)
+        return bound(steps, *arguments, **options)
+
+    monkeypatch.setattr(rotation_tiles, "dtw_bound", count)
+    n = 7
+    X = as_series(rng.normal(size=(3, n)))
+    run(RotationNeighbors(X, X, 1, warping=Warping(metric)), engine="cupy")
+    assert counted == [1 if metric == "dog_keeper" else n + (2 * n - 1) - 1]
+
+
+@pytest.mark.gpu
 def test_runs_of_shifts_are_cut_in_parts_on_the_gpu(gpu, monkeypatch, rng):
     from skts.engines.cupy.elastic import rotation
 

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skts import config_context
 from skts.engines import Series, SoftDTWGradient, SoftDTWMatrix, Warping, find_engine, run
 from skts.engines.core.reduction import Tile
+from skts.engines.numba.elastic.soft import _lanes
 from skts.metrics import pairwise_dtw
 from tests import reference_averages as reference
 
@@ -91,6 +92,55 @@ def test_launches_of_few_pairs_find_the_same(make_series, monkeypatch, n_channel
     assert_array_equal(run(work, engine="numba"), wanted)
     monkeypatch.setattr(soft, "MOST_PAIRS", 4)
     assert_array_equal(run(work, engine="cupy"), wanted)
+
+
+@pytest.mark.gpu
+def test_as_many_gradients_are_under_way_as_have_room(make_series, monkeypatch):
+    missing = find_engine("cupy").available()
+    if missing:
+        pytest.skip(missing)
+    from skts.engines.cupy.elastic import soft
+    from skts.engines.cupy.elastic.dtw import stride
+
+    warps, load_kernel = {}, soft.load_kernel
+
+    def load_and_watch(file, name):
+        def launch(blocks, threads, **arguments):
+            warps[name] = blocks * threads // 32 if name == soft.GRADIENTS else 0
+            load_kernel(file, name)(blocks, threads, **arguments)
+
+        return launch
+
+    work = SoftDTWGradient(make_series(37, 9), make_series(1, 6), np.ones(37), 0.5)
+    wanted, each = run(work, engine="numba"), soft.weight_bytes(6, stride(9))
+    monkeypatch.setattr(soft, "load_kernel", load_and_watch)
+    for room in (0, 8, 16):
+        monkeypatch.setattr(
+            type(find_engine("cupy")), "_most_weights", lambda engine, room=room: room * each
+        )
+        found = run(work, engine="cupy")
+        assert warps[soft.GRADIENTS] == max(4, room)
+        for one, other in zip(found, wanted, strict=True):
+            assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("count", [1, 5, 25])
+def test_as_many_weights_lie_side_by_side_as_have_room(count):
+    """Three in float64 for each cell and the borders."""
+    each = 3 * 8 * 40 * 40
+    assert _lanes(39, 39, count * each) == count
+    assert _lanes(39, 39, (count + 1) * each - 1) == count
+    assert _lanes(39, 39, 0) == 1
+
+
+@pytest.mark.gpu
+def test_memory_is_said_for_all_warps_of_a_large_device():
+    missing = find_engine("cupy").available()
+    if missing:
+        pytest.skip(missing)
+    from skts.engines.cupy.elastic import soft, soft_tiles
+
+    assert soft_tiles.MOST_WARPS >= 132 * soft.WARPS
 
 
 def test_a_small_gamma_leaves_the_best_path(fast_engine, make_series):

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from elastic_cases import OPTIONS, drawn, sides_of
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from skts.engines import (
     DISTANCES,
     DTWMatrix,
     DTWNeighbors,
     Series,
+    Tile,
+    find_engine,
     prepared,
     replace_kernels,
     run,
@@ -110,6 +112,31 @@ def test_searches_by_bounds_find_the_same(metric, options, rng):
                 near = run(work, engine="numba")
             assert_array_equal(near.indices, order)
             assert_array_equal(near.distances, np.take_along_axis(D, order, axis=1))
+
+
+@pytest.mark.parametrize("precision", ["auto", "float64"])
+def test_a_search_by_bounds_as_plain_python(rng, monkeypatch, precision):
+    """Its estimates are the distances, and the nearest are among them; not all are computed."""
+    for name in ("bounds", "_rows", "_columns", "_nearest", "envelope"):
+        kernel = getattr(stepped_bounds, name)
+        monkeypatch.setattr(stepped_bounds, name, getattr(kernel, "py_func", kernel))
+    for name in ("sweep", "_border_rows", "_border_columns", "_row_of_cells", "_two_rows", "_cell"):
+        kernel = getattr(uneven, name)
+        monkeypatch.setattr(uneven, name, getattr(kernel, "py_func", kernel))
+    X, Y = (drawn(rng, "any", count, 1, [7, 8]) for count in (2, 150))
+    # most of them are far
+    Y[20:] = [y + 100.0 for y in Y[20:]]
+    left, right, warping = sides_of("erp", X, Y, window=1, gap=0.5)
+    work = DTWNeighbors(left, right, 3, None, precision, warping)
+    tile, go_on = Tile(0, 2, 0, 150), np.zeros(1, np.uint8)
+    found = find_engine("numba")._stepped_search(work, tile, go_on)
+    D = np.array([[warping.plain(x, y) for y in Y] for x in X])
+    loose = 1e-4 if precision == "auto" else 0.0
+    assert_allclose(found.estimates, D[found.rows, found.cols], rtol=loose)
+    assert found.rows.size < 2 * 100
+    for row in range(2):
+        nearest = np.argsort(D[row], kind="stable")[:3]
+        assert set(nearest) <= set(found.cols[found.rows == row])
 
 
 def test_exact_estimates_keep_the_nearest_of_many_ties():

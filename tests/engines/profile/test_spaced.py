@@ -82,6 +82,20 @@ def test_several_cells(fast_engine, rng):
     assert (apart[found.indices[:, 1:] >= 0] > 19).all()
 
 
+def test_lists_are_no_longer_than_what_earlier_neighbours_may_take_out():
+    line = ConcatenatedSeries.of([np.zeros(40_000)])
+    for exclusion, k in ((9, 1), (9, 3), (700, 3), (39_000, 5)):
+        work = SpacedNeighbors(line, None, 10, exclusion, n_spaced=k)
+        n_blocks = -(-work.shape[1] // work.block)
+        # blocks that a run of windows around a neighbour may touch, wherever that lies
+        touched = max(
+            (place + exclusion) // work.block - (place - exclusion) // work.block + 1
+            for place in range(work.block)
+        )
+        assert min(n_blocks, (k - 1) * touched + 1) <= work.n_listed <= n_blocks
+        assert work.n_listed <= (k - 1) * (touched + 1) + 1
+
+
 def test_choice_from_a_row(rng):
     rows = rng.integers(0, 9, (20, 30)).astype(float)
     rows[rng.random(rows.shape) < 0.2] = np.inf

@@ -9,6 +9,7 @@ from numpy.testing import assert_array_equal
 from skts import config_context
 from skts.engines import BestShapelets, Criterion, Kind, Series, Tile, find_engine, run
 from skts.engines.families.shapelets import best
+from skts.engines.families.shapelets.places import Places, Room, choose
 from skts.exceptions import VerificationError
 
 #: What of a tile's bounds exceeds what its candidates gain, at most: gaps, in distances.
@@ -111,6 +112,18 @@ def test_blocks_and_parts_make_no_difference(monkeypatch):
     same(work.finish(total, lambda asked: run(asked, engine="numba")), expected)
 
 
+def test_tiles_in_the_middle_are_slices_of_the_whole(fast_engine):
+    kinds = Kind(4, 1, True), Kind(3, 1, True), Kind(3, 1, False)
+    work, engine = work_of("walks", 5, 12, kinds=kinds), find_engine(fast_engine)
+    go = np.zeros(1, np.uint8)
+    whole, total = engine.shapelet_bounds(work, Tile(0, 3, 0, 1), go), work.start()
+    for row in (2, 0, 1):
+        tile = Tile(row, row + 1, 0, 1)
+        work.merge(total, tile, engine.shapelet_bounds(work, tile, go))
+    for one, other in zip(total, whole, strict=True):
+        assert_array_equal(one, other)
+
+
 def test_answers_are_verified():
     work = work_of("walks")
     with config_context(verify=True):
@@ -120,6 +133,28 @@ def test_answers_are_verified():
         from skts.engines.core.verify import verify
 
         verify(work, "numba", worse)
+
+
+def test_what_is_taken_is_no_longer_free():
+    room = Room(np.array([0, 1]), (1, 9), 2)
+    # three points of the second series, from the third on
+    place = Places(*(np.array([one]) for one in (False, 3, 1, 0, 1, 2)))
+    assert room.fits(place) and room.take(place)
+    assert np.argwhere(room.taken).tolist() == [[1, 0, 2], [1, 0, 3], [1, 0, 4]]
+    assert not room.fits(place) and not room.take(place)
+
+
+def test_a_bound_that_does_not_hold_is_told_with_its_place():
+    def places(numbers):
+        same = np.ones_like(numbers)
+        return Places(same < 0, 2 * same, same, 0 * same, numbers, 3 * same)
+
+    def measure(numbers):
+        return np.where(numbers == 1, 9, 0), np.zeros(len(numbers))
+
+    room, bounds = Room(np.zeros(3, np.int64), (1, 9), 9), (np.array([5, 4, 3]), np.zeros(3))
+    with pytest.raises(RuntimeError, match="points 3 to 5 of series 1 score more than it allows"):
+        choose(bounds, places, room, 3, measure)
 
 
 def test_a_choice_ends_where_nothing_fits():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -21,8 +22,11 @@ from skts.engines import (
     offsets,
     run,
 )
+from skts.engines.core.series import read_only
 from skts.engines.families.shapelets import splits
 from skts.engines.families.shapelets.criterion import _logarithms, number_terms
+from skts.engines.host.splits import _sort
+from skts.engines.numba.shapelets.groups import survey
 
 KINDS = ["walks", "whole", "offset", "constant", "channels", "unequal", "loud", "points"]
 
@@ -149,6 +153,32 @@ def test_candidates_of_another_source(fast_engine):
             begin += len(members)
 
 
+def some_groups(length, n_members=4, n_groups=1):
+    """Groups of all series, each with the first points of the first one as its candidate."""
+    series = Series(np.arange(9.0 * n_members).reshape(n_members, 1, 9), np.full(n_members, 9))
+    each, members = np.arange(n_groups + 1), np.tile(np.arange(n_members), n_groups)
+    pieces = np.tile([0, 0, 0, length], (n_groups, 1))
+    return Groups(series, pieces, each, series, members, each * n_members)
+
+
+@pytest.mark.parametrize(("length", "threshold"), [(3, 0.5), (2, 5e-15)])
+def test_a_cut_lies_where_no_rounding_sets_distances_apart(length, threshold):
+    """Of normalised windows alone: others may be as small as they like."""
+    groups, distances = some_groups(length), np.array([0.0, 1e-14, 1.0, 1.0])
+    rules = SplitRules(np.array([0, 1, 1, 1]), np.ones(4, np.int64), 1, np.zeros(1))
+    work = GroupSplits(groups, rules)
+    expected = work.start()
+    splits._split_by_criterion(groups, rules, distances, expected)
+    assert expected.threshold[0, 0] == pytest.approx(threshold)
+    same_splits(splits.split_groups(work, slice(0, 1), distances), expected)
+
+
+@pytest.mark.parametrize("length", [1, 4, 9])
+def test_work_is_that_of_all_points_of_all_windows(length):
+    work = GroupMatches(some_groups(length, n_members=5, n_groups=3))
+    assert work.step_work == length * (9 - length + 1) * 5 + 1
+
+
 def test_ties_go_to_the_first_candidate(fast_engine):
     values = np.array([[0, 1, 0, 0, 2.0], [0, 1, 0, 0, 2.0], [0, 0, 1, 1, 0.0], [0, 0, 1, 1, 0.0]])
     series = Series(values[:, np.newaxis], np.full(4, 5))
@@ -158,6 +188,47 @@ def test_ties_go_to_the_first_candidate(fast_engine):
     found = run(GroupSplits(groups, rules), engine=fast_engine)
     assert found.chosen.tolist() == [[0]] and found.left.tolist() == [True, True, False, False]
     assert found.gain[0, 0] == pytest.approx(np.log(2))
+
+
+def test_one_candidate_judges_a_node_unless_more_are_asked_for():
+    nothing = np.zeros(4, np.int64), np.ones(4, np.int64), 1, np.zeros(1)
+    assert SplitRules(*nothing, ways=("and",)).most == 1
+    assert SplitRules(*nothing, ways=("and",), max_literals=3).most == 3
+    assert SplitRules(*nothing, max_literals=3).most == 1
+
+
+@pytest.mark.parametrize("kind", ["walks", "loud"])
+def test_sums_of_series_are_kept_to_twice_the_digits(kind):
+    """Of all points before each, and of their squares, the last ones included."""
+    series = draw(kind, 1).series
+    n, n_channels, width = series.shape
+    rows, scratch = n * n_channels, np.zeros((n * n_channels, width), np.int64)
+    points, scales = np.zeros((rows, width)), np.zeros((rows, 3))
+    sums, squares = np.zeros((2, 2, rows, width + 1))
+    given = read_only(series.values), read_only(series.lengths)
+    survey(*given, points, sums, squares, scratch, scales)
+    for row in range(rows):
+        place, channel = divmod(row, n_channels)
+        line = series.values[place, channel, : series.lengths[place]]
+        # points with their mean, in units of the centred ones
+        units = np.ptp(line) / np.ptp(points[row, : line.size])
+        magnitude = (np.abs(line).max() + abs(line.mean())) / units
+        assert magnitude * (1 - 1e-9) <= scales[row, 0] <= 4 * magnitude * (1 + 1e-9)
+        for found, terms in ((sums, points[row]), (squares, points[row] ** 2)):
+            exact, size = Fraction(0), 0.0
+            for t in range(series.lengths[row // n_channels] + 1):
+                kept = Fraction(found[0, row, t]) + Fraction(found[1, row, t])
+                assert abs(kept - exact) <= size * 2.0**-95
+                if t < width:
+                    exact += Fraction(terms[t])
+                    size += abs(terms[t])
+
+
+@pytest.mark.parametrize("n", [1, 8, 9, 16, 17, 100])
+def test_orders_keep_equal_keys_as_they_come(rng, n):
+    keys, order = rng.integers(0, 5, n).astype(float), np.empty(n, np.int64)
+    _sort(keys, order, np.empty(n, np.int64))
+    assert_array_equal(order, np.argsort(keys, kind="stable"))
 
 
 def test_tables_of_small_nodes_are_those_of_larger_forests():

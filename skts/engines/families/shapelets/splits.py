@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -118,6 +119,12 @@ class GroupSplits(CandidateGroups):
     def result_bytes(self) -> int:
         """Size of the answer."""
         return 40 * self.rules.most * len(self.groups) + len(self.groups.members)
+
+    @cached_property
+    def most_drawn(self) -> int:
+        """Members of a group at most, each counted as often as it is there."""
+        ends = np.concatenate([[0], np.cumsum(self.rules.times)])[self.groups.members_of]
+        return int(np.diff(ends).max(initial=0))
 
     def start(self) -> Splits:
         """Return empty arrays."""
