@@ -323,6 +323,11 @@ def test_reports_iterations(rng, caplog):
     model = DTWKMedoids(2, n_init=1, random_state=0, verbose=1).fit(X)
     lines = [record.getMessage() for record in caplog.records]
     assert sum("inertia" in line for line in lines) == model.n_iter_ + 1
+    # all runs from one start would be the same
+    for init, runs in (("random", 3), ("k-means++", 3), ("build", 1), ([0, 1], 1)):
+        caplog.clear()
+        DTWKMedoids(2, init=init, n_init=3, random_state=0, verbose=1).fit(X)
+        assert any(f"Run {runs} of {runs}," in one.getMessage() for one in caplog.records)
 
 
 def test_pickled(fast_engine, rng):
