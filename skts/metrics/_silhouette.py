@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.preprocessing import LabelEncoder
-from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils._param_validation import StrOptions
 
 from .._distance_rows import rows_of, silhouettes
@@ -79,8 +79,8 @@ def silhouette_samples(
     ------
     ValueError
         If there are fewer than 2 clusters, or as many as series; if there is not one label for each
-        series; if options contradict each other; if a series holds infinity, or NaN before its last
-        value.
+        series, or one is missing; if options contradict each other; if a series holds infinity, or
+        NaN before its last value.
 
     See Also
     --------
@@ -180,7 +180,16 @@ def silhouette_score(
 
 def _check_labels(labels: ArrayLike, n_samples: int) -> np.ndarray:
     """Labels from 0 on."""
-    given = column_or_1d(as_host(labels, "labels"))
+    given = np.asarray(as_host(labels, "labels"))
+    if given.ndim != 1 and given.shape != (n_samples, 1):
+        raise ValueError(
+            f"labels has shape {given.shape}; one label for each of the {n_samples} series is "
+            "needed here."
+        )
+    given = column_or_1d(given)
+    if given.dtype == object and len(kinds := {type(label).__name__ for label in given}) > 1:
+        raise ValueError(f"labels holds labels of several types: {', '.join(sorted(kinds))}.")
+    assert_all_finite(given, input_name="labels")
     if given.size != n_samples:
         check_consistent_length(np.empty(n_samples), given)
     codes: np.ndarray = LabelEncoder().fit_transform(given)

@@ -102,6 +102,10 @@ def consensus_motif(
                 f"Series {row} of X has {points.size} time points; that is less than one window of "
                 f"{length}."
             )
+        if not _has_window(points, length):
+            raise ValueError(
+                f"There is no consensus: series {row} of X has no finite window of {length} points."
+            )
     lines = [ConcatenatedSeries.of([points]) for points in series]
     compute = partial(run, engine=engine, n_jobs=n_jobs, verbose=verbose)
     radii = _Radii(lines, length, bool(normalize), compute)
@@ -109,11 +113,13 @@ def consensus_motif(
     for row in range(len(lines)):
         best = min(best, radii.best_of(row, best[0]))
     radius, row, place = best
-    if row < 0:
-        raise ValueError(
-            f"There is no consensus: a series of X has no finite window of {length} points."
-        )
     return _record(radii, radius, row, place)
+
+
+def _has_window(points: np.ndarray, length: int) -> bool:
+    """Whether so many points in a row are finite."""
+    gaps = np.flatnonzero(~np.isfinite(points))
+    return bool(np.diff(gaps, prepend=-1, append=points.size).max() > length)
 
 
 class _Radii:

@@ -89,7 +89,9 @@ class DTWCondenser(SeriesMixin, BaseEstimator):
         and so on: ``ranks_ <= 1 + k`` selects the series that were left before the last k removals.
     windows_ : ndarray of shape (n_removed + 1,), float64
         The window, as a fraction of the length, before the first removal and after each; infinite
-        where there is no limit. ``windows_[-1]`` belongs to the kept series.
+        where there is no limit. ``windows_[-1]`` belongs to the kept series. Where `window` is a
+        number of points, the fraction is one of the longest series, and all pairs have as many
+        points (rounded up); otherwise it is one of the longer series of each pair.
     accuracies_ : ndarray of shape (n_removed + 1,), float64
         Leave-one-out accuracy with these windows: the share of all training series whose nearest
         neighbour, among the other series that were kept then, is of their class.

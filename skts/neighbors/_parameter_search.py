@@ -132,6 +132,7 @@ def elastic_parameter_search(
     Of series at equal distances the one that comes first in `X` is the nearest. Of parameters with
     equal errors those with the smallest window are the best, then those with the smallest values,
     in the order in which the distance has its parameters; None counts as larger than all numbers.
+    A fraction and a number of points are compared as points of the longest series.
     The best are fitted to `X`: estimate the error of the classifier on other series.
 
     Without `param_grid`, these are tried:
@@ -190,7 +191,10 @@ def elastic_parameter_search(
     priced = {"cost": cost} if len(entry.prices) > 1 else {}
     params = [{"metric": metric, **point, **priced} for point in points]
     least = errors.min()
-    best = min(np.flatnonzero(errors == least).tolist(), key=lambda place: _size(points[place]))
+    longest = series.n_timepoints
+    best = min(
+        np.flatnonzero(errors == least).tolist(), key=lambda place: _size(points[place], longest)
+    )
     return ParameterSearch(params[best], float(least), params, errors)
 
 
@@ -215,11 +219,16 @@ def _points(metric: str, grid: Mapping[str, ArrayLike]) -> list[dict[str, Any]]:
     return points
 
 
-def _size(point: dict[str, Any]) -> list[float]:
+def _size(point: dict[str, Any], longest: int) -> list[float]:
     """Sort key of parameters with equal errors: the smallest is the best."""
-    numbers = [point["window"], *(point["metric_params"] or {}).values()]
-    if isinstance(numbers[0], int):
-        numbers[0] = float(min(numbers[0], 2**62))
+    window = point["window"]
+    if window is None:
+        width = np.inf
+    else:
+        # points, of the longest series where it is a fraction: so that both kinds compare
+        width = float(Warping(window=window).radius(longest, longest))
+        window = float(min(window, 2**62))
+    numbers = [width, window, *(point["metric_params"] or {}).values()]
     return [np.inf if number is None else number for number in numbers]
 
 

@@ -590,17 +590,21 @@ class ParameterSearch(Recipe):
         found = self.target(
             case.data["X"].give(), case.data["y"], **case.given(), **how.options(self.target)
         )
+        # as text, in which a window of 1 point is not 1.0, the whole length
+        best = list(map(repr, found.params)).index(repr(found.best_params))
         return {
-            "best": np.array(found.params.index(found.best_params)),
+            "best": np.array(best),
             "best_error": np.array(found.best_error),
             "errors": found.errors,
-            "params": np.array([self.values(one) for one in found.params]),
+            "params": np.array([self.values(one, case.data["X"]) for one in found.params]),
         }
 
     @staticmethod
-    def values(one: dict) -> list[float]:
+    def values(one: dict, X: Sample) -> list[float]:
         """Numbers of a combination in the order that decides between equal errors."""
-        numbers = [one["window"], *(one["metric_params"] or {}).values()]
+        window, longest = one["window"], int(X.lengths.max())
+        width = math.ceil(window * longest - 1e-9) if isinstance(window, float) else window
+        numbers = [width, window, *(one["metric_params"] or {}).values()]
         return [math.inf if number is None else float(number) for number in numbers]
 
     def check(self, case: Case, found: dict) -> None:

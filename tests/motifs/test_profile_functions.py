@@ -87,6 +87,13 @@ def test_consensus(rng, fast_engine, kind, normalize):
                 assert_array_equal(values, points[place : place + length])
 
 
+def test_the_series_without_a_finite_window_is_named():
+    series = [[1.0, 2, 3, 5], [0, np.nan, 1, 2, np.inf, 4, 4]]
+    with pytest.raises(ValueError, match="series 1 of X has no finite window of 3 points"):
+        consensus_motif(series, window=3)
+    assert consensus_motif(series, window=2, engine="oracle").positions.tolist() == [0, 2]
+
+
 def test_a_planted_consensus_is_found_with_few_measured_windows(rng, fast_engine):
     """Long windows are joined, few ones measured: both ways lead to the same."""
     pattern = rng.normal(size=30).cumsum()

@@ -192,12 +192,15 @@ def test_of_equal_errors_the_smallest_parameters_are_best():
     grid = {"window": [None, 2, 1.0], "lmbda": [2, 0.5], "nu": [0.1, 0.001]}
     found = elastic_parameter_search(X, y, metric="twe", param_grid=grid, engine="oracle")
     assert found.best_error == 0 and (found.errors == 0).all()
-    # a fraction of one is less than two points, as numbers go
+    # two points are less than all of the length
     assert found.best_params == {
         "metric": "twe",
         "metric_params": {"nu": 0.001, "lmbda": 0.5},
-        "window": 1.0,
+        "window": 2,
     }
+    grid = {"window": [2**70, 3, 0.75, 0.3, 0.26, 2]}
+    found = elastic_parameter_search(X, y, metric="erp", param_grid=grid, engine="oracle")
+    assert (found.errors == 0).all() and found.best_params["window"] == 0.26
     grid = {"epsilon": [None, 1]}
     found = elastic_parameter_search(X, y, metric="edr", param_grid=grid, engine="oracle")
     assert found.best_params["metric_params"] == {"epsilon": 1}
