@@ -178,21 +178,16 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _N + "search/lanes.py": [
-        ("warp", "if start + w < n and limit < inf:", ("< -> >",), SPARES),
+        ("warp", "if start + w < n:", ("< -> >",), SPARES),
         ("", "LANES = 32", None, "how many windows go side by side changes no sum"),
         (
             "search",
-            "if some and radius > 0 and length > 2 and limit < np.inf:",
+            "if radius > 0 and length > 2 and limit < np.inf:",
             None,
             SPARES,
         ),
-        ("search", "if need > 0 and distance == np.inf:", None, SPARES),
-        (
-            "search",
-            "if need > 0 and (distances[before:count] < distance).any():",
-            ("> -> >=", "and -> or"),
-            SPARES,
-        ),
+        ("search", "if need > 0 and within[q] == np.inf:", None, SPARES),
+        ("measure", "nearer = nearer or found < within[q]", ("< -> <=",), SPARES),
         ("", "_LOOK = 8", None, "how often it is looked whether a bound is beyond the limit"),
         (
             "running_statistics",
