@@ -182,12 +182,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ("", "LANES = 32", None, "how many windows go side by side changes no sum"),
         (
             "search",
-            "if radius > 0 and length > 2 and limit < np.inf:",
+            "if some and radius > 0 and length > 2 and limit < np.inf:",
             None,
             SPARES,
         ),
         ("search", "if need > 0 and within[q] == np.inf:", None, SPARES),
-        ("measure", "nearer = nearer or found < within[q]", ("< -> <=",), SPARES),
+        ("keep_matches", "nearer = nearer or found < within[q]", ("< -> <=",), SPARES),
         ("", "_LOOK = 8", None, "how often it is looked whether a bound is beyond the limit"),
         (
             "running_statistics",

@@ -638,25 +638,14 @@ def keep_within(places, values, count, limit):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def measure(
-    piece, queries, comparison, cell, need, exclusion, waiting, filled, room, matches, cancel
-):
-    """Warp the windows that wait first, and keep those that match; how many were taken.
-
-    Its parameters are the work, what waits, and where to.
-    """
-    taken = min(filled, LANES)
-    squared, within = comparison.squared, matches.within
-    gather(piece.points, queries, waiting, taken, comparison, room)
-    for lane in range(LANES):
-        distance = within[waiting.rows[lane if lane < taken else 0]]
-        room.limits[lane] = cost_limit(distance, 0.0, squared)
-    warp(room, comparison, cell, cancel)
+def keep_matches(waiting, taken, out, need, exclusion, squared, matches):
+    """Keep those of the windows that were warped that match."""
+    within = matches.within
     nearer = False
     for lane in range(taken):
         q = waiting.rows[lane]
         positions, distances, count = matches.positions[q], matches.distances[q], matches.counts[q]
-        found = np.sqrt(room.out[lane]) if squared else room.out[lane]
+        found = np.sqrt(out[lane]) if squared else out[lane]
         if found <= within[q] and found < np.inf:
             positions[count], distances[count] = waiting.places[lane], found
             count += 1
@@ -668,7 +657,6 @@ def measure(
                 count = keep_within(positions, distances, count, last)
             nearer = False
         matches.counts[q] = count
-    return taken
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -700,47 +688,48 @@ def search(piece, queries, comparison, cell, need, exclusion, matches, cancel):
         np.empty(LANES),
         np.empty(LANES),
     )
-    for q in range(n_queries):
-        # without a limit some windows that look good come first, and then again with all others
-        if need > 0 and within[q] == np.inf:
-            most = max(_SEEDS, -(-2 * need // LANES)) * LANES
-            seeds = promising(piece, queries, q, comparison, most)
-            for first in range(0, seeds.size, LANES):
-                put(seeds[first:][:LANES], waiting.places)
-                waiting.rows[:LANES] = q
-                measure(
-                    *(piece, queries, comparison, cell, need, exclusion),
-                    *(waiting, LANES, room, matches, cancel),
-                )
-        matches.counts[q] = 0
-        limits[q] = cost_limit(within[q], slack, squared)
-    filled = np.int64(0)
-    for p in range(0, n_windows, LANES):
-        # the same for all queries, and made for the first that needs it
+    filled, none = np.int64(0), waiting.places[:0]
+    # before all windows come some that look good, and after them all that wait
+    for p in range(-LANES, n_windows + LANES, LANES):
+        begins, ends = p < 0, p >= n_windows
+        here = not begins and not ends and whole[p : p + LANES].any()
+        # the envelopes are the same for all queries, and made for the first that needs them
         row = -1
-        for q in range(n_queries if whole[p : p + LANES].any() else 0):
+        for q in range(n_queries):
             if cancel[0]:
                 return
-            limit = limits[q]
-            bound_by_query(piece, p, queries, q, comparison, limit, bounds)
-            if survivors(whole, p, bounds, limit) == 0:
-                continue
-            if radius > 0 and length > 2 and limit < np.inf:
-                if row < 0:
-                    row = envelope_of_windows(piece, p, length, radius, room)
-                bound_by_windows(piece, p, queries, q, comparison, room, row, limit, bounds)
-            filled = append(whole, p, bounds, limit, q, waiting, filled)
-            if filled >= LANES:
-                taken = measure(
-                    *(piece, queries, comparison, cell, need, exclusion),
-                    *(waiting, filled, room, matches, cancel),
-                )
+            seeds, n_seeds = none, 0
+            if begins:
+                limits[q] = cost_limit(within[q], slack, squared)
+                # without a limit those that look good are warped, and then again with all others
+                if need > 0 and within[q] == np.inf:
+                    most = max(_SEEDS, -(-2 * need // LANES)) * LANES
+                    seeds = promising(piece, queries, q, comparison, most)
+            if here:
+                limit = limits[q]
+                bound_by_query(piece, p, queries, q, comparison, limit, bounds)
+                some = survivors(whole, p, bounds, limit) > 0
+                if some and radius > 0 and length > 2 and limit < np.inf:
+                    if row < 0:
+                        row = envelope_of_windows(piece, p, length, radius, room)
+                    bound_by_windows(piece, p, queries, q, comparison, room, row, limit, bounds)
+                if some:
+                    filled = append(whole, p, bounds, limit, q, waiting, filled)
+            while filled >= LANES or (ends and filled > 0) or n_seeds < seeds.size:
+                if begins:
+                    put(seeds[n_seeds:][:LANES], waiting.places)
+                    waiting.rows[:LANES], waiting.bounds[:LANES] = q, 0.0
+                    filled, n_seeds = np.int64(LANES), n_seeds + LANES
+                # called here alone, where all that depends on the policy is compiled
+                taken = min(filled, LANES)
+                gather(piece.points, queries, waiting, taken, comparison, room)
+                for lane in range(LANES):
+                    room.limits[lane] = cost_limit(within[waiting.rows[lane]], 0.0, squared)
+                warp(room, comparison, cell, cancel)
+                keep_matches(waiting, taken, room.out, need, exclusion, squared, matches)
                 for lane in range(taken if need > 0 else 0):
                     one = waiting.rows[lane]
                     limits[one] = cost_limit(within[one], slack, squared)
                 filled = keep_waiting(waiting, taken, filled, limits)
-    if filled > 0:
-        measure(
-            *(piece, queries, comparison, cell, need, exclusion),
-            *(waiting, filled, room, matches, cancel),
-        )
+            if begins:
+                matches.counts[q] = 0
