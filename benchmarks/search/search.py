@@ -52,7 +52,7 @@ class ManyQueries:
 class Stream:
     """A hundred patterns in a stream that comes in pieces."""
 
-    params = [ENGINES, [100, 1000, 10_000]]
+    params = [ENGINES, [100, 1000, 5000]]
     param_names = ["engine", "n_points"]
 
     def setup(self, engine, n_points):

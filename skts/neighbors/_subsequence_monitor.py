@@ -286,7 +286,8 @@ class SubsequenceMonitor(SeriesMixin, BaseEstimator):
         undecided = list(self._undecided)
         distances, starts = (np.empty(len(undecided), object) for _ in range(2))
         for row, (places, values) in enumerate(self._find(line, stop, n_new)):
-            if self._watch.exclusions[row]:
+            waits = places.size or undecided[row].starts.size
+            if waits and self._watch.exclusions[row]:
                 decided = self._watch.decide(
                     row, undecided[row].add(places, values), (stop - n_new, stop), final
                 )
@@ -316,9 +317,10 @@ class SubsequenceMonitor(SeriesMixin, BaseEstimator):
                 continue
             answer = self._run(self._watch.search(rows, part))
             for row, one in zip(rows, answer, strict=True):
-                places = one.positions[:, 1]
-                order = np.argsort(places)
-                found[row] = places[order] + (stop - part.size), one.distances[order]
+                if one.distances.size:
+                    places = one.positions[:, 1]
+                    order = np.argsort(places)
+                    found[row] = places[order] + (stop - part.size), one.distances[order]
         return found
 
 

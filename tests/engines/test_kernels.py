@@ -69,11 +69,15 @@ from skts.engines.numba.search.lanes import (
     RUNNING_ERROR,
     Comparison,
     Piece,
-    Query,
+    Queries,
+    Room,
+    Waiting,
     bound_by_windows,
+    envelope_of_windows,
     far_apart,
     gather,
     local_envelope,
+    moments_of_lanes,
     normalize_window,
     promising,
     running_statistics,
@@ -534,6 +538,22 @@ def test_a_spike_leaves_later_windows_known_and_right(rng):
     assert np.isnan(inverse).all()
 
 
+def queries_of(points, low, high, order):
+    """Some queries as kernels of the search take them, all with one order of their points."""
+    points, low, high = (np.atleast_2d(one) for one in (points, low, high))
+    orders = np.tile(order, (len(points), 1))
+    return Queries(points, low, high, orders, orders)
+
+
+def room_for(length):
+    """Memory of the search for windows of so many points."""
+    wide = [np.full((2, LANES + 2 * length), np.nan) for _ in range(2)]
+    windows, points, low, high = (np.full((length, LANES), np.nan) for _ in range(4))
+    rest = np.full((-(-length // 16) + 1, LANES), np.nan)
+    limits, out = np.full(LANES, np.inf), np.empty(LANES)
+    return Room(*wide, windows, np.full(LANES, -1), points, low, high, rest, limits, out)
+
+
 def compared(radius, squared, largest, normalize=True):
     """How kernels of the search compare a window with a query."""
     return Comparison(radius, normalize, squared, largest)
@@ -550,12 +570,13 @@ def test_windows_bound_the_query(rng, radius, squared, largest):
     # what lies around them would let any query through
     points[:p], points[last:] = np.resize([-1e6, 1e6], p), np.resize([1e6, -1e6], 20)
     mean, inverse = rng.normal(size=100), rng.uniform(0.5, 2, 100)
-    room = np.empty((2, LANES + 2 * length)), np.empty((2, LANES + 2 * length))
-    out = np.zeros(LANES)
-    order = rng.permutation(length)
+    room, out = room_for(length), np.zeros(LANES)
     piece = Piece(points, np.ones(100, bool), mean, inverse)
-    given = Query(query, query, query, order, order)
-    bound_by_windows(piece, p, given, compared(radius, squared, largest), room, np.inf, out)
+    both = np.stack([query[::-1], query])
+    given = queries_of(both, both, both, rng.permutation(length))
+    row = envelope_of_windows(piece, p, length, radius, room)
+    how = compared(radius, squared, largest)
+    bound_by_windows(piece, p, given, 1, how, room, row, np.inf, out)
     for lane in range(LANES):
         start = p + lane
         costs = np.empty(length)
@@ -572,28 +593,47 @@ def test_windows_bound_the_query(rng, radius, squared, largest):
 @pytest.mark.parametrize(("squared", "largest"), [(True, False), (False, False), (True, True)])
 @pytest.mark.parametrize("normalize", [True, False])
 def test_gathered_windows_and_what_their_ends_cost(rng, normalize, squared, largest):
-    length, strip = 37, 16
+    length = 37
     points = rng.normal(size=120).cumsum()
-    members, count = rng.integers(0, 120 - length, 2 * LANES), 20
-    low = rng.normal(size=length)
-    high = low + rng.random(length)
-    windows, rest = np.full((length, LANES), np.nan), np.full((4, LANES), np.nan)
-    query = Query(low, low, high, np.arange(length), np.arange(length))
-    comparison = compared(0, squared, largest, normalize)
-    gather(points, members, count, query, comparison, windows, rest)
+    low = rng.normal(size=(3, length))
+    high, own = low + rng.random((3, length)), rng.normal(size=(3, length))
+    queries = queries_of(own, low, high, np.arange(length))
+    comparison, room = compared(0, squared, largest, normalize), room_for(length)
+    for count in (LANES, 20):
+        places, rows = rng.integers(0, 120 - length, 2 * LANES), rng.integers(0, 3, 2 * LANES)
+        members = places.copy(), rows.copy()
+        gather(points, queries, Waiting(rows, places, np.zeros(2 * LANES)), count, comparison, room)
+        for lane in range(LANES):
+            # lanes that nobody is in repeat the first
+            place, q = (one[lane if lane < count else 0] for one in members)
+            check_lane(points[place : place + length], room, lane, comparison, low[q], high[q])
+            assert_array_equal(room.points[:, lane], own[q])
+    # the waiting windows behind them wait on
+    assert_array_equal(places[LANES:], members[0][LANES:])
+
+
+def check_lane(window, room, lane, comparison, low, high):
+    """Compare what lies in a lane with a window, and what its ends cost at least."""
+    strip, (_, normalize, squared, largest) = 16, comparison
+    if normalize:
+        window = (window - window.mean()) / window.std()
+    assert_allclose(room.windows[:, lane], window, atol=1e-12)
+    costs = np.maximum(np.maximum(window - high, low - window), 0)
+    costs = costs**2 if squared else costs
+    for k in range(len(room.rest)):
+        behind = costs[k * strip :]
+        expected = behind.max(initial=0) if largest else behind.sum()
+        assert_allclose(room.rest[k, lane], expected, rtol=1e-12, atol=1e-12)
+
+
+def test_moments_side_by_side_have_the_bits_of_those_of_one_window(rng):
+    windows = rng.normal(size=(21, LANES)).cumsum(axis=0)
+    windows[:, 0], windows[:, 1], windows[:, 2] = 3.0, 0.0, 1e6 + 1e-9 * windows[:, 3]
+    windows[:, 4] *= 1e-200
+    mean, scale = np.empty(LANES), np.empty(LANES)
+    moments_of_lanes(windows, mean, scale)
     for lane in range(LANES):
-        # lanes that nobody is in repeat the first
-        place = members[lane if lane < count else 0]
-        window = points[place : place + length]
-        if normalize:
-            window = (window - window.mean()) / window.std()
-        assert_allclose(windows[:, lane], window, atol=1e-12)
-        costs = np.maximum(np.maximum(window - high, low - window), 0)
-        costs = costs**2 if squared else costs
-        for k in range(4):
-            behind = costs[k * strip :]
-            expected = behind.max(initial=0) if largest else behind.sum()
-            assert_allclose(rest[k, lane], expected, rtol=1e-12, atol=1e-12)
+        assert (mean[lane], scale[lane]) == window_moments(windows[:, lane].copy(), 0, 21)
 
 
 @pytest.mark.parametrize("n_finite", [5, 33, 70])
@@ -610,8 +650,8 @@ def test_promising_windows_fill_lanes(rng, n_finite):
         whole[group * LANES] = True
     mean, inverse = np.zeros(n_windows + LANES), np.ones(n_windows + LANES)
     piece = Piece(points, whole, mean, inverse)
-    given = Query(query, query, query, np.arange(length), np.arange(length))
-    found = promising(piece, given, compared(0, True, False), 3 * LANES)
+    given = queries_of(query, query, query, np.arange(length))
+    found = promising(piece, given, 0, compared(0, True, False), 3 * LANES)
     costs = (points[:n_windows] - query[0]) ** 2 + (points[1 : n_windows + 1] - query[1]) ** 2
     costs[~whole] = np.inf
     groups = [range(g * LANES, min((g + 1) * LANES, n_windows)) for g in range(n_groups)]

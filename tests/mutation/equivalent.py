@@ -179,7 +179,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _N + "search/lanes.py": [
-        ("warp", "if start + w < n and limit < inf:", ("< -> >",), SPARES),
+        ("warp", "if start + w < n:", ("< -> >",), SPARES),
         ("", "LANES = 32", None, "how many windows go side by side changes no sum"),
         (
             "search",
@@ -187,13 +187,8 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             None,
             SPARES,
         ),
-        ("search", "if need > 0 and distance == np.inf:", None, SPARES),
-        (
-            "search",
-            "if need > 0 and (distances[before:count] < distance).any():",
-            ("> -> >=", "and -> or"),
-            SPARES,
-        ),
+        ("search", "if need > 0 and within[q] == np.inf:", None, SPARES),
+        ("keep_matches", "nearer = nearer or found < within[q]", ("< -> <=",), SPARES),
         ("", "_LOOK = 8", None, "how often it is looked whether a bound is beyond the limit"),
         (
             "running_statistics",

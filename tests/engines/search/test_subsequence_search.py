@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import weakref
 
 import numpy as np
 import pytest
@@ -411,3 +412,32 @@ def test_no_search_of_the_gpu_certifies_itself(rng, monkeypatch, warping, normal
     for found, right in zip(run(work, engine="cupy"), expected, strict=True):
         assert_array_equal(found.positions, right.positions)
         assert_array_equal(found.distances, right.distances)
+
+
+def test_queries_are_prepared_once_and_known_by_their_arrays(rng, monkeypatch):
+    from skts.engines.numba.search import tiles
+
+    engine = type(find_engine("numba"))()
+    given = [rng.normal(size=9) for _ in range(3)]
+    built = []
+
+    def prepare(queries, *options):
+        built.append(queries)
+        return real(queries, *options)
+
+    real = tiles._prepare_queries
+    monkeypatch.setattr(tiles, "_prepare_queries", prepare)
+    first = engine._queries(given, 2, True)
+    assert engine._queries(list(given), 2, True) is first and len(built) == 1
+    # others that lie where some of these did, which are gone
+    key = "queries", 2, True, tuple(map(id, given[:2]))
+    stale = real([given[0], given[2]], 2, True), [weakref.ref(given[0]), weakref.ref(given[2])]
+    engine.prepared.get(given[0], key, lambda: (stale, 0))
+    for _ in range(2):
+        found = engine._queries(given[:2], 2, True)
+        assert_array_equal(found.points, first.points[:2])
+        assert len(built) == 2
+    assert len(engine.prepared) == 2
+    built.clear()
+    del given
+    assert len(engine.prepared) == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -239,12 +240,12 @@ class SubsequenceNeighbors(UsesIncumbent, Reduction):
         if type(self.warping) is not Warping:
             raise ValueError(f"Windows are not searched under metric={self.warping.metric!r}.")
 
-    @property
+    @cached_property
     def longest(self) -> int:
         """Points of the longest query."""
         return max(query.size for query in self.queries)
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, int]:
         """Queries, and windows of the shortest on the line."""
         shortest = min(query.size for query in self.queries)
@@ -311,6 +312,8 @@ class SubsequenceNeighbors(UsesIncumbent, Reduction):
     def merge(self, total: list[Gathered], tile: Tile, result: list[TileMatches]) -> None:
         """Take the windows of a tile, and drop those that are no matches now."""
         for row, found in enumerate(result, tile.row):
+            if found.distances.size == 0:
+                continue
             so_far = total[row]
             keep = found.distances <= so_far.limit
             if not keep.any():
@@ -332,7 +335,11 @@ class SubsequenceNeighbors(UsesIncumbent, Reduction):
     def finish(self, total: list[Gathered], run: Callable[[Reduction], Any]) -> list[WindowMatches]:
         """Put the matches of each query in order."""
         answer = []
+        nothing = WindowMatches(np.empty(0), np.empty((0, 2), np.int64))
         for query, found in zip(self.queries, total, strict=True):
+            if found.distances.size == 0:
+                answer.append(nothing)
+                continue
             order = np.lexsort((found.positions, found.distances))
             positions = self.series.locate(found.positions)
             if self.n_neighbors is not None:

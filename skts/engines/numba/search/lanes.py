@@ -1,10 +1,10 @@
-"""Windows of a long series against a query on the CPU: bounds, then warping in lanes.
+"""Windows of a long series against queries on the CPU: bounds, then warping in lanes.
 
 `LANES` windows that follow each other are bounded side by side, normalised on the fly with running
 statistics (`running_statistics`), whose error every bound allows for. Windows that no bound rules
-out are gathered, wherever they are, normalised by their certified statistics, and warped in lanes
-(`warp`) by the policy of the distance, and abandoned together once the rest of each must cost too
-much. Bounds hold for DTW and dog-keeper.
+out are gathered, wherever they are and whichever query they are compared with, normalised by their
+certified statistics, and warped in lanes (`warp`) by the policy of the distance, and abandoned
+together once the rest of each must cost too much. Bounds hold for DTW and dog-keeper.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from ...host.arrays import put
 __all__ = [
     "LANES",
     "Comparison",
+    "Matches",
     "Piece",
-    "Query",
+    "Queries",
     "local_envelope",
     "normalize_window",
     "running_statistics",
@@ -61,15 +62,15 @@ class Piece(NamedTuple):
     inverse: np.ndarray
 
 
-class Query(NamedTuple):
-    """A query, z-normalised where windows are, and its envelope.
+class Queries(NamedTuple):
+    """Queries of one length, z-normalised where windows are, and their envelopes.
 
     Attributes
     ----------
-    points, low, high : ndarray of shape (length,), float64
-    order : ndarray of shape (length,), int64
+    points, low, high : ndarray of shape (n_queries, length), float64
+    order : ndarray of shape (n_queries, length), int64
         Points of the envelope, the most telling ones first.
-    own_order : ndarray of shape (length,), int64
+    own_order : ndarray of shape (n_queries, length), int64
         Points of the query, the most telling ones first.
     """
 
@@ -97,6 +98,73 @@ class Comparison(NamedTuple):
     normalize: bool
     squared: bool
     largest: bool
+
+
+class Matches(NamedTuple):
+    """Windows that match each query, in no order.
+
+    Attributes
+    ----------
+    within : ndarray of shape (n_queries,), float64
+        Distance beyond which a window is no match; falls as matches are found.
+    counts : ndarray of shape (n_queries,), int64
+        How many there are.
+    positions : ndarray of shape (n_queries, n_windows), int64
+        Where they start.
+    distances : ndarray of shape (n_queries, n_windows), float64
+    """
+
+    within: np.ndarray
+    counts: np.ndarray
+    positions: np.ndarray
+    distances: np.ndarray
+
+
+class Waiting(NamedTuple):
+    """Windows that wait for warping, each for a query.
+
+    Attributes
+    ----------
+    rows, places : ndarray of shape (2 lanes,), int64
+        Query and window.
+    bounds : ndarray of shape (2 lanes,), float64
+        What each costs at least.
+    """
+
+    rows: np.ndarray
+    places: np.ndarray
+    bounds: np.ndarray
+
+
+class Room(NamedTuple):
+    """Memory that is written anew for each group of lanes.
+
+    Attributes
+    ----------
+    low, high : ndarray of shape (2, lanes + 2 length), float64
+        For `local_envelope`.
+    windows : ndarray of shape (length, lanes), float64
+        Windows that are warped.
+    rows : ndarray of shape (lanes,), int64
+        The query that lies in each lane; -1 is none.
+    points, query_low, query_high : ndarray of shape (length, lanes), float64
+        Those queries and their envelopes.
+    rest : ndarray of shape (n_strips + 1, lanes), float64
+        What the columns of a window from each strip on cost at least.
+    limits, out : ndarray of shape (lanes,), float64
+        The cost of a window that matters, and its cost.
+    """
+
+    low: np.ndarray
+    high: np.ndarray
+    windows: np.ndarray
+    rows: np.ndarray
+    points: np.ndarray
+    query_low: np.ndarray
+    query_high: np.ndarray
+    rest: np.ndarray
+    limits: np.ndarray
+    out: np.ndarray
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -216,19 +284,19 @@ def _least(values):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def bound_by_query(piece, p, query, comparison, limit, out):
-    """Bound LANES windows from p on by the envelope of the query, points in a given order.
+def bound_by_query(piece, p, queries, q, comparison, limit, out):
+    """Bound LANES windows from p on by the envelope of query q, points in a given order.
 
     Windows of which nothing is known, with statistics that are NaN, cost nothing.
     """
-    points, low, high, order = piece.points, query.low, query.high, query.order
-    squared, largest = comparison.squared, comparison.largest
+    points, low, high, order = piece.points, queries.low, queries.high, queries.order
+    squared, largest, length = comparison.squared, comparison.largest, order.shape[1]
     center, scale = piece.mean[p : p + LANES], piece.inverse[p : p + LANES]
     out[:] = 0.0
-    for start in range(0, order.size, _LOOK):
-        for k in range(start, min(start + _LOOK, order.size)):
-            at = order[k]
-            below, above, here = low[at], high[at], points[p + at : p + at + LANES]
+    for start in range(0, length, _LOOK):
+        for k in range(start, min(start + _LOOK, length)):
+            at = order[q, k]
+            below, above, here = low[q, at], high[q, at], points[p + at : p + at + LANES]
             for lane in range(here.size):
                 z = (here[lane] - center[lane]) * scale[lane]
                 d, e = z - above, below - z
@@ -266,23 +334,33 @@ def local_envelope(points, p, count, before, width, low, high):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def bound_by_windows(piece, p, query, comparison, room, limit, out):
-    """Bound LANES windows from p on by their own envelopes, or ranges where the band is wide.
+def envelope_of_windows(piece, p, length, radius, room):
+    """Lay out what LANES windows from p on are bounded by: their envelopes, or their ranges.
 
-    `room` are two arrays of shape (2, LANES + 2 length) for the envelopes.
+    Returns the row of `room.low` and `room.high`. An envelope has a value for each point; ranges,
+    where the band is wide, have one for each window.
     """
-    radius, squared, largest = comparison.radius, comparison.squared, comparison.largest
-    length, order = query.points.size, query.own_order
-    # an envelope has a value for each point, ranges one for each window
     narrow = 2 * radius + 1 < length
     before, width = (radius, 2 * radius + 1) if narrow else (0, length)
-    row = local_envelope(piece.points, p, LANES + length - 1, before, width, room[0], room[1])
-    least, most = room[0][row], room[1][row]
+    return local_envelope(piece.points, p, LANES + length - 1, before, width, room.low, room.high)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def bound_by_windows(piece, p, queries, q, comparison, room, row, limit, out):
+    """Bound LANES windows from p on by their own envelopes, or ranges where the band is wide.
+
+    `row` is that of `envelope_of_windows`.
+    """
+    radius, squared, largest = comparison.radius, comparison.squared, comparison.largest
+    order, length = queries.own_order, queries.points.shape[1]
+    narrow = 2 * radius + 1 < length
+    least, most = room.low[row], room.high[row]
     center, scale = piece.mean[p : p + LANES], piece.inverse[p : p + LANES]
     total = np.zeros(LANES)
     for start in range(0, length, _LOOK):
         for k in range(start, min(start + _LOOK, length)):
-            j, point = order[k] if narrow else 0, query.points[order[k]]
+            at = order[q, k]
+            j, point = at if narrow else 0, queries.points[q, at]
             under, over = least[j : j + LANES], most[j : j + LANES]
             for lane in range(total.size):
                 d = point - (over[lane] - center[lane]) * scale[lane]
@@ -299,8 +377,8 @@ def bound_by_windows(piece, p, query, comparison, room, limit, out):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def hopeless(edge, behind, limit, least, largest):
-    """Whether all lanes exceed a limit: every path crosses the edge, and the columns behind it."""
+def hopeless(edge, behind, limits, least, largest):
+    """Whether all lanes exceed limits: every path crosses the edge, and the columns behind it."""
     least[:] = np.inf
     for i in range(edge.shape[0]):
         for lane in range(LANES):
@@ -309,23 +387,24 @@ def hopeless(edge, behind, limit, least, largest):
     beyond = True
     for lane in range(LANES):
         cost = max(behind[lane], least[lane]) if largest else least[lane] + behind[lane]
-        beyond = beyond and cost > limit
+        beyond = beyond and cost > limits[lane]
     return beyond
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def warp(query, windows, comparison, cell, limit, rest, out, cancel):
-    """Accumulated costs of a query against windows (length, LANES), infinite beyond the limit.
+def warp(room, comparison, cell, cancel):
+    """Accumulated costs of queries against windows, each in a lane; all infinite beyond the limits.
 
-    `rest` bounds what the columns from each strip on cost at least. Rows go two at a time, and
-    every cell joins the same two numbers as in `dtw.sweep`.
+    Rows go two at a time, and every cell joins the same two numbers as in `dtw.sweep`.
     """
-    n, inf, radius = query.size, np.inf, comparison.radius
+    points, windows, limits, out = room.points, room.windows, room.limits, room.out
+    n, inf, radius = points.shape[0], np.inf, comparison.radius
     row = np.empty((_WIDTH + 1, LANES))
     columns = np.empty((_WIDTH, LANES))
     # edge[i + 1] is the cell of row i before the strip, edge[0] the border above
     edge = np.empty((n + 1, LANES))
-    left, diagonal, above = np.empty((2, LANES)), np.empty(LANES), np.empty(LANES)
+    # the cells on the left of a pair of rows, and then the points of both
+    left, diagonal, above = np.empty((4, LANES)), np.empty(LANES), np.empty(LANES)
     out[:] = inf
     edge[:] = inf
     edge[0, :] = 0.0
@@ -352,19 +431,20 @@ def warp(query, windows, comparison, cell, limit, rest, out, cancel):
                 left[0, lane] = edge[i + 1, lane] if j_first == 0 else inf
                 left[1, lane] = edge[i + height, lane] if j_first == 0 else inf
                 row[0, lane] = edge[i + height, lane]
-            point, next_point = query[i], query[i + height - 1]
+                left[2, lane] = points[i, lane]
+                left[3, lane] = points[i + height - 1, lane]
             for j in range(j_first, j_stop):
                 if inner_first <= j < inner_stop:
                     for lane in range(LANES):
                         up = row[j + 1, lane]
                         best = up if up < diagonal[lane] else diagonal[lane]
                         best = best if best < left[0, lane] else left[0, lane]
-                        value = cell.join(cell.term(point, columns[j, lane]), best)
+                        value = cell.join(cell.term(left[2, lane], columns[j, lane]), best)
                         best = value if value < left[0, lane] else left[0, lane]
                         best = best if best < left[1, lane] else left[1, lane]
                         diagonal[lane] = up
                         left[0, lane] = value
-                        value = cell.join(cell.term(next_point, columns[j, lane]), best)
+                        value = cell.join(cell.term(left[3, lane], columns[j, lane]), best)
                         left[1, lane] = value
                         row[j + 1, lane] = value
                     continue
@@ -375,7 +455,7 @@ def warp(query, windows, comparison, cell, limit, rest, out, cancel):
                     for lane in range(LANES):
                         best = above[lane] if above[lane] < diagonal[lane] else diagonal[lane]
                         best = best if best < left[k, lane] else left[k, lane]
-                        value = cell.join(cell.term(query[i + k], columns[j, lane]), best)
+                        value = cell.join(cell.term(left[2 + k, lane], columns[j, lane]), best)
                         diagonal[lane] = left[k, lane]
                         value = inf if outside else value
                         left[k, lane] = value
@@ -387,39 +467,76 @@ def warp(query, windows, comparison, cell, limit, rest, out, cancel):
                 for lane in range(LANES):
                     edge[i + k + 1, lane] = left[k, lane] if j_stop == w else inf
             i += height
-        if start + w < n and limit < inf:
-            behind = rest[start // _WIDTH + 1]
-            if hopeless(edge[first + 1 : stop + 1], behind, limit, above, comparison.largest):
+        if start + w < n:
+            behind = room.rest[start // _WIDTH + 1]
+            if hopeless(edge[first + 1 : stop + 1], behind, limits, above, comparison.largest):
                 return
     put(row[w], out)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def gather(points, members, count, query, comparison, windows, rest):
-    """Lay windows side by side, normalised; bound what the columns from each strip on cost."""
-    length, low, high = query.points.size, query.low, query.high
-    normalize, squared, largest = comparison.normalize, comparison.squared, comparison.largest
-    anchor, mean, scale = np.empty(LANES), np.empty(LANES), np.empty(LANES)
+def moments_of_lanes(windows, mean, scale):
+    """Write what `window_moments` says of each of LANES windows (length, LANES), the same bits."""
+    length, anchor = windows.shape[0], windows[0]
+    low, high, sums = np.empty(LANES), np.empty(LANES), np.zeros(LANES)
+    put(anchor, low)
+    put(anchor, high)
+    for j in range(length):
+        for lane in range(LANES):
+            point = windows[j, lane]
+            sums[lane] += point - anchor[lane]
+            low[lane] = point if point < low[lane] else low[lane]
+            high[lane] = point if point > high[lane] else high[lane]
     for lane in range(LANES):
-        place = members[lane if lane < count else 0]
-        anchor[lane], mean[lane], scale[lane] = 0.0, 0.0, 1.0
-        if normalize:
-            anchor[lane] = points[place]
-            mean[lane], scale[lane] = window_moments(points, place, length)
-        for j in range(length):
-            windows[j, lane] = points[place + j]
+        size = max(abs(low[lane]), abs(high[lane]))
+        regular = high[lane] - low[lane] > max(CONSTANT * size, SMALLEST_RANGE)
+        mean[lane] = sums[lane] / length if regular else 0.0
+        scale[lane] = 1.0 if regular else 0.0
+        sums[lane] = 0.0
+    for j in range(length):
+        for lane in range(LANES):
+            d = (windows[j, lane] - anchor[lane]) - mean[lane]
+            sums[lane] += d * d
+    for lane in range(LANES):
+        scale[lane] = 1.0 / np.sqrt(sums[lane] / length) if scale[lane] > 0.0 else 0.0
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def gather(points, queries, waiting, count, comparison, room):
+    """Lay windows and queries side by side; bound what the columns from each strip on cost."""
+    length, windows, rest = queries.points.shape[1], room.windows, room.rest
+    normalize, squared, largest = comparison.normalize, comparison.squared, comparison.largest
+    anchor, mean, scale = np.zeros(LANES), np.zeros(LANES), np.ones(LANES)
+    low, high, stale = room.query_low, room.query_high, np.empty(LANES, np.bool_)
+    for lane in range(LANES):
+        if lane >= count:
+            # lanes that nobody is in repeat the first
+            waiting.rows[lane], waiting.places[lane] = waiting.rows[0], waiting.places[0]
+        stale[lane] = room.rows[lane] != waiting.rows[lane]
+        room.rows[lane] = waiting.rows[lane]
     n_strips = rest.shape[0] - 1
+    # strip by strip: a cache holds the same few rows of all lanes
+    for start in range(0, length, _WIDTH):
+        for lane in range(LANES):
+            place, q = waiting.places[lane], waiting.rows[lane]
+            for j in range(start, min(start + _WIDTH, length)):
+                windows[j, lane] = points[place + j]
+            for j in range(start, min(start + _WIDTH, length) if stale[lane] else start):
+                room.points[j, lane] = queries.points[q, j]
+                low[j, lane], high[j, lane] = queries.low[q, j], queries.high[q, j]
+    if normalize:
+        put(windows[0], anchor)
+        moments_of_lanes(windows, mean, scale)
     rest[n_strips, :] = 0.0
     for strip in range(n_strips - 1, -1, -1):
-        for lane in range(LANES):
-            rest[strip, lane] = rest[strip + 1, lane]
+        put(rest[strip + 1], rest[strip])
         for j in range(strip * _WIDTH, min((strip + 1) * _WIDTH, length)):
             for lane in range(LANES):
                 z = windows[j, lane]
                 if normalize:
                     z = ((z - anchor[lane]) - mean[lane]) * scale[lane]
                     windows[j, lane] = z
-                d = max(max(z - high[j], low[j] - z), 0.0)
+                d = max(max(z - high[j, lane], low[j, lane] - z), 0.0)
                 cost = d * d if squared else d
                 total = rest[strip, lane]
                 rest[strip, lane] = max(total, cost) if largest else total + cost
@@ -452,7 +569,7 @@ def cost_limit(distance, slack, squared):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def promising(piece, query, comparison, count):
+def promising(piece, queries, q, comparison, count):
     """Windows of the least bounds, one of LANES that follow each other; full groups of lanes.
 
     Bounds are left as soon as they exceed those of as many windows as are asked for.
@@ -465,7 +582,7 @@ def promising(piece, query, comparison, count):
     bounds, worst, kept = np.empty(LANES), 0, 0
     for p in range(0, n_windows if size else 0, LANES):
         limit = best[worst]
-        bound_by_query(piece, p, query, comparison, limit, bounds)
+        bound_by_query(piece, p, queries, q, comparison, limit, bounds)
         least, place = np.inf, np.int64(0)
         for lane in range(min(LANES, n_windows - p)):
             if whole[p + lane] and bounds[lane] < least:
@@ -487,20 +604,33 @@ def survivors(whole, p, bounds, limit):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def append(whole, p, bounds, limit, members, promise, filled):
+def append(whole, p, bounds, limit, q, waiting, filled):
     """Let windows from p on that are not ruled out wait for warping; returns how many wait."""
     for lane in range(min(LANES, whole.size - p)):
         if whole[p + lane] and not bounds[lane] > limit:
-            members[filled], promise[filled] = p + lane, bounds[lane]
+            waiting.rows[filled], waiting.places[filled] = q, p + lane
+            waiting.bounds[filled] = bounds[lane]
             filled += 1
     return filled
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def keep_within(places, values, first, stop, limit):
-    """Move entries from `first` to `stop` that do not exceed a limit to the front; how many."""
+def keep_waiting(waiting, first, stop, limits):
+    """Move windows from `first` to `stop` that are not ruled out to the front; how many."""
     kept = 0
     for entry in range(first, stop):
+        if not waiting.bounds[entry] > limits[waiting.rows[entry]]:
+            waiting.rows[kept], waiting.places[kept] = waiting.rows[entry], waiting.places[entry]
+            waiting.bounds[kept] = waiting.bounds[entry]
+            kept += 1
+    return kept
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def keep_within(places, values, count, limit):
+    """Move entries that do not exceed a limit to the front; how many."""
+    kept = 0
+    for entry in range(count):
         if not values[entry] > limit:
             places[kept], values[kept] = places[entry], values[entry]
             kept += 1
@@ -508,62 +638,98 @@ def keep_within(places, values, first, stop, limit):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def search(piece, query, comparison, cell, need, exclusion, distance, positions, distances, cancel):
-    """Find the windows of a piece that may match; returns how many, in no order.
+def keep_matches(waiting, taken, out, need, exclusion, squared, matches):
+    """Keep those of the windows that were warped that match."""
+    within = matches.within
+    nearer = False
+    for lane in range(taken):
+        q = waiting.rows[lane]
+        positions, distances, count = matches.positions[q], matches.distances[q], matches.counts[q]
+        found = np.sqrt(out[lane]) if squared else out[lane]
+        if found <= within[q] and found < np.inf:
+            positions[count], distances[count] = waiting.places[lane], found
+            count += 1
+            nearer = nearer or found < within[q]
+        if need > 0 and nearer and (lane + 1 == taken or waiting.rows[lane + 1] != q):
+            last = far_apart(positions, distances, count, need, exclusion)
+            if last < within[q]:
+                within[q] = last
+                count = keep_within(positions, distances, count, last)
+            nearer = False
+        matches.counts[q] = count
 
-    A match is within `distance`, and within that of `need` windows more than `exclusion` apart.
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def search(piece, queries, comparison, cell, need, exclusion, matches, cancel):
+    """Find the windows of a piece that may match each of some queries.
+
+    A match is within the distance of its query, and within that of `need` windows more than
+    `exclusion` apart.
     """
-    points, whole, squared = piece.points, piece.whole, comparison.squared
-    radius, length, n_windows = comparison.radius, query.points.size, piece.whole.size
+    whole, n_windows = piece.whole, piece.whole.size
+    n_queries, length = queries.points.shape
+    radius, squared, within = comparison.radius, comparison.squared, matches.within
     slack = 0.0
     if comparison.normalize:
         slack = 2 * RUNNING_ERROR * (np.sqrt(length) if squared else length)
-    bounds, out = np.empty(LANES), np.empty(LANES)
-    members, promise = np.empty(2 * LANES, np.int64), np.empty(2 * LANES)
-    windows = np.empty((length, LANES))
-    rest = np.empty((-(-length // _WIDTH) + 1, LANES))
-    room = np.empty((2, LANES + 2 * length)), np.empty((2, LANES + 2 * length))
-    filled, count = np.int64(0), np.int64(0)
-    limit = cost_limit(distance, slack, squared)
-    # without a limit some windows that look good come first, and then again with all others
-    seeds = members[:0]
-    if need > 0 and distance == np.inf:
-        most = max(_SEEDS, -(-2 * need // LANES)) * LANES
-        seeds = promising(piece, query, comparison, most)
-    for p in range(-seeds.size, n_windows + LANES, LANES):
-        if cancel[0]:
-            return 0
-        last = p >= n_windows
-        if p < 0:
-            put(seeds[p + seeds.size :][:LANES], members)
-            promise[:LANES] = 0.0
-            filled = LANES
-        elif p == 0:
-            count = 0
-        some = p >= 0 and whole[p : p + LANES].any()
-        if some:
-            bound_by_query(piece, p, query, comparison, limit, bounds)
-            some = survivors(whole, p, bounds, limit) > 0
-        if some and radius > 0 and length > 2 and limit < np.inf:
-            bound_by_windows(piece, p, query, comparison, room, limit, bounds)
-        if some:
-            filled = append(whole, p, bounds, limit, members, promise, filled)
-        while filled >= LANES or (last and filled > 0):
-            taken = min(filled, LANES)
-            gather(points, members, taken, query, comparison, windows, rest)
-            beyond = cost_limit(distance, 0.0, squared)
-            warp(query.points, windows, comparison, cell, beyond, rest, out, cancel)
-            before = count
-            for lane in range(taken):
-                found = np.sqrt(out[lane]) if squared else out[lane]
-                if found <= distance and found < np.inf:
-                    positions[count], distances[count] = members[lane], found
-                    count += 1
-            if need > 0 and (distances[before:count] < distance).any():
-                nearer = far_apart(positions, distances, count, need, exclusion)
-                if nearer < distance:
-                    distance = nearer
-                    limit = cost_limit(distance, slack, squared)
-                    count = keep_within(positions, distances, 0, count, distance)
-            filled = keep_within(members, promise, taken, filled, limit)
-    return count
+    bounds, limits = np.empty(LANES), np.empty(n_queries)
+    waiting = Waiting(
+        np.empty(2 * LANES, np.int64), np.empty(2 * LANES, np.int64), np.empty(2 * LANES)
+    )
+    room = Room(
+        np.empty((2, LANES + 2 * length)),
+        np.empty((2, LANES + 2 * length)),
+        np.empty((length, LANES)),
+        np.full(LANES, -1),
+        np.empty((length, LANES)),
+        np.empty((length, LANES)),
+        np.empty((length, LANES)),
+        np.empty((-(-length // _WIDTH) + 1, LANES)),
+        np.empty(LANES),
+        np.empty(LANES),
+    )
+    filled, none = np.int64(0), waiting.places[:0]
+    # before all windows come some that look good, and after them all that wait
+    for p in range(-LANES, n_windows + LANES, LANES):
+        begins, ends = p < 0, p >= n_windows
+        here = not begins and not ends and whole[p : p + LANES].any()
+        # the envelopes are the same for all queries, and made for the first that needs them
+        row = -1
+        for q in range(n_queries):
+            if cancel[0]:
+                return
+            seeds, n_seeds = none, 0
+            if begins:
+                limits[q] = cost_limit(within[q], slack, squared)
+                # without a limit those that look good are warped, and then again with all others
+                if need > 0 and within[q] == np.inf:
+                    most = max(_SEEDS, -(-2 * need // LANES)) * LANES
+                    seeds = promising(piece, queries, q, comparison, most)
+            if here:
+                limit = limits[q]
+                bound_by_query(piece, p, queries, q, comparison, limit, bounds)
+                some = survivors(whole, p, bounds, limit) > 0
+                if some and radius > 0 and length > 2 and limit < np.inf:
+                    if row < 0:
+                        row = envelope_of_windows(piece, p, length, radius, room)
+                    bound_by_windows(piece, p, queries, q, comparison, room, row, limit, bounds)
+                if some:
+                    filled = append(whole, p, bounds, limit, q, waiting, filled)
+            while filled >= LANES or (ends and filled > 0) or n_seeds < seeds.size:
+                if begins:
+                    put(seeds[n_seeds:][:LANES], waiting.places)
+                    waiting.rows[:LANES], waiting.bounds[:LANES] = q, 0.0
+                    filled, n_seeds = np.int64(LANES), n_seeds + LANES
+                # called here alone, where all that depends on the policy is compiled
+                taken = min(filled, LANES)
+                gather(piece.points, queries, waiting, taken, comparison, room)
+                for lane in range(LANES):
+                    room.limits[lane] = cost_limit(within[waiting.rows[lane]], 0.0, squared)
+                warp(room, comparison, cell, cancel)
+                keep_matches(waiting, taken, room.out, need, exclusion, squared, matches)
+                for lane in range(taken if need > 0 else 0):
+                    one = waiting.rows[lane]
+                    limits[one] = cost_limit(within[one], slack, squared)
+                filled = keep_waiting(waiting, taken, filled, limits)
+            if begins:
+                matches.counts[q] = 0

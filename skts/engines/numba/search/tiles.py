@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 
 import numpy as np
 
 from ...core.constants import CONSTANT, SMALLEST_RANGE
+from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...families.profile.concatenated import fill_gaps, whole_windows
 from ...families.search.subsequence import (
@@ -20,14 +22,18 @@ from ...host.small_work import ENTRIES, most_bytes, prefer_numpy
 from ..elastic import by_numpy
 from ..elastic.cells import cell_of
 from . import lanes
-from .lanes import Comparison, Piece, Query
+from .lanes import Comparison, Piece, Queries
 
 __all__ = ["SubsequenceTiles"]
+
+#: Windows, of all queries that are searched together, for which there is room among the matches.
+_TOGETHER = 2**19
 
 
 class SubsequenceTiles:
     """Method of the CPU engine for subsequence search."""
 
+    prepared: PreparedStore
     budget: Callable[[], int]
 
     def subsequence_neighbors_bytes(
@@ -36,7 +42,11 @@ class SubsequenceTiles:
         """Bytes held for a tile: its points several times, lanes; of each query all windows."""
         length = reduction.longest
         small = min(_numpy_bytes(reduction, cols), most_bytes(self.budget()))
-        return 0, 56 * (cols + length) + 33 * rows * cols + 8 * 32 * (4 * length + 64) + small
+        found = 33 * rows * cols + 16 * cols * min(rows, _together(cols))
+        return (
+            _query_bytes(rows, length),
+            42 * (cols + length) + found + 8 * 32 * (7 * length + 64) + small,
+        )
 
     def subsequence_neighbors(
         self, reduction: SubsequenceNeighbors, tile: Tile, cancel: np.ndarray
@@ -44,7 +54,6 @@ class SubsequenceTiles:
         """Windows of a tile that may match each of some queries."""
         line = reduction.series.piece(tile.col, tile.col_stop + reduction.longest - 1)
         filled, finite = fill_gaps(line)
-        points = np.concatenate([filled, np.full(lanes.LANES, filled[-1])])
 
         def seconds() -> tuple[float, float]:
             return _seconds(reduction, *tile.shape), _seconds(reduction, *reduction.shape)
@@ -53,43 +62,93 @@ class SubsequenceTiles:
             return _numpy_bytes(reduction, tile.shape[1]) <= most_bytes(self.budget())
 
         small = prefer_numpy(seconds, lanes.search, able=able, like=cell_of(reduction.warping))
-        prepared: dict[int, Piece] = {}
-        found = []
-        for row in range(tile.row, tile.row_stop):
-            length = reduction.queries[row].size
+        points = np.concatenate([filled, np.full(lanes.LANES, filled[-1])])
+        found: dict[int, TileMatches] = {}
+        for length, rows in _rows_of_length(reduction, tile).items():
             n_windows = min(tile.shape[1], line.size - length + 1)
             if n_windows < 1:
-                found.append(TileMatches(np.empty(0, np.int64), np.empty(0)))
+                found |= {row: TileMatches(np.empty(0, np.int64), np.empty(0)) for row in rows}
                 continue
             if small:
                 whole = whole_windows(finite, length)[:n_windows]
-                found.append(_measure(reduction, row, filled, whole, cancel))
+                found |= {row: _measure(reduction, row, filled, whole, cancel) for row in rows}
                 continue
-            if length not in prepared:
-                prepared[length] = _prepare(reduction, points, finite, length, n_windows)
-            found.append(self._search(reduction, row, prepared[length], cancel))
-        return found
+            piece = _prepare(reduction, points, finite, length, n_windows)
+            step = _together(n_windows)
+            for start in range(0, len(rows), step):
+                some = rows[start : start + step]
+                found |= zip(some, self._search(reduction, some, piece, cancel), strict=True)
+        return [found[row] for row in range(tile.row, tile.row_stop)]
 
     def _search(
-        self, reduction: SubsequenceNeighbors, row: int, piece: Piece, cancel: np.ndarray
-    ) -> TileMatches:
-        """Windows of a piece that may match a query."""
-        warping, normalize = reduction.warping, bool(reduction.normalize)
-        given = np.array(reduction.queries[row], np.float64)
-        length = given.size
+        self, reduction: SubsequenceNeighbors, rows: list[int], piece: Piece, cancel: np.ndarray
+    ) -> list[TileMatches]:
+        """Windows of a piece that may match each of some queries of one length."""
+        warping, shape = reduction.warping, (len(rows), piece.whole.size)
+        length = reduction.queries[rows[0]].size
         radius = min(int(warping.radius(length, length)), length - 1)
-        query = normalize_query(given, normalize)
-        low, high = query_envelope(query, radius)
-        positions, distances = np.empty(piece.whole.size, np.int64), np.empty(piece.whole.size)
-        count = lanes.search(
-            piece,
-            Query(query, low, high, _order(low, high), np.argsort(-np.abs(query), kind="stable")),
-            Comparison(radius, normalize, warping.squared, warping.largest),
-            cell_of(warping),
-            *(reduction.apart(length), reduction.exclusion_of(length), reduction.limit_of(row)),
-            *(positions, distances, cancel),
+        matches = lanes.Matches(
+            np.array([reduction.limit_of(row) for row in rows]),
+            np.zeros(len(rows), np.int64),
+            *(np.empty(shape, np.int64), np.empty(shape)),
         )
-        return TileMatches(positions[:count].copy(), distances[:count].copy())
+        lanes.search(
+            piece,
+            self._queries([reduction.queries[row] for row in rows], radius, reduction.normalize),
+            Comparison(radius, bool(reduction.normalize), warping.squared, warping.largest),
+            cell_of(warping),
+            *(reduction.apart(length), reduction.exclusion_of(length), matches, cancel),
+        )
+        found = [TileMatches(np.empty(0, np.int64), np.empty(0))] * len(rows)
+        for k in np.flatnonzero(matches.counts).tolist():
+            places = slice(matches.counts[k])
+            found[k] = TileMatches(
+                matches.positions[k, places].copy(), matches.distances[k, places].copy()
+            )
+        return found
+
+    def _queries(self, given: list[np.ndarray], radius: int, normalize: bool) -> Queries:
+        """Queries of one length prepared, once for as long as the arrays live."""
+
+        def build() -> tuple[tuple[Queries, list[weakref.ref[np.ndarray]]], int]:
+            made = _prepare_queries(given, radius, normalize), [weakref.ref(one) for one in given]
+            return made, _query_bytes(*made[0].points.shape)
+
+        # the first array owns them; the others are known by their addresses while they live
+        key = "queries", radius, normalize, tuple(map(id, given))
+        queries, arrays = self.prepared.get(given[0], key, build)
+        if not all(one() is other for one, other in zip(arrays, given, strict=True)):
+            self.prepared.drop(given[0], key)
+            queries, _ = self.prepared.get(given[0], key, build)
+        return queries
+
+
+def _together(n_windows: int) -> int:
+    """Queries that are searched together: as many as have a number of windows in all, or one."""
+    return max(1, _TOGETHER // n_windows)
+
+
+def _query_bytes(n_queries: int, length: int) -> int:
+    """Bytes of queries that are prepared."""
+    return 40 * n_queries * length
+
+
+def _rows_of_length(reduction: SubsequenceNeighbors, tile: Tile) -> dict[int, list[int]]:
+    """Queries of a tile by their length: windows of one length are prepared once."""
+    rows: dict[int, list[int]] = {}
+    for row in range(tile.row, tile.row_stop):
+        rows.setdefault(reduction.queries[row].size, []).append(row)
+    return rows
+
+
+def _prepare_queries(given: list[np.ndarray], radius: int, normalize: bool) -> Queries:
+    """Queries of one length, their envelopes, and in which orders their points are looked at."""
+    points = np.array([normalize_query(np.asarray(one, np.float64), normalize) for one in given])
+    envelopes = [query_envelope(one, radius) for one in points]
+    low, high = (np.array([sides[k] for sides in envelopes]) for k in range(2))
+    order = np.array([_order(*sides) for sides in envelopes])
+    own_order = np.argsort(-np.abs(points), axis=1, kind="stable")
+    return Queries(points, low, high, order, own_order)
 
 
 def _numpy_bytes(reduction: SubsequenceNeighbors, n_windows: int) -> int:
