@@ -1,11 +1,11 @@
 """Profiles of a line whose last series grows at its end and loses points at its beginning.
 
-Of every window some neighbours are known: all that come before a place in the order of nearest
-ones (`KnownNeighbors`). New windows join them where they come before that place, old ones leave,
-and as long as one is left, it is the nearest of all. A window that has none left is searched again.
+Of every window the nearest neighbours are known, up to a limit (`KnownNeighbors`). New ones join
+them where they are nearer than the limit, old ones leave, and as long as one is left, the first is
+the nearest of all. A window that has none left is searched again.
 
 With one known neighbour a window, about as many windows lose it as points leave. With `KEPT`, as
-many come as leave while the series stays alike, and hardly any window ever loses all of them.
+many come as leave while the series stays alike, and few windows ever lose all of them.
 """
 
 from __future__ import annotations
@@ -22,10 +22,13 @@ from ._search import BATCH, WindowSet
 
 __all__ = ["KEPT", "KnownNeighbors", "grow_profile", "on_line"]
 
-#: Neighbours that are known of each window where points leave: of 1,000 windows of noise, so many
-#: lose all of them in the time in which all points are replaced: 1,000 with one known neighbour,
-#: 110 with 4, 28 with 6, 5 with 8, and 1 or 2 with 10.
-KEPT = 10
+#: Neighbours that are known of each window where points leave. While all points of a stream of
+#: noise are replaced, 1,000 windows are searched again 1,100 times with one known neighbour, 110
+#: times with 4, 28 with 6, 5 with 8, 1 or 2 with 10; and each makes a join take longer.
+KEPT = 8
+#: Where more windows lose their neighbour for each one that leaves, many have the same ones, such
+#: as the first of those that are constant, and lose several as soon as one.
+SHARED = 4
 #: Share of new windows from which on all pairs are compared for one neighbour in less time than the
 #: pairs of the new ones for as many as are kept.
 MANY = 1 / 8
@@ -91,7 +94,9 @@ class KnownNeighbors(NamedTuple):
         )
         # places that are negative, in the last series, are no numbers without a sign
         own = indices - first
-        rows = np.unique(np.flatnonzero(own.view(np.uint64) < dropped) // self.n_known)
+        losing = np.zeros(limit.size, bool)
+        losing[np.flatnonzero(own.view(np.uint64) < dropped) // self.n_known] = True
+        rows = np.flatnonzero(losing)
         gone = own[rows].view(np.uint64) < dropped
         np.subtract(indices, dropped, out=indices, where=own >= 0)
         # what is left moves up, in its order
@@ -162,7 +167,7 @@ def grow_profile(
     since: int,
     old: list[KnownNeighbors] | None,
     sides: bool,
-    leaving: bool = False,
+    n_left: int = 0,
 ) -> tuple[JoinFound, list[KnownNeighbors]]:
     """Return the profile of a line, from what was known of its windows.
 
@@ -179,8 +184,8 @@ def grow_profile(
         overwritten. None to compute all of it.
     sides : bool
         Whether later and earlier neighbours are searched apart.
-    leaving : bool, default False
-        Whether older windows leave, as more may do later.
+    n_left : int, default 0
+        Windows that have left.
 
     Returns
     -------
@@ -192,14 +197,14 @@ def grow_profile(
     n, n_new = windows.number, windows.number - since
     known = old or []
     n_known = known[0].n_known if known else 1
-    # of sides, later neighbours never leave and earlier ones never come
-    if leaving and not sides:
-        n_known = max(n_known, KEPT)
-    if n_new > MANY * n:
-        n_known = 1
     n_lost = max((int(one.lost.sum()) for one in known), default=0)
-    work = JOINED * n_lost * windows.length + n_new
-    if not known or since == 0 or n_known != known[0].n_known or work > n / 2:
+    anew = not known or since == 0 or JOINED * n_lost * windows.length + n_new > n / 2
+    if n_new > MANY * n or (anew and n_known > 1):
+        n_known = 1
+    elif n_left and not sides and n_lost <= SHARED * n_left:
+        # of sides, later neighbours never leave and earlier ones never come
+        n_known = max(n_known, KEPT)
+    if anew or n_known != known[0].n_known:
         known = []
     options: dict[str, Any] = {"sides": sides, "n_neighbors": n_known}
     if known:
@@ -207,7 +212,9 @@ def grow_profile(
     found = compute(windows.join(**options))
     parts = [found.right, found.left] if sides else [found]
     if known:
-        for one, new, side in zip(known, parts, ["right", "left"] if sides else ["both"], strict=True):
+        for one, new, side in zip(
+            known, parts, ["right", "left"] if sides else ["both"], strict=True
+        ):
             one.add(new, since)
             _search_again(compute, windows, one, np.flatnonzero(one.lost), side)
     else:

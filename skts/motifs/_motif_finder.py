@@ -355,10 +355,14 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         `n_features_in_` stays what it was. A memory map is read into memory.
 
         With n points kept, k new ones take the time of about k n pairs of windows, or of n^2 / 2 if
-        that is less. Without `max_points` that is all. With it about as many windows lose their
-        neighbour as points leave, and each is compared with all others by itself, which takes the
-        time of about n pairs for every point of the window: so it pays to append many points at a
-        time. An update that is interrupted changes nothing.
+        that is less. Without `max_points` that is all. With it, from the first point on that
+        leaves, 8 neighbours of each window are kept (128 bytes for each point, for each length), as
+        long as few points come at a time and `left_right` is False: new points take about twice as
+        long then, and the first time all pairs are compared once more. A window that has lost all
+        of them is compared with all others by itself, which takes the time of about n pairs for
+        every point of the window. With `left_right` one neighbour is kept on each side, and about
+        as many windows lose it as points leave: then it pays to append many points at a time. An
+        update that is interrupted changes nothing.
 
         Examples
         --------
@@ -405,7 +409,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             old: list[Any] = [None] * len(lengths)
             if is_last and hasattr(self, "profile_") and sides == hasattr(self, "left_profile_"):
                 old = self._line_neighbors(windows, since, dropped)
-            grow = partial(grow_profile, compute, sides=sides, leaving=dropped > 0 and is_last)
+            grow = partial(grow_profile, compute, sides=sides, n_left=dropped if is_last else 0)
             pairs = [grow(*each) for each in zip(windows, since, old, strict=True)]
             profiles, known = (list(each) for each in zip(*pairs, strict=True))
         found = self._find(windows, profiles, compute)

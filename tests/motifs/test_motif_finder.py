@@ -424,6 +424,24 @@ def test_windows_that_lose_all_neighbours_are_searched_again(rng, monkeypatch, k
     assert sum(searched) > 0
 
 
+def test_windows_with_the_same_neighbours_are_joined_anew(rng, monkeypatch):
+    """Constant windows have the oldest of them as neighbours, which leave one after the other."""
+    joins = []
+    join = growth.WindowSet.join
+    monkeypatch.setattr(
+        growth.WindowSet, "join", lambda *args, **kw: [joins.append(kw), join(*args, **kw)][1]
+    )
+    monkeypatch.setattr(growth, "MANY", 1.0)
+    x = rng.normal(size=420)
+    x[np.arange(420) % 30 < 25] = 1.0
+    model = MotifFinder(8, engine="numba").fit(x[np.newaxis, :300])
+    for end in range(330, 421, 30):
+        model.update(x[end - 30 : end], max_points=300)
+        expected = MotifFinder(8, engine="numba").fit(x[np.newaxis, end - 300 : end])
+        same_fit(model, expected)
+    assert all(one.get("n_neighbors", 1) == 1 for one in joins)
+
+
 def test_an_update_that_fails_or_stops_changes_nothing(rng, monkeypatch):
     x = rng.normal(size=(1, 80))
     model = MotifFinder(10, n_discords=1, left_right=True).fit(x)

@@ -203,7 +203,9 @@ class Join(UsesIncumbent, Reduction):
         hint = [one.distances[:, -1] for one in total.lists]
         if self.needed is not None:
             hint = [np.minimum(*each) for each in zip(hint, self.needed, strict=False)]
-        return replace(self, hint=(hint[0], hint[-1]), device_accumulators=total.device_accumulators)
+        return replace(
+            self, hint=(hint[0], hint[-1]), device_accumulators=total.device_accumulators
+        )
 
     def drain(self, total: JoinTotal, area: Tile) -> Iterator[tuple[Tile, JoinPart]]:
         """Return the results that workers have kept, merged by the first of them."""
@@ -258,7 +260,9 @@ class Join(UsesIncumbent, Reduction):
             if self.excluded is not None:
                 values[self.excluded if self.within else slice(0)] = np.inf
                 values[:] = np.inf if self.excluded[window] else values
-            later, earlier = [np.inf] * 2 if self.needed is None else [n[window] for n in self.needed]
+            later, earlier = (
+                [np.inf] * 2 if self.needed is None else [n[window] for n in self.needed]
+            )
             sides = [("neighbours", answer[:2], values, min(later, earlier))]
             for name, nearest, far, limit in (
                 ("earlier neighbours", answer.left, places > window, earlier),
