@@ -337,7 +337,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         max_points : int or None, default None
             Points of that series that are kept, at least one window: its oldest points leave, and
             the places of motifs, discords and neighbours in it count from the oldest that is left.
-            Windows whose nearest neighbour left are searched again. None keeps all.
+            Windows whose neighbours left are searched again. None keeps all.
 
         Returns
         -------
