@@ -1,26 +1,132 @@
-"""Profiles of a line whose last series grows at its end and loses points at its beginning."""
+"""Profiles of a line whose last series grows at its end and loses points at its beginning.
+
+Of every window the nearest neighbours are known, up to a limit (`KnownNeighbors`). New ones join
+them where they are nearer than the limit, old ones leave, and as long as one is left, the first is
+the nearest of all. A window that has none left is searched again.
+
+With one known neighbour a window, about as many windows lose it as points leave. With `KEPT`, as
+many come as leave while the series stays alike, and few windows ever lose all of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from ..engines import JoinFound, Reduction
+from ..engines.families.profile.nearest import Nearest, least_of_rows
 from ._records import SeriesProfile
 from ._search import BATCH, WindowSet
 
-__all__ = ["LOST", "grow_profile", "on_line"]
+__all__ = ["KEPT", "KnownNeighbors", "grow_profile", "on_line"]
 
-#: In place of a neighbour whose points are gone: its distance is a bound of those that are left.
-LOST = -2
+#: Neighbours that are known of each window where points leave. While all points of a stream of
+#: noise are replaced, 1,000 windows are searched again 1,100 times with one known neighbour, 110
+#: times with 4, 28 with 6, 5 with 8, 1 or 2 with 10; and each makes a join take longer.
+KEPT = 8
+#: Where more windows lose their neighbour for each one that leaves, many have the same ones, such
+#: as the first of those that are constant, and lose several as soon as one.
+SHARED = 4
+#: Share of new windows from which on all pairs are compared for one neighbour in less time than the
+#: pairs of the new ones for as many as are kept.
+MANY = 1 / 8
 #: Pairs of windows that a join compares in the time of one product of points, where a window is
 #: compared with all others by itself.
 JOINED = 1.0
 
 
-def on_line(windows: WindowSet, profile: SeriesProfile, dropped: int = 0) -> JoinFound:
+class KnownNeighbors(NamedTuple):
+    """The nearest neighbours of all windows of a line, as far as they are known.
+
+    Attributes
+    ----------
+    distances, indices : ndarray of shape (n_windows, n_known)
+        As of `Nearest`: the first of all neighbours, in the order of distances and places; after
+        those that are known, infinity and -1.
+    limit : ndarray of shape (n_windows,)
+        Neighbours at this distance or farther may be missing, and come after all that are known,
+        but before later ones at the same distance; infinite where none is missing.
+    """
+
+    distances: np.ndarray
+    indices: np.ndarray
+    limit: np.ndarray
+
+    @classmethod
+    def none(cls, n_windows: int, n_known: int) -> Self:
+        """Return neighbours of windows that have none."""
+        return cls(*Nearest.none(n_windows, n_known), np.full(n_windows, np.inf))
+
+    @classmethod
+    def of(cls, found: Nearest | JoinFound) -> Self:
+        """Take what a join of all windows has found."""
+        return cls(found.distances, found.indices, found.distances[:, -1].copy())
+
+    @property
+    def n_known(self) -> int:
+        """Neighbours that are known of a window at most."""
+        return self.distances.shape[1]
+
+    @property
+    def lost(self) -> np.ndarray:
+        """Which windows have lost all neighbours that were known, and may have others."""
+        return (self.indices[:, 0] < 0) & (self.limit < np.inf)
+
+    def moved(self, windows: WindowSet, since: int, dropped: int) -> Self:
+        """Return what is left of them on a line that has changed at the ends of its last series.
+
+        Parameters
+        ----------
+        windows : WindowSet
+            The windows of that line; the last series had and has one.
+        since : int
+            Where the first new window starts.
+        dropped : int
+            Points that the last series has lost at its beginning.
+        """
+        first, n_new = int(windows.pool.starts[-1]), windows.number - since
+        new = self.none(n_new, self.n_known)
+        distances, indices, limit = (
+            np.concatenate([one[:first], one[first + dropped :], nothing])
+            for one, nothing in zip(self, new, strict=True)
+        )
+        # places that are negative, in the last series, are no numbers without a sign
+        own = indices - first
+        losing = np.zeros(limit.size, bool)
+        losing[np.flatnonzero(own.view(np.uint64) < dropped) // self.n_known] = True
+        rows = np.flatnonzero(losing)
+        gone = own[rows].view(np.uint64) < dropped
+        np.subtract(indices, dropped, out=indices, where=own >= 0)
+        # what is left moves up, in its order
+        order = np.argsort(gone, axis=1, kind="stable")
+        distances[rows] = np.take_along_axis(np.where(gone, np.inf, distances[rows]), order, axis=1)
+        indices[rows] = np.take_along_axis(np.where(gone, -1, indices[rows]), order, axis=1)
+        return type(self)(distances, indices, limit)
+
+    def add(self, new: Nearest | JoinFound, since: int) -> None:
+        """Take neighbours that a join with new windows has found, from `since` on."""
+        distances, indices, limit = self
+        distances[since:], indices[since:] = new.distances[since:], new.indices[since:]
+        limit[since:] = distances[since:, -1]
+        rows = np.flatnonzero(new.distances[:since, 0] < limit[:since])
+        missing = new.distances[rows] >= limit[rows, np.newaxis]
+        both = (
+            np.hstack([distances[rows], np.where(missing, np.inf, new.distances[rows])]),
+            np.hstack([indices[rows], np.where(missing, -1, new.indices[rows])]),
+        )
+        order = np.lexsort(both[::-1], axis=1)[:, : self.n_known]
+        distances[rows], indices[rows] = (np.take_along_axis(a, order, axis=1) for a in both)
+        # where there is no room, others are left out
+        limit[rows] = np.minimum(limit[rows], distances[rows, -1])
+
+    def nearest(self) -> Nearest:
+        """Return the nearest neighbour of every window."""
+        return Nearest(self.distances[:, :1].copy(), self.indices[:, :1].copy())
+
+
+def on_line(windows: WindowSet, profile: SeriesProfile, dropped: int = 0) -> KnownNeighbors:
     """Lay a profile, a row for each series, on a line that has changed since.
 
     Parameters
@@ -34,32 +140,35 @@ def on_line(windows: WindowSet, profile: SeriesProfile, dropped: int = 0) -> Joi
 
     Returns
     -------
-    JoinFound
-        Of windows that are new there is nothing; neighbours that are gone are `LOST`.
+    KnownNeighbors
+        One neighbour of each window that was there before.
     """
     pool = windows.pool
-    distances = np.full((windows.number, 1), np.inf)
-    indices = np.full((windows.number, 1), -1, np.int64)
+    known = KnownNeighbors.none(windows.number, 1)
     last = len(pool.starts) - 1
     starts = profile.indices - np.where(profile.series == last, dropped, 0)
     places = pool.starts[np.maximum(profile.series, 0)] + starts
-    places = np.where(profile.indices < 0, -1, np.where(starts < 0, LOST, places))
+    there = (profile.indices >= 0) & (starts >= 0)
     for row, start in enumerate(pool.starts):
         first = dropped if row == last else 0
         count = max(0, int(pool.lengths[row]) - windows.length + 1)
         count = max(0, min(count, profile.distances.shape[1] - first))
-        distances[start : start + count, 0] = profile.distances[row, first : first + count]
-        indices[start : start + count, 0] = places[row, first : first + count]
-    return JoinFound(distances, indices)
+        here, before = slice(start, start + count), (row, slice(first, first + count))
+        distances, left = profile.distances[before], there[before]
+        known.limit[here] = distances
+        known.distances[here, 0] = np.where(left, distances, np.inf)
+        known.indices[here, 0] = np.where(left, places[before], -1)
+    return known
 
 
 def grow_profile(
     compute: Callable[[Reduction], Any],
     windows: WindowSet,
     since: int,
-    old: JoinFound | None,
+    old: list[KnownNeighbors] | None,
     sides: bool,
-) -> JoinFound:
+    n_left: int = 0,
+) -> tuple[JoinFound, list[KnownNeighbors]]:
     """Return the profile of a line, from what was known of its windows.
 
     Parameters
@@ -70,55 +179,60 @@ def grow_profile(
         The windows of the line.
     since : int
         Where the first new window starts.
-    old : JoinFound or None
-        What `on_line` makes of the profile of before, None to compute all of it.
+    old : list of KnownNeighbors or None
+        What is left of the neighbours of before, later and earlier ones apart if `sides`;
+        overwritten. None to compute all of it.
     sides : bool
-        Whether earlier and later neighbours are searched apart.
+        Whether later and earlier neighbours are searched apart.
+    n_left : int, default 0
+        Windows that have left.
 
     Returns
     -------
-    JoinFound
+    profile : JoinFound
         The same as of the whole line at once.
+    known : list of KnownNeighbors
+        For the next time.
     """
-    if old is None or since == 0:
-        return compute(windows.join(sides=sides))
-    parts: list[Any] = [old.left, old.right] if sides else [old]
-    n_lost = max(int((one.indices[:since] == LOST).sum()) for one in parts)
-    n = windows.number
-    if JOINED * n_lost * windows.length + (n - since) > n / 2:
-        return compute(windows.join(sides=sides))
-    new = compute(windows.join(sides=sides, since=since))
-    names = ["left", "right"] if sides else ["both"]
-    for name, theirs in zip(names, parts, strict=True):
-        mine = new if name == "both" else getattr(new, name)
-        _take_old(mine, theirs, since)
-        gone = theirs.indices[:since, 0] == LOST
-        # what is new may be nearer than all that was there
-        gone &= ~(mine.distances[:since, 0] < theirs.distances[:since, 0])
-        _search_again(compute, windows, mine, np.flatnonzero(gone), name)
+    n, n_new = windows.number, windows.number - since
+    known = old or []
+    n_known = known[0].n_known if known else 1
+    n_lost = max((int(one.lost.sum()) for one in known), default=0)
+    anew = not known or since == 0 or JOINED * n_lost * windows.length + n_new > n / 2
+    if n_new > MANY * n or (anew and n_known > 1):
+        n_known = 1
+    elif n_left and not sides and n_lost <= SHARED * n_left:
+        # of sides, later neighbours never leave and earlier ones never come
+        n_known = max(n_known, KEPT)
+    if anew or n_known != known[0].n_known:
+        known = []
+    options: dict[str, Any] = {"sides": sides, "n_neighbors": n_known}
+    if known:
+        options |= {"since": since, "needed": (known[0].limit, known[-1].limit)}
+    found = compute(windows.join(**options))
+    parts = [found.right, found.left] if sides else [found]
+    if known:
+        for one, new, side in zip(
+            known, parts, ["right", "left"] if sides else ["both"], strict=True
+        ):
+            one.add(new, since)
+            _search_again(compute, windows, one, np.flatnonzero(one.lost), side)
+    else:
+        known = [KnownNeighbors.of(one) for one in parts]
+    nearest = [one.nearest() for one in known]
     if not sides:
-        return new
-    both = new.right.copy()
-    both.add(slice(None), new.left)
-    return JoinFound(both.distances, both.indices, new.left, new.right)
-
-
-def _take_old(mine: Any, theirs: Any, since: int) -> None:
-    """Take the neighbours of before where they are nearer, and still there."""
-    known = slice(since)
-    distance, index = mine.distances[known], mine.indices[known]
-    before = theirs.distances[known], theirs.indices[known]
-    kept = (before[0] < distance) | ((before[0] == distance) & (before[1] < index))
-    kept &= before[1] >= 0
-    distance[kept], index[kept] = before[0][kept], before[1][kept]
+        return JoinFound(*nearest[0]), known
+    both = nearest[0].copy()
+    both.add(slice(None), nearest[1])
+    return JoinFound(*both, left=nearest[1], right=nearest[0]), known
 
 
 def _search_again(
     compute: Callable[[Reduction], Any],
     windows: WindowSet,
-    found: Any,
+    known: KnownNeighbors,
     places: np.ndarray,
-    name: str,
+    side: str,
 ) -> None:
     """Compare windows with all others, and write their nearest neighbours."""
     batch = max(1, BATCH // windows.number)
@@ -127,11 +241,12 @@ def _search_again(
         rows = compute(windows.rows(some))
         for place, row in zip(some.tolist(), rows, strict=True):
             row[windows.near(place)] = np.inf
-            if name == "left":
+            if side == "left":
                 row[place:] = np.inf
-            elif name == "right":
+            elif side == "right":
                 row[:place] = np.inf
-        nearest = rows.argmin(axis=1)
-        distances = rows[np.arange(some.size), nearest]
-        found.distances[some, 0] = distances
-        found.indices[some, 0] = np.where(np.isinf(distances), -1, nearest)
+        k = min(known.n_known, windows.number)
+        distances, nearest = least_of_rows(rows, k)
+        known.distances[some, :k] = distances
+        known.indices[some, :k] = np.where(np.isinf(distances), -1, nearest)
+        known.limit[some] = known.distances[some, -1]

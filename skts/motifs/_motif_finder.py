@@ -25,7 +25,7 @@ from .._scalars import plain, takes_plain
 from .._validation import as_host, check_univariate
 from ..base import SeriesMixin
 from ..engines import ConcatenatedSeries, JoinFound, Reduction, Series, WindowDistances, get_engine
-from ._growth import grow_profile, on_line
+from ._growth import KnownNeighbors, grow_profile, on_line
 from ._records import Discord, Motif, SeriesProfile
 from ._search import (
     SAME,
@@ -337,7 +337,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         max_points : int or None, default None
             Points of that series that are kept, at least one window: its oldest points leave, and
             the places of motifs, discords and neighbours in it count from the oldest that is left.
-            Windows whose nearest neighbour left are searched again. None keeps all.
+            Windows whose neighbours left are searched again. None keeps all.
 
         Returns
         -------
@@ -355,10 +355,14 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         `n_features_in_` stays what it was. A memory map is read into memory.
 
         With n points kept, k new ones take the time of about k n pairs of windows, or of n^2 / 2 if
-        that is less. Without `max_points` that is all. With it about as many windows lose their
-        neighbour as points leave, and each is compared with all others by itself, which takes the
-        time of about n pairs for every point of the window: so it pays to append many points at a
-        time. An update that is interrupted changes nothing.
+        that is less. Without `max_points` that is all. With it, from the first point on that
+        leaves, 8 neighbours of each window are kept (128 bytes for each point, for each length), as
+        long as few points come at a time and `left_right` is False: new points take about twice as
+        long then, and the first time all pairs are compared once more. A window that has lost all
+        of them is compared with all others by itself, which takes the time of about n pairs for
+        every point of the window. With `left_right` one neighbour is kept on each side, and about
+        as many windows lose it as points leave: then it pays to append many points at a time. An
+        update that is interrupted changes nothing.
 
         Examples
         --------
@@ -397,28 +401,24 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         grown = ConcatenatedSeries.of(parts, self._gap(lengths, parts))
         windows = self._windows(grown, lengths)
         compute = self._computer(get_engine(self.engine, windows[-1].join()))
-        profiles = None
+        profiles = known = None
         if self.algorithm != "mk":
-            old = [None] * len(lengths)
-            same_sides = bool(self.left_right) == hasattr(self, "left_profile_")
-            if hasattr(self, "profile_") and same_sides and series == n_samples - 1:
-                old = self._line_profiles(windows, dropped)
-            known, first = int(pool.lengths[-1]) - dropped, int(grown.starts[-1])
-            profiles = [
-                grow_profile(
-                    compute,
-                    each,
-                    first + max(0, known - each.length + 1),
-                    one,
-                    bool(self.left_right),
-                )
-                for each, one in zip(windows, old, strict=True)
-            ]
+            sides, is_last = bool(self.left_right), series == n_samples - 1
+            first, left = int(grown.starts[-1]), int(pool.lengths[-1]) - dropped
+            since = [first + max(0, left - length + 1) for length in lengths]
+            old: list[Any] = [None] * len(lengths)
+            if is_last and hasattr(self, "profile_") and sides == hasattr(self, "left_profile_"):
+                old = self._line_neighbors(windows, since, dropped)
+            grow = partial(grow_profile, compute, sides=sides, n_left=dropped if is_last else 0)
+            pairs = [grow(*each) for each in zip(windows, since, old, strict=True)]
+            profiles, known = (list(each) for each in zip(*pairs, strict=True))
         found = self._find(windows, profiles, compute)
         if not found[0]:
             raise_no_pair("motif", windows[0], n_samples)
         self._pool = grown
         self._set_found(*found, profiles)
+        if known is not None and max(one.n_known for one, *_ in known) > 1:
+            self._known = known
         return self
 
     def transform(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
@@ -589,28 +589,30 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 found = spread([getattr(profile, side) for profile in profiles])
                 setattr(self, f"{side}_profile_", found if several else found[0])
 
-    def _line_profiles(self, windows: list[WindowSet], dropped: int) -> list[JoinFound]:
-        """The profiles that are kept, as they lie on a line whose last series has lost points."""
-        several = not isinstance(self.window_, int)
-
-        def records(name: str) -> list[SeriesProfile | None]:
-            found = getattr(self, name, None)
-            return found if several and found is not None else [found] * len(windows)
-
-        columns = (self.profile_, self.profile_index_, self.profile_series_)
-        both = list(zip(*columns, strict=True)) if several else [columns]
-        kept = zip(windows, both, records("left_profile_"), records("right_profile_"), strict=True)
-        lines = []
-        for each, profile, left, right in kept:
-            sides: list[Any] = [
-                None if side is None else on_line(each, side, dropped) for side in (left, right)
+    def _line_neighbors(
+        self, windows: list[WindowSet], since: list[int], dropped: int
+    ) -> list[list[KnownNeighbors]]:
+        """The neighbours that are kept, on a line whose last series has lost points."""
+        known = getattr(self, "_known", None)
+        if known is not None and np.array_equal(windows[0].pool.starts, self._pool.starts):
+            return [
+                [one.moved(each, place, dropped) for one in sides]
+                for each, place, sides in zip(windows, since, known, strict=True)
             ]
-            found = on_line(each, SeriesProfile(*profile), dropped)
-            lines.append(found._replace(left=sides[0], right=sides[1]))
-        return lines
+        several = not isinstance(self.window_, int)
+        columns = self.profile_, self.profile_index_, self.profile_series_
+        kept: list[Any] = [list(zip(*columns, strict=True)) if several else columns]
+        if hasattr(self, "left_profile_"):
+            kept = [self.right_profile_, self.left_profile_]
+        by_length = zip(windows, *(one if several else [one] for one in kept), strict=True)
+        return [
+            [on_line(each, SeriesProfile(*side), dropped) for side in sides]
+            for each, *sides in by_length
+        ]
 
 
 _FOUND = (
+    "_known",
     "profile_",
     "profile_index_",
     "profile_series_",

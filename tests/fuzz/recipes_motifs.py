@@ -753,8 +753,8 @@ class Finder(_Windowed):
             before[row] = np.concatenate([case.data["Q"].lines[0][:gone], cut])
             keep = {"max_points": len(lines[row])}
         model = self.model(case, How("numba")).fit(before)
-        middle = points // 2
-        for piece in (lines[row][-points:][:middle], lines[row][-points:][middle:]):
+        # the neighbours that are kept where points leave are used from the second update on
+        for piece in np.split(lines[row][-points:], sorted({1, points // 2})):
             model.update(piece, series=row, **keep)
         wanted = {k: v for k, v in found.items() if k not in ("transform", "predict", "names")}
         same("update", self.state(model), wanted)

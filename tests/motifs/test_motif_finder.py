@@ -388,9 +388,14 @@ def test_a_bounded_stream_is_fitted_anew(fast_engine, monkeypatch, left_right, s
     last = make_line(rng.choice(KINDS), 200, rng)
     options = {"n_discords": 2, "left_right": left_right, "engine": fast_engine}
     model = MotifFinder(9, **options).fit([first, last[:50]])
-    for rows, start, stop, kept in ((1e-9, 50, 51, 50), (1e-9, 51, 90, 40), (1.0, 90, 100, 45),
-                                    (1e-9, 100, 101, None), (1e-9, 101, 180, 46),
-                                    (1e-9, 180, 180, 30), (1e-9, 180, 200, 20)):  # fmt: skip
+    monkeypatch.setattr(growth, "MANY", 1.0)
+    for known, rows, start, stop, kept in (
+        (1, 1e-9, 50, 51, 50), (1, 1e-9, 51, 90, 40), (2, 1.0, 90, 100, 45),
+        (2, 1e-9, 100, 101, None), (2, 1e-9, 101, 130, 46), (3, 1e-9, 130, 132, 46),
+        (3, 1e-9, 132, 141, 46), (3, 1e-9, 141, 180, 47), (10, 1e-9, 180, 180, 30),
+        (10, 1e-9, 180, 185, 30), (10, 1e-9, 185, 190, None), (10, 1e-9, 190, 200, 20),
+    ):  # fmt: skip
+        monkeypatch.setattr(growth, "KEPT", known)
         monkeypatch.setattr(growth, "JOINED", rows)
         line = np.concatenate([model._series()[1], last[start:stop]])
         expected = MotifFinder(9, **options).fit([first, line if kept is None else line[-kept:]])
@@ -398,19 +403,43 @@ def test_a_bounded_stream_is_fitted_anew(fast_engine, monkeypatch, left_right, s
         same_fit(model, expected)
 
 
-def test_windows_that_lose_their_neighbour_are_searched_again(rng, monkeypatch):
+@pytest.mark.parametrize("known", [1, 3])
+def test_windows_that_lose_all_neighbours_are_searched_again(rng, monkeypatch, known):
     searched = []
     search = growth._search_again
     monkeypatch.setattr(growth, "JOINED", 1e-9)
+    monkeypatch.setattr(growth, "KEPT", known)
     monkeypatch.setattr(
         growth, "_search_again", lambda *args: [searched.append(args[3].size), search(*args)]
     )
-    x = rng.normal(size=330)
-    model = MotifFinder(10).fit(x[np.newaxis, :300])
-    lost = (model.profile_index_[0, 30:] < 30).sum()
-    model.update(x[300:], max_points=300)
-    assert 0 < searched[0] <= lost
-    assert_array_equal(model.profile_, MotifFinder(10).fit(x[np.newaxis, 30:]).profile_)
+    x = rng.normal(size=450)
+    model = MotifFinder(10).fit(x[np.newaxis, :299]).update(x[299:300], max_points=299)
+    del searched[:]
+    for end in range(330, 451, 30):
+        lost = (model.profile_index_[0, 30:] < 30).sum()
+        model.update(x[end - 30 : end], max_points=299)
+        expected = MotifFinder(10).fit(x[np.newaxis, end - 299 : end])
+        assert_array_equal(model.profile_, expected.profile_)
+        assert searched[-1] <= (lost if known == 1 else lost / 2)
+    assert sum(searched) > 0
+
+
+def test_windows_with_the_same_neighbours_are_joined_anew(rng, monkeypatch):
+    """Constant windows have the oldest of them as neighbours, which leave one after the other."""
+    joins = []
+    join = growth.WindowSet.join
+    monkeypatch.setattr(
+        growth.WindowSet, "join", lambda *args, **kw: [joins.append(kw), join(*args, **kw)][1]
+    )
+    monkeypatch.setattr(growth, "MANY", 1.0)
+    x = rng.normal(size=420)
+    x[np.arange(420) % 30 < 25] = 1.0
+    model = MotifFinder(8, engine="numba").fit(x[np.newaxis, :300])
+    for end in range(330, 421, 30):
+        model.update(x[end - 30 : end], max_points=300)
+        expected = MotifFinder(8, engine="numba").fit(x[np.newaxis, end - 300 : end])
+        same_fit(model, expected)
+    assert all(one.get("n_neighbors", 1) == 1 for one in joins)
 
 
 def test_an_update_that_fails_or_stops_changes_nothing(rng, monkeypatch):

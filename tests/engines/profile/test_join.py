@@ -210,6 +210,29 @@ def test_constant_windows_among_old_and_new_ones(rng, fast_engine, sides):
         )
 
 
+@pytest.mark.parametrize("sides", [False, True])
+@pytest.mark.parametrize("kind", ["walk", "constant"])
+def test_neighbours_that_are_not_needed_may_be_missing(rng, fast_engine, kind, sides):
+    line = make_line(kind, 150, rng)
+    join = Join(ConcatenatedSeries.of([line]), None, 8, 2, n_neighbors=3, sides=sides, since=90)
+    every = run(join, engine="oracle")
+    n_windows = join.shape[0]
+    needed = [np.quantile(np.append(every.distances[:90, 0], 0.0), rng.random(n_windows))
+              for _ in range(2)]  # fmt: skip
+    for one in needed:
+        one[rng.random(n_windows) < 0.2] = np.inf
+    needed[1] = needed[1] if sides else needed[0]
+    with config_context(verify=True):
+        found = run(replace(join, needed=tuple(needed)), engine=fast_engine)
+    parts = [(found.right, every.right), (found.left, every.left)] if sides else [(found, every)]
+    for (mine, theirs), limit in zip(parts, needed, strict=False):
+        near = theirs.distances < limit[:, np.newaxis]
+        assert near.any() and not near.all()
+        assert_array_equal(mine.distances < limit[:, np.newaxis], near)
+        assert_array_equal(mine.distances[near], theirs.distances[near])
+        assert_array_equal(mine.indices[near], theirs.indices[near])
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("normalize", [True, False])
 def test_join_of_two_lines(rng, fast_engine, kind, normalize):

@@ -111,7 +111,11 @@ class Join(UsesIncumbent, Reduction):
         Within one line only pairs count whose later window starts at or after this place.
     precision : {"auto", "float32", "float64"}
         Type of the search; "float32" leaves out the certificate.
-    hint : ndarray of shape (n_windows, n_neighbors), or None
+    needed : tuple of two ndarray of shape (n_windows,), or None
+        Within one line, of every window as it looks for later neighbours and for earlier ones (the
+        same where these mix): neighbours at such a distance or farther may be missing. None is
+        infinite.
+    hint : tuple of two ndarray of shape (n_windows,), or None
         Distances of neighbours that other tiles have found: farther ones are not needed.
     device_accumulators : dict or None
         Where an engine may keep results of its workers, instead of returning them tile by tile.
@@ -127,6 +131,7 @@ class Join(UsesIncumbent, Reduction):
     excluded: np.ndarray | None = None
     since: int = 0
     precision: str = "auto"
+    needed: tuple[np.ndarray, np.ndarray] | None = None
     hint: tuple[np.ndarray, np.ndarray] | None = None
     device_accumulators: dict[Any, DeviceAccumulator] | None = None
     method: ClassVar[str] = "join"
@@ -202,8 +207,12 @@ class Join(UsesIncumbent, Reduction):
 
     def with_incumbent(self, total: JoinTotal) -> Join:
         """Return the join with the distances found so far, and the place for results on devices."""
-        rows, cols = (total.lists[at].distances[:, -1] for at in (0, -1))
-        return replace(self, hint=(rows, cols), device_accumulators=total.device_accumulators)
+        hint = [one.distances[:, -1] for one in total.lists]
+        if self.needed is not None:
+            hint = [np.minimum(*each) for each in zip(hint, self.needed, strict=False)]
+        return replace(
+            self, hint=(hint[0], hint[-1]), device_accumulators=total.device_accumulators
+        )
 
     def drain(self, total: JoinTotal, area: Tile) -> Iterator[tuple[Tile, JoinPart]]:
         """Return the results that workers have kept, merged by the first of them."""
@@ -258,19 +267,29 @@ class Join(UsesIncumbent, Reduction):
             if self.excluded is not None:
                 values[self.excluded if self.within else slice(0)] = np.inf
                 values[:] = np.inf if self.excluded[window] else values
-            sides = [("neighbours", answer[:2], values)]
-            for name, nearest, far in (
-                ("earlier neighbours", answer.left, places > window),
-                ("later neighbours", answer.right, places < window),
+            later, earlier = (
+                [np.inf] * 2 if self.needed is None else [n[window] for n in self.needed]
+            )
+            sides = [("neighbours", answer[:2], values, min(later, earlier))]
+            for name, nearest, far, limit in (
+                ("earlier neighbours", answer.left, places > window, earlier),
+                ("later neighbours", answer.right, places < window, later),
             ):
                 if nearest is not None:
-                    sides.append((name, nearest, np.where(far, np.inf, values)))
-            for name, (distances, indices), profile in sides:
+                    sides.append((name, nearest, np.where(far, np.inf, values), limit))
+            for name, (distances, indices), profile, limit in sides:
                 order = np.argsort(profile, kind="stable")[: self.n_neighbors]
-                expected = [(profile[at], at) for at in order.tolist() if profile[at] < np.inf]
-                expected += [(np.inf, -1)] * (self.n_neighbors - len(expected))
-                found = list(zip(distances[window].tolist(), indices[window].tolist(), strict=True))
+                expected = [(profile[at], at) for at in order.tolist() if profile[at] < limit]
+                found = [
+                    (distance, place)
+                    for distance, place in zip(distances[window], indices[window], strict=True)
+                    if distance < limit
+                ]
                 yield Check(f"the {name} of window {window}", found, expected, found == expected)
+
+    def _needed(self, direction: str) -> np.ndarray | float:
+        """Distances from which on neighbours of windows may be missing."""
+        return np.inf if self.needed is None else self.needed[direction == "left"]
 
     def _kinds(self, run: Callable[[Reduction], Any]) -> tuple[Kinds, Kinds]:
         """The kinds of windows along rows and columns; none is constant if compared as it is."""
@@ -394,7 +413,9 @@ class Join(UsesIncumbent, Reduction):
     ) -> None:
         """Measure windows that may have neighbours which no tile has listed against all others."""
         n_windows = self.shape[1]
-        windows = np.flatnonzero(a.regular & self._may_lack(floor, nearest.distances[:, -1]))
+        missing = self._may_lack(floor, nearest.distances[:, -1])
+        missing &= floor < self._needed(direction)
+        windows = np.flatnonzero(a.regular & missing)
         enough = sum(
             np.maximum(stop - first, 0) for first, stop in self._ranges(windows, direction)
         )
