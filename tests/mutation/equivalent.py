@@ -83,6 +83,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("is -> is not",),
             "costs of one channel are joined in one pass or in two, from the same numbers",
         ),
+        (
+            "_border",
+            "total += cell.down(rows[c, entry], 0.0, 0.0)",
+            ("0.0 -> 1.0 #1",),
+            "in a border no price depends on the other series",
+        ),
     ],
     _N + "elastic/lower_bounds.py": [
         (
@@ -339,6 +345,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _N + "elastic/stepped_bounds.py": [
         (
+            "_Query.distances",
+            "packed = np.zeros((*values.shape[:0:-1], lanes), values.dtype)",
+            ("zeros -> ones",),
+            "lanes without a series are left out of the answer",
+        ),
+        (
             "_rows",
             "match += cell.match(point, near, x[n_channels, i], y_own)",
             ("i -> i - 1",),
@@ -432,6 +444,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _N + "shapelets/tiles.py": [
         ("Held.add", "if self.size > LISTED:", ("> -> >=",), "only how often a list is weeded"),
+        (
+            "_errors",
+            "floor = 16 * length * FLOAT64_UNIT + 8 * (coarse * heavy + level**2).max() + 1e-13",
+            ("8 -> 9",),
+            LOOSER,
+        ),
     ],
     _E + "core/verify.py": [
         (
@@ -504,8 +522,20 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("2 -> 3",),
             "no machine has as much",
         ),
+        (
+            "rescale",
+            "(min(-(-n_rows // 8), 1024), min(-(-width // 256), 64)),",
+            ("64 -> 65",),
+            "blocks take what there is in turns: how many they are changes no result",
+        ),
         ("EuclideanRotation.common", '"roundings": roundings * FLOAT64_UNIT,', ("*",), LOOSER),
         ("DTWTiles._dtw_bytes", "matrix = 24 * rows", ("24 -> 25",), MORE_ROOM),
+        (
+            "offset_counts",
+            "most = max(2, min(16, 96 // (2 * words * (channels + 2)) // 2 * 2))",
+            ("2 -> 3 #0",),
+            "even numbers up to 3 are those up to 2",
+        ),
         (
             "offset_counts",
             "return list(range(2, most + 1, 2))",
@@ -709,6 +739,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/shapelets/": [
         (
+            "Lines._scan_wide",
+            "each = min(65535, max(1, at_a_time // windows))",
+            ("65535 -> 65534",),
+            TOGETHER,
+        ),
+        (
             "weigh",
             "const float sum = (float)FLOAT64_UNIT * ((length + 4) * steep + 4.0f * length + 40) + "
             "(float)wrong * part +",
@@ -813,6 +849,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "families/kshape/centers.py": [
+        (
+            "SBDCenters.verify",
+            "along = rows @ (center / (norm or 1.0))",
+            ("1.0 -> 2.0",),
+            "a centre without a norm is one of zeros, whatever divides them",
+        ),
         (
             "SBDCenters._plain_members",
             "row[:, max(0, shift) : n + min(0, shift)] = values[",
@@ -1086,6 +1128,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _N + "shapelets/groups.py": [
         ("_judge", "steep = 0.5 + 0.5 * q * part", ("0.5 -> 1.0",), LOOSER),
+        (
+            "_judge",
+            "lost = 64 * u * u * width * width * width",
+            ("64 -> 63", "64 -> 65"),
+            "the error is four of them at most: the rest is to spare",
+        ),
     ],
     _E + "cupy/signatures.py": [
         (
