@@ -93,6 +93,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _N + "elastic/lower_bounds.py": [
         (
             "_cascade",
+            "break",
+            ("break -> continue #0",),
+            "the position is beyond the last, which ends the loop as well",
+        ),
+        (
+            "_cascade",
             "if back * deflate > limit:",
             ("> -> >=",),
             "limits hold the errors of estimates: what is at one is farther, by its bound",
@@ -875,6 +881,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "families/shapelets/search.py": [
+        (
+            "ShapeletSearch.measure",
+            "first, size = first + size, min(2 * size, most)",
+            ("2 -> 3",),
+            TOGETHER,
+        ),
         (
             "ShapeletSearch.measure",
             "if cut.gain < 0 or not (here[:2] > key[:2] or (best is not None and here > key)):",
