@@ -427,6 +427,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _N + "shapelets/order_lines.py": [
+        ("make_scratch", "np.empty(4 * n + 64, np.int64), np.empty(n + 1),", ("4 -> 5",), UNREAD),
         (
             "_order",
             "buckets[k] = int((line[k] - low) * scale)",
