@@ -500,7 +500,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         (
             "EuclideanRotation.near",
             "threads, count = min(n_rows * n_cols * self.n, 2**24), cp.zeros(1, np.uint64)",
-            ("2 -> 1", "2 -> 3", "24 -> 23", "24 -> 25"),
+            ("2 -> 1", "2 -> 3", "24 -> 23", "24 -> 25", "min -> max"),
             "threads take what there is in turns: how many they are changes no result",
         ),
         ("kernels", "if columns <= 48 or not strips:", ("48 -> 47", "48 -> 49"), EXAMPLES),
@@ -653,6 +653,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "of angles up to pi / 4 the eleventh term is 4e-24, and the sum has 53 bits",
         ),
         ("", "CHUNK = 16", None, TOGETHER),
+        ("", "DENSE_ROWS = 4096", ("4096 -> 4097",), TOGETHER),
         (
             "",
             "RADICES = {2: 2.0, 3: 4.0, 4: 4.0, 5: 6.4, 6: 6.7, 7: 9.4, 8: 6.5, 9: 9.4, 10: 9.2}",
@@ -745,6 +746,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/shapelets/": [
+        ("weigh_windows", "float lean = 0;", ("0 -> 1",), LOOSER),
         (
             "Lines._scan_wide",
             "each = min(65535, max(1, at_a_time // windows))",
