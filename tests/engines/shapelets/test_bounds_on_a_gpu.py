@@ -28,10 +28,29 @@ def kernels(request, monkeypatch):
         monkeypatch.setattr("skts.engines.cupy.shapelets.programs.KEYS", ())
 
 
-def test_errors_of_the_gpu_hold_all_that_goes_wrong_on_the_walk(gpu):
-    """See "shapelet walk" in docs/developer/numerics.rst."""
+def doubts(gpu, length, n_windows, norm, step, heavy, size, middle):
+    """Errors of sums of two series on the walk, and what all distances of each are off by."""
     from skts.engines.cupy.loading import load_kernel
 
+    bits, floors = gpu.zeros((2, 2), np.int32), gpu.zeros(2, np.float32)
+    load_kernel("shapelets/shapelets.cu", "doubts")(
+        (2, 1),
+        128,
+        largest=gpu.asarray(np.column_stack([norm, step, heavy]).ravel()),
+        size=gpu.asarray(size),
+        middle=gpu.asarray(middle),
+        n=2,
+        first=0,
+        n_windows=n_windows,
+        lengths=gpu.asarray([length], np.int32),
+        errors=bits,
+        floors=floors,
+    )
+    return (bits.get().astype(np.int64) << 32).view(np.float64), floors.get()
+
+
+def test_errors_of_the_gpu_hold_all_that_goes_wrong_on_the_walk(gpu):
+    """See "shapelet walk" in docs/developer/numerics.rst."""
     unit, length, n_windows = 2.0**-53, 8, 50
     norm, step, heavy = np.array([5.0, 3.0]), np.array([10.0, 20.0]), np.array([0.5, 2.0])
     size, middle = np.array([1e3, 1e2]), np.array([7.0, 0.0])
@@ -52,23 +71,20 @@ def test_errors_of_the_gpu_hold_all_that_goes_wrong_on_the_walk(gpu):
             both(coarse, n),
         ]
         least = 2 * sum(terms) * heavy + 8 * coarse[:, None]
-        bits, floors = gpu.zeros((2, 2), np.int32), gpu.zeros(2, np.float32)
-        load_kernel("shapelets/shapelets.cu", "doubts")(
-            (2, 1),
-            128,
-            largest=gpu.asarray(np.column_stack([n, s, heavy]).ravel()),
-            size=gpu.asarray(m),
-            middle=gpu.asarray(c),
-            n=2,
-            first=0,
-            n_windows=n_windows,
-            lengths=gpu.asarray([length], np.int32),
-            errors=bits,
-            floors=floors,
-        )
-        errors = (bits.get().astype(np.int64) << 32).view(np.float64)
+        errors, _ = doubts(gpu, length, n_windows, n, s, heavy, m, c)
         assert (errors >= least).all()
         assert (errors <= 1.7 * least).all()
+
+
+def test_means_of_loud_windows_are_as_wrong_as_their_points_are_many(gpu):
+    """Their errors count by the square: of points as far from 0 as their rounding lets them."""
+    length, heavy, size = 20, np.array([0.5, 1.0]), np.array([1e13, 1e15])
+    _, floors = doubts(gpu, length, 50, np.ones(2), np.ones(2), heavy, size, np.zeros(2))
+    coarse = 2 * 2.0**-53 * np.sqrt(length) * size * heavy
+    # the largest of all series
+    least = 8 * (coarse + ((length + 4) / 4 * coarse) ** 2).max()
+    assert (floors >= least).all()
+    assert (floors <= 1.01 * least).all()
 
 
 @pytest.mark.parametrize("n_classes", [2, 50])
