@@ -87,6 +87,27 @@ def test_means_of_loud_windows_are_as_wrong_as_their_points_are_many(gpu):
     assert (floors <= 1.01 * least).all()
 
 
+def test_equal_candidates_have_equal_digests_wherever_they_lie(gpu):
+    from skts.engines.cupy.loading import load_kernel
+
+    values = np.array([4.0, 1.0, 2.0, 3.0, 9.0, 1.0, 2.0, 3.0])
+    begins, lengths, tags = [1, 5, 0, 5, 1], [3, 3, 3, 2, 3], [0, 0, 0, 0, 1]
+    found = gpu.zeros(5, np.uint64)
+    load_kernel("shapelets/order_lines.cu", "digest")(
+        1,
+        128,
+        values=gpu.asarray(values.view(np.int64)),
+        begins=gpu.asarray(begins, np.int64),
+        lengths=gpu.asarray(lengths, np.int32),
+        tags=gpu.asarray(tags, np.int32),
+        n=5,
+        out=found,
+    )
+    first, same, *others = found.get().tolist()
+    assert first == same
+    assert len({first, *others}) == 4
+
+
 @pytest.mark.parametrize("n_classes", [2, 50])
 def test_sums_of_rough_gains_have_room_for_all_their_roundings(gpu, n_classes):
     """See "rough gains" in docs/developer/numerics.rst."""
