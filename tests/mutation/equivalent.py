@@ -83,8 +83,20 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("is -> is not",),
             "costs of one channel are joined in one pass or in two, from the same numbers",
         ),
+        (
+            "_border",
+            "total += cell.down(rows[c, entry], 0.0, 0.0)",
+            ("0.0 -> 1.0 #1",),
+            "in a border no price depends on the other series",
+        ),
     ],
     _N + "elastic/lower_bounds.py": [
+        (
+            "_cascade",
+            "break",
+            ("break -> continue #0",),
+            "the position is beyond the last, which ends the loop as well",
+        ),
         (
             "_cascade",
             "if back * deflate > limit:",
@@ -334,6 +346,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _N + "elastic/stepped_bounds.py": [
         (
+            "_Query.distances",
+            "packed = np.zeros((*values.shape[:0:-1], lanes), values.dtype)",
+            ("zeros -> ones",),
+            "lanes without a series are left out of the answer",
+        ),
+        (
             "_rows",
             "match += cell.match(point, near, x[n_channels, i], y_own)",
             ("i -> i - 1",),
@@ -404,6 +422,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _N + "shapelets/order_lines.py": [
+        ("make_scratch", "np.empty(4 * n + 64, np.int64), np.empty(n + 1),", ("4 -> 5",), UNREAD),
         (
             "_order",
             "buckets[k] = int((line[k] - low) * scale)",
@@ -427,6 +446,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _N + "shapelets/tiles.py": [
         ("Held.add", "if self.size > LISTED:", ("> -> >=",), "only how often a list is weeded"),
+        (
+            "_errors",
+            "floor = 16 * length * FLOAT64_UNIT + 8 * (coarse * heavy + level**2).max() + 1e-13",
+            ("8 -> 9",),
+            LOOSER,
+        ),
     ],
     _E + "core/verify.py": [
         (
@@ -470,7 +495,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         (
             "EuclideanRotation.near",
             "threads, count = min(n_rows * n_cols * self.n, 2**24), cp.zeros(1, np.uint64)",
-            ("2 -> 1", "2 -> 3", "24 -> 23", "24 -> 25"),
+            ("2 -> 1", "2 -> 3", "24 -> 23", "24 -> 25", "min -> max"),
             "threads take what there is in turns: how many they are changes no result",
         ),
         ("kernels", "if columns <= 48 or not strips:", ("48 -> 47", "48 -> 49"), EXAMPLES),
@@ -499,8 +524,20 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             ("2 -> 3",),
             "no machine has as much",
         ),
+        (
+            "rescale",
+            "(min(-(-n_rows // 8), 1024), min(-(-width // 256), 64)),",
+            ("64 -> 65",),
+            "blocks take what there is in turns: how many they are changes no result",
+        ),
         ("EuclideanRotation.common", '"roundings": roundings * FLOAT64_UNIT,', ("*",), LOOSER),
         ("DTWTiles._dtw_bytes", "matrix = 24 * rows", ("24 -> 25",), MORE_ROOM),
+        (
+            "offset_counts",
+            "most = max(2, min(16, 96 // (2 * words * (channels + 2)) // 2 * 2))",
+            ("2 -> 3 #0",),
+            "even numbers up to 3 are those up to 2",
+        ),
         (
             "offset_counts",
             "return list(range(2, most + 1, 2))",
@@ -611,6 +648,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "of angles up to pi / 4 the eleventh term is 4e-24, and the sum has 53 bits",
         ),
         ("", "CHUNK = 16", None, TOGETHER),
+        ("", "DENSE_ROWS = 4096", ("4096 -> 4097",), TOGETHER),
         (
             "",
             "RADICES = {2: 2.0, 3: 4.0, 4: 4.0, 5: 6.4, 6: 6.7, 7: 9.4, 8: 6.5, 9: 9.4, 10: 9.2}",
@@ -703,6 +741,20 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/shapelets/": [
+        ("weigh_windows", "float lean = 0;", ("0 -> 1",), LOOSER),
+        (
+            "judge_cuts",
+            "if (judge.base && open && differ) gains.best = max(gains.best, base + all_before + "
+            "change(next));",
+            ("&& -> || #0",),
+            LOOSER,
+        ),
+        (
+            "Lines._scan_wide",
+            "each = min(65535, max(1, at_a_time // windows))",
+            ("65535 -> 65534",),
+            TOGETHER,
+        ),
         (
             "weigh",
             "const float sum = (float)FLOAT64_UNIT * ((length + 4) * steep + 4.0f * length + 40) + "
@@ -809,6 +861,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "families/kshape/centers.py": [
         (
+            "SBDCenters.verify",
+            "along = rows @ (center / (norm or 1.0))",
+            ("1.0 -> 2.0",),
+            "a centre without a norm is one of zeros, whatever divides them",
+        ),
+        (
             "SBDCenters._plain_members",
             "row[:, max(0, shift) : n + min(0, shift)] = values[",
             ("0 -> 1 #1",),
@@ -828,6 +886,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "families/shapelets/search.py": [
+        (
+            "ShapeletSearch.measure",
+            "first, size = first + size, min(2 * size, most)",
+            ("2 -> 3",),
+            TOGETHER,
+        ),
         (
             "ShapeletSearch.measure",
             "if cut.gain < 0 or not (here[:2] > key[:2] or (best is not None and here > key)):",
@@ -1081,6 +1145,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _N + "shapelets/groups.py": [
         ("_judge", "steep = 0.5 + 0.5 * q * part", ("0.5 -> 1.0",), LOOSER),
+        (
+            "_judge",
+            "lost = 64 * u * u * width * width * width",
+            ("64 -> 63", "64 -> 65"),
+            "the error is four of them at most: the rest is to spare",
+        ),
     ],
     _E + "cupy/signatures.py": [
         (

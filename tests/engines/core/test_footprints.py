@@ -365,7 +365,7 @@ def test_lanes_that_a_search_by_bounds_gathers_have_room(rng, channels):
 @pytest.mark.parametrize("budget", [2**22, 2**26, 2**32])
 def test_lists_and_measured_distances_have_room_on_a_gpu(rng, budget):
     """An entry of a list has the number of a window, and what its score may be."""
-    from skts.engines.cupy.shapelets.tiles import LIST_BYTES, MEASURE_BYTES, _room
+    from skts.engines.cupy.shapelets.tiles import HELD, LIST_BYTES, MEASURE_BYTES, _room
 
     n, width, criterion = 200, 60, Criterion(np.arange(200) % 2, np.ones(2))
     work = ShapeletSearch(drawn(rng, n, width), np.arange(n), (10, 11, 12), criterion)
@@ -376,6 +376,9 @@ def test_lists_and_measured_distances_have_room_on_a_gpu(rng, budget):
     criterion = Criterion(np.arange(2), np.ones(2))
     work = ShapeletSearch(series, np.arange(2), tuple(range(10, 200)), criterion)
     room = _room(work, 2, 2, budget)
+    # all candidates, of all channels, as far as there is room
+    total = 2 * (200 - 10 + 1) * len(work.lengths) * 8
+    assert room.held == min(total, HELD, budget // 8 // LIST_BYTES)
     # a distance to each series, and an eighth of the points
     each = 2 + 200 // 8
     least = LIST_BYTES * (room.listed + room.held) + MEASURE_BYTES * room.measured * each

@@ -13,6 +13,7 @@ from skts.engines.cupy.kshape.programs import (
     choose_transform,
     factorings,
     kernels,
+    thread_counts,
 )
 
 
@@ -39,6 +40,12 @@ def test_the_chosen_transform_has_room_for_all_shifts(n_timepoints, limit):
 def test_factorings_are_all_there():
     assert set(factorings(12)) == {(12,), (6, 2), (4, 3), (3, 2, 2)}
     assert not list(factorings(11))
+
+
+def test_threads_are_powers_of_two_within_a_warp_or_whole_warps():
+    assert thread_counts(1) == [1]
+    assert thread_counts(130) == [1, 2, 4, 8, 16, 32, 64]
+    assert thread_counts(10_000)[-1] == 1024
 
 
 @pytest.mark.parametrize("size", [1, 31, 56, 600, 1024, 5000, 10_240])

@@ -323,6 +323,16 @@ def test_tiles_do_not_change_the_answer(rng, fast_engine, sides):
     assert_array_equal(expected.indices, run(join, engine="numba", n_jobs=1).indices)
 
 
+@pytest.mark.parametrize("exclusion", [0, 3])
+def test_tiles_without_pairs_that_are_far_enough_apart_are_left_out(rng, exclusion):
+    join = Join(ConcatenatedSeries.of([rng.normal(size=20)]), None, 5, exclusion, since=8)
+    for tile in (Tile(*rows, *cols) for rows in ((0, 4), (6, 7)) for cols in ((2, 9), (3, 11))):
+        pairs = [(i, j) for i in range(*tile[:2]) for j in range(*tile[2:]) if j >= 8]
+        assert join.wanted(tile) == any(j - i > exclusion for i, j in pairs)
+    assert not join.wanted(Tile(8, 9, 8, 9 + exclusion))
+    assert join.wanted(Tile(8, 9, 8, 10 + exclusion))
+
+
 @pytest.mark.parametrize("sides", [False, True])
 def test_what_several_devices_keep_comes_together(rng, fast_engine, sides):
     line = ConcatenatedSeries.of([make_line("near repeats", 5200, rng)])

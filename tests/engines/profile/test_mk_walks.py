@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from skts.engines import ConcatenatedSeries, MotifPair, Tile, WindowKinds, find_engine, run
-from skts.engines.families.profile.mk import PairWalk
+from skts.engines.families.profile.mk import PairWalk, plain_pair
 from skts.engines.numba.profile import mk
 
 
@@ -50,6 +50,21 @@ def test_walks_that_begin_with_the_best_pair(fast_engine, n_references, exclusio
         admissible = sum(j - i > exclusion for i, j in combinations(regular.tolist(), 2))
         assert found.pruned == max(0.0, 1 - measured / admissible)
     assert compared > 0
+
+
+def test_a_walk_over_a_single_position(rng, fast_engine):
+    """Bounds of zeros rule nothing out."""
+    line = ConcatenatedSeries.of([rng.normal(size=60)])
+    order, gaps = rng.permutation(52), np.zeros((1, 52), np.float32)
+    walk = PairWalk(line, 9, 2, True, order, gaps, 1.0, (np.inf, -1, -1), 1, 52)
+    engine, cancel = find_engine(fast_engine), np.zeros(1, np.uint8)
+    for position in (0, 7, 48):
+        pairs = [sorted((int(order[position]), int(other))) for other in order[position + 1 :]]
+        pairs = [(i, j) for i, j in pairs if j - i > 2]
+        best = min((plain_pair(walk, *pair), *pair) for pair in pairs)
+        found = engine.pair_walk(walk, Tile(position, position + 1, 0, 51), cancel)
+        assert found[:3] == pytest.approx(best, rel=1e-12)
+        assert 0 < found.measured <= len(pairs)
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e3, -1e7])

@@ -28,10 +28,29 @@ def kernels(request, monkeypatch):
         monkeypatch.setattr("skts.engines.cupy.shapelets.programs.KEYS", ())
 
 
-def test_errors_of_the_gpu_hold_all_that_goes_wrong_on_the_walk(gpu):
-    """See "shapelet walk" in docs/developer/numerics.rst."""
+def doubts(gpu, length, n_windows, norm, step, heavy, size, middle):
+    """Errors of sums of two series on the walk, and what all distances of each are off by."""
     from skts.engines.cupy.loading import load_kernel
 
+    bits, floors = gpu.zeros((2, 2), np.int32), gpu.zeros(2, np.float32)
+    load_kernel("shapelets/shapelets.cu", "doubts")(
+        (2, 1),
+        128,
+        largest=gpu.asarray(np.column_stack([norm, step, heavy]).ravel()),
+        size=gpu.asarray(size),
+        middle=gpu.asarray(middle),
+        n=2,
+        first=0,
+        n_windows=n_windows,
+        lengths=gpu.asarray([length], np.int32),
+        errors=bits,
+        floors=floors,
+    )
+    return (bits.get().astype(np.int64) << 32).view(np.float64), floors.get()
+
+
+def test_errors_of_the_gpu_hold_all_that_goes_wrong_on_the_walk(gpu):
+    """See "shapelet walk" in docs/developer/numerics.rst."""
     unit, length, n_windows = 2.0**-53, 8, 50
     norm, step, heavy = np.array([5.0, 3.0]), np.array([10.0, 20.0]), np.array([0.5, 2.0])
     size, middle = np.array([1e3, 1e2]), np.array([7.0, 0.0])
@@ -52,23 +71,41 @@ def test_errors_of_the_gpu_hold_all_that_goes_wrong_on_the_walk(gpu):
             both(coarse, n),
         ]
         least = 2 * sum(terms) * heavy + 8 * coarse[:, None]
-        bits, floors = gpu.zeros((2, 2), np.int32), gpu.zeros(2, np.float32)
-        load_kernel("shapelets/shapelets.cu", "doubts")(
-            (2, 1),
-            128,
-            largest=gpu.asarray(np.column_stack([n, s, heavy]).ravel()),
-            size=gpu.asarray(m),
-            middle=gpu.asarray(c),
-            n=2,
-            first=0,
-            n_windows=n_windows,
-            lengths=gpu.asarray([length], np.int32),
-            errors=bits,
-            floors=floors,
-        )
-        errors = (bits.get().astype(np.int64) << 32).view(np.float64)
+        errors, _ = doubts(gpu, length, n_windows, n, s, heavy, m, c)
         assert (errors >= least).all()
         assert (errors <= 1.7 * least).all()
+
+
+def test_means_of_loud_windows_are_as_wrong_as_their_points_are_many(gpu):
+    """Their errors count by the square: of points as far from 0 as their rounding lets them."""
+    length, heavy, size = 20, np.array([0.5, 1.0]), np.array([1e13, 1e15])
+    _, floors = doubts(gpu, length, 50, np.ones(2), np.ones(2), heavy, size, np.zeros(2))
+    coarse = 2 * 2.0**-53 * np.sqrt(length) * size * heavy
+    # the largest of all series
+    least = 8 * (coarse + ((length + 4) / 4 * coarse) ** 2).max()
+    assert (floors >= least).all()
+    assert (floors <= 1.01 * least).all()
+
+
+def test_equal_candidates_have_equal_digests_wherever_they_lie(gpu):
+    from skts.engines.cupy.loading import load_kernel
+
+    values = np.array([4.0, 1.0, 2.0, 3.0, 9.0, 1.0, 2.0, 3.0])
+    begins, lengths, tags = [1, 5, 0, 5, 1], [3, 3, 3, 2, 3], [0, 0, 0, 0, 1]
+    found = gpu.zeros(5, np.uint64)
+    load_kernel("shapelets/order_lines.cu", "digest")(
+        1,
+        128,
+        values=gpu.asarray(values.view(np.int64)),
+        begins=gpu.asarray(begins, np.int64),
+        lengths=gpu.asarray(lengths, np.int32),
+        tags=gpu.asarray(tags, np.int32),
+        n=5,
+        out=found,
+    )
+    first, same, *others = found.get().tolist()
+    assert first == same
+    assert len({first, *others}) == 4
 
 
 @pytest.mark.parametrize("n_classes", [2, 50])
