@@ -743,13 +743,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _E + "cupy/shapelets/": [
         ("weigh_windows", "float lean = 0;", ("0 -> 1",), LOOSER),
         (
-            "judge_cuts",
-            "if (judge.base && open && differ) gains.best = max(gains.best, base + all_before + "
-            "change(next));",
-            ("&& -> || #0",),
-            LOOSER,
-        ),
-        (
             "Lines._scan_wide",
             "each = min(65535, max(1, at_a_time // windows))",
             ("65535 -> 65534",),
