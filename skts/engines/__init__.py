@@ -76,6 +76,7 @@ from .families.kshape.shapes import Shapes
 from .families.profile.concatenated import ConcatenatedSeries
 from .families.profile.join import Join, JoinFound
 from .families.profile.mk import MotifPair, NearestPair
+from .families.profile.nearest import Nearest, least_of_rows
 from .families.profile.spaced import SpacedNeighbors
 from .families.profile.timed import TimedJoin
 from .families.profile.windows import WindowDistances, WindowKinds
@@ -129,6 +130,7 @@ __all__ = [
     "MatchedSums",
     "Matches",
     "MotifPair",
+    "Nearest",
     "NearestPair",
     "ConcatenatedSeries",
     "Parameter",
@@ -173,6 +175,7 @@ __all__ = [
     "fetch",
     "find_engine",
     "get_engine",
+    "least_of_rows",
     "lies_on_gpu",
     "match_spans",
     "offsets",

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from ..engines import JoinFound, Reduction
-from ..engines.families.profile.nearest import Nearest, least_of_rows
+from ..engines import JoinFound, Nearest, Reduction, least_of_rows
 from ._records import SeriesProfile
 from ._search import BATCH, WindowSet
 

@@ -67,9 +67,9 @@ from skts.engines.numba.profile import walk
 from skts.engines.numba.search.lanes import (
     LANES,
     RUNNING_ERROR,
+    AlikeQueries,
     Comparison,
     Piece,
-    Queries,
     Room,
     Waiting,
     bound_by_windows,
@@ -542,7 +542,7 @@ def queries_of(points, low, high, order):
     """Some queries as kernels of the search take them, all with one order of their points."""
     points, low, high = (np.atleast_2d(one) for one in (points, low, high))
     orders = np.tile(order, (len(points), 1))
-    return Queries(points, low, high, orders, orders)
+    return AlikeQueries(points, low, high, orders, orders)
 
 
 def room_for(length):

@@ -125,6 +125,8 @@ def test_functions_take_scalars_of_numpy(function):
     given, values = FUNCTIONS[function]
     for name, some in values.items():
         for value in some:
+            if isinstance(value, dict):
+                continue
             expected = result_of(function, given, {name: value})
             forms = {bool: [np.bool_, np.array], int: INTEGERS, float: REALS}[type(value)]
             for form in forms:

@@ -42,8 +42,8 @@ class SpacedNeighbors(Join):
     ----------
     a, b, length, exclusion, n_neighbors, sides, normalize, excluded, since, precision : see `Join`
         The same as there; `n_neighbors` and `excluded` keep their defaults, `sides` is `left`.
-    hint, device_accumulators : see `Join`
-        For engines.
+    needed, hint, device_accumulators : see `Join`
+        For streams, and for engines.
     n_spaced : int, default 1
         Neighbours of each window. Any two start more than `exclusion` points apart.
     left : bool, default False

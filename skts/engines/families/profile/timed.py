@@ -28,8 +28,8 @@ class TimedJoin(Stoppable, Join):
     ----------
     a, b, length, exclusion, n_neighbors, sides, normalize, excluded, since, precision : see `Join`
         The same as there; `since` keeps its default.
-    hint, device_accumulators : see `Join`
-        For engines.
+    needed, hint, device_accumulators : see `Join`
+        For streams, and for engines.
     seconds : float, default infinity
         No tile is begun later than that.
     begin : float

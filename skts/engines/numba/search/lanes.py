@@ -22,7 +22,7 @@ __all__ = [
     "Comparison",
     "Matches",
     "Piece",
-    "Queries",
+    "AlikeQueries",
     "local_envelope",
     "normalize_window",
     "running_statistics",
@@ -62,7 +62,7 @@ class Piece(NamedTuple):
     inverse: np.ndarray
 
 
-class Queries(NamedTuple):
+class AlikeQueries(NamedTuple):
     """Queries of one length, z-normalised where windows are, and their envelopes.
 
     Attributes

@@ -22,7 +22,7 @@ from ...host.small_work import ENTRIES, most_bytes, prefer_numpy
 from ..elastic import by_numpy
 from ..elastic.cells import cell_of
 from . import lanes
-from .lanes import Comparison, Piece, Queries
+from .lanes import AlikeQueries, Comparison, Piece
 
 __all__ = ["SubsequenceTiles"]
 
@@ -107,10 +107,10 @@ class SubsequenceTiles:
             )
         return found
 
-    def _queries(self, given: list[np.ndarray], radius: int, normalize: bool) -> Queries:
+    def _queries(self, given: list[np.ndarray], radius: int, normalize: bool) -> AlikeQueries:
         """Queries of one length prepared, once for as long as the arrays live."""
 
-        def build() -> tuple[tuple[Queries, list[weakref.ref[np.ndarray]]], int]:
+        def build() -> tuple[tuple[AlikeQueries, list[weakref.ref[np.ndarray]]], int]:
             made = _prepare_queries(given, radius, normalize), [weakref.ref(one) for one in given]
             return made, _query_bytes(*made[0].points.shape)
 
@@ -141,14 +141,14 @@ def _rows_of_length(reduction: SubsequenceNeighbors, tile: Tile) -> dict[int, li
     return rows
 
 
-def _prepare_queries(given: list[np.ndarray], radius: int, normalize: bool) -> Queries:
+def _prepare_queries(given: list[np.ndarray], radius: int, normalize: bool) -> AlikeQueries:
     """Queries of one length, their envelopes, and in which orders their points are looked at."""
     points = np.array([normalize_query(np.asarray(one, np.float64), normalize) for one in given])
     envelopes = [query_envelope(one, radius) for one in points]
     low, high = (np.array([sides[k] for sides in envelopes]) for k in range(2))
     order = np.array([_order(*sides) for sides in envelopes])
     own_order = np.argsort(-np.abs(points), axis=1, kind="stable")
-    return Queries(points, low, high, order, own_order)
+    return AlikeQueries(points, low, high, order, own_order)
 
 
 def _numpy_bytes(reduction: SubsequenceNeighbors, n_windows: int) -> int:
