@@ -66,7 +66,7 @@ class BoundedSeries(NamedTuple):
 
 
 class SearchedQueries(NamedTuple):
-    """SearchedQueries, and which candidates are looked for.
+    """Queries, and which candidates are looked for.
 
     Attributes
     ----------
