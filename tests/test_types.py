@@ -197,6 +197,7 @@ CALLS = {
     "detector.decision_function(X)": "ndarray",
     "detector.predict(X)": "ndarray",
     "detector.score_points(X)": "ndarray",
+    "detector.update(x)": "ndarray",
     "forest.fit(X, y)": "ShapeletForestClassifier",
     "forest.apply(X)": "ndarray",
     "forest.predict(X)": "ndarray",

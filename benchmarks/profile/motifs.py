@@ -109,6 +109,24 @@ class Bounded:
         self.model.update(self.x[10_000:], max_points=10_000)
 
 
+class Stream:
+    """Scores of points that come, among the 100,000 before them."""
+
+    params = [ENGINES, [100, 1_000, 4_000]]
+    param_names = ["engine", "n_new"]
+
+    def setup(self, engine, n_new):
+        skip_unless_available(engine)
+        self.x = walk(100_000 + n_new)
+        start = self.x[np.newaxis, :5_000]
+        self.model = DiscordDetector(128, side="left", engine=engine).fit(start)
+        for first in range(5_000, 100_000, 19_000):
+            self.model.update(self.x[first : first + 19_000])
+
+    def time_update(self, engine, n_new):
+        self.model.update(self.x[100_000:], max_points=100_000)
+
+
 class Anomalies:
     """Scores of all windows, by the nearest neighbour or by one that overlaps no nearer one."""
 

@@ -20,7 +20,7 @@ from .layout import (
 from .numbers import as_numbers, with_advice
 from .scale import LARGEST, LEAST, check_scale, in_range, raise_scale
 
-__all__ = ["check_one", "check_series", "check_univariate"]
+__all__ = ["check_more_points", "check_one", "check_series", "check_univariate"]
 
 
 def check_series(
@@ -191,6 +191,38 @@ def check_univariate(
     for row, (points,) in enumerate(series):
         check_scale(points, row, input_name)
     return [points for (points,) in series]
+
+
+def check_more_points(points: ArrayLike, what: str, estimator: Any) -> np.ndarray:
+    """Check the points that follow a series, of which there may be none.
+
+    Parameters
+    ----------
+    points : array-like of shape (n_points,)
+        The points; NaN and infinities may be anywhere.
+    what : str
+        What they follow: "a stream".
+    estimator : estimator
+        It is named in messages.
+
+    Returns
+    -------
+    ndarray of shape (n_points,), float64
+        The points, on the host.
+
+    Raises
+    ------
+    ValueError
+        If `points` is not 1-D, or a value is too large.
+    """
+    more = as_host(points, "points")
+    shape = np.shape(more)
+    if len(shape) != 1:
+        advice = ": write points.ravel()" if len(shape) == 2 and 1 in shape else ""
+        raise ValueError(f"points has shape {shape}; what follows {what} is 1-D{advice}.")
+    if shape[0] == 0:
+        return np.empty(0)
+    return check_univariate([more], input_name="points", estimator=estimator)[0]
 
 
 def _as_array(X: Any, input_name: str, estimator: Any) -> np.ndarray:

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import N_JOBS, checks_parameters
-from .._validation import check_univariate
+from .._validation import check_more_points, check_univariate
 from ..base import SeriesMixin
 from ..engines import (
     LEAST_NORMALIZED,
@@ -25,7 +25,7 @@ from ..engines import (
     SpacedNeighbors,
     get_engine,
 )
-from ._motif_finder import _private, _window_lengths
+from ._motif_finder import _private, _window_lengths, check_kept
 from ._search import exclusion_of
 
 __all__ = ["DiscordDetector"]
@@ -350,6 +350,92 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
         assert all(one.size == points.size for one, points in zip(found, series, strict=True))
         return _as_rows(found)
 
+    def update(self, points: ArrayLike, *, max_points: int | None = None) -> np.ndarray:
+        """Take the next points of a stream, and return the scores of the windows that they end.
+
+        The stream is the last training series, and grows by these points. Only for
+        ``side="left"``: no score that has been given changes.
+
+        Parameters
+        ----------
+        points : array-like of shape (n_points,)
+            Points that follow the last training series, any number of them, also none; NaN and
+            infinities may be anywhere.
+        max_points : int or None, default None
+            Points of that series that are kept for the windows to come, at least one window; the
+            oldest leave after the new windows have been scored. None keeps all.
+
+        Returns
+        -------
+        ndarray of shape (n_points,)
+            Scores of the windows whose last points these are, in their order; NaN where one has
+            fewer than `n_neighbors` neighbours or holds NaN or infinity.
+
+        Raises
+        ------
+        ValueError
+            If `side` is "both", where later windows would change scores; if `points` is not 1-D, or
+            `max_points` is less than a window. The estimator stays as it was.
+
+        Notes
+        -----
+        Without `max_points` scores are those of a `fit` on all points, with the same length of
+        windows, in whatever parts the points come. With it, a window is compared with all windows
+        of the points that were kept before its update, and with those of the update before it.
+
+        With n points kept, k new ones take the time of about k n pairs of windows. `offset_` stays
+        what it was in `fit`, so that scores beyond ``-offset_`` are those of outliers. The row of
+        `window_scores_` moves on with the series.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skts import DiscordDetector
+        >>> x = np.sin(np.arange(600) / 5)
+        >>> x[500:510] = 0.5
+        >>> detector = DiscordDetector(30, side="left").fit(x[np.newaxis, :200])
+        >>> alarms = []
+        >>> for start in range(200, 600, 50):
+        ...     scores = detector.update(x[start : start + 50], max_points=200)
+        ...     alarms += [start + int(k) for k in np.flatnonzero(scores > 3)]
+        >>> alarms[0], alarms[-1]
+        (503, 533)
+        """
+        check_is_fitted(self)
+        self._validate_params()  # set_params may have come after fit
+        scoring, length = self._scoring, self.window_
+        if not scoring.left:
+            raise ValueError(
+                "update needs side='left': with side='both', points to come would change the "
+                "scores of windows before them."
+            )
+        more = check_more_points(points, "a stream", self)
+        check_kept(max_points, length)
+        *others, last = self._series()
+        grown = np.concatenate([last, more])
+        series, scores = [*others, grown], np.empty(0)
+        if more.size:
+            pool = ConcatenatedSeries.of(series, scoring.gap(series))
+            first = last.size - length + 1
+            work = scoring.work(pool, None, since=int(pool.starts[-1]) + first)
+            scores = scoring.cut(self._run(work), pool)[-1][first:]
+        dropped = 0 if max_points is None else max(0, grown.size - int(max_points))
+        series[-1] = grown[dropped:]
+        known = [
+            self.window_scores_[row, : one.size - length + 1] for row, one in enumerate(others)
+        ]
+        known.append(
+            np.concatenate([self.window_scores_[-1, : last.size - length + 1], scores])[dropped:]
+        )
+        rows: dict[bytes, int] = {}
+        for row, one in enumerate(series):
+            rows.setdefault(_digest(one), row)
+        pool = ConcatenatedSeries.of(series, scoring.gap(series))
+        window_scores = _as_rows(known)
+        # all at once: an update that is interrupted changes nothing
+        self._pool, self._rows, self.window_scores_ = pool, rows, window_scores
+        return scores
+
     def __sklearn_tags__(self) -> Tags:
         """Return scikit-learn's tags: NaN is allowed."""
         tags = super().__sklearn_tags__()
@@ -382,16 +468,20 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
             pool = ConcatenatedSeries.of(series)
             return scoring.cut(self._run(scoring.work(pool, self._pool)), pool)
         scores = []
-        known = self._pool
-        before = [
-            known.points[start : start + length]
-            for start, length in zip(known.starts, known.lengths, strict=True)
-        ]
+        before = self._series()
         for points in series:
             pool = ConcatenatedSeries.of([*before, points], scoring.gap([*before, points]))
             work = scoring.work(pool, None, since=int(pool.starts[-1]))
             scores.append(scoring.cut(self._run(work), pool)[-1])
         return scores
+
+    def _series(self) -> list[np.ndarray]:
+        """The training series."""
+        pool = self._pool
+        return [
+            pool.points[start : start + length]
+            for start, length in zip(pool.starts, pool.lengths, strict=True)
+        ]
 
     def _find_row(self, points: np.ndarray) -> int | None:
         """Which training series this one is, if it is one."""
@@ -439,7 +529,14 @@ class _Scoring(NamedTuple):
             "since": since,
         }
         if self.n_neighbors == 1:
-            return Join(a, b, self.length, sides=self.left and b is None, **options)
+            if self.left and b is None:
+                n_windows = a.points.size - self.length + 1
+                # of later neighbours none
+                options |= {
+                    "sides": True,
+                    "needed": (np.zeros(n_windows), np.full(n_windows, np.inf)),
+                }
+            return Join(a, b, self.length, **options)
         return SpacedNeighbors(
             a, b, self.length, n_spaced=self.n_neighbors, left=self.left, **options
         )

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import N_JOBS, checks_parameters, renamed
 from .._scalars import plain, takes_plain
-from .._validation import as_host, check_univariate
+from .._validation import check_more_points, check_univariate
 from ..base import SeriesMixin
 from ..engines import ConcatenatedSeries, JoinFound, Reduction, Series, WindowDistances, get_engine
 from ._growth import KnownNeighbors, grow_profile, on_line
@@ -376,25 +376,17 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """
         check_is_fitted(self)
         self._validate_params()  # set_params may have come after fit
-        more = as_host(points, "points")
-        shape = np.shape(more)
-        if len(shape) != 1:
-            advice = ": write points.ravel()" if len(shape) == 2 and 1 in shape else ""
-            raise ValueError(f"points has shape {shape}; what follows one series is 1-D{advice}.")
+        more = check_more_points(points, "one series", self)
         pool = self._pool
         n_samples = len(pool.lengths)
         if not isinstance(series, Integral) or not -n_samples <= series < n_samples:
             raise ValueError(f"series={series!r}: there are {n_samples} series.")
         series = int(series) % n_samples
         lengths = np.atleast_1d(self.window_).tolist()
-        _check_kept(max_points, max(lengths))
+        check_kept(max_points, max(lengths))
         parts = self._series()
-        if 0 in shape:
-            if max_points is None or parts[series].size <= max_points:
-                return self
-            more = np.empty(0)
-        else:
-            (more,) = check_univariate([more], input_name="points", estimator=self)
+        if more.size == 0 and (max_points is None or parts[series].size <= max_points):
+            return self
         parts[series] = np.concatenate([parts[series], more])
         dropped = 0 if max_points is None else max(0, parts[series].size - int(max_points))
         parts[series] = parts[series][dropped:]
@@ -653,7 +645,7 @@ def _window_lengths(window: Any, series: list[np.ndarray], name: str = "window")
     return lengths
 
 
-def _check_kept(max_points: Any, longest: int) -> None:
+def check_kept(max_points: Any, longest: int) -> None:
     """Refuse to keep less than a window."""
     whole = isinstance(max_points, Integral) and not isinstance(max_points, bool)
     if max_points is not None and not (whole and max_points >= longest):

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import N_JOBS, checks_parameters
 from .._scalars import takes_plain
-from .._validation import as_host, check_series, check_univariate
+from .._validation import as_host, check_more_points, check_series
 from ..base import SeriesMixin
 from ..engines import LongSeries, SubsequenceNeighbors, Warping, exclusion_points, get_engine
 from ._subsequence_search import _refuse_channels, _search_warping, _without_padding
@@ -270,18 +270,10 @@ class SubsequenceMonitor(SeriesMixin, BaseEstimator):
         """
         check_is_fitted(self)
         self._validate_params()  # set_params may have come after fit
-        more = as_host(points, "points")
-        shape = np.shape(more)
-        if len(shape) != 1:
-            advice = ": write points.ravel()" if len(shape) == 2 and 1 in shape else ""
-            raise ValueError(f"points has shape {shape}; what follows a stream is 1-D{advice}.")
+        more = check_more_points(points, "a stream", self)
         if not isinstance(final, bool):
             raise TypeError(f"final={final!r} is neither True nor False.")
-        line = self._recent
-        n_new = shape[0]
-        if n_new:
-            (more,) = check_univariate([more], input_name="points", estimator=self)
-            line = np.concatenate([line, more])
+        line, n_new = np.concatenate([self._recent, more]), more.size
         stop = self.n_points_ + n_new
         undecided = list(self._undecided)
         distances, starts = (np.empty(len(undecided), object) for _ in range(2))

@@ -69,8 +69,13 @@ class Detector(_Windowed):
         "predict",
         "score_points",
         "score_samples",
+        "update",
     )
-    relations = ("scale", "forms", "alone")
+    relations = ("scale", "forms", "alone", "update")
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        return super().defaults | {"update.points": 0, "update.max_points": None}
 
     def draw(self, d: Draw) -> Case:
         count = d.pick("n_samples", (1, 2, 4), (3, 2, 1))
@@ -89,6 +94,8 @@ class Detector(_Windowed):
             "contamination": d.pick("contamination", ("auto", 0.1, 0.5)),
             "precision": d.pick("precision", PRECISIONS[:2], (3, 1)),
             "score_points.aggregate": d.pick("score_points.aggregate", ("max", "mean")),
+            "update.points": d.whole(0, 40),
+            "update.max_points": d.pick("update.max_points", (None, length, length + 9, 60)),
         }
         how = d.pick("window", ("points", "fraction", "auto"), (4, 1, 1))
         if how == "fraction":
@@ -303,6 +310,46 @@ class Detector(_Windowed):
             raw = not normalized and not key.endswith(("labels", "predict", "window"))
             wanted = np.ldexp(found[key], power) if raw else found[key]
             same(f"scaled by a power of two {key.split()[-1]}", again[key], wanted)
+
+    def relate_update(self, case: Case, found: dict[str, Any], call: Any) -> None:
+        """Points that follow later have the scores that they have all at once, or among few."""
+        options, lines = case.options, self.lines(case)
+        points, kept = options["update.points"], options["update.max_points"]
+        if "no scores" in found or options["side"] != "left" or options["window"] == "auto":
+            return
+        length = self._length(options["window"], lines)
+        before = [*lines[:-1], lines[-1][: len(lines[-1]) - points]]
+        if options["window"] != length or len(before[-1]) < length:
+            return
+        given = {k: v for k, v in case.given().items() if "." not in k}
+        model = self.target(engine="numba", **given)
+        try:
+            model.fit(before)
+        except ValueError as error:
+            if "There are no scores" in str(error):
+                return
+            raise
+        # an exclusion of more than the longest training series is one without an end
+        longest = max(map(len, before))
+        if model.exclusion_ == longest < max(map(len, lines)):
+            return
+        more = lines[-1][len(before[-1]) :]
+        if kept is None:
+            parts = np.split(more, sorted({min(1, points), points // 2}))
+            scores = np.concatenate([model.update(part) for part in parts])
+            same("update: window_scores_", model.window_scores_, found["window_scores"])
+            count = len(lines[-1]) - length + 1
+            same("update", scores, found["window_scores"][-1, count - points : count])
+            return
+        line, kept = before[-1], max(kept, length)
+        for part in np.split(more, [points // 3]):
+            line = np.concatenate([line, part])
+            scores = model.update(part, max_points=kept)
+            if part.size and len(line) <= longest:
+                series = [*lines[:-1], line]
+                possible = self._possible(case, line, series, len(series) - 1, length)
+                self._check_scores(scores, possible[len(possible) - part.size :])
+            line = line[max(0, len(line) - kept) :]
 
     def relate_alone(self, case: Case, found: dict[str, Any], call: Any) -> None:
         """A series alone has the scores that it has among others."""

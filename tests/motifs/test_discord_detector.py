@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -129,6 +130,51 @@ def test_earlier_neighbors_do_not_depend_on_what_follows(fast_engine, rng):
         part = clone(model).fit(x[np.newaxis, :120]).window_scores_[0]
         assert_array_equal(part, whole[: part.size])
         assert np.isnan(whole[: 12 * k]).all()
+
+
+@pytest.mark.parametrize("n_neighbors", [1, 2])
+@pytest.mark.parametrize("max_points", [None, 45, 6])
+def test_a_stream_is_scored_by_what_is_kept(engine, rng, n_neighbors, max_points):
+    other, x = make_line("walk", 25, rng), make_line("gaps", 120, rng)
+    options = {"side": "left", "n_neighbors": n_neighbors, "exclusion": 4, "engine": engine}
+    model = DiscordDetector(6, **options).fit([other, x[:50]])
+    offset, kept, scores = model.offset_, x[:50], model.window_scores_[1, :45]
+    edges = [50, 50, 51, 58, 95, 120]
+    for start, stop in itertools.pairwise(edges):
+        line = np.concatenate([kept, x[start:stop]])
+        wanted = window_scores(line, [other, line], model, 1)[line.size - (stop - start) - 5 :]
+        found = model.update(x[start:stop], max_points=max_points)
+        assert_array_equal(found, wanted)
+        dropped = line.size - min(line.size, max_points or line.size)
+        kept, scores = line[dropped:], np.concatenate([scores, wanted])[dropped:]
+        assert_array_equal(model.window_scores_[1, : scores.size], scores)
+        # what is kept is the training series
+        known = point_scores(scores, 6, kept.size, "max")
+        assert_array_equal(model.score_points([kept])[0], known)
+    assert model.offset_ == offset
+    if max_points is None:
+        whole = DiscordDetector(6, **options).fit([other, x])
+        assert_array_equal(model.window_scores_, whole.window_scores_)
+        new = rng.normal(size=30).cumsum()
+        assert_array_equal(model.score_samples([new]), whole.score_samples([new]))
+
+
+def test_an_update_that_fails_changes_nothing(rng, monkeypatch):
+    x = rng.normal(size=80)
+    model = DiscordDetector(8, side="left", engine="oracle").fit(x[np.newaxis, :60])
+    before = model.window_scores_.copy()
+    with pytest.raises(ValueError, match="what follows a stream is 1-D: write points.ravel"):
+        model.update(x[np.newaxis, 60:])
+    with pytest.raises(ValueError, match="max_points=7: it is a number of points, at least"):
+        model.update(x[60:], max_points=7)
+    with pytest.raises(ValueError, match="update needs side='left'"):
+        DiscordDetector(8, engine="oracle").fit(x[np.newaxis]).update(x)
+    with monkeypatch.context() as patch:
+        patch.setattr("skts.motifs._discord_detector._as_rows", lambda rows: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            model.update(x[60:])
+    assert_array_equal(model.window_scores_, before)
+    assert model.update(x[60:]).shape == (20,)
 
 
 def test_a_training_series_keeps_its_scores(fast_engine, rng):

@@ -9,7 +9,7 @@ together once the rest of each must cost too much. Bounds hold for DTW and dog-k
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit, types
@@ -386,7 +386,7 @@ def bound_by_windows(piece, p, queries, q, comparison, room, row, limit, out):
         out[lane] = total[lane] if total[lane] > out[lane] else out[lane]
 
 
-def _of_lane(value, lane):
+def _of_lane(value: Any, lane: int) -> Any:
     """A number of the query of a lane, where `value` is that of all lanes, or those of each."""
 
 
