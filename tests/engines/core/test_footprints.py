@@ -26,6 +26,7 @@ from skts.engines import (
     ShapeletSearch,
     Shapes,
     SoftDTWGradient,
+    SoftDTWMatrix,
     SplitRules,
     SubsequenceMatches,
     Warping,
@@ -125,6 +126,9 @@ WORKS = {
     "rotation": lambda rng: RotationNeighbors(drawn(rng, 1, 1500, 2), drawn(rng, 1, 1500, 2), 1),
     "many lengths of few series": lambda rng: ShapeletSearch(
         drawn(rng, 2, 300), np.arange(2), tuple(range(10, 150)), Criterion(np.arange(2), np.ones(2))
+    ),
+    "soft values of short series": lambda rng: SoftDTWMatrix(
+        drawn(rng, 200, 3), drawn(rng, 300, 3), 1.0
     ),
     "a group of many candidates": lambda rng: weighted_splits(rng, drawn(rng, 200, 9), 100),
 }
