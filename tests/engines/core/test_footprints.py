@@ -216,6 +216,23 @@ def test_matches_by_numpy_take_no_more_than_they_are_said_to(rng):
     assert said / 4 < peak <= said
 
 
+def test_pairs_by_numpy_take_no_more_than_they_are_said_to(rng):
+    """Some at a time, beside the answer of all."""
+    work, engine = DTWMatrix(drawn(rng, 220, 1), drawn(rng, 220, 1)), find_engine("numba")
+    said, tile, cancel = (
+        sum(engine.footprint(work, 220, 220)),
+        Tile(0, 220, 0, 220),
+        np.zeros(1, np.uint8),
+    )
+    tracemalloc.start()
+    try:
+        engine._all_pairs(work, tile, cancel)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert said / 3 < peak <= said
+
+
 def test_dilated_shapelets_by_numpy_take_no_more_than_they_are_said_to(rng):
     from skts.engines.numba.shapelets import dilated_by_numpy, dilated_tiles
 
