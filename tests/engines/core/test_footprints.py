@@ -406,6 +406,19 @@ def test_lists_and_measured_distances_have_room_on_a_gpu(rng, budget):
     assert least <= room.nbytes <= least + 2**22
 
 
+@pytest.mark.parametrize("budget", [800_000, 900_000, 1_000_000])
+def test_a_list_on_a_gpu_takes_an_eighth_of_the_budget_at_most(rng, budget):
+    """All candidates of a length and block: of so few series they take more than scores do."""
+    from skts.engines.cupy.shapelets.tiles import LIST_BYTES, _room
+
+    work = ShapeletSearch(
+        drawn(rng, 12, 60), np.arange(12), (10,), Criterion(np.arange(12) % 2, np.ones(2))
+    )
+    room = _room(work, 12, 12, budget)
+    assert room.block * 51 <= room.listed <= budget // 8 // LIST_BYTES
+    assert (room.block == 12) == (budget == 1_000_000)
+
+
 @pytest.mark.parametrize("budget", [2**22, 2**25, 3 * 2**24, 2**26])
 def test_kept_scores_leave_a_gpu_what_a_block_takes(rng, budget):
     from skts.engines.cupy.shapelets.tiles import _kept, _room
