@@ -76,6 +76,14 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "what a group writes beyond its own place the next one writes over",
         ),
     ],
+    _N + "elastic/uneven.py": [
+        (
+            "sweep",
+            "if offset > least_reach:",
+            ("> -> >=",),
+            "of cells at the edge of the narrowest band none is beyond that of its own lane",
+        ),
+    ],
     _N + "elastic/certified.py": [
         (
             "_fill",
@@ -463,6 +471,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/elastic/": [
         (
+            "trace",
+            "const int warp = blockIdx.x * (ELASTIC_THREADS / 32) + threadIdx.x / 32;",
+            ("32 -> 31 #0",),
+            "128 threads are 4 warps by either",
+        ),
+        (
             "_one",
             "return Series(series.values[index : index + 1, :, : length[0]], length)",
             ("1 -> 2",),
@@ -623,6 +637,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/kshape/": [
+        ("", "CHECKS = (6, 8, 10, 13, 16, 20, 25)", ("20 -> 21",), LOOKS),
         (
             "kernels",
             "lengths = (1, 2, 3, 8, 56, 100, 128, 600, 1024, 2709, 3053, 3750, 4000, 5000)",
@@ -746,6 +761,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/shapelets/": [
+        (
+            "segments",
+            "__shared__ double enterings[4][CHUNK], leavings[4][CHUNK];",
+            ("4 -> 5",),
+            UNREAD,
+        ),
         (
             "Lines._scan_wide",
             "each = min(65535, max(1, at_a_time // windows))",
