@@ -1167,7 +1167,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "_judge",
             "lost = 64 * u * u * width * width * width",
             ("64 -> 63", "64 -> 65"),
-            "the errors of both sums, and of the square of one, are 24 of them: the rest is to spare",
+            "errors of the sums and of the square of one are 24 of them: the rest is to spare",
         ),
     ],
     _E + "cupy/signatures.py": [
