@@ -57,6 +57,16 @@ def test_distances_and_shifts(engine, rng, n_timepoints, n_channels):
     assert_allclose(assigned.distances, distances, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("n_timepoints", [1, 2, 3])
+def test_the_last_of_an_even_number_of_short_series(fast_engine, rng, n_timepoints):
+    """Two series lie in one transform; the threads of a short one are fewer than these."""
+    X, C = (shapes(rng, n, n_timepoints, 1, centered=False) for n in (4, 3))
+    found = run(SBDMatrix(X, C), engine=fast_engine)
+    distances, shifts = reference.pairwise_sbd(X.values, C.values)
+    assert_allclose(found.distances, distances, rtol=0, atol=1e-12)
+    assert_array_equal(found.shifts, shifts)
+
+
 @pytest.mark.parametrize("n_timepoints", [40, 41, 112, 600])
 @pytest.mark.parametrize("shift", [-17, -1, 0, 1, 30])
 def test_planted_shifts_are_found_with_their_sign(fast_engine, rng, n_timepoints, shift):
