@@ -1163,6 +1163,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _N + "shapelets/groups.py": [
         ("_judge", "steep = 0.5 + 0.5 * q * part", ("0.5 -> 1.0",), LOOSER),
+        ("_raw", "if not (_SMALL < distance < _LARGE):", ("< -> <= #0",), AT_THE_LIMIT),
         (
             "_judge",
             "lost = 64 * u * u * width * width * width",
