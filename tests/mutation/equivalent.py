@@ -40,6 +40,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _N + "elastic/dtw.py": [
         (
+            "sweep_bytes",
+            "return (256 * (n + 1) if m > _WIDTH or uneven else 0) + n + m + 4 * 64 * 64 * 8",
+            ("64 -> 65",),
+            MORE_ROOM,
+        ),
+        (
             "sweep",
             "inner = inner_first <= j < inner_stop",
             ("<= -> <",),
@@ -282,6 +288,9 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "families/profile/nearest.py": [
         ("", "MOST_UNSORTED = 8", None, "which way the least are found: both find the same"),
+    ],
+    _E + "families/profile/join.py": [
+        ("Join._add_hidden", "batch = max(1, 2**22 // self.shape[0])", ("1 -> 2",), TOGETHER),
     ],
     _E + "families/profile/mk.py": [
         (
