@@ -50,6 +50,15 @@ def test_many_blocks(fast_engine, rng, kind, monkeypatch):
     check(SpacedNeighbors(two, line, 8, 7, n_spaced=4), fast_engine)
 
 
+@pytest.mark.parametrize(("n", "exclusion", "k"), [(40, 3, 3), (47, 2, 5)])
+def test_blocks_whose_nearest_windows_are_all_taken(rng, n, exclusion, k, monkeypatch):
+    """Of the engine that lists no more than one window of a block."""
+    monkeypatch.setattr(spaced, "LEAST", 19)
+    for _ in range(3):
+        line = ConcatenatedSeries.of([rng.normal(size=n)])
+        check(SpacedNeighbors(line, None, 3, exclusion, n_spaced=k), "oracle")
+
+
 @pytest.mark.parametrize("values", [2, 3])
 def test_ties(engine, rng, values):
     """Whole numbers, compared as they are: many windows are equally near."""
