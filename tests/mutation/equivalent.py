@@ -292,6 +292,14 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _E + "families/profile/join.py": [
         ("Join._add_hidden", "batch = max(1, 2**22 // self.shape[0])", ("1 -> 2",), TOGETHER),
     ],
+    _E + "families/profile/spaced.py": [
+        (
+            "SpacedNeighbors._choose",
+            "gone |= taken & np.isfinite(distances) & taken[each, best][:, np.newaxis]",
+            ("best -> best - 1",),
+            "where the first is taken all are; elsewhere blocks more are measured again",
+        ),
+    ],
     _E + "families/profile/mk.py": [
         (
             "MotifPair.verify",
