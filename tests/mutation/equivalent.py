@@ -488,6 +488,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/elastic/": [
         (
+            "",
+            "PIECES = 4",
+            ("4 -> 3",),
+            "into how many pieces runs of shifts are cut changes what is bounded, and no distance",
+        ),
+        (
             "trace",
             "const int warp = blockIdx.x * (ELASTIC_THREADS / 32) + threadIdx.x / 32;",
             ("32 -> 31 #0",),
@@ -589,6 +595,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/search/": [
+        (
+            "moments",
+            ": 1.01 * FLOAT32_UNIT * (2 * reach + fabs(b) + largest) + 0x1p-100;",
+            ("100 -> 99",),
+            LOOSER,
+        ),
         (
             "float",
             "for (int other = G / 2; other > 0; other /= 2)",
