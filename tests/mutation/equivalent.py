@@ -432,6 +432,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
         ("look", "scores[at] >= need", ("at -> at - 1",), "only which pair is measured first"),
         (
+            "look",
+            "and (taken < 0 or scores[at] > scores[taken])",
+            ("at -> at - 1",),
+            "only which pair is measured first",
+        ),
+        (
             "open_candidates",
             "np.zeros(n_windows),",
             ("zeros",),
