@@ -40,6 +40,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _N + "elastic/dtw.py": [
         (
+            "sweep_bytes",
+            "return (256 * (n + 1) if m > _WIDTH or uneven else 0) + n + m + 4 * 64 * 64 * 8",
+            ("64 -> 65",),
+            MORE_ROOM,
+        ),
+        (
             "sweep",
             "inner = inner_first <= j < inner_stop",
             ("<= -> <",),
@@ -74,6 +80,14 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "out[i, group * lanes : (group + 1) * lanes],",
             ("1 -> 2",),
             "what a group writes beyond its own place the next one writes over",
+        ),
+    ],
+    _N + "elastic/uneven.py": [
+        (
+            "sweep",
+            "if offset > least_reach:",
+            ("> -> >=",),
+            "of cells at the edge of the narrowest band none is beyond that of its own lane",
         ),
     ],
     _N + "elastic/certified.py": [
@@ -275,6 +289,17 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     _E + "families/profile/nearest.py": [
         ("", "MOST_UNSORTED = 8", None, "which way the least are found: both find the same"),
     ],
+    _E + "families/profile/join.py": [
+        ("Join._add_hidden", "batch = max(1, 2**22 // self.shape[0])", ("1 -> 2",), TOGETHER),
+    ],
+    _E + "families/profile/spaced.py": [
+        (
+            "SpacedNeighbors._choose",
+            "gone |= taken & np.isfinite(distances) & taken[each, best][:, np.newaxis]",
+            ("best -> best - 1",),
+            "where the first is taken all are; elsewhere blocks more are measured again",
+        ),
+    ],
     _E + "families/profile/mk.py": [
         (
             "MotifPair.verify",
@@ -407,6 +432,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
         ("look", "scores[at] >= need", ("at -> at - 1",), "only which pair is measured first"),
         (
+            "look",
+            "and (taken < 0 or scores[at] > scores[taken])",
+            ("at -> at - 1",),
+            "only which pair is measured first",
+        ),
+        (
             "open_candidates",
             "np.zeros(n_windows),",
             ("zeros",),
@@ -462,6 +493,18 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/elastic/": [
+        (
+            "",
+            "PIECES = 4",
+            ("4 -> 3",),
+            "into how many pieces runs of shifts are cut changes what is bounded, and no distance",
+        ),
+        (
+            "trace",
+            "const int warp = blockIdx.x * (ELASTIC_THREADS / 32) + threadIdx.x / 32;",
+            ("32 -> 31 #0",),
+            "128 threads are 4 warps by either",
+        ),
         (
             "_one",
             "return Series(series.values[index : index + 1, :, : length[0]], length)",
@@ -559,6 +602,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _E + "cupy/search/": [
         (
+            "moments",
+            ": 1.01 * FLOAT32_UNIT * (2 * reach + fabs(b) + largest) + 0x1p-100;",
+            ("100 -> 99",),
+            LOOSER,
+        ),
+        (
             "float",
             "for (int other = G / 2; other > 0; other /= 2)",
             ("2 -> 1 #0",),
@@ -623,6 +672,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/kshape/": [
+        ("", "CHECKS = (6, 8, 10, 13, 16, 20, 25)", ("20 -> 21",), LOOKS),
         (
             "kernels",
             "lengths = (1, 2, 3, 8, 56, 100, 128, 600, 1024, 2709, 3053, 3750, 4000, 5000)",
@@ -648,7 +698,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
             "of angles up to pi / 4 the eleventh term is 4e-24, and the sum has 53 bits",
         ),
         ("", "CHUNK = 16", None, TOGETHER),
-        ("", "DENSE_ROWS = 4096", ("4096 -> 4097",), TOGETHER),
+        (
+            "",
+            "DENSE_ROWS = 4096",
+            ("4096 -> 4097",),
+            "how many go together changes the last bits of large centres, within their errors",
+        ),
         (
             "",
             "RADICES = {2: 2.0, 3: 4.0, 4: 4.0, 5: 6.4, 6: 6.7, 7: 9.4, 8: 6.5, 9: 9.4, 10: 9.2}",
@@ -741,7 +796,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
     ],
     _E + "cupy/shapelets/": [
-        ("weigh_windows", "float lean = 0;", ("0 -> 1",), LOOSER),
+        (
+            "segments",
+            "__shared__ double enterings[4][CHUNK], leavings[4][CHUNK];",
+            ("4 -> 5",),
+            UNREAD,
+        ),
         (
             "Lines._scan_wide",
             "each = min(65535, max(1, at_a_time // windows))",
@@ -1138,11 +1198,12 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
     ],
     _N + "shapelets/groups.py": [
         ("_judge", "steep = 0.5 + 0.5 * q * part", ("0.5 -> 1.0",), LOOSER),
+        ("_raw", "if not (_SMALL < distance < _LARGE):", ("< -> <= #0",), AT_THE_LIMIT),
         (
             "_judge",
             "lost = 64 * u * u * width * width * width",
             ("64 -> 63", "64 -> 65"),
-            "the error is four of them at most: the rest is to spare",
+            "errors of the sums and of the square of one are 24 of them: the rest is to spare",
         ),
     ],
     _E + "cupy/signatures.py": [

@@ -26,6 +26,7 @@ from skts.engines import (
     ShapeletSearch,
     Shapes,
     SoftDTWGradient,
+    SoftDTWMatrix,
     SplitRules,
     SubsequenceMatches,
     Warping,
@@ -126,6 +127,9 @@ WORKS = {
     "many lengths of few series": lambda rng: ShapeletSearch(
         drawn(rng, 2, 300), np.arange(2), tuple(range(10, 150)), Criterion(np.arange(2), np.ones(2))
     ),
+    "soft values of short series": lambda rng: SoftDTWMatrix(
+        drawn(rng, 200, 3), drawn(rng, 300, 3), 1.0
+    ),
     "a group of many candidates": lambda rng: weighted_splits(rng, drawn(rng, 200, 9), 100),
 }
 WORKS_OF_A_GPU = {
@@ -210,6 +214,23 @@ def test_matches_by_numpy_take_no_more_than_they_are_said_to(rng):
     finally:
         tracemalloc.stop()
     assert said / 4 < peak <= said
+
+
+def test_pairs_by_numpy_take_no_more_than_they_are_said_to(rng):
+    """Some at a time, beside the answer of all."""
+    work, engine = DTWMatrix(drawn(rng, 220, 1), drawn(rng, 220, 1)), find_engine("numba")
+    said, tile, cancel = (
+        sum(engine.footprint(work, 220, 220)),
+        Tile(0, 220, 0, 220),
+        np.zeros(1, np.uint8),
+    )
+    tracemalloc.start()
+    try:
+        engine._all_pairs(work, tile, cancel)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert said / 3 < peak <= said
 
 
 def test_dilated_shapelets_by_numpy_take_no_more_than_they_are_said_to(rng):
@@ -383,6 +404,19 @@ def test_lists_and_measured_distances_have_room_on_a_gpu(rng, budget):
     each = 2 + 200 // 8
     least = LIST_BYTES * (room.listed + room.held) + MEASURE_BYTES * room.measured * each
     assert least <= room.nbytes <= least + 2**22
+
+
+@pytest.mark.parametrize("budget", [800_000, 900_000, 1_000_000])
+def test_a_list_on_a_gpu_takes_an_eighth_of_the_budget_at_most(rng, budget):
+    """All candidates of a length and block: of so few series they take more than scores do."""
+    from skts.engines.cupy.shapelets.tiles import LIST_BYTES, _room
+
+    work = ShapeletSearch(
+        drawn(rng, 12, 60), np.arange(12), (10,), Criterion(np.arange(12) % 2, np.ones(2))
+    )
+    room = _room(work, 12, 12, budget)
+    assert room.block * 51 <= room.listed <= budget // 8 // LIST_BYTES
+    assert (room.block == 12) == (budget == 1_000_000)
 
 
 @pytest.mark.parametrize("budget", [2**22, 2**25, 3 * 2**24, 2**26])

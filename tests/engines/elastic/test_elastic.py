@@ -238,6 +238,17 @@ def test_paths_cost_what_the_distance_says(case, rng, window, fast_engine):
     check_paths(fast_engine, metric, options, rng, window)
 
 
+def test_pairs_of_a_path_of_lcss_are_alike():
+    """In every channel: points that are passed over together are no pair."""
+    rng = np.random.default_rng(0)
+    x, y = 9 + rng.normal(size=(2, 2, 30))
+    path = np.column_stack([np.arange(30), np.arange(30)])
+    alike = [k for k in range(30) if max(abs(x[0, k] - y[0, k]), abs(x[1, k] - y[1, k])) <= 1.0]
+    found = DISTANCES["lcss"](epsilon=1.0).matched(path, x, y)
+    assert found.tolist() == [[k, k] for k in alike]
+    assert 5 < len(alike) < 25
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("window", [None, 2])
 def test_paths_of_compiled_kernels(case, rng, window):

@@ -89,6 +89,17 @@ def test_bounds_are_below_the_distance(metric, options, rng):
                 assert found.max() > 0
 
 
+@pytest.mark.filterwarnings("ignore:X has . channels of one time point")
+@pytest.mark.parametrize(("metric", "options"), OPTIONS, ids=str)
+def test_bounds_are_the_same_in_either_order(metric, options, rng):
+    """Rows of the one are columns of the other: the larger bound of both comes from either."""
+    X, Y = (series_of(rng, "spikes", 5, 1, [4, 6, 9]) for _ in range(2))
+    for window in (0, 2):
+        forth = bounds_of(*sides_of(metric, X, Y, window=window, **options))
+        back = bounds_of(*sides_of(metric, Y, X, window=window, **options))
+        assert_allclose(forth, back.T, rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("metric", "options"), OPTIONS, ids=str)
 def test_searches_by_bounds_find_the_same(metric, options, rng):

@@ -57,6 +57,16 @@ def test_distances_and_shifts(engine, rng, n_timepoints, n_channels):
     assert_allclose(assigned.distances, distances, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("n_timepoints", [1, 2, 3])
+def test_the_last_of_an_even_number_of_short_series(fast_engine, rng, n_timepoints):
+    """Two series lie in one transform; the threads of a short one are fewer than these."""
+    X, C = (shapes(rng, n, n_timepoints, 1, centered=False) for n in (4, 3))
+    found = run(SBDMatrix(X, C), engine=fast_engine)
+    distances, shifts = reference.pairwise_sbd(X.values, C.values)
+    assert_allclose(found.distances, distances, rtol=0, atol=1e-12)
+    assert_array_equal(found.shifts, shifts)
+
+
 @pytest.mark.parametrize("n_timepoints", [40, 41, 112, 600])
 @pytest.mark.parametrize("shift", [-17, -1, 0, 1, 30])
 def test_planted_shifts_are_found_with_their_sign(fast_engine, rng, n_timepoints, shift):
@@ -311,8 +321,9 @@ def test_members_are_cut_in_chunks_on_a_gpu():
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("centered", [False, True])
 @pytest.mark.parametrize("count", [2, 3])
-def test_aligned_members_stay_in_their_rows_on_a_gpu(rng, count):
+def test_aligned_members_stay_in_their_rows_on_a_gpu(rng, count, centered):
     import cupy
 
     from skts.engines.cupy.loading import load_kernel
@@ -330,11 +341,13 @@ def test_aligned_members_stay_in_their_rows_on_a_gpu(rng, count):
         count=count,
         n_channels=2,
         length=10,
-        centered=False,
+        centered=centered,
         out=room[:3],
     )
-    rows = [reference.shifted(values[i], shifts[i]) for i in order[:count]]
-    assert_array_equal(room[:count].get(), rows)
+    rows = np.array([reference.shifted(values[i], shifts[i]) for i in order[:count]])
+    if centered:
+        rows -= rows.mean(axis=2, keepdims=True)
+    assert_allclose(room[:count].get(), rows, rtol=0, atol=1e-15 if centered else 0)
     assert not room[count:3].get().any()
     assert (room[3].get() == 7).all()
 

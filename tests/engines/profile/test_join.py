@@ -24,6 +24,7 @@ from skts.engines import (
     run,
 )
 from skts.engines.core.constants import (
+    FLOAT64_UNIT,
     SCORE_ABOVE32,
     SCORE_ABOVE64,
     SCORE_BELOW32,
@@ -543,6 +544,45 @@ def test_errors_that_leave_little_to_measure_are_told_from_others(rng, monkeypat
     assert chosen == [True, True, False, False]
     run(Join(ConcatenatedSeries.of([noise[:500]]), None, 60, n_neighbors=2), engine="cupy")
     assert len(chosen) == 4
+
+
+@pytest.mark.gpu
+def test_no_neighbour_is_lost_where_errors_are_as_large_as_their_bounds(rng, monkeypatch):
+    """Covariances are off by nearly all that the search allows for, nearly all of them down."""
+    import cupy
+
+    join = importlib.import_module("skts.engines.cupy.profile.join")
+    walk = importlib.import_module("skts.engines.cupy.profile.walk")
+    length, share = 64, 0.25
+    line = ConcatenatedSeries.of([rng.choice([-0.9, 0.9], 480) + 0.01 * rng.normal(size=480)])
+    work = Join(line, None, length, 3, sides=True)
+    expected = run(work, engine="numba")
+    launch, launch_seeds = join.launch, walk.launch_seeds
+
+    def off(join, kernel, searched, steps, out, *given, **more):
+        launch_seeds(join, kernel, searched, steps, out, *given, **more)
+        norm = min(float(one.norm.min()) for one in searched)
+        # of the few that are up, neighbours are found that are none of the nearest
+        sign = np.where(rng.random(out.shape) < 0.01, 1.0, -1.0)
+        out += 0.97 * share * norm**2 * cupy.asarray(sign)
+
+    def wide(search, *given):
+        steps = []
+        for one in search.steps:
+            groups = one.groups.copy()
+            # the bound is 4 u sqrt(length) of the largest magnitude over the norm
+            groups[:, 2] = share / (4 * FLOAT64_UNIT * np.sqrt(length) * groups[:, 4].max())
+            steps.append(one._replace(groups=groups))
+        launch(search._replace(steps=tuple(steps)), *given)
+
+    monkeypatch.setattr(walk, "launch_seeds", off)
+    monkeypatch.setattr(join, "launch", wide)
+    found = run(work, engine="cupy")
+    for one, other in zip(
+        (found, found.left, found.right), (expected, expected.left, expected.right), strict=True
+    ):
+        assert_array_equal(one.indices, other.indices)
+        assert_array_equal(one.distances, other.distances)
 
 
 def test_small_joins_are_searched_in_float64(rng):

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from skts import config_context
-from skts.engines import ConcatenatedSeries, Join, SpacedNeighbors, run
+from skts.engines import ConcatenatedSeries, Join, SpacedNeighbors, replace_kernels, run
 from skts.engines.families.profile import spaced
 from tests.engines.profile.test_join import KINDS, make_line
 from tests.reference_spaced import greedy, spaced_neighbors
@@ -48,6 +48,16 @@ def test_many_blocks(fast_engine, rng, kind, monkeypatch):
             check(SpacedNeighbors(line, None, 8, exclusion, n_spaced=3, left=left), fast_engine)
     check(SpacedNeighbors(two, None, 8, 10, n_spaced=2), fast_engine)
     check(SpacedNeighbors(two, line, 8, 7, n_spaced=4), fast_engine)
+
+
+@pytest.mark.parametrize(("n", "exclusion", "k"), [(40, 3, 3), (47, 2, 5)])
+def test_windows_before_and_behind_in_one_block(rng, n, exclusion, k, monkeypatch):
+    """By NumPy, which lists both: one of them took the place of another block's window."""
+    monkeypatch.setattr(spaced, "LEAST", 19)
+    with replace_kernels(always=True):
+        for _ in range(3):
+            line = ConcatenatedSeries.of([rng.normal(size=n)])
+            check(SpacedNeighbors(line, None, 3, exclusion, n_spaced=k), "numba")
 
 
 @pytest.mark.parametrize("values", [2, 3])

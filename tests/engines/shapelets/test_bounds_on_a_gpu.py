@@ -169,3 +169,24 @@ def test_the_best_order_of_what_errors_leave_open_is_promised(
     # what is reached for certain; where classes weigh differently, the host tells
     reached = lines.reached.get().view(REACHED)["gain"][0]
     assert reached <= gains[0] if weight == 1 else reached == -1
+
+
+def test_a_list_is_weeded_up_to_its_end(gpu):
+    """What lies behind it, from other lists before, is none of its entries."""
+    from skts.engines.cupy.loading import load_kernel
+    from skts.engines.cupy.shapelets.order_lines import CANDIDATE_BOUND, REACHED
+
+    for count in (3, 1024, 1500):
+        entries = np.zeros(count + 1, CANDIDATE_BOUND)
+        entries["gain"], entries["high"], entries["low"] = 7, 2.0, 1.0
+        entries["high"][1], entries["gain"][0] = 0.5, 6
+        entries["start"] = np.arange(count + 1)
+        entries["low"][count] = np.inf
+        found = gpu.asarray(entries.view(np.int64).reshape(count + 1, -1))
+        reached = gpu.asarray(np.array([(7, 0, 0, count)], REACHED).view(np.int64))
+        weed = load_kernel("shapelets/order_lines.cu", "weed")
+        weed((1,), (1024,), (reached, found, np.int32(count + 1)))
+        after = reached.get().view(REACHED)[0]
+        assert tuple(after) == (7, 7, 1.0, count - 2)
+        kept = found[: count - 2].get().view(CANDIDATE_BOUND).ravel()
+        assert kept["start"].tolist() == list(range(2, count))

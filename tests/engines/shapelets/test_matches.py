@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -90,6 +92,36 @@ def test_the_gpu_finds_the_bits_of_the_cpu(kind, monkeypatch):
         found, expected = (run(work, engine=engine) for engine in ("cupy", "numba"))
     assert_array_equal(found.starts, expected.starts)
     assert_array_equal(found.distances, expected.distances)
+
+
+@pytest.mark.gpu
+def test_few_windows_of_random_walks_are_measured(monkeypatch):
+    """Little more than the best of each pair: answers do not tell how many were listed."""
+    matches = importlib.import_module("skts.engines.cupy.shapelets.matches")
+    load_kernel, counts = matches.load_kernel, []
+
+    def noted(file, name, *rest):
+        kernel = load_kernel(file, name, *rest)
+        if name != "sift":
+            return kernel
+
+        def launch(*given, **arguments):
+            kernel(*given, **arguments)
+            counts.append(arguments["lists"]["counts"].get())
+
+        return launch
+
+    monkeypatch.setattr(matches, "load_kernel", noted)
+    rng = np.random.default_rng(0)
+    series = walks(rng, 9, 200)
+    queries, channels = pieces_of(rng, series, rng.integers(8, 60, 40).tolist())
+    # the windows of a constant stretch are told by their points
+    series.values[4, 0, 100:170] = 3.0
+    run(SubsequenceMatches(queries, series, True, channels), engine="cupy")
+    (listed, left), *more = counts
+    assert not more
+    assert left == 0
+    assert 40 * 9 <= listed < 1.05 * 40 * 9
 
 
 @pytest.mark.parametrize(("n_columns", "width"), [(1, 8), (155, 1092), (1000, 128), (3, 100_000)])

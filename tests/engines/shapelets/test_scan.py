@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from skts.engines import Criterion, Series, ShapeletSearch, run
 from skts.engines.numba.shapelets import tiles
@@ -81,3 +81,15 @@ def test_there_is_room_for_every_cut_that_gains_most(n):
     assert_array_equal([scratch.order.size, scratch.ordered.size, scratch.buckets.size], n)
     assert scratch.low.size == n + 1
     assert scratch.left.size == scratch.run.size == 3
+
+
+def test_short_windows_of_some_series_are_as_many_as_these():
+    """Distances of the candidates of a block that is not the first, from the definition."""
+    work, cancel = work_of(1.0), np.zeros(1, np.uint8)
+    values = work.series.values[:, 0]
+    for length, distances in tiles.blocks_of(work.series, 0, 4, 7, (1, 2), None, cancel):
+        windows = np.lib.stride_tricks.sliding_window_view(values, length, axis=1)
+        apart = (windows[4:7, :, np.newaxis, np.newaxis] - windows) ** 2
+        expected = apart.mean(axis=-1).min(axis=-1) / distances.unit**2
+        assert distances.squares.shape == (3, 7 - length, 9)
+        assert_allclose(distances.squares, expected, rtol=1e-12)

@@ -105,6 +105,12 @@ class SpacedNeighbors(Join):
         if self.within and result.cols is not None:
             sides.append((tile.col, result.cols, result.col_floor))
         nearest, floors = total.lists[-1], total.floors[-1]
+        if len(sides) == 2 and tile.rows == tile.cols:
+            # of a block one window, before or behind: a second would take the place of another's
+            both = result.rows.copy()
+            both.add(slice(None), sides[1][1])
+            none = Nearest.none(0, 1)
+            sides = [(tile.row, both, result.row_floor), (tile.col, none, result.col_floor)]
         for first, found, floor in sides:
             last = nearest.distances[first : first + len(found.distances), -1]
             # equal to the last, and earlier on the line: `add` sees to that

@@ -363,7 +363,8 @@ def values_bytes(rows: int, cols: int, n: int, m: int, n_channels: int) -> int:
     padded = -(-cols // LANES) * LANES
     lanes = min(LANES, cols)
     series = padded * n_channels * m + rows * n_channels * n
-    return 8 * (series + 5 * rows * padded + lanes * (2 * m + 8))
+    # of each pair two numbers and their copies in order, a radius, and two terms with their sum
+    return 8 * (series + 8 * rows * padded + lanes * (2 * m + 8))
 
 
 def gradient(
