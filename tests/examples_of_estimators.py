@@ -24,6 +24,7 @@ from skts import (
     ShapeletForestClassifier,
     ShapeletTransformer,
     ShapeletTreeClassifier,
+    ShapeletTreeRegressor,
     SubsequenceMonitor,
     SubsequenceSearch,
 )
@@ -92,6 +93,20 @@ def examples(engine: str = "numba", *, small: bool = False) -> dict[type, Exampl
                 min_length=5, max_length=9, random_state=0, engine=engine
             ),
             *both,
+        ),
+        ShapeletTreeRegressor: Example(
+            # the cupy engine lacks it, and "auto" takes another
+            lambda: ShapeletTreeRegressor(
+                min_length=5,
+                max_length=6,
+                max_depth=2,
+                logic=("and",),
+                random_state=0,
+                engine="auto" if engine == "cupy" else engine,
+            ),
+            (X, X[:, 3]),
+            (other, other[:, 2]),
+            X[:5] + 0.1,
         ),
         SubsequenceMonitor: Example(
             lambda: SubsequenceMonitor(6.0, window=0.1, exclusion=2, engine=engine),

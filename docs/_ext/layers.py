@@ -87,6 +87,7 @@ IMPORTS = {
     "warm_up": {"_warm_up"},
     "_warm_up": {
         "ensemble",
+        "exceptions",
         "neighbors",
         "cluster",
         "tree",

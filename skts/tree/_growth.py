@@ -22,7 +22,7 @@ __all__ = ["NodeValue", "TreeGrowth"]
 
 
 class NodeValue(NamedTuple):
-    """What a tree says of the series of a node.
+    """The description of the series of a node.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class TreeGrowth(ABC):
 
     @abstractmethod
     def describe(self, members: np.ndarray) -> NodeValue:
-        """What the tree says of a node."""
+        """Describe the series of a node."""
 
     @abstractmethod
     def folds(self) -> Iterable[tuple[np.ndarray, np.ndarray]]:

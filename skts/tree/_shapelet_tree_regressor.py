@@ -103,11 +103,11 @@ class ShapeletTreeRegressor(ShapeletTreeMixin, RegressorMixin, BaseEstimator):
 
     Notes
     -----
-    To compare decreases of the variance exactly, the targets of a node become whole numbers: 2^44
-    of them over the range of the targets, fewer where their sums would not fit into 64 bits (2^30
-    with arbitrary weights, which become whole numbers as well). Decreases are equal where they are
-    the same part of the variance of the node, rounded to 2^-38 of it, and a node is not split if
-    nothing is gained. Means and variances that the tree holds are of the targets as they are.
+    To compare decreases of the variance exactly, the targets of a node become whole numbers, 2^44
+    of them over their range, and its weights ratios of whole numbers, up to 2^40 in sum. Decreases
+    are equal where they are the same part of the variance of the node, rounded to 2^-38 of it, and
+    a node is not split if nothing is gained. Means and variances that the tree holds are of the
+    targets and weights as they are.
 
     Where a series is shorter than a shapelet its distance is infinite, as explained at
     `ShapeletTreeClassifier`.

@@ -22,6 +22,7 @@ from skts import (
     ShapeletForestClassifier,
     ShapeletTransformer,
     ShapeletTreeClassifier,
+    ShapeletTreeRegressor,
     SubsequenceMonitor,
     SubsequenceSearch,
 )
@@ -122,6 +123,9 @@ def estimators(engine):
             5, max_candidates=20, lengths=[3], random_state=0, engine=engine
         ),
         "ShapeletTreeClassifier": ShapeletTreeClassifier(**TREE, engine=engine),
+        "ShapeletTreeRegressor": ShapeletTreeRegressor(
+            **TREE, engine="auto" if engine == "cupy" else engine
+        ),
         "SubsequenceMonitor": SubsequenceMonitor(2.0, engine=engine),
         "SubsequenceSearch": SubsequenceSearch(engine=engine),
     }

@@ -238,7 +238,7 @@ def test_an_engine_that_lacks_it_says_so():
 def test_scikit_learns_checks(monkeypatch):
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
     # whole trees of its 200 targets have 200 leaves
-    check_with_scikit_learn(ShapeletTreeRegressor(max_depth=3, engine="numba"), least=50)
+    check_with_scikit_learn(ShapeletTreeRegressor(max_depth=4, engine="numba"), least=50)
 
 
 def test_parameters_and_fitted_attributes_are_described(rng):

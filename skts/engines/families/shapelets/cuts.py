@@ -95,7 +95,7 @@ class SplitCriterion(ABC):
 
     @abstractmethod
     def tables(self) -> Any:
-        """What engines bound gains with, by sums of whole numbers."""
+        """Tables of whole numbers, by which engines bound gains."""
 
     @abstractmethod
     def plain_gain(self, left: np.ndarray) -> float:

@@ -6,6 +6,7 @@ mean of the node. For weights w, targets q and the sums W of w and S of w q,
     gain = (S_left - S W_left / W)^2 / (W_left W_right),
 
 which depends on W_left and S_left alone. Both are sums of whole numbers, exact in any order.
+Products of weights and targets need more than 64 bits, so that S is kept in two parts.
 """
 
 from __future__ import annotations
@@ -23,12 +24,19 @@ from .cuts import SplitCriterion
 
 __all__ = ["VarianceCriterion", "VarianceTables"]
 
-#: Bits of targets as whole numbers, at most; those of sums of weighted ones; and the sum of weights
-#: that are no ratios of small numbers.
-TARGET_BITS, SUM_BITS, WEIGHTS = 44, 62, 2**31
+#: Bits of targets as whole numbers; of these, those that are summed apart from the others; and the
+#: sum of weights that are no ratios of small numbers: both sums have 62 bits at most.
+TARGET_BITS, LOW_BITS, WEIGHTS = 44, 22, 2**40
 #: Gains in float64 are off by less, in units of the rounded ones.
 #: see "gains of variance" in docs/developer/numerics.rst
 WRONG = 2.0**-10
+_LOW = (1 << LOW_BITS) - 1
+
+
+def _sum_of_products(targets: np.ndarray, weights: np.ndarray) -> int:
+    """The weighted sum of whole numbers, exact."""
+    high, low = weights @ (targets >> LOW_BITS), weights @ (targets & _LOW)
+    return (int(high) << LOW_BITS) + int(low)
 
 
 class VarianceTables(NamedTuple):
@@ -38,6 +46,8 @@ class VarianceTables(NamedTuple):
     ----------
     targets : ndarray of shape (n_members,), int64
         Whole numbers in place of the targets, about their mean.
+    high, low : ndarray of shape (n_members,), int64
+        These, weighted and in two parts: in units of 2^22, and what is left, which is not negative.
     weights : ndarray of shape (n_members,), int64
         Whole numbers in place of the weights.
     total_weight : int
@@ -57,6 +67,8 @@ class VarianceTables(NamedTuple):
     """
 
     targets: np.ndarray
+    high: np.ndarray
+    low: np.ndarray
     weights: np.ndarray
     total_weight: int
     mean: float
@@ -71,10 +83,10 @@ class VarianceTables(NamedTuple):
 class VarianceCriterion(SplitCriterion):
     """How cuts of an order line are judged: by the decrease of the variance of targets.
 
-    Targets are rounded to whole numbers, `TARGET_BITS` of them over the range of the node, fewer
-    where sums of so many series would not fit into 64 bits. Gains are exact for these, and rounded
-    to 2^-38 of the variance of the node. With weights of single series gains and gaps are those of
-    series that are there as often as these weights say.
+    Targets become whole numbers, 2^44 of them over the range of the node, and weights ratios of
+    whole numbers. Gains are exact for these, and rounded to 2^-38 of the variance of the node. With
+    weights of single series gains and gaps are those of series that are there as often as these
+    weights say.
 
     Parameters
     ----------
@@ -100,8 +112,8 @@ class VarianceCriterion(SplitCriterion):
 
     @property
     def width(self) -> int:
-        """Weight and weighted sum."""
-        return 2
+        """Weight, and both parts of the weighted sum."""
+        return 3
 
     @cached_property
     def unit(self) -> float:
@@ -125,10 +137,10 @@ class VarianceCriterion(SplitCriterion):
         """Whole numbers in place of the targets; and the bits that these have after the point."""
         steps = self._steps
         low, high = float(self.targets.min()), float(self.targets.max())
-        bits = min(TARGET_BITS, SUM_BITS - int(steps.sum()).bit_length())
-        point = bits - math.frexp(high - low)[1]
+        point = TARGET_BITS - math.frexp(high - low)[1]
         whole = np.rint(np.ldexp(self.targets - low, point)).astype(np.int64)
-        return whole - round(Fraction(int(whole @ steps), int(steps.sum()))), point
+        total = _sum_of_products(whole, steps)
+        return whole - round(Fraction(total, int(steps.sum()))), point
 
     def tables(self) -> VarianceTables:
         """Sums and factors for engines."""
@@ -137,7 +149,7 @@ class VarianceCriterion(SplitCriterion):
     @cached_property
     def _tables(self) -> VarianceTables:
         whole, steps = self._whole[0], self._steps
-        weight, total = int(steps.sum()), int(whole @ steps)
+        weight, total = int(steps.sum()), _sum_of_products(whole, steps)
         squares = sum(w * q * q for w, q in zip(steps.tolist(), whole.tolist(), strict=True))
         # the sum of squares about the mean, times the weight
         spread = weight * squares - total * total
@@ -145,8 +157,8 @@ class VarianceCriterion(SplitCriterion):
         differ = self.sample_weight is not None
         least = self.min_weight_leaf / float(self.weights.sum()) * (1 - 1e-12) if differ else 0.0
         return VarianceTables(
-            *(whole, steps, weight, total / weight, factor, self._leaf, least),
-            *(self.weights, differ),
+            *(whole, steps * (whole >> LOW_BITS), steps * (whole & _LOW), steps),
+            *(weight, total / weight, factor, self._leaf, least, self.weights, differ),
         )
 
     @property
@@ -159,16 +171,20 @@ class VarianceCriterion(SplitCriterion):
         return max(self.min_samples_leaf, math.ceil(self.min_weight_leaf - 1e-9))
 
     def _numbers(self, order: np.ndarray) -> np.ndarray:
-        """Weight and weighted sum on the left of each cut, of lines in an order."""
-        both = np.stack([self._steps, self._steps * self._whole[0]], axis=1)
-        return np.cumsum(both[order], axis=1)[:, :-1]
+        """Weight and parts of the weighted sum on the left of each cut, of lines in an order."""
+        tables = self._tables
+        each = np.stack([tables.weights, tables.high, tables.low], axis=1)
+        return np.cumsum(each[order], axis=1)[:, :-1]
 
     def _gains(self, left: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-        """Gains by the weight and the weighted sum on the left."""
-        _, _, weight, mean, factor, _, least, *_ = self._tables
-        near, sums = left[..., 0].astype(np.float64), left[..., 1].astype(np.float64)
-        far = weight - near
-        allowed &= np.minimum(near, far) >= least * weight
+        """Gains by the weight and the parts of the weighted sum on the left."""
+        tables = self._tables
+        weight, mean, factor = tables.total_weight, tables.mean, tables.factor
+        near, high, low = np.moveaxis(left, -1, 0)
+        # in an order that rounds the sum once
+        sums = (high + (low >> LOW_BITS)) * float(1 << LOW_BITS) + (low & _LOW)
+        far = float(weight) - near
+        allowed &= np.minimum(near, far) >= tables.least * weight
         off = sums - mean * near
         rough = factor * (off * off) / (near * far)
         gain = np.where(allowed, np.rint(rough), -1).astype(np.int64)
@@ -178,15 +194,16 @@ class VarianceCriterion(SplitCriterion):
             gain[place] = self._exact_gain(*left[place].tolist())
         return gain
 
-    def _exact_gain(self, near: int, sums: int) -> int:
+    def _exact_gain(self, near: int, high: int, low: int) -> int:
         """The rounded gain of one cut; one that lies between two whole numbers becomes even."""
-        whole, steps, weight, _, factor, *_ = self._tables
-        off = Fraction(sums) - Fraction(int(whole @ steps) * near, weight)
-        return round(Fraction(factor) * off * off / (near * (weight - near)))
+        tables = self._tables
+        weight, total = tables.total_weight, _sum_of_products(tables.targets, tables.weights)
+        off = (high << LOW_BITS) + low - Fraction(total * near, weight)
+        return round(Fraction(tables.factor) * off * off / (near * (weight - near)))
 
     def plain_gain(self, left: np.ndarray) -> float:
-        """Decrease of the variance by a cut."""
-        weights, total = self.weights, float(self.weights.sum())
+        """Decrease of the variance by a cut, with the weights that are ratios of whole numbers."""
+        weights, total = self._steps, float(self._steps.sum())
 
         def squares(members: np.ndarray) -> float:
             mean = np.average(self.targets[members], weights=weights[members])

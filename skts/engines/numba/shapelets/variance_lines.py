@@ -13,25 +13,28 @@ import numpy as np
 from numba import njit
 
 from ...core.constants import FLOAT64_UNIT
-from ...families.shapelets.variance import WRONG
+from ...families.shapelets.variance import LOW_BITS, WRONG
 from .order_lines import _APART, _NONE, _order
 
 __all__ = ["promise_of_variance"]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _gain(near, sums, tables):
-    """The gain of a cut by the weight and the weighted sum on its left, not yet rounded."""
+def _gain(weight, high, low, tables):
+    """The gain of a cut by the weight and the parts of the sum on its left, not yet rounded."""
+    near = float(weight)
+    # in an order that rounds the sum once
+    sums = (high + (low >> LOW_BITS)) * float(1 << LOW_BITS) + (low & ((1 << LOW_BITS) - 1))
     off = sums - tables.mean * near
-    return tables.factor * (off * off) / (near * (tables.total_weight - near))
+    return tables.factor * (off * off) / (near * (float(tables.total_weight) - near))
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _open_gain(tables, run, held, near, sums):
+def _open_gain(tables, run, held, before):
     """The largest gain of cuts that divide a run of members in any way.
 
-    Left of the run are series of the weight `near` and the weighted sum `sums`. Writes the members
-    in the order of their targets to `held`.
+    `before` are the weight and the parts of the weighted sum left of the run. Writes the members in
+    the order of their targets to `held`.
     """
     for k in range(run.size):
         member, place = run[k], k
@@ -43,13 +46,14 @@ def _open_gain(tables, run, held, near, sums):
     # the whole run is on the left of the cut behind it; where weights differ it may be a corner
     stop = run.size if tables.weighted else run.size - 1
     for largest in range(2):
-        weight, total = near, sums
+        weight, high, low = before
         for k in range(stop):
             member = held[run.size - 1 - k if largest == 1 else k]
             weight += tables.weights[member]
-            total += tables.weights[member] * tables.targets[member]
+            high += tables.high[member]
+            low += tables.low[member]
             if weight < tables.total_weight:
-                best = max(best, _gain(float(weight), float(total), tables))
+                best = max(best, _gain(weight, high, low, tables))
     return best
 
 
@@ -102,32 +106,33 @@ def promise_of_variance(line, tables, needed, scratch):
         for k in range(n - 1, -1, -1):
             own = 0.0 if sure[order[k]] else errors[order[k]]
             low[k] = min(low[k + 1], ordered[k] - own)
-    near, sums, begin = np.int64(0), np.int64(0), 0
-    near_before, sums_before = near, sums
+    near, high, rest, begin = np.int64(0), np.int64(0), np.int64(0), 0
+    before = near, high, rest
     # `top` and `best` are of cuts that are there for certain, `top` before it is rounded
     top, best, opened, n_best = -2.0, np.int64(_NONE), -1.0, 0
-    all_sure, settled, high = True, True, -np.inf
+    all_sure, settled, reach = True, True, -np.inf
     for k in range(n):
         member = order[k]
         near += tables.weights[member]
-        sums += tables.weights[member] * tables.targets[member]
+        high += tables.high[member]
+        rest += tables.low[member]
         if close:
             own = 0.0 if sure[member] else errors[member]
             all_sure = all_sure and sure[member]
-            high = max(high, ordered[k] + own)
-            if k < n - 1 and not high + _APART * max(1.0, high) < low[k + 1]:
+            reach = max(reach, ordered[k] + own)
+            if k < n - 1 and not reach + _APART * max(1.0, reach) < low[k + 1]:
                 continue
             # exact distances may still be too close for a cut; only equal ones surely have none
             if k > begin and not (all_sure and ordered[k] == ordered[begin]):
                 run, held = order[begin : k + 1], buckets
-                opened = max(opened, _open_gain(tables, run, held, near_before, sums_before))
-            begin, all_sure, near_before, sums_before = k + 1, True, near, sums
+                opened = max(opened, _open_gain(tables, run, held, before))
+            begin, all_sure, before = k + 1, True, (near, high, rest)
         if k + 1 < tables.leaf or n - 1 - k < max(tables.leaf, 1):
             continue
         weight, total = float(near), float(tables.total_weight)
         if min(weight, total - weight) < tables.least * total:
             continue
-        gain = _gain(weight, float(sums), tables)
+        gain = _gain(near, high, rest, tables)
         if gain < top - 2.0:
             continue
         # no lower than the gain that is rounded as it should be
