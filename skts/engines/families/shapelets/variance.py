@@ -157,8 +157,17 @@ class VarianceCriterion(SplitCriterion):
         differ = self.sample_weight is not None
         least = self.min_weight_leaf / float(self.weights.sum()) * (1 - 1e-12) if differ else 0.0
         return VarianceTables(
-            *(whole, steps * (whole >> LOW_BITS), steps * (whole & _LOW), steps),
-            *(weight, total / weight, factor, self._leaf, least, self.weights, differ),
+            targets=whole,
+            high=steps * (whole >> LOW_BITS),
+            low=steps * (whole & _LOW),
+            weights=steps,
+            total_weight=weight,
+            mean=total / weight,
+            factor=factor,
+            leaf=self._leaf,
+            least=least,
+            often=self.weights,
+            weighted=differ,
         )
 
     @property
