@@ -16,7 +16,6 @@ from sklearn.utils import get_tags
 from . import cluster, ensemble, feature_extraction, motifs, neighbors, tree
 from ._log import LOGGER
 from .engines import engine_names, find_engine, get_engine, replace_kernels
-from .exceptions import UnsupportedReductionError
 
 __all__ = ["all_estimators", "warm_up"]
 
@@ -66,11 +65,7 @@ def warm_up(
         for name in names:
             for kind in chosen:
                 model = clone(kind) if isinstance(kind, BaseEstimator) else kind()
-                try:
-                    _call_all_methods(model.set_params(engine=name))
-                except UnsupportedReductionError:
-                    # "auto" takes another engine for such work
-                    continue
+                _call_all_methods(model.set_params(engine=name))
 
 
 @contextmanager

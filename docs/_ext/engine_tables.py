@@ -42,10 +42,6 @@ WORK = {
 }
 
 
-#: Engines that have the methods, but not with the options of an estimator.
-LACKS = {"ShapeletTreeRegressor": {"cupy"}}
-
-
 def reductions():
     """All kinds of work, by name, in the order of their modules."""
     for module in pkgutil.walk_packages(families.__path__, f"{families.__name__}."):
@@ -80,7 +76,7 @@ class EstimatorTable(SphinxDirective):
             missing = [name for name in work if name not in known]
             if missing:
                 raise ExtensionError(f"there is no reduction {', '.join(missing)} (WORK)")
-            every = [set(engines_of(known[name])) - LACKS.get(estimator, set()) for name in work]
+            every = [set(engines_of(known[name])) for name in work]
             name, _, options = estimator.partition("(")
             text = f":py:obj:`~skts.{name}`" + (f", ``{options[:-1]}``" if options else "")
             rows.append([text, *("yes" if all(e in s for s in every) else "" for e in ENGINES)])

@@ -87,7 +87,6 @@ IMPORTS = {
     "warm_up": {"_warm_up"},
     "_warm_up": {
         "ensemble",
-        "exceptions",
         "neighbors",
         "cluster",
         "tree",

@@ -188,6 +188,7 @@ class ShapeletTreeMixin(SeriesMixin, TransformerMixin):
             leaves of the pruned tree, weighted by their shares of the training series.
         """
         growth = self._start_growth(X, y, sample_weight)[1]
+        growth.choose_engine()
         if self.logic == "auto":
             growth.ways = choose_ways(growth.folds(), growth.judge)
         alphas, impurities, _ = prune(growth.grow()[0], np.inf)
@@ -270,14 +271,14 @@ class ShapeletTreeMixin(SeriesMixin, TransformerMixin):
         """Grow and prune the tree; return the growth, and what `fit` keeps."""
         get_engine(self.engine)
         series, growth = self._start_growth(X, y, sample_weight)
-        engine = get_engine(self.engine, growth.search(np.arange(len(growth.series))))
+        engine = growth.choose_engine()
         if self.logic == "auto":
             growth.ways = choose_ways(growth.folds(), growth.judge)
         tree, shapelets = growth.grow()
         tree, shapelets = keep(tree, shapelets, prune(tree, self.ccp_alpha)[2])
         self._remember_form(X, series)
         return growth, {
-            "engine_": engine.name,
+            "engine_": engine,
             "logic_": growth.ways,
             "tree_": growth.with_weights(tree),
             "shapelets_": shapelets,

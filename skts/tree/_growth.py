@@ -12,7 +12,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 
 from .._validation import LEAST
-from ..engines import LEAST_NORMALIZED, Series, ShapeletSearch, ShapeletSplit, SplitCriterion
+from ..engines import (
+    LEAST_NORMALIZED,
+    Criterion,
+    Series,
+    ShapeletSearch,
+    ShapeletSplit,
+    SplitCriterion,
+    get_engine,
+)
+from ..exceptions import UnsupportedReductionError
 from ._class_weights import power_of_two, share_of
 from ._logic import WAYS
 from ._long import best_with_long
@@ -84,6 +93,22 @@ class TreeGrowth(ABC):
         self.split = int(split if isinstance(split, Integral) else max(2, share_of(n, split)))
         self.total = self.weigh(np.arange(n))
         self.random = check_random_state(model.random_state)
+        #: Whether all candidates are measured, since the engine bounds no such gains.
+        self.measures_all = False
+
+    def choose_engine(self) -> str:
+        """Choose the engine of the estimator for this work, and return its name.
+
+        An engine that lacks the search of targets measures all candidates.
+        """
+        work = self.search(np.arange(len(self.series)))
+        try:
+            return get_engine(self.model.engine, work).name
+        except UnsupportedReductionError:
+            if isinstance(work.criterion, Criterion):
+                raise
+        self.measures_all = True
+        return get_engine(self.model.engine).name
 
     @abstractmethod
     def take_target(self, y: np.ndarray) -> None:
@@ -120,6 +145,7 @@ class TreeGrowth(ABC):
             rows = self.rows[train]
             part = type(self)(self.model, series, y[train], weights[train], rows, self.lengths)
             part.ways, part.known_firsts = ways, known
+            part.measures_all = self.measures_all
             tree, shapelets = part.grow()
             tree, shapelets = keep(tree, shapelets, prune(tree, self.model.ccp_alpha)[2])
             nodes = walk(tree, shapelets, self.model._measure(others, shapelets)[0])[-1]
@@ -206,8 +232,9 @@ class TreeGrowth(ABC):
     def best(self, search: ShapeletSearch, sample: np.ndarray | None) -> ShapeletSplit | None:
         """The best of all candidates, or of those drawn."""
         if sample is None:
-            if search.before is not None and np.isinf(search.before).any():
-                # no bound holds for these
+            infinite = search.before is not None and np.isinf(search.before).any()
+            if infinite or self.measures_all:
+                # no bound holds for infinite distances
                 return best_with_long(search, self.lengths, self.model._run, None)
             found = self.model._run(search)
             return best_with_long(search, self.long, self.model._run, found)

@@ -61,7 +61,8 @@ class ShapeletTreeRegressor(ShapeletTreeMixin, RegressorMixin, BaseEstimator):
     random_state : int, RandomState instance or None, default None
         Draws the candidates.
     engine : str, default "auto"
-        "auto", "numba" or another registered engine; "cupy" does not search for such splits.
+        "auto", "numba", "cupy" or another registered engine. "cupy" measures all candidates, where
+        the CPU engine, which "auto" takes, has bounds that spare most of the work.
     n_jobs : int or None, default None
         Threads on the CPU. None takes the number of an enclosing
         ``joblib.parallel_config(n_jobs=...)``, or else all threads that Numba has; -1 takes all of

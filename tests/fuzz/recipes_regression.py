@@ -35,8 +35,6 @@ class RegressionTree(Tree):
         options = {k: v for k, v in case.given().items() if "." not in k}
         if options["logic"] != "auto":
             options["logic"] = tuple(options["logic"])
-        # the cupy engine lacks it, and "auto" takes another
-        how = how._replace(engine="auto") if how.engine == "cupy" else how
         return self.target(**options, **how.options(self.target))
 
     def weights(self, case: Case) -> tuple[None, np.ndarray, np.ndarray, np.ndarray]:

@@ -123,9 +123,7 @@ def estimators(engine):
             5, max_candidates=20, lengths=[3], random_state=0, engine=engine
         ),
         "ShapeletTreeClassifier": ShapeletTreeClassifier(**TREE, engine=engine),
-        "ShapeletTreeRegressor": ShapeletTreeRegressor(
-            **TREE, engine="auto" if engine == "cupy" else engine
-        ),
+        "ShapeletTreeRegressor": ShapeletTreeRegressor(**TREE, engine=engine),
         "SubsequenceMonitor": SubsequenceMonitor(2.0, engine=engine),
         "SubsequenceSearch": SubsequenceSearch(engine=engine),
     }

@@ -230,9 +230,7 @@ def test_an_engine_that_lacks_it_says_so():
     series = Series(np.zeros((2, 1, 3)), np.full(2, 3))
     work = ShapeletSearch(series, np.arange(2), (3,), VarianceCriterion(np.arange(2.0)))
     reason = find_engine("cupy").supports(work)
-    assert reason == (
-        "engine='cupy' searches shapelets of classes, not of the targets of a regression."
-    )
+    assert reason == ("engine='cupy' bounds the gains of classes, not of targets of a regression.")
 
 
 def test_scikit_learns_checks(monkeypatch):

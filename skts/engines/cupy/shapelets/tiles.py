@@ -73,9 +73,7 @@ class ShapeletTiles(GroupTiles):
     def shapelet_search_lacks(self, reduction: ShapeletSearch) -> str | None:
         """Return None if shared memory holds so many series and classes, else the reason."""
         if not isinstance(reduction.criterion, Criterion):
-            return (
-                "engine='cupy' searches shapelets of classes, not of the targets of a regression."
-            )
+            return "engine='cupy' bounds the gains of classes, not of targets of a regression."
         n, classes = len(reduction.members), len(reduction.criterion.groups[1])
         most = MOST_SHARED
         if self.available() is None:
