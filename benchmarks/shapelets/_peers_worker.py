@@ -88,10 +88,9 @@ def main():
     if name.startswith("skts"):
         import skts
 
-        skts.warm_up(
-            "numba",
-            [skts.ShapeletTreeClassifier, skts.ShapeletForestClassifier, skts.ShapeletTransformer],
-        )
+        # else small work is left to NumPy until compiled loops pay
+        model = make(0)
+        skts.warm_up("numba", [model[0] if hasattr(model, "steps") else model])
     few = np.random.default_rng(0).standard_normal((FEW, SHORT))
     make(0).fit(few, np.arange(FEW) % 2).predict(few)
     print("warm", flush=True)

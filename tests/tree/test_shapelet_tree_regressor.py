@@ -184,6 +184,8 @@ def test_pruning_memory_text_and_pickles(rng):
     assert pruned.get_n_leaves() < model.get_n_leaves()
     with config_context(memory="2MB"):
         same_tree(clone(model).set_params(n_jobs=2).fit(X, y), model, rtol=0)
+    with config_context(verify=True):
+        clone(model).set_params(max_depth=1).fit(X, y)
     text = export_text(model, decimals=1, max_depth=99)
     assert text.count("value: ") == model.get_n_leaves()
     assert f"value: {y[0]:.1f}" in text
@@ -194,6 +196,42 @@ def test_pruning_memory_text_and_pickles(rng):
     assert repr(model.tree_) == f"ShapeletTree(n_nodes={2 * 24 - 1}, n_leaves=24)"
     names = model.get_feature_names_out()
     assert model.set_output(transform="pandas").transform(X).columns.tolist() == names.tolist()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_gains_are_exact_ones_rounded(weighted, monkeypatch):
+    rng = np.random.default_rng(2)
+    y, line = rng.integers(0, 4, 40) / 4, rng.normal(size=(3, 40)) ** 2
+    # so unequal that sums are far from what float64 holds
+    w = 2 ** rng.integers(0, 30, 40) if weighted else np.ones(40, np.int64)
+    criterion = VarianceCriterion(y, sample_weight=w.astype(float) if weighted else None)
+    cuts = criterion.best_cuts(line)
+    targets = [Fraction(one) for one in y.tolist()]
+
+    def spread(rows):
+        total = sum(int(w[k]) for k in rows)
+        mean = Fraction(sum(int(w[k]) * targets[k] for k in rows), total)
+        return sum(int(w[k]) * (targets[k] - mean) ** 2 for k in rows)
+
+    for row, gain in zip(line, cuts.gain.tolist(), strict=True):
+        order = np.argsort(row).tolist()
+        gains = [spread(order) - spread(order[:k]) - spread(order[k:]) for k in range(1, 40)]
+        assert abs(Fraction(gain, 2**38) - max(gains) / spread(order)) <= Fraction(1, 2**39) * 1.001
+    # where float64 decides nothing, fractions find the same
+    monkeypatch.setattr("skts.engines.families.shapelets.variance.WRONG", 0.5)
+    assert_array_equal(criterion.best_cuts(line).gain, cuts.gain)
+
+
+def test_an_engine_without_bounds_measures_all_candidates(monkeypatch):
+    X, _, lengths = draw("unequal")
+    y, options = targets("real"), {"engine": "numba", "logic": "auto", "max_depth": 2, **lengths}
+    expected = ShapeletTreeRegressor(**options).fit(X, y)
+    path = ShapeletTreeRegressor(**options).cost_complexity_pruning_path(X, y)
+    numba = type(find_engine("numba"))
+    monkeypatch.setattr(numba, "shapelet_search_lacks", lambda *_: "no", raising=False)
+    same_tree(ShapeletTreeRegressor(**options).fit(X, y), expected)
+    again = ShapeletTreeRegressor(**options).cost_complexity_pruning_path(X, y)
+    assert_array_equal(again.ccp_alphas, path.ccp_alphas)
 
 
 def test_equal_targets_are_one_leaf(rng):
