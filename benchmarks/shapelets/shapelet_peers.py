@@ -7,9 +7,9 @@ Every model has the defaults of its library and one thread, and its own process;
 processor time, warm-ups not counted. A model that takes longer than `--patience` seconds at a set
 is not tried at larger ones. The record, `benchmarks/results/shapelet-peers.json`, is
 written after every model: a run that was ended goes on where it was, since what the record holds
-of these models is not run again (``--afresh`` starts anew). One row for each set, with the accuracy
-and the seconds of each model; then the means over the sets that all models have finished; what was
-left out, and why, is under `left out`.
+is not run again (``--afresh`` starts anew). One row for each set, with the accuracy and the seconds
+of each model, and what was left out, and why; then the means over the sets that all models have
+finished, and that all but one have.
 """
 
 import argparse
@@ -68,16 +68,20 @@ def interpreters(options):
 
 
 def means(rows, models):
-    """The mean accuracy and the sum of the seconds, over the sets that all models have."""
-    both = [row for row in rows if all(row.get(model) is not None for model in models)]
-    if not both:
-        return []
-    row = {"set": f"{len(both)} sets: mean accuracy, sum of seconds"}
-    for model in models:
-        row[model] = float(np.mean([one[model] for one in both]))
-        for work in ("fit", "predict"):
-            row[f"{model}, {work} s"] = sum(one[f"{model}, {work} s"] for one in both)
-    return [row]
+    """Mean accuracies and sums of seconds: over the sets of all models, and of all but one."""
+    finished = {model: sum(model in row for row in rows) for model in models}
+    chosen, sizes = list(models), set()
+    for _ in range(2):
+        both = [row for row in rows if all(model in row for model in chosen)]
+        if both and len(both) not in sizes:
+            sizes.add(len(both))
+            row = {"set": f"{len(both)} sets: mean accuracy, sum of seconds"}
+            for model in chosen:
+                row[model] = float(np.mean([one[model] for one in both]))
+                for work in ("fit", "predict"):
+                    row[f"{model}, {work} s"] = sum(one[f"{model}, {work} s"] for one in both)
+            yield row
+        chosen.remove(min(chosen, key=finished.__getitem__))
 
 
 class Table:
@@ -89,6 +93,8 @@ class Table:
         if options.output.exists() and not options.afresh:
             before = json.loads(options.output.read_text())
         self.rows = [row for row in before.get("rows", []) if "series" in row]
+        for row in self.rows:
+            row.pop("left out", None)
         self.left_out = before.get("left out", {})
         self.versions = before.get("versions", {})
 
@@ -119,13 +125,20 @@ class Table:
         kept = sorted({library, *ALONGSIDE} & versions.keys())
         self.versions[library] = {key: versions[key] for key in kept}
 
+    def _with_gaps(self, row):
+        """A row, and which models have no figures in it, and why."""
+        gaps = {
+            model: sets[row["set"]] for model, sets in self.left_out.items() if row["set"] in sets
+        }
+        return row | ({"left out": gaps} if gaps else {})
+
     def write(self):
         """Write the record."""
         found = _records.record(
             "Shapelet models beside their peers on a CPU, one thread",
             device=f"{_records.cpu()}, {os.cpu_count()} cores",
             versions=self.versions,
-            rows=self.rows + means(self.rows, self.options.models),
+            rows=[*map(self._with_gaps, self.rows), *means(self.rows, MODELS)],
             **{"left out": {model: sets for model, sets in self.left_out.items() if sets}},
         )
         _records.write(self.options.output, found)

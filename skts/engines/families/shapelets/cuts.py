@@ -127,7 +127,8 @@ class SplitCriterion(ABC):
             often = self.sample_weight[order]
             sums, sizes = np.cumsum(ordered * often, axis=1), np.cumsum(often, axis=1)
             near, far = sizes[:, :-1], sizes[:, -1:] - sizes[:, :-1]
-        with np.errstate(invalid="ignore"):  # of sums of infinite distances, where there is no cut
+        # sums of infinite distances, where there is no cut; and weights that vanish beside others
+        with np.errstate(invalid="ignore", divide="ignore"):
             gaps = (sums[:, -1:] - sums[:, :-1]) / far - sums[:, :-1] / near
         gaps = np.where(allowed & (gain == best[:, np.newaxis]), gaps, -np.inf)
         at, rows = np.argmax(gaps, axis=1), np.arange(m)
