@@ -20,7 +20,7 @@ from .neighbors import (
     SubsequenceMonitor,
     SubsequenceSearch,
 )
-from .tree import ShapeletTreeClassifier
+from .tree import ShapeletTreeClassifier, ShapeletTreeRegressor
 from .utils import show_versions
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "ShapeletForestClassifier",
     "ShapeletTransformer",
     "ShapeletTreeClassifier",
+    "ShapeletTreeRegressor",
     "SubsequenceMonitor",
     "SubsequenceSearch",
     "config_context",

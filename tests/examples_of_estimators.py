@@ -24,6 +24,7 @@ from skts import (
     ShapeletForestClassifier,
     ShapeletTransformer,
     ShapeletTreeClassifier,
+    ShapeletTreeRegressor,
     SubsequenceMonitor,
     SubsequenceSearch,
 )
@@ -94,6 +95,15 @@ def examples(engine: str = "numba", *, small: bool = False) -> dict[type, Exampl
                 min_length=5, max_length=9, random_state=0, engine=engine
             ),
             *both,
+        ),
+        ShapeletTreeRegressor: Example(
+            # few candidates: the cupy engine measures all of them
+            lambda: ShapeletTreeRegressor(
+                min_length=0.8, max_length=0.8, max_depth=2, logic=("and",), engine=engine
+            ),
+            (X, X[:, 3]),
+            (other, other[:, 2]),
+            X[:5] + 0.1,
         ),
         SubsequenceMonitor: Example(
             lambda: SubsequenceMonitor(6.0, window=0.1, exclusion=2, engine=engine),

@@ -108,6 +108,13 @@ WORKS = {
             tree.set_params(n_jobs=2).fit(X, y).predict(X)
         small, large = (10, 60), (120, 300)
     """,
+    "ShapeletTreeRegressor": """
+        def prepare(n, length): return walks(n, length)
+        def work(X):
+            tree = ShapeletTreeRegressor(min_length=30, max_length=40, length_step=5, max_depth=2)
+            tree.set_params(n_jobs=2).fit(X, X[:, 9]).predict(X)
+        small, large = (10, 60), (120, 300)
+    """,
     "SubsequenceMonitor": """
         model = SubsequenceMonitor(2.0, window=0.05, n_jobs=2)
         def prepare(n, length): return model.fit(walks(2, 128)), walks(n, length)[0]

@@ -51,6 +51,7 @@ kmeans, kmedoids = DTWKMeans(2), DTWKMedoids(2)
 forest = ShapeletForestClassifier(9)
 transformer = ShapeletTransformer(9)
 tree, search = ShapeletTreeClassifier(), SubsequenceSearch()
+regression_tree = ShapeletTreeRegressor()
 monitor = SubsequenceMonitor(2.0)
 unlabelled, regressor = DTWNeighbors(), DTWNearestNeighborRegressor()
 """
@@ -218,6 +219,16 @@ CALLS = {
     "tree.predict(X)": "ndarray",
     "tree.predict_proba(X)": "ndarray",
     "tree.transform(X)": "ndarray",
+    "regression_tree.fit(X, y)": "ShapeletTreeRegressor",
+    "regression_tree.apply(X)": "ndarray",
+    "regression_tree.cost_complexity_pruning_path(X, y)": "Any",
+    "regression_tree.decision_path(X)": "Any",
+    "regression_tree.get_depth()": "int",
+    "regression_tree.get_feature_names_out()": "ndarray",
+    "regression_tree.get_n_leaves()": "int",
+    "regression_tree.locate(X)": "ndarray",
+    "regression_tree.predict(X)": "ndarray",
+    "regression_tree.transform(X)": "ndarray",
     "monitor.fit(X)": "SubsequenceMonitor",
     "monitor.update(x)": PAIR,
     "search.fit(X)": "SubsequenceSearch",
@@ -257,6 +268,7 @@ NAMES = {
     "ShapeletForestClassifier": "forest",
     "ShapeletTransformer": "transformer",
     "ShapeletTreeClassifier": "tree",
+    "ShapeletTreeRegressor": "regression_tree",
     "SubsequenceMonitor": "monitor",
     "SubsequenceSearch": "search",
 }

@@ -43,6 +43,8 @@ TYPICAL = {
     "m.radius_neighbors(Z[:9], 3.0); m.radius_neighbors_graph()",
     "ShapeletTreeClassifier": "m = skts.ShapeletTreeClassifier(min_length=10, max_length=20,"
     " length_step=10, **o).fit(X, y); m.predict(Z[:9]); m.transform(Z[:9])",
+    "ShapeletTreeRegressor": "m = skts.ShapeletTreeRegressor(min_length=10, max_length=10,"
+    " max_depth=2, **o).fit(X, X[:, 9]); m.predict(Z[:9]); m.transform(Z[:9])",
     "DiscordDetector": "m = skts.DiscordDetector(50, **o).fit(T); m.predict(list(X))\n"
     "skts.DiscordDetector(**o).fit(T).score_points(T)",
     "MotifFinder": "m = skts.MotifFinder(50, **o).fit(T); m.transform(list(X)); m.update(X[0])\n"

@@ -6,7 +6,7 @@ Sizes go by decades. An engine that is not available here, or does not search sh
 import numpy as np
 
 from benchmarks._engines import ENGINES, skip_unless_available
-from skts import ShapeletForestClassifier, ShapeletTreeClassifier
+from skts import ShapeletForestClassifier, ShapeletTreeClassifier, ShapeletTreeRegressor
 from skts.datasets import load_gunpoint, make_cylinder_bell_funnel
 from skts.engines import Criterion, Series, ShapeletSearch, find_engine, run
 from skts.metrics import subsequence_distance
@@ -90,6 +90,25 @@ class Tree:
 
     def track_accuracy(self, engine, logic):
         return float(self.model.score(*self.test))
+
+
+class RegressionTree:
+    """A whole tree that predicts how wide bumps are, which lie anywhere."""
+
+    def setup(self):
+        rng = np.random.default_rng(0)
+        self.y = rng.integers(10, 40, 100)
+        self.X = 0.1 * rng.normal(size=(100, 128))
+        for x, width in zip(self.X, self.y, strict=True):
+            start = rng.integers(128 - width)
+            x[start : start + width] += np.hanning(width)
+        self.model = ShapeletTreeRegressor(length_step=5, engine="numba").fit(self.X, self.y)
+
+    def time_fit(self):
+        self.model.fit(self.X, self.y)
+
+    def time_predict(self):
+        self.model.predict(self.X)
 
 
 class Forest:

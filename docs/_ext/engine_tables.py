@@ -36,6 +36,7 @@ WORK = {
     "ShapeletForestClassifier": ("GroupSplits", "GroupMatches"),
     "ShapeletTransformer": ("ShapeletFeatures", "DistanceQuantiles", "BestShapelets"),
     "ShapeletTreeClassifier": ("ShapeletSearch", "SubsequenceMatches"),
+    "ShapeletTreeRegressor": ("ShapeletSearch", "SubsequenceMatches"),
     "SubsequenceMonitor": ("SubsequenceNeighbors",),
     "SubsequenceSearch": ("SubsequenceNeighbors",),
 }

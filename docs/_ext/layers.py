@@ -116,7 +116,7 @@ IMPORTS = {
         "engines",
     },
     "_distance_rows": {"_metrics", "engines"},
-    "tree": {"_parameters", "_validation", "base", "engines", "_scalars", "_summary"},
+    "tree": {"_parameters", "_validation", "base", "engines", "exceptions", "_scalars", "_summary"},
     "ensemble": {"_parameters", "_validation", "base", "engines", "tree"},
     "feature_extraction": {"_parameters", "_validation", "base", "engines", "_summary"},
     "motifs": {"_parameters", "_validation", "base", "engines", "_scalars", "_summary"},

@@ -88,6 +88,7 @@ from .families.search.subsequence import (
 )
 from .families.shapelets.best import BestShapelets
 from .families.shapelets.criterion import Criterion
+from .families.shapelets.cuts import SplitCriterion
 from .families.shapelets.dilated import (
     FEATURES,
     DilatedShapelets,
@@ -99,6 +100,7 @@ from .families.shapelets.matches import LEAST_NORMALIZED, Matches, SubsequenceMa
 from .families.shapelets.places import Candidates, Kind, Places, Room, choose
 from .families.shapelets.search import ShapeletSearch, ShapeletSplit
 from .families.shapelets.splits import GroupSplits, SplitRules, Splits
+from .families.shapelets.variance import VarianceCriterion
 
 __all__ = [
     "DISTANCES",
@@ -152,12 +154,14 @@ __all__ = [
     "SoftDTWMatrix",
     "SoftSlope",
     "SpacedNeighbors",
+    "SplitCriterion",
     "SplitRules",
     "Splits",
     "SubsequenceMatches",
     "SubsequenceNeighbors",
     "Tile",
     "TimedJoin",
+    "VarianceCriterion",
     "Warping",
     "WarpingPath",
     "WindowDistances",

@@ -10,7 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import checks_arguments
 from .._scalars import takes_plain
+from ._base import ShapeletTreeMixin
 from ._shapelet_tree import ShapeletTreeClassifier
+from ._shapelet_tree_regressor import ShapeletTreeRegressor
 
 __all__ = ["export_text"]
 
@@ -20,21 +22,28 @@ _COUNT = Interval(Integral, 0, None, closed="left")
 
 @takes_plain
 @checks_arguments(
-    {"decision_tree": [ShapeletTreeClassifier], "max_depth": [_COUNT], "decimals": [_COUNT]}
+    {
+        "decision_tree": [ShapeletTreeClassifier, ShapeletTreeRegressor],
+        "max_depth": [_COUNT],
+        "decimals": [_COUNT],
+    }
 )
 def export_text(
-    decision_tree: ShapeletTreeClassifier, *, max_depth: int = 10, decimals: int = 2
+    decision_tree: ShapeletTreeClassifier | ShapeletTreeRegressor,
+    *,
+    max_depth: int = 10,
+    decimals: int = 2,
 ) -> str:
     """Write the rules of a shapelet tree, in the manner of `sklearn.tree.export_text`.
 
     Parameters
     ----------
-    decision_tree : ShapeletTreeClassifier
+    decision_tree : ShapeletTreeClassifier or ShapeletTreeRegressor
         A fitted tree.
     max_depth : int, default 10
         Deeper branches are cut off.
     decimals : int, default 2
-        Digits of thresholds after the point.
+        Digits of thresholds and means after the point.
 
     Returns
     -------
@@ -63,12 +72,15 @@ def export_text(
 
 
 def _lines(
-    model: ShapeletTreeClassifier, node: int, depth: int, max_depth: int, decimals: int
+    model: ShapeletTreeMixin, node: int, depth: int, max_depth: int, decimals: int
 ) -> Iterator[str]:
     """The lines of a node and of what lies below it."""
     tree, indent = model.tree_, "|   " * depth + "|--- "
     if tree.children_left[node] < 0:
-        yield f"{indent}class: {model.classes_[tree.value[node].argmax()]}"
+        if isinstance(model, ShapeletTreeClassifier):
+            yield f"{indent}class: {model.classes_[tree.value[node].argmax()]}"
+        else:
+            yield f"{indent}value: {tree.value[node]:.{decimals}f}"
         return
     if depth > max_depth:
         yield f"{indent}truncated branch"

@@ -2,27 +2,59 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 
 from .._validation import LEAST
-from ..engines import LEAST_NORMALIZED, Criterion, Series, ShapeletSearch, ShapeletSplit
-from ._class_weights import class_weights, power_of_two, share_of
+from ..engines import (
+    LEAST_NORMALIZED,
+    Criterion,
+    Series,
+    ShapeletSearch,
+    ShapeletSplit,
+    SplitCriterion,
+    get_engine,
+)
+from ..exceptions import UnsupportedReductionError
+from ._class_weights import power_of_two, share_of
 from ._logic import WAYS
 from ._long import best_with_long
 from ._structure import Shapelet, ShapeletTree, keep, prune, walk
 
-__all__ = ["TreeGrowth"]
+__all__ = ["NodeValue", "TreeGrowth"]
 
 
-class TreeGrowth:
-    """The growing of one tree.
+class NodeValue(NamedTuple):
+    """The description of the series of a node.
 
-    `model` is the `ShapeletTreeClassifier`, whose module imports this one.
+    Attributes
+    ----------
+    weight : float
+        Their weight.
+    impurity : float
+        How much they differ.
+    value : ndarray or float
+        What is predicted of them.
+    pure : bool
+        Whether there is nothing to tell apart.
+    """
+
+    weight: float
+    impurity: float
+    value: np.ndarray | float
+    pure: bool
+
+
+class TreeGrowth(ABC):
+    """The growing of one tree, whatever it predicts.
+
+    `model` is the estimator, whose module imports this one.
     """
 
     def __init__(
@@ -49,13 +81,9 @@ class TreeGrowth:
             raise ValueError(f'logic takes "and" and "or"; got {tuple(model.logic)!r}.')
         #: Of searches among all candidates: the first shapelets of nodes, by their series.
         self.known_firsts: dict[bytes, ShapeletSplit | None] = {}
-        self.classes, self.labels = np.unique(y, return_inverse=True)
-        scale = power_of_two(sample_weight)
-        self.sample_weight = np.maximum(sample_weight / scale, LEAST)
-        self.weights, self.scale = class_weights(
-            model.class_weight, self.classes, self.labels, self.sample_weight
-        )
-        self.scale *= scale
+        self.scale = power_of_two(sample_weight)
+        self.sample_weight = np.maximum(sample_weight / self.scale, LEAST)
+        self.take_target(y)
         if np.all(sample_weight == sample_weight[0]):
             self.sample_weight, factor = np.ones(len(y)), float(self.sample_weight[0])
             self.scale *= factor
@@ -63,11 +91,51 @@ class TreeGrowth:
         leaf, split = model.min_samples_leaf, model.min_samples_split
         self.leaf = int(leaf if isinstance(leaf, Integral) else share_of(n, leaf))
         self.split = int(split if isinstance(split, Integral) else max(2, share_of(n, split)))
-        self.total = float(self.weigh(np.arange(n)).sum())
+        self.total = self.weigh(np.arange(n))
         self.random = check_random_state(model.random_state)
+        #: Whether all candidates are measured, since the engine bounds no such gains.
+        self.measures_all = False
+
+    def choose_engine(self) -> str:
+        """Choose the engine of the estimator for this work, and return its name.
+
+        An engine that lacks the search of targets measures all candidates.
+        """
+        work = self.search(np.arange(len(self.series)))
+        try:
+            return get_engine(self.model.engine, work).name
+        except UnsupportedReductionError:
+            if isinstance(work.criterion, Criterion):
+                raise
+        self.measures_all = True
+        return get_engine(self.model.engine).name
+
+    @abstractmethod
+    def take_target(self, y: np.ndarray) -> None:
+        """Keep the target, and multiply `scale` by what its own weights are divided by."""
+
+    @abstractmethod
+    def criterion(self, members: np.ndarray) -> SplitCriterion:
+        """How cuts of a node are judged."""
+
+    @abstractmethod
+    def weigh(self, members: np.ndarray) -> float:
+        """The weight of some series."""
+
+    @abstractmethod
+    def describe(self, members: np.ndarray) -> NodeValue:
+        """Describe the series of a node."""
+
+    @abstractmethod
+    def folds(self) -> Iterable[tuple[np.ndarray, np.ndarray]]:
+        """Parts of the series for cross-validation: those of a tree, and those it is judged by."""
+
+    @abstractmethod
+    def credit(self, value: np.ndarray, test: np.ndarray) -> float:
+        """How good the values of leaves are as predictions of some series."""
 
     def judge(self, train: np.ndarray, test: np.ndarray) -> tuple[float, float]:
-        """The weight of series that trees of others classify rightly, without and with logic."""
+        """The credit of trees for series that they have not seen, without and with logic."""
         y, weights = self.given
         series, others = self.series.take(train).freeze(), self.series.take(test)
         found: list[float] = []
@@ -75,32 +143,18 @@ class TreeGrowth:
         known: dict[bytes, ShapeletSplit | None] = {}
         for ways in ((), WAYS):
             rows = self.rows[train]
-            part = TreeGrowth(self.model, series, y[train], weights[train], rows, self.lengths)
+            part = type(self)(self.model, series, y[train], weights[train], rows, self.lengths)
             part.ways, part.known_firsts = ways, known
+            part.measures_all = self.measures_all
             tree, shapelets = part.grow()
             tree, shapelets = keep(tree, shapelets, prune(tree, self.model.ccp_alpha)[2])
             nodes = walk(tree, shapelets, self.model._measure(others, shapelets)[0])[-1]
-            right = tree.value[nodes].argmax(axis=1) == self.labels[test]
-            found.append(float(weights[test][right].sum()))
+            found.append(self.credit(tree.value[nodes], test))
         return found[0], found[1]
 
     def search(self, members: np.ndarray, **options: Any) -> ShapeletSearch:
         """The work of one node."""
-        class_weight, each = self.weights, self.sample_weight[members]
-        differ = bool(np.any(each != each[0]))
-        criterion = Criterion(
-            self.labels[members],
-            class_weight if differ else class_weight * each[0],
-            self.leaf,
-            self.model.min_weight_fraction_leaf * self.total,
-            each if differ else None,
-        )
-        return ShapeletSearch(self.series, members, self.common, criterion, **options)
-
-    def weigh(self, members: np.ndarray) -> np.ndarray:
-        """The weight of each class among some series."""
-        each = np.bincount(self.labels[members], self.sample_weight[members], len(self.weights))
-        return each * self.weights
+        return ShapeletSearch(self.series, members, self.common, self.criterion(members), **options)
 
     def grow(self) -> tuple[ShapeletTree, list[Shapelet]]:
         """Grow depth first, the left side first; weights are without their scale."""
@@ -112,13 +166,10 @@ class TreeGrowth:
             node = len(nodes)
             if parent >= 0:
                 nodes[parent][side] = node
-            each = self.weigh(members)
-            weight = each.sum()
-            value = each / weight if weight > 0 else np.full(each.size, 1 / each.size)
-            impurity = -float(np.sum(value * np.log(np.where(value > 0, value, 1.0))))
-            nodes.append([-1, -1, -1, 0, -2.0, abs(impurity), len(members), weight, value])
+            weight, impurity, value, pure = self.describe(members)
+            nodes.append([-1, -1, -1, 0, -2.0, impurity, len(members), weight, value])
             deep = self.model.max_depth is not None and depth >= self.model.max_depth
-            if deep or impurity <= 0 or len(members) < max(self.split, 2 * self.leaf):
+            if deep or pure or len(members) < max(self.split, 2 * self.leaf):
                 continue
             found = self.split_node(members)
             if not found:
@@ -174,15 +225,16 @@ class TreeGrowth:
             if better is None:
                 break
             found.append(better)
-        share = float(self.weigh(members).sum()) / self.total
+        share = self.weigh(members) / self.total
         decrease = found[-1].cut.gain / search.criterion.unit * share
         return found if decrease >= self.model.min_impurity_decrease else []
 
     def best(self, search: ShapeletSearch, sample: np.ndarray | None) -> ShapeletSplit | None:
         """The best of all candidates, or of those drawn."""
         if sample is None:
-            if search.before is not None and np.isinf(search.before).any():
-                # no bound holds for these
+            infinite = search.before is not None and np.isinf(search.before).any()
+            if infinite or self.measures_all:
+                # no bound holds for infinite distances
                 return best_with_long(search, self.lengths, self.model._run, None)
             found = self.model._run(search)
             return best_with_long(search, self.long, self.model._run, found)

@@ -27,7 +27,8 @@ class Shapelet(NamedTuple):
     threshold : float
         Series whose distance (joined, if there are several shapelets) is at most this go left.
     gain : float
-        Information gain in nats, of the split with this shapelet and those before it in the node.
+        Information gain in nats, of the split with this shapelet and those before it in the node;
+        of a regression tree the decrease of the variance.
     gap : float
         Separation gap of that split: mean distance on the right less that on the left.
     logic : {"first", "and", "or"}
@@ -60,13 +61,13 @@ class ShapeletTree(NamedTuple):
     threshold : ndarray of shape (n_nodes,), float64
         Joined distances up to this go left; -2 at leaves.
     impurity : ndarray of shape (n_nodes,), float64
-        Entropy in nats.
+        Entropy in nats; of a regression tree the variance of the targets.
     n_node_samples : ndarray of shape (n_nodes,), int64
         Training series that reach the node.
     weighted_n_node_samples : ndarray of shape (n_nodes,), float64
         Their weight.
-    value : ndarray of shape (n_nodes, n_classes), float64
-        The share of each class in that weight.
+    value : ndarray of shape (n_nodes, n_classes) or (n_nodes,), float64
+        The share of each class in that weight; of a regression tree the mean of the targets.
     """
 
     children_left: np.ndarray
@@ -82,8 +83,8 @@ class ShapeletTree(NamedTuple):
     def __repr__(self) -> str:
         """How large the tree is."""
         leaves = int((self.children_left < 0).sum())
-        n_nodes, n_classes = self.value.shape
-        return f"ShapeletTree(n_nodes={n_nodes}, n_leaves={leaves}, n_classes={n_classes})"
+        classes = f", n_classes={self.value.shape[1]}" if self.value.ndim == 2 else ""
+        return f"ShapeletTree(n_nodes={len(self.value)}, n_leaves={leaves}{classes})"
 
     def _repr_html_(self) -> str:
         """A table of the first nodes."""

@@ -11,6 +11,7 @@ from . import (
     recipes_motifs,
     recipes_neighbors,
     recipes_profiles,
+    recipes_regression,
     recipes_shapelets,
     recipes_soft,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "recipes_motifs",
     "recipes_neighbors",
     "recipes_profiles",
+    "recipes_regression",
     "recipes_shapelets",
     "recipes_soft",
 ]

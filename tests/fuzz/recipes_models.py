@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -511,6 +511,9 @@ class Tree(Recipe):
         "transform",
     )
     relations = ("scale", "forms", "alone", "weights", "output")
+    #: Methods that walk the tree, and how far gains may be off.
+    walks: ClassVar[tuple[str, ...]] = WALKS
+    close_gains: ClassVar[float] = 1e-9
 
     def draw(self, d: Draw) -> Case:
         n = d.whole(2, 10)
@@ -520,8 +523,12 @@ class Tree(Recipe):
             raise ValueError("series of a tree are finite")
         X = d.form(series[:n], label=" X")
         Q = Sample(tuple(series[n:]))
-        y = draw_labels(d, n, least=2)
+        y = self.draw_target(d, n, options)
         return Case(self.name, {"X": X, "y": y, "Q": Q}, options, relation=self.draw_relation(d))
+
+    def draw_target(self, d: Draw, n: int, options: dict[str, Any]) -> list:
+        """Draw classes; `options` are those of the tree."""
+        return draw_labels(d, n, least=2)
 
     def possible(self, case: Case) -> bool:
         X, options = case.data["X"], case.options
@@ -572,10 +579,14 @@ class Tree(Recipe):
         for k, shapelet in enumerate(model.shapelets_):
             for key, value in shapelet._asdict().items():
                 found[f"shapelet {k} {key}"] = np.asarray(value)
-        found["classes"], found["logic"] = model.classes_, np.array(model.logic_, str)
+        found["logic"] = np.array(model.logic_, str)
+        if hasattr(model, "classes_"):
+            found["classes"] = model.classes_
         also = case.options["call.also"]
         for part, data in (("X", X), ("Q", Q)):
-            for method in ("transform", "locate", *(WALKS if also == "all" else {also} & {*WALKS})):
+            for method in ("transform", "locate", *self.walks):
+                if method in self.walks and also not in (method, "all"):
+                    continue
                 value = getattr(model, method)(data)
                 found[f"{part} {method}"] = value.toarray() if "path" in method else value
         found["depth"] = np.int64(model.get_depth())
@@ -612,7 +623,8 @@ class Tree(Recipe):
 
     def check(self, case: Case, found: dict) -> None:
         classes, y, weights, own = self.weights(case)
-        same("classes_", found["classes"], classes)
+        if classes is not None:
+            same("classes_", found["classes"], classes)
         X, Q = case.data["X"], case.data["Q"]
         given, chosen = case.options["logic"], tuple(found["logic"].tolist())
         expected = ((), ("and", "or")) if given == "auto" else (tuple(given),)
@@ -689,21 +701,39 @@ class Tree(Recipe):
                     node = left[node] if joined <= threshold[node] else right[node]
                     passed[row, node] = 1
                 nodes.append(node)
-            reached[part] = classes[value[nodes].argmax(axis=1)]
+            reached[part] = self.predicted(value[nodes], classes)
             wanted = {"apply": np.array(nodes), "decision_path": passed, "predict": reached[part]}
             for method in wanted.keys() & {key.removeprefix(f"{part} ") for key in found}:
                 same(method, found[f"{part} {method}"], wanted[method])
             if f"{part} predict_proba" in found:
                 close("predict_proba", found[f"{part} predict_proba"], value[nodes], 1e-15)
         if "score" in found:
-            hits = (reached["X"] == classes[y]).astype(float)
-            weights = np.arange(1, len(y) + 1) if weighted else None
-            close("score", found["score"], np.average(hits, weights=weights), 1e-12)
+            weights = np.arange(1, len(y) + 1) if weighted else np.ones(len(y))
+            self.check_score(
+                found["score"], reached["X"], y if classes is None else classes[y], weights
+            )
         leaves = left < 0
         same("get_n_leaves", found["leaves"], np.int64(leaves.sum()))
         if "alphas" in found:
             check((np.diff(found["alphas"]) >= 0).all() and found["alphas"][0] == 0, "ccp_alphas")
             check((np.diff(found["impurities"]) >= -1e-12).all(), "impurities: not ascending")
+
+    def predicted(self, value: np.ndarray, classes: np.ndarray) -> np.ndarray:
+        """What leaves of some values predict."""
+        return classes[value.argmax(axis=1)]
+
+    def check_score(self, score, predicted, y, weights) -> None:
+        """Compare a score with the share of what is predicted rightly."""
+        close("score", score, np.average(predicted == y, weights=weights), 1e-12)
+
+    def describe(self, y, own, weights) -> tuple[float, Any, float]:
+        """Weight, value and impurity of a node."""
+        each = np.bincount(y, own, len(weights)) * weights
+        return each.sum(), each / each.sum(), float(entropy(each))
+
+    def cuts(self, D, slack, *rules) -> Cuts:
+        """All cuts of order lines."""
+        return all_cuts(D, slack, *rules)
 
     def _check_nodes(self, case: Case, found: dict, y, weights, own) -> None:
         rows = self.rows(case)
@@ -714,19 +744,16 @@ class Tree(Recipe):
         leaf, split = options["min_samples_leaf"], options["min_samples_split"]
         leaf = leaf if isinstance(leaf, int) else math.ceil(leaf * n)
         split = split if isinstance(split, int) else max(2, math.ceil(split * n))
-        total = (weights[y] * own).sum()
+        total = self.describe(y, own, weights)[0]
         limits = leaf, options["min_weight_fraction_leaf"] * total
         shapelets = [one | {"series": number[int(one["series"])]} for one in self._shapelets(found)]
         waiting = [(0, np.arange(n), 0)]
         while waiting:
             node, members, depth = waiting.pop()
-            each = np.bincount(y[members], own[members], len(weights)) * weights
+            weight, value, impurity = self.describe(y[members], own[members], weights)
             check(found["tree n_node_samples"][node] == len(members), "n_node_samples")
-            close(
-                "weighted_n_node_samples", found["tree weighted_n_node_samples"][node], each.sum()
-            )
-            close("value", found["tree value"][node], each / each.sum(), 1e-12)
-            impurity = float(entropy(each))
+            close("weighted_n_node_samples", found["tree weighted_n_node_samples"][node], weight)
+            close("value", found["tree value"][node], value, 1e-12)
             close("impurity", found["tree impurity"][node], impurity, 1e-12)
             deep = options["max_depth"] is not None and depth >= options["max_depth"]
             stops = deep or impurity == 0 or len(members) < max(split, 2 * leaf)
@@ -734,7 +761,7 @@ class Tree(Recipe):
             check(is_leaf or not stops, "a node that must be a leaf is split")
             first = int(found["tree first_literal"][node])
             count = int(found["tree n_literals"][node])
-            share = each.sum() / total
+            share = weight / total
             follow = self._check_split(
                 series,
                 options,
@@ -788,12 +815,12 @@ class Tree(Recipe):
                 x = series[place[1]][place[3], place[2] : place[2] + place[0]]
                 same("shapelet values", literal["values"], x)
                 _, mine, mine_error = next(one for one in lines if one[0] == way)
-                cuts = all_cuts(mine[[k]], mine_error[[k]], *rules)
+                cuts = self.cuts(mine[[k]], mine_error[[k]], *rules)
                 gain, gap = float(literal["gain"]), float(literal["gap"])
                 tolerance = 1e-9 + mine_error[k].max()
                 with np.errstate(invalid="ignore"):
                     fits = (np.abs(cuts.gap - gap) <= tolerance) | (cuts.gap == gap)
-                fits &= np.abs(cuts.gain - gain) <= 1e-9
+                fits &= np.abs(cuts.gain - gain) <= self.close_gains
                 if not fits.any():
                     if not cuts.certain.all():
                         raise Ambiguous
@@ -807,7 +834,7 @@ class Tree(Recipe):
                 check(better, "literal: no better than without", f"{gain} {gap}")
             if everything and (literal is not None or not stops or rank > 0):
                 for way, other, other_error in lines:
-                    cuts = all_cuts(other[of_members], other_error[of_members], *rules)
+                    cuts = self.cuts(other[of_members], other_error[of_members], *rules)
                     self._check_best(
                         candidates.place[of_members],
                         way,
@@ -833,18 +860,19 @@ class Tree(Recipe):
                 close("threshold", threshold, middle, 2 * error.max() + 1e-12)
             decrease = best_gain * share
             check(
-                decrease >= options["min_impurity_decrease"] - 1e-9, "impurity decrease too small"
+                decrease >= options["min_impurity_decrease"] - self.close_gains,
+                "impurity decrease too small",
             )
         return joined, error
 
     def _check_best(self, place, way, cuts, gain, gap, error, share, options, literal):
         slack = error.max(axis=1, keepdims=True) * 2 + 1e-9
-        better = cuts.certain & (cuts.gain > gain + 1e-9)
+        better = cuts.certain & (cuts.gain > gain + self.close_gains)
         tie = cuts.certain & (np.abs(cuts.gain - gain) <= 1e-12) & (cuts.gap > gap + slack)
         better |= tie & (gain > 1e-12)
         if literal is None and way == "first":
             # without any literal a split may have been refused, or cut off by ccp_alpha
-            enough = options["min_impurity_decrease"] + 1e-9
+            enough = options["min_impurity_decrease"] + self.close_gains
             better &= cuts.gain * share > enough
             if options["ccp_alpha"] > 0:
                 return
@@ -885,7 +913,7 @@ class Tree(Recipe):
         model = self.model(case, How("numba"))
         factor = 2.0**-7
         own = self.weights(case)[3]
-        if isinstance(model.class_weight, dict):
+        if isinstance(getattr(model, "class_weight", None), dict):
             model.set_params(class_weight={k: factor * v for k, v in model.class_weight.items()})
         else:
             own = factor * own

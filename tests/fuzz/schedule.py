@@ -31,6 +31,7 @@ COSTS = {
     "skts.ShapeletForestClassifier": 25.0,
     "skts.ShapeletTransformer": 25.0,
     "skts.ShapeletTreeClassifier": 25.0,
+    "skts.ShapeletTreeRegressor": 25.0,
     "skts.SubsequenceMonitor": 8.0,
     "skts.SubsequenceSearch": 5.0,
     "skts.averages.dtw_barycenter": 6.0,

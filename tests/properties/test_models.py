@@ -22,6 +22,7 @@ from skts import (
     ShapeletForestClassifier,
     ShapeletTransformer,
     ShapeletTreeClassifier,
+    ShapeletTreeRegressor,
     SubsequenceMonitor,
     SubsequenceSearch,
 )
@@ -122,6 +123,7 @@ def estimators(engine):
             5, max_candidates=20, lengths=[3], random_state=0, engine=engine
         ),
         "ShapeletTreeClassifier": ShapeletTreeClassifier(**TREE, engine=engine),
+        "ShapeletTreeRegressor": ShapeletTreeRegressor(**TREE, engine=engine),
         "SubsequenceMonitor": SubsequenceMonitor(2.0, engine=engine),
         "SubsequenceSearch": SubsequenceSearch(engine=engine),
     }

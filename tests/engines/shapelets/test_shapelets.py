@@ -18,7 +18,7 @@ from skts.engines import (
     find_engine,
     run,
 )
-from skts.engines.families.shapelets.criterion import _integer_weights
+from skts.engines.families.shapelets.criterion import integer_weights
 from skts.engines.numba.shapelets import joins
 from skts.engines.numba.shapelets import tiles as shapelet_tiles
 
@@ -366,9 +366,9 @@ def test_work_grows_with_the_pairs_of_windows():
 def test_weights_that_are_ratios_of_small_numbers():
     counts = np.array([3, 4])
     for number in (3, 1000, 2**16):
-        assert_array_equal(_integer_weights(np.array([1, 1 / number]), counts), [number, 1])
+        assert_array_equal(integer_weights(np.array([1, 1 / number]), counts), [number, 1])
     # others are as exact as sums of them allow
-    first, second = _integer_weights(np.array([1, 1 / (2**16 + 1)]), counts).tolist()
+    first, second = integer_weights(np.array([1, 1 / (2**16 + 1)]), counts).tolist()
     assert 2**48 < first < 2**52 / 7 and second == round(first / (2**16 + 1))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from ...core.constants import SHORT_WINDOW
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...core.series import Series
+from ...families.shapelets.criterion import Criterion
 from ...families.shapelets.matches import LEAST_NORMALIZED, Matches, SubsequenceMatches
 from ...families.shapelets.search import LANES, ShapeletSearch, Survivors
 from .group_tiles import GroupTiles
@@ -71,6 +72,8 @@ class ShapeletTiles(GroupTiles):
 
     def shapelet_search_lacks(self, reduction: ShapeletSearch) -> str | None:
         """Return None if shared memory holds so many series and classes, else the reason."""
+        if not isinstance(reduction.criterion, Criterion):
+            return "engine='cupy' bounds the gains of classes, not of targets of a regression."
         n, classes = len(reduction.members), len(reduction.criterion.groups[1])
         most = MOST_SHARED
         if self.available() is None:
@@ -149,7 +152,7 @@ class ShapeletTiles(GroupTiles):
         cols = (tile.col_stop - tile.col) * size
         room = _room(reduction, len(members), cols, self._budget_of_a_device())
         lines = Lines(
-            *(values, sizes, members, reduction.criterion, reduction.before, reduction.ways),
+            *(values, sizes, members, _criterion(reduction), reduction.before, reduction.ways),
             *(
                 (reduction.best_gain_so_far, reduction.best_gap_so_far),
                 room.listed,
@@ -197,7 +200,7 @@ class ShapeletTiles(GroupTiles):
         windows = series.n_timepoints + 1 - np.array(lengths)
         distances = n_candidates * series.n_channels * len(reduction.ways) * n * windows
         seconds = distances @ (JUDGED + DOUBLES * windows * np.array(lengths) / MODEST_RATE)
-        kernel = scan_kernel(n, len(reduction.criterion.groups[1]), most_shared())
+        kernel = scan_kernel(n, len(_criterion(reduction).groups[1]), most_shared())
         return kernel is None or not pays(kernel.file, kernel.name, float(seconds), TO_COMPILE)
 
     def _heads(
@@ -300,6 +303,11 @@ def _batches(
         run = tuple(alike)
         for first in range(0, len(run), together):
             yield run[first : first + together]
+
+
+def _criterion(reduction: ShapeletSearch) -> Criterion:
+    """The criterion of a search that is not refused."""
+    return cast(Criterion, reduction.criterion)
 
 
 def _room(reduction: ShapeletSearch, n: int, block: int, budget: int) -> ShapeletRoom:

@@ -2,8 +2,12 @@
 
 ``matches``
     `SubsequenceMatches`: certified distances of queries to series.
+``cuts``
+    `SplitCriterion`: the best cut of an order line, by gain and gap.
 ``criterion``
-    `Criterion`: gains, gaps and cuts of an order line, and `Tables`, from which engines bound them.
+    `Criterion`: gains by the entropy of classes, and `Tables`, from which engines bound them.
+``variance``
+    `VarianceCriterion`: gains by the variance of targets, and their `VarianceTables`.
 ``search``
     `ShapeletSearch`: the best split, with what engines return (`Survivors`).
 

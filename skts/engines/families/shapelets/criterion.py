@@ -1,4 +1,4 @@
-"""How cuts of an order line are judged: logarithms, gains, gaps, and tables for engines."""
+"""Cuts judged by the entropy of classes: logarithms, gains, and tables for engines."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...core.constants import FLOAT64_UNIT, TOLERANCE
+from ...core.constants import FLOAT64_UNIT
+from .cuts import SplitCriterion
 
-__all__ = ["Criterion", "Cut", "Cuts", "Tables", "number_terms"]
+__all__ = ["Criterion", "Tables", "integer_weights", "number_terms"]
 
 #: Bits after the point of logarithms of whole numbers, at most.
 BITS = 46
@@ -85,11 +86,12 @@ def _entropies(shares: np.ndarray) -> np.ndarray:
     return shares * np.log(np.where(shares > 0, shares, 1.0))
 
 
-def _integer_weights(weights: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def integer_weights(weights: np.ndarray, counts: np.ndarray, exact: int = EXACT) -> np.ndarray:
     """Weights in the ratio of whole numbers, whose sum over all series is exact.
 
     `counts` are the series of each weight. Weights that are ratios of small numbers but for their
     last bits, as 1 / 3 or "balanced" ones, become these, so that sums which should be equal are.
+    The sum over all series is near `exact` at most, a power of two.
     """
     largest = float(weights.max()) or 1.0
     ratios = [Fraction(float(weight)) / Fraction(largest) for weight in weights]
@@ -102,36 +104,10 @@ def _integer_weights(weights: np.ndarray, counts: np.ndarray) -> np.ndarray:
     else:
         common = math.lcm(*(ratio.denominator for ratio in small))
         whole = [int(ratio * common) for ratio in small]
-        if sum(a * b for a, b in zip(whole, counts.tolist(), strict=True)) <= EXACT:
+        if sum(a * b for a, b in zip(whole, counts.tolist(), strict=True)) <= exact:
             return np.array(whole, np.int64)
-    most = EXACT >> int(counts.sum()).bit_length()
+    most = exact >> int(counts.sum()).bit_length()
     return np.array([round(ratio * most) for ratio in ratios], np.int64)
-
-
-class Cut(NamedTuple):
-    """A cut of an order line.
-
-    Attributes
-    ----------
-    gain : int
-        Information gain, in units of `Criterion.unit` to a nat.
-    gap : float
-        Mean distance on the right less that on the left.
-    threshold : float
-        Distances up to this go left.
-    """
-
-    gain: int
-    gap: float
-    threshold: float
-
-
-class Cuts(NamedTuple):
-    """The best cut of each of several order lines: gains, gaps and thresholds as in `Cut`."""
-
-    gain: np.ndarray
-    gap: np.ndarray
-    threshold: np.ndarray
 
 
 class Tables(NamedTuple):
@@ -180,8 +156,8 @@ class Tables(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Criterion:
-    """How cuts of an order line are judged.
+class Criterion(SplitCriterion):
+    """How cuts of an order line are judged: by information gain.
 
     Gains are integers, and depend on the numbers of classes on either side alone: equal gains of
     different numbers are equal integers, and one of nothing is 0. Where all classes weigh the same
@@ -244,6 +220,11 @@ class Criterion:
         n = len(self.labels)
         return math.ldexp(n, self._logs[1]) if self.equal else ROUNDED
 
+    @property
+    def width(self) -> int:
+        """Classes."""
+        return len(self.class_weight)
+
     @cached_property
     def _logs(self) -> tuple[np.ndarray, int]:
         return _logarithms(1 << max(1, (len(self.labels) - 1).bit_length()))
@@ -259,7 +240,7 @@ class Criterion:
         """Groups: of each series, weights as whole numbers, counts; and the weight of the node."""
         labels, weights = self.groups
         counts = np.bincount(labels, minlength=len(weights))
-        whole = _integer_weights(weights, counts)
+        whole = integer_weights(weights, counts)
         return labels, whole, counts, max(1, int(whole @ counts))
 
     @cached_property
@@ -343,52 +324,16 @@ class Criterion:
         judged = of_one / total, numbers, 0, self._leaf, self._least
         return Tables(labels, changes, none, *judged, *rest)
 
-    def best_cuts(self, distances: np.ndarray, normalized: np.ndarray | bool = True) -> Cuts:
-        """Choose for each row of certified distances the cut with the largest (gain, gap).
-
-        Of cuts with the same gain and gap the one with the lowest threshold. Where there is no
-        cut at all the gain is -1. `normalized` tells which rows have distances of normalised
-        windows; see `TOLERANCE`.
-        """
-        m, n = distances.shape
-        if n < 2:
-            return Cuts(np.full(m, -1), np.full(m, -np.inf), np.full(m, np.nan))
-        order = np.argsort(distances, axis=1, kind="stable")
-        ordered = np.take_along_axis(distances, order, axis=1)
+    def _numbers(self, order: np.ndarray) -> np.ndarray:
+        """Numbers of each class on the left of each cut, of lines in an order."""
+        m, n = order.shape
         left = np.zeros((m, n, len(self.class_weight)), np.int64)
         steps = 1 if self.equal else self._steps[order][..., np.newaxis]
         np.put_along_axis(left, self.labels[order][..., np.newaxis], steps, axis=2)
-        left = np.cumsum(left, axis=1)[:, :-1]
-        size = np.arange(1, n)
-        floor = np.broadcast_to(np.asarray(normalized, np.float64), m)[:, np.newaxis]
-        behind = ordered[:, 1:]
-        with np.errstate(invalid="ignore"):  # behind an infinite distance there is no cut
-            allowed = behind - ordered[:, :-1] > TOLERANCE * np.maximum(floor, behind)
-        allowed &= np.minimum(size, n - size) >= self._leaf
-        gain = self._gains(left, allowed)
-        best = gain.max(axis=1)
-        if self.sample_weight is None:
-            sums, near, far = np.cumsum(ordered, axis=1), size, n - size
-        else:
-            often = self.sample_weight[order]
-            sums, sizes = np.cumsum(ordered * often, axis=1), np.cumsum(often, axis=1)
-            near, far = sizes[:, :-1], sizes[:, -1:] - sizes[:, :-1]
-        with np.errstate(invalid="ignore"):  # of sums of infinite distances, where there is no cut
-            gaps = (sums[:, -1:] - sums[:, :-1]) / far - sums[:, :-1] / near
-        gaps = np.where(allowed & (gain == best[:, np.newaxis]), gaps, -np.inf)
-        at, rows = np.argmax(gaps, axis=1), np.arange(m)
-        a, b = ordered[rows, at], ordered[rows, at + 1]
-        with np.errstate(invalid="ignore"):  # of two infinite distances, where there is no cut
-            # below b: distances on both sides of a cut are further apart than neighbouring numbers
-            threshold = a + (b - a) / 2
-        return Cuts(best, gaps[rows, at], threshold)
+        return np.cumsum(left, axis=1)[:, :-1]
 
     def _gains(self, left: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-        """Gains of cuts by the numbers of classes on the left; -1 where a cut is not allowed.
-
-        Where classes weigh differently, gains that cannot be the best of their row may be off by 1;
-        cuts that leave a side too light become not allowed.
-        """
+        """Gains by the numbers of classes on the left; all are exact where no weights differ."""
         if self.equal:
             gain = self.terms(self.counts) - self.terms(left) - self.terms(self.counts - left)
             return np.where(allowed, gain, -1)
@@ -426,3 +371,16 @@ class Criterion:
                 terms += _exact_entropy(weight * here) + _exact_entropy(weight * (count - here))
                 terms -= _exact_entropy(weight * count)
             return int((terms * int(ROUNDED) / total).to_integral_value())
+
+    def plain_gain(self, left: np.ndarray) -> float:
+        """Information gain of a cut, in nats."""
+        weights, classes = self.weights / self.weights.max(), len(self.class_weight)
+
+        def impurity(members: np.ndarray) -> float:
+            shares = np.bincount(self.labels[members], weights[members], classes)
+            whole = shares.sum()
+            return float(sum(-share * math.log(share / whole) for share in shares if share > 0))
+
+        everyone = np.ones(left.size, bool)
+        whole = float(weights.sum())
+        return (impurity(everyone) - impurity(left) - impurity(~left)) / whole

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,14 +13,14 @@ from ...core.constants import TOLERANCE
 from ...core.reduction import Reduction, Tile, Tiling
 from ...core.series import Series
 from ...core.verify import Check, Sample, check_value
-from .criterion import Criterion, Cut
+from .cuts import Cut, SplitCriterion
 from .matches import LEAST_NORMALIZED, SubsequenceMatches
 
 __all__ = ["LANES", "ShapeletSearch", "ShapeletSplit", "Survivors", "are_normalized"]
 
 #: Candidates that are measured together at most; the first ones alone, since they often settle it.
 BATCH = 512
-#: Numbers of a class on the left of a cut that are held for them.
+#: Numbers on the left of a cut that are held for them.
 BATCH_CELLS = 2**20
 #: Bytes of distances of a block of candidate series to all series, for one length.
 BLOCK_BYTES = 2**27
@@ -120,7 +119,7 @@ class ShapeletSearch(Reduction):
         The series of the node, ascending.
     lengths : tuple of int
         Lengths of candidates, ascending, none longer than the shortest series.
-    criterion : Criterion
+    criterion : SplitCriterion
         How cuts are judged.
     before : ndarray of shape (n_members,), float64, or None, default None
         Joined distances of the literals that the node has; infinite ones `measure` alone takes.
@@ -140,7 +139,7 @@ class ShapeletSearch(Reduction):
     series: Series
     members: np.ndarray
     lengths: tuple[int, ...]
-    criterion: Criterion
+    criterion: SplitCriterion
     before: np.ndarray | None = None
     before_normalized: bool = True
     ways: tuple[str, ...] = ("first",)
@@ -225,7 +224,7 @@ class ShapeletSearch(Reduction):
         best: ShapeletSplit | None = None
         key: tuple[float, ...] = (self.best_gain_so_far, self.best_gap_so_far)
         first, size, n = 0, 2, len(self.members)
-        most = int(np.clip(BATCH_CELLS // (n * len(self.criterion.class_weight)), 1, BATCH))
+        most = int(np.clip(BATCH_CELLS // (n * self.criterion.width), 1, BATCH))
         while first < len(gain) and (gain[first], gap[first]) >= key[:2]:
             now = slice(first, first + size)
             chosen = where[now]
@@ -288,7 +287,7 @@ class ShapeletSearch(Reduction):
                 item = f"the distance of {where} and member {member}"
                 yield check_value(item, answer.distances[member], expected)
             left = distances <= answer.cut.threshold
-            best = self._plain_gain(left), self._plain_gap(distances, left)
+            best = self.criterion.plain_gain(left), self._plain_gap(distances, left)
             yield check_value(f"the gain of {where}", answer.cut.gain / unit, best[0], CLOSE)
             close = CLOSE * abs(best[1])
             yield check_value(f"the gap of {where}", answer.cut.gap, best[1], close)
@@ -341,7 +340,7 @@ class ShapeletSearch(Reduction):
             lightest = min(weights[left].sum(), weights[~left].sum())
             enough = lightest > rules.min_weight_leaf * (1 + CLOSE)
             if smallest >= rules.min_samples_leaf and enough:
-                yield self._plain_gain(left), self._plain_gap(distances, left)
+                yield self.criterion.plain_gain(left), self._plain_gap(distances, left)
 
     def _plain_gap(self, distances: np.ndarray, left: np.ndarray) -> float:
         """Mean distance on the right of a cut less that on the left."""
@@ -350,17 +349,3 @@ class ShapeletSearch(Reduction):
         means = (np.average(distances[side], weights=often[side]) for side in (~left, left))
         far, near = means
         return float(far - near)
-
-    def _plain_gain(self, left: np.ndarray) -> float:
-        """Information gain of a cut, in nats."""
-        rules = self.criterion
-        weights, classes = rules.weights / rules.weights.max(), len(rules.class_weight)
-
-        def impurity(members: np.ndarray) -> float:
-            shares = np.bincount(rules.labels[members], weights[members], classes)
-            whole = shares.sum()
-            return float(sum(-share * math.log(share / whole) for share in shares if share > 0))
-
-        everyone = np.ones(left.size, bool)
-        whole = float(weights.sum())
-        return (impurity(everyone) - impurity(left) - impurity(~left)) / whole

@@ -12,7 +12,8 @@ import numpy as np
 
 from ...core.reduction import Tile
 from ...core.verify import Check, Sample
-from .criterion import Criterion, Cuts, number_terms
+from .criterion import Criterion, number_terms
+from .cuts import Cuts
 from .groups import CandidateGroups, plain_distance
 from .matches import LEAST_NORMALIZED
 

@@ -159,7 +159,7 @@ def judge(
     parts: list[Survivors] = []
     counts = reduction.series.lengths[members[owns]] - length + 1
     of_row, of_start = np.repeat(owns, counts), np.concatenate([np.arange(k) for k in counts])
-    step = max(1, _LINES // (len(members) * len(reduction.criterion.class_weight)))
+    step = max(1, _LINES // (len(members) * reduction.criterion.width))
     for first in range(0, of_row.size, step):
         row, start = of_row[first : first + step], of_start[first : first + step]
         measured = distances[members[row], start][:, members] / np.sqrt(length)

@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from .order_lines import OrderLine, make_scratch, promise
+from .variance_lines import promise_of_variance
 
 __all__ = ["JudgedRows", "Distances", "Found", "Literals", "scan"]
 
@@ -85,10 +86,10 @@ class Found(NamedTuple):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def scan(distances, candidates, tables, literals, best, found, offset, cancel):
+def scan(distances, candidates, tables, targets, literals, best, found, offset, cancel):
     """Judge the candidates of a block; write those that could be the best.
 
-    One function of some 85 lines: reading distances and joining them with those before are loops
+    One function of some 90 lines: reading distances and joining them with those before are loops
     over the members, and apart from here, where the compiler does not know that their arrays are
     distinct, these took twice as long.
 
@@ -98,8 +99,11 @@ def scan(distances, candidates, tables, literals, best, found, offset, cancel):
         Of all candidates of the block.
     candidates : JudgedRows
         Which of them are judged.
-    tables : Tables
-        How cuts are judged.
+    tables : Tables or None
+        How cuts are judged by classes; None where `targets` are given.
+    targets : VarianceTables or None
+        How they are judged by targets. The compiler leaves out what is for an argument of None,
+        and makes a program for each of the two; so these are two arguments, and all are nine.
     literals : Literals
         Those of the node.
     best : tuple of (int, float)
@@ -131,7 +135,10 @@ def scan(distances, candidates, tables, literals, best, found, offset, cancel):
     for a in range(rows.size):
         for k in range(n):
             worst[a] = max(worst[a], errors[rows[a], members[k]])
-    scratch = make_scratch(n, tables.weights.size)
+    n_classes = 1
+    if tables is not None:
+        n_classes = tables.weights.size
+    scratch = make_scratch(n, n_classes)
     for a in range(offset[0], rows.size):
         row = rows[a]
         for i in range(offset[1] if a == offset[0] else 0, counts[a]):
@@ -160,7 +167,10 @@ def scan(distances, candidates, tables, literals, best, found, offset, cancel):
                 if not changed:
                     continue
                 line = OrderLine(squares, sure, off, error)
-                gain, gap, reached = promise(line, tables, gain_best, scratch)
+                if tables is not None:
+                    gain, gap, reached = promise(line, tables, gain_best, scratch)
+                if targets is not None:
+                    gain, gap, reached = promise_of_variance(line, targets, gain_best, scratch)
                 if gain < 0 or gain < gain_best or (gain == gain_best and gap < gap_best):
                     continue
                 gains[count], gaps[count] = gain, gap

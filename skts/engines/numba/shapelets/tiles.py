@@ -15,6 +15,7 @@ from ...core.series import Series, read_only
 from ...families.shapelets.criterion import Tables
 from ...families.shapelets.matches import LEAST_NORMALIZED, Matches, SubsequenceMatches
 from ...families.shapelets.search import ShapeletSearch, Survivors
+from ...families.shapelets.variance import VarianceTables
 from ...host.small_work import most_bytes, prefer_numpy
 from . import by_numpy
 from .group_tiles import GroupTiles
@@ -330,7 +331,7 @@ def _scan(
     reduction: ShapeletSearch,
     distances: Distances,
     own: JudgedRows,
-    tables: Tables,
+    tables: Tables | VarianceTables,
     held: Held,
     place: tuple[int, int],
     cancel: np.ndarray,
@@ -340,14 +341,14 @@ def _scan(
     before = np.zeros(len(reduction.members))
     if reduction.before is not None:
         before = _squares(reduction.before / distances.unit)
+    rules = (None, tables) if isinstance(tables, VarianceTables) else (tables, None)
     literals = Literals(before, np.array([_WAYS[way] for way in reduction.ways]))
     gains, gaps, where = held.list
     offset = (0, 0)
     while offset[0] < own.rows.size and not cancel[0]:
         reached = held.best[0], held.best[1] / distances.unit
-        *offset, count, best = scan(
-            distances, own, tables, literals, reached, held.list, tuple(offset), cancel
-        )
+        where_to = reached, held.list, tuple(offset), cancel
+        *offset, count, best = scan(distances, own, *rules, literals, *where_to)
         full = np.empty((count, 5), np.int64)
         full[:, 0], full[:, 3] = length, channel
         full[:, 1], full[:, 2], full[:, 4] = own.owns[where[:count, 0]], *where[:count, 1:].T
