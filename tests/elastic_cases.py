@@ -23,6 +23,8 @@ OPTIONS = [
     ("wdtw", {"g": 0.4, "cost": "absolute"}),
     ("adtw", {"penalty": 0.5}),
     ("adtw", {"cost": "absolute"}),
+    ("shape_dtw", {"reach": 2}),
+    ("shape_dtw", {"reach": 5, "cost": "absolute"}),
 ]
 
 

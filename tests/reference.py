@@ -94,7 +94,7 @@ def named(metric, x, y, *, cost="squared", window=None, **parameters):
     if metric in ("dtw", "dog_keeper", "frechet"):
         metric = "dtw" if metric == "dtw" else "dog_keeper"
         return dtw(x, y, metric=metric, cost=cost, window=window)
-    if metric in ("ddtw", "wdtw", "adtw"):
+    if metric in ("ddtw", "wdtw", "adtw", "shape_dtw"):
         parameters["cost"] = cost
     return elastic(metric, x, y, window=window, **parameters)
 

@@ -81,6 +81,7 @@ CALLS = {
     "wdtw(x, x, g=0.1, cost='absolute')": "float",
     "adtw(x, x, penalty=0.5)": "float",
     "ddtw(x, x, window=3)": "float",
+    "shape_dtw(x, x, reach=3)": "float",
     "pairwise_distances(X, X, metric='msm', metric_params={'penalty': 2})": "ndarray",
     "warping_path(x, x, metric='twe')": "tuple[ndarray, float]",
     "pairwise_dtw(X)": "ndarray",

@@ -52,7 +52,8 @@ def pairwise_distances(
         difference of the lengths; None sets no limit. Not for "euclidean".
     cost : {"squared", "absolute"}, default "squared"
         Cost of matching two points, summed over channels, for "dtw", "dog_keeper", "euclidean",
-        "ddtw", "wdtw" and "adtw". The others have prices of their own, and take no notice.
+        "ddtw", "wdtw", "adtw" and "shape_dtw". The others have prices of their own, and take no
+        notice.
     alignment : {"global", "subsequence", "supersequence"}, default "global"
         As in `pairwise_dtw`, for "dtw", "dog_keeper" and "ddtw"; others match series in full.
     engine : str or None, default None
@@ -84,8 +85,8 @@ def pairwise_distances(
     -----
     Names, and the parameters that `metric_params` may have: "dtw", "dog_keeper" and its other name
     "frechet" (the discrete Frechet distance), "euclidean" (series of one length), "ddtw", "wdtw"
-    (``g``), "adtw" (``penalty``), "erp" (``gap``), "edr" (``epsilon``), "lcss" (``epsilon``), "msm"
-    (``penalty``), "twe" (``nu``, ``lmbda``).
+    (``g``), "adtw" (``penalty``), "shape_dtw" (``reach``), "erp" (``gap``), "edr" (``epsilon``),
+    "lcss" (``epsilon``), "msm" (``penalty``), "twe" (``nu``, ``lmbda``).
 
     Examples
     --------
@@ -124,7 +125,8 @@ def warping_path(
     path takes the diagonal step where it can, otherwise a step back in `x`. Under "erp", "edr" and
     "lcss" points may be left out: the path holds those that are matched with each other, or, under
     "edr", replaced. Under "ddtw" it counts from the second point of each series, the first that has
-    a derivative.
+    a derivative. Under "shape_dtw" the rule for several best paths takes the shorter series in the
+    place of `x`, of two of the same length the one that is less where they first differ.
 
     Parameters
     ----------

@@ -452,7 +452,8 @@ class NeighborsMixin(SeriesMixin):
         distance = distance_of(
             metric, given, cost=self.cost, window=self.window, alignment=self.alignment
         )
-        if self.rotation_invariant and distance.entry.describe is not None:
+        made = distance.entry.describe is not None or distance.warping.described
+        if self.rotation_invariant and made:
             raise ValueError(f"rotation_invariant=True does not go with metric={metric!r}.")
         return distance
 

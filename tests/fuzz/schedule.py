@@ -52,6 +52,7 @@ COSTS = {
     "skts.metrics.pairwise_sbd": 3.5,
     "skts.metrics.pairwise_soft_dtw": 4.0,
     "skts.metrics.sbd": 2.0,
+    "skts.metrics.shape_dtw": 1.5,
     "skts.metrics.silhouette_samples": 5.0,
     "skts.metrics.silhouette_score": 6.0,
     "skts.metrics.soft_dtw": 2.0,
