@@ -180,7 +180,8 @@ class OracleEngine(
         return 0, 0
 
     def dtw_matrix_lacks(self, reduction):
-        if reduction.warping.metric not in ("dtw", "dog_keeper", *ELASTIC):
+        known = ("dtw", "dog_keeper", *ELASTIC)
+        if reduction.warping.metric not in known or hasattr(reduction.warping, "point_cost"):
             return f"engine='oracle' has no loops for {type(reduction.warping).__name__}."
         return None
 
@@ -188,7 +189,8 @@ class OracleEngine(
     dtw_radius_neighbors_lacks = dtw_matrix_lacks
 
     def dtw_path_lacks(self, reduction):
-        if reduction.warping.metric not in ("dtw", "dog_keeper"):
+        known = ("dtw", "dog_keeper")
+        if reduction.warping.metric not in known or hasattr(reduction.warping, "point_cost"):
             return f"engine='oracle' finds no path for {type(reduction.warping).__name__}."
         return None
 

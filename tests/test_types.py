@@ -82,6 +82,8 @@ CALLS = {
     "adtw(x, x, penalty=0.5)": "float",
     "ddtw(x, x, window=3)": "float",
     "shape_dtw(x, x, reach=3)": "float",
+    "PointCost(cuda='x - y')": "PointCost",
+    "pairwise_distances(X, cost=lambda a, b: abs(a - b))": "ndarray",
     "pairwise_distances(X, X, metric='msm', metric_params={'penalty': 2})": "ndarray",
     "warping_path(x, x, metric='twe')": "tuple[ndarray, float]",
     "pairwise_dtw(X)": "ndarray",

@@ -1,5 +1,6 @@
 """Distances between time series, on the same engines as the estimators."""
 
+from ..engines import PointCost
 from ._distances import pairwise_distances, warping_path
 from ._dtw import dog_keeper, dtw, dtw_path, lb_keogh, pairwise_dtw
 from ._elastic import adtw, ddtw, edr, erp, lcss, msm, shape_dtw, twe, wdtw
@@ -11,6 +12,7 @@ from ._subsequence import SubsequenceDistance, subsequence_distance
 
 __all__ = [
     "DTWMatches",
+    "PointCost",
     "ShapeDistance",
     "SoftGradient",
     "SubsequenceDistance",

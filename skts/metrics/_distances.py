@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,11 @@ from ._dtw import _WARPING, _WORK, _check_pair, _check_sets
 
 __all__ = ["pairwise_distances", "warping_path"]
 
-_NAMED = _WARPING | {"metric": METRIC, "metric_params": METRIC_PARAMS}
+_NAMED = _WARPING | {
+    "metric": METRIC,
+    "metric_params": METRIC_PARAMS,
+    "cost": [*_WARPING["cost"], callable],
+}
 
 
 @takes_plain
@@ -28,7 +33,7 @@ def pairwise_distances(
     metric: str = "dtw",
     metric_params: dict[str, Any] | None = None,
     window: float | None = None,
-    cost: str = "squared",
+    cost: str | Callable[[float, float], float] = "squared",
     alignment: str = "global",
     engine: str | None = None,
     n_jobs: int | None = None,
@@ -50,10 +55,11 @@ def pairwise_distances(
         Sakoe-Chiba band: the largest distance in time between two matched points. An int counts
         points; a float is a fraction of the longer series, rounded up. The band is widened to the
         difference of the lengths; None sets no limit. Not for "euclidean".
-    cost : {"squared", "absolute"}, default "squared"
+    cost : {"squared", "absolute"} or callable, default "squared"
         Cost of matching two points, summed over channels, for "dtw", "dog_keeper", "euclidean",
         "ddtw", "wdtw", "adtw" and "shape_dtw". The others have prices of their own, and take no
-        notice.
+        notice. For the first four it may be a function of two points in a channel, or a
+        `PointCost`; then no root is taken.
     alignment : {"global", "subsequence", "supersequence"}, default "global"
         As in `pairwise_dtw`, for "dtw", "dog_keeper" and "ddtw"; others match series in full.
     engine : str or None, default None
@@ -80,6 +86,7 @@ def pairwise_distances(
     See Also
     --------
     pairwise_dtw : The same of dynamic time warping and the dog-keeper distance.
+    PointCost : A cost of your own.
 
     Notes
     -----
@@ -115,7 +122,7 @@ def warping_path(
     metric: str = "dtw",
     metric_params: dict[str, Any] | None = None,
     window: float | None = None,
-    cost: str = "squared",
+    cost: str | Callable[[float, float], float] = "squared",
     alignment: str = "global",
     engine: str | None = None,
 ) -> tuple[np.ndarray, float]:
@@ -138,7 +145,7 @@ def warping_path(
         Parameters of the distance; None takes their defaults.
     window : int, float or None, default None
         Sakoe-Chiba band, see `pairwise_distances`.
-    cost : {"squared", "absolute"}, default "squared"
+    cost : {"squared", "absolute"} or callable, default "squared"
         Cost of matching two points, see `pairwise_distances`.
     alignment : {"global", "subsequence", "supersequence"}, default "global"
         As in `dtw_path`, for "dtw", "dog_keeper" and "ddtw".

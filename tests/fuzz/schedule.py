@@ -36,6 +36,8 @@ COSTS = {
     "skts.averages.dtw_barycenter": 6.0,
     "skts.averages.soft_dtw_barycenter": 12.0,
     "skts.cluster.choose_n_clusters": 40.0,
+    # kernels of their own are compiled for each function
+    "skts.metrics.PointCost": 300.0,
     "skts.metrics.adtw": 1.5,
     "skts.metrics.ddtw": 1.5,
     "skts.metrics.dog_keeper": 1.5,

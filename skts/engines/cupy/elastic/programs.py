@@ -390,7 +390,7 @@ def choose_side(
     """
     kernel, price = choose(type, channels, n, m, warping, reach, n_pairs)
     if warping.alignment == "global":
-        other, other_price = choose(type, channels, m, n, warping, reach, n_pairs)
+        other, other_price = choose(type, channels, m, n, warping.flipped, reach, n_pairs)
         if other_price < 0.9 * price:
             return other, True, other_price
     return kernel, False, price

@@ -29,6 +29,7 @@ from ...families.elastic.radius import DTWRadiusNeighbors
 from ...families.elastic.warping import Warping, added, lacks_distance, settled
 from ...families.elastic.window_search import DTWWindowSearch
 from .cells import WEIGHTS_MARGIN, policy_of
+from .point_costs import lacks_expression
 
 if TYPE_CHECKING:
     from .dtw import DeviceSeries
@@ -101,6 +102,9 @@ class DTWTiles:
         """Say whether there is no policy for a distance, or none for series as long as these."""
         if isinstance(reduction.warping, ShapeDTW):
             return None
+        lacking = lacks_expression(reduction.warping)
+        if lacking is not None:
+            return lacking
         try:
             policy_of(reduction.warping)
         except LookupError:

@@ -38,7 +38,7 @@ from ...families.elastic import distances
 from ...families.elastic.warping import Warping
 from .cell_types import compiles
 
-__all__ = ["Cell", "cell_of", "least", "like", "where", "whole"]
+__all__ = ["Cell", "DogKeeperCell", "cell_of", "least", "like", "where", "whole"]
 
 
 def least(a: Any, b: Any) -> Any:
@@ -162,7 +162,9 @@ class _Absolute(Cell):
         return abs(x - y)
 
 
-class _Largest(Cell):
+class DogKeeperCell(Cell):
+    """The largest cost of a path counts; subclasses have its terms."""
+
     def join(self, cost: float, before: float) -> float:
         return cost if cost > before else before
 
@@ -175,11 +177,11 @@ class AbsoluteDTW(_Absolute):
     """The same with absolute costs."""
 
 
-class SquaredDogKeeper(_Largest, _Squared):
+class SquaredDogKeeper(DogKeeperCell, _Squared):
     """Dog-keeper distance: the largest cost of a path counts."""
 
 
-class AbsoluteDogKeeper(_Largest, _Absolute):
+class AbsoluteDogKeeper(DogKeeperCell, _Absolute):
     """The same with absolute costs."""
 
 

@@ -44,6 +44,7 @@ from . import (
 from .alignment_tiles import most_steps
 from .alignments import trace_kernel
 from .cells import cell_of
+from .point_cells import lacks_function
 
 __all__ = ["DTWTiles"]
 
@@ -128,6 +129,9 @@ class DTWTiles:
         """Say whether there is no policy for a distance."""
         if isinstance(reduction.warping, ShapeDTW):
             return None
+        lacking = lacks_function(reduction.warping)
+        if lacking is not None:
+            return lacking
         try:
             cell_of(reduction.warping)
         except LookupError:
