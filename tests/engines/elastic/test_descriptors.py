@@ -93,6 +93,15 @@ def test_kernels(fast_engine, rng, monkeypatch, channels):
             with replace_kernels(always=True):
                 by_numpy = run(DTWMatrix(left, right, warping), engine="numba")
             assert_array_equal(by_numpy, found)
+            # plain code, which checks answers under `verify`, has the same bits
+            plain = [
+                [
+                    warping.plain(reference.unpadded(left, a), reference.unpadded(right, b))
+                    for b in range(5)
+                ]
+                for a in range(7)
+            ]
+            assert_array_equal(plain, found)
 
 
 def test_more_pairs_than_lie_side_by_side(rng, monkeypatch):

@@ -99,6 +99,8 @@ class Cell:
         Whether the last channel of a series is none, but holds a number of the series. Then
         ``match`` gets those of the two series in place of the points before, and ``steps`` in place
         of the other two sums.
+    looks_back : bool
+        Whether prices depend on the points before, too: kernels that need not look are faster.
     arrays : bool
         Whether the methods take arrays in place of numbers, as small work does.
     monotone : bool
@@ -109,6 +111,7 @@ class Cell:
     uneven: ClassVar[bool] = False
     borders: ClassVar[bool] = False
     own: ClassVar[bool] = False
+    looks_back: ClassVar[bool] = True
     arrays: ClassVar[bool] = False
     monotone: ClassVar[bool] = False
 
@@ -222,6 +225,7 @@ def cell_of(warping: Warping) -> Cell:
 @dataclass(frozen=True)
 class _Uneven(Cell):
     uneven: ClassVar[bool] = True
+    looks_back: ClassVar[bool] = False
     arrays: ClassVar[bool] = True
     monotone: ClassVar[bool] = True
 
@@ -271,8 +275,9 @@ class OwnEditCell(EditCell):
     own: ClassVar[bool] = True
 
     def match(self, x: Any, y: Any, x_before: Any, y_before: Any) -> Any:
-        differ = (abs(x - y) > x_before) & (abs(x - y) > y_before)
-        return where(differ, self.replacement, like(0, self.one))
+        # two conditions at once would keep LLVM from vectorizing
+        epsilon = where(x_before > y_before, x_before, y_before)
+        return where(abs(x - y) > epsilon, self.replacement, like(0, self.one))
 
 
 @cell_of.register
@@ -297,6 +302,7 @@ class DeletionCell(_Uneven):
     move-split-merge.
     """
 
+    looks_back: ClassVar[bool] = True
     deletion: float
     stiffness: float
 
