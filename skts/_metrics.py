@@ -17,7 +17,9 @@ from sklearn.utils._param_validation import StrOptions
 
 from .engines import (
     DISTANCES,
+    CustomWarping,
     Parameter,
+    PointCost,
     Series,
     Warping,
     derivative,
@@ -163,7 +165,7 @@ def distance_of(
     metric: str = "dtw",
     metric_params: Mapping[str, Any] | None = None,
     *,
-    cost: str = "squared",
+    cost: str | Callable[[float, float], float] = "squared",
     window: float | None = None,
     alignment: str = "global",
 ) -> Distance:
@@ -175,8 +177,9 @@ def distance_of(
         A name of `METRICS`.
     metric_params : mapping of str to float, or None
         Parameters of the distance; None takes the defaults.
-    cost : {"squared", "absolute"}, default "squared"
-        Cost of matching two points; distances that have prices of their own take no notice.
+    cost : {"squared", "absolute"} or callable, default "squared"
+        Cost of matching two points; distances that have prices of their own take no notice of a
+        name. A callable is a `PointCost`, or what it takes for its function.
     window : int, float or None, default None
         Sakoe-Chiba band, see `Warping`.
     alignment : {"global", "subsequence", "supersequence"}, default "global"
@@ -217,6 +220,16 @@ def distance_of(
                 "metric='dtw'."
             )
         window = 0
+    if callable(cost):
+        if entry.distance is not Warping:
+            raise ValueError(
+                f"cost={cost!r} does not go with metric={metric!r}: a function is the cost of "
+                + ", ".join(repr(one.name) for one in _WARPED)
+                + "."
+            )
+        own = PointCost.of(cost)
+        custom = CustomWarping(entry.metric, "absolute", window, alignment, own)
+        return Distance(entry, custom)
     if len(entry.prices) == 1:
         cost = entry.prices[0]
     warping = entry.distance(entry.metric, cost, window, alignment)

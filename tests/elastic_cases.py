@@ -8,7 +8,7 @@ import pytest
 from skts.base import check_series
 from skts.engines import DISTANCES, prepared
 
-#: Options of each distance, exact and rounded prices.
+#: Options of each distance whose steps cost differently, exact and rounded prices.
 OPTIONS = [
     ("erp", {}),
     ("erp", {"gap": 1.5}),

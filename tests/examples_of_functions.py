@@ -55,6 +55,7 @@ FUNCTIONS: Examples = Examples({
     skts.metrics.wdtw: ((X[0], X[1]), {"window": [3, 0.25], "g": [0.125]}),
     skts.metrics.adtw: ((X[0], X[1]), {"window": [3, 0.25], "penalty": [0.5]}),
     skts.metrics.ddtw: ((X[0], X[1]), {"window": [3, 0.25]}),
+    skts.metrics.shape_dtw: ((X[0], X[1]), {"window": [3, 0.25], "reach": [2]}),
     skts.metrics.pairwise_distances: (
         (X,), {"window": [3, 0.25], "n_jobs": [2], "verbose": [0]}
     ),

@@ -94,7 +94,7 @@ def named(metric, x, y, *, cost="squared", window=None, **parameters):
     if metric in ("dtw", "dog_keeper", "frechet"):
         metric = "dtw" if metric == "dtw" else "dog_keeper"
         return dtw(x, y, metric=metric, cost=cost, window=window)
-    if metric in ("ddtw", "wdtw", "adtw"):
+    if metric in ("ddtw", "wdtw", "adtw", "shape_dtw"):
         parameters["cost"] = cost
     return elastic(metric, x, y, window=window, **parameters)
 
@@ -180,7 +180,8 @@ class OracleEngine(
         return 0, 0
 
     def dtw_matrix_lacks(self, reduction):
-        if reduction.warping.metric not in ("dtw", "dog_keeper", *ELASTIC):
+        known = ("dtw", "dog_keeper", *ELASTIC)
+        if reduction.warping.metric not in known or hasattr(reduction.warping, "point_cost"):
             return f"engine='oracle' has no loops for {type(reduction.warping).__name__}."
         return None
 
@@ -188,7 +189,8 @@ class OracleEngine(
     dtw_radius_neighbors_lacks = dtw_matrix_lacks
 
     def dtw_path_lacks(self, reduction):
-        if reduction.warping.metric not in ("dtw", "dog_keeper"):
+        known = ("dtw", "dog_keeper")
+        if reduction.warping.metric not in known or hasattr(reduction.warping, "point_cost"):
             return f"engine='oracle' finds no path for {type(reduction.warping).__name__}."
         return None
 

@@ -202,7 +202,38 @@ def ddtw(x, y, *, window=None, cost="squared"):
     return dtw(derivative(x), derivative(y), window=window, cost=cost)
 
 
-DISTANCES = {one.__name__: one for one in (erp, lcss, edr, msm, twe, wdtw, adtw, ddtw)}
+def shape_dtw(x, y, *, window=None, cost="squared", reach=15):
+    """Zhao, Itti 2018, algorithm 1: the path between raw subsequences, priced at the points.
+
+    Of equal steps back the diagonal, then that in the series that is shorter, or less where the two
+    first differ.
+    """
+    n, m = x.shape[1], y.shape[1]
+    if (n, *x.ravel().tolist()) > (m, *y.ravel().tolist()):
+        x, y, n, m = y, x, m, n
+    radius = radius_of(window, n, m)
+
+    def around(q, i):
+        return [
+            float(q[c, min(max(i + k, 0), q.shape[1] - 1)])
+            for c in range(len(q))
+            for k in range(-reach, reach + 1)
+        ]
+
+    p, q = ([around(side, i) for i in range(side.shape[1])] for side in (x, y))
+    D = fill(
+        n, m, radius, nowhere, nowhere,
+        lambda i, j, D: price(p[i - 1], q[j - 1], cost)
+        + min(D[i - 1, j - 1], D[i - 1, j], D[i, j - 1]),
+    )  # fmt: skip
+    i, j, prices = n, m, []
+    while i > 0 and j > 0:
+        prices.append(price(x[:, i - 1], y[:, j - 1], cost))
+        i, j = min(((i - 1, j - 1), (i - 1, j), (i, j - 1)), key=lambda step: D[step])
+    return root(sum(prices[::-1]), cost)
+
+
+DISTANCES = {one.__name__: one for one in (erp, lcss, edr, msm, twe, wdtw, adtw, ddtw, shape_dtw)}
 
 
 def distance(metric, x, y, **options):

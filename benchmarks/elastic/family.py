@@ -9,7 +9,7 @@ from skts.datasets import load_gunpoint, make_random_walk, make_warped_shapes
 from skts.metrics import pairwise_distances
 from skts.neighbors import elastic_parameter_search
 
-METRICS = ["erp", "lcss", "edr", "msm", "twe", "wdtw", "adtw", "ddtw"]
+METRICS = ["erp", "lcss", "edr", "msm", "twe", "wdtw", "adtw", "ddtw", "shape_dtw"]
 
 
 class AllPairs:

@@ -71,7 +71,8 @@ class DTWKMedoids(
         their defaults.
     cost : {"squared", "absolute"}, default "squared"
         Cost of matching two points, summed over channels, for "dtw", "dog_keeper", "euclidean",
-        "ddtw", "wdtw" and "adtw". The others have prices of their own, and take no notice.
+        "ddtw", "wdtw", "adtw" and "shape_dtw". The others have prices of their own, and take no
+        notice.
     window : int, float or None, default None
         Sakoe-Chiba band: the largest distance in time between two matched points. An int counts
         points; a float is a fraction of the longer series, rounded up. The band is widened to the

@@ -60,10 +60,12 @@ from .core.reduction import Reduction, Tile
 from .core.registry import REFERENCE, engine_names, find_engine, get_engine, show_engines
 from .core.series import Series, fetch, lies_on_gpu
 from .families.elastic.averages import AlignmentSums, MatchedSums
+from .families.elastic.custom import CustomWarping
 from .families.elastic.descriptors import derivative
 from .families.elastic.distances import DISTANCES, Parameter, parameters_of, prepared
 from .families.elastic.dtw import DTWMatrix, DTWNeighbors, DTWPairs, DTWPath, WarpingPath
 from .families.elastic.places import best_shifts, match_spans
+from .families.elastic.point_costs import PointCost
 from .families.elastic.radius import DTWRadiusNeighbors, RotationRadiusNeighbors
 from .families.elastic.rotation import RotationNeighbors
 from .families.elastic.soft import SoftDTWGradient, SoftDTWMatrix, SoftSlope, check_gamma
@@ -113,6 +115,7 @@ __all__ = [
     "BestShapelets",
     "Candidates",
     "Criterion",
+    "CustomWarping",
     "DilatedShapelets",
     "DistanceQuantiles",
     "DTWMatrix",
@@ -137,6 +140,7 @@ __all__ = [
     "ConcatenatedSeries",
     "Parameter",
     "Places",
+    "PointCost",
     "Reduction",
     "Room",
     "RotationNeighbors",

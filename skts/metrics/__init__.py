@@ -1,8 +1,9 @@
 """Distances between time series, on the same engines as the estimators."""
 
+from ..engines import PointCost
 from ._distances import pairwise_distances, warping_path
 from ._dtw import dog_keeper, dtw, dtw_path, lb_keogh, pairwise_dtw
-from ._elastic import adtw, ddtw, edr, erp, lcss, msm, twe, wdtw
+from ._elastic import adtw, ddtw, edr, erp, lcss, msm, shape_dtw, twe, wdtw
 from ._matches import DTWMatches, dtw_matches
 from ._sbd import ShapeDistance, pairwise_sbd, sbd
 from ._silhouette import silhouette_samples, silhouette_score
@@ -11,6 +12,7 @@ from ._subsequence import SubsequenceDistance, subsequence_distance
 
 __all__ = [
     "DTWMatches",
+    "PointCost",
     "ShapeDistance",
     "SoftGradient",
     "SubsequenceDistance",
@@ -30,6 +32,7 @@ __all__ = [
     "pairwise_sbd",
     "pairwise_soft_dtw",
     "sbd",
+    "shape_dtw",
     "silhouette_samples",
     "silhouette_score",
     "soft_dtw",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,11 @@ from ._dtw import _WARPING, _WORK, _check_pair, _check_sets
 
 __all__ = ["pairwise_distances", "warping_path"]
 
-_NAMED = _WARPING | {"metric": METRIC, "metric_params": METRIC_PARAMS}
+_NAMED = _WARPING | {
+    "metric": METRIC,
+    "metric_params": METRIC_PARAMS,
+    "cost": [*_WARPING["cost"], callable],
+}
 
 
 @takes_plain
@@ -28,7 +33,7 @@ def pairwise_distances(
     metric: str = "dtw",
     metric_params: dict[str, Any] | None = None,
     window: float | None = None,
-    cost: str = "squared",
+    cost: str | Callable[[float, float], float] = "squared",
     alignment: str = "global",
     engine: str | None = None,
     n_jobs: int | None = None,
@@ -50,9 +55,11 @@ def pairwise_distances(
         Sakoe-Chiba band: the largest distance in time between two matched points. An int counts
         points; a float is a fraction of the longer series, rounded up. The band is widened to the
         difference of the lengths; None sets no limit. Not for "euclidean".
-    cost : {"squared", "absolute"}, default "squared"
+    cost : {"squared", "absolute"} or callable, default "squared"
         Cost of matching two points, summed over channels, for "dtw", "dog_keeper", "euclidean",
-        "ddtw", "wdtw" and "adtw". The others have prices of their own, and take no notice.
+        "ddtw", "wdtw", "adtw" and "shape_dtw". The others have prices of their own, and take no
+        notice. For the first four it may be a function of two points in a channel, or a
+        `PointCost`; then no root is taken.
     alignment : {"global", "subsequence", "supersequence"}, default "global"
         As in `pairwise_dtw`, for "dtw", "dog_keeper" and "ddtw"; others match series in full.
     engine : str or None, default None
@@ -79,13 +86,14 @@ def pairwise_distances(
     See Also
     --------
     pairwise_dtw : The same of dynamic time warping and the dog-keeper distance.
+    PointCost : A cost of your own.
 
     Notes
     -----
     Names, and the parameters that `metric_params` may have: "dtw", "dog_keeper" and its other name
     "frechet" (the discrete Frechet distance), "euclidean" (series of one length), "ddtw", "wdtw"
-    (``g``), "adtw" (``penalty``), "erp" (``gap``), "edr" (``epsilon``), "lcss" (``epsilon``), "msm"
-    (``penalty``), "twe" (``nu``, ``lmbda``).
+    (``g``), "adtw" (``penalty``), "shape_dtw" (``reach``), "erp" (``gap``), "edr" (``epsilon``),
+    "lcss" (``epsilon``), "msm" (``penalty``), "twe" (``nu``, ``lmbda``).
 
     Examples
     --------
@@ -114,7 +122,7 @@ def warping_path(
     metric: str = "dtw",
     metric_params: dict[str, Any] | None = None,
     window: float | None = None,
-    cost: str = "squared",
+    cost: str | Callable[[float, float], float] = "squared",
     alignment: str = "global",
     engine: str | None = None,
 ) -> tuple[np.ndarray, float]:
@@ -124,7 +132,8 @@ def warping_path(
     path takes the diagonal step where it can, otherwise a step back in `x`. Under "erp", "edr" and
     "lcss" points may be left out: the path holds those that are matched with each other, or, under
     "edr", replaced. Under "ddtw" it counts from the second point of each series, the first that has
-    a derivative.
+    a derivative. Under "shape_dtw" the rule for several best paths takes the shorter series in the
+    place of `x`, of two of the same length the one that is less where they first differ.
 
     Parameters
     ----------
@@ -136,7 +145,7 @@ def warping_path(
         Parameters of the distance; None takes their defaults.
     window : int, float or None, default None
         Sakoe-Chiba band, see `pairwise_distances`.
-    cost : {"squared", "absolute"}, default "squared"
+    cost : {"squared", "absolute"} or callable, default "squared"
         Cost of matching two points, see `pairwise_distances`.
     alignment : {"global", "subsequence", "supersequence"}, default "global"
         As in `dtw_path`, for "dtw", "dog_keeper" and "ddtw".

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -14,7 +14,7 @@ from .._scalars import takes_plain
 from ..engines import DTWMatrix, run
 from ._dtw import _DISTANCE, _check_pair
 
-__all__ = ["adtw", "ddtw", "edr", "erp", "lcss", "msm", "twe", "wdtw"]
+__all__ = ["adtw", "ddtw", "edr", "erp", "lcss", "msm", "shape_dtw", "twe", "wdtw"]
 
 _NOT_NEGATIVE: list[Any] = [Interval(Real, 0, None, closed="left")]
 _WITHOUT_COST = {name: forms for name, forms in _DISTANCE.items() if name in ("window", "engine")}
@@ -509,3 +509,77 @@ def ddtw(
     0.0
     """
     return _distance(x, y, engine, "ddtw", window=window, cost=cost)
+
+
+@takes_plain
+@checks_arguments(_WITH_COST | {"reach": [Interval(Integral, 0, None, closed="left")]})
+def shape_dtw(
+    x: ArrayLike,
+    y: ArrayLike,
+    *,
+    reach: int = 15,
+    window: float | None = None,
+    cost: str = "squared",
+    engine: str | None = None,
+) -> float:
+    """Compute the shape dynamic time warping distance of two series.
+
+    Points are matched whose surroundings are alike: the warping path is the best one between
+    descriptors, for each point the part of its series from `reach` points before to `reach` points
+    after it, with the first and the last point repeated beyond the ends. The distance adds up,
+    along this path, what the points themselves differ by.
+
+    Parameters
+    ----------
+    x, y : array-like of shape (n_timepoints,) or (n_channels, n_timepoints)
+        Two series, of any lengths and the same number of channels.
+    reach : int, default 15
+        Points of a descriptor before, and after, its own. With 0 this is `dtw`.
+    window : int, float or None, default None
+        Sakoe-Chiba band: the largest distance in time between two matched points. An int counts
+        points; a float is a fraction of the longer series, rounded up. The band is widened to the
+        difference of the lengths; None sets no limit.
+    cost : {"squared", "absolute"}, default "squared"
+        Cost of matching two points, or two descriptors, summed over channels. The distance is the
+        square root of accumulated squared costs, or the accumulated absolute costs.
+    engine : str or None, default None
+        "auto", "numba", "cupy" or another registered engine; None takes the configured one.
+
+    Returns
+    -------
+    float
+        The distance.
+
+    Raises
+    ------
+    ValueError
+        If a series is empty, or holds infinity, or NaN before its last value; if the numbers of
+        channels differ; if an option has a value that it may not have.
+    MemoryBudgetError
+        If the descriptors do not fit in memory.
+
+    See Also
+    --------
+    pairwise_distances : All distances between two sets.
+    warping_path : The points that are matched.
+
+    Notes
+    -----
+    Of several best paths one is taken as `warping_path` says, with the shorter series in the place
+    of `x`; of two of the same length, the one that is less where they first differ. So the distance
+    has no direction.
+
+    References
+    ----------
+    .. [1] Zhao, Itti. "shapeDTW: shape dynamic time warping". Pattern Recognition 74, 2018.
+
+    Examples
+    --------
+    >>> from skts.metrics import dtw, shape_dtw
+    >>> x, y = [0, 3, 0, 0, 1, 0], [0, 0, 3, 0, 0, 1]
+    >>> shape_dtw(x, y, reach=1, cost="absolute"), dtw(x, y, cost="absolute")
+    (1.0, 1.0)
+    """
+    return _distance(
+        x, y, engine, "shape_dtw", metric_params={"reach": reach}, window=window, cost=cost
+    )

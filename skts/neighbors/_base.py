@@ -41,7 +41,7 @@ class NeighborsMixin(SeriesMixin):
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "metric": [StrOptions({*METRICS, "precomputed"})],
         "metric_params": METRIC_PARAMS,
-        "cost": [StrOptions({"squared", "absolute"})],
+        "cost": [StrOptions({"squared", "absolute"}), callable],
         "window": [
             None,
             Interval(Integral, 0, None, closed="left"),
@@ -57,7 +57,7 @@ class NeighborsMixin(SeriesMixin):
     n_neighbors: int
     metric: str
     metric_params: dict[str, Any] | None
-    cost: str
+    cost: str | Callable[[float, float], float]
     window: float | None
     alignment: str
     rotation_invariant: bool
@@ -71,7 +71,7 @@ class NeighborsMixin(SeriesMixin):
         *,
         metric: str,
         metric_params: dict[str, Any] | None,
-        cost: str,
+        cost: str | Callable[[float, float], float],
         window: float | None,
         alignment: str,
         rotation_invariant: bool,
@@ -452,7 +452,10 @@ class NeighborsMixin(SeriesMixin):
         distance = distance_of(
             metric, given, cost=self.cost, window=self.window, alignment=self.alignment
         )
-        if self.rotation_invariant and distance.entry.describe is not None:
+        if self.rotation_invariant and callable(self.cost):
+            raise ValueError("rotation_invariant=True does not go with a function as its cost.")
+        made = distance.entry.describe is not None or distance.warping.described
+        if self.rotation_invariant and made:
             raise ValueError(f"rotation_invariant=True does not go with metric={metric!r}.")
         return distance
 

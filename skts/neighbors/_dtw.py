@@ -44,16 +44,18 @@ class DTWNearestNeighbor(
     metric : str, default "dtw"
         "dtw" (dynamic time warping) adds the costs along a warping path, "dog_keeper" (also
         "frechet", the discrete Frechet distance) takes the largest of them; "euclidean" is without
-        warping. "ddtw", "wdtw", "adtw", "erp", "edr", "lcss", "msm" and "twe" are further elastic
-        distances: see `skts.metrics.pairwise_distances`. With "precomputed", `X` is a matrix of
-        distances to the training series.
+        warping. "ddtw", "wdtw", "adtw", "shape_dtw", "erp", "edr", "lcss", "msm" and "twe" are
+        further elastic distances: see `skts.metrics.pairwise_distances`. With "precomputed",
+        `X` is a matrix of distances to the training series.
     metric_params : dict or None, default None
         Parameters of the distance, such as ``{"penalty": 0.5}`` for ``metric="msm"``; None takes
         their defaults.
-    cost : {"squared", "absolute"}, default "squared"
+    cost : {"squared", "absolute"} or callable, default "squared"
         Cost of matching two points, summed over channels. The distance is the square root of
         accumulated squared costs, or the accumulated absolute costs. For "dtw", "dog_keeper",
-        "euclidean", "ddtw", "wdtw" and "adtw"; the others have prices of their own.
+        "euclidean", "ddtw", "wdtw", "adtw" and "shape_dtw"; the others have prices of their own.
+        For the first four it may be a function of two points in a channel, or a
+        `skts.metrics.PointCost`; then no root is taken.
     window : int, float or None, default None
         Sakoe-Chiba band, not the length of a subsequence: the largest distance in time between two
         matched points. An int counts points; a float is a fraction of the longer series, rounded up
@@ -151,7 +153,7 @@ class DTWNearestNeighbor(
         *,
         metric: str = "dtw",
         metric_params: dict[str, Any] | None = None,
-        cost: Literal["squared", "absolute"] = "squared",
+        cost: Literal["squared", "absolute"] | Callable[[float, float], float] = "squared",
         window: float | None = None,
         alignment: Literal["global", "subsequence", "supersequence"] = "global",
         rotation_invariant: bool = False,

@@ -22,9 +22,10 @@ def default_grid(metric: str, series: Series, *, squared: bool) -> dict[str, lis
     ``ElasticEnsemble`` in the package aeon. "twe" has those of proximity forests (Lucas et al.,
     Data Mining and Knowledge Discovery 33, 2019); aeon tries others. "adtw" has those of Herrmann
     and Webb (Pattern Recognition 137, 2023), the mean cost of 4,000 pairs times (i / 100)^5, but
-    for the last, which is infinite there. No such grid is usual for "edr" and "dog_keeper": the
-    thresholds of "edr" mean what those of "lcss" do, and the windows of "dog_keeper" what those of
-    "dtw" do.
+    for the last, which is infinite there. No such grid is usual for "edr", "dog_keeper" and
+    "shape_dtw": the thresholds of "edr" mean what those of "lcss" do, and the windows of
+    "dog_keeper" what those of "dtw" do; the reaches of "shape_dtw" go from that of plain "dtw" to
+    the double of the usual one.
 
     Parameters
     ----------
@@ -44,6 +45,8 @@ def default_grid(metric: str, series: Series, *, squared: bool) -> dict[str, lis
         return {"window": (np.arange(100) / 100).tolist()}
     if metric == "wdtw":
         return {"g": (np.arange(100) / 100).tolist()}
+    if metric == "shape_dtw":
+        return {"reach": [0, 2, 5, 10, 15, 20, 30]}
     if metric == "adtw":
         unit = _diagonal(series, squared=squared)
         return {"penalty": ((np.arange(100) / 100) ** 5 * unit).tolist()}

@@ -145,8 +145,8 @@ def elastic_parameter_search(
       0.1, as in [2]_;
     - "adtw": penalties (i / 100)^5 for i = 0, 1, ... 99, times the mean cost of the diagonal of
       4,000 pairs of series that are drawn, as in [3]_, but for the last, which is infinite there;
-    - "edr": the thresholds and windows of "lcss"; "dog_keeper": the windows of "dtw". For these two
-      no grid is usual.
+    - "edr": the thresholds and windows of "lcss"; "dog_keeper": the windows of "dtw"; "shape_dtw":
+      reaches of 0, 2, 5, 10, 15, 20 and 30. For these three no grid is usual.
 
     References
     ----------
@@ -295,6 +295,9 @@ def _key(series: Series, warping: Warping) -> _Key:
     # points and fractions are one thing only where all series have one length
     alike: list[float] = [0.0 if series.equal_length else isinstance(warping.window, int)]
     growing = [-float(width)]
+    if warping.described:
+        # a path that is worse between descriptors may be cheaper between points
+        alike, growing = [*alike, float(width)], []
     for name, (_, limits) in parameters_of(type(warping)).items():
         value = getattr(warping, name)
         if value is None or limits.growth == 0:

@@ -29,9 +29,10 @@ PARAMETERS: dict[str, dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "lcss": {"epsilon": (1.0, (0.0, 0.5, 1.0, 2.0))},
     "msm": {"penalty": (1.0, (0.0, 0.5, 1.0, 100.0))},
     "twe": {"nu": (0.001, (0.0, 0.001, 1.0)), "lmbda": (1.0, (0.0, 0.5, 1.0))},
+    "shape_dtw": {"reach": (15, (0, 1, 3, 15))},
 }
 #: Those whose costs may be squared or absolute.
-PRICED = ("dtw", "dog_keeper", "frechet", "euclidean", "ddtw", "wdtw", "adtw")
+PRICED = ("dtw", "dog_keeper", "frechet", "euclidean", "ddtw", "wdtw", "adtw", "shape_dtw")
 #: Those whose distances are rounded even of whole numbers.
 ROUNDED = ("wdtw", "twe", "edr")
 _CODES = {name: code for code, name in enumerate(PARAMETERS)}
@@ -130,6 +131,45 @@ def _table(x, y, radius, code, squared, a, b):
     return D[n, m]
 
 
+@njit(cache=True, nogil=True)
+def _along_shapes(x, y, radius, squared, reach):
+    """Cost of the points along the best path between the windows around them."""
+    n, m = x.shape[1], y.shape[1]
+    D = np.full((n + 1, m + 1), np.inf)
+    D[0, 0] = 0.0
+    for i in range(n):
+        for j in range(max(0, i - radius), min(m, i + radius + 1)):
+            total = 0.0
+            for c in range(x.shape[0]):
+                for k in range(-reach, reach + 1):
+                    p = x[c, min(max(i + k, 0), n - 1)]
+                    q = y[c, min(max(j + k, 0), m - 1)]
+                    total += (p - q) * (p - q) if squared else abs(p - q)
+            D[i + 1, j + 1] = total + min(D[i, j], D[i, j + 1], D[i + 1, j])
+    i, j, along = n, m, 0.0
+    while i > 0 and j > 0:
+        for c in range(x.shape[0]):
+            difference = x[c, i - 1] - y[c, j - 1]
+            along += difference * difference if squared else abs(difference)
+        if D[i - 1, j - 1] <= D[i - 1, j] and D[i - 1, j - 1] <= D[i, j - 1]:
+            i, j = i - 1, j - 1
+        elif D[i - 1, j] <= D[i, j - 1]:
+            i -= 1
+        else:
+            j -= 1
+    return along
+
+
+def _shapes(x: np.ndarray, y: np.ndarray, warp: oracle.Warp, reach: int) -> float:
+    """Shape DTW: ties between paths are resolved for the pair in an order of its own."""
+    n, m = x.shape[1], y.shape[1]
+    if (n, *x.ravel().tolist()) > (m, *y.ravel().tolist()):
+        x, y = y, x
+    x, y, squared = np.ascontiguousarray(x), np.ascontiguousarray(y), warp.cost == "squared"
+    found = _along_shapes(x, y, oracle.band(warp.window, n, m), squared, reach)
+    return math.sqrt(found) if squared else found
+
+
 def _derivative(x: np.ndarray) -> np.ndarray:
     slopes = [
         ((x[:, i] - x[:, i - 1]) + (x[:, i + 1] - x[:, i - 1]) / 2) / 2
@@ -145,6 +185,8 @@ def distance(x: np.ndarray, y: np.ndarray, warp: oracle.Warp, metric: str, **giv
     if metric in ("dtw", "dog_keeper", "frechet"):
         name = "dtw" if metric == "dtw" else "dog_keeper"
         return oracle.elastic(x, y, warp._replace(metric=name))
+    if metric == "shape_dtw":
+        return _shapes(x, y, warp, given.get("reach", 15))
     if metric == "euclidean":
         return oracle.elastic(x, y, warp._replace(metric="dtw", window=0))
     if metric == "msm" and len(x) > 1:

@@ -3,6 +3,7 @@
 from . import (
     recipes_anomalies,
     recipes_averages,
+    recipes_costs,
     recipes_forests,
     recipes_medoids,
     recipes_metrics,
@@ -19,6 +20,7 @@ from . import (
 __all__ = [
     "recipes_anomalies",
     "recipes_averages",
+    "recipes_costs",
     "recipes_forests",
     "recipes_medoids",
     "recipes_metrics",

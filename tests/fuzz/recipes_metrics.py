@@ -163,6 +163,10 @@ class DDTW(_Named):
     name = "skts.metrics.ddtw"
 
 
+class ShapeDTW(_Named):
+    name = "skts.metrics.shape_dtw"
+
+
 class Matches(_TwoSeries):
     name = "skts.metrics.dtw_matches"
     most = 24

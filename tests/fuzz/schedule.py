@@ -37,6 +37,8 @@ COSTS = {
     "skts.averages.dtw_barycenter": 6.0,
     "skts.averages.soft_dtw_barycenter": 12.0,
     "skts.cluster.choose_n_clusters": 40.0,
+    # kernels of their own are compiled for each function
+    "skts.metrics.PointCost": 300.0,
     "skts.metrics.adtw": 1.5,
     "skts.metrics.ddtw": 1.5,
     "skts.metrics.dog_keeper": 1.5,
@@ -53,6 +55,7 @@ COSTS = {
     "skts.metrics.pairwise_sbd": 3.5,
     "skts.metrics.pairwise_soft_dtw": 4.0,
     "skts.metrics.sbd": 2.0,
+    "skts.metrics.shape_dtw": 1.5,
     "skts.metrics.silhouette_samples": 5.0,
     "skts.metrics.silhouette_score": 6.0,
     "skts.metrics.soft_dtw": 2.0,

@@ -3,7 +3,8 @@
 Where aeon departs from the papers, what it computes is written here, so that the difference is
 known to be that one: under ERP a border holds the price of all points in each of its cells, under
 EDR it holds 0, and points that differ by `epsilon` do not match; the points of several channels
-are compared by the Euclidean norm, but for MSM.
+are compared by the Euclidean norm, but for MSM. Of several best paths of shape DTW it follows
+another one, and where the first points are far apart, its path ends early.
 """
 
 from __future__ import annotations
@@ -32,6 +33,12 @@ PARAMETERS = {
     "adtw_penalty0.1": {"penalty": 0.1},
 }
 MATRICES = [key for key in STORED if not key.startswith(("versions", "nearest", "shape"))]
+#: Stored matrices of shape DTW, and how many of their values are those of another path.
+SHAPES = {
+    key: {"shape_dtw_reach4.walks": 1, "shape_dtw_reach4.beats": 10}.get(key, 0)
+    for key in STORED
+    if key.startswith("shape")
+}
 
 
 def parts_of(key):
@@ -147,3 +154,56 @@ def test_nearest(fast_engine, metric):
         assert (distances[:, 0] <= known * (1 + 1e-9)).all()
         known = np.minimum(known, distances[:, 0])
     assert_allclose(distances[:, 0], known, rtol=1e-9)
+
+
+def shape_dtw_of_aeon(x, y, reach):
+    """The cost along aeon's path: its ties, and row -1 as the last one, in which it ends early."""
+    p, q = (np.pad(side, ((0, 0), (reach, reach)), mode="edge") for side in (x, y))
+    n, m, width = x.shape[1], y.shape[1], 2 * reach + 1
+
+    def cost(i, j):
+        return plain.price(p[:, i : i + width].ravel(), q[:, j : j + width].ravel(), "squared")
+
+    D = plain.fill(
+        n, m, n + m, plain.nowhere, plain.nowhere,
+        lambda i, j, D: cost(i - 1, j - 1) + min(D[i - 1, j - 1], D[i - 1, j], D[i, j - 1]),
+    )[1:, 1:]  # fmt: skip
+    i, j, total = n - 1, m - 1, 0.0
+    while i >= 0 and j >= 0:
+        total += plain.price(x[:, i], y[:, j], "squared")
+        across, left, above = D[i - 1, j - 1], D[i, j - 1], D[i - 1, j]
+        if across < min(left, above):
+            i, j = i - 1, j - 1
+        elif left < above:
+            j -= 1
+        else:
+            i -= 1
+    return np.sqrt(total)
+
+
+@pytest.mark.parametrize("key", SHAPES)
+def test_shape_dtw(fast_engine, key):
+    measure, _, options, data = parts_of(key)
+    given = {"reach": 4 if "reach4" in key else 15}
+    X, Y = sides(measure, data)
+    with replace_kernels(always=fast_engine == "numba"):
+        found = pairwise_distances(
+            X, Y, metric="shape_dtw", metric_params=given, engine=fast_engine, **options
+        )
+    other = np.abs(found - STORED[key]) > 1e-9 * found
+    assert other.sum() == SHAPES[key]
+    for i, j in np.argwhere(other)[:4]:
+        assert_allclose(shape_dtw_of_aeon(X[i], Y[j], **given), STORED[key][i, j], rtol=1e-9)
+
+
+@pytest.mark.parametrize("reach", [15, 4])
+def test_nearest_by_shape_dtw(fast_engine, reach):
+    model = DTWNearestNeighbor(
+        metric="shape_dtw", metric_params={"reach": reach}, engine=fast_engine
+    )
+    with replace_kernels(always=fast_engine == "numba"):
+        model.fit(INPUTS["shapes_X"], INPUTS["shapes_y"])
+        distances, indices = model.kneighbors(INPUTS["shapes_Z"])
+    name = "nearest.shape_dtw" + ("" if reach == 15 else f"_reach{reach}")
+    assert_array_equal(indices[:, 0], STORED[f"{name}.index"])
+    assert_allclose(distances[:, 0], STORED[f"{name}.distance"], rtol=1e-9)

@@ -141,6 +141,7 @@ DISTANCES = [
     ("ddtw", {"adapt_window": False}),
     ("wdtw", {"metric_params": {"g": 0.3}, "window": 0.1}),
     ("adtw", {"metric_params": {"penalty": 0.5}, "cost": "absolute", "window": 0.5}),
+    ("shape_dtw", {"metric_params": {"reach": 2}, "window": 0.3}),
     ("erp", {"metric_params": {"gap": 1.0}, "window": 3}),
     ("edr", {"metric_params": {"epsilon": 0.5}, "adapt_window": False}),
     ("lcss", {"metric_params": {"epsilon": 0.5}, "window": 2}),

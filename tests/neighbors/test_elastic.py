@@ -37,8 +37,8 @@ def test_neighbours_are_those_of_the_matrix(fast_engine, rng, metric):
         assert_array_equal(distances, np.take_along_axis(D, order, axis=1))
         # with parameters, through a clone
         given = {
-            name: 0.5 if default is None else 2 * default + 0.25
-            for name, (default, _) in METRICS[metric].parameters.items()
+            name: 0.5 if default is None else 2 if limits.whole else 2 * default + 0.25
+            for name, (default, limits) in METRICS[metric].parameters.items()
         }
         model = clone(model).set_params(metric_params=given).fit(X, np.arange(9) % 2)
         D = pairwise_distances(Q, X, metric=metric, metric_params=given, engine=fast_engine)

@@ -30,6 +30,7 @@ GRIDS = {
     "euclidean": {},
     "wdtw": {"g": [0.5, 0.0, 0.05]},
     "adtw": {"penalty": [2.0, 0.0, 0.25, 0.25]},
+    "shape_dtw": {"reach": [2, 0, 1], "window": [None, 0.2]},
     "erp": {"gap": [-0.5, 1.0], "window": [0.1, None]},
     "edr": {"epsilon": [0.5, None, 1, 0.1], "window": [3, None]},
     "lcss": {"window": [0.3, 0.0], "epsilon": [0.2, 1.0, 0.5]},
@@ -218,7 +219,10 @@ def test_parameters_that_are_tried_by_default(rng):
         for name, values in squared.items():
             if (metric, name) != ("edr", "epsilon"):
                 assert min(values) >= 0 and np.isfinite(values).all()
-    assert {metric for metric, size in sizes.items() if size != 100} == {"euclidean"}
+    assert {metric for metric, size in sizes.items() if size != 100} == {
+        "euclidean",
+        "shape_dtw",
+    }
     grid = default_grid("msm", check_series(X), squared=True)
     assert (grid["penalty"][0], grid["penalty"][24], grid["penalty"][-1]) == (0.01, 0.1, 100)
     thresholds = default_grid("lcss", check_series(X), squared=True)["epsilon"]

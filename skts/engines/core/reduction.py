@@ -12,6 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+
 from .verify import Check, Sample
 
 __all__ = ["FollowedUp", "InBatches", "Reduction", "Stoppable", "Tile", "Tiling", "UsesIncumbent"]
@@ -39,6 +41,11 @@ class Tile(NamedTuple):
     def shape(self) -> tuple[int, int]:
         """Numbers of rows and columns."""
         return self.row_stop - self.row, self.col_stop - self.col
+
+    @property
+    def places(self) -> np.ndarray:
+        """Row and column of everything in it, of shape (n_rows * n_cols, 2), row by row."""
+        return np.indices(self.shape).reshape(2, -1).T + (self.row, self.col)
 
 
 class Tiling(NamedTuple):

@@ -13,7 +13,7 @@ from pkgutil import walk_packages
 
 from ..core.constants import cuda_header
 
-__all__ = ["KERNELS", "OPTIONS", "all_kernels", "program_of", "source"]
+__all__ = ["KERNELS", "OPTIONS", "add_text", "all_kernels", "program_of", "source"]
 
 #: Folder of the sources, which are named from here: ``elastic/dtw.cu``.
 KERNELS = files(__package__)
@@ -28,6 +28,21 @@ APART = frozenset({"kshape/labels.cu", "shapelets/matches.cu", "shapelets/order_
 _PLAIN = re.compile(
     r'^extern "C" (?=__global__ void (?:__launch_bounds__\([^()]*\) )?(\w+)\()', re.MULTILINE
 )
+#: Classes that are no part of a source file, by their names.
+_texts: dict[str, str] = {}
+
+
+def add_text(name: str, text: str) -> None:
+    """Have the programs of instances that name a class hold its text.
+
+    Parameters
+    ----------
+    name : str
+        Name of the class, an identifier that no source has.
+    text : str
+        Its definition, to come after all of a source file.
+    """
+    _texts[name] = text
 
 
 def source(name: str) -> str:
@@ -73,7 +88,10 @@ def program_of(file: str, name: str) -> tuple[str, tuple[str, ...]]:
     text = _PLAIN.sub(
         lambda plain: plain[0] if plain[1] == name else "template <int = 0> ", source(file)
     )
-    return text, (name,) if "<" in name else ()
+    if "<" not in name:
+        return text, ()
+    more = [_texts[word] for word in sorted(set(re.findall(r"\w+", name)) & _texts.keys())]
+    return text + "".join(more), (name,)
 
 
 def all_kernels() -> dict[str, list[str]]:

@@ -4,13 +4,15 @@ Statistics and distances of windows in two passes, series scaled for k-Shape, ce
 The families import it when they first need it, so that ``import skts`` compiles nothing.
 """
 
-from . import arrays, by_numpy, plain, shapes, small_work, windows
+from . import arrays, by_numpy, paths, plain, point_costs, shapes, small_work, windows
 from ._cache import prepare_kernels, stamp_of
 
 __all__ = [
     "arrays",
     "by_numpy",
+    "paths",
     "plain",
+    "point_costs",
     "prepare_kernels",
     "shapes",
     "small_work",

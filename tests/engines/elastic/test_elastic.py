@@ -153,7 +153,9 @@ def interpreted(work, dtype, monkeypatch):
     radius = np.stack([np.broadcast_to(warping.radius(n, lengths[0]), lengths[0].shape)
                        for n in rows.lengths])[:, None]  # fmt: skip
     out = np.empty((len(rows), packed.shape[3]), dtype)
-    for name in ("sweep", "_border_rows", "_border_columns", "_row_of_cells", "_two_rows", "_cell"):
+    plain = ["sweep", "_border_rows", "_border_columns", "_row_of_cells", "_cell"]
+    plain += ["_two_rows", "_two_rows_looking_back", "_two_rows_with_numbers"]
+    for name in plain:
         if hasattr(getattr(uneven, name), "py_func"):
             monkeypatch.setattr(uneven, name, getattr(uneven, name).py_func)
     block = getattr(uneven.block_kernel, "py_func", uneven.block_kernel)
@@ -290,7 +292,8 @@ def cost_along(warping, x, y, path):
 
 
 def test_all_distances_are_tested():
-    assert {name for name, _ in OPTIONS} == set(DISTANCES)
+    # shape DTW: test_descriptors
+    assert {name for name, _ in OPTIONS} | {"shape_dtw"} == set(DISTANCES)
     assert set(DISTANCES) <= set(reference_elastic.DISTANCES)
 
 

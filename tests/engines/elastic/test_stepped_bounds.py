@@ -44,7 +44,7 @@ def bounds_of(left, right, warping):
             kernel = getattr(stepped_bounds, name)
             patch.setattr(stepped_bounds, name, getattr(kernel, "py_func", kernel))
         envelope_of = getattr(envelope, "py_func", envelope)
-        cell, own, borders = uneven.options(warping, np.float64)[:3]
+        cell, own, _, borders = uneven.options(warping, np.float64)[:4]
         values, n, m = right.values, left.n_timepoints, right.n_timepoints
         found = np.empty((len(left), len(right)))
         reach = warping.largest_radius(left.lengths, right.lengths)

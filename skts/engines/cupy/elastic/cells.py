@@ -12,7 +12,9 @@ from typing import Protocol
 import numpy as np
 
 from ...families.elastic import distances
+from ...families.elastic.custom import CustomWarping
 from ...families.elastic.warping import Warping
+from . import point_costs
 
 __all__ = [
     "ANY_CELL",
@@ -121,6 +123,15 @@ def policy_of(warping: Warping) -> Policy:
 def _plain(warping: Costs) -> str:
     policy = "DogKeeper" if warping.largest else "Dtw"
     return f"{policy}<{metric_of(squared=warping.squared)}>"
+
+
+@policy_of.register
+def _custom(distance: CustomWarping) -> Policy:
+    if distance.own_cost.cuda is None:
+        raise LookupError("there is no expression")
+    metric = point_costs.metric_of(distance.own_cost.cuda, turned=distance.turned)
+    kind = "DogKeeper" if distance.largest else "Dtw"
+    return Policy(f"{kind}<{metric}>", in_bands=True)
 
 
 @policy_of.register

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import cupy as cp
@@ -15,7 +14,7 @@ from ...families.elastic.warping import Warping
 from ..loading import MODEST_RATE, SHARED, load_kernel, pays
 from ..series import GpuSeries
 from ..transfers import read_number
-from .cells import any_cell, policy_of
+from .cells import any_cell, cell_of, policy_of
 from .programs import (
     BandKernel,
     DTWKernel,
@@ -202,12 +201,13 @@ def distances(
     swap = warping.alignment == "supersequence"
     if swap:
         # the part of x that matches y is the part of the second series when the sides are swapped
-        warping = replace(warping, alignment="subsequence")
+        warping = warping.flipped
     elif kernel is None:
         chosen, swap = _choose(rows, cols, warping, reach, type)
         if isinstance(chosen, NarrowKernel):
             return _in_bands(rows, cols, chosen, warping, root=root)
         kernel = chosen
+        warping = warping.flipped if swap else warping
     if swap:
         found = distances(cols, rows, warping, reach=reach, root=root, budget=budget, kernel=kernel)
         return cp.ascontiguousarray(found.T)
@@ -385,7 +385,8 @@ def _in_bands(
     # the side that fills blocks better goes along the threads
     blocks = [-(-side.shape[0] // THREADS) for side in (rows, cols)]
     if blocks[0] * cols.shape[0] < blocks[1] * rows.shape[0]:
-        rows, cols, strides = cols, rows, strides[::-1]
+        rows, cols, strides, warping = cols, rows, strides[::-1], warping.flipped
+        kernel = kernel._replace(cell=cell_of(warping, kernel.type))
     n_rows, n_channels, width = rows.shape
     n_cols = cols.shape[0]
     n, m = rows.length, cols.length

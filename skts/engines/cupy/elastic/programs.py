@@ -10,7 +10,7 @@ from dataclasses import fields
 from itertools import product
 from typing import NamedTuple, TypeVar
 
-from ...families.elastic.distances import DISTANCES
+from ...families.elastic.distances import DISTANCES, Stepped
 from ...families.elastic.warping import Warping
 from .cells import ANY_CELL, Policy, cell_of, policy_of
 
@@ -388,7 +388,7 @@ def choose_side(
     """
     kernel, price = choose(type, channels, n, m, warping, reach, n_pairs)
     if warping.alignment == "global":
-        other, other_price = choose(type, channels, m, n, warping, reach, n_pairs)
+        other, other_price = choose(type, channels, m, n, warping.flipped, reach, n_pairs)
         if other_price < 0.9 * price:
             return other, True, other_price
     return kernel, False, price
@@ -398,6 +398,8 @@ def stepped_policies() -> list[Policy]:
     """List a policy for each class of them that is not one of `Warping`."""
     found: dict[str, Policy] = {}
     for distance in DISTANCES.values():
+        if not issubclass(distance, Stepped):
+            continue
         known = {each.name for each in fields(distance)}
         some = {"longest": 8, "epsilon": 1.0}
         given = {name: value for name, value in some.items() if name in known}

@@ -14,7 +14,7 @@ from ...core.certify import Bound, Rescaling, Shortlist
 from ...core.prepared import PreparedStore
 from ...core.reduction import Reduction, Tile
 from ...core.series import Series
-from ...families.elastic.distances import EDR, LCSS
+from ...families.elastic.distances import EDR, LCSS, ShapeDTW
 from ...families.elastic.dtw import (
     DTWMatrix,
     DTWNeighbors,
@@ -23,11 +23,13 @@ from ...families.elastic.dtw import (
     DTWReduction,
     DTWSearch,
     WarpingPath,
+    along_descriptors,
 )
 from ...families.elastic.radius import DTWRadiusNeighbors
 from ...families.elastic.warping import Warping, added, lacks_distance, settled
 from ...families.elastic.window_search import DTWWindowSearch
 from .cells import WEIGHTS_MARGIN, policy_of
+from .point_costs import lacks_expression
 
 if TYPE_CHECKING:
     from .dtw import DeviceSeries
@@ -48,6 +50,10 @@ class DTWTiles:
         from .dtw import bands_bytes, device_bytes, edge_length
 
         left, right = reduction.sides
+        if isinstance(reduction.warping, ShapeDTW):
+            from .descriptors import distances_bytes
+
+            return 0, distances_bytes(left, right, reduction.warping, self._most_described())
         # estimates, and rows, columns and values of the shortlist, all in float64 at most
         matrix = 24 * rows * cols
         if isinstance(reduction, DTWPairs):
@@ -76,6 +82,8 @@ class DTWTiles:
 
         n, m = (side.n_timepoints for side in reduction.sides)
         channels = reduction.x.n_channels
+        if isinstance(reduction.warping, ShapeDTW):
+            channels *= reduction.warping.width
         series = device_bytes(1, channels, n) + device_bytes(1, channels, m)
         return 0, series + path_bytes(n, m)
 
@@ -92,6 +100,11 @@ class DTWTiles:
 
     def _dtw_lacks(self, reduction: DTWReduction) -> str | None:
         """Say whether there is no policy for a distance, or none for series as long as these."""
+        if isinstance(reduction.warping, ShapeDTW):
+            return None
+        lacking = lacks_expression(reduction.warping)
+        if lacking is not None:
+            return lacking
         try:
             policy_of(reduction.warping)
         except LookupError:
@@ -111,6 +124,8 @@ class DTWTiles:
         """Survivors of a tile."""
         from . import dtw
 
+        if isinstance(reduction.warping, ShapeDTW):
+            return self._described_survivors(reduction, reduction.warping, tile, cancel)
         estimates, bound, scale = self._estimates(reduction, tile)
         excluded, squared = reduction.excluded_of(tile), reduction.warping.squared
         k = reduction.n_neighbors
@@ -122,9 +137,33 @@ class DTWTiles:
         """Survivors of a tile."""
         from . import radius
 
+        if isinstance(reduction.warping, ShapeDTW):
+            return self._described_survivors(reduction, reduction.warping, tile, cancel)
         estimates, bound, scale = self._estimates(reduction, tile)
         excluded, squared = reduction.excluded_of(tile), reduction.warping.squared
         return radius.within(estimates, reduction.radius, bound, excluded, scale, squared=squared)
+
+    def _described_survivors(
+        self, reduction: DTWSearch, warping: ShapeDTW, tile: Tile, cancel: np.ndarray
+    ) -> Shortlist:
+        """Survivors of a tile, by distances along paths between descriptors."""
+        distances = self._described(reduction, warping, tile.places, cancel)
+        return reduction.shortlist(distances.reshape(tile.shape), Bound(), tile)
+
+    def _described(
+        self, reduction: DTWReduction, warping: ShapeDTW, pairs: np.ndarray, cancel: np.ndarray
+    ) -> np.ndarray:
+        """Distances of pairs along the best paths between descriptors."""
+        from . import descriptors
+
+        (left, right), budget = reduction.sides, self._most_described()
+        return descriptors.distances(left, right, pairs, warping, cancel, budget)
+
+    def _most_described(self) -> int:
+        """Bytes for descriptors, and for the steps of paths between them."""
+        from .descriptors import MOST_BYTES
+
+        return min(MOST_BYTES, self.prepared.capacity // 4)
 
     def _estimates(self, reduction: DTWSearch, tile: Tile) -> tuple[Any, Bound, float]:
         """Estimates of a tile, their error, and by what the data were multiplied."""
@@ -144,6 +183,10 @@ class DTWTiles:
         """A block of the matrix."""
         from ..transfers import to_host
 
+        if isinstance(reduction.warping, ShapeDTW):
+            found_here = self._described(reduction, reduction.warping, tile.places, cancel)
+            return found_here.reshape(tile.shape)
+
         found = []
         for each in reduction.by_channel():
             rows = self._on_device(each.rows, tile.row, tile.row_stop)
@@ -153,6 +196,9 @@ class DTWTiles:
 
     def dtw_pairs(self, reduction: DTWPairs, tile: Tile, cancel: np.ndarray) -> np.ndarray:
         """Certified distances of some pairs."""
+        if isinstance(reduction.warping, ShapeDTW):
+            pairs = reduction.pairs[tile.rows]
+            return self._described(reduction, reduction.warping, pairs, cancel)
         return added([self._certified(each, tile) for each in reduction.by_channel()])
 
     def _certified(self, reduction: DTWPairs, tile: Tile) -> np.ndarray:
@@ -184,6 +230,12 @@ class DTWTiles:
         """A best path."""
         from . import dtw, warping_path
 
+        if isinstance(reduction.warping, ShapeDTW):
+
+            def path_of(x: Series, y: Series, inner: Warping) -> np.ndarray:
+                return warping_path.path(dtw.upload(x), dtw.upload(y), inner, cancel)[0]
+
+            return along_descriptors(reduction, reduction.warping, path_of)
         x, y = (dtw.upload(_unpadded(side)) for side in reduction.sides)
         path, cost = warping_path.path(x, y, reduction.warping, cancel)
         distance = settled(reduction.warping, np.array([cost]), *reduction.sides)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...core.series import Series
 
-__all__ = ["derivative"]
+__all__ = ["derivative", "in_order", "windows_around"]
 
 
 def derivative(series: Series) -> Series:
@@ -42,3 +42,79 @@ def derivative(series: Series) -> Series:
     lengths = series.lengths - 2
     values *= np.arange(values.shape[2]) < lengths[:, np.newaxis, np.newaxis]
     return Series(np.ascontiguousarray(values), lengths)
+
+
+def windows_around(series: Series, reach: int) -> Series:
+    """Make series of the windows around all points, each point of a window a channel.
+
+    Parameters
+    ----------
+    series : Series
+        Series.
+    reach : int
+        Points of a window before, and after, that around which it lies; beyond the ends of a series
+        its first and its last point are repeated.
+
+    Returns
+    -------
+    Series
+        As many points, ``2 * reach + 1`` channels for each channel, in their order.
+    """
+    (n_series, n_channels, n), width = series.shape, 2 * reach + 1
+    padded = np.empty((n_series, n_channels, n + 2 * reach))
+    padded[:, :, :reach] = series.values[:, :, :1]
+    padded[:, :, reach : reach + n] = series.values
+    padded[:, :, reach + n :] = series.values[:, :, -1:]
+    if not series.equal_length:
+        last = series.lengths - 1
+        ends = series.values[np.arange(n_series), :, last][:, :, np.newaxis]
+        beyond = np.arange(-reach, n + reach) > last[:, np.newaxis, np.newaxis]
+        padded = np.where(beyond, ends, padded)
+    windows = np.empty((n_series, n_channels, width, n))
+    for k in range(width):
+        windows[:, :, k] = padded[:, :, k : k + n]
+    values = windows.reshape(n_series, n_channels * width, n)
+    if not series.equal_length:
+        values *= series.inside
+    return Series(values, series.lengths)
+
+
+def in_order(left: Series, right: Series, pairs: np.ndarray) -> tuple[Series, Series, np.ndarray]:
+    """Put the series of each pair in an order that does not depend on their sides.
+
+    Parameters
+    ----------
+    left, right : Series
+        Two sets.
+    pairs : ndarray of shape (n_pairs, 2), int64
+        A series of `left` and one of `right`.
+
+    Returns
+    -------
+    first, second : Series
+        Of each pair the shorter series and the other one; of two of the same length the one that is
+        less at the first point at which they differ, channel by channel.
+    swapped : ndarray of shape (n_pairs,), bool
+        Whether the first one is from `right`.
+    """
+    i, j = pairs.T
+    x, y, n, m = left.values[i], right.values[j], left.lengths[i], right.lengths[j]
+    width = min(x.shape[2], y.shape[2])
+    # of the same length both are 0 beyond their ends
+    flat = (len(x), -1)
+    a, b = (np.ascontiguousarray(side[:, :, :width]).reshape(flat) for side in (x, y))
+    where = (np.arange(len(x)), np.argmax(a != b, axis=1))
+    swapped = np.where(n == m, a[where] > b[where], n > m)
+    longest = max(x.shape[2], y.shape[2])
+
+    def chosen(one: np.ndarray, other: np.ndarray, lengths: np.ndarray) -> Series:
+        values = np.zeros((len(one), one.shape[1], longest))
+        values[~swapped, :, : one.shape[2]] = one[~swapped]
+        values[swapped, :, : other.shape[2]] = other[swapped]
+        return Series(np.ascontiguousarray(values[:, :, : lengths.max()]), lengths)
+
+    return (
+        chosen(x, y, np.where(swapped, m, n)),
+        chosen(y, x, np.where(swapped, n, m)),
+        swapped,
+    )

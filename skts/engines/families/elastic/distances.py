@@ -2,7 +2,8 @@
 
 Each is a subclass of `Stepped`: its parameters, the prices of its steps as plain code, and what
 searches in float32 need to know. To add one, write its class here, and a policy for each engine
-(docs/developer/extending.rst); all that lists distances finds it in `DISTANCES`.
+(docs/developer/extending.rst); all that lists distances finds it in `DISTANCES`. `ShapeDTW` is the
+one without a policy: its steps are those of DTW, between descriptors of the points.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from scipy.special import expit
 
 from ...core.certify import Rescaling
 from ...core.series import Series
+from .descriptors import in_order, windows_around
 from .warping import Warping
 
 __all__ = [
@@ -30,14 +32,16 @@ __all__ = [
     "MSM",
     "TWE",
     "WDTW",
+    "Elastic",
     "Parameter",
+    "ShapeDTW",
     "Stepped",
     "parameters_of",
     "prepared",
 ]
 
 #: Distances by their names.
-DISTANCES: dict[str, type[Stepped]] = {}
+DISTANCES: dict[str, type[Elastic]] = {}
 
 
 @dataclass(frozen=True)
@@ -55,12 +59,15 @@ class Parameter:
     growth : int, default 0
         1 if no distance becomes less as it grows, -1 if none becomes larger, not even by a
         rounding; 0 if some do, or nobody knows.
+    whole : bool, default False
+        Whether it is a whole number.
     """
 
     about: str
     least: float = 0.0
     optional: bool = False
     growth: int = 0
+    whole: bool = False
 
 
 def _scaled(value: float, rescaling: Rescaling) -> float:
@@ -79,28 +86,20 @@ def parameters_of(distance: type[Warping]) -> dict[str, tuple[float | None, Para
 
 
 @dataclass(frozen=True)
-class Stepped(Warping):
-    """A distance whose steps cost differently, between series that are matched in full.
-
-    Every cell is the least of three sums: the cell before it on the diagonal and the price of
-    matching its two points, the cell above and the price of a step down, the cell on the left and
-    the price of a step to the right. Before all cells stands a 0; what else is before the first row
-    and column is infinite, or the sum of steps along the border (`borders`).
+class Elastic(Warping):
+    """A distance with parameters of its own, between series that are matched in full.
 
     Attributes
     ----------
     costs : tuple of str
         Values that `cost` may have.
-    borders : bool
-        Whether a path may begin with points of one series that are left out.
+    own : bool
+        Whether the last channel of a series holds a number of the series, see `prepared`.
     """
 
-    cost: str = "absolute"
     own: bool = False
 
-    costs: ClassVar[tuple[str, ...]] = ("absolute",)
-    borders: ClassVar[bool] = False
-    roundings: ClassVar[int] = 8
+    costs: ClassVar[tuple[str, ...]] = ("squared", "absolute")
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -128,7 +127,48 @@ class Stepped(Warping):
                     f"{name}={value!r} of metric={self.metric!r} is not a finite number"
                     + (f" from {limits.least:g} on." if limits.least > -math.inf else ".")
                 )
+            if limits.whole:
+                if not value.is_integer():
+                    raise ValueError(
+                        f"{name}={value!r} of metric={self.metric!r} is not a whole number."
+                    )
+                value = int(value)
             object.__setattr__(self, name, value)
+
+    def prepared_for(self, left: Series, right: Series) -> Self:
+        """Return the same distance for two sets, of which lengths are known: see `prepared`."""
+        return self
+
+    def own_numbers(self, series: Series) -> np.ndarray:
+        """Return the number of each series on which the distance depends (`own`)."""
+        raise NotImplementedError
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the error of a search in float32 is known."""
+        return False
+
+
+@dataclass(frozen=True)
+class Stepped(Elastic):
+    """A distance whose steps cost differently.
+
+    Every cell is the least of three sums: the cell before it on the diagonal and the price of
+    matching its two points, the cell above and the price of a step down, the cell on the left and
+    the price of a step to the right. Before all cells stands a 0; what else is before the first row
+    and column is infinite, or the sum of steps along the border (`borders`).
+
+    Attributes
+    ----------
+    borders : bool
+        Whether a path may begin with points of one series that are left out.
+    """
+
+    cost: str = "absolute"
+
+    costs: ClassVar[tuple[str, ...]] = ("absolute",)
+    borders: ClassVar[bool] = False
+    roundings: ClassVar[int] = 8
 
     # --- what is computed ----------------------------------------------------------------------
 
@@ -165,14 +205,6 @@ class Stepped(Warping):
     def steps(self, n: int, m: int) -> int:
         """Steps of the longest path, those along a border included."""
         return n + m
-
-    def prepared_for(self, left: Series, right: Series) -> Self:
-        """Return the same distance for two sets, of which lengths are known: see `prepared`."""
-        return self
-
-    def own_numbers(self, series: Series) -> np.ndarray:
-        """Return the number of each series on which the distance depends (`own`)."""
-        raise NotImplementedError
 
     # --- searches in float32 -------------------------------------------------------------------
 
@@ -549,6 +581,96 @@ class WDTW(_Priced):
         return self
 
 
+@dataclass(frozen=True)
+class ShapeDTW(Elastic):
+    """Shape DTW: the path matches points whose surroundings are alike, and is priced at the points.
+
+    The descriptor of a point is the part of its series from `reach` points before to `reach` points
+    after it, the first and the last point repeated beyond the ends; of several channels one after
+    the other. The path is that of dynamic time warping between descriptors; the distance adds up,
+    along it, what the points themselves differ by.
+
+    Of several best paths the distance takes the one of `DTWPath`, whose rule tells the first series
+    from the second. So that it has no direction, the two are compared in an order of their own: the
+    shorter one first; of the same length the one that is less where they first differ.
+
+    Parameters
+    ----------
+    reach : int, default 15
+        Points of a descriptor before, and after, its own.
+
+    References
+    ----------
+    .. [1] Zhao, Itti. "shapeDTW: shape dynamic time warping". Pattern Recognition 74, 2018.
+    """
+
+    metric: str = "shape_dtw"
+    reach: int = _parameter(15, "points of a descriptor before, and after, its own", whole=True)
+
+    metrics: ClassVar[tuple[str, ...]] = ("shape_dtw",)
+    described: ClassVar[bool] = True
+
+    @property
+    def width(self) -> int:
+        """Points of a descriptor in a channel."""
+        return 2 * self.reach + 1
+
+    @property
+    def between_descriptors(self) -> Warping:
+        """The distance whose path is followed."""
+        return Warping("dtw", self.cost, self.window)
+
+    def describe(self, series: Series) -> Series:
+        """Return the descriptors of the points as series of many channels."""
+        return windows_around(series, self.reach)
+
+    def cells(self, n: int, m: int) -> int:
+        """As `Warping.cells`, each counted once for every point of a descriptor."""
+        return self.width * super().cells(n, m)
+
+    def along(self, path: np.ndarray, x: np.ndarray, y: np.ndarray) -> float:
+        """Distance of two series (n_channels, n_timepoints) along a path."""
+        differences = x[:, path[:, 0]] - y[:, path[:, 1]]
+        terms = differences * differences if self.squared else np.abs(differences)
+        # cumulative sums add in order
+        return float(self.distance(np.cumsum(np.cumsum(terms, axis=0)[-1])[-1]))
+
+    def along_spans(self, x: Series, y: Series, first: np.ndarray, stop: np.ndarray) -> np.ndarray:
+        """Distances of series i of one set and series i of another along paths.
+
+        The paths are given by what each point of `x` is matched with: the points of `y` from
+        `first` on, up to the one before `stop`.
+        """
+        from ...host import paths
+
+        return self.distance(paths.costs_along(x, y, first, stop, squared=self.squared))
+
+    def plain(self, x: np.ndarray, y: np.ndarray) -> float:
+        """Distance of two series (n_channels, n_timepoints), by plain loops: for checks."""
+        left, right = (Series(z[np.newaxis].copy(), np.array([z.shape[1]])) for z in (x, y))
+        first, second, _ = in_order(left, right, np.zeros((1, 2), np.int64))
+        x, y = first.values[0], second.values[0]
+        p, q = (self.describe(one).values[0] for one in (first, second))
+        n, m = x.shape[1], y.shape[1]
+        radius = int(self.radius(n, m))
+        costs = np.full((n, m), np.inf)
+        before = np.full((n + 1, m + 1), np.inf)
+        before[0, 0] = 0.0
+        for i in range(n):
+            for j in range(max(0, i - radius), min(m, i + radius + 1)):
+                difference = p[:, i] - q[:, j]
+                terms = difference * difference if self.squared else np.abs(difference)
+                costs[i, j] = _sum(terms) + min(before[i, j], before[i, j + 1], before[i + 1, j])
+                before[i + 1, j + 1] = costs[i, j]
+        i, j = n - 1, m - 1
+        path = [(i, j)]
+        while i > 0 or j > 0:
+            steps = [(i - 1, j - 1), (i - 1, j), (i, j - 1)]
+            i, j = min((step for step in steps if min(step) >= 0), key=lambda step: costs[step])
+            path.append((i, j))
+        return self.along(np.array(path[::-1]), x, y)
+
+
 def prepared(
     left: Series,
     right: Series,
@@ -577,7 +699,7 @@ def prepared(
     warping : Warping
         The distance.
     """
-    if not isinstance(warping, Stepped):
+    if not isinstance(warping, Elastic):
         return left, right, warping
     distance = warping.prepared_for(left, right)
     if not distance.own:

@@ -24,6 +24,8 @@ from ...core.certify import (
 from ...core.reduction import Reduction, Tile
 from ...core.series import Series
 from ...core.verify import Check, Sample, check_neighbors, check_value
+from .descriptors import in_order
+from .distances import ShapeDTW
 from .warping import PLAIN, Warping, plain_distance
 
 __all__ = [
@@ -34,6 +36,7 @@ __all__ = [
     "DTWReduction",
     "DTWSearch",
     "WarpingPath",
+    "along_descriptors",
 ]
 
 #: Columns of a grid cell of DTW work: the lanes of the widest CPU kernel.
@@ -413,3 +416,29 @@ class DTWPath(DTWReduction):
             total = costs.max() if self.warping.largest else np.cumsum(costs)[-1]
             along = float(self.warping.distance(total))
             yield check_value("the distance along the path", along, expected)
+
+
+def along_descriptors(
+    work: DTWPath, warping: ShapeDTW, path_of: Callable[[Series, Series, Warping], np.ndarray]
+) -> WarpingPath:
+    """Find the best path between descriptors, and the distance of the points along it.
+
+    Parameters
+    ----------
+    work : DTWPath
+        The two series.
+    warping : ShapeDTW
+        Options of the distance.
+    path_of : callable
+        Takes one series, another, and a distance, and returns the best path.
+
+    Returns
+    -------
+    WarpingPath
+        The path from the first series to the second, in whichever order they are compared.
+    """
+    first, second, swapped = in_order(work.x, work.y, np.zeros((1, 2), np.int64))
+    inner = warping.between_descriptors
+    path = path_of(warping.describe(first), warping.describe(second), inner)
+    distance = warping.along(path, first.values[0], second.values[0])
+    return WarpingPath(np.ascontiguousarray(path[:, ::-1]) if swapped[0] else path, distance)

@@ -67,6 +67,8 @@ class Warping:
     spread: ClassVar[int] = 1
     #: Roundings that the price of a step has beside those of its sum, at most.
     roundings: ClassVar[int] = 0
+    #: Whether paths are found between descriptors of points, and priced at the points themselves.
+    described: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for name, choices in {"metric": self.metrics, **_CHOICES}.items():

@@ -12,10 +12,15 @@ from ...families.elastic.warping import lacks_distance
 from . import alignments, warping_path
 from .cells import cell_of
 
-__all__ = ["AlignmentTiles"]
+__all__ = ["AlignmentTiles", "most_steps"]
 
 #: Bytes of pairs that lie side by side at most: longer ones are followed one by one.
 MOST_STEPS = 2**27
+
+
+def most_steps(budget: int) -> int:
+    """Bytes that pairs may take side by side."""
+    return min(MOST_STEPS, budget // 4)
 
 
 class AlignmentTiles:
@@ -41,14 +46,10 @@ class AlignmentTiles:
         side_by_side = alignments.group_bytes(n, m, reduction.series.n_channels)
         held = (
             side_by_side
-            if side_by_side <= self._most_steps()
+            if side_by_side <= most_steps(self.budget())
             else warping_path.path_bytes(n, m) + copies
         )
         return 0, rows * (8 * n + 64) + sums + held
-
-    def _most_steps(self) -> int:
-        """Bytes that pairs may take side by side."""
-        return min(MOST_STEPS, self.budget() // 4)
 
     def alignment_sums(
         self, reduction: AlignmentSums, tile: Tile, cancel: np.ndarray
@@ -58,7 +59,7 @@ class AlignmentTiles:
         labels, weights = reduction.labels[tile.rows], reduction.weights[tile.rows]
         held = alignments.group_bytes(averages.n_timepoints, series.n_timepoints, series.n_channels)
         trace = alignments.trace
-        if held > self._most_steps():
+        if held > most_steps(self.budget()):
             trace = alignments.trace_one_by_one
         first, stop, costs = trace(averages, series, labels, reduction.warping, cancel)
         cells = reduction.cells(tile)

@@ -18,7 +18,7 @@ from .dtw import Flags, _extremes, _radius, _take_last_row
 from .lanes import LANES, lanes_of
 from .warping_path import path as path_of_one
 
-__all__ = ["add_matched", "group_bytes", "trace", "trace_one_by_one"]
+__all__ = ["add_matched", "group_bytes", "trace", "trace_kernel", "trace_one_by_one"]
 
 _WIDTH = 64
 
@@ -169,7 +169,7 @@ def _walk_back(steps, last, lane, n, m, first, stop):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _trace(
+def trace_kernel(
     averages, average_lengths, values, lengths, labels, order, radius, first, stop, costs, cancel,
     cell, multivariate,
 ):  # fmt: skip
@@ -237,7 +237,7 @@ def trace(
     # averages of one length side by side
     order = np.argsort(n, kind="stable")
     flags = Flags.of(warping, series.n_channels)
-    _trace(
+    trace_kernel(
         averages.values, averages.lengths, series.values, series.lengths, labels, order,
         _radius(warping, n, series.lengths), first, stop, costs, cancel,
         flags.cell, flags.multivariate,

@@ -38,7 +38,7 @@ from ...families.elastic import distances
 from ...families.elastic.warping import Warping
 from .cell_types import compiles
 
-__all__ = ["Cell", "cell_of", "least", "like", "where", "whole"]
+__all__ = ["Cell", "DogKeeperCell", "cell_of", "least", "like", "where", "whole"]
 
 
 def least(a: Any, b: Any) -> Any:
@@ -99,6 +99,8 @@ class Cell:
         Whether the last channel of a series is none, but holds a number of the series. Then
         ``match`` gets those of the two series in place of the points before, and ``steps`` in place
         of the other two sums.
+    looks_back : bool
+        Whether prices depend on the points before, too: kernels that need not look are faster.
     arrays : bool
         Whether the methods take arrays in place of numbers, as small work does.
     monotone : bool
@@ -109,6 +111,7 @@ class Cell:
     uneven: ClassVar[bool] = False
     borders: ClassVar[bool] = False
     own: ClassVar[bool] = False
+    looks_back: ClassVar[bool] = True
     arrays: ClassVar[bool] = False
     monotone: ClassVar[bool] = False
 
@@ -162,7 +165,9 @@ class _Absolute(Cell):
         return abs(x - y)
 
 
-class _Largest(Cell):
+class DogKeeperCell(Cell):
+    """The largest cost of a path counts; subclasses have its terms."""
+
     def join(self, cost: float, before: float) -> float:
         return cost if cost > before else before
 
@@ -175,11 +180,11 @@ class AbsoluteDTW(_Absolute):
     """The same with absolute costs."""
 
 
-class SquaredDogKeeper(_Largest, _Squared):
+class SquaredDogKeeper(DogKeeperCell, _Squared):
     """Dog-keeper distance: the largest cost of a path counts."""
 
 
-class AbsoluteDogKeeper(_Largest, _Absolute):
+class AbsoluteDogKeeper(DogKeeperCell, _Absolute):
     """The same with absolute costs."""
 
 
@@ -220,6 +225,7 @@ def cell_of(warping: Warping) -> Cell:
 @dataclass(frozen=True)
 class _Uneven(Cell):
     uneven: ClassVar[bool] = True
+    looks_back: ClassVar[bool] = False
     arrays: ClassVar[bool] = True
     monotone: ClassVar[bool] = True
 
@@ -269,8 +275,9 @@ class OwnEditCell(EditCell):
     own: ClassVar[bool] = True
 
     def match(self, x: Any, y: Any, x_before: Any, y_before: Any) -> Any:
-        differ = (abs(x - y) > x_before) & (abs(x - y) > y_before)
-        return where(differ, self.replacement, like(0, self.one))
+        # two conditions at once would keep LLVM from vectorizing
+        epsilon = where(x_before > y_before, x_before, y_before)
+        return where(abs(x - y) > epsilon, self.replacement, like(0, self.one))
 
 
 @cell_of.register
@@ -295,6 +302,7 @@ class DeletionCell(_Uneven):
     move-split-merge.
     """
 
+    looks_back: ClassVar[bool] = True
     deletion: float
     stiffness: float
 

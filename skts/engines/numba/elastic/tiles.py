@@ -17,6 +17,7 @@ from ...core.certify import (
 from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...core.series import Series
+from ...families.elastic.distances import ShapeDTW
 from ...families.elastic.dtw import (
     DTWMatrix,
     DTWPairs,
@@ -24,6 +25,7 @@ from ...families.elastic.dtw import (
     DTWReduction,
     DTWSearch,
     WarpingPath,
+    along_descriptors,
 )
 from ...families.elastic.warping import Warping, added, lacks_distance, settled
 from ...families.elastic.window_search import DTWWindowSearch
@@ -31,6 +33,7 @@ from ...host.small_work import most_bytes, prefer_numpy
 from . import (
     by_numpy,
     certified,
+    descriptors,
     dtw,
     lower_bounds,
     stepped_bounds,
@@ -38,7 +41,10 @@ from . import (
     warping_path,
     window_search,
 )
+from .alignment_tiles import most_steps
+from .alignments import trace_kernel
 from .cells import cell_of
+from .point_cells import lacks_function
 
 __all__ = ["DTWTiles"]
 
@@ -58,6 +64,8 @@ class DTWTiles:
         """Bytes held for a tile of this shape: packed lanes are shared, the rest is a thread's."""
         left, right = reduction.sides
         n, m, channels = left.n_timepoints, right.n_timepoints, left.n_channels
+        if isinstance(reduction.warping, ShapeDTW):
+            return 0, self._described_bytes(reduction, reduction.warping, rows * cols)
         uneven = cell_of(reduction.warping).uneven
         if isinstance(reduction, DTWPath):
             return 0, warping_path.path_bytes(n, m)
@@ -85,6 +93,18 @@ class DTWTiles:
         found = rows * (min(cols, survivor_cap(k)) if k else cols)
         return shared + reduction.survivor_bytes(), each + ENTRY_BYTES * found
 
+    def _described_bytes(self, reduction: DTWReduction, warping: ShapeDTW, n_pairs: int) -> int:
+        """Bytes held for pairs along paths between descriptors."""
+        left, right = reduction.sides
+        n, m, channels = left.n_timepoints, right.n_timepoints, left.n_channels
+        if isinstance(reduction, DTWPath):
+            return warping_path.path_bytes(n, m) + 32 * channels * warping.width * (n + m)
+        small = descriptors.by_numpy_bytes(n, m, channels, warping, n_pairs)
+        some = n, m, channels, warping, n_pairs, most_steps(self.budget())
+        held = max(descriptors.distances_bytes(*some), min(small, most_bytes(self.budget())))
+        found = reduction.survivor_bytes() if isinstance(reduction, DTWSearch) else 0
+        return held + found + (48 + ENTRY_BYTES) * n_pairs
+
     def _block_bytes(
         self, reduction: DTWReduction, rows: int, cols: int, *, flip: bool
     ) -> tuple[int, int]:
@@ -107,6 +127,11 @@ class DTWTiles:
 
     def _dtw_lacks(self, reduction: DTWReduction) -> str | None:
         """Say whether there is no policy for a distance."""
+        if isinstance(reduction.warping, ShapeDTW):
+            return None
+        lacking = lacks_function(reduction.warping)
+        if lacking is not None:
+            return lacking
         try:
             cell_of(reduction.warping)
         except LookupError:
@@ -126,6 +151,9 @@ class DTWTiles:
 
     def dtw_neighbors(self, reduction: DTWSearch, tile: Tile, cancel: np.ndarray) -> Shortlist:
         """Survivors of a tile."""
+        if isinstance(reduction.warping, ShapeDTW):
+            distances = self._described(reduction, reduction.warping, tile.places, cancel)
+            return reduction.shortlist(distances.reshape(tile.shape), Bound(), tile)
         if reduction.precision != "float32" and self._dtw_by_numpy(reduction, tile):
             return reduction.shortlist(self._all_pairs(reduction, tile, cancel), Bound(), tile)
         if self._worth_bounding(reduction, tile):
@@ -162,8 +190,7 @@ class DTWTiles:
         self, reduction: DTWMatrix | DTWSearch, tile: Tile, cancel: np.ndarray
     ) -> np.ndarray:
         """Distances of a tile by NumPy."""
-        rows, cols = (np.arange(part.start, part.stop) for part in (tile.rows, tile.cols))
-        i, j = np.repeat(rows, cols.size), np.tile(cols, rows.size)
+        i, j = tile.places.T
         return self._pairs_by_numpy(reduction, i, j, cancel).reshape(tile.shape)
 
     def _pairs_by_numpy(
@@ -176,6 +203,28 @@ class DTWTiles:
             costs = by_numpy.pairs(left, right, i, j, each.warping, cancel)
             found.append(settled(each.warping, costs, left.take(i), right.take(j)))
         return added(found)
+
+    def _described(
+        self, reduction: DTWReduction, warping: ShapeDTW, pairs: np.ndarray, cancel: np.ndarray
+    ) -> np.ndarray:
+        """Distances of pairs along the best paths between descriptors."""
+        left, right = reduction.sides
+        total = reduction.shape[0] * reduction.shape[1]
+
+        def able() -> bool:
+            n, m, channels = left.n_timepoints, right.n_timepoints, left.n_channels
+            held = descriptors.by_numpy_bytes(n, m, channels, warping, len(pairs))
+            return held <= most_bytes(self.budget())
+
+        def seconds() -> tuple[float, float]:
+            one = partial(descriptors.seconds, left, right, warping)
+            return one(len(pairs)), one(total)
+
+        like = cell_of(warping.between_descriptors)
+        if prefer_numpy(seconds, trace_kernel, able=able, like=like):
+            return descriptors.distances_by_numpy(left, right, pairs, warping, cancel)
+        most = most_steps(self.budget())
+        return descriptors.distances(left, right, pairs, warping, cancel, most)
 
     def _estimates(
         self, reduction: DTWMatrix | DTWSearch, tile: Tile, cancel: np.ndarray
@@ -305,15 +354,20 @@ class DTWTiles:
 
     def dtw_matrix(self, reduction: DTWMatrix, tile: Tile, cancel: np.ndarray) -> np.ndarray:
         """A block of the matrix."""
+        if isinstance(reduction.warping, ShapeDTW):
+            distances = self._described(reduction, reduction.warping, tile.places, cancel)
+            return distances.reshape(tile.shape)
         if self._dtw_by_numpy(reduction, tile):
             return self._all_pairs(reduction, tile, cancel)
         if dtw.lanes_are_idle(*tile.shape):
-            pairs = np.indices(tile.shape).reshape(2, -1).T + (tile.row, tile.col)
-            return self._certified(reduction, pairs, cancel).reshape(tile.shape)
+            return self._certified(reduction, tile.places, cancel).reshape(tile.shape)
         return self._estimates(reduction, tile, cancel)[0]
 
     def dtw_pairs(self, reduction: DTWPairs, tile: Tile, cancel: np.ndarray) -> np.ndarray:
         """Certified distances of some pairs."""
+        if isinstance(reduction.warping, ShapeDTW):
+            pairs = reduction.pairs[tile.rows]
+            return self._described(reduction, reduction.warping, pairs, cancel)
         if self._dtw_by_numpy(reduction, tile):
             i, j = reduction.pairs[tile.rows].T
             return self._pairs_by_numpy(reduction, i, j, cancel)
@@ -321,6 +375,12 @@ class DTWTiles:
 
     def dtw_path(self, reduction: DTWPath, tile: Tile, cancel: np.ndarray) -> WarpingPath:
         """A best path."""
+        if isinstance(reduction.warping, ShapeDTW):
+
+            def path_of(x: Series, y: Series, inner: Warping) -> np.ndarray:
+                return warping_path.path(_unpadded(x, 0), _unpadded(y, 0), inner, cancel)[0]
+
+            return along_descriptors(reduction, reduction.warping, path_of)
         x, y = (_unpadded(series, 0) for series in reduction.sides)
         path, cost = warping_path.path(x, y, reduction.warping, cancel)
         distance = settled(reduction.warping, np.array([cost]), *reduction.sides)

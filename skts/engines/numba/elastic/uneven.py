@@ -103,7 +103,11 @@ def _row_of_cells(cell, x, i, y, j, n_channels, sums, diagonal, above, left):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _two_rows(cell, x, i, y_before, y, offset, row, j, diagonal, left, other):
-    """Fill column j of rows i and i + 1 of all lanes, for series of one channel."""
+    """Fill column j of rows i and i + 1 of all lanes, for series of one channel.
+
+    Of policies that look at the two points alone: LLVM vectorizes no loop over more arrays that may
+    overlap. It drops `y_before`, without which it vectorizes edits no more.
+    """
     zero = row.dtype.type(0)
     a, b = x[i, 0], x[i + 1, 0]
     before = x[i - 1, 0] if i > 0 else zero
@@ -124,26 +128,71 @@ def _two_rows(cell, x, i, y_before, y, offset, row, j, diagonal, left, other):
         row[j + 1, lane] = following
 
 
+@njit(nogil=True, cache=True, error_model="numpy")
+def _two_rows_looking_back(cell, x, i, columns, j, offset, row, diagonal, left):
+    """The same of policies that look at the points before, too: in few arrays."""
+    zero = row.dtype.type(0)
+    a, b = x[i, 0], x[i + 1, 0]
+    before = x[i - 1, 0] if i > 0 else zero
+    for lane in range(row.shape[1]):
+        q, p, up = columns[j + 1, lane], columns[j, lane], row[j + 1, lane]
+        value = _cell(
+            cell, cell.match(a, q, before, p), cell.down(a, before, q), cell.right(q, p, a),
+            offset, diagonal[lane], up, left[0, lane],
+        )  # fmt: skip
+        following = _cell(
+            cell, cell.match(b, q, a, p), cell.down(b, a, q), cell.right(q, p, b),
+            offset - 1, left[0, lane], value, left[1, lane],
+        )  # fmt: skip
+        diagonal[lane] = up
+        left[0, lane] = value
+        left[1, lane] = following
+        row[j + 1, lane] = following
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _two_rows_with_numbers(cell, x, i, columns, j, offset, row, diagonal, left):
+    """The same where each series has a number: that of a lane stands behind all columns."""
+    a, b, own = x[i, 0], x[i + 1, 0], x[i, 1]
+    for lane in range(row.shape[1]):
+        q, number, up = columns[j + 1, lane], columns[_WIDTH + 1, lane], row[j + 1, lane]
+        value = _cell(
+            cell, cell.match(a, q, own, number), own, number,
+            offset, diagonal[lane], up, left[0, lane],
+        )  # fmt: skip
+        following = _cell(
+            cell, cell.match(b, q, own, number), own, number,
+            offset - 1, left[0, lane], value, left[1, lane],
+        )  # fmt: skip
+        diagonal[lane] = up
+        left[0, lane] = value
+        left[1, lane] = following
+        row[j + 1, lane] = following
+
+
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
-def sweep(x, y, y_lengths, radius, out, cancel, cell, own, borders, free_columns, free_rows):
+def sweep(
+    x, y, y_lengths, radius, out, cancel, cell, own, looks_back, borders, free_columns, free_rows
+):
     """Accumulated costs of one series x (n, C) against all lanes of y (m, C, lanes).
 
     The walk through the cells is one function, as in `dtw.sweep`: a step of it would take all of
     the state of the lanes and most arguments.
     """
     n, lanes = x.shape[0], lanes_of(y)
-    n_channels = x.shape[1] - 1 if own else x.shape[1]
+    n_channels = x.shape[1] - 1 if own is not None else x.shape[1]
     inf, zero = y.dtype.type(np.inf), y.dtype.type(0)
     m = y_lengths.max()
     reach, least_reach = radius.max(), radius.min()
     row = np.empty((_WIDTH + 1, lanes), y.dtype)
-    columns = np.empty((_WIDTH + 1, lanes), y.dtype)
+    columns = np.empty((_WIDTH + 2, lanes), y.dtype)
     edge = np.empty((n + 1, lanes), y.dtype)
     left = np.empty((2, lanes), y.dtype)
     diagonal, above = np.empty(lanes, y.dtype), np.empty(lanes, y.dtype)
     sums = np.empty((3, lanes), y.dtype)
     column_ends = np.zeros(m, np.uint8)
     for lane in range(lanes):
+        columns[_WIDTH + 1, lane] = y[0, y.shape[1] - 1, lane]
         if y_lengths[lane] > 0:
             column_ends[y_lengths[lane] - 1] = 1
     out[:] = inf
@@ -175,7 +224,7 @@ def sweep(x, y, y_lengths, radius, out, cancel, cell, own, borders, free_columns
             # columns in which all cells of two rows lie in the bands of all lanes
             inner_first = max(j_first, i + 1 - least_reach - start)
             inner_stop = min(j_stop, i + least_reach + 1 - start) if height == 2 else 0
-            if x.shape[1] > 1:
+            if n_channels > 1:
                 inner_stop = 0
             put(row[j_first], diagonal)
             left[:] = inf
@@ -187,10 +236,16 @@ def sweep(x, y, y_lengths, radius, out, cancel, cell, own, borders, free_columns
                 if free_rows:
                     inner = inner and not column_ends[start + j]
                 if inner:
-                    _two_rows(
-                        cell, x, i, columns[j], columns[j + 1], start + j - i,
-                        row, j, diagonal, left[0], left[1],
-                    )  # fmt: skip
+                    offset = start + j - i
+                    if own is not None:
+                        _two_rows_with_numbers(cell, x, i, columns, j, offset, row, diagonal, left)
+                    elif looks_back is not None:
+                        _two_rows_looking_back(cell, x, i, columns, j, offset, row, diagonal, left)
+                    else:
+                        _two_rows(
+                            cell, x, i, columns[j], columns[j + 1], offset,
+                            row, j, diagonal, left[0], left[1],
+                        )  # fmt: skip
                     continue
                 for lane in range(lanes):
                     above[lane] = row[j + 1, lane]
@@ -229,8 +284,9 @@ def sweep(x, y, y_lengths, radius, out, cancel, cell, own, borders, free_columns
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def block_kernel(
-    x, x_lengths, y, y_lengths, radius, out, cancel, cell, own, borders, free_columns, free_rows
-):
+    x, x_lengths, y, y_lengths, radius, out, cancel,
+    cell, own, looks_back, borders, free_columns, free_rows,
+):  # fmt: skip
     """Accumulated costs of every row series against every lane, see `dtw.block`."""
     lanes = y.shape[3]
     for group in range(y.shape[0]):
@@ -244,6 +300,7 @@ def block_kernel(
                 cancel,
                 cell,
                 own,
+                looks_back,
                 borders,
                 free_columns,
                 free_rows,
@@ -254,7 +311,9 @@ class Options(NamedTuple):
     """The last arguments of the kernels, in their order."""
 
     cell: Cell
-    own: bool
+    # a type for each value of these two, see `dtw.Flags`
+    own: bool | None
+    looks_back: bool | None
     borders: bool
     free_columns: bool
     free_rows: bool
@@ -266,4 +325,4 @@ def options(warping: Warping, dtype: type) -> Options:
     if dtype is np.float32:
         cell = cell.single()
     free = alignment == "subsequence", alignment == "supersequence"
-    return Options(cell, cell.own, cell.borders, *free)
+    return Options(cell, cell.own or None, cell.looks_back or None, cell.borders, *free)

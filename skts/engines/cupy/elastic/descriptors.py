@@ -1,0 +1,116 @@
+"""Distances along the best paths between descriptors, on the GPU: many pairs at a time.
+
+Paths are found on the device; what is matched is added up on the host, as the CPU engine does it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...core.series import Series
+from ...families.elastic.descriptors import in_order
+from ...families.elastic.distances import ShapeDTW
+from .alignment_programs import path_words
+
+__all__ = ["MOST_BYTES", "distances", "distances_bytes"]
+
+#: Bytes of the descriptors of pairs, and of the steps of their paths, that are held at a time.
+MOST_BYTES = 2**28
+
+
+def distances(
+    left: Series,
+    right: Series,
+    pairs: np.ndarray,
+    warping: ShapeDTW,
+    cancel: np.ndarray,
+    budget: int,
+) -> np.ndarray:
+    """Distances of pairs along the best paths between descriptors.
+
+    Parameters
+    ----------
+    left, right : Series
+        Two sets of series.
+    pairs : ndarray of shape (n_pairs, 2)
+        A series of `left` and one of `right`.
+    warping : ShapeDTW
+        Options of the distance.
+    cancel : ndarray of shape (1,), uint8
+        Turns 1 to stop early.
+    budget : int
+        Bytes for the descriptors and steps of the pairs that are under way at a time.
+
+    Returns
+    -------
+    ndarray of shape (n_pairs,)
+        The distances.
+    """
+    import cupy
+
+    from . import alignments, dtw
+
+    each = _bytes_of_one(left, right, warping)
+    if each > budget:
+        return _one_by_one(left, right, pairs, warping, cancel)
+    step = max(1, budget // each)
+    found = np.zeros(len(pairs))
+    for start in range(0, len(pairs), step):
+        if cancel[0]:
+            break
+        part = slice(start, start + step)
+        x, y, _ = in_order(left, right, pairs[part])
+        traced = alignments.trace(
+            dtw.upload(warping.describe(x)),
+            dtw.upload(warping.describe(y)),
+            cupy.arange(len(x), dtype=np.int32),
+            warping.between_descriptors,
+            cancel,
+            budget=budget,
+        )
+        found[part] = warping.along_spans(x, y, traced.first.get(), traced.stop.get())
+    return found
+
+
+def _one_by_one(
+    left: Series,
+    right: Series,
+    pairs: np.ndarray,
+    warping: ShapeDTW,
+    cancel: np.ndarray,
+) -> np.ndarray:
+    """The same of long series, one pair after the other in the memory of one path."""
+    from . import dtw, warping_path
+
+    found = np.zeros(len(pairs))
+    for place in range(len(pairs)):
+        if cancel[0]:
+            break
+        one = slice(place, place + 1)
+        x, y, _ = in_order(left, right, pairs[one])
+        p, q = (dtw.upload(warping.describe(side)) for side in (x, y))
+        path, _ = warping_path.path(p, q, warping.between_descriptors, cancel)
+        found[place] = warping.along(path, x.values[0], y.values[0])
+    return found
+
+
+def _bytes_of_one(left: Series, right: Series, warping: ShapeDTW) -> int:
+    """Bytes of the descriptors of a pair, and of the steps of its path."""
+    from . import dtw
+
+    n = dtw.stride(max(left.n_timepoints, right.n_timepoints))
+    return 8 * (2 * left.n_channels * warping.width * n + n * path_words(n) + n)
+
+
+def distances_bytes(left: Series, right: Series, warping: ShapeDTW, budget: int) -> int:
+    """Bytes that `distances` holds on the device."""
+    from . import dtw
+    from .warping_path import path_bytes
+
+    n = max(left.n_timepoints, right.n_timepoints)
+    each = _bytes_of_one(left, right, warping)
+    if each > budget:
+        channels = left.n_channels * warping.width
+        return 2 * dtw.device_bytes(1, channels, n) + path_bytes(n, n)
+    # edges of as many warps as a large device has
+    return 2 * budget + 2**13 * 8 * dtw.stride(n)
