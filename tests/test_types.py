@@ -87,6 +87,7 @@ CALLS = {
     "dtw_barycenter(X, init='medoid')": "Barycenter",
     "dtw_barycenter([x, x[:5]], init=x).average": "ndarray",
     "dtw_barycenter(X).inertia": "float",
+    "dtw_barycenter(X, metric='msm', metric_params={'penalty': 0.5})": "Barycenter",
     "dtw_barycenter(X, method='subgradient', random_state=0)": "Barycenter",
     "soft_dtw_barycenter(X, gamma=0.5)": "Barycenter",
     "soft_dtw(x, x)": "float",

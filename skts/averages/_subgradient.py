@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from .._alignment import Alignment
 from ..engines import AlignmentSums, MatchedSums, Series
 
 __all__ = ["SubgradientPass"]
@@ -50,14 +51,14 @@ class SubgradientPass:
         self.random_state, self.run = random_state, run
         self.is_first = True
 
-    def __call__(self, work: AlignmentSums, sums: MatchedSums) -> np.ndarray:
+    def __call__(self, work: AlignmentSums, found: Alignment) -> np.ndarray:
         """Take the steps of a pass over all series.
 
         Parameters
         ----------
         work : AlignmentSums
             All series, and the average before.
-        sums : MatchedSums
+        found : Alignment
             Its sums, which are not used: each step needs those of the average before it.
 
         Returns
@@ -82,8 +83,8 @@ class SubgradientPass:
                 labels=work.labels[rows],
                 weights=self.weights[rows],
             )
-            found = self.run(batch)
-            counts = found.weights[:, np.newaxis]
+            sums = self.run(batch)
+            counts = sums.weights[:, np.newaxis]
             share = np.minimum(2 * rates[start] * counts, 1.0)
-            values = values + share * (found.values / counts - values)
+            values = values + share * (sums.values / counts - values)
         return values

@@ -24,12 +24,12 @@ class AlignmentTiles:
     budget: Callable[[], int]
 
     def alignment_sums_lacks(self, reduction: AlignmentSums) -> str | None:
-        """Say whether paths of a distance are not found side by side."""
+        """Say whether there is no policy for a distance."""
         try:
-            uneven = cell_of(reduction.warping).uneven
+            cell_of(reduction.warping)
         except LookupError:
-            uneven = True
-        return lacks_distance("numba", reduction.warping) if uneven else None
+            return lacks_distance("numba", reduction.warping)
+        return reduction.lacks_path
 
     def alignment_sums_bytes(
         self, reduction: AlignmentSums, rows: int, cols: int
@@ -39,9 +39,11 @@ class AlignmentTiles:
         sums = reduction.sum_bytes * -(-rows // reduction.cell[0])
         copies = 16 * (reduction.series.n_channels * m + n)
         side_by_side = alignments.group_bytes(n, m, reduction.series.n_channels)
+        if reduction.one_by_one:
+            copies += reduction.described_bytes(rows)
         held = (
             side_by_side
-            if side_by_side <= self._most_steps()
+            if side_by_side <= self._most_steps() and not reduction.one_by_one
             else warping_path.path_bytes(n, m) + copies
         )
         return 0, rows * (8 * n + 64) + sums + held
@@ -54,22 +56,13 @@ class AlignmentTiles:
         self, reduction: AlignmentSums, tile: Tile, cancel: np.ndarray
     ) -> MatchedSums:
         """Sums of the cells of a tile, and costs of its series."""
-        series, averages = reduction.series.take(tile.rows), reduction.averages
-        labels, weights = reduction.labels[tile.rows], reduction.weights[tile.rows]
+        work, averages = reduction.part(tile), reduction.averages
+        series = work.series
         held = alignments.group_bytes(averages.n_timepoints, series.n_timepoints, series.n_channels)
-        trace = alignments.trace
-        if held > self._most_steps():
-            trace = alignments.trace_one_by_one
-        first, stop, costs = trace(averages, series, labels, reduction.warping, cancel)
-        cells = reduction.cells(tile)
-        n_cells, (n_averages, n_channels, n) = cells.stop - cells.start, averages.shape
-        values, sums = (
-            np.zeros((n_cells, n_averages, n_channels, n)),
-            np.zeros((n_cells, n_averages, n)),
-        )
-        if not cancel[0]:
-            alignments.add_matched(
-                series.values, labels, weights, averages.lengths, first, stop,
-                reduction.cell[0], values, sums,
-            )  # fmt: skip
-        return MatchedSums(values, sums, costs)
+        if reduction.one_by_one or held > self._most_steps():
+            first, stop, costs = alignments.trace_one_by_one(work, cancel)
+        else:
+            first, stop, costs = alignments.trace(
+                averages, series, work.labels, reduction.warping, cancel
+            )
+        return work.summed(first, stop, costs, cancel)
