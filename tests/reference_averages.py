@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from skts.engines import MatchedSums, SoftSlope
+from skts.engines import MatchedSums, MovedAverage, SoftSlope
 
 
 def matched_points(path, n):
@@ -75,6 +75,16 @@ class AveragesOracle:
             reduction.cell[0],
         )  # fmt: skip
         return MatchedSums(values, totals, np.array(tables))
+
+    def subgradient_steps(self, reduction, tile, cancel):
+        work = reduction
+        average, costs = work.average.values[0, :, : work.average.lengths[0]], []
+        X = [x[:, :n] for x, n in zip(work.series.values, work.series.lengths, strict=True)]
+        for step, rate in enumerate(work.rates):
+            rows = work.order[step * work.batch_size : (step + 1) * work.batch_size]
+            costs += [cost(average, X[row], work.warping.window) for row in rows]
+            average = subgradient_step(X, average, rows, rate, work.weights, work.warping.window)
+        return MovedAverage(average[np.newaxis], np.array(costs))
 
     def soft_dtw_matrix(self, reduction, tile, cancel):
         window = reduction.warping.window

@@ -28,7 +28,7 @@ from .._metrics import METRIC, METRIC_PARAMS, Distance, distance_of
 from .._parameters import N_JOBS, checks_arguments, warn_user
 from .._scalars import takes_plain
 from .._validation import check_one, check_series, check_weights, is_3d
-from ..engines import AlignmentSums, DTWMatrix, Engine, Series, Tile, get_engine, run
+from ..engines import AlignmentSums, DTWMatrix, Engine, Series, get_engine, run
 from ._subgradient import SubgradientPass
 
 __all__ = ["ARGUMENTS", "Barycenter", "dtw_barycenter", "start_of"]
@@ -102,7 +102,8 @@ def dtw_barycenter(
     In DTW barycenter averaging (DBA) each series is aligned with the average by its best warping
     path, and each point of the average becomes the mean of all points that these paths match with
     it. Both steps are repeated, and neither raises the sum of squared distances; of other metrics
-    see below. The stochastic subgradient method moves the average a little towards one series after the other.
+    see below. The stochastic subgradient method moves the average a little towards one series after
+    the other.
 
     Parameters
     ----------
@@ -138,7 +139,7 @@ def dtw_barycenter(
         inertia, but an iteration takes longer. The best average of all iterations is returned.
     batch_size : int, default 1
         Series that "subgradient" aligns with the same average, and then steps for all of them at
-        once. On the CPU 8 take hardly longer than one, on a GPU many more.
+        once. On the CPU any size takes about as long, up to 64 on one thread; a GPU needs many.
     random_state : int, RandomState or None, default None
         Draws the order of the series for "subgradient".
     engine : str or None, default None
@@ -220,13 +221,12 @@ def dtw_barycenter(
     work = alignment_of(series, start, np.zeros(len(series), np.int64), shares, distance)
     step: Step = _means
     if method == "subgradient":
-        # a GPU that pays for all series may not for a few
-        few = get_engine(engine, work.part(Tile(0, min(batch_size, len(series)), 0, 1)))
         step = SubgradientPass(
             shares,
             batch_size,
             check_random_state(random_state),
-            partial(run, engine=few, n_jobs=n_jobs),
+            engine,
+            partial(run, n_jobs=n_jobs),
         )
     chosen = get_engine(engine, work.by_channel()[0])
     steady = method == "dba" and metric in NEVER_RISES

@@ -67,6 +67,7 @@ from .families.elastic.places import best_shifts, match_spans
 from .families.elastic.radius import DTWRadiusNeighbors, RotationRadiusNeighbors
 from .families.elastic.rotation import RotationNeighbors
 from .families.elastic.soft import SoftDTWGradient, SoftDTWMatrix, SoftSlope, check_gamma
+from .families.elastic.subgradients import MovedAverage, SubgradientSteps
 from .families.elastic.warping import Warping
 from .families.elastic.window_search import DTWWindowSearch
 from .families.kshape.centers import SBDCenters
@@ -130,6 +131,7 @@ __all__ = [
     "MatchedSums",
     "Matches",
     "MotifPair",
+    "MovedAverage",
     "Nearest",
     "NearestPair",
     "ConcatenatedSeries",
@@ -154,6 +156,7 @@ __all__ = [
     "SpacedNeighbors",
     "SplitRules",
     "Splits",
+    "SubgradientSteps",
     "SubsequenceMatches",
     "SubsequenceNeighbors",
     "Tile",

@@ -12,6 +12,7 @@ from ...core.reduction import Tile
 from ...core.series import Series
 from ...families.elastic.averages import AlignmentSums, MatchedSums
 from ...families.elastic.dtw import DTWReduction
+from ...families.elastic.subgradients import MovedAverage, SubgradientSteps
 from ...families.elastic.warping import Warping, lacks_distance
 from .alignment_programs import path_words
 
@@ -92,6 +93,26 @@ class AlignmentTiles:
         return alignments.add_matched(
             averages, n, series, labels, weights, paths, reduction.cell[0]
         )
+
+    def subgradient_steps_bytes(
+        self, reduction: SubgradientSteps, rows: int, cols: int
+    ) -> tuple[int, int]:
+        """Bytes on a device for the series of a step."""
+        work = reduction.first_batch
+        return self.alignment_sums_bytes(work, *work.shape)
+
+    def subgradient_steps(
+        self, reduction: SubgradientSteps, tile: Tile, cancel: np.ndarray
+    ) -> MovedAverage:
+        """The average after all steps, each of which goes to the device and comes back."""
+
+        def sums_of(work: AlignmentSums) -> MatchedSums:
+            whole = Tile(0, len(work.series), 0, 1)
+            total = work.start()
+            work.merge(total, whole, self.alignment_sums(work, whole, cancel))
+            return work.finish(total, run=lambda work: None)
+
+        return reduction.follow(sums_of, cancel)
 
 
 def _steps_of_one(n: int, m: int) -> int:

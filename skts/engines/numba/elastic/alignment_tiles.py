@@ -8,8 +8,9 @@ import numpy as np
 
 from ...core.reduction import Tile
 from ...families.elastic.averages import AlignmentSums, MatchedSums
+from ...families.elastic.subgradients import MovedAverage, SubgradientSteps
 from ...families.elastic.warping import lacks_distance
-from . import alignments, warping_path
+from . import alignments, subgradients, warping_path
 from .cells import cell_of
 
 __all__ = ["AlignmentTiles"]
@@ -66,3 +67,18 @@ class AlignmentTiles:
                 averages, series, work.labels, reduction.warping, cancel
             )
         return work.summed(first, stop, costs, cancel)
+
+    def subgradient_steps_bytes(
+        self, reduction: SubgradientSteps, rows: int, cols: int
+    ) -> tuple[int, int]:
+        """Bytes held for a pair."""
+        n, m = (side.n_timepoints for side in reduction.sides)
+        return 0, subgradients.step_bytes(n, m, reduction.series.n_channels) + 8 * len(
+            reduction.series
+        )
+
+    def subgradient_steps(
+        self, reduction: SubgradientSteps, tile: Tile, cancel: np.ndarray
+    ) -> MovedAverage:
+        """The average after all steps."""
+        return subgradients.follow(reduction, cancel)
