@@ -178,6 +178,7 @@ CALLS = {
     "regressor.predict(X)": "ndarray",
     "kmeans.fit(X)": "DTWKMeans",
     "kmeans.partial_fit([x, x[:5]])": "DTWKMeans",
+    "clusterer.partial_fit(X)": "KShapeClusterer",
     "kmeans.predict(X)": "ndarray",
     "kmeans.score(X)": "float",
     "kmeans.transform(X)": "ndarray",

@@ -73,6 +73,7 @@ from .families.elastic.window_search import DTWWindowSearch
 from .families.kshape.centers import SBDCenters
 from .families.kshape.certified import certified_distances
 from .families.kshape.distances import Assignment, SBDAssign, SBDMatrix, ShapeDistances
+from .families.kshape.moments import MemberParts, ShapeMoments
 from .families.kshape.shapes import Shapes
 from .families.profile.concatenated import ConcatenatedSeries
 from .families.profile.join import Join, JoinFound
@@ -130,6 +131,7 @@ __all__ = [
     "LongSeries",
     "MatchedSums",
     "Matches",
+    "MemberParts",
     "MotifPair",
     "MovedAverage",
     "Nearest",
@@ -146,6 +148,7 @@ __all__ = [
     "SBDMatrix",
     "Series",
     "ShapeDistances",
+    "ShapeMoments",
     "ShapeletFeatures",
     "ShapeletSearch",
     "ShapeletSplit",
