@@ -446,7 +446,7 @@ class DTWKMeans(
     def _aligned(
         self, engine: Engine, series: Series, centers: Series, labels: np.ndarray
     ) -> Alignment:
-        """What series match with their centres."""
+        """Align series with their centres."""
         work = alignment_of(series, centers, labels, np.ones(len(series)), self._distance)
         if work.one_by_one and self.engine == "auto":
             # a GPU that pays for distances does not for single paths

@@ -470,7 +470,7 @@ class KShapeClusterer(
         return Shapes.of(given.values.reshape(len(given), self.n_channels_, -1))
 
     def _moments(self, centers: np.ndarray, *, is_first: bool) -> ShapeMoments:
-        """What is known of all members so far."""
+        """Return the sums over all members so far."""
         centered = centers.shape[2] >= SHORT
         if is_first:
             return ShapeMoments.none(centers, centered=centered)

@@ -147,10 +147,10 @@ class KShape(Recipe):
                 return
 
     def _fitting(self, case: Case) -> Sample:
-        """The queries that are no longer than the series; the last series if there are none."""
+        """The queries that are no longer than the series; the series if there are none."""
         X, Q = case.data["X"], case.data["Q"]
         rows = np.flatnonzero(Q.lengths <= X.lengths.max())
-        return Q.take(rows.tolist()) if rows.size else X.take([len(X) - 1])
+        return Q.take(rows.tolist()) if rows.size else X
 
     def _check_batches(self, X: Sample, found: dict, options_of: dict) -> None:
         """Compare the last batch with its centres."""
@@ -315,17 +315,20 @@ class KShape(Recipe):
         return found.reshape(members.shape[1:])
 
     def relate_forms(self, case, found, call):
-        again = call(plain(case))
-        again["centers"] = again["centers"].reshape(found["centers"].shape)
-        same("another form of the data", again, found)
+        same("another form of the data", self._as_wide(call(plain(case)), found), found)
 
     def relate_scale(self, case, found, call, power):
         data = {k: v for k, v in case.data.items() if k != "init"}
         other = scaled(Case(case.name, data), power)
         if other is not None:
-            again = call(case.but(**other.data))
-            again["centers"] = again["centers"].reshape(found["centers"].shape)
+            again = self._as_wide(call(case.but(**other.data)), found)
             same("scaled by a power of two", again, found)
+
+    def _as_wide(self, again: dict, found: dict) -> dict:
+        """Results of the plainest form, without an axis of channels, in the shapes of others."""
+        for name in found.keys() & {"centers", "batch centers"}:
+            again[name] = again[name].reshape(found[name].shape)
+        return again
 
     def relate_alone(self, case, found, call):
         Q = case.data["Q"]
