@@ -16,7 +16,7 @@ from skts._alignment import NEVER_RISES, align, alignment_of
 from skts._metrics import distance_of
 from skts._validation import check_series
 from skts.averages import dtw_barycenter
-from skts.engines import AlignmentSums, DTWPath, Series, Warping, prepared, run
+from skts.engines import AlignmentSums, DTWPath, Series, prepared, run
 from skts.engines.core.verify import verify
 from skts.exceptions import UnsupportedReductionError, VerificationError
 from skts.metrics import pairwise_distances
@@ -36,6 +36,15 @@ PARAMETERS = {
     "twe": {"nu": 0.0625, "lmbda": 0.5},
     "wdtw": {"g": 0.3},
 }
+#: Each of the others has kernels of its own to compile.
+SOON = {"adtw", "ddtw", "dog_keeper", "erp", "euclidean", "msm"}
+
+
+def marked(metric, *more):
+    """A case of a metric, slow unless it comes soon."""
+    return pytest.param(metric, *more, marks=[] if metric in SOON else pytest.mark.slow)
+
+
 with np.load(Path(__file__).parents[1] / "data" / "peers" / "elastic_averages.npz") as stored:
     STORED = dict(stored)
 OF_AEON = sorted(key for key in STORED if key.startswith("average."))
@@ -66,7 +75,7 @@ def inertia(X, average, metric, window, weights, parameters):
 
 
 @pytest.mark.parametrize("n_channels", [1, 2])
-@pytest.mark.parametrize("metric", PARAMETERS)
+@pytest.mark.parametrize("metric", [marked(metric) for metric in PARAMETERS])
 def test_iterations_are_those_of_plain_loops(fast_engine, rng, metric, n_channels):
     """Numbers with few digits, whose sums are exact: paths tie by the rule, not by roundings."""
     weights, parameters = np.array([1.0, 0.5, 2.0, 0.0]), PARAMETERS[metric]
@@ -127,15 +136,15 @@ def test_channels_of_msm_have_averages_of_their_own(rng):
 
 def test_starts_at_the_medoid_under_the_metric(rng):
     X = rng.normal(size=(8, 15)).cumsum(axis=1)
-    medoid = X[np.argmin(pairwise_distances(X, metric="twe", engine="numba").sum(axis=1))]
-    given = {"metric": "twe", "max_iter": 2, "engine": "numba"}
+    medoid = X[np.argmin(pairwise_distances(X, metric="msm", engine="numba").sum(axis=1))]
+    given = {"metric": "msm", "max_iter": 2, "engine": "numba"}
     expected = dtw_barycenter(X, init=medoid, **given)
     assert_array_equal(dtw_barycenter(X, init="medoid", **given).average, expected.average)
 
 
-@pytest.mark.parametrize("key", OF_AEON)
-def test_averages_of_aeon(key):
-    _, name, metric, max_iter = key.split(".")
+@pytest.mark.parametrize(("metric", "key"), [marked(key.split(".")[2], key) for key in OF_AEON])
+def test_averages_of_aeon(metric, key):
+    _, name, _, max_iter = key.split(".")
     X = STORED[f"input.{name}"]
     given = json.loads(str(STORED["parameters"]))[metric]
     theirs = float(STORED[key.replace("average", "cost")])
@@ -151,34 +160,47 @@ def test_averages_of_aeon(key):
     assert found.inertia <= theirs * (1 + 1e-9) or max_iter == "1"
 
 
-def test_sums_of_single_paths(fast_engine, make_series):
+STEPPED = [marked(metric) for metric in PARAMETERS if metric not in SQUARED]
+
+
+@pytest.mark.parametrize("metric", [marked("adtw"), *STEPPED])
+def test_sums_of_single_paths(fast_engine, make_series, metric):
     """An average whose series has weight 1, all others 0, sums what its own path matches."""
     given, averages = make_series(4, 21, shortest=12), make_series(2, 17, shortest=9)
-    labels = np.array([0, 1, 1, 0])
-    for warping in (distance for distance in _stepped() if distance.metric != "ddtw"):
-        for place, label in enumerate(labels):
-            own, one = averages.take(slice(label, label + 1)), given.take(slice(place, place + 1))
-            own = Series(own.values[:, :, : own.lengths[0]].copy(), own.lengths)
-            work = AlignmentSums(given, averages, labels, np.eye(4)[place], warping)
-            found = run(work, engine=fast_engine)
-            left, right, ready = prepared(own, one, warping)
-            path, distance = run(DTWPath(left, right, ready), engine=fast_engine)
-            n = averages.n_timepoints
-            assert_array_equal(found.weights[label], np.bincount(path[:, 0], minlength=n))
-            sums = np.bincount(path[:, 0], given.values[place, 0, path[:, 1]], n)
-            assert_array_equal(found.values[label, 0], sums)
-            assert work.distances(found.costs)[place] == distance
+    labels, warping = np.array([0, 1, 1, 0]), distance_of(metric, PARAMETERS[metric]).warping
+    for place, label in enumerate(labels):
+        own, one = averages.take(slice(label, label + 1)), given.take(slice(place, place + 1))
+        own = Series(own.values[:, :, : own.lengths[0]].copy(), own.lengths)
+        work = AlignmentSums(given, averages, labels, np.eye(4)[place], warping)
+        found = run(work, engine=fast_engine)
+        left, right, ready = prepared(own, one, warping)
+        path, distance = run(DTWPath(left, right, ready), engine=fast_engine)
+        n = averages.n_timepoints
+        assert_array_equal(found.weights[label], np.bincount(path[:, 0], minlength=n))
+        sums = np.bincount(path[:, 0], given.values[place, 0, path[:, 1]], n)
+        assert_array_equal(found.values[label, 0], sums)
+        assert work.distances(found.costs)[place] == distance
 
 
-def _stepped():
-    for metric, parameters in PARAMETERS.items():
-        warping = distance_of(metric, parameters, window=None).warping
-        if type(warping) is not Warping and metric != "wdtw":
-            yield warping
+@pytest.mark.parametrize("metric", [marked("adtw"), marked("wdtw"), *STEPPED])
+@pytest.mark.parametrize("window", [None, 3])
+def test_paths_side_by_side_are_those_one_by_one(make_series, rng, monkeypatch, metric, window):
+    channels = 1 if metric == "msm" else 2
+    # whole numbers: most paths tie
+    sets = [make_series(40, 19, channels, shortest=5), make_series(3, 14, channels, shortest=7)]
+    given, averages = (Series(np.round(one.values), one.lengths) for one in sets)
+    parameters = None if metric == "edr" else PARAMETERS[metric]
+    distance = distance_of(metric, parameters, window=window)
+    work = alignment_of(given, averages, rng.integers(0, 3, 40), rng.random(40), distance)
+    found = run(work, engine="numba")
+    monkeypatch.setattr("skts.engines.numba.elastic.alignment_tiles.MOST_STEPS", 0)
+    expected = run(work, engine="numba")
+    for one, other in zip(found, expected, strict=True):
+        assert_array_equal(one, other)
 
 
 def test_a_wrong_distance_is_found_out(make_series):
-    warping = next(iter(_stepped()))
+    warping = distance_of("adtw").warping
     work = AlignmentSums(
         make_series(4, 9), make_series(2, 7), np.arange(4) % 2, np.ones(4), warping
     )
@@ -204,7 +226,7 @@ def test_wrong_arguments(rng):
 
 
 def test_no_path_of_several_channels_under_msm(fast_engine, make_series):
-    warping = next(one for one in _stepped() if one.metric == "msm")
+    warping = distance_of("msm").warping
     series, averages = make_series(3, 9, 2), make_series(1, 9, 2)
     work = AlignmentSums(series, averages, np.zeros(3, np.int64), np.ones(3), warping)
     with pytest.raises(UnsupportedReductionError, match="each channel has its own"):

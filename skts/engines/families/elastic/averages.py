@@ -118,7 +118,7 @@ class AlignmentSums(DTWReduction):
 
     @property
     def one_by_one(self) -> bool:
-        """Whether engines find its paths one after the other."""
+        """Whether a path needs more than the kernels for many pairs of plain distances do."""
         return self.derived or isinstance(self.warping, Stepped)
 
     @property
@@ -163,6 +163,22 @@ class AlignmentSums(DTWReduction):
         begins = np.flatnonzero(np.diff(rows, prepend=-1))
         ends = np.append(begins[1:], len(path))[: begins.size] - 1
         first[rows[begins]], stop[rows[begins]] = path[begins, 1], path[ends, 1] + 1
+
+    def leave_out(self, first: np.ndarray, stop: np.ndarray) -> None:
+        """Drop from the paths of all series the points that lie on them but do not match.
+
+        Parameters
+        ----------
+        first, stop : ndarray of shape (n_series, n_timepoints), int32
+            As `write_matched` writes them; changed in place.
+        """
+        if type(self.warping).matched is Warping.matched:
+            return
+        for row, (begins, ends) in enumerate(zip(first, stop, strict=True)):
+            rows = np.flatnonzero(ends)
+            path = np.column_stack([rows, begins[rows]])
+            begins[:], ends[:] = 0, 0
+            self.write_matched(row, path, begins, ends)
 
     def _matched(self, row: int, path: np.ndarray) -> np.ndarray:
         """Of a path between what is `described`, the points of average and series that match."""

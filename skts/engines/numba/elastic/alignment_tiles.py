@@ -8,9 +8,10 @@ import numpy as np
 
 from ...core.reduction import Tile
 from ...families.elastic.averages import AlignmentSums, MatchedSums
+from ...families.elastic.distances import Stepped
 from ...families.elastic.subgradients import MovedAverage, SubgradientSteps
 from ...families.elastic.warping import lacks_distance
-from . import alignments, subgradients, warping_path
+from . import alignments, subgradients, uneven_alignments, warping_path
 from .cells import cell_of
 
 __all__ = ["AlignmentTiles"]
@@ -42,11 +43,10 @@ class AlignmentTiles:
         side_by_side = alignments.group_bytes(n, m, reduction.series.n_channels)
         if reduction.one_by_one:
             copies += reduction.described_bytes(rows)
-        held = (
-            side_by_side
-            if side_by_side <= self._most_steps() and not reduction.one_by_one
-            else warping_path.path_bytes(n, m) + copies
-        )
+            side_by_side = uneven_alignments.group_bytes(n, m, reduction.series.n_channels + 1)
+        held = warping_path.path_bytes(n, m) + copies
+        if side_by_side <= self._most_steps():
+            held = side_by_side + (reduction.described_bytes(rows) if reduction.one_by_one else 0)
         return 0, rows * (8 * n + 64) + sums + held
 
     def _most_steps(self) -> int:
@@ -60,8 +60,16 @@ class AlignmentTiles:
         work, averages = reduction.part(tile), reduction.averages
         series = work.series
         held = alignments.group_bytes(averages.n_timepoints, series.n_timepoints, series.n_channels)
-        if reduction.one_by_one or held > self._most_steps():
+        stepped = isinstance(reduction.warping, Stepped)
+        if stepped:
+            held = uneven_alignments.group_bytes(
+                averages.n_timepoints, series.n_timepoints, series.n_channels + 1
+            )
+        if reduction.derived or held > self._most_steps():
             first, stop, costs = alignments.trace_one_by_one(work, cancel)
+        elif stepped:
+            first, stop, costs = uneven_alignments.trace(work, cancel)
+            work.leave_out(first, stop)
         else:
             first, stop, costs = alignments.trace(
                 averages, series, work.labels, reduction.warping, cancel
