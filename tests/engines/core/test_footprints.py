@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from skts.engines import (
+    DISTANCES,
     AlignmentSums,
     ConcatenatedSeries,
     Criterion,
@@ -125,6 +126,9 @@ WORKS = {
     "rotation": lambda rng: RotationNeighbors(drawn(rng, 1, 1500, 2), drawn(rng, 1, 1500, 2), 1),
     "many lengths of few series": lambda rng: ShapeletSearch(
         drawn(rng, 2, 300), np.arange(2), tuple(range(10, 150)), Criterion(np.arange(2), np.ones(2))
+    ),
+    "paths under a stepped distance": lambda rng: AlignmentSums(
+        drawn(rng, 40, 90), drawn(rng, 2, 90), np.arange(40) % 2, np.ones(40), DISTANCES["msm"]()
     ),
     "a group of many candidates": lambda rng: weighted_splits(rng, drawn(rng, 200, 9), 100),
 }
