@@ -45,6 +45,7 @@ from skts.engines import (
     SoftDTWMatrix,
     SpacedNeighbors,
     SplitRules,
+    SubgradientSteps,
     SubsequenceMatches,
     SubsequenceNeighbors,
     TimedJoin,
@@ -119,6 +120,17 @@ def examples() -> dict[type[Reduction], list[Example]]:
         Example(AlignmentSums(candidates, queries.take(slice(5)), groups, rng.random(300))),
         Example(
             AlignmentSums(ragged, ragged.take(slice(3)), gone, np.ones(90), Warping(window=0.2))
+        ),
+        Example(
+            SubgradientSteps(
+                ragged,
+                ragged.take(slice(1)),
+                rng.permutation(90),
+                0.5 + rng.random(90),
+                np.full(30, 0.02),
+                3,
+                Warping(window=0.2),
+            )
         ),
         Example(SoftDTWMatrix(queries, candidates, 0.5)),
         Example(SoftDTWGradient(ragged, ragged.take(slice(1)), rng.random(90), 2.0)),
@@ -195,6 +207,16 @@ def small_examples() -> dict[type[Reduction], list[Example]]:
         Example(AlignmentSums(candidates, queries, np.array([2, 0, 0, 2, 1]), np.ones(5))),
         Example(BestShapelets(series(6, 12), kinds, criterion, 4, 3)),
         Example(DistanceQuantiles(dilated, candidates, partners, ranks)),
+        Example(
+            SubgradientSteps(
+                candidates,
+                queries.take(slice(1)),
+                np.array([2, 0, 4, 1, 3]),
+                np.ones(5),
+                np.array([0.05, 0.02, 0.01]),
+                2,
+            )
+        ),
         Example(SoftDTWMatrix(queries, candidates, 1.0, Warping(window=2))),
         Example(SoftDTWGradient(candidates, queries.take(slice(1)), np.ones(5), 1.0)),
         Example(DTWMatrix(queries, candidates, Warping("dog_keeper", "absolute"))),

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from skts.engines import MatchedSums, SoftSlope
+from skts.engines import MatchedSums, MovedAverage, SoftSlope
 
 
 def matched_points(path, n):
@@ -75,6 +75,16 @@ class AveragesOracle:
             reduction.cell[0],
         )  # fmt: skip
         return MatchedSums(values, totals, np.array(tables))
+
+    def subgradient_steps(self, reduction, tile, cancel):
+        work = reduction
+        average, costs = work.average.values[0, :, : work.average.lengths[0]], []
+        X = [x[:, :n] for x, n in zip(work.series.values, work.series.lengths, strict=True)]
+        for step, rate in enumerate(work.rates):
+            rows = work.order[step * work.batch_size : (step + 1) * work.batch_size]
+            costs += [cost(average, X[row], work.warping.window) for row in rows]
+            average = subgradient_step(X, average, rows, rate, work.weights, work.warping.window)
+        return MovedAverage(average[np.newaxis], np.array(costs))
 
     def soft_dtw_matrix(self, reduction, tile, cancel):
         window = reduction.warping.window
@@ -204,3 +214,108 @@ def soft_dtw(x, y, gamma, window=None):
                     E[i, j] += E[a, b] * math.exp((least - R[i, j]) / gamma)
             gradient[:, i - 1] += 2 * E[i, j] * (x[:, i - 1] - y[:, j - 1])
     return R[n, m], gradient
+
+
+def price_of_steps(metric, x, y, i, j, *, gap=0.0, epsilon=1.0, nu=0.001, lmbda=1.0, penalty=1.0,
+                   g=0.05):  # fmt: skip
+    """Prices of matching points i and j, and of the steps to them in x and in y.
+
+    From the papers that `reference_elastic` names; x, y: (n_channels, n_timepoints).
+    """
+    n, m = x.shape[1], y.shape[1]
+
+    def apart(p, q):
+        return float(np.abs(p - q).sum())
+
+    p, q = x[:, i], y[:, j]
+    if metric == "erp":
+        return apart(p, q), apart(p, np.full(len(p), gap)), apart(q, np.full(len(q), gap))
+    if metric in ("lcss", "edr"):
+        alike = bool((np.abs(p - q) <= epsilon).all())
+        return (0.0 if alike else 2.0 if metric == "lcss" else 1.0), 1.0, 1.0
+    if metric == "msm":
+
+        def split(new, own, other):
+            low, high = min(own, other), max(own, other)
+            return penalty + max(0.0, low - new, new - high)
+
+        down = split(p[0], x[0, i - 1], q[0]) if i else math.inf
+        right = split(q[0], y[0, j - 1], p[0]) if j else math.inf
+        return apart(p, q), down, right
+    if metric == "twe":
+        before = x[:, i - 1] if i else 0 * p, y[:, j - 1] if j else 0 * q
+        across = apart(p, q) + apart(*before) + 2 * nu * abs(i - j)
+        return across, apart(p, before[0]) + nu + lmbda, apart(q, before[1]) + nu + lmbda
+    here = float(((p - q) ** 2).sum())
+    if metric == "adtw":
+        return here, here + penalty, here + penalty
+    if metric == "wdtw":
+        here /= 1 + math.exp(-g * (abs(i - j) - max(n, m) / 2))
+    return here, here, here
+
+
+def elastic_path(metric, x, y, window=None, **parameters):
+    """The matched points of two series, the average first: diagonal steps before those in x."""
+    ends = []
+    if metric == "ddtw":
+        ends = [(0, 0)], [(x.shape[1] - 1, y.shape[1] - 1)]
+        x, y = (
+            ((one[:, 1:-1] - one[:, :-2]) + (one[:, 2:] - one[:, :-2]) / 2) / 2 for one in (x, y)
+        )
+    if metric == "edr" and parameters.get("epsilon") is None:
+        parameters["epsilon"] = max(np.std(x), np.std(y)) / 4
+    n, m = x.shape[1], y.shape[1]
+    radius = 0 if metric == "euclidean" else band(window, n, m)
+    borders = metric in ("erp", "lcss", "edr")
+    largest = metric == "dog_keeper"
+    D = np.full((n + 1, m + 1), math.inf)
+    D[0, 0] = 0.0
+    for k in range(radius if borders else 0):
+        if k < n:
+            D[k + 1, 0] = D[k, 0] + price_of_steps(metric, x, y, k, 0, **parameters)[1]
+        if k < m:
+            D[0, k + 1] = D[0, k] + price_of_steps(metric, x, y, 0, k, **parameters)[2]
+
+    def ways(i, j):
+        prices = price_of_steps(metric, x, y, i, j, **parameters)
+        before = D[i, j], D[i, j + 1], D[i + 1, j]
+        if largest:
+            return list(before)
+        return [one + price for one, price in zip(before, prices, strict=True)]
+
+    for i in range(n):
+        for j in range(max(0, i - radius), min(m, i + radius + 1)):
+            D[i + 1, j + 1] = min(ways(i, j))
+            if largest:
+                here = price_of_steps(metric, x, y, i, j)[0]
+                D[i + 1, j + 1] = max(here, D[i + 1, j + 1])
+    i, j, path = n - 1, m - 1, []
+    while i >= 0 and j >= 0:
+        chosen = int(np.argmin(ways(i, j)))
+        left_out = borders and chosen
+        if metric == "lcss":
+            left_out |= price_of_steps(metric, x, y, i, j, **parameters)[0] > 0
+        if not left_out:
+            path.append((i, j))
+        i, j = i - (chosen < 2), j - (chosen != 1)
+    path = path[::-1]
+    if ends:
+        path = [*ends[0], *((i + 1, j + 1) for i, j in path), *ends[1]]
+    return path
+
+
+def elastic_update(metric, X, average, window=None, weights=None, **parameters):
+    """The average from the means of what paths match with it; points left out stay."""
+    if metric == "msm" and len(average) > 1:
+        return np.concatenate([
+            elastic_update(metric, [x[c : c + 1] for x in X], average[c : c + 1], window, weights,
+                           **parameters)
+            for c in range(len(average))
+        ])  # fmt: skip
+    total, count = np.zeros(average.shape), np.zeros(average.shape[1])
+    for place, x in enumerate(X):
+        weight = 1.0 if weights is None else weights[place]
+        for i, j in elastic_path(metric, average, x, window, **parameters):
+            total[:, i] += weight * x[:, j]
+            count[i] += weight
+    return np.where(count > 0, total / np.where(count > 0, count, 1), average)

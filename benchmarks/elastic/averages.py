@@ -33,6 +33,24 @@ class Barycenter:
         dtw_barycenter(self.X, **self.given)
 
 
+class OtherMetrics:
+    """Five iterations from the first series, along paths that are found one by one."""
+
+    params = [ENGINES, ["adtw", "wdtw", "msm", "twe", "erp"]]
+    param_names = ["engine", "metric"]
+
+    def setup(self, engine, metric):
+        skip_unless_available(engine)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        self.X = make_random_walk(100, 128, random_state=0)
+        self.given = {"metric": metric, "max_iter": 5, "tol": 0, "engine": engine}
+        self.given["init"] = self.X[0]
+        dtw_barycenter(self.X[:4], **self.given)
+
+    def time_dtw_barycenter(self, engine, metric):
+        dtw_barycenter(self.X, **self.given)
+
+
 class Subgradient:
     """Three passes over the series, one small step after the other."""
 

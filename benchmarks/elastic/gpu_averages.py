@@ -4,12 +4,16 @@
 
 writes `benchmarks/results/gpu-averages.json`. Barycenters are compared with those of
 `engine="numba"`, bit by bit; of k-means on 300,000 series, which takes the CPU minutes, a whole fit
-of some of them, and the labels of some under the centres of all.
+of some of them, and the labels of some under the centres of all. With `--trial` all sets are small,
+and no record is written.
 """
 
+import os
 import time
 import warnings
+from collections import Counter
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -20,9 +24,25 @@ from skts.averages import dtw_barycenter, soft_dtw_barycenter
 from skts.metrics import pairwise_soft_dtw
 
 #: Series of which a whole fit is made on the CPU, too.
-FITTED = 4_000
+FITTED = 20_000
 #: Series whose labels are checked under the centres of all.
-LABELLED = 3_000
+LABELLED = 10_000
+#: With `--trial`: by what numbers of series and of their points are divided.
+FEWER, SHORTER = 100, 8
+
+
+class TimedDTWKMeans(DTWKMeans):
+    """k-means that adds up the seconds of its reductions, kind by kind: `seconds`."""
+
+    def fit(self, X, y=None):
+        self.seconds = Counter()
+        return super().fit(X, y)
+
+    def _run(self, reduction, *arguments, **more):
+        start = time.perf_counter()
+        found = super()._run(reduction, *arguments, **more)
+        self.seconds[type(reduction).__name__] += time.perf_counter() - start
+        return found
 
 
 def walks(n, length, seed=0):
@@ -31,10 +51,10 @@ def walks(n, length, seed=0):
     return (X - X.mean(axis=1, keepdims=True)) / X.std(axis=1, keepdims=True)
 
 
-def barycenter_rows():
+def barycenter_rows(size):
     """Ten iterations from the mean."""
     given = {"max_iter": 10, "tol": 0}
-    for n, length in ((300, 128), (10_000, 128), (1_000, 1_024)):
+    for n, length in (size(300, 128), size(10_000, 128), size(1_000, 1_024)):
         X = walks(n, length)
         seconds, found = median_wall(lambda X=X: dtw_barycenter(X, engine="cupy", **given), 3)
         start = time.perf_counter()
@@ -52,26 +72,28 @@ def barycenter_rows():
         }
 
 
-def soft_rows():
+def soft_rows(size):
     """All pairs under soft-DTW, and some steps to a barycenter."""
-    X = walks(4096, 128)
-    seconds, found = median_wall(lambda: pairwise_soft_dtw(X, X[:1024], engine="cupy"), 3)
-    expected = pairwise_soft_dtw(X[::512], X[:1024:8], engine="numba")
-    same = np.array_equal(found[::512, ::8], expected)
+    (n, length), few = size(4_096, 128), size(1_024, 128)[0]
+    X = walks(n, length)
+    seconds, found = median_wall(lambda: pairwise_soft_dtw(X, X[:few], engine="cupy"), 3)
+    expected = pairwise_soft_dtw(X[:: n // 8], X[: few : few // 8], engine="numba")
+    same = np.array_equal(found[:: n // 8, :: few // 8], expected)
     yield {
-        "work": "soft-DTW, 4,096 x 1,024 random walks of 128",
-        "value": 4096 * 1024 * 128**2 / seconds / 1e9,
+        "work": f"soft-DTW, {n:,} x {few:,} random walks of {length}",
+        "value": n * few * length**2 / seconds / 1e9,
         "unit": "Gcells/s",
         "must": None,
         "reach": None,
         "checked": verdict(same, f"{expected.size} values as numba's"),
     }
     given = {"max_iter": 10, "tol": 0}
-    seconds, found = median_wall(lambda: soft_dtw_barycenter(X[:1000], engine="cupy", **given), 3)
-    few, numba = (soft_dtw_barycenter(X[:50], engine=one, **given) for one in ("cupy", "numba"))
-    same = np.array_equal(few.average, numba.average) and few[1:] == numba[1:]
+    X = X[: size(1_000, 128)[0]]
+    seconds, found = median_wall(lambda: soft_dtw_barycenter(X, engine="cupy", **given), 3)
+    cupy, numba = (soft_dtw_barycenter(X[:50], engine=one, **given) for one in ("cupy", "numba"))
+    same = np.array_equal(cupy.average, numba.average) and cupy[1:] == numba[1:]
     yield {
-        "work": "soft-DTW barycenter, 1,000 random walks of 128, 10 iterations",
+        "work": f"soft-DTW barycenter, {len(X):,} random walks of {length}, 10 iterations",
         "value": seconds,
         "unit": "s",
         "must": None,
@@ -81,21 +103,24 @@ def soft_rows():
     }
 
 
-def kmeans_rows():
+def kmeans_rows(size):
     """The work of issue 121 of tslearn, twenty iterations at most."""
-    n, length, k = 300_000, 48, 10
+    (n, length), k = size(300_000, 48), 10
+    fitted, labelled = size(FITTED, length)[0], size(LABELLED, length)[0]
     X = walks(n, length)
     for window, must, reach in ((None, 10.0, 4.0), (0.1, None, None)):
-        model = DTWKMeans(k, window=window, max_iter=20, random_state=0, engine="cupy")
-        model.fit(X[:1000])
+        model = TimedDTWKMeans(k, window=window, max_iter=20, random_state=0, engine="cupy")
+        # compiles all that the whole set needs, too
+        model.fit(X[::10])
         start = time.perf_counter()
         model.fit(X)
         seconds = time.perf_counter() - start
-        rows = np.random.default_rng(1).choice(n, LABELLED, replace=False)
+        by_kind = {name: round(each, 3) for name, each in model.seconds.items()}
+        rows = np.random.default_rng(1).choice(n, labelled, replace=False)
         labels = model.set_params(engine="numba").predict(X[rows])
         same = np.array_equal(labels, model.labels_[rows])
         small = [
-            DTWKMeans(k, window=window, max_iter=20, random_state=0, engine=engine).fit(X[:FITTED])
+            DTWKMeans(k, window=window, max_iter=20, random_state=0, engine=engine).fit(X[:fitted])
             for engine in ("cupy", "numba")
         ]
         same &= all(
@@ -111,16 +136,24 @@ def kmeans_rows():
             "reach": reach,
             "iterations": model.n_iter_,
             "inertia": model.inertia_,
-            "checked": verdict(same, f"{LABELLED} labels, and a fit of {FITTED}, as numba's"),
+            "seconds": by_kind,
+            "checked": verdict(same, f"{labelled} labels, and a fit of {fitted}, as numba's"),
         }
 
 
 def main():
     parser = make_parser(__doc__, "gpu-averages.json")
-    parser.add_argument("--parts", nargs="+", default=["barycenter", "soft", "kmeans"])
+    parser.add_argument("--parts", nargs="+", default=["kmeans", "barycenter", "soft"])
+    parser.add_argument("--trial", action="store_true", help="small sets, and no record")
     options = parser.parse_args()
+    if options.trial:
+        options.output = Path(os.devnull)
     warnings.simplefilter("ignore", ConvergenceWarning)
-    rows = chain.from_iterable(globals()[f"{part}_rows"]() for part in options.parts)
+
+    def size(n, length):
+        return (max(24, n // FEWER), length // SHORTER) if options.trial else (n, length)
+
+    rows = chain.from_iterable(globals()[f"{part}_rows"](size) for part in options.parts)
     keep_rows("Averages under warping on a GPU", rows, options)
 
 

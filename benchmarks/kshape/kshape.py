@@ -4,6 +4,7 @@ Sizes go by decades. An engine that is not available here is skipped.
 """
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.metrics import rand_score
 
 from benchmarks._engines import ENGINES, skip_unless_available
@@ -42,6 +43,12 @@ class Clusters:
 
     def time_fit(self, engine, shape):
         self.model.fit(self.X)
+
+    def time_partial_fit(self, engine, shape):
+        """One pass in ten batches."""
+        model, step = clone(self.model), len(self.X) // 10
+        for first in range(0, len(self.X), step):
+            model.partial_fit(self.X[first : first + step])
 
     def peakmem_fit(self, engine, shape):
         self.model.fit(self.X)

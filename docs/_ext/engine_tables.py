@@ -29,7 +29,7 @@ WORK = {
     "DTWKMedoids": ("DTWMatrix", "DTWNeighbors"),
     "DTWKMeans": ("DTWNeighbors", "AlignmentSums"),
     "metrics.silhouette_samples": ("DTWMatrix", "SBDMatrix"),
-    "averages.dtw_barycenter": ("AlignmentSums",),
+    "averages.dtw_barycenter": ("AlignmentSums", "SubgradientSteps"),
     "averages.soft_dtw_barycenter": ("SoftDTWGradient",),
     "DiscordDetector": ("Join", "SpacedNeighbors", "WindowDistances"),
     "MotifFinder": ("Join", "WindowDistances", "PairWalk"),

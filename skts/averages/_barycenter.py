@@ -14,21 +14,21 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from .._alignment import (
+    LONGER_PATIENCE,
+    NEVER_RISES,
+    PATIENCE,
+    Alignment,
+    align,
+    alignment_of,
+    terms,
+)
 from .._log import tell
+from .._metrics import METRIC, METRIC_PARAMS, Distance, distance_of
 from .._parameters import N_JOBS, checks_arguments, warn_user
 from .._scalars import takes_plain
 from .._validation import check_one, check_series, check_weights, is_3d
-from ..engines import (
-    AlignmentSums,
-    DTWMatrix,
-    Engine,
-    MatchedSums,
-    Series,
-    Tile,
-    Warping,
-    get_engine,
-    run,
-)
+from ..engines import AlignmentSums, DTWMatrix, Engine, Series, get_engine, run
 from ._subgradient import SubgradientPass
 
 __all__ = ["ARGUMENTS", "Barycenter", "dtw_barycenter", "start_of"]
@@ -46,10 +46,8 @@ ARGUMENTS: dict[str, list[Any]] = {
     "n_jobs": N_JOBS,
     "verbose": ["verbose"],
 }
-#: Iterations in a row that do not lower the inertia by more than `tol`, after which it ends.
-PATIENCE = {"dba": 1, "subgradient": 5}
 #: Values of the next average, from some work and its sums.
-Step = Callable[[AlignmentSums, MatchedSums], np.ndarray]
+Step = Callable[[AlignmentSums, Alignment], np.ndarray]
 
 
 class Barycenter(NamedTuple):
@@ -60,7 +58,8 @@ class Barycenter(NamedTuple):
     average : ndarray of shape (n_timepoints,) or (n_channels, n_timepoints)
         The average.
     inertia : float
-        Sum of the squared distances of the series to it, or of the soft-DTW values, by weight.
+        Sum of the squared distances of the series to it, by weight; of the distances themselves
+        under metrics without squares, or of the soft-DTW values.
     n_iter : int
         How often it was computed anew.
     """
@@ -74,7 +73,9 @@ class Barycenter(NamedTuple):
 @checks_arguments(
     ARGUMENTS
     | {
-        "method": [StrOptions(set(PATIENCE))],
+        "metric": METRIC,
+        "metric_params": METRIC_PARAMS,
+        "method": [StrOptions({"dba", "subgradient"})],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
     }
@@ -83,6 +84,8 @@ def dtw_barycenter(
     X: ArrayLike | list[ArrayLike],
     *,
     init: Literal["mean", "medoid"] | ArrayLike = "mean",
+    metric: str = "dtw",
+    metric_params: dict[str, Any] | None = None,
     window: float | None = None,
     weights: ArrayLike | None = None,
     max_iter: int = 100,
@@ -94,12 +97,13 @@ def dtw_barycenter(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> Barycenter:
-    r"""Average series under dynamic time warping: DBA, or the stochastic subgradient method.
+    r"""Average series under dynamic time warping, or another distance: DBA, or by subgradients.
 
     In DTW barycenter averaging (DBA) each series is aligned with the average by its best warping
     path, and each point of the average becomes the mean of all points that these paths match with
-    it. Both steps are repeated, and neither raises the sum of squared distances. The stochastic
-    subgradient method moves the average a little towards one series after the other.
+    it. Both steps are repeated, and neither raises the sum of squared distances; of other metrics
+    see below. The stochastic subgradient method moves the average a little towards one series after
+    the other.
 
     Parameters
     ----------
@@ -107,9 +111,15 @@ def dtw_barycenter(
         Series; or a list of arrays, each one series, of any lengths.
     init : {"mean", "medoid"} or array-like, default "mean"
         Where to start. "mean" is the mean at each time point, for which shorter series are
-        stretched to the length of the longest; "medoid" is the series with the least sum of squared
-        distances to all, which takes all pairs of series. An array is a series of any length. The
-        average has as many points as the start.
+        stretched to the length of the longest; "medoid" is the series with the least inertia, which
+        takes all pairs of series. An array is a series of any length. The average has as many
+        points as the start.
+    metric : str, default "dtw"
+        The distance, a name of `skts.metrics.pairwise_distances`, with squared costs where it has
+        a choice.
+    metric_params : dict or None, default None
+        Parameters of the distance, such as ``{"penalty": 0.5}`` for ``metric="msm"``; None takes
+        their defaults.
     window : int, float or None, default None
         Sakoe-Chiba band: the largest distance in time between two matched points. An int counts
         points; a float is a fraction of the longer series, rounded up. The band is widened to the
@@ -119,17 +129,17 @@ def dtw_barycenter(
     max_iter : int, default 100
         Iterations at most; each goes over all series.
     tol : float, default 1e-5
-        Ends when an iteration lowers the inertia by no more than this share of itself, or with
-        "subgradient", after five such iterations in a row. With 0 it ends when nothing is lowered
-        any more.
+        Ends when an iteration lowers the inertia by no more than this share of itself; where
+        iterations may also raise it, with "subgradient" and under most metrics, after five such in
+        a row. With 0 it ends when nothing is lowered any more.
     method : {"dba", "subgradient"}, default "dba"
         "dba" aligns all series with the same average, and replaces it by the mean of what was
-        matched [1]_. "subgradient" aligns one series after the other, in random order, and moves
-        the average by a small step each time [2]_: at times to a lower inertia, but an iteration
-        takes much longer. The best average of all iterations is returned.
+        matched [1]_. "subgradient", for ``metric="dtw"``, aligns one series after the other, in
+        random order, and moves the average by a small step each time [2]_: at times to a lower
+        inertia, but an iteration takes longer. The best average of all iterations is returned.
     batch_size : int, default 1
         Series that "subgradient" aligns with the same average, and then steps for all of them at
-        once. On the CPU 8 take hardly longer than one, on a GPU many more.
+        once. On the CPU any size takes about as long, up to 64 on one thread; a GPU needs many.
     random_state : int, RandomState or None, default None
         Draws the order of the series for "subgradient".
     engine : str or None, default None
@@ -148,7 +158,8 @@ def dtw_barycenter(
     ------
     ValueError
         If a series is empty, or holds infinity, or NaN before its last value; if numbers of
-        channels differ; if a weight is negative, or all are zero.
+        channels differ; if a weight is negative, or all are zero; if the metric is not defined for
+        series of these lengths, or does not go with the method.
 
     Warns
     -----
@@ -165,6 +176,16 @@ def dtw_barycenter(
     -----
     All engines return the same bits: paths that tie are chosen by one rule, that of `dtw_path` with
     the average first, and sums are added in one order, whatever the number of threads and tiles.
+
+    Under other metrics, too, each point becomes the mean of the points that the best paths match
+    with it, those of `skts.metrics.warping_path`; under "ddtw" the first points of series are
+    matched with that of the average as well, and the last ones. A point that all paths leave out,
+    as those of "erp", "edr" and "lcss" may, stays as it is. Under "msm" each channel has paths of
+    its own. The inertia is the sum of squared distances under "dtw", "adtw", "wdtw", "ddtw",
+    "dog_keeper" and "euclidean", and that of distances under "msm", "twe", "erp", "edr" and "lcss".
+    The mean minimises it for given paths, so that no iteration raises it, under "dtw", "adtw" and
+    "euclidean" alone. Under all others an iteration may raise it: the best average is returned,
+    which is no worse than the start.
 
     With "subgradient" a point of the average that is matched with :math:`v` points of a series of
     weight :math:`w` moves by a share :math:`2 \eta w v` of the way to their mean, at most by all of
@@ -193,22 +214,25 @@ def dtw_barycenter(
     # a power of two: sums of weighted squares stay in the range of float64
     exponent = int(np.frexp(shares.max())[1])
     shares = np.ldexp(shares, -exponent)
-    warping = Warping(window=window)
-    start = start_of(init, series, shares, warping, engine, n_jobs)
-    work = AlignmentSums(series, start, np.zeros(len(series), np.int64), shares, warping)
+    distance = distance_of(metric, metric_params, window=window)
+    if method == "subgradient" and metric != "dtw":
+        raise ValueError(f"method='subgradient' takes metric='dtw', not metric={metric!r}.")
+    start = start_of(init, series, shares, distance, engine, n_jobs)
+    work = alignment_of(series, start, np.zeros(len(series), np.int64), shares, distance)
     step: Step = _means
     if method == "subgradient":
-        # a GPU that pays for all series may not for a few
-        few = get_engine(engine, work.part(Tile(0, min(batch_size, len(series)), 0, 1)))
         step = SubgradientPass(
             shares,
             batch_size,
             check_random_state(random_state),
-            partial(run, engine=few, n_jobs=n_jobs),
+            engine,
+            partial(run, n_jobs=n_jobs),
         )
-    chosen = get_engine(engine, work)
+    chosen = get_engine(engine, work.by_channel()[0])
+    steady = method == "dba" and metric in NEVER_RISES
+    patience = PATIENCE if steady else LONGER_PATIENCE
     average, inertia, n_iter = _iterate(
-        work, step, PATIENCE[method], max_iter, tol, chosen, n_jobs, verbose
+        work, step, patience, max_iter, tol, chosen, n_jobs, verbose
     )
     flat = series.n_channels == 1 and not is_3d(X)
     return Barycenter(average[0] if flat else average, float(np.ldexp(inertia, exponent)), n_iter)
@@ -225,10 +249,11 @@ def _iterate(
     verbose: int,
 ) -> tuple[np.ndarray, float, int]:
     """Improve the one average of some work by steps, until that ends."""
+    compute = partial(run, engine=engine, n_jobs=n_jobs, verbose=max(0, verbose - 1))
     best, inertia, iteration, waited = work.averages.values[0], np.inf, 0, 0
     while True:
-        sums = run(work, engine=engine, n_jobs=n_jobs, verbose=max(0, verbose - 1))
-        new = float(np.sum(work.weights * sums.costs))
+        found = align(work, compute)
+        new = float(np.sum(work.weights * found.costs))
         if verbose:
             tell(f"Iteration {iteration}, inertia {new:.6f}")
         waited = 0 if inertia - new > tol * new else waited + 1
@@ -238,7 +263,7 @@ def _iterate(
             return best, inertia, iteration
         if iteration == max_iter:
             break
-        work = replace(work, averages=Series(step(work, sums), work.averages.lengths))
+        work = replace(work, averages=Series(step(work, found), work.averages.lengths))
         iteration += 1
     if not waited:
         warn_user(
@@ -249,17 +274,16 @@ def _iterate(
     return best, inertia, iteration
 
 
-def _means(work: AlignmentSums, sums: MatchedSums) -> np.ndarray:
+def _means(work: AlignmentSums, found: Alignment) -> np.ndarray:
     """The step of DBA: means of the matched points."""
-    values: np.ndarray = sums.values / sums.weights[:, np.newaxis]
-    return values
+    return found.means(work.averages.values)
 
 
 def start_of(
     init: Any,
     series: Series,
     weights: np.ndarray,
-    warping: Warping,
+    distance: Distance,
     engine: str | None,
     n_jobs: int | None,
 ) -> Series:
@@ -273,8 +297,8 @@ def start_of(
         All series.
     weights : ndarray of shape (n_series,)
         Their weights.
-    warping : Warping
-        Options of the distance, for the medoid.
+    distance : Distance
+        The distance, for the medoid.
     engine : str or None
         The engine that finds the medoid.
     n_jobs : int or None
@@ -295,8 +319,8 @@ def start_of(
         return given
     if init == "mean":
         return _mean(series, weights)
-    squares = run(DTWMatrix(series, series, warping), engine=engine, n_jobs=n_jobs) ** 2
-    medoid = int(np.argmin((squares * weights).sum(axis=1)))
+    found = run(DTWMatrix(*distance.sides(series, series)), engine=engine, n_jobs=n_jobs)
+    medoid = int(np.argmin((terms(found, distance) * weights).sum(axis=1)))
     length = series.lengths[medoid]
     return Series(series.values[medoid : medoid + 1, :, :length].copy(), np.array([length]))
 

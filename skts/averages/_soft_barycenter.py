@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
 from .._log import tell
+from .._metrics import distance_of
 from .._parameters import checks_arguments, warn_user
 from .._scalars import takes_plain
 from .._validation import check_series, check_weights, is_3d
@@ -120,7 +121,7 @@ def soft_dtw_barycenter(
     exponent = int(np.frexp(shares.max())[1])
     shares = np.ldexp(shares, -exponent)
     warping = Warping(window=window)
-    start = start_of(init, series, shares, warping, engine, n_jobs)
+    start = start_of(init, series, shares, distance_of("dtw", window=window), engine, n_jobs)
     check_gamma(gamma, series, start)
     # the first step of the search is of length 1: a sixteenth of the range of the data, or less
     power = _power(series, start, gamma)

@@ -1,13 +1,14 @@
-"""The step of the stochastic subgradient method."""
+"""A pass of the stochastic subgradient method over all series."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from ..engines import AlignmentSums, MatchedSums, Series
+from .._alignment import Alignment
+from ..engines import AlignmentSums, Engine, Reduction, SubgradientSteps, get_engine
 
 __all__ = ["SubgradientPass"]
 
@@ -18,23 +19,18 @@ FIRST_RATE, LAST_RATE = 0.05, 0.005
 class SubgradientPass:
     """Move an average by the subgradients of a few series after the other, in random order.
 
-    For an average z and a series x of weight w, where the mean weight is 1, a subgradient of
-    w DTW(z, x)^2 is 2 w (V z - W x): V counts the points that the best path matches with each point
-    of z, and W x adds them up (Schultz and Jain 2018, section 3). A step of rate r in its opposite
-    direction moves each point of z towards the mean of its matched points, by a share 2 r w V of
-    the way; here by the whole way at most. Series of a batch have one step, along the sum of their
-    subgradients.
-
     Parameters
     ----------
     weights : ndarray of shape (n_series,)
-        Weight of each series; those of weight 0 are passed over.
+        Weight of each series; those of weight 0 are passed over. They are scaled to a mean of 1.
     batch_size : int
         Series of a step.
     random_state : RandomState
         Draws the order of each pass.
+    engine : str, Engine or None
+        The engine, or how it is chosen.
     run : callable
-        Computes the sums of some series.
+        Computes a reduction on the engine that it is told.
     """
 
     def __init__(
@@ -42,22 +38,23 @@ class SubgradientPass:
         weights: np.ndarray,
         batch_size: int,
         random_state: np.random.RandomState,
-        run: Callable[[AlignmentSums], MatchedSums],
+        engine: str | Engine | None,
+        run: Callable[..., Any],
     ) -> None:
         self.rows = np.flatnonzero(weights)
         self.weights = weights / weights[self.rows].mean()
         self.batch_size = batch_size
-        self.random_state, self.run = random_state, run
+        self.random_state, self.engine, self.run = random_state, engine, run
         self.is_first = True
 
-    def __call__(self, work: AlignmentSums, sums: MatchedSums) -> np.ndarray:
+    def __call__(self, work: AlignmentSums, found: Alignment) -> np.ndarray:
         """Take the steps of a pass over all series.
 
         Parameters
         ----------
         work : AlignmentSums
             All series, and the average before.
-        sums : MatchedSums
+        found : Alignment
             Its sums, which are not used: each step needs those of the average before it.
 
         Returns
@@ -71,19 +68,16 @@ class SubgradientPass:
         if self.is_first:
             seen = (np.cumsum(weights) - weights) / weights.size
         self.is_first = False
-        rates = FIRST_RATE - (FIRST_RATE - LAST_RATE) * seen
-        values, lengths = work.averages.values, work.averages.lengths
-        for start in range(0, order.size, self.batch_size):
-            rows = order[start : start + self.batch_size]
-            batch = replace(
-                work,
-                series=work.series.take(rows),
-                averages=Series(values, lengths),
-                labels=work.labels[rows],
-                weights=self.weights[rows],
-            )
-            found = self.run(batch)
-            counts = found.weights[:, np.newaxis]
-            share = np.minimum(2 * rates[start] * counts, 1.0)
-            values = values + share * (found.values / counts - values)
+        rates = FIRST_RATE - (FIRST_RATE - LAST_RATE) * seen[:: self.batch_size]
+        steps = SubgradientSteps(
+            work.series, work.averages, order, self.weights, rates, self.batch_size, work.warping
+        )
+        # a GPU that pays for all series may not for a few
+        asked: Reduction = steps if steps.at_once else steps.first_batch
+        engine = get_engine(self.engine, asked)
+        if steps.at_once:
+            moved = self.run(steps, engine=engine)
+        else:
+            moved = steps.follow(lambda batch: self.run(batch, engine=engine))
+        values: np.ndarray = moved.values
         return values

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..engines import MatchedSums, Series
+from .._alignment import Alignment
+from ..engines import Series
 
 __all__ = ["averaged", "replaced", "with_nan"]
 
 
-def averaged(centers: Series, sums: MatchedSums, weights: np.ndarray | None = None) -> Series:
+def averaged(centers: Series, sums: Alignment, weights: np.ndarray | None = None) -> Series:
     """Average what is matched with each point of some centres.
 
     Parameters
     ----------
     centers : Series
         The centres before.
-    sums : MatchedSums
+    sums : Alignment
         What their members match.
-    weights : ndarray of shape (n_clusters, n_timepoints) or None, default None
+    weights : ndarray of the shape of `sums.weights`, or None, default None
         The weight with which each point of the centres counts itself; None is 0.
 
     Returns
@@ -26,15 +27,13 @@ def averaged(centers: Series, sums: MatchedSums, weights: np.ndarray | None = No
     Series
         The centres after; a point that nothing was matched with is as before.
     """
-    added = sums.weights[:, np.newaxis]
-    matched = added > 0
-    if weights is None:
-        total, count = sums.values, added
-    else:
-        before = weights[:, np.newaxis]
-        total, count = centers.values * before + sums.values, before + added
-    values = np.where(matched, total / np.where(matched, count, 1.0), centers.values)
-    return Series(values, centers.lengths)
+    if weights is not None:
+        matched = sums.weights > 0
+        sums = sums._replace(
+            values=centers.values * weights + sums.values,
+            weights=np.where(matched, weights + sums.weights, 0.0),
+        )
+    return Series(sums.means(centers.values), centers.lengths)
 
 
 def replaced(centers: Series, index: int, series: Series, row: int) -> Series:

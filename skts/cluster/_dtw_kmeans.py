@@ -18,20 +18,21 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from .._alignment import (
+    LONGER_PATIENCE,
+    NEVER_RISES,
+    PATIENCE,
+    Alignment,
+    align,
+    alignment_of,
+    terms,
+)
 from .._log import tell
+from .._metrics import METRIC, METRIC_PARAMS, Distance, distance_of
 from .._parameters import N_JOBS, checks_parameters, warn_user
 from .._validation import check_series, is_3d
 from ..base import SeriesMixin
-from ..engines import (
-    AlignmentSums,
-    DTWMatrix,
-    DTWNeighbors,
-    Engine,
-    Reduction,
-    Series,
-    Warping,
-    get_engine,
-)
+from ..engines import DTWMatrix, DTWNeighbors, Engine, Reduction, Series, get_engine
 from ._centers import averaged, replaced, with_nan
 from ._nearest_centers import NearestCenters
 
@@ -44,7 +45,8 @@ POINTS_AT_ONCE = 2**20
 class _Assigned(NamedTuple):
     """Centres, the labels that follow from them, the sum of squared distances, and weights.
 
-    The weight of a point of a centre is the number of points that its members match with it.
+    The weight of a point of a centre is the number of points that its members match with it, in
+    each channel or in all.
     """
 
     inertia: float
@@ -65,11 +67,12 @@ class _Start(NamedTuple):
 class DTWKMeans(
     SeriesMixin, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator
 ):
-    """Cluster time series by k-means under dynamic time warping.
+    """Cluster time series by k-means under dynamic time warping, or another distance.
 
     Two steps alternate: each series goes to the centre with the least DTW distance, and each centre
     becomes the average of its members along their best warping paths (DBA). Neither raises the sum
-    of squared distances. `partial_fit` takes series batch by batch, where memory does not hold all.
+    of squared distances; of other metrics see the notes. `partial_fit` takes series batch by batch,
+    where memory does not hold all.
 
     Parameters
     ----------
@@ -90,8 +93,12 @@ class DTWKMeans(
         A run stops when the squared changes of all points of the centres add up to no more than
         this share of the mean variance of a time point; with 0, only when the inertia falls no
         more.
-    metric : {"dtw"}, default "dtw"
-        The distance: dynamic time warping with squared costs.
+    metric : str, default "dtw"
+        The distance, a name of `skts.metrics.pairwise_distances`, with squared costs where it has
+        a choice.
+    metric_params : dict or None, default None
+        Parameters of the distance, such as ``{"penalty": 0.5}`` for ``metric="msm"``; None takes
+        their defaults.
     window : int, float or None, default None
         Sakoe-Chiba band: the largest distance in time between two matched points. An int counts
         points; a float is a fraction of the longer series, rounded up. The band is widened to the
@@ -118,7 +125,8 @@ class DTWKMeans(
         Cluster of each series, the same as `predict` of the training series; after `partial_fit` of
         the series of the last batch.
     inertia_ : float
-        Sum of the squared distances of these series to their centres.
+        Sum of the squared distances of these series to their centres; of the distances themselves
+        under metrics without squares.
     n_iter_ : int
         Iterations of the best run, and one for each call of `partial_fit` since.
     history_ : ndarray
@@ -155,6 +163,13 @@ class DTWKMeans(
     A cluster that loses all its members gets a new centre: the series that is farthest from its own
     centre.
 
+    Centres under other metrics are those of `skts.averages.dtw_barycenter`: each point becomes the
+    mean of the points that the best paths match with it. The inertia adds up squared distances
+    under "dtw", "adtw", "wdtw", "ddtw", "dog_keeper" and "euclidean", and distances under "msm",
+    "twe", "erp", "edr" and "lcss". No iteration raises it under "dtw", "adtw" and "euclidean";
+    under all others one may, a run ends after five in a row that do not lower it, and the best is
+    kept. Each iteration compares all series with all centres, but under "dtw" and "euclidean".
+
     `partial_fit` is one iteration on the series of a batch: their labels and paths are exact, as
     those of `fit`. Each point of a centre becomes the mean of all points that were matched with it
     so far, each by the path that was best when its batch came. Earlier batches are not seen again:
@@ -187,7 +202,8 @@ class DTWKMeans(
         "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "metric": [StrOptions({"dtw"})],
+        "metric": METRIC,
+        "metric_params": METRIC_PARAMS,
         "window": [
             Interval(Integral, 0, None, closed="left"),
             Interval(Real, 0, 1, closed="both"),
@@ -207,7 +223,8 @@ class DTWKMeans(
         n_init: int | Literal["auto"] = "auto",
         max_iter: int = 100,
         tol: float = 1e-4,
-        metric: Literal["dtw"] = "dtw",
+        metric: str = "dtw",
+        metric_params: dict[str, Any] | None = None,
         window: float | None = None,
         random_state: int | np.random.RandomState | None = None,
         engine: str = "auto",
@@ -220,6 +237,7 @@ class DTWKMeans(
         self.max_iter = max_iter
         self.tol = tol
         self.metric = metric
+        self.metric_params = metric_params
         self.window = window
         self.random_state = random_state
         self.engine = engine
@@ -278,7 +296,7 @@ class DTWKMeans(
             "n_iter_": best.n_iter,
             "engine_": engine.name,
             "_n_features_out": len(centers),
-            "_weights": weights[:, : values.shape[2]],
+            "_weights": weights[:, :, : values.shape[2]],
         }
         # nothing of an earlier fit is replaced before all is there
         self._remember_form(X, series)
@@ -325,25 +343,24 @@ class DTWKMeans(
         examples = private.take(slice(self.n_clusters)) if given is None else given
         engine = self._engine_for(private, examples)
         centers = given or self._drawn(engine, private, check_random_state(self.random_state))
-        weights = np.zeros((len(centers), centers.n_timepoints)) if is_first else self._weights
-        if weights.shape != (len(centers), centers.n_timepoints):
+        kinds = private.n_channels if self._distance.warping.independent else 1
+        shape = len(centers), kinds, centers.n_timepoints
+        weights = np.zeros(shape) if is_first else self._weights
+        if weights.shape != shape:
             raise ValueError(
                 f"cluster_centers_ holds {len(centers)} centres of {centers.n_timepoints} time "
-                f"points, and what was fitted {len(weights)} of {weights.shape[1]}: call fit anew, "
+                f"points, and what was fitted {len(weights)} of {weights.shape[2]}: call fit anew, "
                 "with these as init."
             )
-        nearest = NearestCenters(private, self._warping, lambda work: self._run(work, engine))
-        stays: np.ndarray = weights.max(axis=1) > 0
+        nearest = NearestCenters(private, self._distance, lambda work: self._run(work, engine))
+        stays: np.ndarray = weights.max(axis=(1, 2)) > 0
         centers = self._filled(nearest.search(centers), centers, stays)
-        ones = np.ones(len(private))
-        sums = self._run(
-            AlignmentSums(private, centers, nearest.labels, ones, self._warping), engine
-        )
+        sums = self._aligned(engine, private, centers, nearest.labels)
         # a new centre may be longer than all before
-        weights = np.pad(weights, ((0, 0), (0, centers.n_timepoints - weights.shape[1])))
+        weights = np.pad(weights, ((0, 0), (0, 0), (0, centers.n_timepoints - weights.shape[2])))
         moved = averaged(centers, sums, weights)
-        own = self._run(DTWNeighbors(private, moved, 1, warping=self._warping), engine)
-        inertia = float(np.sum(own.distances[:, 0] ** 2))
+        own = self._nearest(private, moved, engine)
+        inertia = float(np.sum(terms(own.distances[:, 0], self._distance)))
         n_iter = 1 if is_first else self.n_iter_ + 1
         if self.verbose:
             tell(f"Batch {n_iter}, {len(private)} series, inertia {inertia:.6f}")
@@ -359,7 +376,7 @@ class DTWKMeans(
                 "n_iter_": n_iter,
                 "engine_": engine.name,
                 "_n_features_out": len(moved),
-                "_weights": (weights + sums.weights)[:, : values.shape[2]],
+                "_weights": (weights + sums.weights)[:, :, : values.shape[2]],
             }
         )
         return self
@@ -377,8 +394,7 @@ class DTWKMeans(
         ndarray of shape (n_samples,), int32
             Clusters.
         """
-        series, centers = self._compared(X)
-        found = self._run(DTWNeighbors(series, centers, 1, warping=self._warping))
+        found = self._nearest(*self._compared(X))
         labels: np.ndarray = found.indices[:, 0].astype(np.int32)
         return labels
 
@@ -393,14 +409,14 @@ class DTWKMeans(
         Returns
         -------
         ndarray of shape (n_samples, n_clusters)
-            Distances as `skts.metrics.dtw` returns them.
+            Distances as `skts.metrics.pairwise_distances` returns them.
         """
-        series, centers = self._compared(X)
-        distances: np.ndarray = self._run(DTWMatrix(series, centers, self._warping))
+        sides = self._distance.sides(*self._compared(X))
+        distances: np.ndarray = self._run(DTWMatrix(*sides))
         return distances
 
     def score(self, X: ArrayLike | list[ArrayLike], y: Any = None) -> float:
-        """Return the negative sum of the squared distances of series to their nearest centres.
+        """Return the negative inertia: squared distances of series to their nearest centres.
 
         Parameters
         ----------
@@ -414,14 +430,28 @@ class DTWKMeans(
         float
             The greater the better; at most 0.
         """
-        series, centers = self._compared(X)
-        found = self._run(DTWNeighbors(series, centers, 1, warping=self._warping))
-        return -float(np.sum(found.distances[:, 0] ** 2))
+        found = self._nearest(*self._compared(X))
+        return -float(np.sum(terms(found.distances[:, 0], self._distance)))
 
     @property
-    def _warping(self) -> Warping:
-        """The options of the distance."""
-        return Warping(self.metric, window=self.window)
+    def _distance(self) -> Distance:
+        """The distance."""
+        return distance_of(self.metric, self.metric_params, window=self.window)
+
+    def _nearest(self, series: Series, centers: Series, engine: Engine | None = None) -> Any:
+        """The nearest centre of each series."""
+        left, right, warping = self._distance.sides(series, centers)
+        return self._run(DTWNeighbors(left, right, 1, warping=warping), engine)
+
+    def _aligned(
+        self, engine: Engine, series: Series, centers: Series, labels: np.ndarray
+    ) -> Alignment:
+        """Align series with their centres."""
+        work = alignment_of(series, centers, labels, np.ones(len(series)), self._distance)
+        if work.one_by_one and self.engine == "auto":
+            # a GPU that pays for distances does not for single paths
+            engine = get_engine(self.engine, work.by_channel()[0])
+        return align(work, lambda part: self._run(part, engine))
 
     def _compared(self, X: Any) -> tuple[Series, Series]:
         """Series, and the centres."""
@@ -448,9 +478,9 @@ class DTWKMeans(
 
     def _engine_for(self, series: Series, centers: Series) -> Engine:
         """The engine that suits an iteration."""
-        n_neighbors = min(2, len(centers))
+        left, right, warping = self._distance.sides(series, centers)
         return get_engine(
-            self.engine, DTWNeighbors(series, centers, n_neighbors, warping=self._warping)
+            self.engine, DTWNeighbors(left, right, min(2, len(centers)), warping=warping)
         )
 
     def _given_centers(self, series: Series) -> Series | None:
@@ -478,22 +508,28 @@ class DTWKMeans(
         self, engine: Engine, series: Series, centers: Series, least: float, number: str
     ) -> _Start:
         """Iterate from one start; `number` tells which one, of how many."""
-        nearest = NearestCenters(series, self._warping, lambda work: self._run(work, engine))
+        distance = self._distance
+        nearest = NearestCenters(series, distance, lambda work: self._run(work, engine))
         centers = self._filled(nearest.search(centers), centers)
-        ones, history = np.ones(len(series)), list[float]()
+        patience = PATIENCE if self.metric in NEVER_RISES else LONGER_PATIENCE
+        history = list[float]()
         best: _Assigned | None = None
-        iteration, settled = 0, False
+        iteration, waited, settled = 0, 0, False
         while True:
-            work = AlignmentSums(series, centers, nearest.labels.copy(), ones, self._warping)
-            sums = self._run(work, engine)
-            distances = self._warping.distance(sums.costs)
-            inertia = float(np.sum(distances**2))
+            labels = nearest.labels.copy()
+            sums = self._aligned(engine, series, centers, labels)
+            distances = sums.distances
+            inertia = float(np.sum(terms(distances, distance)))
             if self.verbose:
                 tell(f"Run {number}, iteration {iteration}, inertia {inertia:.6f}")
-            if best is not None and not inertia < best.inertia:
+            if best is None or inertia < best.inertia:
+                best = _Assigned(inertia, centers, labels, sums.weights)
+                history.append(inertia)
+                waited = 0
+            else:
+                waited += 1
+            if waited == patience:
                 return _Start(best, history, iteration, True)
-            best = _Assigned(inertia, centers, work.labels, sums.weights)
-            history.append(inertia)
             if settled or iteration == self.max_iter:
                 return _Start(best, history, iteration, settled)
             moved = averaged(centers, sums)
@@ -537,17 +573,18 @@ class DTWKMeans(
             return series.take(random_state.choice(n, k, replace=False))
         drawn = [int(random_state.randint(n))]
         draws = 2 + int(np.log(k))
+        distance = self._distance
 
-        def squares(rows: np.ndarray) -> np.ndarray:
-            found = self._run(DTWMatrix(series, series.take(rows), self._warping), engine)
-            return np.asarray(found**2)
+        def added(rows: np.ndarray) -> np.ndarray:
+            sides = distance.sides(series, series.take(rows))
+            return np.asarray(terms(self._run(DTWMatrix(*sides), engine), distance))
 
-        nearest = squares(np.array(drawn))
+        nearest = added(np.array(drawn))
         while len(drawn) < k:
             weights = np.cumsum(nearest[:, 0])
             shares = random_state.uniform(size=draws) * weights[-1]
             rows = np.minimum(np.searchsorted(weights, shares, side="right"), n - 1)
-            found = np.minimum(squares(rows), nearest)
+            found = np.minimum(added(rows), nearest)
             best = int(np.argmin(found.sum(axis=0)))
             drawn.append(int(rows[best]))
             nearest = found[:, best : best + 1]

@@ -29,11 +29,13 @@ from ..engines import (
     TIE,
     Assignment,
     Engine,
+    MemberParts,
     Reduction,
     SBDAssign,
     SBDCenters,
     SBDMatrix,
     Series,
+    ShapeMoments,
     Shapes,
     certified_distances,
     get_engine,
@@ -73,7 +75,8 @@ class KShapeClusterer(
     Series are compared by the shape-based distance (SBD), 1 minus their largest normalised
     cross-correlation over all shifts. Two steps alternate: the members of a cluster are shifted to
     match its centre, and the centre becomes the shape that correlates best with all of them; then
-    each series goes to its nearest centre.
+    each series goes to its nearest centre. `partial_fit` takes series batch by batch, where memory
+    does not hold all.
 
     Parameters
     ----------
@@ -85,8 +88,8 @@ class KShapeClusterer(
         squared distance to the nearest centre so far. An array holds the centres, of shape
         (n_clusters, n_timepoints) or (n_clusters, n_channels, n_timepoints).
     n_init : int or "auto", default "auto"
-        How often to start; the run with the least inertia is kept. "auto" means 10 for "random" and
-        "series", 1 for "plusplus" and given centres.
+        How often `fit` starts; the run with the least inertia is kept. "auto" means 10 for "random"
+        and "series", 1 for "plusplus" and given centres. `partial_fit` starts once.
     max_iter : int, default 100
         Iterations of a run at most.
     tol : float, default 0.0
@@ -116,15 +119,16 @@ class KShapeClusterer(
         Centres, z-normalised, in the order of the numbers in `labels_`; of shape (n_clusters,
         n_channels, n_timepoints) for 3-D input or several channels.
     labels_ : ndarray of shape (n_samples,), int32
-        Cluster of each series, the same as `predict` of the training series.
+        Cluster of each series, the same as `predict` of the training series; after `partial_fit` of
+        the series of the last batch.
     shifts_ : ndarray of shape (n_samples,), int32
-        How many time points each series moves to the right to match its centre.
+        How many time points each of these series moves to the right to match its centre.
     inertia_ : float
-        Sum of the distances of the series to their centres.
+        Sum of the distances of these series to their centres.
     n_iter_ : int
-        Iterations of the best run.
+        Iterations of the best run, and one for each call of `partial_fit` since.
     history_ : ndarray of shape (`n_iter_`,)
-        Inertia after each iteration of the best run.
+        Inertia after each iteration of the best run. Not set after `partial_fit`.
     n_features_in_ : int
         Time points of the training series; not set after `fit` on a list.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -159,6 +163,16 @@ class KShapeClusterer(
 
     A cluster that loses all its members gets a new centre: the series that is farthest from its own
     centre.
+
+    `partial_fit` is one iteration on the series of a batch: their labels and shifts are exact, as
+    those of `fit`. A centre becomes the shape that correlates best with all members so far, each
+    moved by the shift that was best when its batch came: it follows from the sums of the products
+    of all pairs of points of the members, a matrix of (n_channels x n_timepoints)^2 numbers for
+    each cluster. Earlier batches are not seen again: their labels and shifts do not follow the
+    centres, so that the result depends on the order of batches. The first call with all series is
+    the first iteration of `fit`, with centres that are equal but for roundings; from random labels
+    it is the first two. `fit` keeps no such sums: a call after it knows of earlier members only
+    their parts along their centre, and adds to these.
 
     References
     ----------
@@ -246,8 +260,7 @@ class KShapeClusterer(
         """
         get_engine(self.engine)
         series = check_series(X, estimator=self)
-        if len(series) < self.n_clusters:
-            raise ValueError(f"n_samples={len(series)} should be >= n_clusters={self.n_clusters}.")
+        self._check_enough(series)
         starts = self._given_centers(series)
         shapes = self._shapes(series, series.n_timepoints)
         centers = shapes.take(slice(self.n_clusters)) if starts is None else starts
@@ -283,10 +296,87 @@ class KShapeClusterer(
             "n_iter_": len(best.history),
             "engine_": engine.name,
             "_n_features_out": n_found,
+            "_members": MemberParts.of(shapes, assigned, n_found),
         }
         # nothing of an earlier fit is replaced before all is there
         self._remember_form(X, series)
         self.__dict__.update(fitted)
+        return self
+
+    @checks_parameters
+    def partial_fit(self, X: ArrayLike | list[ArrayLike], y: Any = None) -> Self:
+        """Move the centres by a batch of series, in one iteration.
+
+        The first call draws the centres to start from, as `fit` does for one start. Later ones, and
+        those after `fit`, go on from the centres that there are, and from all members that these
+        had. A centre without series in the batch stays where it is; only one that never had any
+        moves to the series that is farthest from its own centre.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_timepoints) or (n_samples, n_channels, n_timepoints)
+            Series; or a list of arrays of any lengths, in later calls no longer than the centres.
+            NaN at the end is padding.
+        y : ignored
+            There for pipelines.
+
+        Returns
+        -------
+        self : KShapeClusterer
+            The estimator.
+
+        Raises
+        ------
+        ValueError
+            In the first call as in `fit`; later if the series do not go with the earlier ones.
+        """
+        get_engine(self.engine)
+        is_first = not hasattr(self, "cluster_centers_")
+        if is_first:
+            series = check_series(X, estimator=self)
+            self._check_enough(series)
+            flat = series.n_channels == 1 and not is_3d(X)
+            starts = self._given_centers(series)
+            width = series.n_timepoints
+        else:
+            series = self._validate_series(X)
+            flat = np.ndim(self.cluster_centers_) == 2
+            starts = self._fitted_centers()
+            width = starts.n_timepoints
+            if series.n_timepoints > width:
+                raise ValueError(
+                    f"A series has {series.n_timepoints} time points, and the centres have {width}:"
+                    " the first batch decides."
+                )
+        shapes = self._shapes(series, width, width)
+        examples = shapes.take(slice(self.n_clusters)) if starts is None else starts
+        engine = get_engine(self.engine, SBDAssign(shapes, examples))
+        random_state = check_random_state(self.random_state)
+        centers = starts or self._first_centers(engine, shapes, random_state)
+        moments = self._moments(centers.values, is_first=is_first)
+        centers, assigned = self._assign_batch(engine, shapes, centers, moments.counts > 0)
+        moments = moments.joined(shapes, assigned)
+        moved = Shapes.of(moments.centers(np.unique(assigned.labels), centers.values))
+        assigned = self._run(SBDAssign(shapes, moved), engine)
+        inertia = float(assigned.distances.sum())
+        n_iter = 1 if is_first else self.n_iter_ + 1
+        if self.verbose:
+            tell(f"Batch {n_iter}, {len(shapes)} series, inertia {inertia:.6f}")
+        if is_first:
+            self._remember_form(X, series)
+        self.__dict__.pop("history_", None)
+        self.__dict__.update(
+            {
+                "cluster_centers_": moved.values[:, 0] if flat else moved.values,
+                "labels_": assigned.labels,
+                "shifts_": assigned.shifts,
+                "inertia_": inertia,
+                "n_iter_": n_iter,
+                "engine_": engine.name,
+                "_n_features_out": len(moved),
+                "_members": moments,
+            }
+        )
         return self
 
     def predict(self, X: ArrayLike | list[ArrayLike]) -> np.ndarray:
@@ -360,17 +450,75 @@ class KShapeClusterer(
         """Compare series with the centres."""
         check_is_fitted(self)
         self._validate_params()  # set_params may have come after fit
-        series = self._validate_series(X)
-        # an attribute that everybody may change, or that a damaged pickle has brought
-        given = check_series(
-            self.cluster_centers_, input_name="cluster_centers_", equal_length=True, new=False
-        )
-        centers = given.values.reshape(len(given), self.n_channels_, -1)
+        series, centers = self._validate_series(X), self._fitted_centers().values
         fitted = centers.shape[2]
         width = max(fitted, series.n_timepoints)
         centers = np.pad(centers, ((0, 0), (0, 0), (0, width - fitted)))
         shapes = self._shapes(series, fitted, width)
         return self._run(work(shapes, Shapes.of(centers)))
+
+    def _check_enough(self, series: Series) -> None:
+        """Refuse fewer series than clusters."""
+        if len(series) < self.n_clusters:
+            raise ValueError(f"n_samples={len(series)} should be >= n_clusters={self.n_clusters}.")
+
+    def _fitted_centers(self) -> Shapes:
+        """The centres: an attribute that everybody may change, or a damaged pickle has brought."""
+        given = check_series(
+            self.cluster_centers_, input_name="cluster_centers_", equal_length=True, new=False
+        )
+        return Shapes.of(given.values.reshape(len(given), self.n_channels_, -1))
+
+    def _moments(self, centers: np.ndarray, *, is_first: bool) -> ShapeMoments:
+        """Return the sums over all members so far."""
+        centered = centers.shape[2] >= SHORT
+        if is_first:
+            return ShapeMoments.none(centers, centered=centered)
+        known = self._members
+        if len(known.counts) == len(centers) and isinstance(known, MemberParts):
+            return ShapeMoments.along(centers, known, centered=centered)
+        if isinstance(known, MemberParts) or known.sums.shape != (len(centers), centers[0].size):
+            raise ValueError(
+                f"cluster_centers_ holds {len(centers)} centres of {centers.shape[2]} time points, "
+                "and others were fitted: call fit anew, with these as init."
+            )
+        return known
+
+    def _first_centers(
+        self, engine: Engine, shapes: Shapes, random_state: np.random.RandomState
+    ) -> Shapes:
+        """Centres to start from: series, or those of random groups."""
+        centered = shapes.n_timepoints >= SHORT
+        if self.init != "random":
+            drawn = self._drawn(engine, shapes, random_state)
+            return _as_centers(shapes.take(drawn).values, centered)
+        labels = _random_labels(len(shapes), self.n_clusters, random_state)
+        still = np.zeros(len(shapes), np.int32)
+        work = SBDCenters(shapes, labels, still, self.n_clusters, None, centered)
+        found: Shapes = self._run(work, REFERENCE)
+        return found
+
+    def _assign_batch(
+        self, engine: Engine, shapes: Shapes, centers: Shapes, stays: np.ndarray
+    ) -> tuple[Shapes, Assignment]:
+        """Assign series to centres; empty ones are moved, but those that stay as they are."""
+        moves = 0
+        while True:
+            nearest = SBDAssign(shapes, centers)
+            assigned: Assignment = self._run(nearest, engine)
+            empty = (np.bincount(assigned.labels, minlength=len(centers)) == 0) & ~stays
+            if not empty.any() or moves == 2 * len(centers) + 10:
+                return centers, assigned
+            farthest = _farthest(nearest, assigned)
+            if farthest is None:
+                return centers, assigned
+            moved = _as_centers(
+                shapes.values[farthest : farthest + 1], shapes.n_timepoints >= SHORT
+            )
+            values = centers.values.copy()
+            values[np.argmax(empty)] = moved.values[0]
+            centers = Shapes.of(values)
+            moves += 1
 
     def _shapes(self, series: Series, fitted: int, width: int | None = None) -> Shapes:
         """Normalise series the way those of `fit`, of `fitted` points, are."""

@@ -4,6 +4,7 @@ DTW with squared costs is no metric, but for a fixed warping path it is a norm. 
 becomes c', the distance of any series changes by at most the norm of c - c' along the path on which
 that is largest. A series is compared anew only where, after such changes, another centre could be
 as near as its own (Hamerly's bounds for k-means, with this in place of the triangle inequality).
+Under other distances all series are compared anew.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from .._metrics import Distance
 from ..engines import DTWNeighbors, Reduction, Series, Warping
 
 __all__ = ["NearestCenters", "largest_change"]
@@ -33,14 +35,14 @@ class NearestCenters:
     ----------
     series : Series
         All series.
-    warping : Warping
-        Options of the distance; squared costs, whole series.
+    distance : Distance
+        The distance; whole series are compared.
     run : callable
         Computes a reduction.
     """
 
-    def __init__(self, series: Series, warping: Warping, run: Callable[[Reduction], Any]) -> None:
-        self.series, self.warping, self.run = series, warping, run
+    def __init__(self, series: Series, distance: Distance, run: Callable[[Reduction], Any]) -> None:
+        self.series, self.distance, self.run = series, distance, run
         n = len(series)
         self.labels = np.zeros(n, np.int64)
         #: At least the distance to the own centre, and at most those to the others.
@@ -68,7 +70,8 @@ class NearestCenters:
         n_neighbors = min(2, len(centers))
         for part in parts:
             series = self.series if rows is None else self.series.take(part)
-            found = self.run(DTWNeighbors(series, centers, n_neighbors, warping=self.warping))
+            left, right, warping = self.distance.sides(series, centers)
+            found = self.run(DTWNeighbors(left, right, n_neighbors, warping=warping))
             self.labels[part] = found.indices[:, 0]
             self.upper[part] = found.distances[:, 0]
             if len(centers) > 1:
@@ -92,15 +95,15 @@ class NearestCenters:
         """
         if len(centers) == 1:
             return self
-        steps, channels = (
-            self.warping.steps(self.series.n_timepoints, centers.n_timepoints),
-            self.series.n_channels,
-        )
+        if self.distance.entry.name not in ("dtw", "euclidean"):
+            return self.search(moved)
+        warping, channels = self.distance.warping, self.series.n_channels
+        steps = warping.steps(self.series.n_timepoints, centers.n_timepoints)
         error = 1 + UNITS * (steps + channels)
         lost = LOST * np.sqrt(steps * channels)
         change = np.array(
             [
-                largest_change(before, after, self.series.n_timepoints, self.warping)
+                largest_change(before, after, self.series.n_timepoints, warping)
                 for before, after in zip(_each(centers), _each(moved), strict=True)
             ]
         )

@@ -69,11 +69,13 @@ from .families.elastic.point_costs import PointCost
 from .families.elastic.radius import DTWRadiusNeighbors, RotationRadiusNeighbors
 from .families.elastic.rotation import RotationNeighbors
 from .families.elastic.soft import SoftDTWGradient, SoftDTWMatrix, SoftSlope, check_gamma
+from .families.elastic.subgradients import MovedAverage, SubgradientSteps
 from .families.elastic.warping import Warping
 from .families.elastic.window_search import DTWWindowSearch
 from .families.kshape.centers import SBDCenters
 from .families.kshape.certified import certified_distances
 from .families.kshape.distances import Assignment, SBDAssign, SBDMatrix, ShapeDistances
+from .families.kshape.moments import MemberParts, ShapeMoments
 from .families.kshape.shapes import Shapes
 from .families.profile.concatenated import ConcatenatedSeries
 from .families.profile.join import Join, JoinFound
@@ -134,7 +136,9 @@ __all__ = [
     "LongSeries",
     "MatchedSums",
     "Matches",
+    "MemberParts",
     "MotifPair",
+    "MovedAverage",
     "Nearest",
     "NearestPair",
     "ConcatenatedSeries",
@@ -150,6 +154,7 @@ __all__ = [
     "SBDMatrix",
     "Series",
     "ShapeDistances",
+    "ShapeMoments",
     "ShapeletFeatures",
     "ShapeletSearch",
     "ShapeletSplit",
@@ -161,6 +166,7 @@ __all__ = [
     "SplitCriterion",
     "SplitRules",
     "Splits",
+    "SubgradientSteps",
     "SubsequenceMatches",
     "SubsequenceNeighbors",
     "Tile",

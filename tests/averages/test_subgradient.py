@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skts import config_context
 from skts.averages import dtw_barycenter
+from skts.engines import Series, SubgradientSteps, Warping, run
 from tests import reference_averages as reference
 
 
@@ -128,3 +129,44 @@ def test_tells_when_iterations_end_too_early(rng):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         dtw_barycenter(X, method="subgradient", random_state=0, tol=0.5)
+
+
+@pytest.mark.parametrize("window", [None, 0, 2, 0.3])
+@pytest.mark.parametrize(
+    ("n", "m", "n_channels", "shortest"),
+    [(1, 1, 1, None), (1, 6, 1, 2), (9, 20, 1, 5), (14, 6, 2, 3)],
+)
+def test_all_steps_at_once_have_the_bits_of_single_ones(
+    fast_engine, make_series, rng, n, m, n_channels, shortest, window
+):
+    series, average = (
+        make_series(13, m, n_channels, shortest=shortest),
+        make_series(1, n, n_channels),
+    )
+    # whole numbers: most paths of the first step tie
+    series, average = (Series(np.round(one.values), one.lengths) for one in (series, average))
+    order, weights = rng.permutation(13)[:11], 0.5 + rng.random(13)
+    for batch_size in (1, 4, 20):
+        rates = np.full(-(-11 // batch_size), 0.03)
+        work = SubgradientSteps(
+            series, average, order, weights, rates, batch_size, Warping(window=window)
+        )
+        assert work.at_once
+        found, expected = (
+            run(work, engine=fast_engine),
+            work.follow(lambda batch: run(batch, engine="oracle")),
+        )
+        assert_array_equal(found.values, expected.values)
+        assert_array_equal(found.costs, expected.costs)
+
+
+def test_large_batches_and_long_series_go_step_by_step(fast_engine, rng, monkeypatch):
+    X = rng.normal(size=(100, 12)).cumsum(axis=1)
+    given = {"method": "subgradient", "max_iter": 2, "tol": 0, "random_state": 0}
+    large = dtw_barycenter(X, batch_size=70, engine=fast_engine, **given)
+    one = dtw_barycenter(X[:20], engine=fast_engine, **given)
+
+    monkeypatch.setattr("skts.engines.families.elastic.subgradients.MOST_STEP_BYTES", 0)
+    same = dtw_barycenter(X[:20], engine=fast_engine, **given)
+    assert_array_equal(same.average, one.average)
+    assert same[1:] == one[1:] and large.n_iter <= 2

@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from skts import DTWKMeans, config_context
+from skts._metrics import distance_of
 from skts._validation import check_series
 from skts.cluster._dtw_kmeans import _mean_variance
 from skts.cluster._nearest_centers import NearestCenters, largest_change
@@ -266,7 +267,7 @@ def test_messages(fast_engine, rng):
     for options, message in (
         ({"n_clusters": 21}, "n_samples=20 should be >= n_clusters=21"),
         ({"n_clusters": 3, "init": X[:2]}, "init holds 2 centres of 1 channels; 3 of 1"),
-        ({"metric": "msm"}, "The 'metric' parameter"),
+        ({"metric": "warped"}, "The 'metric' parameter"),
         ({"tol": -1.0}, "The 'tol' parameter"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -291,7 +292,7 @@ def test_in_a_pipeline_and_pickled(fast_engine, rng):
 def test_bounds_of_one_centre(rng):
     series = Series(rng.normal(size=(4, 1, 6)), np.full(4, 6))
     centers = series.take(slice(0, 1))
-    nearest = NearestCenters(series, Warping(), run).search(centers)
+    nearest = NearestCenters(series, distance_of(), run).search(centers)
     assert nearest.follow(centers, centers, np.zeros(4)) is nearest
     assert not nearest.labels.any()
 

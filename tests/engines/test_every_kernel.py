@@ -143,6 +143,9 @@ def averages(engine):
     yield dtw_barycenter(X, max_iter=3, tol=0.5, engine=engine)
     yield dtw_barycenter(unequal, window=3, weights=[1, 2, 0, 1, 1, 0.3], engine=engine)
     yield dtw_barycenter(X.reshape(6, 2, 40), window=0.1, engine=engine)
+    for series in (X, X.reshape(6, 2, 40)):
+        given = {"method": "subgradient", "max_iter": 1, "random_state": 0}
+        yield dtw_barycenter(series, **given, engine=engine)
     model = DTWKMeans(3, random_state=0, engine=engine)
     yield of_fitted(model, X, None, ("predict", X), ("transform", X))
     yield model.cluster_centers_

@@ -7,11 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from . import oracle
+from . import oracle, oracle_elastic
 from .case import Case, Sample
 from .compare import RELATIVE, check, close, nearest, same
 from .draw import Draw
-from .recipe import How, Recipe, check_output, draw_window, ints_only, plain, scaled, shapes
+from .recipe import (
+    How,
+    Recipe,
+    check_output,
+    draw_window,
+    fit_for,
+    ints_only,
+    plain,
+    scaled,
+    shapes,
+)
 from .recipes_neighbors import Ambiguous, halves
 
 #: Points of averages are off by less than this, where the largest number is 1.
@@ -20,6 +30,8 @@ OFF = 1e-13
 MOST_STEPS = 200
 #: Below this power of two, squares of means lose bits.
 LEAST_POWER = -300
+#: Metrics whose distances scale with the series.
+SCALED = ("dtw", "dog_keeper", "frechet", "euclidean", "ddtw", "wdtw")
 
 
 def slack_of(cost: Any, steps: int) -> Any:
@@ -64,6 +76,38 @@ def updated(
 def squares(X: list, averages: list, warp: oracle.Warp) -> np.ndarray:
     """Accumulated costs of all series to all averages."""
     return np.array([[oracle.dtw_table(a, x, warp)[-1, -1] for a in averages] for x in X])
+
+
+def draw_distance(d: Draw, samples: list, options: dict) -> dict:
+    """Mostly DTW, else a distance of any name with its parameters."""
+    options |= {"metric": "dtw", "metric_params": None}
+    if d.chance(0.6):
+        return options
+    known = oracle_elastic.PARAMETERS
+    metric = d.pick("metric", [one for one in known if fit_for({"metric": one}, samples)])
+    given = {name: d.pick(name, values) for name, (_, values) in known[metric].items()}
+    options |= {"metric": metric, "metric_params": given if d.chance(0.7) else None}
+    if metric == "euclidean":
+        options["window"] = None
+    return options
+
+
+def terms_of(metric: str, distances: np.ndarray) -> np.ndarray:
+    """What distances add to an inertia."""
+    with np.errstate(over="ignore"):
+        return distances**2 if metric in oracle_elastic.PRICED else distances
+
+
+def terms(options: dict, X: list, averages: list) -> np.ndarray | None:
+    """What series add to the inertia of averages; None where roundings decide."""
+    metric, given = options["metric"], options["metric_params"] or {}
+    if any(oracle_elastic.thresholds(metric, x, a, given) for x in X for a in averages):
+        return None
+    warp = oracle.Warp(window=options["window"])
+    found = [[oracle_elastic.distance(a, x, warp, metric, **given) for a in averages] for x in X]
+    found = terms_of(metric, np.array(found))
+    # differences of rounded differences, and numbers whose squares have no place
+    return found if np.isfinite(found).all() and metric != "ddtw" else None
 
 
 def weights_of(kind: str | None, n: int) -> np.ndarray | None:
@@ -113,11 +157,16 @@ class Barycenter(Recipe):
             "batch_size": d.pick("batch_size", (1, 2, 5, 100), (3, 1, 1, 1)),
             "random_state": d.whole(0, 99),
         }
+        options = draw_distance(d, list(data.values()), options)
+        if options["metric"] != "dtw":
+            options["method"] = "dba"
         return Case(self.name, data, options, types, relation=self.draw_relation(d))
 
     def possible(self, case: Case) -> bool:
         options = case.options
         if options["method"] == "subgradient" and options["random_state"] is None:
+            return False
+        if not fit_for(options, list(case.data.values())):
             return False
         return super().possible(case) and ("init" in case.data) == (options["init"] == "given")
 
@@ -143,6 +192,9 @@ class Barycenter(Recipe):
     def check(self, case: Case, found: dict) -> None:
         X, options = case.data["X"], case.options
         average = np.atleast_2d(found["average"])
+        if options["metric"] != "dtw":
+            self._check_other(case, found, average)
+            return
         starts = [case.data["init"]] if "init" in case.data else [X]
         power = oracle.plane(*(one.series for one in (X, *starts)))
         series = [np.ldexp(x, -power) for x in X.series]
@@ -172,6 +224,27 @@ class Barycenter(Recipe):
                 follow(case, series, weights, warp, start, average, power, exact)
             except Ambiguous:
                 return
+
+    def _check_other(self, case: Case, found: dict, average: np.ndarray) -> None:
+        """The inertia under another metric, and that of the start."""
+        X, options, weights = case.data["X"], case.options, self.weights(case)
+        weights = np.ones(len(X)) if weights is None else weights
+        check(average.shape[0] == X.n_channels, "average: channels", average.shape)
+        check(0 <= found["n_iter"] <= options["max_iter"], "n_iter", found["n_iter"])
+        own = terms(options, X.series, [average])
+        if own is None:
+            return
+        # roundings of differences count where these are small beside the numbers
+        size = max(float(np.abs(x).max(initial=0)) for x in (*X.series, average))
+        slack = weights.sum() * 1e-13 * size * (size if options["metric"] in SCALED else 1.0)
+        close("inertia", found["inertia"], float(weights @ own[:, 0]), slack, 1e-9)
+        if "init" in case.data:
+            start = case.data["init"].series[0]
+            check(average.shape == start.shape, "average: shape", average.shape)
+            first = terms(options, X.series, [start])
+            if first is not None:
+                most = float(weights @ first[:, 0]) * (1 + RELATIVE) + slack
+                check(found["inertia"] <= most, "inertia: above the start's")
 
     def start(self, case, series, weights, warp, power) -> np.ndarray | None:
         """Where the iterations start; None where rounding decides."""
@@ -251,7 +324,7 @@ class Barycenter(Recipe):
 
     def relate_scale(self, case, found, call, power):
         other = scales_exactly(case, power)
-        if other is None:
+        if other is None or case.options["metric"] not in SCALED:
             return
         again = call(other)
         # in the plainest form, without an axis of channels
@@ -270,7 +343,7 @@ class Barycenter(Recipe):
         options = case.options
         if options["weights"] is not None or options["init"] != "given":
             return
-        if options["method"] != "dba":
+        if options["method"] != "dba" or options["metric"] != "dtw":
             return
         X = case.data["X"]
         again = call(case.but(X=X.take([row for row in range(len(X)) for _ in range(2)])))
@@ -301,8 +374,6 @@ class KMeans(Recipe):
         "set_output",
         "transform",
     )
-    #: It has one value so far.
-    handed = ("metric",)
     relations = ("scale", "forms", "alone", "output")
 
     def draw(self, d: Draw) -> Case:
@@ -327,11 +398,14 @@ class KMeans(Recipe):
         if init == "centers":
             rows = d.rng.choice(n, k, replace=False)
             data["init"] = Sample(tuple(X.series[row] + d.rng.integers(0, 2) for row in rows))
+        options = draw_distance(d, list(data.values()), options)
         return Case(self.name, data, options, types, relation=self.draw_relation(d))
 
     def possible(self, case: Case) -> bool:
         X, Q, options = case.data["X"], case.data["Q"], case.options
         if not super().possible(case) or len(X) < options["n_clusters"]:
+            return False
+        if not fit_for(options, list(case.data.values())):
             return False
         if "init" in case.data:
             if len(case.data["init"]) != options["n_clusters"]:
@@ -348,7 +422,7 @@ class KMeans(Recipe):
         options = {k: v for k, v in case.given().items() if "." not in k}
         if "init" in case.data:
             options["init"] = case.data["init"].give()
-        model = self.target(metric="dtw", **options, **how.options(self.target))
+        model = self.target(**options, **how.options(self.target))
         X, Q = case.data["X"].give(), case.data["Q"].give()
         labels = model.fit_predict(X)
         found = {
@@ -369,7 +443,7 @@ class KMeans(Recipe):
         elif also == "batches":
             # from new on, or from where the fit has ended
             if case.options["random_state"] % 2:
-                model = self.target(metric="dtw", **options, **how.options(self.target))
+                model = self.target(**options, **how.options(self.target))
             for batch in (X, Q, X):
                 model.partial_fit(batch)
             found["batch labels"], found["batch centers"] = model.labels_, model.cluster_centers_
@@ -395,6 +469,9 @@ class KMeans(Recipe):
         check(history[-1] == found["inertia"], "inertia: not the last of the history")
         if "again" in found:
             same("predict of the training series", found["again"], labels)
+        if options["metric"] != "dtw":
+            self._check_other(X, options, centers, found)
+            return
         total, slack = self._check(X, centers, warp, labels, found.get("transform X"))
         close("inertia", found["inertia"], total, slack)
         if {"predict", "score"} & found.keys():
@@ -410,6 +487,17 @@ class KMeans(Recipe):
                 self._follow(case, found, centers, warp)
             except Ambiguous:
                 return
+
+    def _check_other(self, X: Sample, options: dict, centers: list, found: dict) -> None:
+        """The labels and the inertia under another metric."""
+        costs = terms(options, X.series, centers)
+        if costs is None:
+            return
+        size = max(float(np.abs(x).max(initial=0)) for x in (*X.series, *centers))
+        slack = 1e-13 * size * (size if options["metric"] in SCALED else 1.0)
+        own = costs[np.arange(len(X)), found["labels"]]
+        close("distances to centres", own, costs.min(axis=1), slack, 1e-9)
+        close("inertia", found["inertia"], float(own.sum()), len(X) * slack, 1e-9)
 
     def _check_batches(self, case: Case, found: dict, fitted: list, warp: oracle.Warp) -> None:
         """Compare what batches lead to with the last one, and with plain loops where none ties."""
@@ -502,7 +590,7 @@ class KMeans(Recipe):
 
     def relate_scale(self, case, found, call, power):
         other = scales_exactly(case, power)
-        if other is None:
+        if other is None or case.options["metric"] not in SCALED:
             return
         again = call(other)
         names = ["labels", "n_iter"]

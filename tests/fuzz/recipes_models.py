@@ -24,13 +24,15 @@ class KShape(Recipe):
         "fit_predict",
         "fit_transform",
         "get_feature_names_out",
+        "partial_fit",
         "predict",
         "score",
         "set_output",
         "transform",
     )
     relations = ("scale", "forms", "alone", "output")
-    loose = {"centers": 1e-6, "inertia": 1e-9, "history": 1e-9, "transform": 1e-9, "score": 1e-9}
+    loose = {"centers": 1e-6, "inertia": 1e-9, "history": 1e-9, "transform": 1e-9, "score": 1e-9,
+             "batch centers": 1e-6, "batch inertia": 1e-9}  # fmt: skip
 
     def draw(self, d: Draw) -> Case:
         n, most = d.whole(1, 14), 70
@@ -46,7 +48,7 @@ class KShape(Recipe):
             "normalize": d.pick("normalize", (True, False), (3, 1)),
             "random_state": d.whole(0, 99),
             "precision": d.pick("precision", ("auto", "float64")),
-            "call.also": d.pick("methods", ("queries", "score", "transform", "again")),
+            "call.also": d.pick("methods", ("queries", "score", "transform", "again", "batches")),
         }
         data = {"X": X, "Q": Q}
         if init == "centers":
@@ -93,6 +95,15 @@ class KShape(Recipe):
             found["score"] = np.float64(model.score(Q))
         elif also == "transform":
             found["transform X"] = model.transform(X)
+        elif also == "batches":
+            # from new on, or from where the fit has ended
+            if case.options["random_state"] % 2:
+                model = self.target(**options, **how.options(self.target))
+            for batch in (X, self._fitting(case).give(), X):
+                model.partial_fit(batch)
+            found["batch labels"], found["batch shifts"] = model.labels_, model.shifts_
+            found["batch centers"] = model.cluster_centers_
+            found["batch inertia"] = np.float64(model.inertia_)
         else:
             found["again"] = model.predict(X)
             found["names"] = np.array(model.get_feature_names_out(), str)
@@ -125,6 +136,8 @@ class KShape(Recipe):
                 found["transform X"][row] if "transform X" in found else None,
             )
         close("inertia", found["inertia"], total, 1e-9 * len(X) + self._slack(X, options_of))
+        if "batch centers" in found:
+            self._check_batches(X, found, options_of)
         if "predict" in found or "score" in found:
             self._check_queries(Q, centers, found, options_of)
         if "init" in case.data:
@@ -132,6 +145,23 @@ class KShape(Recipe):
                 self._follow(case, found)
             except Ambiguous:
                 return
+
+    def _fitting(self, case: Case) -> Sample:
+        """The queries that are no longer than the series; the series if there are none."""
+        X, Q = case.data["X"], case.data["Q"]
+        rows = np.flatnonzero(Q.lengths <= X.lengths.max())
+        return Q.take(rows.tolist()) if rows.size else X
+
+    def _check_batches(self, X: Sample, found: dict, options_of: dict) -> None:
+        """Compare the last batch with its centres."""
+        values, total = found["batch centers"], 0.0
+        centers = values.reshape(len(values), X.n_channels, -1)
+        for row, x in enumerate(X.series):
+            shape = oracle.shape_of(x, width=centers.shape[2], **options_of)
+            label, shift = found["batch labels"][row], found["batch shifts"][row]
+            total += self._check_one(shape, centers, label, shift, None)
+        slack = 1e-9 * len(X) + self._slack(X, options_of)
+        close("inertia of the batch", found["batch inertia"], total, slack)
 
     def _check_queries(self, Q: Sample, centers, found: dict, options_of: dict) -> None:
         fitted = centers.shape[2]
@@ -285,17 +315,20 @@ class KShape(Recipe):
         return found.reshape(members.shape[1:])
 
     def relate_forms(self, case, found, call):
-        again = call(plain(case))
-        again["centers"] = again["centers"].reshape(found["centers"].shape)
-        same("another form of the data", again, found)
+        same("another form of the data", self._as_wide(call(plain(case)), found), found)
 
     def relate_scale(self, case, found, call, power):
         data = {k: v for k, v in case.data.items() if k != "init"}
         other = scaled(Case(case.name, data), power)
         if other is not None:
-            again = call(case.but(**other.data))
-            again["centers"] = again["centers"].reshape(found["centers"].shape)
+            again = self._as_wide(call(case.but(**other.data)), found)
             same("scaled by a power of two", again, found)
+
+    def _as_wide(self, again: dict, found: dict) -> dict:
+        """Results of the plainest form, without an axis of channels, in the shapes of others."""
+        for name in found.keys() & {"centers", "batch centers"}:
+            again[name] = again[name].reshape(found[name].shape)
+        return again
 
     def relate_alone(self, case, found, call):
         Q = case.data["Q"]

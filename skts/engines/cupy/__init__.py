@@ -20,6 +20,8 @@ from ..core.prepared import PreparedStore
 from ..core.reduction import Reduction, Tile
 from ..core.series import Series, lies_on_gpu
 from ..core.worker import worker_number
+from ..families.elastic.averages import AlignmentSums
+from ..families.elastic.subgradients import SubgradientSteps
 from ..families.shapelets.best import BestShapelets
 from ._process import claim, lost_by_fork
 from .elastic.alignment_tiles import AlignmentTiles
@@ -41,6 +43,8 @@ _INSTALL = "pip install 'skts[cuda13]' (CUDA 13) or 'skts[cuda12]' (CUDA 12)"
 #: Seconds until a device has the data and the results are back, and elementary steps a second: with
 #: the figures of the CPU engine, a GPU is chosen above 2^29 steps, as was measured.
 START, STEPS_A_SECOND = 0.2495, 2**40
+#: Seconds of paths that others wait for, at least: some launches, and the way to the host.
+PATH_SECONDS = 1e-3
 #: Steps for which one more device is used: some tenths of a second of a large one.
 WORTH_A_DEVICE = {
     "join": 2**39,
@@ -122,6 +126,10 @@ class CupyEngine(
         """A start, and steps at the rate of a large device: the CPU is faster below 2^29 steps."""
         if isinstance(reduction, BestShapelets):
             return START + self._seconds_of_best(reduction)
+        if isinstance(reduction, AlignmentSums) and reduction.one_by_one:
+            return START + len(reduction.series) * PATH_SECONDS
+        if isinstance(reduction, SubgradientSteps):
+            return START + reduction.rates.size * PATH_SECONDS
         return START + reduction.total_work / STEPS_A_SECOND
 
     def details(self) -> str:

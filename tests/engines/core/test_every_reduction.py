@@ -26,6 +26,7 @@ from skts.engines import (
     ShapeletFeatures,
     SoftDTWGradient,
     SoftDTWMatrix,
+    SubgradientSteps,
     SubsequenceMatches,
     Tile,
     find_engine,
@@ -123,7 +124,8 @@ def test_an_interrupt_is_heard_and_harms_nothing(
 
 
 FILLED = (AlignmentSums, BestShapelets, DistanceQuantiles, GroupMatches, GroupSplits)
-FILLED = (*FILLED, ShapeletFeatures, SoftDTWGradient, SoftDTWMatrix, SubsequenceMatches)
+FILLED = (*FILLED, ShapeletFeatures, SoftDTWGradient, SoftDTWMatrix, SubgradientSteps)
+FILLED = (*FILLED, SubsequenceMatches)
 
 
 @pytest.mark.parametrize("kind", FILLED)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from skts.engines import (
+    DISTANCES,
     AlignmentSums,
     ConcatenatedSeries,
     Criterion,
@@ -129,6 +130,9 @@ WORKS = {
     ),
     "soft values of short series": lambda rng: SoftDTWMatrix(
         drawn(rng, 200, 3), drawn(rng, 300, 3), 1.0
+    ),
+    "paths under a stepped distance": lambda rng: AlignmentSums(
+        drawn(rng, 40, 90), drawn(rng, 2, 90), np.arange(40) % 2, np.ones(40), DISTANCES["msm"]()
     ),
     "a group of many candidates": lambda rng: weighted_splits(rng, drawn(rng, 200, 9), 100),
 }

@@ -132,6 +132,8 @@ def _spoiled(result, kind):
         return result
     if name == "AlignmentSums":
         return result._replace(costs=np.nextafter(result.costs, np.inf))
+    if name == "SubgradientSteps":
+        return result._replace(costs=np.nextafter(result.costs, np.inf))
     if name == "SoftDTWGradient":
         return result._replace(values=result.values * (1 + 1e-6) + 1e-3)
     if name == "SoftDTWMatrix":

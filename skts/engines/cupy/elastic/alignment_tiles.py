@@ -11,11 +11,12 @@ from ...core.prepared import PreparedStore
 from ...core.reduction import Tile
 from ...core.series import Series
 from ...families.elastic.averages import AlignmentSums, MatchedSums
+from ...families.elastic.dtw import DTWReduction
+from ...families.elastic.subgradients import MovedAverage, SubgradientSteps
 from ...families.elastic.warping import Warping, lacks_distance
 from .alignment_programs import path_words
 
 if TYPE_CHECKING:
-    from .alignments import Paths
     from .dtw import DeviceSeries
 
 __all__ = ["AlignmentTiles"]
@@ -29,11 +30,16 @@ class AlignmentTiles:
 
     prepared: PreparedStore
     _on_device: Callable[..., DeviceSeries]
+    dtw_path_lacks: Callable[[DTWReduction], str | None]
 
     def alignment_sums_lacks(self, reduction: AlignmentSums) -> str | None:
         """Say whether a distance has no policy in ``include/cells.cuh``."""
         warping = reduction.warping
-        return None if type(warping) is Warping else lacks_distance("cupy", warping)
+        if type(warping) is Warping and not reduction.one_by_one:
+            return None
+        if not reduction.one_by_one:
+            return lacks_distance("cupy", warping)
+        return self.dtw_path_lacks(reduction) or reduction.lacks_path
 
     def alignment_sums_bytes(
         self, reduction: AlignmentSums, rows: int, cols: int
@@ -48,6 +54,8 @@ class AlignmentTiles:
         series = device_bytes(rows, channels, m) + 2 * device_bytes(n_averages, channels, n)
         each = _steps_of_one(n, m)
         most = self._most_steps()
+        if reduction.one_by_one:
+            series, most = reduction.described_bytes(1), 0
         held = min(rows * each, most) if each <= most else path_bytes(n, m)
         # edges of as many warps as a large device has
         held += min(rows, 2**13) * 8 * stride(m)
@@ -66,6 +74,9 @@ class AlignmentTiles:
 
         from . import alignments, dtw
 
+        if reduction.one_by_one:
+            work = reduction.part(tile)
+            return work.summed(*_one_by_one(work, cancel), cancel)
         averages = dtw.upload(reduction.averages)
         series = self._on_device(reduction.series, tile.row, tile.row_stop)
         labels, weights = reduction.labels[tile.rows], reduction.weights[tile.rows]
@@ -77,10 +88,31 @@ class AlignmentTiles:
                 averages, series, on_device, reduction.warping, cancel, budget=budget
             )
         else:
-            paths = _one_by_one(reduction, tile, cancel)
+            found = _one_by_one(reduction.part(tile), cancel)
+            paths = alignments.Paths(*map(cupy.asarray, found))
         return alignments.add_matched(
             averages, n, series, labels, weights, paths, reduction.cell[0]
         )
+
+    def subgradient_steps_bytes(
+        self, reduction: SubgradientSteps, rows: int, cols: int
+    ) -> tuple[int, int]:
+        """Bytes on a device for the series of a step."""
+        work = reduction.first_batch
+        return self.alignment_sums_bytes(work, *work.shape)
+
+    def subgradient_steps(
+        self, reduction: SubgradientSteps, tile: Tile, cancel: np.ndarray
+    ) -> MovedAverage:
+        """The average after all steps, each of which goes to the device and comes back."""
+
+        def sums_of(work: AlignmentSums) -> MatchedSums:
+            whole = Tile(0, len(work.series), 0, 1)
+            total = work.start()
+            work.merge(total, whole, self.alignment_sums(work, whole, cancel))
+            return work.finish(total, run=lambda work: None)
+
+        return reduction.follow(sums_of, cancel)
 
 
 def _steps_of_one(n: int, m: int) -> int:
@@ -90,27 +122,23 @@ def _steps_of_one(n: int, m: int) -> int:
     return 8 * stride(n) * path_words(stride(m))
 
 
-def _one_by_one(reduction: AlignmentSums, tile: Tile, cancel: np.ndarray) -> Paths:
-    """The paths of long series, one after the other in the memory of one."""
-    import cupy
-
+def _one_by_one(
+    work: AlignmentSums, cancel: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The points that paths match, and costs: one path after the other in the memory of one."""
     from . import dtw, warping_path
-    from .alignments import Paths
 
-    averages, series = reduction.averages, reduction.series
-    shape = tile.shape[0], dtw.stride(averages.n_timepoints)
+    shape = len(work.series), dtw.stride(work.averages.n_timepoints)
     first, stop, costs = np.zeros(shape, np.int32), np.zeros(shape, np.int32), np.zeros(shape[0])
-    for place, row in enumerate(range(tile.row, tile.row_stop)):
-        label = int(reduction.labels[row])
+    averages, series, warping = work.described
+    for row, label in enumerate(work.labels.tolist()):
         average, one = dtw.upload(_one(averages, label)), dtw.upload(_one(series, row))
-        path, costs[place] = warping_path.path(average, one, reduction.warping, cancel)
+        path, costs[row] = warping_path.path(average, one, warping, cancel)
         if cancel[0]:
             stop[:] = 1
             break
-        ends = np.flatnonzero(np.append(np.diff(path[:, 0]), 1))
-        begins = np.concatenate([[0], ends[:-1] + 1])
-        first[place, : len(begins)], stop[place, : len(ends)] = path[begins, 1], path[ends, 1] + 1
-    return Paths(cupy.asarray(first), cupy.asarray(stop), cupy.asarray(costs))
+        work.write_matched(row, path, first[row], stop[row])
+    return first, stop, costs
 
 
 def _one(series: Series, index: int) -> Series:

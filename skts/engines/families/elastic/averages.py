@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -11,8 +12,10 @@ import numpy as np
 from ...core.reduction import Reduction, Tile
 from ...core.series import Series
 from ...core.verify import Check, Sample, check_value
+from .descriptors import derivative
+from .distances import Stepped, prepared
 from .dtw import DTWReduction
-from .warping import PLAIN, Warping, plain_distance
+from .warping import PLAIN, Warping, plain_distance, settled
 
 __all__ = ["AlignmentSums", "MatchedSums", "cells_of", "rows_of_cells"]
 
@@ -60,7 +63,8 @@ class AlignmentSums(DTWReduction):
     The path of a series is that of `DTWPath` with the average as `x`: of equal steps back the
     diagonal, then the point before in the average. The points that a path matches with one point of
     the average follow each other: they are added in order of time, and sums of series in the order
-    of the series, a cell of the grid at a time; then cells in their order.
+    of the series, a cell of the grid at a time; then cells in their order. Points that a path
+    leaves out are in no sum.
 
     Parameters
     ----------
@@ -73,9 +77,11 @@ class AlignmentSums(DTWReduction):
     weights : ndarray of shape (n_series,), float64
         Weight of each series.
     warping : Warping
-        Options of the distance; whole series are matched.
+        Options of the distance, as `prepared` returns them; whole series are matched.
     rows_per_cell : int, default 0
         Series of a cell of the grid, for parts of other work; 0 takes it from the shapes.
+    derived : bool, default False
+        Whether paths are those of the derivatives; first points are matched, too, and last ones.
     """
 
     series: Series
@@ -84,6 +90,7 @@ class AlignmentSums(DTWReduction):
     weights: np.ndarray
     warping: Warping = PLAIN
     rows_per_cell: int = 0
+    derived: bool = False
     method: ClassVar[str] = "alignment_sums"
 
     @property
@@ -108,6 +115,117 @@ class AlignmentSums(DTWReduction):
         if self.rows_per_cell:
             return self.rows_per_cell, 1
         return rows_of_cells(len(self.series), self.sum_bytes), 1
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether a path needs more than the kernels for many pairs of plain distances do."""
+        return self.derived or isinstance(self.warping, Stepped)
+
+    @property
+    def lacks_path(self) -> str | None:
+        """Say that a series has no path of its own, but each of its channels: see `by_channel`."""
+        if not self.warping.independent or self.series.n_channels == 1:
+            return None
+        return (
+            f"There is no path of several channels under metric={self.warping.metric!r}: each "
+            "channel has its own."
+        )
+
+    @cached_property
+    def described(self) -> tuple[Series, Series, Warping]:
+        """Averages and series as paths are found between them, and the distance."""
+        averages, series = self.averages, self.series
+        if self.derived:
+            averages, series = derivative(averages), derivative(series)
+        return prepared(averages, series, self.warping)
+
+    def described_bytes(self, rows: int) -> int:
+        """Bytes that `described` takes for so many series."""
+        n_averages, n_channels, n = self.averages.shape
+        return 8 * (n_channels + 1) * (n_averages * n + rows * self.series.n_timepoints)
+
+    def write_matched(
+        self, row: int, path: np.ndarray, first: np.ndarray, stop: np.ndarray
+    ) -> None:
+        """Write which points of a series a path matches with each point of its average.
+
+        Parameters
+        ----------
+        row : int
+            Number of the series.
+        path : ndarray of shape (n_steps, 2), int64
+            A best path between what is `described`.
+        first, stop : ndarray of shape (n_timepoints,), int32
+            Zeros, that receive the first point of the series and the one after the last.
+        """
+        path = self._matched(row, path)
+        rows = path[:, 0]
+        begins = np.flatnonzero(np.diff(rows, prepend=-1))
+        ends = np.append(begins[1:], len(path))[: begins.size] - 1
+        first[rows[begins]], stop[rows[begins]] = path[begins, 1], path[ends, 1] + 1
+
+    def leave_out(self, first: np.ndarray, stop: np.ndarray) -> None:
+        """Drop from the paths of all series the points that lie on them but do not match.
+
+        Parameters
+        ----------
+        first, stop : ndarray of shape (n_series, n_timepoints), int32
+            As `write_matched` writes them; changed in place.
+        """
+        if type(self.warping).matched is Warping.matched:
+            return
+        for row, (begins, ends) in enumerate(zip(first, stop, strict=True)):
+            rows = np.flatnonzero(ends)
+            path = np.column_stack([rows, begins[rows]])
+            begins[:], ends[:] = 0, 0
+            self.write_matched(row, path, begins, ends)
+
+    def _matched(self, row: int, path: np.ndarray) -> np.ndarray:
+        """Of a path between what is `described`, the points of average and series that match."""
+        label = self.labels[row]
+        n, m = self.averages.lengths[label], self.series.lengths[row]
+        if self.derived:
+            return np.concatenate([[[0, 0]], path + 1, [[n - 1, m - 1]]])
+        if not self.warping.borders:
+            return path
+        x, y = self.averages.values[label, :, :n], self.series.values[row, :, :m]
+        return self.warping.matched(path, x, y)
+
+    def summed(
+        self, first: np.ndarray, stop: np.ndarray, costs: np.ndarray, cancel: np.ndarray
+    ) -> MatchedSums:
+        """Add what the paths of all its series match.
+
+        Parameters
+        ----------
+        first, stop : ndarray of shape (n_series, n_timepoints of the averages), int32
+            The first point of the series that each point of the average is matched with, and the
+            one after the last; equal where there is none.
+        costs : ndarray of shape (n_series,)
+            Certified accumulated costs.
+        cancel : ndarray of shape (1,), uint8
+            1 if paths are missing.
+
+        Returns
+        -------
+        MatchedSums
+            The sums of each cell of the grid.
+        """
+        from ...host.matched import add_matched
+
+        found = self.start()
+        if not cancel[0]:
+            add_matched(
+                self.series.values, self.labels, self.weights, self.averages.lengths, first, stop,
+                self.cell[0], found.values, found.weights,
+            )  # fmt: skip
+        return found._replace(costs=costs)
+
+    def distances(self, costs: np.ndarray) -> np.ndarray:
+        """Turn the accumulated costs of all series into distances to their averages."""
+        if not self.warping.settles:
+            return self.warping.distance(costs)
+        return settled(self.warping, costs, self.averages.take(self.labels), self.series)
 
     def cells(self, tile: Tile) -> slice:
         """The cells of the grid that make up a tile."""
@@ -155,11 +273,15 @@ class AlignmentSums(DTWReduction):
 
     def verify(self, answer: MatchedSums, sample: Sample) -> Iterator[Check]:
         """Compare some costs, and the sums of weights with the least that paths allow."""
+        averages, series, warping = self.described
+        distances = self.distances(answer.costs)
         for place in sample(len(self.series)):
             label = int(self.labels[place])
-            expected = plain_distance(self.averages, label, self.series, place, self.warping)
-            found = float(self.warping.distance(answer.costs[place]))
+            expected = plain_distance(averages, label, series, place, warping)
+            found = float(distances[place])
             yield check_value(f"the distance of {place} and its average", found, expected)
+        if self.warping.borders:
+            return
         least = np.bincount(self.labels, self.weights, len(self.averages))[:, np.newaxis]
         enough = answer.weights >= least * (1 - 1e-9)
         enough |= np.arange(self.averages.n_timepoints) >= self.averages.lengths[:, np.newaxis]

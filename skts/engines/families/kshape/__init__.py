@@ -8,6 +8,8 @@
     Distances with the same bits on every engine, for choices that roundings leave open.
 ``centers``
     `SBDCenters`: centres of clusters, and how far they are from the certified ones.
+``moments``
+    `ShapeMoments`: sums over members, from which centres follow batch by batch.
 ``eigenvectors``
     The solver of the CPU's centres, which are the certified ones.
 

@@ -8,8 +8,10 @@ import numpy as np
 
 from ...core.reduction import Tile
 from ...families.elastic.averages import AlignmentSums, MatchedSums
+from ...families.elastic.distances import Stepped
+from ...families.elastic.subgradients import MovedAverage, SubgradientSteps
 from ...families.elastic.warping import lacks_distance
-from . import alignments, warping_path
+from . import alignments, subgradients, uneven_alignments, warping_path
 from .cells import cell_of
 
 __all__ = ["AlignmentTiles", "most_steps"]
@@ -29,12 +31,12 @@ class AlignmentTiles:
     budget: Callable[[], int]
 
     def alignment_sums_lacks(self, reduction: AlignmentSums) -> str | None:
-        """Say whether paths of a distance are not found side by side."""
+        """Say whether there is no policy for a distance."""
         try:
-            uneven = cell_of(reduction.warping).uneven
+            cell_of(reduction.warping)
         except LookupError:
-            uneven = True
-        return lacks_distance("numba", reduction.warping) if uneven else None
+            return lacks_distance("numba", reduction.warping)
+        return reduction.lacks_path
 
     def alignment_sums_bytes(
         self, reduction: AlignmentSums, rows: int, cols: int
@@ -44,33 +46,48 @@ class AlignmentTiles:
         sums = reduction.sum_bytes * -(-rows // reduction.cell[0])
         copies = 16 * (reduction.series.n_channels * m + n)
         side_by_side = alignments.group_bytes(n, m, reduction.series.n_channels)
-        held = (
-            side_by_side
-            if side_by_side <= most_steps(self.budget())
-            else warping_path.path_bytes(n, m) + copies
-        )
+        if reduction.one_by_one:
+            copies += reduction.described_bytes(rows)
+            side_by_side = uneven_alignments.group_bytes(n, m, reduction.series.n_channels + 1)
+        held = warping_path.path_bytes(n, m) + copies
+        if side_by_side <= most_steps(self.budget()):
+            held = side_by_side + (reduction.described_bytes(rows) if reduction.one_by_one else 0)
         return 0, rows * (8 * n + 64) + sums + held
 
     def alignment_sums(
         self, reduction: AlignmentSums, tile: Tile, cancel: np.ndarray
     ) -> MatchedSums:
         """Sums of the cells of a tile, and costs of its series."""
-        series, averages = reduction.series.take(tile.rows), reduction.averages
-        labels, weights = reduction.labels[tile.rows], reduction.weights[tile.rows]
+        work, averages = reduction.part(tile), reduction.averages
+        series = work.series
         held = alignments.group_bytes(averages.n_timepoints, series.n_timepoints, series.n_channels)
-        trace = alignments.trace
-        if held > most_steps(self.budget()):
-            trace = alignments.trace_one_by_one
-        first, stop, costs = trace(averages, series, labels, reduction.warping, cancel)
-        cells = reduction.cells(tile)
-        n_cells, (n_averages, n_channels, n) = cells.stop - cells.start, averages.shape
-        values, sums = (
-            np.zeros((n_cells, n_averages, n_channels, n)),
-            np.zeros((n_cells, n_averages, n)),
+        stepped = isinstance(reduction.warping, Stepped)
+        if stepped:
+            held = uneven_alignments.group_bytes(
+                averages.n_timepoints, series.n_timepoints, series.n_channels + 1
+            )
+        if reduction.derived or held > most_steps(self.budget()):
+            first, stop, costs = alignments.trace_one_by_one(work, cancel)
+        elif stepped:
+            first, stop, costs = uneven_alignments.trace(work, cancel)
+            work.leave_out(first, stop)
+        else:
+            first, stop, costs = alignments.trace(
+                averages, series, work.labels, reduction.warping, cancel
+            )
+        return work.summed(first, stop, costs, cancel)
+
+    def subgradient_steps_bytes(
+        self, reduction: SubgradientSteps, rows: int, cols: int
+    ) -> tuple[int, int]:
+        """Bytes held for a pair."""
+        n, m = (side.n_timepoints for side in reduction.sides)
+        return 0, subgradients.step_bytes(n, m, reduction.series.n_channels) + 8 * len(
+            reduction.series
         )
-        if not cancel[0]:
-            alignments.add_matched(
-                series.values, labels, weights, averages.lengths, first, stop,
-                reduction.cell[0], values, sums,
-            )  # fmt: skip
-        return MatchedSums(values, sums, costs)
+
+    def subgradient_steps(
+        self, reduction: SubgradientSteps, tile: Tile, cancel: np.ndarray
+    ) -> MovedAverage:
+        """The average after all steps."""
+        return subgradients.follow(reduction, cancel)

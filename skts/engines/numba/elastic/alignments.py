@@ -1,4 +1,4 @@
-"""Best paths of many pairs side by side, and sums of the points that they match.
+"""Best paths of many pairs side by side.
 
 A group holds LANES pairs, an average and a series each, point by point; the innermost loop runs
 over them (`dtw`). Which step leads into a cell of a warping matrix takes two bits: whether the
@@ -13,12 +13,13 @@ import numpy as np
 from numba import njit
 
 from ...core.series import Series
+from ...families.elastic.averages import AlignmentSums
 from ...families.elastic.warping import Warping
 from .dtw import Flags, _extremes, _radius, _take_last_row
 from .lanes import LANES, lanes_of
 from .warping_path import path as path_of_one
 
-__all__ = ["add_matched", "group_bytes", "trace", "trace_kernel", "trace_one_by_one"]
+__all__ = ["group_bytes", "trace", "trace_kernel", "trace_one_by_one"]
 
 _WIDTH = 64
 
@@ -246,21 +247,33 @@ def trace(
 
 
 def trace_one_by_one(
-    averages: Series, series: Series, labels: np.ndarray, warping: Warping, cancel: np.ndarray
+    work: AlignmentSums, cancel: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Find the same paths as `trace` in the memory of one path at a time."""
-    first, stop, costs = _empty_paths(averages, series)
-    for place, label in enumerate(labels.tolist()):
+    """Find the paths of all series of some work in the memory of one path at a time.
+
+    Parameters
+    ----------
+    work : AlignmentSums
+        Series and averages, under any distance.
+    cancel : ndarray of shape (1,), uint8
+        Turns 1 to stop early.
+
+    Returns
+    -------
+    first, stop : ndarray of shape (n_series, n_timepoints of the averages), int32
+        As of `trace`; both 0 for a point that is matched with none.
+    costs : ndarray of shape (n_series,)
+        Certified accumulated costs.
+    """
+    first, stop, costs = _empty_paths(work.averages, work.series)
+    averages, series, warping = work.described
+    for place, label in enumerate(work.labels.tolist()):
         average = averages.values[label, :, : averages.lengths[label]]
         one = series.values[place, :, : series.lengths[place]]
         path, costs[place] = path_of_one(average.copy(), one.copy(), warping, cancel)
         if cancel[0]:
             break
-        rows = path[:, 0]
-        ends = np.flatnonzero(np.append(np.diff(rows), 1))
-        begins = np.concatenate([[0], ends[:-1] + 1])
-        first[place, : len(begins)] = path[begins, 1]
-        stop[place, : len(ends)] = path[ends, 1] + 1
+        work.write_matched(place, path, first[place], stop[place])
     return first, stop, costs
 
 
@@ -275,22 +288,3 @@ def group_bytes(n: int, m: int, n_channels: int) -> int:
     lanes = LANES[np.float64]
     steps = -(-m // _WIDTH) * n * (16 * lanes + 8)
     return 8 * lanes * ((n + m) * n_channels + n + 1 + _WIDTH + 24) + steps
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def add_matched(values, labels, weights, lengths, first, stop, rows, sums, sum_weights):
-    """Add what the paths of some series match to the sums of their cells of the grid.
-
-    values: (n_series, C, m); lengths: of the averages; first, stop: of `trace`; rows: series of a
-    cell; sums: (n_cells, n_averages, C, n); sum_weights: (n_cells, n_averages, n).
-    """
-    for series in range(len(labels)):
-        cell, label, weight = series // rows, labels[series], weights[series]
-        for i in range(lengths[label]):
-            low, high = first[series, i], stop[series, i]
-            sum_weights[cell, label, i] += weight * (high - low)
-            for c in range(values.shape[1]):
-                total = values[series, c, low]
-                for j in range(low + 1, high):
-                    total += values[series, c, j]
-                sums[cell, label, c, i] += weight * total

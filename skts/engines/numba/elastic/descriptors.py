@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.series import Series
+from ...families.elastic.averages import AlignmentSums
 from ...families.elastic.descriptors import in_order
 from ...families.elastic.distances import ShapeDTW
 from . import alignments, warping_path
@@ -54,20 +55,19 @@ def distances(
     """
     n, m, channels = left.n_timepoints, right.n_timepoints, left.n_channels
     side_by_side, step = _fits(n, m, channels, warping, most_steps)
-    trace = alignments.trace if side_by_side else alignments.trace_one_by_one
     found = np.empty(len(pairs))
     for start in range(0, len(pairs), step):
         if cancel[0]:
             break
         part = slice(start, start + step)
         x, y, _ = in_order(left, right, pairs[part])
-        first, stop, _ = trace(
-            warping.describe(x),
-            warping.describe(y),
-            np.arange(len(x)),
-            warping.between_descriptors,
-            cancel,
-        )
+        sides, labels = (warping.describe(x), warping.describe(y)), np.arange(len(x))
+        between = warping.between_descriptors
+        if side_by_side:
+            first, stop, _ = alignments.trace(*sides, labels, between, cancel)
+        else:
+            work = AlignmentSums(sides[1], sides[0], labels, np.ones(len(x)), between)
+            first, stop, _ = alignments.trace_one_by_one(work, cancel)
         found[part] = warping.along_spans(x, y, first, stop)
     return found
 
