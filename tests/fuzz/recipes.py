@@ -3,6 +3,7 @@
 from . import (
     recipes_anomalies,
     recipes_averages,
+    recipes_channels,
     recipes_forests,
     recipes_medoids,
     recipes_metrics,
@@ -18,6 +19,7 @@ from . import (
 __all__ = [
     "recipes_anomalies",
     "recipes_averages",
+    "recipes_channels",
     "recipes_forests",
     "recipes_medoids",
     "recipes_metrics",
