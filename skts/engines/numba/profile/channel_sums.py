@@ -8,6 +8,9 @@ the pair needs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
@@ -44,7 +47,7 @@ def network_of(n: int) -> np.ndarray:
     return np.array(pairs, np.int64).reshape(-1, 2)
 
 
-def _emit_compare(module):
+def _emit_compare(module: Any) -> Any:
     """Emit `compare_sums` as a function of its own, with a loop for each number of channels.
 
     To emit it is one function, as its parts share the builder and the places that it has come to.
@@ -69,16 +72,16 @@ def _emit_compare(module):
     zeros = ir.Constant(ir.VectorType(word, LANES), [0] * LANES)
     nothing = ir.Constant(vector, [0.0] * LANES)
 
-    def spread(value):
+    def spread(value: Any) -> Any:
         one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, word(0))
         return builder.shuffle_vector(one, one, zeros)
 
-    def load(data, place):
+    def load(data: Any, place: Any) -> Any:
         return builder.load(
             builder.bitcast(builder.gep(data, [place]), vector.as_pointer()), align=4
         )
 
-    def within(total, k, at):
+    def within(total: Any, k: Any, at: Any) -> Any:
         """Lanes whose sum of the first k is needed by one of the two windows."""
         own = spread(builder.load(builder.gep(need, [k])))
         other = load(needs, builder.add(builder.mul(k, pitch_needs), at))
@@ -98,7 +101,7 @@ def _emit_compare(module):
     builder.position_at_end(none)
     builder.ret(index(0))
 
-    def loop_over_groups(start, body):
+    def loop_over_groups(start: Any, body: Callable[[Any], Any]) -> None:
         """A loop over all groups of lanes; `body` returns the mask of one."""
         loop, done = (function.append_basic_block(name) for name in ("loop", "done"))
         builder.position_at_end(start)
@@ -119,7 +122,7 @@ def _emit_compare(module):
 
     for n, block in cases.items():
 
-        def in_registers(at, n=n):
+        def in_registers(at: Any, n: int = n) -> Any:
             held = [load(values, builder.add(builder.mul(index(c), pitch), at)) for c in range(n)]
             for x, y in network_of(n).tolist():
                 less = builder.fcmp_ordered("<", held[x], held[y], flags=fast)
@@ -136,7 +139,7 @@ def _emit_compare(module):
 
         loop_over_groups(block, in_registers)
 
-    def in_memory(at):
+    def in_memory(at: Any) -> Any:
         """The channels are in order already; one more loop adds them."""
         total = load(first_sums, at)
         hits = within(total, index(0), at)

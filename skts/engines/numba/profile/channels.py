@@ -133,7 +133,7 @@ class Walk(NamedTuple):
     network: np.ndarray
 
 
-class Room(NamedTuple):
+class BlockArrays(NamedTuple):
     """Arrays that are filled again for every block.
 
     Attributes
@@ -179,7 +179,7 @@ def _open_room(n_channels, first, stop, walk):
     most, narrow, wide = BLOCK_WIDTHS
     width = narrow if n_channels <= most else wide
     n_others, n_dimensions = n_channels - walk.rule.n_included, walk.rule.dimensions.size
-    return Room(
+    return BlockArrays(
         np.zeros((n_channels, width)),
         np.zeros((n_channels, width), np.float32),
         np.zeros(width, np.float32),
