@@ -191,7 +191,18 @@ def check_multivariate(
 ) -> list[np.ndarray]:
     """Bring series of any channels into a list, for methods that pass over missing values.
 
-    Parameters and errors are those of `check_univariate`, but for the number of channels.
+    Errors are those of `check_univariate`, but for the number of channels.
+
+    Parameters
+    ----------
+    X : array-like or list of array-like
+        The series.
+    input_name : str, default "X"
+        What messages call them.
+    estimator : estimator or None, default None
+        It stands in messages.
+    new : bool, default True
+        Whether nothing is known of the series yet: see `check_univariate`.
 
     Returns
     -------

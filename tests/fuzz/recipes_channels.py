@@ -58,9 +58,13 @@ class ChannelProfile(Profile):
             "sides": not with_b and d.pick("sides", (False, True), (2, 1)),
             "precision": d.pick("precision", ("auto", "float64", "float32"), (6, 1, 1)),
             "counting": d.pick("counting", ("nearest", "farthest")),
+            "time_limit": None,
         }
         options |= draw_counting(d, depth, several=True)
-        return Case(self.name, data, options, relation=self.draw_relation(d))
+        relation = self.draw_relation(d)
+        # limits of time are for one channel
+        stops = relation is not None and relation.startswith("stopped")
+        return Case(self.name, data, options, relation=None if stops else relation)
 
     def possible(self, case: Case) -> bool:
         return super().possible(case) and can_count(case)
