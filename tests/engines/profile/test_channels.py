@@ -48,10 +48,13 @@ def walk(monkeypatch):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("normalize", [True, False])
-def test_kinds_of_data(rng, fast_engine, walk, kind, normalize):
+@pytest.mark.parametrize("precision", ["auto", "float64"])
+def test_kinds_of_data(rng, fast_engine, walk, monkeypatch, kind, normalize, precision):
+    # in float32, whatever its errors
+    monkeypatch.setattr("skts.engines.cupy.profile.channels.MOST_ERROR", 1e300, raising=False)
     line = make_channels((kind, "walk", kind), 45, rng)
-    rule = ChannelRule((1, 2, 3))
-    check(ChannelJoin.of(line, None, 7, rule, exclusion=3, normalize=normalize), fast_engine)
+    options = {"exclusion": 3, "normalize": normalize, "precision": precision}
+    check(ChannelJoin.of(line, None, 7, ChannelRule((1, 2, 3)), **options), fast_engine)
 
 
 RULES = [

@@ -10,14 +10,18 @@ __all__ = ["HEIGHT", "MOST_CHANNELS", "ChannelKernel", "choose_walk", "kernels"]
 
 #: Channels that a walk holds in registers and in the memory of its threads.
 MOST_CHANNELS = 32
-#: Channels up to which a lane has two diagonals: more do not fit into registers.
-PAIRED = 6
+#: Channels up to which a lane has two diagonals, by the type of the walk: more do not fit into
+#: registers.
+PAIRED = {"float": 8, "double": 3}
+#: Channels, up to which so many warps share a multiprocessor without spilling what the loop needs.
+BLOCKS = {"float": ((4, 16), (8, 12)), "double": ((8, 12),)}
+LEAST_BLOCKS = 8
 #: Rows of a band.
 HEIGHT = 1024
 
 
 class ChannelKernel(NamedTuple):
-    """Instances of the kernel ``walk_channels`` of ``channels.cu``.
+    """An instance of the kernel ``walk_channels`` of ``channels.cu``.
 
     Attributes
     ----------
@@ -25,32 +29,39 @@ class ChannelKernel(NamedTuple):
         Channels, and how many of them count in any case.
     worst : bool
         Whether the others count from the farthest on.
+    dtype : {"float", "double"}
+        The type of covariances, and of what is made of them.
     """
 
     channels: int
     included: int
     worst: bool
+    dtype: str
 
     @property
     def diagonals(self) -> int:
         """Diagonals of a lane."""
-        return 2 if self.channels <= PAIRED else 1
+        return 2 if self.channels <= PAIRED[self.dtype] else 1
 
-    def name(self, lists: bool) -> str:
-        """Its name in C++: that of the walk that lists pairs, or of the one before it."""
-        flags = ", ".join(str(flag).lower() for flag in (self.worst, lists))
-        return f"walk_channels<{self.channels}, {self.included}, {self.diagonals}, {flags}>"
+    @property
+    def name(self) -> str:
+        """Its name in C++."""
+        known = (number for most, number in BLOCKS[self.dtype] if self.channels <= most)
+        blocks, worst = next(known, LEAST_BLOCKS), str(self.worst).lower()
+        sizes = f"{self.channels}, {self.included}, {self.diagonals}, {blocks}"
+        return f"walk_channels<{sizes}, {worst}, {self.dtype}>"
 
 
-def choose_walk(join: ChannelJoin) -> ChannelKernel:
-    """Choose for a join."""
-    return ChannelKernel(len(join.channels), len(join.rule.include), bool(join.rule.worst))
+def choose_walk(join: ChannelJoin, dtype: str) -> ChannelKernel:
+    """Choose for a join, and a type."""
+    rule = join.rule
+    return ChannelKernel(len(join.channels), len(rule.include), bool(rule.worst), dtype)
 
 
 def kernels() -> dict[str, list[str]]:
     """Names of some instances, and of all other kernels, by file."""
     walks = [
-        ChannelKernel(channels, included, worst).name(lists)
+        ChannelKernel(channels, included, worst, dtype).name
         for channels, included, worst in [
             *((channels, 0, False) for channels in (1, 2, 3, 4, 6, 8, 16, 32)),
             (2, 2, False),
@@ -58,8 +69,7 @@ def kernels() -> dict[str, list[str]]:
             (3, 0, True),
             (8, 2, True),
         ]
-        for lists in (False, True)
+        for dtype in ("float", "double")
     ]
-    return {
-        "profile/channels.cu": [*walks, "channel_distances", "settle_channels", "channel_equals"]
-    }
+    others = ["keep_pairs", "channel_distances", "settle_channels", "channel_equals"]
+    return {"profile/channels.cu": [*walks, *others]}

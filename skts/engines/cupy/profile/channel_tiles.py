@@ -29,8 +29,8 @@ LINE_BYTES = 84 + 120 + 64 + 56
 TO_COMPILE, A_PAIR, A_POINT = 3.0, 4e-8, 4e-12
 #: Distances that are measured at a time in place of the walk.
 AT_A_TIME = 2**20
-#: Pairs that the list has room for: for each window and channel, and at least.
-PAIRS_PER_WINDOW, LEAST_PAIRS = 4, 2**16
+#: Pairs that the list has room for: for each window and channel, and at least; its bytes at most.
+PAIRS_PER_WINDOW, LEAST_PAIRS, MOST_BYTES = 5, 2**16, 2**32
 
 
 class ChannelTiles:
@@ -55,15 +55,15 @@ class ChannelTiles:
         """Bytes on each device for a tile: lines, list, bounds and neighbours."""
         n_channels = len(reduction.channels)
         windows = sum(reduction.shape[: 1 if reduction.within else 2])
-        lists = 8 * _capacity(n_channels, rows + cols)
+        lists = _pair_bytes(n_channels) * _capacity(n_channels, rows + cols)
         measured = 2**20 * (16 * n_channels + 8)
         return 0, n_channels * windows * (LINE_BYTES + 2 * (4 + 3 * 12)) + lists + measured
 
     def channel_join(self, reduction: ChannelJoin, tile: Tile, cancel: np.ndarray) -> JoinPart:
         """Nearest windows within a tile, by channels."""
-        from .channels import ChannelWalk, Found, answer, open_side, walk
+        from .channels import MOST_ERROR, ChannelWalk, Found, answer, open_side, walk
 
-        kernel, length = choose_walk(reduction), reduction.length
+        length = reduction.length
         within, rule = reduction.within, reduction.rule
         first = max(tile.col, reduction.since) if within else tile.col
         if self._few_pairs(reduction, tile):
@@ -77,6 +77,9 @@ class ChannelTiles:
         looking = self._looking(reduction)
         rows_axis, cols_axis = rows_axis.without(~looking[0]), cols_axis.without(~looking[1])
         axes = rows_axis, cols_axis
+        exact = reduction.precision == "float64" or max(one.error for one in axes) > MOST_ERROR
+        dtypes = ("double",) if exact else ("float", "double")
+        kernels = tuple(choose_walk(reduction, dtype) for dtype in dtypes)
         rows, cols = tile.rows, slice(first, tile.col_stop)
         hints: list[np.ndarray | None] = [None, None]
         if reduction.hint is not None and within:
@@ -86,26 +89,26 @@ class ChannelTiles:
             hints[0] = reduction.hint[0] * np.array(rule.dimensions) * unit
         capacity = _capacity(len(reduction.channels), sum(tile.shape))
         side = open_side(rows, looking[0], hints[0], rule, axes[0])
-        found = Found.none(side.tops.shape)
+        found = Found.none(axes[0])
         options = length, bool(reduction.normalize), capacity
         # one list for both: its neighbours are those of rows
         same = within and not reduction.sides and (rows.start, rows.stop) == (cols.start, cols.stop)
         if within:
             other = side if same else open_side(cols, looking[1], hints[1], rule, axes[1])
-            found_b = found if same else Found.none(other.tops.shape)
+            found_b = found if same else Found.none(axes[1])
             sides, both = (side, other), (found, found_b)
             walk(
                 ChannelWalk(
-                    kernel, axes, sides, both, rows, cols, reduction.least_apart + 1, *options
+                    kernels, axes, sides, both, rows, cols, reduction.least_apart + 1, *options
                 )
             )
         else:
             nobody = open_side(slice(0, 0), looking[1], None, rule, axes[1])
-            none = Found.none(nobody.tops.shape)
+            none = Found.none(axes[1])
             # pairs above the diagonal, then those below, turned round
-            walk(ChannelWalk(kernel, axes, (side, nobody), (found, none), rows, cols, 0, *options))
+            walk(ChannelWalk(kernels, axes, (side, nobody), (found, none), rows, cols, 0, *options))
             turned = (axes[1], axes[0]), (nobody, side), (none, found), cols, rows
-            walk(ChannelWalk(kernel, *turned, 1, *options))
+            walk(ChannelWalk(kernels, *turned, 1, *options))
         *rows_found, dropped = answer(found, side, rows, rule)
         floor = np.where(dropped, 0.0, np.inf)[:, np.newaxis]
         if not within:
@@ -121,7 +124,7 @@ class ChannelTiles:
         from ..loading import pays
 
         each = len(reduction.channels) * (A_PAIR + A_POINT * reduction.length)
-        name = choose_walk(reduction).name(True)
+        name = choose_walk(reduction, "float").name
         return not pays(
             "profile/channels.cu", name, tile.shape[0] * tile.shape[1] * each, TO_COMPILE
         )
@@ -196,6 +199,12 @@ class ChannelTiles:
         return found
 
 
+def _pair_bytes(n_channels: int) -> int:
+    """Bytes of a listed pair: itself, its sums, and once more if it is kept."""
+    return 16 + 4 * n_channels
+
+
 def _capacity(n_channels: int, windows: int) -> int:
     """Pairs that the list of a tile has room for."""
-    return max(LEAST_PAIRS, min(2**27, PAIRS_PER_WINDOW * n_channels * windows))
+    wanted = PAIRS_PER_WINDOW * n_channels * windows
+    return max(LEAST_PAIRS, min(MOST_BYTES // _pair_bytes(n_channels), wanted))

@@ -6,9 +6,10 @@
 // lane one is new. The squared distance of a pair in a channel is alpha_i + alpha_j - scale_i scale_j covariance, for
 // windows of all kinds: constant ones have alpha 0, and those that are not finite FAR.
 //
-// `walk_channels` runs twice: first it lowers `tops`, upper bounds of the sums of the nearest neighbours of all windows,
-// then (LIST) it lists the pairs that may reach them. `channel_distances`, `settle_channels` and `channel_equals` measure
-// what is listed.
+// All squares are lower bounds: the error of covariances is added to them before the first step, that of the rest is
+// taken from alpha. `tops` are upper bounds of the sums of the nearest neighbours of all windows. `walk_channels` runs
+// twice: first over a few of the diagonals, to lower `tops`; then it lists the pairs whose sums do not exceed them, and
+// goes on to lower them. `channel_distances`, `settle_channels` and `channel_equals` measure what is listed.
 #include "include/arithmetic.cuh"
 #include "include/constants.cuh"
 #include "include/warp.cuh"
@@ -16,30 +17,50 @@
 
 // Sums beyond this are those of windows that are not finite.
 constexpr float MOST_NEEDED = 1e14f;
-// More than estimates in float32 lose where they underflow.
+// More than roots in float32 lose where squares underflow.
 // see "channel sums" in docs/developer/numerics.rst
-constexpr double CHANNEL_LOST = 1e-18;
+constexpr float CHANNEL_LOST = 1e-18f;
+// Roundings of a square that is made in float32.
+constexpr double SQUARE_UNITS = 8;
 // Kinds of windows.
 constexpr unsigned char CONSTANT_KIND = 1, MISSING_KIND = 2;
 
 // What a walk needs of a window in a channel: the two factors of its step, and what makes squared distances.
-struct alignas(16) ChannelStep {
-    double p, r, scale, alpha;
+template <typename T>
+struct alignas(4 * sizeof(T)) ChannelStep {
+    T p, r, scale, alpha;
 };
 
-// Bounds of a group of JOIN_GROUP windows in a channel.
+// Bounds of a group of JOIN_GROUP windows in a channel: largest norm, step, error of a mean, share in the errors of
+// squares, and finite alpha; least and largest mean.
 struct ChannelGroup {
-    double norm, step, slip, scale, blur, shift, energy, low, high;
+    double norm, step, slip, rest, energy, low, high;
 };
 
+// Squares below the normal numbers have the root 0.
 __device__ __forceinline__ float root_of(float square) {
 #if __CUDA_ARCH__
     float root;
-    asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(square));
+    asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(square));
     return root;
 #else
     return sqrtf(square);
 #endif
+}
+
+__device__ __forceinline__ ChannelStep<float> load_step(const ChannelStep<float>* place) {
+    const float4 step = __ldg((const float4*)place);
+    return ChannelStep<float>{step.x, step.y, step.z, step.w};
+}
+__device__ __forceinline__ ChannelStep<double> load_step(const ChannelStep<double>* place) {
+    const double2 step = __ldg((const double2*)place), rest = __ldg((const double2*)place + 1);
+    return ChannelStep<double>{step.x, step.y, rest.x, rest.y};
+}
+
+// Where a window is, of the first of C channels; those of the others follow 32 K apart. In blocks of 32 K windows the
+// places of 0, K, 2 K, ... are neighbours, then those of 1, K + 1, ..., as lanes read them.
+__device__ __forceinline__ long long place_of(int window, int C, int K) {
+    return (long long)(window / (32 * K)) * (32 * K * C) + window % K * 32 + window / K % 32;
 }
 
 // Batcher's sorting network for values M to N - 1 of an array: the least comes first.
@@ -79,45 +100,43 @@ constexpr int power_above(int n) {
 
 // The largest bounds of the groups that hold windows `first` to `last`; lanes read them together.
 __device__ __forceinline__ ChannelGroup largest_of(const ChannelGroup* groups, int n_groups, int first, int last) {
-    ChannelGroup most{0, 0, 0, 0, 0, 0, 0, Arithmetic<double>::infinity(), -Arithmetic<double>::infinity()};
+    ChannelGroup most{0, 0, 0, 0, 0, Arithmetic<double>::infinity(), -Arithmetic<double>::infinity()};
     for (int g = first / JOIN_GROUP + threadIdx.x; g <= min(last / JOIN_GROUP, n_groups - 1); g += 32) {
         const ChannelGroup one = groups[g];
         most.norm = fmax(most.norm, one.norm), most.step = fmax(most.step, one.step);
-        most.slip = fmax(most.slip, one.slip), most.scale = fmax(most.scale, one.scale);
-        most.blur = fmax(most.blur, one.blur), most.shift = fmax(most.shift, one.shift);
+        most.slip = fmax(most.slip, one.slip), most.rest = fmax(most.rest, one.rest);
         most.energy = fmax(most.energy, one.energy);
         most.low = fmin(most.low, one.low), most.high = fmax(most.high, one.high);
     }
     most.norm = warp_largest(most.norm), most.step = warp_largest(most.step), most.slip = warp_largest(most.slip);
-    most.scale = warp_largest(most.scale), most.blur = warp_largest(most.blur);
-    most.shift = warp_largest(most.shift), most.energy = warp_largest(most.energy);
+    most.rest = warp_largest(most.rest), most.energy = warp_largest(most.energy);
     most.low = warp_least(most.low), most.high = warp_largest(most.high);
     return most;
 }
 
-// The error of a distance in a channel, for a block of `height` rows: of the walk, of the seed, and of what windows leave
-// open. The same bounds as on the CPU: numba/profile/channels.py.
-__device__ __forceinline__ double channel_error(
+// The error of a covariance in a channel, for a block of `height` rows: of the walk and of the seed.
+template <typename T>
+__device__ __forceinline__ double covariance_error(
     const ChannelGroup& a, const ChannelGroup& b, int height, int length, int normalize
 ) {
-    const double root = sqrt((double)length);
+    const double unit = sizeof(T) == 4 ? FLOAT32_UNIT : FLOAT64_UNIT, root = sqrt((double)length);
     // see "covariance walk" in docs/developer/numerics.rst
-    double error = FLOAT64_UNIT * (height + 4) * (2 * a.norm * b.norm + 4 * a.step * b.step);
+    double error = unit * (height + 4) * (2 * a.norm * b.norm + 8 * a.step * b.step);
+    if (sizeof(T) == 4) error += FLOAT32_LOST;
     error += FLOAT64_UNIT * (length + 8) * a.norm * b.norm;
-    double rest;
     if (normalize) {
         const double slip = a.slip + b.slip, drift = 2 * (b.high - b.low);
         error += FLOAT64_UNIT * (length + 8) * root * a.norm * drift;
         error += length * slip * (drift + slip) + 2 * height * slip * (a.step + b.step);
-        // see "normalised windows" in docs/developer/numerics.rst
-        const double shift = length * fmax(a.shift, b.shift);
-        rest = CERTIFIED_ROUNDING * length * length + 8 * FLOAT64_UNIT * length * root * fmax(a.blur, b.blur);
-        rest += 8 * shift * shift;
-    } else {
-        // see "raw windows" in docs/developer/numerics.rst
-        rest = 2 * FLOAT64_UNIT * length * (16 + 8 * root) * (a.energy + b.energy);
     }
-    return sqrt(error * a.scale * b.scale + rest);
+    // it is added to the covariances, and walks with them
+    return error * (1 + 8 * unit * (height + 8));
+}
+
+// The square of a distance; a lower bound, if the covariance is an upper one.
+template <typename T>
+__device__ __forceinline__ T square_of(T cov, const ChannelStep<T>& a, const ChannelStep<T>& b) {
+    return (a.alpha + b.alpha) - cov * (a.scale * b.scale);
 }
 
 // A distance for the order in which the farthest comes first, of channel c: sums of those that are not finite will be
@@ -140,71 +159,69 @@ __device__ __forceinline__ void add_channels(const float (&values)[C], const Use
     }
 }
 
-// One block, one warp. Blocks lie along the diagonals (x) and the bands (y). Channels are in their order: the first M
-// count in any case. `tops` are negative of windows that look for no neighbour. Pairs that find no room on the list are
-// marked, where `dropped` is given. The walk is one function: a step of it would take all of the covariances and columns that
-// lanes hold in registers.
-template <int C, int M, int K, bool WORST, bool LIST>
-__global__ void __launch_bounds__(32) walk_channels(
-    const double* __restrict__ points_a, const double* __restrict__ mean_a, const ChannelStep* __restrict__ rows,
+// One block, one warp. Blocks lie along the diagonals (x), of which only some are walked if `every` is more than 1, and the
+// bands (y). Channels are in their order: the first M count in any case. `steps` and `tops` are laid by `place_of`; `tops`
+// are negative of windows that look for no neighbour. Pairs are listed, with lower bounds of their sums, if there is a list; those that find no room on it
+// are marked, where `dropped` is given. The walk is one function: a step of it would take all of the covariances and columns
+// that lanes hold in registers.
+template <int C, int M, int K, int B, bool WORST, typename T>
+__global__ void __launch_bounds__(32, B) walk_channels(
+    const double* __restrict__ points_a, const double* __restrict__ mean_a, const ChannelStep<T>* __restrict__ steps_a,
     const ChannelGroup* __restrict__ groups_a, const double* __restrict__ points_b,
-    const double* __restrict__ mean_b, const ChannelStep* __restrict__ columns,
-    const ChannelGroup* __restrict__ groups_b, int n_windows_a, int n_windows_b, int pitch_a, int pitch_b, int row,
-    int row_stop, int col, int col_stop, int first_diagonal, int height, int length, int normalize,
-    float* tops_a, float* tops_b, int2* entries, int capacity, int* n_entries, int* dropped_a, int* dropped_b
+    const double* __restrict__ mean_b, const ChannelStep<T>* __restrict__ steps_b,
+    const ChannelGroup* __restrict__ groups_b, int n_windows_a, int n_windows_b, int row, int row_stop, int col,
+    int col_stop, int first_diagonal, int every, int height, int length, int normalize, float* tops_a, float* tops_b,
+    int2* entries, float* sums, int capacity, int* n_entries, int* dropped_a, int* dropped_b
 ) {
     const int lane = threadIdx.x;
     const int top = row + blockIdx.y * height, bottom = min(row_stop, top + height);
-    const int diagonal = max(first_diagonal, col - (bottom - 1)) + blockIdx.x * (32 * K);
-    if (top >= bottom || diagonal >= col_stop - top) return;
+    // others in each band
+    const long long block = (long long)blockIdx.x * every + blockIdx.y % every;
+    const long long far = max(first_diagonal, col - (bottom - 1)) + block * (32 * K);
+    if (top >= bottom || far >= col_stop - top) return;
+    // a list that is full is made anew, of fewer rows
+    if (entries != nullptr && dropped_a == nullptr && __ldcg(n_entries) > capacity) return;
+    const int diagonal = (int)far;
     // rows in which a diagonal of the block has a column of the tile
     const int first = max(top, col - diagonal - 32 * K + 1), stop = min(bottom, col_stop - diagonal);
     const int left = first + diagonal;
-    const int n_groups_a = (n_windows_a + JOIN_GROUP - 1) / JOIN_GROUP;
-    const int n_groups_b = (n_windows_b + JOIN_GROUP - 1) / JOIN_GROUP;
+    constexpr int CHANNEL = 32 * K;
     constexpr float UP = 1 + (C + 8) * (float)FLOAT32_UNIT;
 
-    // the largest errors of so many channels
-    __shared__ float allowance[C + 1];
-    {
-        double errors[C];
-#pragma unroll
-        for (int c = 0; c < C; ++c) {
-            const ChannelGroup a = largest_of(groups_a + c * n_groups_a, n_groups_a, first, stop - 1);
-            const ChannelGroup b = largest_of(
-                groups_b + c * n_groups_b, n_groups_b, left, min(n_windows_b, stop + diagonal + 32 * K) - 1
-            );
-            errors[c] = -channel_error(a, b, stop - first, length, normalize);
+    // how much covariances are off, and, twice, the rest of squares
+    __shared__ double errors[C];
+    __shared__ float rests[C];
+#pragma unroll 1
+    for (int c = 0; c < C; ++c) {
+        const int n_groups_a = (n_windows_a + JOIN_GROUP - 1) / JOIN_GROUP;
+        const int n_groups_b = (n_windows_b + JOIN_GROUP - 1) / JOIN_GROUP;
+        const ChannelGroup a = largest_of(groups_a + c * n_groups_a, n_groups_a, first, stop - 1);
+        const ChannelGroup b = largest_of(
+            groups_b + c * n_groups_b, n_groups_b, left, min(n_windows_b, stop + diagonal + 32 * K) - 1
+        );
+        double rest = a.rest + b.rest;
+        // see "channel sums" in docs/developer/numerics.rst
+        if (sizeof(T) == 4) rest += SQUARE_UNITS * FLOAT32_UNIT * (a.energy + b.energy);
+        if (lane == 0) {
+            errors[c] = covariance_error<T>(a, b, stop - first, length, normalize);
+            rests[c] = __double2float_ru(2.01 * rest);
         }
-        order_channels<0, 0, power_above(C)>(errors);
-        double total = 0;
-#pragma unroll
-        for (int c = 0; c < C; ++c) {
-            total -= errors[c];
-            if (lane == 0) allowance[c + 1] = __double2float_ru(total + (c + 1) * CHANNEL_LOST);
-        }
-        __syncwarp();
     }
+    __syncwarp();
 
-    // covariances of the first row, from points
-    double cov[K][C];
-    ChannelStep held[K][C];
+    T cov[K][C];
+    ChannelStep<T> held[K][C];
     float needed[K][C];
-    const int middle = min(left + 16 * K, n_windows_b - 1);
-    const auto need_of = [&](float known, int number) {
-        // what a neighbour must be below for its upper bound to be lower
-        if (!LIST) return known - allowance[number];
-        return known >= 0 ? fminf((known + allowance[number]) * UP, MOST_NEEDED) : known;
-    };
     const auto load = [&](int slot, int j) {
+        const long long place = place_of(j, C, K);
 #pragma unroll
         for (int c = 0; c < C; ++c) {
-            const double2* const from = (const double2*)(columns + (long long)c * pitch_b + j);
-            const double2 step = __ldg(from), rest = __ldg(from + 1);
-            held[slot][c] = ChannelStep{step.x, step.y, rest.x, rest.y};
-            needed[slot][c] = need_of(tops_b[(long long)c * pitch_b + j], c + 1);
+            held[slot][c] = load_step(steps_b + place + c * CHANNEL);
+            needed[slot][c] = tops_b[place + c * CHANNEL];
         }
     };
+    // covariances of the first row, from points
+    const int middle = min(left + 16 * K, n_windows_b - 1);
 #pragma unroll
     for (int c = 0; c < C; ++c) {
         const double* const x = points_a + (long long)c * (n_windows_a + length - 1) + first;
@@ -212,6 +229,7 @@ __global__ void __launch_bounds__(32) walk_channels(
         const double own = normalize ? mean_a[(long long)c * n_windows_a + first] : 0.0;
         const double center = normalize ? mean_b[(long long)c * n_windows_b + middle] : 0.0;
         double sums[K] = {};
+#pragma unroll 1
         for (int t = 0; t < length; ++t) {
             const double point = __ldg(x + t) - own;
 #pragma unroll
@@ -221,7 +239,7 @@ __global__ void __launch_bounds__(32) walk_channels(
             }
         }
 #pragma unroll
-        for (int k = 0; k < K; ++k) cov[k][c] = left + lane * K + k < n_windows_b ? sums[k] : 0.0;
+        for (int k = 0; k < K; ++k) cov[k][c] = (T)(left + lane * K + k < n_windows_b ? sums[k] + errors[c] : 0.0);
     }
 #pragma unroll
     for (int k = 0; k < K; ++k) load(k, left + lane * K + k);
@@ -233,52 +251,89 @@ __global__ void __launch_bounds__(32) walk_channels(
             if (i >= stop) break;
             // the column that is new to this lane takes the place of the one that leaves it
             if (i > first) load((u + K - 1) % K, i + diagonal + lane * K + K - 1);
-            float values[K][C];
+            const long long own = place_of(i, C, K);
+            float values[K][C], needed_row[C];
 #pragma unroll
             for (int c = 0; c < C; ++c) {
-                const double2* const from = (const double2*)(rows + (long long)c * pitch_a + i);
-                const double2 step = __ldg(from), rest = __ldg(from + 1);
-                const double p = i > first ? step.x : 0.0, r = i > first ? step.y : 0.0;
+                ChannelStep<T> step = load_step(steps_a + own + c * CHANNEL);
+                needed_row[c] = tops_a[own + c * CHANNEL];
+                if (i == first) step.p = step.r = 0;
 #pragma unroll
                 for (int k = 0; k < K; ++k) {
-                    const ChannelStep& other = held[(u + k) % K][c];
-                    cov[k][c] = fma(p, other.p, fma(r, other.r, cov[k][c]));
-                    const double square = fma(-cov[k][c], rest.x * other.scale, rest.y + other.alpha);
-                    const float distance = root_of(fmaxf((float)square, 0.0f));
+                    const ChannelStep<T>& other = held[(u + k) % K][c];
+                    cov[k][c] = fma(step.p, other.p, fma(step.r, other.r, cov[k][c]));
+                    const float distance = root_of(fmaxf((float)square_of(cov[k][c], step, other), 0.0f));
                     values[k][c] = WORST ? turned<M>(distance, c) : distance;
                 }
             }
-            float needed_row[C];
-#pragma unroll
-            for (int c = 0; c < C; ++c) needed_row[c] = need_of(tops_a[(long long)c * pitch_a + i], c + 1);
 #pragma unroll
             for (int k = 0; k < K; ++k) {
-                const int j = i + diagonal + lane * K + k;
+                const int j = i + diagonal + lane * K + k, slot = (u + k) % K;
                 order_channels<M, 0, power_above(C - M)>(values[k]);
                 bool near = false;
                 add_channels<M, WORST>(values[k], [&](int number, float total) {
-                    const float need = fmaxf(needed_row[number - 1], needed[(u + k) % K][number - 1]);
-                    near |= total <= need && total >= 0;
+                    near |= total <= fmaxf(needed_row[number - 1], needed[slot][number - 1]) && (!WORST || total >= 0);
                 });
                 if (!near || j < col || j >= col_stop) continue;
-                if (LIST) {
-                    const int place = atomicAdd(n_entries, 1);
-                    if (place < capacity)
-                        entries[place] = make_int2(i, j);
-                    else if (dropped_a != nullptr)
-                        dropped_a[i] = dropped_b[j] = 1;
-                } else {
+                const long long theirs = place_of(j, C, K);
+                // upper bounds
+                float upper[C];
+#pragma unroll
+                for (int c = 0; c < C; ++c) {
+                    const ChannelStep<T> step = load_step(steps_a + own + c * CHANNEL);
+                    const float error = (float)((T)(2.01 * errors[c]) * (step.scale * held[slot][c].scale)) + rests[c];
+                    const float square = fmaxf((float)square_of(cov[k][c], step, held[slot][c]) + error, 0.0f);
+                    const float distance = root_of(square) + CHANNEL_LOST;
+                    upper[c] = WORST ? turned<M>(distance, c) : distance;
+                }
+                order_channels<M, 0, power_above(C - M)>(upper);
+                add_channels<M, WORST>(upper, [&](int number, float total) {
+                    if (total < 0) return;
+                    const float most = total * (UP * UP);
+                    const int at = (number - 1) * CHANNEL;
+                    if (most < needed_row[number - 1]) lower(tops_a + own + at, most);
+                    if (most < needed[slot][number - 1]) lower(tops_b + theirs + at, most);
+                });
+                if (entries == nullptr) continue;
+                // other lanes, and other blocks, may have lowered what is needed
+                bool list = false;
+                add_channels<M, WORST>(values[k], [&](int number, float total) {
+                    if (total < 0 || total > fmaxf(needed_row[number - 1], needed[slot][number - 1])) return;
+                    const int at = (number - 1) * CHANNEL;
+                    list |= total <= fmaxf(__ldcg(tops_a + own + at), __ldcg(tops_b + theirs + at));
+                });
+                if (!list) continue;
+                const int place = atomicAdd(n_entries, 1);
+                if (place < capacity) {
+                    entries[place] = make_int2(i, j);
                     add_channels<M, WORST>(values[k], [&](int number, float total) {
-                        if (total < 0) return;
-                        const float up = (total + allowance[number]) * UP;
-                        const long long at = number - 1;
-                        if (total <= needed_row[number - 1]) lower(tops_a + at * pitch_a + i, up);
-                        if (total <= needed[(u + k) % K][number - 1]) lower(tops_b + at * pitch_b + j, up);
+                        sums[(long long)(number - 1) * capacity + place] = total;
                     });
+                } else if (dropped_a != nullptr) {
+                    dropped_a[i] = dropped_b[j] = 1;
                 }
             }
         }
     }
+}
+
+// Keep the listed pairs whose sums do not exceed the bounds that were found since. One thread, one pair.
+extern "C" __global__ void keep_pairs(
+    const int2* __restrict__ entries, int count, const float* __restrict__ sums, int capacity, int n_channels,
+    int n_included, int diagonals, const float* __restrict__ tops_a, const float* __restrict__ tops_b,
+    int2* __restrict__ kept, int* n_kept
+) {
+    const int entry = blockIdx.x * blockDim.x + threadIdx.x;
+    if (entry >= count) return;
+    const int2 pair = entries[entry];
+    const long long a = place_of(pair.x, n_channels, diagonals), b = place_of(pair.y, n_channels, diagonals);
+    bool keep = false;
+    for (int c = max(n_included - 1, 0); c < n_channels && !keep; ++c) {
+        const float total = sums[(long long)c * capacity + entry];
+        const int at = c * 32 * diagonals;
+        keep = total >= 0 && total <= fmaxf(tops_a[a + at], tops_b[b + at]);
+    }
+    if (keep) kept[atomicAdd(n_kept, 1)] = pair;
 }
 
 // Certified distances of listed pairs in each channel. One thread, one channel of a pair.
@@ -310,12 +365,12 @@ extern "C" __global__ void channel_distances(
     distances[thread] = distance;
 }
 
-// Mean distances of listed pairs by so many channels, and the least of both windows. Distances of a pair are put in
+// Mean distances of listed pairs by so many channels, and the least of both windows, if they look for neighbours. Distances of a pair are put in
 // order where they are. One thread, one pair.
 extern "C" __global__ void settle_channels(
     const int2* __restrict__ entries, int count, int n_channels, int n_included, int worst,
-    double* __restrict__ distances, const float* __restrict__ tops_a, const float* __restrict__ tops_b, int pitch_a,
-    int pitch_b, double* __restrict__ means, double* least_a, double* least_b
+    double* __restrict__ distances, int looks_a, int looks_b, int n_windows_a, int n_windows_b,
+    double* __restrict__ means, double* least_a, double* least_b
 ) {
     const int entry = blockIdx.x * blockDim.x + threadIdx.x;
     if (entry >= count) return;
@@ -338,17 +393,16 @@ extern "C" __global__ void settle_channels(
         total = __dadd_rn(total, mine[(long long)c * count]);
         const double mean = __ddiv_rn(total, (double)(c + 1));
         means[(long long)c * count + entry] = mean;
-        const long long a = (long long)c * pitch_a + pair.x, b = (long long)c * pitch_b + pair.y;
         if (!(mean < infinity)) continue;
-        if (tops_a[a] >= 0) lower(least_a + a, mean);
-        if (tops_b[b] >= 0) lower(least_b + b, mean);
+        if (looks_a) lower(least_a + (long long)c * n_windows_a + pair.x, mean);
+        if (looks_b) lower(least_b + (long long)c * n_windows_b + pair.y, mean);
     }
 }
 
 // Of equally near neighbours keep the first. One thread, one pair.
 extern "C" __global__ void channel_equals(
     const int2* __restrict__ entries, int count, int n_channels, const double* __restrict__ means,
-    const double* __restrict__ least_a, const double* __restrict__ least_b, int pitch_a, int pitch_b,
+    const double* __restrict__ least_a, const double* __restrict__ least_b, int n_windows_a, int n_windows_b,
     int* indices_a, int* indices_b
 ) {
     const int entry = blockIdx.x * blockDim.x + threadIdx.x;
@@ -357,7 +411,7 @@ extern "C" __global__ void channel_equals(
     for (int c = 0; c < n_channels; ++c) {
         const double mean = means[(long long)c * count + entry];
         if (!(mean < Arithmetic<double>::infinity())) continue;
-        const long long a = (long long)c * pitch_a + pair.x, b = (long long)c * pitch_b + pair.y;
+        const long long a = (long long)c * n_windows_a + pair.x, b = (long long)c * n_windows_b + pair.y;
         if (mean == least_a[a]) atomicMin(indices_a + a, pair.y);
         if (mean == least_b[b]) atomicMin(indices_b + b, pair.x);
     }
