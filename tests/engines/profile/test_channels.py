@@ -72,7 +72,7 @@ def test_rules(rng, engine, way, rule):
     check(ChannelJoin.of(line, None, 5, rule, exclusion=2, sides=True), engine)
 
 
-@pytest.mark.parametrize("n_channels", [1, 2, 5, 9, 16, 20, 33])
+@pytest.mark.parametrize("n_channels", [1, 2, 5, 9, 16, 20, 33, 129])
 @pytest.mark.parametrize("worst", [False, True])
 def test_many_channels(rng, fast_engine, walk, n_channels, worst):
     """As many as are sorted in registers, and more."""
@@ -84,7 +84,7 @@ def test_many_channels(rng, fast_engine, walk, n_channels, worst):
     if missing is None:
         check(work, fast_engine)
     else:
-        assert "joins series of at most 32 channels" in missing
+        assert "joins series of at most 128 channels" in missing
 
 
 @pytest.mark.parametrize("normalize", [True, False])

@@ -8,8 +8,10 @@ from ...families.profile.channels import ChannelJoin
 
 __all__ = ["HEIGHT", "MOST_CHANNELS", "ChannelKernel", "choose_walk", "kernels"]
 
-#: Channels that a walk holds in registers and in the memory of its threads.
-MOST_CHANNELS = 32
+#: Channels that a walk holds: the distances of a pair in registers.
+MOST_CHANNELS = 128
+#: Channels from which on covariances are in shared memory, see ``walk_many_channels``.
+MANY = 17
 #: Channels up to which a lane has two diagonals, by the type of the walk: more do not fit into
 #: registers.
 PAIRED = {"float": 8, "double": 3}
@@ -21,7 +23,7 @@ HEIGHT = 1024
 
 
 class ChannelKernel(NamedTuple):
-    """An instance of the kernel ``walk_channels`` of ``channels.cu``.
+    """An instance of ``walk_channels`` or ``walk_many_channels`` of ``channels.cu``.
 
     Attributes
     ----------
@@ -48,6 +50,9 @@ class ChannelKernel(NamedTuple):
         """Its name in C++."""
         known = (number for most, number in BLOCKS[self.dtype] if self.channels <= most)
         blocks, worst = next(known, LEAST_BLOCKS), str(self.worst).lower()
+        if self.channels >= MANY:
+            sizes = f"{self.channels}, {self.included}, {blocks}"
+            return f"walk_many_channels<{sizes}, {worst}, {self.dtype}>"
         sizes = f"{self.channels}, {self.included}, {self.diagonals}, {blocks}"
         return f"walk_channels<{sizes}, {worst}, {self.dtype}>"
 

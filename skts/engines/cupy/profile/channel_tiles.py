@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ChannelTiles"]
 
-#: Bytes of a point of a channel on the device: line, search and steps.
-LINE_BYTES = 84 + 120 + 64 + 56
+#: Bytes of a point of a channel on the device: line, search, steps, and these as kernels take them.
+LINE_BYTES = 84 + 120 + 64 + 56 + 112
 #: CPU seconds that compiling the walks takes; seconds of the host for a pair of one channel that is
 #: measured in their place, and of a device of modest size for each point of one.
 TO_COMPILE, A_PAIR, A_POINT = 3.0, 4e-8, 4e-12
@@ -56,7 +56,7 @@ class ChannelTiles:
         n_channels = len(reduction.channels)
         windows = sum(reduction.shape[: 1 if reduction.within else 2])
         lists = _pair_bytes(n_channels) * _capacity(n_channels, rows + cols)
-        measured = 2**20 * (16 * n_channels + 8)
+        measured = 2**23 * (16 + 8)
         return 0, n_channels * windows * (LINE_BYTES + 2 * (4 + 3 * 12)) + lists + measured
 
     def channel_join(self, reduction: ChannelJoin, tile: Tile, cancel: np.ndarray) -> JoinPart:

@@ -133,6 +133,30 @@ __device__ __forceinline__ double covariance_error(
     return error * (1 + 8 * unit * (height + 8));
 }
 
+// Of a block from row `first` to `stop` and column `left` to `right`: how much covariances are off, and, twice, the rest
+// of squares.
+template <int C, typename T>
+__device__ __forceinline__ void bound_block(
+    double (&errors)[C], float (&rests)[C], const ChannelGroup* groups_a, const ChannelGroup* groups_b,
+    int n_windows_a, int n_windows_b, int first, int stop, int left, int right, int length, int normalize, T
+) {
+    const int n_groups_a = (n_windows_a + JOIN_GROUP - 1) / JOIN_GROUP;
+    const int n_groups_b = (n_windows_b + JOIN_GROUP - 1) / JOIN_GROUP;
+#pragma unroll 1
+    for (int c = 0; c < C; ++c) {
+        const ChannelGroup a = largest_of(groups_a + c * n_groups_a, n_groups_a, first, stop - 1);
+        const ChannelGroup b = largest_of(groups_b + c * n_groups_b, n_groups_b, left, min(n_windows_b, right) - 1);
+        double rest = a.rest + b.rest;
+        // see "channel sums" in docs/developer/numerics.rst
+        if (sizeof(T) == 4) rest += SQUARE_UNITS * FLOAT32_UNIT * (a.energy + b.energy);
+        if (threadIdx.x == 0) {
+            errors[c] = covariance_error<T>(a, b, stop - first, length, normalize);
+            rests[c] = __double2float_ru(2.01 * rest);
+        }
+    }
+    __syncwarp();
+}
+
 // The square of a distance; a lower bound, if the covariance is an upper one.
 template <typename T>
 __device__ __forceinline__ T square_of(T cov, const ChannelStep<T>& a, const ChannelStep<T>& b) {
@@ -191,23 +215,10 @@ __global__ void __launch_bounds__(32, B) walk_channels(
     // how much covariances are off, and, twice, the rest of squares
     __shared__ double errors[C];
     __shared__ float rests[C];
-#pragma unroll 1
-    for (int c = 0; c < C; ++c) {
-        const int n_groups_a = (n_windows_a + JOIN_GROUP - 1) / JOIN_GROUP;
-        const int n_groups_b = (n_windows_b + JOIN_GROUP - 1) / JOIN_GROUP;
-        const ChannelGroup a = largest_of(groups_a + c * n_groups_a, n_groups_a, first, stop - 1);
-        const ChannelGroup b = largest_of(
-            groups_b + c * n_groups_b, n_groups_b, left, min(n_windows_b, stop + diagonal + 32 * K) - 1
-        );
-        double rest = a.rest + b.rest;
-        // see "channel sums" in docs/developer/numerics.rst
-        if (sizeof(T) == 4) rest += SQUARE_UNITS * FLOAT32_UNIT * (a.energy + b.energy);
-        if (lane == 0) {
-            errors[c] = covariance_error<T>(a, b, stop - first, length, normalize);
-            rests[c] = __double2float_ru(2.01 * rest);
-        }
-    }
-    __syncwarp();
+    bound_block<C>(
+        errors, rests, groups_a, groups_b, n_windows_a, n_windows_b, first, stop, left, stop + diagonal + 32 * K,
+        length, normalize, T(0)
+    );
 
     T cov[K][C];
     ChannelStep<T> held[K][C];
@@ -310,6 +321,125 @@ __global__ void __launch_bounds__(32, B) walk_channels(
                         sums[(long long)(number - 1) * capacity + place] = total;
                     });
                 } else if (dropped_a != nullptr) {
+                    dropped_a[i] = dropped_b[j] = 1;
+                }
+            }
+        }
+    }
+}
+
+// The same for many channels: a lane has one diagonal, whose covariances lie in shared memory; distances go through it, too,
+// so that the compiler does not fetch so much ahead that values spill. A row is gone through once, by
+// lower bounds; where a lane is near, once more by upper bounds, and again by lower ones, to list it.
+template <int C, int M, int B, bool WORST, typename T>
+__global__ void __launch_bounds__(32, B) walk_many_channels(
+    const double* __restrict__ points_a, const double* __restrict__ mean_a, const ChannelStep<T>* __restrict__ steps_a,
+    const ChannelGroup* __restrict__ groups_a, const double* __restrict__ points_b,
+    const double* __restrict__ mean_b, const ChannelStep<T>* __restrict__ steps_b,
+    const ChannelGroup* __restrict__ groups_b, int n_windows_a, int n_windows_b, int row, int row_stop, int col,
+    int col_stop, int first_diagonal, int every, int height, int length, int normalize, float* tops_a, float* tops_b,
+    int2* entries, float* sums, int capacity, int* n_entries, int* dropped_a, int* dropped_b
+) {
+    const int lane = threadIdx.x;
+    const int top = row + blockIdx.y * height, bottom = min(row_stop, top + height);
+    // others in each band
+    const long long block = (long long)blockIdx.x * every + blockIdx.y % every;
+    const long long far = max(first_diagonal, col - (bottom - 1)) + block * 32;
+    if (top >= bottom || far >= col_stop - top) return;
+    // a list that is full is made anew, of fewer rows
+    if (entries != nullptr && dropped_a == nullptr && __ldcg(n_entries) > capacity) return;
+    const int diagonal = (int)far;
+    const int first = max(top, col - diagonal - 31), stop = min(bottom, col_stop - diagonal);
+    const int left = first + diagonal;
+    constexpr float UP = 1 + (C + 8) * (float)FLOAT32_UNIT;
+
+    __shared__ double errors[C];
+    __shared__ float rests[C];
+    __shared__ T covs[C][32];
+    // not beside covariances of float64, which leave no room
+    constexpr bool STAGED = sizeof(T) == 4;
+    __shared__ float distances[STAGED ? C : 1][32];
+    bound_block<C>(
+        errors, rests, groups_a, groups_b, n_windows_a, n_windows_b, first, stop, left, stop + diagonal + 32, length,
+        normalize, T(0)
+    );
+    const int middle = min(left + 16, n_windows_b - 1);
+#pragma unroll 1
+    for (int c = 0; c < C; ++c) {
+        const double* const x = points_a + (long long)c * (n_windows_a + length - 1) + first;
+        const int j = min(left + lane, n_windows_b - 1);
+        const double* const y = points_b + (long long)c * (n_windows_b + length - 1) + j;
+        const double own = normalize ? mean_a[(long long)c * n_windows_a + first] : 0.0;
+        const double center = normalize ? mean_b[(long long)c * n_windows_b + middle] : 0.0;
+        double sum = 0;
+        for (int t = 0; t < length; ++t) sum = fma(__ldg(x + t) - own, __ldg(y + t) - center, sum);
+        covs[c][lane] = (T)(left + lane < n_windows_b ? sum + errors[c] : 0.0);
+    }
+
+    for (int i = first; i < stop; ++i) {
+        const int j = i + diagonal + lane;
+        const long long own = place_of(i, C, 1), theirs = place_of(j, C, 1);
+        bool mine = j >= col && j < col_stop;
+#pragma unroll 1
+        for (int pass = 0; pass < 3; ++pass) {
+const auto distance_of = [&](int c) {
+                ChannelStep<T> step = load_step(steps_a + own + c * 32);
+                const ChannelStep<T> other = load_step(steps_b + theirs + c * 32);
+                if (i == first || pass > 0) step.p = step.r = 0;
+                const T cov = fma(step.p, other.p, fma(step.r, other.r, covs[c][lane]));
+                covs[c][lane] = cov;
+                float square = (float)square_of(cov, step, other), lost = 0;
+                if (pass == 1) {
+                    square += (float)((T)(2.01 * errors[c]) * (step.scale * other.scale)) + rests[c];
+                    lost = CHANNEL_LOST;
+                }
+                const float distance = root_of(fmaxf(square, 0.0f)) + lost;
+                return WORST ? turned<M>(distance, c) : distance;
+            };
+            float values[C];
+            if constexpr (STAGED) {
+#pragma unroll 4
+                for (int c = 0; c < C; ++c) distances[c][lane] = distance_of(c);
+#pragma unroll
+                for (int c = 0; c < C; ++c) values[c] = distances[c][lane];
+            } else {
+#pragma unroll
+                for (int c = 0; c < C; ++c) values[c] = distance_of(c);
+            }
+            order_channels<M, 0, power_above(C - M)>(values);
+            if (pass == 0) {
+                bool near = false;
+                add_channels<M, WORST>(values, [&](int number, float total) {
+                    const int at = (number - 1) * 32;
+                    near |= total <= fmaxf(tops_a[own + at], tops_b[theirs + at]) && (!WORST || total >= 0);
+                });
+                mine = mine && near;
+                if (!__any_sync(ALL, mine)) break;
+            } else if (pass == 1) {
+                if (mine)
+                    add_channels<M, WORST>(values, [&](int number, float total) {
+                        if (total < 0) return;
+                        const float most = total * (UP * UP);
+                        const int at = (number - 1) * 32;
+                        if (most < tops_a[own + at]) lower(tops_a + own + at, most);
+                        if (most < tops_b[theirs + at]) lower(tops_b + theirs + at, most);
+                    });
+                if (entries == nullptr) break;
+            } else if (mine) {
+                // other lanes, and other blocks, may have lowered what is needed
+                bool list = false;
+                add_channels<M, WORST>(values, [&](int number, float total) {
+                    const int at = (number - 1) * 32;
+                    if (total < 0 || total > fmaxf(tops_a[own + at], tops_b[theirs + at])) return;
+                    list |= total <= fmaxf(__ldcg(tops_a + own + at), __ldcg(tops_b + theirs + at));
+                });
+                const int place = list ? atomicAdd(n_entries, 1) : capacity;
+                if (place < capacity) {
+                    entries[place] = make_int2(i, j);
+                    add_channels<M, WORST>(values, [&](int number, float total) {
+                        sums[(long long)(number - 1) * capacity + place] = total;
+                    });
+                } else if (list && dropped_a != nullptr) {
                     dropped_a[i] = dropped_b[j] = 1;
                 }
             }

@@ -43,8 +43,8 @@ PAD = 128
 FAR, MOST_NEEDED, NOTHING = 1e30, np.float32(1e14), np.float32(-1)
 #: Kinds of windows.
 CONSTANT_KIND, MISSING_KIND = 1, 2
-#: Pairs that are measured at a time; threads of a block that measures.
-AT_A_TIME, THREADS = 2**20, 128
+#: Distances that are measured at a time; threads of a block that measures.
+AT_A_TIME, THREADS = 2**23, 128
 #: Most blocks of a launch along its second axis.
 MOST_BANDS = 65535
 #: The first walk takes one of so many blocks: the second lists four times as many pairs as if the
@@ -52,7 +52,7 @@ MOST_BANDS = 65535
 SAMPLED = 4
 #: Largest typical error of a square in float32, as a share of that of windows which do not
 #: correlate: 2 length. Larger ones would list many pairs.
-MOST_ERROR = 2e-3
+MOST_ERROR = 4e-3
 #: Scales of windows whose products float32 holds.
 LEAST_SCALE, MOST_SCALE = 1e-12, 1e12
 #: Roundings of a square that is made in float32, as the kernel has it.
@@ -381,8 +381,9 @@ def walk(work: ChannelWalk) -> None:
             waiting += [slice(middle, rows.stop), slice(rows.start, middle)]
             continue
         kept = _keep(laid, entries, sums, min(listed, work.capacity))
-        for start in range(0, len(kept), AT_A_TIME):
-            measure(work, kept[start : start + AT_A_TIME])
+        step = AT_A_TIME // first.channels
+        for start in range(0, len(kept), step):
+            measure(work, kept[start : start + step])
     laid.keep(work)
 
 
