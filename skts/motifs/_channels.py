@@ -28,8 +28,9 @@ __all__ = [
     "channels_of_discord",
     "chosen_dimensions",
     "included_channels",
-    "means_within",
+    "means_of",
     "one_dimension",
+    "one_rule",
 ]
 
 
@@ -71,6 +72,12 @@ def included_channels(include: Any, n_channels: int) -> tuple[int, ...]:
                 f"include={include!r}: channels have the numbers 0 to {n_channels - 1} here."
             )
     return tuple(sorted({int(channel) for channel in chosen}))
+
+
+def one_rule(dimensions: Any, include: Any, n_channels: int) -> ChannelRule:
+    """The rule of motifs: by so many channels in which windows are nearest."""
+    included = included_channels(include, n_channels)
+    return ChannelRule((one_dimension(dimensions, included, n_channels),), included)
 
 
 @dataclass(frozen=True)
@@ -174,17 +181,17 @@ class ChannelSearch(ProfileSearch):
         distances = windows.by_channel(self._compute, [pair.first])[:, 0]
         number, rule = windows.dimension, windows.rule
         self.channels = unordered_channels(distances[:, pair.second], number, rule)
-        row = means_within(distances, self.channels, rule)
+        row = means_of(distances[self.channels], self.channels, rule)
         norms = [windows.first._replace(pool=windows.channels[channel]).norm(pair.first)
                  for channel in self.channels]  # fmt: skip
         return self._take_apart(row, pair, radius, SAME * math.fsum(norms) / number)
 
 
-def means_within(distances: np.ndarray, channels: np.ndarray, rule: ChannelRule) -> np.ndarray:
-    """Mean distances over given channels, with the bits of `channel_means`."""
+def means_of(distances: np.ndarray, channels: np.ndarray, rule: ChannelRule) -> np.ndarray:
+    """Means of distances in given channels, with the bits of `channel_means`."""
     include = tuple(at for at, channel in enumerate(channels) if channel in rule.include)
     within = ChannelRule((len(channels),), include, rule.worst)
-    means: np.ndarray = channel_means(distances[channels], within)[0]
+    means: np.ndarray = channel_means(distances, within)[0]
     return means
 
 

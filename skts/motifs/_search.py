@@ -401,7 +401,7 @@ def find_motifs(
 
 
 def find_discords(
-    windows: Sequence[WindowSet], profiles: Sequence[JoinFound], n_discords: int
+    windows: Sequence[Any], profiles: Sequence[JoinFound], n_discords: int
 ) -> list[Discord]:
     """Find the windows whose nearest neighbour is farthest, each apart from those before.
 

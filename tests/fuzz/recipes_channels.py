@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .case import Case
+from .case import Case, Sample
 from .channel_lines import (
     can_count,
     draw_channels,
@@ -21,6 +21,7 @@ from .draw import Draw
 from .recipe import How
 from .recipes_motifs import (
     Discords,
+    Finder,
     Line,
     Motifs,
     Profile,
@@ -29,6 +30,7 @@ from .recipes_motifs import (
     check_motifs,
     check_profile,
     unflat,
+    window_distances,
 )
 
 #: Channels of a series.
@@ -193,3 +195,99 @@ class ChannelDiscords(Discords):
             same("discord: number of channels", len(record.channels), number)
         series = [case.data["a"].series[0]]
         check_discords([line], records, case.options["n_discords"], series)
+
+
+class ChannelFinder(Finder):
+    """The estimator, of series of one channel or several; it appends points to those of one."""
+
+    def draw(self, d: Draw) -> Case:
+        case = super().draw(d)
+        depth = d.pick("channels", DEPTHS, (8, 2, 2, 1))
+        counting: dict[str, Any] = {"dimensions": None, "include": None}
+        if depth == 1:
+            return replace(case, options=case.options | counting)
+        count = d.pick("series", (1, 2), (3, 1))
+        lengths = [max(2, d.size(1, 60 // count)) for _ in range(count)]
+        length = min(*lengths, d.size(1, 24))
+        options = case.options | draw_counting(d, depth, several=False)
+        options["window"] = [length, max(1, length - 1)] if d.chance(0.2) else length
+        options["algorithm"] = d.pick("algorithm", ("auto", "profile"))
+        series = draw_channels(d, [*lengths, *[d.size(length, 40) for _ in range(2)]], depth)
+        data = {"X": d.form(series[:count], label=" X"), "Q": Sample(tuple(series[count:]))}
+        relation = case.relation if case.relation in ("alone", "output") else None
+        return Case(self.name, data, options, relation=relation)
+
+    def possible(self, case: Case) -> bool:
+        several = _is_deep(case)
+        simple = case.options["algorithm"] != "mk" and case.relation in (None, "alone", "output")
+        return super().possible(case) and can_count(case) and (simple or not several)
+
+    def lines(self, case: Case) -> list[np.ndarray]:
+        if not _is_deep(case):
+            return super().lines(case)
+        X = case.data["X"]
+        width = X.lengths.max() if X.form == "padded" else 0
+        missing = [(0, max(0, width - one.shape[1])) for one in X.series]
+        return [
+            np.pad(one, ((0, 0), more), constant_values=np.nan)
+            for one, more in zip(X.series, missing, strict=True)
+        ]
+
+    def queries(self, case: Case) -> list[np.ndarray]:
+        return list(case.data["Q"].series) if _is_deep(case) else super().queries(case)
+
+    def refuses(self, case: Case) -> bool:
+        if not _is_deep(case):
+            return super().refuses(case)
+        each = [line for _, line in self._each(case, self.windows(case), False)]
+        return not any(np.isfinite(line.admissible()).any() for line in each)
+
+    def nearest_window(self, motif: Any, x: np.ndarray, options: dict) -> tuple[float, float]:
+        if x.ndim == 1:
+            return super().nearest_window(motif, x, options)
+        each = [window_distances(motif.values[0][c], x[c], options) for c in motif.channels]
+        rows, errors = np.stack([row for row, _ in each]), np.stack([e for _, e in each])
+        rows = np.where(np.isfinite(rows).all(axis=0), rows, np.inf).mean(axis=0)
+        return rows.min(), np.where(np.isfinite(errors), errors, 0).max()
+
+    def _each(self, case: Case, lengths: list[int], worst: bool) -> list[tuple[list[Line], Line]]:
+        """Of each length the windows by channel, and with means over those that count."""
+        options, found = case.options, []
+        number = options["dimensions"] or len(case.data["X"].series[0])
+        for length in lengths:
+            each = each_line(self.lines(case), int(length), options)
+            found.append((each, mean_line(each, number, options, worst=worst)))
+        return found
+
+    def check(self, case: Case, found: dict) -> None:
+        if not _is_deep(case):
+            super().check(case, found)
+            return
+        options, raw, lengths = case.options, self.lines(case), self.windows(case)
+        same("window_", np.atleast_1d(found["window"]).tolist(), [int(one) for one in lengths])
+        both = self._each(case, lengths, False)
+        lines = [line for _, line in both]
+
+        def within(motif: Any, line: Line) -> Line:
+            number = len(motif.channels)
+            same("motif: number of channels", number, options["dimensions"] or len(raw[0]))
+            each = both[[one.length for one in lines].index(line.length)][0]
+            some = [each[channel] for channel in motif.channels]
+            return mean_line(some, number, {"include": None}, worst=False)
+
+        whole = found
+        if options["max_matches"] is not None:
+            everything = replace(case, options=options | {"max_matches": None})
+            whole = self.call(everything, How("numba"))
+        check_motifs(lines, unflat("motif", whole), options, raw, within)
+        far = [line for _, line in self._each(case, lengths, True)]
+        check_discords(far, unflat("discord", found), options["n_discords"], raw)
+        for k, line in enumerate(lines):
+            self._check_profiles(k, line, found, len(raw))
+        if "transform" in found:
+            self._check_queries(case, found)
+
+
+def _is_deep(case: Case) -> bool:
+    """Whether the series of an estimator have several channels."""
+    return len(case.data["X"].series[0]) > 1

@@ -507,6 +507,15 @@ class Discords(_Windowed):
         check_discords([line], unflat("discord", found), case.options["n_discords"], lines)
 
 
+def window_distances(
+    points: np.ndarray, x: np.ndarray, options: dict
+) -> tuple[np.ndarray, np.ndarray]:
+    """Distances of one window to all of a series, and how far they may be off."""
+    power = oracle.plane([points, x[np.isfinite(x)]])
+    one, other = (oracle.Windows.of(v, len(points), power) for v in (points, x))
+    return oracle.pair_distances(one, other, options["normalize"])
+
+
 class Finder(_Windowed):
     """The estimator: many series, several lengths, and all methods."""
 
@@ -609,7 +618,7 @@ class Finder(_Windowed):
         return self.target(**options, **how.options(self.target))
 
     def call(self, case: Case, how: How) -> dict:
-        X, Q = case.data["X"].give(), case.data["Q"]
+        X = case.data["X"].give()
         model = self.model(case, how)
         try:
             model.fit(X)
@@ -620,7 +629,7 @@ class Finder(_Windowed):
             raise
         found = self.state(model)
         longest = max(motif.window for motif in model.motifs_)
-        fitting = [x for x in Q.lines if len(x) >= longest]
+        fitting = [x for x in self.queries(case) if x.shape[-1] >= longest]
         if fitting:
             found["transform"] = model.transform(fitting)
             found["predict"] = model.predict(fitting)
@@ -708,24 +717,29 @@ class Finder(_Windowed):
     def _check_queries(self, case: Case, found: dict) -> None:
         motifs = unflat("motif", found)
         longest = max(motif.window for motif in motifs)
-        fitting = [x for x in case.data["Q"].lines if len(x) >= longest]
+        fitting = [x for x in self.queries(case) if x.shape[-1] >= longest]
         wanted, slack = np.empty(found["transform"].shape), np.empty(found["transform"].shape)
         for i, x in enumerate(fitting):
             for j, motif in enumerate(motifs):
-                points = motif.values[0]
-                power = oracle.plane([points, x[np.isfinite(x)]])
-                one, other = (oracle.Windows.of(v, motif.window, power) for v in (points, x))
-                row, error = oracle.pair_distances(one, other, case.options["normalize"])
-                wanted[i, j], slack[i, j] = row.min(), error.max()
+                wanted[i, j], slack[i, j] = self.nearest_window(motif, x, case.options)
         close("transform", found["transform"], wanted, slack)
         radii = np.array([motif.radius for motif in motifs])
         sizes = np.sqrt([motif.window for motif in motifs])
         normalize = case.options["normalize"]
-        tie = 1e-7 * np.array([norm_of(motif.values[0], normalize) for motif in motifs])
+        tie = 1e-7 * np.array([norm_of_motif(motif, normalize) for motif in motifs])
         distances = found["transform"]
         ranks = np.where(distances <= radii + tie, distances / sizes, np.inf)
         best = np.argmax(ranks <= ranks.min(axis=1, keepdims=True) + tie / sizes, axis=1)
         same("predict", found["predict"], np.where(np.isfinite(ranks).any(axis=1), best, -1))
+
+    def queries(self, case: Case) -> list[np.ndarray]:
+        """The series that are compared with motifs."""
+        return case.data["Q"].lines
+
+    def nearest_window(self, motif: Any, x: np.ndarray, options: dict) -> tuple[float, float]:
+        """Distance of a series to a motif, and how far it may be off."""
+        row, error = window_distances(motif.values[0], x, options)
+        return row.min(), error.max()
 
     def relate_scale(self, case, found, call, power):
         if "no motif" not in found:
@@ -781,7 +795,7 @@ class Finder(_Windowed):
             return
         model = self.model(case, How("numba")).fit(case.data["X"].give())
         longest = max(motif.window for motif in model.motifs_)
-        fitting = [x for x in case.data["Q"].lines if len(x) >= longest]
+        fitting = [x for x in self.queries(case) if x.shape[-1] >= longest]
         for row, x in enumerate(fitting):
             same("a query alone", model.transform([x]), found["transform"][[row]])
             same("a query alone", model.predict([x]), found["predict"][[row]])

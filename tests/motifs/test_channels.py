@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from skts import MotifFinder
 from skts.motifs import discords, matrix_profile, motifs
 from tests.engines.profile.test_join import make_line
 from tests.reference_channels import counted, mean_distances, nearest
@@ -112,6 +113,79 @@ def test_discords(engine, rng, options):
     assert_array_equal(first.channels, sorted(counted(each, number, include, True)))
     assert_array_equal(first.values, x[:, first.position : first.position + 8])
     assert abs(found[1].position - first.position) > 4
+
+
+def all_pairs(parts, length, exclusion, number, **options):
+    """Mean distances of all windows of several series, and where these lie."""
+    where = [(s, i) for s, x in enumerate(parts) for i in range(x.shape[1] - length + 1)]
+    blocks = [[mean_distances(a, b, length, number, **options) for b in parts] for a in parts]
+    means = np.block(blocks)
+    for p, q in np.ndindex(means.shape):
+        (s, i), (t, j) = where[p], where[q]
+        if s == t and abs(i - j) <= exclusion:
+            means[p, q] = np.inf
+    return where, means
+
+
+def test_finder(engine, rng):
+    """Several series: profile, the best motif and discord, and distances of other series."""
+    parts = [make_series(("walk", "noise", "gaps"), n, rng) for n in (30, 36)]
+    parts[1][:2, 20:28] = parts[0][:2, 5:13] * 3 + 1
+    options = {"n_motifs": 1, "n_discords": 1, "exclusion": 3, "dimensions": 2, "left_right": True}
+    model = MotifFinder(8, engine=engine, **options).fit(parts)
+    where, means = all_pairs(parts, 8, 3, 2)
+    distances, indices = nearest(means, lambda p, q: True)
+    earlier, _ = nearest(means, lambda p, q: q < p)
+    for p, (s, i) in enumerate(where):
+        assert model.profile_[s, i] == distances[p]
+        neighbor = model.profile_series_[s, i], model.profile_index_[s, i]
+        assert neighbor == (where[indices[p]] if indices[p] >= 0 else (-1, -1))
+        assert model.left_profile_.distances[s, i] == earlier[p]
+    (motif,), (discord,) = model.motifs_, model.discords_
+    pair = [where.index(place) for place in zip(motif.series[:2], motif.positions[:2], strict=True)]
+    assert motif.distance == means[tuple(pair)] == means.min()
+    assert motif.channels.tolist() == [0, 1]
+    assert motif.values.shape == (motif.positions.size, 3, 8)
+    far = nearest(all_pairs(parts, 8, 3, 2, worst=True)[1], lambda p, q: True)[0]
+    far[np.isinf(far)] = -1
+    assert discord.distance == far.max()
+    assert where[far.argmax()] == (discord.series, discord.position)
+    x = make_series(("noise", "walk", "walk"), 20, rng)
+    first = motif.values[0]
+    each = [
+        total(sorted(window_distance(first[c], x[c, i : i + 8]) for c in (0, 1))) / 2
+        for i in range(13)
+    ]
+    assert model.transform([x]) == min(each)
+    assert model.predict([x, parts[0]]).tolist() == [0 if min(each) <= motif.radius else -1, 0]
+
+
+def test_finder_of_one_series(rng):
+    """The same as the functions; several lengths, and raw windows."""
+    x = rng.normal(size=(3, 150)).cumsum(axis=1)
+    options = {"dimensions": 2, "include": [1], "normalize": False}
+    model = MotifFinder([12, 20], n_motifs=2, n_discords=1, **options).fit(x[np.newaxis])
+    assert len(model.profile_) == 2
+    ranks = {
+        length: motifs(x, window=length, n_motifs=1, **options)[0].distance / np.sqrt(length)
+        for length in (12, 20)
+    }
+    best = min(ranks, key=ranks.get)
+    assert model.motifs_[0].window == best
+    one = MotifFinder(best, n_motifs=2, n_discords=1, **options).fit(x[np.newaxis])
+    for found, wanted in (
+        (one.motifs_, motifs(x, window=best, n_motifs=2, **options)),
+        (one.discords_, discords(x, window=best, n_discords=1, **options)),
+    ):
+        for mine, other in zip(found, wanted, strict=True):
+            for value, expected in zip(mine, other, strict=True):
+                assert_array_equal(value, expected)
+    assert one.predict(x[np.newaxis]) == 0
+    assert one.transform(x[np.newaxis])[0, 0] == 0
+    with pytest.raises(ValueError, match="X has 2 channels, but MotifFinder is expecting 3"):
+        one.transform(x[np.newaxis, :2])
+    with pytest.raises(ValueError, match="update is for series of one channel; these have 3"):
+        one.update(x[0])
 
 
 def test_one_channel_is_a_series(fast_engine, rng):

@@ -330,7 +330,8 @@ __global__ void __launch_bounds__(32, B) walk_channels(
 
 // The same for many channels: a lane has one diagonal, whose covariances lie in shared memory; distances go through it, too,
 // so that the compiler does not fetch so much ahead that values spill. A row is gone through once, by
-// lower bounds; where a lane is near, once more by upper bounds, and again by lower ones, to list it.
+// lower bounds; where a lane is near, once more by upper bounds, and again by lower ones, to list it. It is one function: all
+// three take the same distances of a lane, in registers.
 template <int C, int M, int B, bool WORST, typename T>
 __global__ void __launch_bounds__(32, B) walk_many_channels(
     const double* __restrict__ points_a, const double* __restrict__ mean_a, const ChannelStep<T>* __restrict__ steps_a,

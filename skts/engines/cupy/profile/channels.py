@@ -334,7 +334,7 @@ class ChannelWalk(NamedTuple):
 
 
 class _Laid(NamedTuple):
-    """What a kernel reads and writes, laid as it takes it: of rows and of columns."""
+    """Arrays of rows and of columns in the order in which a kernel takes them."""
 
     kernel: ChannelKernel
     steps: tuple[cp.ndarray, cp.ndarray]

@@ -29,6 +29,7 @@ __all__ = [
     "measure_all",
     "offer",
     "open_known",
+    "sort_few",
 ]
 
 #: Kinds of windows of a channel.
@@ -180,7 +181,7 @@ def bound_channels(bounds, c, kind, kind_b, square, error):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _sort(values, descending):
+def sort_few(values, descending):
     """Sort a few values; what is infinite comes last."""
     for at in range(1, values.size):
         value, place = values[at], at
@@ -203,7 +204,7 @@ def _add(values, sums, rule, order, room):
     total, at, n_included = 0.0, 0, rule.n_included
     for place in range(n_included, values.size):
         room[place - n_included] = values[order[place]]
-    _sort(room, rule.worst)
+    sort_few(room, rule.worst)
     for number in range(1, values.size + 1):
         if number <= n_included:
             total += values[order[number - 1]]

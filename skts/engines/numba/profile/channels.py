@@ -34,6 +34,7 @@ from .channel_candidates import (
     make_room,
     measure_all,
     offer,
+    sort_few,
 )
 from .channel_sums import (
     LANES,
@@ -277,7 +278,7 @@ def _bound_errors(a, b, rows, columns, room, walk):
         scales = _largest(a.groups[c], top, bottom, 3) * _largest(b.groups[c], left, right, 3)
         room.bounds.low[c] = np.sqrt(error * scales + room.doubts[c])
     # of the channels with the largest errors
-    room.bounds.low.sort()
+    sort_few(room.bounds.low, False)
     total, at = 0.0, 0
     for k in range(1, n_channels + 1):
         total += room.bounds.low[n_channels - k]
