@@ -59,20 +59,21 @@ __device__ __forceinline__ ChannelStep<double> load_step(const ChannelStep<doubl
 
 // Where a window is, of the first of C channels; those of the others follow 32 K apart. In blocks of 32 K windows the
 // places of 0, K, 2 K, ... are neighbours, then those of 1, K + 1, ..., as lanes read them.
-__device__ __forceinline__ long long place_of(int window, int C, int K) {
+__device__ __forceinline__ long long place_of(unsigned window, int C, int K) {
     return (long long)(window / (32 * K)) * (32 * K * C) + window % K * 32 + window / K % 32;
 }
 
 // Batcher's sorting network for values M to N - 1 of an array: the least comes first.
-template <int M, int N, typename T>
-__device__ __forceinline__ void order_two(T (&values)[N], int a, int b) {
+// None is NaN, so that each comparator is two instructions.
+template <int M, int N>
+__device__ __forceinline__ void order_two(float (&values)[N], int a, int b) {
     if (M + b >= N) return;
-    const T x = values[M + a], y = values[M + b];
-    values[M + a] = x < y ? x : y;
-    values[M + b] = x < y ? y : x;
+    const float x = values[M + a], y = values[M + b];
+    values[M + a] = fminf(x, y);
+    values[M + b] = fmaxf(x, y);
 }
-template <int M, int FIRST, int SIZE, int STEP, int N, typename T>
-__device__ __forceinline__ void merge_halves(T (&values)[N]) {
+template <int M, int FIRST, int SIZE, int STEP, int N>
+__device__ __forceinline__ void merge_halves(float (&values)[N]) {
     if constexpr (M + FIRST < N) {
         if constexpr (2 * STEP < SIZE) {
             merge_halves<M, FIRST, SIZE, 2 * STEP>(values);
@@ -84,8 +85,8 @@ __device__ __forceinline__ void merge_halves(T (&values)[N]) {
         }
     }
 }
-template <int M, int FIRST, int SIZE, int N, typename T>
-__device__ __forceinline__ void order_channels(T (&values)[N]) {
+template <int M, int FIRST, int SIZE, int N>
+__device__ __forceinline__ void order_channels(float (&values)[N]) {
     if constexpr (SIZE > 1 && M + FIRST < N) {
         order_channels<M, FIRST, SIZE / 2>(values);
         order_channels<M, FIRST + SIZE / 2, SIZE / 2>(values);
@@ -121,7 +122,7 @@ __device__ __forceinline__ double covariance_error(
 ) {
     const double unit = sizeof(T) == 4 ? FLOAT32_UNIT : FLOAT64_UNIT, root = sqrt((double)length);
     // see "covariance walk" in docs/developer/numerics.rst
-    double error = unit * (height + 4) * (2 * a.norm * b.norm + 8 * a.step * b.step);
+    double error = unit * (height + 8) * (2 * a.norm * b.norm + 8 * a.step * b.step);
     if (sizeof(T) == 4) error += FLOAT32_LOST;
     error += FLOAT64_UNIT * (length + 8) * a.norm * b.norm;
     if (normalize) {
@@ -240,7 +241,7 @@ __global__ void __launch_bounds__(32, B) walk_channels(
         const double own = normalize ? mean_a[(long long)c * n_windows_a + first] : 0.0;
         const double center = normalize ? mean_b[(long long)c * n_windows_b + middle] : 0.0;
         double sums[K] = {};
-#pragma unroll 1
+#pragma unroll 4
         for (int t = 0; t < length; ++t) {
             const double point = __ldg(x + t) - own;
 #pragma unroll
@@ -252,8 +253,16 @@ __global__ void __launch_bounds__(32, B) walk_channels(
 #pragma unroll
         for (int k = 0; k < K; ++k) cov[k][c] = (T)(left + lane * K + k < n_windows_b ? sums[k] + errors[c] : 0.0);
     }
+    // the step that leads to it is taken from them, and made again
 #pragma unroll
-    for (int k = 0; k < K; ++k) load(k, left + lane * K + k);
+    for (int k = 0; k < K; ++k) {
+        load(k, left + lane * K + k);
+#pragma unroll
+        for (int c = 0; c < C; ++c) {
+            const ChannelStep<T> step = load_step(steps_a + place_of(first, C, K) + c * CHANNEL);
+            cov[k][c] -= fma(step.p, held[k][c].p, step.r * held[k][c].r);
+        }
+    }
 
     for (int base = first; base < stop; base += K) {
 #pragma unroll
@@ -266,9 +275,8 @@ __global__ void __launch_bounds__(32, B) walk_channels(
             float values[K][C], needed_row[C];
 #pragma unroll
             for (int c = 0; c < C; ++c) {
-                ChannelStep<T> step = load_step(steps_a + own + c * CHANNEL);
+                const ChannelStep<T> step = load_step(steps_a + own + c * CHANNEL);
                 needed_row[c] = tops_a[own + c * CHANNEL];
-                if (i == first) step.p = step.r = 0;
 #pragma unroll
                 for (int k = 0; k < K; ++k) {
                     const ChannelStep<T>& other = held[(u + k) % K][c];
