@@ -260,8 +260,9 @@ def _typical_error(groups: np.ndarray, scale: np.ndarray, energy: np.ndarray) ->
         if one.any()
     ]
     # see "covariance walk" in docs/developer/numerics.rst
-    error = FLOAT32_UNIT * (HEIGHT + 4) * float(np.median(found))
-    return error / (2 * float(energy[regular].mean()))
+    error = FLOAT32_UNIT * (HEIGHT + 8) * float(np.median(found))
+    square = 2 * float(energy[regular].mean())
+    return error / square if square > 0 else np.inf
 
 
 def _largest_of_groups(bounds: tuple[Near, ...]) -> Near:
