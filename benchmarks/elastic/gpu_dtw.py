@@ -16,8 +16,8 @@ import numpy as np
 
 from benchmarks._gpu import keep_rows, make_parser, median_wall, verdict
 from benchmarks._sets import archive
-from skts.engines import DTWMatrix, DTWPath, Series, Warping, run
-from skts.engines.core.certify import Rescaling, dtw_bound
+from skts._metrics import distance_of
+from skts.engines import DTWMatrix, DTWNeighbors, DTWPath, Series, Warping, run
 
 #: Values of a set of series in a kernel run: a gigabyte on the host in float64.
 VALUES = 2**27
@@ -50,6 +50,19 @@ OPTION_ROWS = (
         4.0,
     ),
 )
+#: Distance, must and reach of all-pairs kernel runs of the family.
+FAMILY_ROWS = (
+    ("erp", 4.0, 5.5),
+    ("lcss", 4.0, 6.0),
+    ("edr", 4.0, 6.0),
+    ("msm", 2.2, 3.2),
+    ("twe", 2.2, 3.2),
+    ("wdtw", 4.0, 5.5),
+    ("adtw", 4.0, 5.5),
+    ("ddtw", 4.0, 5.5),
+)
+#: Points of its series, and bands; figures of bands count the cells inside.
+FAMILY_LENGTH, FAMILY_BANDS = 512, (None, 0.05, 0.1)
 #: Shortest and longest of the series of unequal length.
 UNEQUAL = 300, 512
 #: Points of the queries and of the one series of the long runs.
@@ -89,7 +102,8 @@ def kernel_seconds(queries, candidates, warping, *, kernel=None, repeats=7):
 
     from skts.engines.cupy.elastic import dtw
 
-    rescaling = Rescaling.of(candidates.values)
+    search = DTWNeighbors(queries, candidates, 1, warping=warping)
+    rescaling = search.rescaling
     rows, cols = (dtw.rescale(dtw.upload(side), rescaling) for side in (queries, candidates))
     reach = warping.largest_radius(queries.lengths, candidates.lengths)
     elapsed = []
@@ -99,7 +113,7 @@ def kernel_seconds(queries, candidates, warping, *, kernel=None, repeats=7):
         found = dtw.distances(
             rows,
             cols,
-            warping,
+            warping.rescaled(rescaling),
             reach=reach,
             root=False,
             budget=2**30,
@@ -111,15 +125,8 @@ def kernel_seconds(queries, candidates, warping, *, kernel=None, repeats=7):
     estimates = found.astype(float)
     if warping.squared:
         estimates = cupy.sqrt(estimates)
-    steps = warping.steps(queries.n_timepoints, candidates.n_timepoints)
-    bound = dtw_bound(
-        steps,
-        queries.n_channels,
-        rows.error + cols.error,
-        rescaling.scale,
-        squared=warping.squared,
-    )
-    return median(elapsed[1:]), estimates / rescaling.scale, bound
+    scale, bound = search.scale_and_bound(rows.error + cols.error)
+    return median(elapsed[1:]), estimates / scale, bound
 
 
 def check_estimates(estimates, exact, bound):
@@ -191,6 +198,21 @@ def kernel_rows(rng):
             yield kernel_row(
                 f"kernel, {name}, all pairs {n:,} x {n:,}, length {length}",
                 *two_sets(n, channels, length),
+                must,
+                reach,
+                warping,
+            )
+    for name, must, reach in FAMILY_ROWS:
+        for band in FAMILY_BANDS:
+            one = as_series(values[:FAMILY_LENGTH].reshape(1, -1))
+            n = int((CELLS / cells_of(one, one, Warping(window=band))) ** 0.5)
+            given = {"epsilon": 0.25} if name in ("lcss", "edr") else None
+            measured = distance_of(name, given, window=band)
+            *sides, warping = measured.sides(*two_sets(n, 1, FAMILY_LENGTH))
+            shown = "" if band is None else f", {band:.0%} band, cells inside the band"
+            yield kernel_row(
+                f"kernel, {name}, all pairs {n:,} x {n:,}, length {FAMILY_LENGTH}{shown}",
+                *sides,
                 must,
                 reach,
                 warping,

@@ -69,6 +69,7 @@ from skts.engines.numba.search.lanes import (
     RUNNING_ERROR,
     AlikeQueries,
     Comparison,
+    InLanes,
     Piece,
     Room,
     Waiting,
@@ -548,10 +549,10 @@ def queries_of(points, low, high, order):
 def room_for(length):
     """Memory of the search for windows of so many points."""
     wide = [np.full((2, LANES + 2 * length), np.nan) for _ in range(2)]
-    windows, points, low, high = (np.full((length, LANES), np.nan) for _ in range(4))
+    windows = np.full((length, LANES), np.nan)
     rest = np.full((-(-length // 16) + 1, LANES), np.nan)
     limits, out = np.full(LANES, np.inf), np.empty(LANES)
-    return Room(*wide, windows, np.full(LANES, -1), points, low, high, rest, limits, out)
+    return Room(*wide, windows, np.full(LANES, -1), rest, limits, out)
 
 
 def compared(radius, squared, largest, normalize=True):
@@ -599,17 +600,25 @@ def test_gathered_windows_and_what_their_ends_cost(rng, normalize, squared, larg
     high, own = low + rng.random((3, length)), rng.normal(size=(3, length))
     queries = queries_of(own, low, high, np.arange(length))
     comparison, room = compared(0, squared, largest, normalize), room_for(length)
+    lanes = InLanes(*(np.full((length, LANES), np.nan) for _ in range(3)))
     for count in (LANES, 20):
         places, rows = rng.integers(0, 120 - length, 2 * LANES), rng.integers(0, 3, 2 * LANES)
         members = places.copy(), rows.copy()
-        gather(points, queries, Waiting(rows, places, np.zeros(2 * LANES)), count, comparison, room)
+        waiting = Waiting(rows, places, np.zeros(2 * LANES))
+        gather(points, queries, lanes, waiting, count, comparison, room)
         for lane in range(LANES):
             # lanes that nobody is in repeat the first
             place, q = (one[lane if lane < count else 0] for one in members)
             check_lane(points[place : place + length], room, lane, comparison, low[q], high[q])
-            assert_array_equal(room.points[:, lane], own[q])
+            assert_array_equal(lanes.points[:, lane], own[q])
     # the waiting windows behind them wait on
     assert_array_equal(places[LANES:], members[0][LANES:])
+    # one query for all lanes
+    one = InLanes(own[0], low[0], high[0])
+    waiting = Waiting(np.zeros_like(rows), places, np.zeros(2 * LANES))
+    gather(points, queries_of(*one, np.arange(length)), one, waiting, LANES, comparison, room)
+    for lane, place in enumerate(places[:LANES]):
+        check_lane(points[place : place + length], room, lane, comparison, low[0], high[0])
 
 
 def check_lane(window, room, lane, comparison, low, high):

@@ -490,8 +490,8 @@ def test_two_lanes_of_a_device_find_what_one_finds(rng, monkeypatch):
 
 
 def _arrays(answer):
-    if isinstance(answer, np.ndarray):
-        return [answer]
+    if np.isscalar(answer) or isinstance(answer, np.ndarray):
+        return [np.asarray(answer)]
     return [array for part in answer if part is not None for array in _arrays(part)]
 
 

@@ -14,7 +14,7 @@ from numpy.testing import assert_array_equal
 
 from skts.engines import DTWMatrix, DTWNeighbors, DTWPairs, run
 from skts.engines.cupy.elastic.cells import policy_of
-from skts.engines.cupy.elastic.programs import BandKernel, DTWKernel
+from skts.engines.cupy.elastic.programs import BandKernel, DTWKernel, choose_narrow
 from skts.engines.families.elastic.warping import settled
 
 pytestmark = pytest.mark.gpu
@@ -32,6 +32,53 @@ def kernels_of(warping, type, channels):
     yield DTWKernel(type, 20, channels, False, cell, band, False, 2), [3, 19, 20, 21, 40]
     if policy_of(warping).in_bands and band:
         yield BandKernel(type, 4, channels, cell, 32), [3, 19, 64, 90]
+
+
+def check_narrow(metric, options, rng, channels, sizes, window):
+    """Threads that own bands, series of one length each: bits in float64, the bound in float32."""
+    import cupy
+
+    from skts.engines.cupy.elastic import dtw
+
+    X, Y = (
+        drawn(rng, "any", count, channels, [n]) for count, n in zip((3, 70), sizes, strict=True)
+    )
+    left, right, warping = sides_of(metric, X, Y, window=window, **options)
+    i, j = np.indices((3, 70)).reshape(2, -1)
+    items = cupy.asarray(np.column_stack([i, j]).astype(np.int32))
+    exact = dtw.certify(dtw.upload(left), dtw.upload(right), items, warping, budget=10**8).get()
+    exact = settled(warping, exact, left.take(i), right.take(j)).reshape(3, 70)
+    for a, b, wanted in ((left, right, exact), (right, left, exact.T)):
+        rows, cols = dtw.upload(a), dtw.upload(b)
+        kernel = choose_narrow("double", channels, rows.length, cols.length, warping)
+        found = dtw._in_bands(rows, cols, kernel, warping, root=True).get()
+        assert_array_equal(found, wanted)
+        if not warping.bounded:
+            continue
+        search = DTWNeighbors(a, b, 1, warping=warping)
+        rows, cols = (dtw.rescale(side, search.rescaling) for side in (rows, cols))
+        kernel = choose_narrow("float", channels, rows.length, cols.length, warping)
+        scaled = warping.rescaled(search.rescaling)
+        found = dtw._in_bands(rows, cols, kernel, scaled, root=True).get()
+        scale, bound = search.scale_and_bound(rows.error + cols.error)
+        estimates = found.astype(np.float64) / scale
+        assert (bound.lower(estimates) <= wanted).all()
+        assert (wanted <= bound.upper(estimates)).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [(37, 34), (9, 9)])
+@pytest.mark.parametrize(("metric", "options"), OPTIONS, ids=str)
+def test_narrow_bands(metric, options, rng, sizes):
+    for channels in (1, 2)[: 1 if metric == "msm" else 2]:
+        for window in (0, 2, 5):
+            check_narrow(metric, options, rng, channels, sizes, window)
+
+
+@pytest.mark.parametrize(("metric", "options"), [("erp", {}), ("edr", {})], ids=str)
+def test_narrow_under_a_policy_of_each_kind(metric, options, rng):
+    """Borders, and numbers of each series; those that look back are in the slow test."""
+    check_narrow(metric, options, rng, 1, (11, 9), 2)
 
 
 def check_kernels(metric, options, rng, channels, window):

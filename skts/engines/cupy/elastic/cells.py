@@ -69,7 +69,8 @@ class Policy:
     borders : bool, default False
         Whether cells before the first row and column are sums of steps.
     in_bands : bool, default False
-        Whether kernels may have it whose lanes own offsets from the diagonal.
+        Whether points that are infinitely far cost infinity, so that they may surround a matrix:
+        then ``band.cu`` may have it.
     """
 
     name: str

@@ -87,7 +87,8 @@ __global__ void __launch_bounds__(THREADS, blocks_per_sm<T>(K, C)) dtw(
                     }
                 });
             if (!SUB && last_strip && lane == last_lane)
-                out[p] = result_of(wave.columns.cell, result, n, m, series, own, root);
+                out[p] = result_of(
+                    wave.columns.cell, result, n, m, series + n - 1, own + m - 1, root);
             if constexpr (STRIPS && Cell::BORDERS) corner = __shfl_sync(ALL, wave.top, G - 1, G);
         }
         if (SUB) {

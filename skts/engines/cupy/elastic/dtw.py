@@ -392,8 +392,11 @@ def _in_bands(
     reach = int(warping.radius(n, m))
     height, pitch = bands_shape(n, n_cols, kernel.offsets)
     points = cols.values.reshape(cols.shape)[:, :, :m].transpose(1, 2, 0)
-    bands = cp.full((n_channels, height, pitch), np.inf, out.dtype)
+    # see `masks` in narrow.cu
+    outside = np.inf if policy_of(warping).in_bands else 0.0
+    bands = cp.full((n_channels, height, pitch), outside, out.dtype)
     bands[:, reach : reach + m, :n_cols] = points[:, : height - reach]
+    cell = cell_argument(warping, kernel.type, max(n, m))
     load_kernel(kernel.file, kernel.name)(
         (pitch // THREADS, min(n_rows, 65535)),
         THREADS,
@@ -411,7 +414,7 @@ def _in_bands(
         out_row=strides[0],
         out_col=strides[1],
         out=out,
-        cell=cell_argument(warping, kernel.type, max(n, m)).argument,
+        cell=cell.argument,
     )
     return out
 

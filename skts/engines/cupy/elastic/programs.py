@@ -203,8 +203,6 @@ def choose_narrow(
     fitting = [k for k in narrow_counts(type, channels) if k >= offsets]
     if warping.window is None or not fitting or offsets > 1.5 * max(n, m):
         return None
-    if not policy_of(warping).in_bands:
-        return None
     return NarrowKernel(type, fitting[0], channels, cell_of(warping, type))
 
 
@@ -443,6 +441,8 @@ def kernels() -> dict[str, list[str]]:
             bands = type == "double"
             kernel = DTWKernel(type, 8, channels, bands, policy.of(type), bands, False, 32)
             names["elastic/dtw.cu"].add(kernel.name)
+            if channels == 1:
+                names["elastic/narrow.cu"].add(NarrowKernel(type, 5, 1, policy.of(type)).name)
         counts = narrow_counts(type, channels)
         for offsets in {*counts[::4], counts[-1]}:
             for cell in cells if offsets == 5 else cells[:1]:

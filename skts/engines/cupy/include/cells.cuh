@@ -237,11 +237,11 @@ template <typename Cell, typename T>
 using Value = typename ValueType<Cell::COUNTS, T>::type;
 
 // The result of a pair of n and m points, by the value of its last cell: a distance, or, unless `root`,
-// an accumulated cost.
+// an accumulated cost. `x` and `y` are their last points.
 template <typename Cell, typename T>
 __device__ __forceinline__ T result_of(
     const Cell& cell, Value<Cell, T> cost, int n, int m, const T* x, const T* y, int root) {
-    if constexpr (Cell::SETTLES) return cell.settle(T(cost), n, m, x[n - 1], y[m - 1]);
+    if constexpr (Cell::SETTLES) return cell.settle(T(cost), n, m, *x, *y);
     else return root ? sqrt(T(cost)) : T(cost);
 }
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from numba import njit, types
+from numba.extending import overload
 
 from ...core.constants import CONSTANT, FLOAT64_UNIT, SMALLEST_RANGE
 from ...host.arrays import put
@@ -23,6 +24,7 @@ __all__ = [
     "Matches",
     "Piece",
     "AlikeQueries",
+    "InLanes",
     "local_envelope",
     "normalize_window",
     "running_statistics",
@@ -136,6 +138,19 @@ class Waiting(NamedTuple):
     bounds: np.ndarray
 
 
+class InLanes(NamedTuple):
+    """The query of all lanes, or the query of each, and their envelopes.
+
+    Attributes
+    ----------
+    points, low, high : ndarray of shape (length,) or (length, lanes), float64
+    """
+
+    points: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
 class Room(NamedTuple):
     """Memory that is written anew for each group of lanes.
 
@@ -147,8 +162,6 @@ class Room(NamedTuple):
         Windows that are warped.
     rows : ndarray of shape (lanes,), int64
         The query that lies in each lane; -1 is none.
-    points, query_low, query_high : ndarray of shape (length, lanes), float64
-        Those queries and their envelopes.
     rest : ndarray of shape (n_strips + 1, lanes), float64
         What the columns of a window from each strip on cost at least.
     limits, out : ndarray of shape (lanes,), float64
@@ -159,9 +172,6 @@ class Room(NamedTuple):
     high: np.ndarray
     windows: np.ndarray
     rows: np.ndarray
-    points: np.ndarray
-    query_low: np.ndarray
-    query_high: np.ndarray
     rest: np.ndarray
     limits: np.ndarray
     out: np.ndarray
@@ -376,6 +386,17 @@ def bound_by_windows(piece, p, queries, q, comparison, room, row, limit, out):
         out[lane] = total[lane] if total[lane] > out[lane] else out[lane]
 
 
+def _of_lane(value, lane):
+    """A number of the query of a lane, where `value` is that of all lanes, or those of each."""
+
+
+@overload(_of_lane, inline="always")
+def _compiled_of_lane(value, lane):
+    if isinstance(value, types.Number):
+        return lambda value, lane: value
+    return lambda value, lane: value[lane]
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
 def hopeless(edge, behind, limits, least, largest):
     """Whether all lanes exceed limits: every path crosses the edge, and the columns behind it."""
@@ -392,19 +413,19 @@ def hopeless(edge, behind, limits, least, largest):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def warp(room, comparison, cell, cancel):
+def warp(points, room, comparison, cell, cancel):
     """Accumulated costs of queries against windows, each in a lane; all infinite beyond the limits.
 
-    Rows go two at a time, and every cell joins the same two numbers as in `dtw.sweep`.
+    `points` are those of `InLanes`. Rows go two at a time, and every cell joins the same two
+    numbers as in `dtw.sweep`.
     """
-    points, windows, limits, out = room.points, room.windows, room.limits, room.out
+    windows, limits, out = room.windows, room.limits, room.out
     n, inf, radius = points.shape[0], np.inf, comparison.radius
     row = np.empty((_WIDTH + 1, LANES))
     columns = np.empty((_WIDTH, LANES))
     # edge[i + 1] is the cell of row i before the strip, edge[0] the border above
     edge = np.empty((n + 1, LANES))
-    # the cells on the left of a pair of rows, and then the points of both
-    left, diagonal, above = np.empty((4, LANES)), np.empty(LANES), np.empty(LANES)
+    left, diagonal, above = np.empty((2, LANES)), np.empty(LANES), np.empty(LANES)
     out[:] = inf
     edge[:] = inf
     edge[0, :] = 0.0
@@ -431,31 +452,31 @@ def warp(room, comparison, cell, cancel):
                 left[0, lane] = edge[i + 1, lane] if j_first == 0 else inf
                 left[1, lane] = edge[i + height, lane] if j_first == 0 else inf
                 row[0, lane] = edge[i + height, lane]
-                left[2, lane] = points[i, lane]
-                left[3, lane] = points[i + height - 1, lane]
+            point, next_point = points[i], points[i + height - 1]
             for j in range(j_first, j_stop):
                 if inner_first <= j < inner_stop:
                     for lane in range(LANES):
                         up = row[j + 1, lane]
                         best = up if up < diagonal[lane] else diagonal[lane]
                         best = best if best < left[0, lane] else left[0, lane]
-                        value = cell.join(cell.term(left[2, lane], columns[j, lane]), best)
+                        value = cell.join(cell.term(_of_lane(point, lane), columns[j, lane]), best)
                         best = value if value < left[0, lane] else left[0, lane]
                         best = best if best < left[1, lane] else left[1, lane]
                         diagonal[lane] = up
                         left[0, lane] = value
-                        value = cell.join(cell.term(left[3, lane], columns[j, lane]), best)
+                        term = cell.term(_of_lane(next_point, lane), columns[j, lane])
+                        value = cell.join(term, best)
                         left[1, lane] = value
                         row[j + 1, lane] = value
                     continue
                 for lane in range(LANES):
                     above[lane] = row[j + 1, lane]
                 for k in range(height):
-                    outside = abs(i + k - start - j) > radius
+                    outside, here = abs(i + k - start - j) > radius, points[i + k]
                     for lane in range(LANES):
                         best = above[lane] if above[lane] < diagonal[lane] else diagonal[lane]
                         best = best if best < left[k, lane] else left[k, lane]
-                        value = cell.join(cell.term(left[2 + k, lane], columns[j, lane]), best)
+                        value = cell.join(cell.term(_of_lane(here, lane), columns[j, lane]), best)
                         diagonal[lane] = left[k, lane]
                         value = inf if outside else value
                         left[k, lane] = value
@@ -502,12 +523,20 @@ def moments_of_lanes(windows, mean, scale):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def gather(points, queries, waiting, count, comparison, room):
+def _write_lane(values, q, start, stop, own, lane):
+    """Write numbers of query q into its lane, where not all lanes have the same."""
+    if own.ndim == 2:
+        for j in range(start, stop):
+            own[j, lane] = values[q, j]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def gather(points, queries, own, waiting, count, comparison, room):
     """Lay windows and queries side by side; bound what the columns from each strip on cost."""
     length, windows, rest = queries.points.shape[1], room.windows, room.rest
     normalize, squared, largest = comparison.normalize, comparison.squared, comparison.largest
     anchor, mean, scale = np.zeros(LANES), np.zeros(LANES), np.ones(LANES)
-    low, high, stale = room.query_low, room.query_high, np.empty(LANES, np.bool_)
+    stale = np.empty(LANES, np.bool_)
     for lane in range(LANES):
         if lane >= count:
             # lanes that nobody is in repeat the first
@@ -521,9 +550,11 @@ def gather(points, queries, waiting, count, comparison, room):
             place, q = waiting.places[lane], waiting.rows[lane]
             for j in range(start, min(start + _WIDTH, length)):
                 windows[j, lane] = points[place + j]
-            for j in range(start, min(start + _WIDTH, length) if stale[lane] else start):
-                room.points[j, lane] = queries.points[q, j]
-                low[j, lane], high[j, lane] = queries.low[q, j], queries.high[q, j]
+            if stale[lane]:
+                stop = min(start + _WIDTH, length)
+                _write_lane(queries.points, q, start, stop, own.points, lane)
+                _write_lane(queries.low, q, start, stop, own.low, lane)
+                _write_lane(queries.high, q, start, stop, own.high, lane)
     if normalize:
         put(windows[0], anchor)
         moments_of_lanes(windows, mean, scale)
@@ -531,12 +562,13 @@ def gather(points, queries, waiting, count, comparison, room):
     for strip in range(n_strips - 1, -1, -1):
         put(rest[strip + 1], rest[strip])
         for j in range(strip * _WIDTH, min((strip + 1) * _WIDTH, length)):
+            low, high = own.low[j], own.high[j]
             for lane in range(LANES):
                 z = windows[j, lane]
                 if normalize:
                     z = ((z - anchor[lane]) - mean[lane]) * scale[lane]
                     windows[j, lane] = z
-                d = max(max(z - high[j, lane], low[j, lane] - z), 0.0)
+                d = max(max(z - _of_lane(high, lane), _of_lane(low, lane) - z), 0.0)
                 cost = d * d if squared else d
                 total = rest[strip, lane]
                 rest[strip, lane] = max(total, cost) if largest else total + cost
@@ -660,8 +692,10 @@ def keep_matches(waiting, taken, out, need, exclusion, squared, matches):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def search(piece, queries, comparison, cell, need, exclusion, matches, cancel):
+def search(piece, queries, own, comparison, cell, need, exclusion, matches, cancel):
     """Find the windows of a piece that may match each of some queries.
+
+    `own` is the one query, or has room for one in each lane.
 
     A match is within the distance of its query, and within that of `need` windows more than
     `exclusion` apart.
@@ -681,9 +715,6 @@ def search(piece, queries, comparison, cell, need, exclusion, matches, cancel):
         np.empty((2, LANES + 2 * length)),
         np.empty((length, LANES)),
         np.full(LANES, -1),
-        np.empty((length, LANES)),
-        np.empty((length, LANES)),
-        np.empty((length, LANES)),
         np.empty((-(-length // _WIDTH) + 1, LANES)),
         np.empty(LANES),
         np.empty(LANES),
@@ -722,10 +753,10 @@ def search(piece, queries, comparison, cell, need, exclusion, matches, cancel):
                     filled, n_seeds = np.int64(LANES), n_seeds + LANES
                 # called here alone, where all that depends on the policy is compiled
                 taken = min(filled, LANES)
-                gather(piece.points, queries, waiting, taken, comparison, room)
+                gather(piece.points, queries, own, waiting, taken, comparison, room)
                 for lane in range(LANES):
                     room.limits[lane] = cost_limit(within[waiting.rows[lane]], 0.0, squared)
-                warp(room, comparison, cell, cancel)
+                warp(own.points, room, comparison, cell, cancel)
                 keep_matches(waiting, taken, room.out, need, exclusion, squared, matches)
                 for lane in range(taken if need > 0 else 0):
                     one = waiting.rows[lane]

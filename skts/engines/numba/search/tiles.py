@@ -22,12 +22,14 @@ from ...host.small_work import ENTRIES, most_bytes, prefer_numpy
 from ..elastic import by_numpy
 from ..elastic.cells import cell_of
 from . import lanes
-from .lanes import AlikeQueries, Comparison, Piece
+from .lanes import AlikeQueries, Comparison, InLanes, Piece
 
 __all__ = ["SubsequenceTiles"]
 
 #: Windows, of all queries that are searched together, for which there is room among the matches.
 _TOGETHER = 2**19
+#: Windows of which one query alone fills the lanes: they are of the same use to all of them then.
+_ALONE = 2**13
 
 
 class SubsequenceTiles:
@@ -92,9 +94,12 @@ class SubsequenceTiles:
             np.zeros(len(rows), np.int64),
             *(np.empty(shape, np.int64), np.empty(shape)),
         )
+        given = [reduction.queries[row] for row in rows]
+        queries = self._queries(given, radius, reduction.normalize)
         lanes.search(
             piece,
-            self._queries([reduction.queries[row] for row in rows], radius, reduction.normalize),
+            queries,
+            _in_lanes(queries),
             Comparison(radius, bool(reduction.normalize), warping.squared, warping.largest),
             cell_of(warping),
             *(reduction.apart(length), reduction.exclusion_of(length), matches, cancel),
@@ -125,7 +130,15 @@ class SubsequenceTiles:
 
 def _together(n_windows: int) -> int:
     """Queries that are searched together: as many as have a number of windows in all, or one."""
-    return max(1, _TOGETHER // n_windows)
+    return max(1, _TOGETHER // n_windows) if n_windows < _ALONE else 1
+
+
+def _in_lanes(queries: AlikeQueries) -> InLanes:
+    """The one query, or room for one in each lane."""
+    sides = queries.points, queries.low, queries.high
+    if len(queries.points) == 1:
+        return InLanes(*(side[0] for side in sides))
+    return InLanes(*(np.empty((side.shape[1], lanes.LANES)) for side in sides))
 
 
 def _query_bytes(n_queries: int, length: int) -> int:
