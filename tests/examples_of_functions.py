@@ -74,7 +74,7 @@ FUNCTIONS: Examples = Examples({
         (X.ravel(),),
         {
             "window": [8, 0.1], "exclusion": [3, 0.4], "k": [2], "n_jobs": [2], "verbose": [0],
-            "sides": [True], "normalize": [True], "time_limit": [60.0],
+            "sides": [True], "normalize": [True], "time_limit": [60.0], "dimensions": [1],
         },
     ),
     skts.motifs.motifs: (
@@ -83,6 +83,7 @@ FUNCTIONS: Examples = Examples({
             "window": [8, 0.1], "n_motifs": [2], "max_matches": [2], "radius_factor": [1.5],
             "exclusion": [3, 0.4], "separation": [6, 0.7], "n_references": [4],
             "random_state": [2], "n_jobs": [2], "verbose": [0], "normalize": [True],
+            "dimensions": [1],
         },
     ),
     skts.motifs.discords: (
@@ -90,6 +91,7 @@ FUNCTIONS: Examples = Examples({
         {
             "window": [8, 0.1], "n_discords": [2], "exclusion": [3, 0.4], "separation": [6, 0.7],
             "n_jobs": [2], "verbose": [0], "normalize": [True],
+            "dimensions": [1],
         },
     ),
     skts.motifs.pan_matrix_profile: (

@@ -14,6 +14,8 @@ import numpy as np
 from skts.engines import (
     AlignmentSums,
     BestShapelets,
+    ChannelJoin,
+    ChannelRule,
     ConcatenatedSeries,
     Criterion,
     DilatedShapelets,
@@ -108,6 +110,9 @@ def examples() -> dict[type[Reduction], list[Example]]:
     labels, shifts = (rng.integers(*ends, 300).astype(np.int32) for ends in ((0, 5), (-4, 5)))
     classes = rng.integers(0, 3, 24)
     criterion = Criterion(classes, np.ones(3))
+    channels = [line, *(ConcatenatedSeries.of([recording(3000)]) for _ in range(2))]
+    others = [ConcatenatedSeries.of([recording(1200)]) for _ in range(3)]
+    nearest, farthest = ChannelRule((1, 2, 3)), ChannelRule((2,), (1,), worst=True)
     # windows before the first gap
     dilated = _dilated(rng, 600, (5, 9), (1, 4, 11))
     partners, ranks = rng.integers(0, 300, 600), rng.integers(0, 40, 600)
@@ -115,6 +120,9 @@ def examples() -> dict[type[Reduction], list[Example]]:
     groups, gone = rng.integers(0, 5, 300), rng.integers(0, 3, 90)
     kinds = Kind(5, 1, True), Kind(5, 4, True), Kind(3, 2, False), Kind(9, 1, True)
     found = [
+        Example(ChannelJoin.of(channels, None, 40, nearest, exclusion=10)),
+        Example(ChannelJoin.of(channels, None, 30, farthest, exclusion=10, sides=True)),
+        Example(ChannelJoin.of(channels, others, 25, nearest, normalize=False)),
         Example(BestShapelets(series(24, 40, 2), kinds, criterion, 12, 6)),
         Example(DistanceQuantiles(dilated, candidates, partners, ranks % 15)),
         Example(AlignmentSums(candidates, queries.take(slice(5)), groups, rng.random(300))),
@@ -200,10 +208,12 @@ def small_examples() -> dict[type[Reduction], list[Example]]:
     labels, shifts = np.arange(6, dtype=np.int32) % 2, np.zeros(6, np.int32)
     criterion = Criterion(np.arange(6) % 2, np.ones(2))
     pairs = np.array([[0, 4], [2, 1], [1, 1]])
+    channels = [line, ConcatenatedSeries.of([rng.normal(size=60)])]
     dilated = _dilated(rng, 8, (2, 3), (1, 4, 9))
     partners, ranks = rng.integers(0, 5, 8), np.zeros(8, np.int64)
     kinds = Kind(3, 1, True), Kind(4, 3, True), Kind(2, 1, False)
     found = [
+        Example(ChannelJoin.of(channels, None, 8, ChannelRule((1, 2)), exclusion=2, sides=True)),
         Example(AlignmentSums(candidates, queries, np.array([2, 0, 0, 2, 1]), np.ones(5))),
         Example(BestShapelets(series(6, 12), kinds, criterion, 4, 3)),
         Example(DistanceQuantiles(dilated, candidates, partners, ranks)),

@@ -12,6 +12,7 @@ from inspect import signature
 
 import numpy as np
 from reference_averages import AveragesOracle
+from reference_channels import ChannelOracle
 from reference_dilated import BestOracle, DilatedOracle
 from reference_elastic import DISTANCES as ELASTIC
 from reference_elastic import distance as elastic
@@ -157,6 +158,7 @@ def stepped(x, y, warping):
 
 
 class OracleEngine(
+    ChannelOracle,
     AveragesOracle,
     GroupOracle,
     BestOracle,

@@ -127,6 +127,21 @@ class Stream:
         self.model.update(self.x[100_000:], max_points=100_000)
 
 
+class Channels:
+    """Profiles of every number of channels."""
+
+    params = [ENGINES, [3, 8], [3_000, 10_000]]
+    param_names = ["engine", "n_channels", "n_timepoints"]
+
+    def setup(self, engine, n_channels, n_timepoints):
+        skip_unless_available(engine)
+        self.x = walk(n_channels * n_timepoints).reshape(n_channels, n_timepoints)
+        matrix_profile(self.x[:, :2_000], window=128, engine=engine)
+
+    def time_profile(self, engine, n_channels, n_timepoints):
+        matrix_profile(self.x, window=128, engine=engine)
+
+
 class Anomalies:
     """Scores of all windows, by the nearest neighbour or by one that overlaps no nearer one."""
 

@@ -32,6 +32,7 @@ WORK = {
     "averages.dtw_barycenter": ("AlignmentSums", "SubgradientSteps"),
     "averages.soft_dtw_barycenter": ("SoftDTWGradient",),
     "DiscordDetector": ("Join", "SpacedNeighbors", "WindowDistances"),
+    "motifs.matrix_profile": ("Join", "ChannelJoin"),
     "MotifFinder": ("Join", "WindowDistances", "PairWalk"),
     "ShapeletForestClassifier": ("GroupSplits", "GroupMatches"),
     "ShapeletTransformer": ("ShapeletFeatures", "DistanceQuantiles", "BestShapelets"),

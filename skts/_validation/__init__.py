@@ -3,7 +3,13 @@
 from .forms import as_host, form_of, is_3d, is_list_of_series, transposed
 from .layout import check_layout
 from .scale import LARGEST, LEAST
-from .series import check_more_points, check_one, check_series, check_univariate
+from .series import (
+    check_more_points,
+    check_multivariate,
+    check_one,
+    check_series,
+    check_univariate,
+)
 from .targets import check_outputs, check_target, check_weights
 
 __all__ = [
@@ -13,6 +19,7 @@ __all__ = [
     "form_of",
     "check_layout",
     "check_more_points",
+    "check_multivariate",
     "check_one",
     "check_outputs",
     "check_series",

@@ -20,7 +20,13 @@ from .layout import (
 from .numbers import as_numbers, with_advice
 from .scale import LARGEST, LEAST, check_scale, in_range, raise_scale
 
-__all__ = ["check_more_points", "check_one", "check_series", "check_univariate"]
+__all__ = [
+    "check_more_points",
+    "check_multivariate",
+    "check_one",
+    "check_series",
+    "check_univariate",
+]
 
 
 def check_series(
@@ -164,19 +170,8 @@ def check_univariate(
         In scikit-learn's words where it has some; if there are several channels; if the finite
         values of a series are so large or so small that their squares leave the range of float64.
     """
-    if is_list_of_series(X):
-        series = _listed(X, input_name)
-    else:
-        values = _as_array(as_host(X, input_name), input_name, estimator)
-        if values.ndim > 3 or 0 in values.shape:
-            raise ValueError(
-                f"{input_name} has shape {values.shape}: give series as (n_samples, "
-                "n_timepoints), or as a list of arrays."
-            )
-        series = list(values if values.ndim == 3 else values[:, np.newaxis, :])
+    series = _channels_of(X, input_name, estimator, new)
     n_channels, n_timepoints = series[0].shape
-    if new and n_timepoints == 1 == n_channels < len(series) and not is_list_of_series(X):
-        raise ValueError(f"{one_point_each(X, len(series), input_name)}.")
     if n_channels > 1:
         name = "This method" if estimator is None else type(estimator).__name__
         advice = ""
@@ -223,6 +218,58 @@ def check_more_points(points: ArrayLike, what: str, estimator: Any) -> np.ndarra
     if shape[0] == 0:
         return np.empty(0)
     return check_univariate([more], input_name="points", estimator=estimator)[0]
+
+
+def check_multivariate(
+    X: ArrayLike | list[ArrayLike],
+    *,
+    input_name: str = "X",
+    estimator: Any = None,
+    new: bool = True,
+) -> list[np.ndarray]:
+    """Bring series of any channels into a list, for methods that pass over missing values.
+
+    Errors are those of `check_univariate`, but for the number of channels.
+
+    Parameters
+    ----------
+    X : array-like or list of array-like
+        The series.
+    input_name : str, default "X"
+        What messages call them.
+    estimator : estimator or None, default None
+        It stands in messages.
+    new : bool, default True
+        Whether nothing is known of the series yet: see `check_univariate`.
+
+    Returns
+    -------
+    list of ndarray of shape (n_channels, n_timepoints), float64
+        The series; views of what is given where that holds float64, memory maps included.
+    """
+    series = _channels_of(X, input_name, estimator, new)
+    for row, channels in enumerate(series):
+        for points in channels:
+            check_scale(points, row, input_name)
+    return series
+
+
+def _channels_of(X: Any, input_name: str, estimator: Any, new: bool) -> list[np.ndarray]:
+    """Series as arrays of shape (n_channels, n_timepoints)."""
+    if is_list_of_series(X):
+        series = _listed(X, input_name)
+    else:
+        values = _as_array(as_host(X, input_name), input_name, estimator)
+        if values.ndim > 3 or 0 in values.shape:
+            raise ValueError(
+                f"{input_name} has shape {values.shape}: give series as (n_samples, "
+                "n_timepoints), or as a list of arrays."
+            )
+        series = list(values if values.ndim == 3 else values[:, np.newaxis, :])
+    n_channels, n_timepoints = series[0].shape
+    if new and n_timepoints == 1 == n_channels < len(series) and not is_list_of_series(X):
+        raise ValueError(f"{one_point_each(X, len(series), input_name)}.")
+    return series
 
 
 def _as_array(X: Any, input_name: str, estimator: Any) -> np.ndarray:

@@ -77,6 +77,13 @@ from .families.kshape.certified import certified_distances
 from .families.kshape.distances import Assignment, SBDAssign, SBDMatrix, ShapeDistances
 from .families.kshape.moments import MemberParts, ShapeMoments
 from .families.kshape.shapes import Shapes
+from .families.profile.channels import (
+    ChannelJoin,
+    ChannelRule,
+    channel_means,
+    measure_channels,
+    unordered_channels,
+)
 from .families.profile.concatenated import ConcatenatedSeries
 from .families.profile.join import Join, JoinFound
 from .families.profile.mk import MotifPair, NearestPair
@@ -114,6 +121,8 @@ __all__ = [
     "TIE",
     "AlignmentSums",
     "Assignment",
+    "ChannelJoin",
+    "ChannelRule",
     "BestShapelets",
     "Candidates",
     "Criterion",
@@ -180,6 +189,7 @@ __all__ = [
     "Within",
     "best_shifts",
     "certified_distances",
+    "channel_means",
     "check_gamma",
     "check_size",
     "choose",
@@ -192,10 +202,12 @@ __all__ = [
     "least_of_rows",
     "lies_on_gpu",
     "match_spans",
+    "measure_channels",
     "offsets",
     "parameters_of",
     "prepared",
     "replace_kernels",
     "run",
     "show_engines",
+    "unordered_channels",
 ]

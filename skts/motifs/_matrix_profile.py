@@ -13,8 +13,25 @@ from sklearn.utils._param_validation import Hidden, Interval, RealNotInt, StrOpt
 
 from .._parameters import N_JOBS, checks_arguments, renamed
 from .._scalars import takes_plain
-from .._validation import check_univariate
-from ..engines import ConcatenatedSeries, Join, MotifPair, TimedJoin, get_engine, run
+from .._validation import check_multivariate, check_univariate
+from ..engines import (
+    ChannelJoin,
+    ChannelRule,
+    ConcatenatedSeries,
+    Join,
+    MotifPair,
+    TimedJoin,
+    get_engine,
+    run,
+)
+from ._channels import (
+    ChannelSearch,
+    ChannelWindows,
+    channels_of_discord,
+    chosen_dimensions,
+    included_channels,
+    one_dimension,
+)
 from ._records import Discord, MatrixProfile, Motif
 from ._search import (
     EitherSearch,
@@ -49,6 +66,7 @@ _COMMON = {
     "n_jobs": N_JOBS,
     "verbose": ["verbose"],
 }
+_CHANNELS = {"dimensions": [_POSITIVE, None], "include": ["array-like", None]}
 _PRECISION = {"precision": [StrOptions({"auto", "float32", "float64"})]}
 
 
@@ -61,6 +79,9 @@ _PRECISION = {"precision": [StrOptions({"auto", "float32", "float64"})]}
         "k": [_POSITIVE],
         "sides": ["boolean"],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "dimensions": [_POSITIVE, "array-like", None],
+        "include": ["array-like", None],
+        "counting": [StrOptions({"nearest", "farthest"})],
     },
 )
 def matrix_profile(
@@ -72,6 +93,9 @@ def matrix_profile(
     k: int = 1,
     sides: bool = False,
     normalize: bool = True,
+    dimensions: int | ArrayLike | None = None,
+    include: ArrayLike | None = None,
+    counting: Literal["nearest", "farthest"] = "nearest",
     time_limit: float | None = None,
     precision: Literal["auto", "float32", "float64"] = "auto",
     engine: str | None = None,
@@ -81,15 +105,17 @@ def matrix_profile(
     """Find the nearest neighbours of every window of a series, in itself or in another one.
 
     The distance of two windows is the Euclidean distance after each has been z-normalised by its
-    own mean and population deviation; it lies between 0 and ``2 sqrt(window)``.
+    own mean and population deviation; it lies between 0 and ``2 sqrt(window)``. Windows of several
+    channels are compared by the channels in which they are nearest (mSTAMP [3]_).
 
     Parameters
     ----------
-    a : array-like of shape (n_timepoints,)
+    a : array-like of shape (n_timepoints,) or (n_channels, n_timepoints)
         The series whose windows look for neighbours. A window that holds NaN or infinity has no
-        neighbour, and is the neighbour of none. A memory map is not copied.
-    b : array-like of shape (n_timepoints_b,) or None, default None
-        The series in which they look; None is `a` itself.
+        neighbour, and is the neighbour of none; of several channels, it takes no part in that
+        channel. A memory map is not copied.
+    b : array-like of shape (n_timepoints_b,) or (n_channels, n_timepoints_b) or None, default None
+        The series in which they look, of as many channels; None is `a` itself.
     window : int or float
         Length of the subsequences that are compared (not a band of warping), in points; or a
         fraction of the shorter series, rounded up.
@@ -104,13 +130,24 @@ def matrix_profile(
         with `b`.
     normalize : bool, default True
         Whether windows are z-normalised. Otherwise distances are plain Euclidean ones.
+    dimensions : int, array-like of int or None, default None
+        Of several channels, how many count. The distance of two windows is then the mean of their
+        distances in so many channels, chosen for each pair anew. Each number makes a profile of its
+        own; None is all numbers, from that of the channels of `include`, or 1, to all channels.
+    include : array-like of int or None, default None
+        Channels that count for every pair.
+    counting : {"nearest", "farthest"}, default "nearest"
+        Whether of the other channels those count in which two windows are nearest to each other, or
+        those in which they are farthest: the profile for discords.
     time_limit : float or None, default None
         Seconds after which no further part of the pairs is begun; the first is computed in any
         case. Then `share` of the result says how many of the pairs were compared, and distances
         are upper bounds: those to the nearest window that was compared. None compares all pairs.
+        For series of one channel.
     precision : {"auto", "float32", "float64"}, default "auto"
         "auto" is exact: the search may run in float32, with known error, and every answer is
         certified in float64. "float32" leaves out the certificate, "float64" searches in float64.
+        Several channels are certified in any case.
     engine : str or None, default None
         "auto", "numba", "cupy", or another registered engine; None takes the configuration's.
     n_jobs : int or None, default None
@@ -122,12 +159,14 @@ def matrix_profile(
     -------
     MatrixProfile
         `distances` and `indices` of shape (n_windows,), or (n_windows, k) for k > 1; with `sides`
-        also `left` and `right`.
+        also `left` and `right`. Of a 2-D array they have shape (n_dimensions, n_windows), a row for
+        each of its `dimensions`, or (n_windows,) for a single number.
 
     Raises
     ------
     ValueError
-        If a series is no 1-D array or shorter than the window, or `sides` is asked for with `b`.
+        If a series is neither 1-D nor 2-D, or shorter than the window; if `sides` is asked for with
+        `b`; if numbers of channels, or channels, are not those of the series.
 
     See Also
     --------
@@ -151,6 +190,8 @@ def matrix_profile(
     .. [1] Yeh et al. "Matrix Profile I: All Pairs Similarity Joins for Time Series". ICDM 2016.
     .. [2] Zimmerman et al. "Matrix Profile XIV: Scaling Time Series Motif Discovery with GPUs to
        Break a Quintillion Pairwise Comparisons a Day and Beyond". SoCC 2019.
+    .. [3] Yeh, Kavantzas, Keogh. "Matrix Profile VI: Meaningful Multidimensional Motif Discovery".
+       ICDM 2017.
 
     Examples
     --------
@@ -161,27 +202,51 @@ def matrix_profile(
     array([7, 6, 0, 8, 8, 1, 1, 0, 3])
     >>> profile.distances.round(2)
     array([0.  , 0.81, 1.16, 0.99, 2.58, 3.09, 0.81, 0.  , 0.99])
+
+    Two channels: by the nearer one, and by both.
+
+    >>> y = [2, 5, 1, 0, 3, 3, 8, 2, 6, 1, 0, 4]
+    >>> profile = matrix_profile([x, y], window=4)
+    >>> profile.indices
+    array([[7, 8, 0, 8, 6, 7, 1, 0, 1],
+           [7, 6, 7, 8, 2, 7, 1, 0, 1]])
     """
     if b is not None and sides:
         raise ValueError(
             "sides=True asks for earlier and later windows of one series; b is another."
         )
-    (pool, other), length = _lines({"a": a, "b": b}, window)
-    work = Join(
-        pool,
-        other,
-        length,
-        exclusion=exclusion_of(exclusion, length, pool.points.size),
-        n_neighbors=int(k),
-        sides=bool(sides),
-        normalize=bool(normalize),
-        precision=precision,
-    )
-    if time_limit is not None:
-        work = TimedJoin.of(work, time_limit)
+    (lines, others), length = _channel_lines({"a": a, "b": b}, window)
+    pool = lines[0]
+    options: dict[str, Any] = {
+        "exclusion": exclusion_of(exclusion, length, pool.points.size),
+        "sides": bool(sides),
+        "normalize": bool(normalize),
+        "precision": precision,
+    }
+    if _n_axes(a) == 2:
+        if k != 1:
+            raise ValueError(f"k={k}: several neighbours of a window are those of one channel.")
+        if time_limit is not None:
+            raise ValueError(f"time_limit={time_limit}: a limit is for series of one channel.")
+        included = included_channels(include, len(lines))
+        chosen = chosen_dimensions(dimensions, included, len(lines))
+        rule = ChannelRule(tuple(sorted(set(chosen))), included, counting == "farthest")
+        work: Join = ChannelJoin.of(lines, others, length, rule, **options)
+        rows = [rule.dimensions.index(number) for number in chosen]
+    else:
+        chosen = chosen_dimensions(dimensions, included_channels(include, 1), 1)
+        other = None if others is None else others[0]
+        work = Join(pool, other, length, n_neighbors=int(k), **options)
+        if time_limit is not None:
+            work = TimedJoin.of(work, time_limit)
+        rows = []
     found = run(work, engine=engine, n_jobs=n_jobs, verbose=verbose)
 
     def _record(one: Any, **more: Any) -> MatrixProfile:
+        if rows:
+            at: Any = rows[0] if isinstance(dimensions, Integral) else rows
+            distances, indices = (np.ascontiguousarray(values.T[at]) for values in one[:2])
+            return MatrixProfile(distances, indices, **more, dimensions=np.array(chosen))
         column = 0 if k == 1 else slice(None)
         return MatrixProfile(
             one.distances[:, column], one.indices[:, column], **more, share=found.share
@@ -203,6 +268,7 @@ def matrix_profile(
         "algorithm": [StrOptions({"auto", "profile", "mk"})],
         "n_references": [_POSITIVE],
         "random_state": ["random_state"],
+        **_CHANNELS,
         "radius": [_FACTOR, Hidden(StrOptions({"deprecated"}))],
     },
 )
@@ -219,6 +285,8 @@ def motifs(
     algorithm: Literal["auto", "profile", "mk"] = "auto",
     n_references: int = 10,
     random_state: int | np.random.RandomState | None = None,
+    dimensions: int | None = None,
+    include: ArrayLike | None = None,
     engine: str | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -228,8 +296,9 @@ def motifs(
 
     Parameters
     ----------
-    a : array-like of shape (n_timepoints,)
-        The series. Windows that hold NaN or infinity are left out.
+    a : array-like of shape (n_timepoints,) or (n_channels, n_timepoints)
+        The series. Windows that hold NaN or infinity are left out; of several channels, in that
+        channel.
     window : int or float
         Length of the subsequences that are compared (not a band of warping), in points; or a
         fraction of the series, rounded up.
@@ -261,6 +330,11 @@ def motifs(
         Reference windows of MK.
     random_state : int, RandomState or None, default None
         Draws the reference windows; the motifs do not depend on it.
+    dimensions : int or None, default None
+        Of several channels, how many count: those in which two windows are nearest. None is
+        all.
+    include : array-like of int or None, default None
+        Channels that count for every pair.
     engine : str or None, default None
         "auto", "numba", "cupy", or another registered engine; None takes the configuration's.
     n_jobs : int or None, default None
@@ -281,8 +355,9 @@ def motifs(
     Raises
     ------
     ValueError
-        If `a` is no 1-D array or shorter than the window; if there is no pair at all, as no two
-        finite windows start more than `exclusion` apart.
+        If `a` is neither 1-D nor 2-D, or shorter than the window; if there is no pair at all, as no
+        two finite windows start more than `exclusion` apart; if channels are asked for that there
+        are not, or MK for several of them.
 
     See Also
     --------
@@ -300,8 +375,17 @@ def motifs(
            [1., 2., 4., 3.]])
     """
     factor = renamed("radius", "radius_factor", radius, radius_factor, "motifs")
-    windows = _windows(a, window, exclusion, separation, normalize)
+    windows = _windows(a, window, exclusion, separation, normalize, (dimensions, include, False))
     pool = windows.pool
+    if _n_axes(a) == 2:
+        if algorithm == "mk":
+            raise ValueError("algorithm='mk' is for series of one channel.")
+        run_one = partial(run, engine=engine, n_jobs=n_jobs, verbose=verbose)
+        channel_search = ChannelSearch(windows, run_one, run_one(windows.join()))
+        found = find_motifs([channel_search], n_motifs, max_matches, factor)
+        if not found:
+            raise_no_pair("motif", windows)
+        return found
     work: Join | MotifPair = windows.join()
     if algorithm == "mk":
         work = MotifPair(pool, windows.length, windows.exclusion, windows.normalize)
@@ -320,7 +404,7 @@ def motifs(
 
 
 @takes_plain
-@checks_arguments(_COMMON | {"n_discords": [_POSITIVE], "separation": APART})
+@checks_arguments(_COMMON | _CHANNELS | {"n_discords": [_POSITIVE], "separation": APART})
 def discords(
     a: ArrayLike,
     *,
@@ -329,6 +413,8 @@ def discords(
     exclusion: float | None = None,
     separation: float | None = None,
     normalize: bool = True,
+    dimensions: int | None = None,
+    include: ArrayLike | None = None,
     engine: str | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -337,8 +423,9 @@ def discords(
 
     Parameters
     ----------
-    a : array-like of shape (n_timepoints,)
-        The series. Windows that hold NaN or infinity are left out.
+    a : array-like of shape (n_timepoints,) or (n_channels, n_timepoints)
+        The series. Windows that hold NaN or infinity are left out; of several channels, in that
+        channel.
     window : int or float
         Length of the subsequences that are compared (not a band of warping), in points; or a
         fraction of the series, rounded up.
@@ -353,6 +440,11 @@ def discords(
         window, or `exclusion` if that is more.
     normalize : bool, default True
         Whether windows are z-normalised.
+    dimensions : int or None, default None
+        Of several channels, how many count: those in which two windows are farthest. None is
+        all.
+    include : array-like of int or None, default None
+        Channels that count for every pair.
     engine : str or None, default None
         "auto", "numba", "cupy", or another registered engine; None takes the configuration's.
     n_jobs : int or None, default None
@@ -369,8 +461,9 @@ def discords(
     Raises
     ------
     ValueError
-        If `a` is no 1-D array or shorter than the window; if no window has a neighbour, as no two
-        finite windows start more than `exclusion` apart.
+        If `a` is neither 1-D nor 2-D, or shorter than the window; if no window has a neighbour, as
+        no two finite windows start more than `exclusion` apart; if channels are asked for that
+        there are not.
 
     See Also
     --------
@@ -384,11 +477,13 @@ def discords(
     >>> [(discord.position, round(discord.distance, 2)) for discord in found]
     [(12, 2.34), (15, 1.61)]
     """
-    windows = _windows(a, window, exclusion, separation, normalize)
-    profile = run(windows.join(), engine=engine, n_jobs=n_jobs, verbose=verbose)
-    found = find_discords([windows], [profile], n_discords)
+    windows = _windows(a, window, exclusion, separation, normalize, (dimensions, include, True))
+    compute = partial(run, engine=engine, n_jobs=n_jobs, verbose=verbose)
+    found = find_discords([windows], [compute(windows.join())], n_discords)
     if not found:
         raise_no_pair("discord", windows)
+    if _n_axes(a) == 2:
+        return [channels_of_discord(windows, compute, discord) for discord in found]
     return found
 
 
@@ -398,25 +493,63 @@ def _windows(
     exclusion: float | None,
     separation: float | None,
     normalize: bool,
-) -> WindowSet:
-    """The windows of one series."""
-    (pool, _), length = _lines({"a": a}, window)
-    near = exclusion_of(exclusion, length, pool.points.size)
-    apart = separation_of(separation, near, length, pool.points.size)
-    return WindowSet(pool, length, near, apart, bool(normalize))
+    channels: tuple[int | None, Any, bool],
+) -> Any:
+    """The windows of one series, a `WindowSet` or `ChannelWindows`.
+
+    `channels` says how many of several count, which always do, and whether the farthest do.
+    """
+    (lines, _), length = _channel_lines({"a": a}, window)
+    size = lines[0].points.size
+    apart = exclusion_of(exclusion, length, size)
+    further = separation_of(separation, apart, length, size)
+    first = WindowSet(lines[0], length, apart, further, bool(normalize))
+    dimensions, include, worst = channels
+    included = included_channels(include, len(lines))
+    number = one_dimension(dimensions, included, len(lines))
+    if _n_axes(a) == 1:
+        return first
+    return ChannelWindows(tuple(lines), first, ChannelRule((number,), included, worst))
+
+
+def _n_axes(given: Any) -> int:
+    """How many axes an array has, wherever it lies."""
+    return len(given.shape if hasattr(given, "shape") else np.shape(given))
 
 
 def _lines(series: dict[str, ArrayLike | None], window: float) -> tuple[list[Any], int]:
     """One or two series as lines, None for one that is not there; and the points of a window."""
     lines = [None if given is None else one_line(given, name) for name, given in series.items()]
-    sizes = [line.points.size for line in lines if line is not None]
-    length = length_of(window, min(sizes))
-    for name, size in zip(series, sizes, strict=False):
-        if size < length:
+    sizes = [None if line is None else line.points.size for line in lines]
+    return [*lines, None][:2], _window_within(dict(zip(series, sizes, strict=True)), window)
+
+
+def _channel_lines(
+    series: dict[str, ArrayLike | None], window: float
+) -> tuple[list[tuple[ConcatenatedSeries, ...] | Any], int]:
+    """The channels of one series or two as lines, and the points of a window: see `_lines`."""
+    lines = [None if given is None else _channels(given, name) for name, given in series.items()]
+    sizes = [None if line is None else line[0].points.size for line in lines]
+    length = _window_within(dict(zip(series, sizes, strict=True)), window)
+    there = [(name, line) for name, line in zip(series, lines, strict=True) if line is not None]
+    (first, one), (second, other) = there[0], there[-1]
+    if len(one) != len(other):
+        raise ValueError(
+            f"{first} has {len(one)} channels and {second} has {len(other)}: the windows of two "
+            "series are compared channel by channel."
+        )
+    return [*lines, None][:2], length
+
+
+def _window_within(sizes: dict[str, int | None], window: float) -> int:
+    """Points of a window of series of so many time points, None for one that is not there."""
+    length = length_of(window, min(size for size in sizes.values() if size is not None))
+    for name, size in sizes.items():
+        if size is not None and size < length:
             raise ValueError(
                 f"{name} has {size} time points; that is less than one window of {length}."
             )
-    return [*lines, None][:2], length
+    return length
 
 
 def one_line(given: Any, name: str) -> ConcatenatedSeries:
@@ -439,19 +572,35 @@ def one_line(given: Any, name: str) -> ConcatenatedSeries:
     ValueError
         If it is not one series.
     """
-    try:
-        shape = given.shape if hasattr(given, "shape") else np.shape(given)
-    except ValueError:
-        raise ValueError(
-            f"{name} has rows of several lengths; one series of shape (n_timepoints,) is needed "
-            "here."
-        ) from None
+    needed = "one series of shape (n_timepoints,) is needed here"
+    shape = _shape(given, name, needed)
     if len(shape) != 1:
         advice = f": write {name}.ravel()" if len(shape) == 2 and 1 in shape else ""
-        raise ValueError(
-            f"{name} has shape {shape}; one series of shape (n_timepoints,) is needed here{advice}."
-        )
+        raise ValueError(f"{name} has shape {shape}; {needed}{advice}.")
     if 0 in shape:
         raise ValueError(f"{name} is empty: a minimum of 1 time point is required.")
     (points,) = check_univariate([given], input_name=name)
     return ConcatenatedSeries.of([points])
+
+
+def _channels(given: Any, name: str) -> tuple[ConcatenatedSeries, ...]:
+    """The channels of one series, each as a line."""
+    needed = "one series of shape (n_timepoints,) or (n_channels, n_timepoints) is needed here"
+    shape = _shape(given, name, needed)
+    if len(shape) not in (1, 2):
+        raise ValueError(f"{name} has shape {shape}; {needed}.")
+    if len(shape) == 2 and shape[1] == 1 < shape[0]:
+        raise ValueError(f"{name} has shape {shape}; {needed}: write {name}.ravel().")
+    if 0 in shape:
+        raise ValueError(f"{name} is empty: a minimum of 1 time point is required.")
+    (channels,) = check_multivariate([given], input_name=name)
+    return tuple(ConcatenatedSeries.of([points]) for points in channels)
+
+
+def _shape(given: Any, name: str, needed: str) -> tuple[int, ...]:
+    """The shape of an array-like, wherever it lies."""
+    try:
+        shape: tuple[int, ...] = given.shape if hasattr(given, "shape") else np.shape(given)
+    except ValueError:
+        raise ValueError(f"{name} has rows of several lengths; {needed}.") from None
+    return shape

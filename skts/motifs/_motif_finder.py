@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
@@ -22,9 +23,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import N_JOBS, checks_parameters, renamed
 from .._scalars import plain, takes_plain
-from .._validation import check_more_points, check_univariate
+from .._validation import check_more_points, check_multivariate, check_univariate
 from ..base import SeriesMixin
-from ..engines import ConcatenatedSeries, JoinFound, Reduction, Series, WindowDistances, get_engine
+from ..engines import (
+    ChannelRule,
+    ConcatenatedSeries,
+    JoinFound,
+    Reduction,
+    Series,
+    WindowDistances,
+    get_engine,
+)
+from ._channels import ChannelSearch, ChannelWindows, channels_of_discord, means_of, one_rule
 from ._growth import KnownNeighbors, grow_profile, on_line
 from ._records import Discord, Motif, SeriesProfile
 from ._search import (
@@ -60,6 +70,8 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     same on every engine.
 
     Several series are searched together: a window and its neighbour may lie in different series.
+    Windows of several channels are compared by the channels in which they are nearest, for each
+    pair anew; discords by those in which they are farthest.
 
     Parameters
     ----------
@@ -91,6 +103,11 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         `exclusion` if that is more.
     normalize : bool, default True
         Whether windows are z-normalised.
+    dimensions : int or None, default None
+        Of several channels, how many count: the distance of two windows is the mean of their
+        distances in so many channels. None is all.
+    include : array-like of int or None, default None
+        Channels that count for every pair.
     left_right : bool, default False
         Whether to also keep the nearest neighbour among earlier windows and among later ones.
     algorithm : {"auto", "profile", "mk"}, default "auto"
@@ -123,7 +140,9 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     ----------
     motifs_ : list of Motif
         Motifs, best first: `window`, `positions`, `distances`, `values` and `series` of the
-        occurrences, `radius`, `n_matches`. Fewer than `n_motifs` where no pair is left.
+        occurrences, `radius`, `n_matches`, `channels`. Fewer than `n_motifs` where no pair is left.
+        Of several channels, occurrences are near in the `channels` of the pair, and `values` has
+        shape (n_matches, n_channels, window).
     discords_ : list of Discord
         Discords; the one farthest from its nearest neighbour comes first. A window without any
         neighbour is no discord.
@@ -149,7 +168,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Column names of the data given to `fit`, where they are all strings.
     n_channels_ : int
-        1.
+        Channels of the series.
     engine_ : str
         The engine that `fit` chose.
 
@@ -220,6 +239,8 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             None,
         ],
         "normalize": ["boolean"],
+        "dimensions": [Interval(Integral, 1, None, closed="left"), None],
+        "include": ["array-like", None],
         "left_right": ["boolean"],
         "algorithm": [StrOptions({"auto", "profile", "mk"})],
         "n_references": [Interval(Integral, 1, None, closed="left")],
@@ -245,6 +266,8 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         exclusion: float | None = None,
         separation: float | None = None,
         normalize: bool = True,
+        dimensions: int | None = None,
+        include: ArrayLike | None = None,
         left_right: bool = False,
         algorithm: Literal["auto", "profile", "mk"] = "auto",
         n_references: int = 10,
@@ -263,6 +286,8 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.exclusion = exclusion
         self.separation = separation
         self.normalize = normalize
+        self.dimensions = dimensions
+        self.include = include
         self.left_right = left_right
         self.algorithm = algorithm
         self.n_references = n_references
@@ -279,8 +304,8 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_timepoints), or list of array-like
-            Series of one channel, of any lengths in a list. A single series is one row.
+        X : array-like of shape (n_samples, n_timepoints) or (n_samples, n_channels, n_timepoints)
+            Series; or a list of arrays of any lengths. A single series is one row.
         y : ignored
             There for pipelines.
 
@@ -292,8 +317,8 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Raises
         ------
         ValueError
-            If there is no pair of windows, a window is longer than every series, or options
-            contradict each other.
+            If there is no pair of windows, a window is longer than every series, options
+            contradict each other, or channels are asked for that there are not.
         """
         get_engine(self.engine)
         if self.algorithm == "mk" and (self.n_discords > 0 or self.left_right):
@@ -301,10 +326,17 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 "algorithm='mk' computes no profile, and so neither discords nor left and right "
                 "profiles: use algorithm='profile'."
             )
-        series = check_univariate(X, estimator=self)
-        lengths = _window_lengths(self.window, series)
-        pool = _private(series, self._gap(lengths, series))
-        windows = self._windows(pool, lengths)
+        series = check_multivariate(X, estimator=self)
+        n_channels, n_timepoints = series[0].shape
+        if n_timepoints == 1 < n_channels:
+            check_univariate(X, estimator=self)  # these are points of one channel
+        if n_channels > 1 and self.algorithm == "mk":
+            raise ValueError("algorithm='mk' is for series of one channel.")
+        rule = one_rule(self.dimensions, self.include, n_channels)
+        lengths = _window_lengths(self.window, [points for each in series for points in each])
+        gap = self._gap(lengths, [each[0] for each in series])
+        pools = tuple(_private([each[c] for each in series], gap) for c in range(n_channels))
+        windows = self._windows(pools, lengths, rule)
         engine = get_engine(self.engine, windows[-1].join())
         compute = self._computer(engine)
         profiles = None
@@ -314,9 +346,10 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         if not motifs:
             raise_no_pair("motif", windows[0], len(series))
         self._remember_form(X, _as_series(series[0]))
+        self._rule = rule
         several = not isinstance(self.window, str | Real)
         self.window_ = np.array(lengths) if several else lengths[0]
-        self._pool = pool
+        self._pools = pools
         self._set_found(motifs, discords, rates, profiles)
         self.engine_ = engine.name
         return self
@@ -326,7 +359,8 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """Append points to a series, and bring profile, motifs and discords up to date.
 
         The result is that of a new `fit` on all points that are kept, with the same window lengths.
-        If the last series grows, the profile of its earlier points is not computed again.
+        If the last series grows, the profile of its earlier points is not computed again. Only for
+        series of one channel.
 
         Parameters
         ----------
@@ -347,8 +381,9 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Raises
         ------
         ValueError
-            If `points` is not 1-D, there is no such series, or `max_points` is less than a window;
-            if no pair of windows is left. The estimator stays as it was.
+            If the series have several channels, `points` is not 1-D, there is no such series, or
+            `max_points` is less than a window; if no pair of windows is left. The estimator stays
+            as it was.
 
         Notes
         -----
@@ -376,22 +411,26 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """
         check_is_fitted(self)
         self._validate_params()  # set_params may have come after fit
+        if self.n_channels_ > 1:
+            raise ValueError(
+                f"update is for series of one channel; these have {self.n_channels_}: use fit."
+            )
         more = check_more_points(points, "one series", self)
-        pool = self._pool
+        (pool,) = self._pools
         n_samples = len(pool.lengths)
         if not isinstance(series, Integral) or not -n_samples <= series < n_samples:
             raise ValueError(f"series={series!r}: there are {n_samples} series.")
         series = int(series) % n_samples
         lengths = np.atleast_1d(self.window_).tolist()
         check_kept(max_points, max(lengths))
-        parts = self._series()
+        parts = [points for (points,) in self._series()]
         if more.size == 0 and (max_points is None or parts[series].size <= max_points):
             return self
         parts[series] = np.concatenate([parts[series], more])
         dropped = 0 if max_points is None else max(0, parts[series].size - int(max_points))
         parts[series] = parts[series][dropped:]
         grown = ConcatenatedSeries.of(parts, self._gap(lengths, parts))
-        windows = self._windows(grown, lengths)
+        windows = self._windows((grown,), lengths, self._rule)
         compute = self._computer(get_engine(self.engine, windows[-1].join()))
         profiles = known = None
         if self.algorithm != "mk":
@@ -407,7 +446,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         found = self._find(windows, profiles, compute)
         if not found[0]:
             raise_no_pair("motif", windows[0], n_samples)
-        self._pool = grown
+        self._pools = (grown,)
         self._set_found(*found, profiles)
         if known is not None and max(one.n_known for one, *_ in known) > 1:
             self._known = known
@@ -418,8 +457,8 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_timepoints), or list of array-like
-            Series, none shorter than the windows of the motifs.
+        X : array-like of shape (n_samples, n_timepoints) or (n_samples, n_channels, n_timepoints)
+            Series, none shorter than the windows of the motifs; or a list of arrays.
 
         Returns
         -------
@@ -438,22 +477,32 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """As `transform`, which scikit-learn may make a data frame of."""
         check_is_fitted(self)
         self._validate_params()  # set_params may have come after fit
-        series = check_univariate(X, estimator=self, new=False)
-        self._compare_form(X, 1)
+        series = check_multivariate(X, estimator=self, new=False)
+        self._compare_form(X, *series[0].shape)
         longest = max(motif.window for motif in self.motifs_)
-        short = [row for row, points in enumerate(series) if points.size < longest]
+        sizes = [each.shape[1] for each in series]
+        short = [row for row, size in enumerate(sizes) if size < longest]
         if short:
             raise ValueError(
-                f"Series {short[0]} of X has {series[short[0]].size} time points; that is less "
+                f"Series {short[0]} of X has {sizes[short[0]]} time points; that is less "
                 f"than one window of {longest}."
             )
-        pool = ConcatenatedSeries.of(series)
-        found = np.empty((len(series), len(self.motifs_)))
+        pools = [
+            ConcatenatedSeries.of([each[channel] for each in series])
+            for channel in range(self.n_channels_)
+        ]
+        pool = pools[0]
+        compute, found = self._computer(self.engine), np.empty((len(series), len(self.motifs_)))
         for column, motif in enumerate(self.motifs_):
-            pattern = ConcatenatedSeries.of([motif.values[0]])
-            first = np.zeros(1, np.int64)
-            work = WindowDistances(pattern, first, pool, motif.window, bool(self.normalize))
-            (row,) = self._computer(self.engine)(work)
+            first, normalize = np.zeros(1, np.int64), bool(self.normalize)
+            channels = np.arange(1) if motif.channels is None else motif.channels
+            pattern = np.atleast_2d(motif.values[0])
+            rows = [
+                compute(WindowDistances(line, first, pools[channel], motif.window, normalize))[0]
+                for channel in channels
+                for line in [ConcatenatedSeries.of([pattern[channel]])]
+            ]
+            (row,) = rows if len(rows) == 1 else [means_of(np.stack(rows), channels, self._rule)]
             for i, (start, length) in enumerate(zip(pool.starts, pool.lengths, strict=True)):
                 found[i, column] = row[start : start + length - motif.window + 1].min()
         return found
@@ -463,8 +512,8 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_timepoints), or list of array-like
-            Series, none shorter than the windows of the motifs.
+        X : array-like of shape (n_samples, n_timepoints) or (n_samples, n_channels, n_timepoints)
+            Series, none shorter than the windows of the motifs; or a list of arrays.
 
         Returns
         -------
@@ -478,7 +527,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         radii = np.array([motif.radius for motif in self.motifs_])
         sizes = np.sqrt([motif.window for motif in self.motifs_])
         # equal windows differ by rounding
-        norms = sizes if self.normalize else np.array([norm_of(m.values[0]) for m in self.motifs_])
+        norms = sizes if self.normalize else np.array([_norm_of_motif(m) for m in self.motifs_])
         near = distances <= radii + SAME * norms
         ranks = np.where(near, distances / sizes, np.inf)
         same = ranks.min(axis=1, keepdims=True) + SAME * norms / sizes
@@ -496,10 +545,10 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return tags
 
     def _series(self) -> list[np.ndarray]:
-        """The series that are kept."""
-        pool = self._pool
+        """The series that are kept, each of shape (n_channels, n_timepoints)."""
+        pool = self._pools[0]
         return [
-            pool.points[start : start + length]
+            np.stack([each.points[start : start + length] for each in self._pools])
             for start, length in zip(pool.starts, pool.lengths, strict=True)
         ]
 
@@ -513,20 +562,25 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         longest = max(points.size for points in series)
         return max(max(self._apart(length, longest)) - length + 1 for length in lengths)
 
-    def _windows(self, pool: ConcatenatedSeries, lengths: Sequence[int]) -> list[WindowSet]:
-        """The windows of all lengths on a line."""
+    def _windows(
+        self, pools: tuple[ConcatenatedSeries, ...], lengths: Sequence[int], rule: ChannelRule
+    ) -> list[Any]:
+        """The windows of all lengths on a line: `WindowSet`, or `ChannelWindows` of several."""
+        pool, options = pools[0], (bool(self.normalize), self.precision)
         longest = int(pool.lengths.max())
-        options: Any = bool(self.normalize), self.precision
-        return [
+        windows = [
             WindowSet(pool, length, *self._apart(length, longest), *options) for length in lengths
         ]
+        if len(pools) == 1:
+            return windows
+        return [ChannelWindows(pools, each, rule) for each in windows]
 
     def _computer(self, engine: Any) -> Callable[[Reduction], Any]:
         return partial(self._run, engine=engine)
 
     def _find(
         self,
-        windows: list[WindowSet],
+        windows: list[Any],
         profiles: list[JoinFound] | None,
         compute: Callable[[Reduction], Any],
     ) -> tuple[list[Motif], list[Discord], np.ndarray | None]:
@@ -537,8 +591,9 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 PairSearch(each, compute, self.n_references, random_state) for each in windows
             ]
         else:
+            kind = ChannelSearch if isinstance(windows[0], ChannelWindows) else ProfileSearch
             searches = [
-                ProfileSearch(each, compute, profile)
+                kind(each, compute, profile)
                 for each, profile in zip(windows, profiles, strict=True)
             ]
         names, values = ("radius", "radius_factor"), (self.radius, self.radius_factor)
@@ -546,7 +601,23 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         motifs = find_motifs(searches, self.n_motifs, self.max_matches, factor)
         if profiles is None:
             return motifs, [], np.array([rate for each in searches for rate in each.pruned])
+        if isinstance(windows[0], ChannelWindows):
+            return motifs, self._find_far(windows, compute), None
         return motifs, find_discords(windows, profiles, self.n_discords), None
+
+    def _find_far(
+        self, windows: list[ChannelWindows], compute: Callable[[Reduction], Any]
+    ) -> list[Discord]:
+        """Discords, by the channels in which windows are farthest."""
+        if self.n_discords == 0:
+            return []
+        far = [replace(each, rule=replace(each.rule, worst=True)) for each in windows]
+        profiles = [compute(each.join()) for each in far]
+        by_length = {each.length: each for each in far}
+        return [
+            channels_of_discord(by_length[discord.window], compute, discord)
+            for discord in find_discords(far, profiles, self.n_discords)
+        ]
 
     def _set_found(
         self,
@@ -568,7 +639,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
         def spread(found: list[Any]) -> list[SeriesProfile]:
             pairs = zip(lengths, found, strict=True)
-            return [_by_series(self._pool, length, one) for length, one in pairs]
+            return [_by_series(self._pools[0], length, one) for length, one in pairs]
 
         both = spread(profiles)
         whole = both if several else both[0]
@@ -586,7 +657,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     ) -> list[list[KnownNeighbors]]:
         """The neighbours that are kept, on a line whose last series has lost points."""
         known = getattr(self, "_known", None)
-        if known is not None and np.array_equal(windows[0].pool.starts, self._pool.starts):
+        if known is not None and np.array_equal(windows[0].pool.starts, self._pools[0].starts):
             return [
                 [one.moved(each, place, dropped) for one in sides]
                 for each, place, sides in zip(windows, since, known, strict=True)
@@ -728,15 +799,23 @@ def _moving_mean(points: np.ndarray, reach: int) -> np.ndarray:
     return (sums[2 * reach + 1 :] - sums[: -2 * reach - 1]) / (2 * reach + 1)
 
 
+def _norm_of_motif(motif: Motif) -> float:
+    """Norm of the first occurrence, the mean of those of its channels."""
+    if motif.channels is None:
+        return norm_of(motif.values[0])
+    norms = [norm_of(motif.values[0][channel]) for channel in motif.channels]
+    return math.fsum(norms) / len(norms)
+
+
 def _as_series(points: np.ndarray) -> Series:
-    """One series of one channel."""
-    return Series(points[np.newaxis, np.newaxis], np.array([points.size], np.int64))
+    """One series, of shape (n_channels, n_timepoints)."""
+    return Series(points[np.newaxis], np.array([points.shape[1]], np.int64))
 
 
 def _private(series: list[np.ndarray], gap: int) -> ConcatenatedSeries:
     """A line of our own; a single memory map is kept by reference."""
     if len(series) == 1:
-        series = [_as_series(series[0]).freeze().values[0, 0]]
+        series = [_as_series(series[0][np.newaxis]).freeze().values[0, 0]]
     return ConcatenatedSeries.of(series, gap)
 
 

@@ -37,13 +37,17 @@ class Motif(NamedTuple):
     distances : ndarray of shape (n_occurrences,), float64
         Distances from the first occurrence; `distances[1]` is that of the nearest pair.
     values : ndarray of shape (n_occurrences, window), float64
-        Points of the occurrences, as given.
+        Points of the occurrences, as given; of several channels (n_occurrences, n_channels,
+        window).
     series : ndarray of shape (n_occurrences,), int64
         In which series (row of `X`) the occurrences lie.
     radius : float
         Largest distance of an occurrence from the first.
     n_matches : int
         How many occurrences there are, also those beyond `max_matches`.
+    channels : ndarray of shape (n_dimensions,), int64, or None
+        Of series of several channels those in which the pair is nearest, ascending; distances are
+        means over them.
     """
 
     window: int
@@ -53,6 +57,7 @@ class Motif(NamedTuple):
     series: np.ndarray
     radius: float
     n_matches: int
+    channels: np.ndarray | None = None
 
     @property
     def distance(self) -> float:
@@ -79,13 +84,15 @@ class Discord(NamedTuple):
     distance : float
         Distance to its nearest neighbour.
     values : ndarray of shape (window,), float64
-        Its points, as given.
+        Its points, as given; of several channels (n_channels, window).
     series : int
         In which series (row of `X`) it lies.
     neighbor : int
         Where the nearest neighbour starts in its series.
     neighbor_series : int
         In which series the nearest neighbour lies.
+    channels : ndarray of shape (n_dimensions,), int64, or None
+        Of series of several channels those that count for it and its neighbour, ascending.
     """
 
     window: int
@@ -95,6 +102,7 @@ class Discord(NamedTuple):
     series: int
     neighbor: int
     neighbor_series: int
+    channels: np.ndarray | None = None
 
 
 @summarized
@@ -104,7 +112,8 @@ class MatrixProfile(NamedTuple):
     Attributes
     ----------
     distances : ndarray of shape (n_windows,) or (n_windows, k), float64
-        Distances, ascending; infinite where there is no neighbour.
+        Distances, ascending; infinite where there is no neighbour. Of several channels
+        (n_dimensions, n_windows), a row for each number of channels.
     indices : ndarray of shape (n_windows,) or (n_windows, k), int64
         Where the neighbours start, -1 where there is none.
     left, right : MatrixProfile or None
@@ -112,6 +121,8 @@ class MatrixProfile(NamedTuple):
     share : float
         Share of the admissible pairs that were compared. Where a `time_limit` leaves it below 1,
         distances are upper bounds.
+    dimensions : ndarray of shape (n_dimensions,), int64, or None
+        Of series of several channels: how many channels count in each row.
     """
 
     distances: np.ndarray
@@ -119,6 +130,7 @@ class MatrixProfile(NamedTuple):
     left: MatrixProfile | None = None
     right: MatrixProfile | None = None
     share: float = 1.0
+    dimensions: np.ndarray | None = None
 
 
 @summarized

@@ -122,6 +122,13 @@ class WindowSet(NamedTuple):
         positions = np.asarray(positions, np.int64)
         return WindowDistances(self.pool, positions, self.pool, self.length, self.normalize)
 
+    def measure(
+        self, compute: Callable[[Reduction], Any], positions: Sequence[int] | np.ndarray
+    ) -> np.ndarray:
+        """Distances of some windows to all."""
+        found: np.ndarray = compute(self.rows(positions))
+        return found
+
     def near(self, position: int | np.integer) -> slice:
         """Windows that start so near that they are no pair with this one."""
         return _around(position, self.exclusion)
@@ -176,6 +183,8 @@ class PairSearch:
 
     #: Whether MK gives up where a profile is likely to take less time.
     allow_give_up = False
+    #: Channels of the pair whose occurrences were found last; None where there is one channel.
+    channels: np.ndarray | None = None
 
     def __init__(
         self,
@@ -218,11 +227,17 @@ class PairSearch:
 
     def occurrences(self, pair: _Pair, radius: float) -> tuple[np.ndarray, np.ndarray, float]:
         """Windows near the first of a pair, best first, their distances, and how far is near."""
-        row = self._compute(self.windows.rows([pair.first]))[0]
+        row = self.windows.measure(self._compute, [pair.first])[0]
+        return self._take_apart(row, pair, radius, SAME * self.windows.norm(pair.first))
+
+    def _take_apart(
+        self, row: np.ndarray, pair: _Pair, radius: float, least: float
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """Windows near the first of a pair that start apart, given its distances to all."""
         row[self.masked] = np.inf
         # the certified distance, also where the profile was not certified
         distance = row[pair.second]
-        limit = radius * distance if distance > 0 else SAME * self.windows.norm(pair.first)
+        limit = radius * distance if distance > 0 else least
         near = np.flatnonzero(row <= limit)
         near = near[np.argsort(row[near], kind="stable")]
         taken = []
@@ -290,7 +305,7 @@ class ProfileSearch(PairSearch):
 
     def _measure(self, positions: np.ndarray) -> None:
         """Find the nearest neighbours of some windows among those that are left."""
-        rows = self._compute(self.windows.rows(positions))
+        rows = self.windows.measure(self._compute, positions)
         rows[:, self.masked] = np.inf
         for position, row in zip(positions, rows, strict=True):
             row[self.windows.near(position)] = np.inf
@@ -378,17 +393,15 @@ def find_motifs(
         places, distances, limit = search.occurrences(pair, radius)
         kept = slice(max_matches)
         series, positions = windows.pool.locate(places[kept])
-        values = windows.values(places[kept])
-        motifs.append(
-            Motif(windows.length, positions, distances[kept], values, series, limit, len(places))
-        )
+        found = positions, distances[kept], windows.values(places[kept]), series
+        motifs.append(Motif(windows.length, *found, limit, len(places), search.channels))
         for each in searches:
             each.mask(places)
     return motifs
 
 
 def find_discords(
-    windows: Sequence[WindowSet], profiles: Sequence[JoinFound], n_discords: int
+    windows: Sequence[Any], profiles: Sequence[JoinFound], n_discords: int
 ) -> list[Discord]:
     """Find the windows whose nearest neighbour is farthest, each apart from those before.
 

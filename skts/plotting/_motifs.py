@@ -20,7 +20,7 @@ class MotifDisplay(PanelsMixin):
 
     Parameters
     ----------
-    points : ndarray of shape (n_timepoints,)
+    points : ndarray of shape (n_timepoints,) or (n_channels, n_timepoints)
         The series.
     motifs : list of Motif
         Motifs.
@@ -107,13 +107,15 @@ class MotifDisplay(PanelsMixin):
                 f"series={series} is not among the {len(all_points)} of the estimator."
             )
         points = all_points[series]
+        n_timepoints = points.shape[1]
         profiles = []
         if hasattr(estimator, "profile_"):
             several = np.ndim(estimator.window_) > 0
             found = estimator.profile_ if several else [estimator.profile_]
             for window, profile in zip(np.atleast_1d(estimator.window_), found, strict=True):
-                n_windows = max(0, len(points) - int(window) + 1)
+                n_windows = max(0, n_timepoints - int(window) + 1)
                 profiles.append((int(window), profile[series, :n_windows]))
+        points = points[0] if len(points) == 1 else points
         display = cls(points, estimator.motifs_, estimator.discords_, profiles, series)
         return display.plot(axes=axes)
 
@@ -139,7 +141,7 @@ class MotifDisplay(PanelsMixin):
         n_panels = 1 + n_motifs + bool(self.profiles)
         axes = self._panels(axes, n_panels, self._make_axes)
         top, overlays, bottom = axes[0], axes[1 : 1 + n_motifs], axes[1 + n_motifs :]
-        top.plot(self.points, color="0.4", linewidth=0.7)
+        top.plot(self.points.T, color="0.4", linewidth=0.7)
         top.set(title=f"series {self.series}", xlabel="time point", ylabel="value")
         self.span_patches_ = []
         for number, (motif, ax) in enumerate(zip(self.motifs, overlays, strict=True)):
@@ -148,9 +150,13 @@ class MotifDisplay(PanelsMixin):
             self.span_patches_.append(
                 [top.axvspan(p, p + motif.window - 1, color=color, alpha=0.3) for p in here]
             )
-            shapes = normalized(motif.values)
-            ax.plot(shapes[1:].T, color=color, alpha=0.5, linewidth=0.8)
-            ax.plot(shapes[0], color=color, linewidth=2)
+            # of several channels those that count
+            values = [motif.values]
+            if motif.channels is not None:
+                values = [motif.values[:, channel] for channel in motif.channels]
+            for shapes in map(normalized, values):
+                ax.plot(shapes[1:].T, color=color, alpha=0.5, linewidth=0.8)
+                ax.plot(shapes[0], color=color, linewidth=2)
             found = f"{motif.n_matches} occurrences\ndistance {motif.distance:.3g}"
             ax.set(title=f"motif {number}: {found}", xlabel="time point")
             ax.set(ylabel="normalised value")

@@ -175,6 +175,16 @@ def profiles(engine):
         yield detector.fit(x[np.newaxis]).score_points(z[np.newaxis])
 
 
+def channels(engine):
+    x = walks(3, 70)
+    x[1, 40:60], x[2, 65] = 4.0, np.nan
+    # by walks, small as it is
+    with patch("skts.engines.cupy.profile.channel_tiles.ChannelTiles._few_pairs", lambda *_: False):
+        yield matrix_profile(x, window=8, engine=engine)
+        yield matrix_profile(x, window=8, counting="farthest", include=[1], engine=engine)
+        yield matrix_profile(x[:, :30], x[:, 30:], window=8, normalize=False, engine=engine)
+
+
 def clusters(engine):
     X = walks(12, 30)
     yield pairwise_sbd(X, engine=engine)
@@ -260,6 +270,7 @@ WORKS = (
     paths,
     averages,
     profiles,
+    channels,
     clusters,
     trees,
     forests,

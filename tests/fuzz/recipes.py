@@ -3,6 +3,7 @@
 from . import (
     recipes_anomalies,
     recipes_averages,
+    recipes_channels,
     recipes_costs,
     recipes_forests,
     recipes_medoids,
@@ -20,6 +21,7 @@ from . import (
 __all__ = [
     "recipes_anomalies",
     "recipes_averages",
+    "recipes_channels",
     "recipes_costs",
     "recipes_forests",
     "recipes_medoids",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -140,13 +140,25 @@ def norm_of(points: np.ndarray, normalize: bool) -> float:
     return math.sqrt(len(points)) if normalize else math.hypot(*points)
 
 
+def norm_of_motif(motif: Any, normalize: bool) -> float:
+    """Norm of the first window as it is compared, a mean over the channels of the motif."""
+    values = motif.values[0]
+    if values.ndim == 1:
+        return norm_of(values, normalize)
+    return float(np.mean([norm_of(values[channel], normalize) for channel in motif.channels]))
+
+
 def check_motifs(
     lines: list[Line],
     motifs: list[Any],
     options: dict[str, Any],
     raw: list[np.ndarray],
+    within: Callable[[Any, Line], Line] | None = None,
 ) -> None:
-    """Follow a list of motifs (with all their occurrences), and see that none is better."""
+    """Follow a list of motifs (with all their occurrences), and see that none is better.
+
+    `within` gives the distances in the channels of a motif.
+    """
     n_motifs, radius, normalize = (
         options[key] for key in ("n_motifs", "radius_factor", "normalize")
     )
@@ -158,9 +170,10 @@ def check_motifs(
             [line.find(*place) for place in zip(motif.series, motif.positions, strict=True)]
         )
         check(not mask[places].any(), "motif: among windows taken out", f"number {rank}")
+        own = line if within is None else within(motif, line)
         D, slack = (
-            line.distances,
-            line.slack + 1e-9 * np.where(np.isfinite(line.distances), line.distances, 0),
+            own.distances,
+            own.slack + 1e-9 * np.where(np.isfinite(own.distances), own.distances, 0),
         )
         first, second = places[:2]
         close("motif distances", motif.distances, D[first, places], slack[first, places], 0.0)
@@ -175,12 +188,13 @@ def check_motifs(
                 mine = (value - slack[first, second]) / math.sqrt(line.length)
                 check(best >= mine, "motif: not the nearest pair", f"number {rank}: {value}")
         distance = float(motif.distances[1])
-        limit = radius * distance if distance > 0 else 1e-7 * norm_of(motif.values[0], normalize)
+        norm = norm_of_motif(motif, normalize)
+        limit = radius * distance if distance > 0 else 1e-7 * norm
         close("motif radius", motif.radius, limit, 0.0, 1e-12)
-        _check_occurrences(line, mask, places, limit, slack)
+        _check_occurrences(own, mask, places, limit, slack)
         for place, values in zip(places, motif.values, strict=True):
             start = line.start[place]
-            same("values", values, raw[line.series[place]][start : start + line.length])
+            same("values", values, raw[line.series[place]][..., start : start + line.length])
         for other, gone in zip(lines, masked, strict=True):
             for place in places:
                 apart = np.abs(other.start - line.start[place])
@@ -235,7 +249,7 @@ def check_discords(lines: list[Line], discords: list[Any], n_discords: int, raw:
             apart = np.abs(one.start - line.start[place])
             left &= ~((one.series == line.series[place]) & (apart <= one.separation))
         start = line.start[place]
-        same("values", discord.values, raw[line.series[place]][start : start + line.length])
+        same("values", discord.values, raw[line.series[place]][..., start : start + line.length])
     left = any(one.any() for one in free)
     check(len(discords) == n_discords or not left, "discord: too few", str(len(discords)))
 
@@ -245,6 +259,8 @@ def flat(name: str, records: list[Any]) -> dict[str, np.ndarray]:
     found = {f"{name} number": np.int64(len(records))}
     for rank, record in enumerate(records):
         for field, value in record._asdict().items():
+            if value is None:
+                continue
             found[f"{name} {rank} {field}"] = np.asarray(value)
     return found
 
@@ -491,6 +507,15 @@ class Discords(_Windowed):
         check_discords([line], unflat("discord", found), case.options["n_discords"], lines)
 
 
+def window_distances(
+    points: np.ndarray, x: np.ndarray, options: dict
+) -> tuple[np.ndarray, np.ndarray]:
+    """Distances of one window to all of a series, and how far they may be off."""
+    power = oracle.plane([points, x[np.isfinite(x)]])
+    one, other = (oracle.Windows.of(v, len(points), power) for v in (points, x))
+    return oracle.pair_distances(one, other, options["normalize"])
+
+
 class Finder(_Windowed):
     """The estimator: many series, several lengths, and all methods."""
 
@@ -593,7 +618,7 @@ class Finder(_Windowed):
         return self.target(**options, **how.options(self.target))
 
     def call(self, case: Case, how: How) -> dict:
-        X, Q = case.data["X"].give(), case.data["Q"]
+        X = case.data["X"].give()
         model = self.model(case, how)
         try:
             model.fit(X)
@@ -604,7 +629,7 @@ class Finder(_Windowed):
             raise
         found = self.state(model)
         longest = max(motif.window for motif in model.motifs_)
-        fitting = [x for x in Q.lines if len(x) >= longest]
+        fitting = [x for x in self.queries(case) if x.shape[-1] >= longest]
         if fitting:
             found["transform"] = model.transform(fitting)
             found["predict"] = model.predict(fitting)
@@ -692,24 +717,29 @@ class Finder(_Windowed):
     def _check_queries(self, case: Case, found: dict) -> None:
         motifs = unflat("motif", found)
         longest = max(motif.window for motif in motifs)
-        fitting = [x for x in case.data["Q"].lines if len(x) >= longest]
+        fitting = [x for x in self.queries(case) if x.shape[-1] >= longest]
         wanted, slack = np.empty(found["transform"].shape), np.empty(found["transform"].shape)
         for i, x in enumerate(fitting):
             for j, motif in enumerate(motifs):
-                points = motif.values[0]
-                power = oracle.plane([points, x[np.isfinite(x)]])
-                one, other = (oracle.Windows.of(v, motif.window, power) for v in (points, x))
-                row, error = oracle.pair_distances(one, other, case.options["normalize"])
-                wanted[i, j], slack[i, j] = row.min(), error.max()
+                wanted[i, j], slack[i, j] = self.nearest_window(motif, x, case.options)
         close("transform", found["transform"], wanted, slack)
         radii = np.array([motif.radius for motif in motifs])
         sizes = np.sqrt([motif.window for motif in motifs])
         normalize = case.options["normalize"]
-        tie = 1e-7 * np.array([norm_of(motif.values[0], normalize) for motif in motifs])
+        tie = 1e-7 * np.array([norm_of_motif(motif, normalize) for motif in motifs])
         distances = found["transform"]
         ranks = np.where(distances <= radii + tie, distances / sizes, np.inf)
         best = np.argmax(ranks <= ranks.min(axis=1, keepdims=True) + tie / sizes, axis=1)
         same("predict", found["predict"], np.where(np.isfinite(ranks).any(axis=1), best, -1))
+
+    def queries(self, case: Case) -> list[np.ndarray]:
+        """The series that are compared with motifs."""
+        return case.data["Q"].lines
+
+    def nearest_window(self, motif: Any, x: np.ndarray, options: dict) -> tuple[float, float]:
+        """Distance of a series to a motif, and how far it may be off."""
+        row, error = window_distances(motif.values[0], x, options)
+        return row.min(), error.max()
 
     def relate_scale(self, case, found, call, power):
         if "no motif" not in found:
@@ -765,7 +795,7 @@ class Finder(_Windowed):
             return
         model = self.model(case, How("numba")).fit(case.data["X"].give())
         longest = max(motif.window for motif in model.motifs_)
-        fitting = [x for x in case.data["Q"].lines if len(x) >= longest]
+        fitting = [x for x in self.queries(case) if x.shape[-1] >= longest]
         for row, x in enumerate(fitting):
             same("a query alone", model.transform([x]), found["transform"][[row]])
             same("a query alone", model.predict([x]), found["predict"][[row]])

@@ -275,10 +275,10 @@ def test_memory_maps_lists_and_other_types(rng, tmp_path):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: matrix_profile(np.ones((2, 9)), window=3), r"a has shape \(2, 9\); one series"),
+        (lambda: matrix_profile(np.ones((2, 9, 1)), window=3), r"a has shape \(2, 9, 1\); one"),
         (
-            lambda: matrix_profile(np.ones(9), np.ones((1, 9)), window=3),
-            r"b has shape \(1, 9\); .*write b\.ravel\(\)",
+            lambda: matrix_profile(np.ones(9), np.ones((9, 1)), window=3),
+            r"b has shape \(9, 1\); .*write b\.ravel\(\)",
         ),
         (lambda: matrix_profile(np.ones(9), window=10), "a has 9 time points; that is less than"),
         (lambda: matrix_profile(np.ones(9), np.ones(2), window=3), "b has 2 time points"),

@@ -219,7 +219,7 @@ def test_an_exclusion_beyond_all_series_is_no_line_of_gaps(rng, fast_engine, exc
     X = rng.normal(size=(6, 50))
     options = {"algorithm": algorithm, "engine": fast_engine, "n_motifs": 2, "max_matches": None}
     model = MotifFinder(8, exclusion=exclusion, **options).fit(X)
-    assert model._pool.points.size <= 6 * 2 * 50
+    assert model._pools[0].points.size <= 6 * 2 * 50
     expected = MotifFinder(8, exclusion=49, **options).fit(X)
     same_motifs(model.motifs_, expected.motifs_)
     assert all(len(set(motif.series)) == len(motif.series) for motif in model.motifs_)
@@ -357,7 +357,7 @@ def test_window_of_a_drifting_ecg_is_a_beat():
         ({"window": 3}, np.full((2, 10), np.nan), "There is no motif"),
         ({"algorithm": "mk", "n_discords": 1}, np.ones((1, 10)), "algorithm='mk' computes no"),
         ({"algorithm": "mk", "left_right": True}, np.ones((1, 10)), "algorithm='mk' computes no"),
-        ({}, np.ones((2, 3, 10)), "MotifFinder takes series of one channel; X has 3"),
+        ({"algorithm": "mk"}, np.ones((2, 3, 10)), "algorithm='mk' is for series of one channel"),
         ({}, np.ones(10), "Reshape your data"),
         ({"engine": "none"}, np.ones((1, 10)), "engine='none' is not known"),
     ],
@@ -397,7 +397,7 @@ def test_a_bounded_stream_is_fitted_anew(fast_engine, monkeypatch, left_right, s
     ):  # fmt: skip
         monkeypatch.setattr(growth, "KEPT", known)
         monkeypatch.setattr(growth, "JOINED", rows)
-        line = np.concatenate([model._series()[1], last[start:stop]])
+        line = np.concatenate([model._series()[1][0], last[start:stop]])
         expected = MotifFinder(9, **options).fit([first, line if kept is None else line[-kept:]])
         assert model.update(last[start:stop], max_points=kept) is model
         same_fit(model, expected)
@@ -504,9 +504,9 @@ def test_memory_maps_are_used_where_they_are(rng, tmp_path, fast_engine):
     np.save(tmp_path / "x.npy", x)
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
     model = MotifFinder(20, n_discords=1, engine=fast_engine).fit(mapped)
-    assert np.shares_memory(model._pool.points, mapped)
+    assert np.shares_memory(model._pools[0].points, mapped)
     expected = MotifFinder(20, n_discords=1, engine=fast_engine).fit(x)
-    assert not np.shares_memory(expected._pool.points, x)
+    assert not np.shares_memory(expected._pools[0].points, x)
     same_fit(model, expected)
     same_fit(MotifFinder(20, n_discords=1).fit([mapped[0]]), expected)
     assert_array_equal(model.transform(mapped), expected.transform(x))
@@ -525,7 +525,7 @@ def test_threads_budget_and_precision_do_not_matter(rng, fast_engine):
     x = rng.normal(size=(1, 3000)).cumsum(axis=1)
     expected = MotifFinder(40, n_discords=2, engine=fast_engine).fit(x)
     same_fit(MotifFinder(40, n_discords=2, engine=fast_engine, n_jobs=1).fit(x), expected)
-    join = Join(expected._pool, None, 40, 10)
+    join = Join(expected._pools[0], None, 40, 10)
     least = sum(find_engine(fast_engine).footprint(join, *join.cell))
     with config_context(memory=int(1.05 * least)):
         same_fit(MotifFinder(40, n_discords=2, engine=fast_engine).fit(x), expected)

@@ -59,3 +59,11 @@ def test_several_lengths_share_a_scale(X):
     found = display.profile_lines_[1].get_ydata()
     assert_array_equal(found, model.profile_[1][1, :71] / np.sqrt(20))
     assert len(display.axes_) == 2 + len(model.motifs_)
+
+
+def test_channels_that_count_are_drawn(X):
+    model = MotifFinder(20, n_motifs=1, n_discords=1, dimensions=1).fit(X[np.newaxis])
+    display = MotifDisplay.from_estimator(model)
+    top, overlay, _ = display.axes_
+    assert_array_equal([line.get_ydata() for line in top.lines], X)
+    assert len(overlay.lines) == len(model.motifs_[0].positions)

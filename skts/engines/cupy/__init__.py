@@ -29,6 +29,7 @@ from .elastic.rotation_tiles import RotationTiles
 from .elastic.soft_tiles import SoftDTWTiles
 from .elastic.tiles import DTWTiles
 from .kshape.tiles import SBDTiles
+from .profile.channel_tiles import ChannelTiles
 from .profile.mk_tiles import MKTiles
 from .profile.tiles import JoinTiles
 from .search.tiles import SubsequenceTiles
@@ -48,6 +49,7 @@ PATH_SECONDS = 1e-3
 #: Steps for which one more device is used: some tenths of a second of a large one.
 WORTH_A_DEVICE = {
     "join": 2**39,
+    "channel_join": 2**39,
     "dtw_matrix": 2**37,
     "dtw_neighbors": 2**37,
     "dtw_radius_neighbors": 2**37,
@@ -69,6 +71,7 @@ class DeviceStore(PreparedStore):
 
 class CupyEngine(
     AlignmentTiles,
+    ChannelTiles,
     BestTiles,
     DilatedTiles,
     DTWTiles,

@@ -18,6 +18,7 @@ from .elastic.rotation_tiles import RotationTiles
 from .elastic.soft_tiles import SoftDTWTiles
 from .elastic.tiles import DTWTiles
 from .kshape.tiles import SBDTiles
+from .profile.channel_tiles import ChannelTiles
 from .profile.mk_tiles import MKTiles
 from .profile.tiles import JoinTiles
 from .search.tiles import SubsequenceTiles
@@ -35,6 +36,7 @@ prepare_kernels(__name__)
 
 class NumbaEngine(
     AlignmentTiles,
+    ChannelTiles,
     BestTiles,
     DilatedTiles,
     DTWTiles,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Nearest", "least_of_rows"]
+__all__ = ["Nearest", "least_of_rows", "take_nearer"]
 
 #: Neighbours that are found one after the other; to sort whole rows is faster for more.
 MOST_UNSORTED = 8
@@ -39,14 +39,7 @@ class Nearest(NamedTuple):
             self.distances[windows], self.indices[windows] = other  # the first that are found
             return
         if self.distances.shape[1] == 1:
-            mine, place = self.distances[windows], self.indices[windows]
-            nearer = (other.distances < mine) | (
-                (other.distances == mine) & (other.indices < place) & (other.indices >= 0)
-            )
-            np.copyto(mine, other.distances, where=nearer)
-            np.copyto(place, other.indices, where=nearer)
-            if not isinstance(windows, slice):  # else these are views
-                self.distances[windows], self.indices[windows] = mine, place
+            take_nearer(self, windows, other)
             return
         k = self.distances.shape[1]
         distances = np.hstack([self.distances[windows], other.distances])
@@ -58,6 +51,18 @@ class Nearest(NamedTuple):
     def copy(self) -> Nearest:
         """Return a copy."""
         return Nearest(self.distances.copy(), self.indices.copy())
+
+
+def take_nearer(mine: Nearest, windows: slice | np.ndarray, other: Nearest) -> None:
+    """Take other neighbours of some windows where they are nearer, column by column."""
+    distances, places = mine.distances[windows], mine.indices[windows]
+    nearer = (other.distances < distances) | (
+        (other.distances == distances) & (other.indices < places) & (other.indices >= 0)
+    )
+    np.copyto(distances, other.distances, where=nearer)
+    np.copyto(places, other.indices, where=nearer)
+    if not isinstance(windows, slice):  # else these are views
+        mine.distances[windows], mine.indices[windows] = distances, places
 
 
 def least_of_rows(values: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,210 @@
+"""Tiles of joins of many channels on the GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.prepared import PreparedStore
+from ...core.reduction import Tile
+from ...families.profile.channels import ChannelJoin, nearest_of_all_channels
+from ...families.profile.concatenated import ConcatenatedSeries
+from ...families.profile.join import JoinPart
+from ...families.profile.nearest import Nearest
+from ...families.profile.windows import WindowDistances
+from .channel_programs import MOST_CHANNELS, choose_walk
+
+if TYPE_CHECKING:
+    from .channels import ChannelAxis
+    from .lines import DeviceLine, Searched
+
+__all__ = ["ChannelTiles"]
+
+#: Bytes of a point of a channel on the device: line, search, steps, and these as kernels take them.
+LINE_BYTES = 84 + 120 + 64 + 56 + 112
+#: CPU seconds that compiling the walks takes; seconds of the host for a pair of one channel that is
+#: measured in their place, and of a device of modest size for each point of one.
+TO_COMPILE, A_PAIR, A_POINT = 3.0, 4e-8, 4e-12
+#: Distances that are measured at a time in place of the walk.
+AT_A_TIME = 2**20
+#: Pairs that the list has room for: for each window and channel, and at least; its bytes at most.
+PAIRS_PER_WINDOW, LEAST_PAIRS, MOST_BYTES = 5, 2**16, 2**32
+
+
+class ChannelTiles:
+    """Methods of the GPU engine for joins of many channels."""
+
+    prepared: PreparedStore
+    window_distances: Callable[..., np.ndarray]
+    _line: Callable[..., DeviceLine]
+    _searched: Callable[..., tuple[Searched, Searched]]
+
+    def channel_join_lacks(self, reduction: ChannelJoin) -> str | None:
+        """Say that a walk holds no more channels."""
+        n_channels = len(reduction.channels)
+        if n_channels <= MOST_CHANNELS:
+            return None
+        return (
+            f"engine='cupy' joins series of at most {MOST_CHANNELS} channels; these have "
+            f"{n_channels}."
+        )
+
+    def channel_join_bytes(self, reduction: ChannelJoin, rows: int, cols: int) -> tuple[int, int]:
+        """Bytes on each device for a tile: lines, list, bounds and neighbours."""
+        n_channels = len(reduction.channels)
+        windows = sum(reduction.shape[: 1 if reduction.within else 2])
+        lists = _pair_bytes(n_channels) * _capacity(n_channels, rows + cols)
+        measured = 2**23 * (16 + 8)
+        return 0, n_channels * windows * (LINE_BYTES + 2 * (4 + 3 * 12)) + lists + measured
+
+    def channel_join(self, reduction: ChannelJoin, tile: Tile, cancel: np.ndarray) -> JoinPart:
+        """Nearest windows within a tile, by channels."""
+        from .channels import MOST_ERROR, ChannelWalk, Found, answer, open_side, walk
+
+        length = reduction.length
+        within, rule = reduction.within, reduction.rule
+        first = max(tile.col, reduction.since) if within else tile.col
+        if self._few_pairs(reduction, tile):
+            measure = self._measure_channel(reduction, cancel)
+            return nearest_of_all_channels(reduction, tile, measure, AT_A_TIME, cancel)
+        n_cols = tile.shape[1] if within else 0
+        nothing = Nearest.none(n_cols, len(rule.dimensions))
+        if first >= tile.col_stop:
+            return JoinPart(Nearest.none(tile.shape[0], len(rule.dimensions)), nothing)
+        (rows_axis, cols_axis), unit = self._axes(reduction)
+        looking = self._looking(reduction)
+        rows_axis, cols_axis = rows_axis.without(~looking[0]), cols_axis.without(~looking[1])
+        axes = rows_axis, cols_axis
+        exact = reduction.precision == "float64" or max(one.error for one in axes) > MOST_ERROR
+        dtypes = ("double",) if exact else ("float", "double")
+        kernels = tuple(choose_walk(reduction, dtype) for dtype in dtypes)
+        rows, cols = tile.rows, slice(first, tile.col_stop)
+        hints: list[np.ndarray | None] = [None, None]
+        if reduction.hint is not None and within:
+            with np.errstate(over="ignore"):
+                hints = [one * np.array(rule.dimensions) * unit for one in reduction.hint]
+        elif reduction.hint is not None:
+            hints[0] = reduction.hint[0] * np.array(rule.dimensions) * unit
+        capacity = _capacity(len(reduction.channels), sum(tile.shape))
+        side = open_side(rows, looking[0], hints[0], rule, axes[0])
+        found = Found.none(axes[0])
+        options = length, bool(reduction.normalize), capacity
+        # one list for both: its neighbours are those of rows
+        same = within and not reduction.sides and (rows.start, rows.stop) == (cols.start, cols.stop)
+        if within:
+            other = side if same else open_side(cols, looking[1], hints[1], rule, axes[1])
+            found_b = found if same else Found.none(axes[1])
+            sides, both = (side, other), (found, found_b)
+            walk(
+                ChannelWalk(
+                    kernels, axes, sides, both, rows, cols, reduction.least_apart + 1, *options
+                )
+            )
+        else:
+            nobody = open_side(slice(0, 0), looking[1], None, rule, axes[1])
+            none = Found.none(axes[1])
+            # pairs above the diagonal, then those below, turned round
+            walk(ChannelWalk(kernels, axes, (side, nobody), (found, none), rows, cols, 0, *options))
+            turned = (axes[1], axes[0]), (nobody, side), (none, found), cols, rows
+            walk(ChannelWalk(kernels, *turned, 1, *options))
+        *rows_found, dropped = answer(found, side, rows, rule)
+        floor = np.where(dropped, 0.0, np.inf)[:, np.newaxis]
+        if not within:
+            return JoinPart(Nearest(*rows_found), nothing, floor)
+        if same:
+            return JoinPart(Nearest(*rows_found), None, floor)
+        *cols_found, dropped = answer(found_b, other, tile.cols, rule)
+        col_floor = np.where(dropped, 0.0, np.inf)[:, np.newaxis]
+        return JoinPart(Nearest(*rows_found), Nearest(*cols_found), floor, col_floor)
+
+    def _few_pairs(self, reduction: ChannelJoin, tile: Tile) -> bool:
+        """Whether to measure all pairs of a tile: to compile the walks takes longer."""
+        from ..loading import pays
+
+        each = len(reduction.channels) * (A_PAIR + A_POINT * reduction.length)
+        name = choose_walk(reduction, "float").name
+        return not pays(
+            "profile/channels.cu", name, tile.shape[0] * tile.shape[1] * each, TO_COMPILE
+        )
+
+    def _measure_channel(
+        self, reduction: ChannelJoin, cancel: np.ndarray
+    ) -> Callable[[int, np.ndarray, slice], np.ndarray]:
+        """How a channel of some windows is compared with a run of others."""
+
+        def measure(channel: int, rows: np.ndarray, columns: slice) -> np.ndarray:
+            own, other = reduction.channels[channel], reduction.other_channels[channel]
+            work = WindowDistances(own, rows, other, reduction.length, reduction.normalize)
+            return self.window_distances(
+                work, Tile(0, rows.size, columns.start, columns.stop), cancel
+            )
+
+        return measure
+
+    def _axes(self, reduction: ChannelJoin) -> tuple[tuple[ChannelAxis, ChannelAxis], float]:
+        """Both axes, of all windows, in the order in which channels count; and their unit."""
+        length, normalize, rule = reduction.length, reduction.normalize, reduction.rule
+        order = [*rule.include, *rule.others(len(reduction.channels))]
+        pairs = [(reduction.channels[c], reduction.other_channels[c]) for c in order]
+        searched = [self._searched(pair, length, normalize) for pair in pairs]
+        unit = min(line.unit for both in searched for line in both)
+        axes = []
+        for at in range(1 if reduction.within else 2):
+            pools, lines = [pair[at] for pair in pairs], [both[at] for both in searched]
+            axes.append(self._axis(pools, lines, length, normalize, unit))
+        return (axes[0], axes[-1]), unit
+
+    def _axis(
+        self,
+        pools: list[ConcatenatedSeries],
+        lines: list[Searched],
+        length: int,
+        normalize: bool,
+        unit: float,
+    ) -> ChannelAxis:
+        """The channels of a line, laid together; kept while the first of them lives."""
+        import cupy
+
+        from .channels import make_axis
+
+        others = tuple(pool.points for pool in pools[1:])
+
+        def build() -> tuple[tuple[ChannelAxis, Any], int]:
+            known = [self._line(pool, length, normalize) for pool in pools]
+            made = make_axis(known, lines, length, normalize, unit)
+            # the other channels stay as long as this is kept: their places in memory name it
+            return (made, others), made.nbytes
+
+        frames = tuple(line.frame for line in lines)
+        where = cupy.cuda.Device().id
+        key = ("channels", where, tuple(map(id, others)), length, normalize, unit, frames)
+        axis, _ = self.prepared.get(pools[0].points, key, build)
+        return axis
+
+    def _looking(self, reduction: ChannelJoin) -> list[np.ndarray]:
+        """Windows along rows and columns that are searched."""
+        from ..transfers import to_host
+
+        length, normalize = reduction.length, reduction.normalize
+        found = []
+        for at, size in enumerate(reduction.shape):
+            looking = np.ones(size, bool)
+            for pair in zip(reduction.channels, reduction.other_channels, strict=True):
+                looking &= ~to_host(self._searched(pair, length, normalize)[at].hidden)
+            if reduction.excluded is not None and (at == 0 or reduction.within):
+                looking &= ~reduction.excluded
+            found.append(looking)
+        return found
+
+
+def _pair_bytes(n_channels: int) -> int:
+    """Bytes of a listed pair: itself, its sums, and once more if it is kept."""
+    return 16 + 4 * n_channels
+
+
+def _capacity(n_channels: int, windows: int) -> int:
+    """Pairs that the list of a tile has room for."""
+    wanted = PAIRS_PER_WINDOW * n_channels * windows
+    return max(LEAST_PAIRS, min(MOST_BYTES // _pair_bytes(n_channels), wanted))

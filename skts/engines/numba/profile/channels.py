@@ -1,0 +1,474 @@
+r"""Joins of many channels on the CPU: covariances of all channels walk down diagonals side by side.
+
+A tile is walked band of rows by band, a band in blocks of WIDTH neighbouring diagonals::
+
+               columns
+         +----------------------+     A block begins with covariances that are computed from points,
+    rows |\ block \             |     and goes down row by row: the covariance of each diagonal
+         | \       \            |     changes by two products, in each channel. Its squared distance
+         |  \       \           |     is ``alpha_i + alpha_j - scale_i scale_j covariance``.
+         +----------------------+
+
+Constant windows have alpha 0, others that of their norm, windows that are not finite FAR, so that
+distances of all kinds of windows come out of one formula. Estimates of distances are float32; their
+nearest channels are added, and compared with what either window needs (`channel_sums.py`). A pair
+that passes is looked at in float64, channel by channel, with the bounds of its errors
+(`channel_candidates.py`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ...core.constants import CERTIFIED_ROUNDING, FLOAT32_UNIT, FLOAT64_UNIT
+from .channel_candidates import (
+    FAR,
+    ChannelLine,
+    PairBounds,
+    Rule,
+    bound_channels,
+    bound_sums,
+    make_room,
+    measure_all,
+    offer,
+    sort_few,
+)
+from .channel_sums import (
+    LANES,
+    MOST_IN_REGISTERS,
+    compare_sums,
+    greater,
+    order_channels,
+)
+from .walk import seeds
+
+__all__ = ["BLOCK_WIDTHS", "GROUP", "ChannelAxis", "Walk", "search"]
+
+#: Diagonals of a block: of so many channels at most, and of more.
+BLOCK_WIDTHS = (16, 256, 64)
+#: Rows of a band: fewer where windows differ so much in size that rounding errors of large ones
+#: would bury small ones.
+HEIGHTS = (512, 64)
+#: Windows over which bounds of errors are taken.
+GROUP = 64
+#: Sums up to here are those of finite distances, see FAR.
+MOST_NEEDED = np.float32(1e14)
+#: More than estimates in float32 lose where they underflow.
+#: see "channel sums" in docs/developer/numerics.rst
+LOST = 1e-18
+
+
+class ChannelAxis(NamedTuple):
+    """One axis of a tile: the channels along it, and which windows the tile holds.
+
+    Attributes
+    ----------
+    line : ChannelLine
+        The channels as they came, for certified distances.
+    points, mean : ndarray of shape (n_channels, ...), float64
+        Points and means of the lines of the search.
+    lead, trail : ndarray of shape (n_channels, n_windows + padding), float64
+        The two factors of the step that leads to a window, as of rows.
+    scale, alpha : ndarray of shape (n_channels, n_windows + padding), float64
+        What makes squared distances of covariances.
+    blur, shift : ndarray of shape (n_channels, n_windows), float64
+        As in `Steps`.
+    groups : ndarray of shape (n_channels, n_groups, 8), float64
+        The largest norm, step, error of a mean, scale, blur, shift and finite alpha of GROUP
+        windows; their least norm.
+    extents : ndarray of shape (n_channels, n_groups, 2), float64
+        Their least and largest mean.
+    first, stop : int
+        Windows of the tile.
+    """
+
+    line: ChannelLine
+    points: np.ndarray
+    mean: np.ndarray
+    lead: np.ndarray
+    trail: np.ndarray
+    scale: np.ndarray
+    alpha: np.ndarray
+    blur: np.ndarray
+    shift: np.ndarray
+    groups: np.ndarray
+    extents: np.ndarray
+    first: int
+    stop: int
+
+
+class Walk(NamedTuple):
+    """Options of a search.
+
+    Attributes
+    ----------
+    length : int
+        Points of a window.
+    least_apart : int
+        Pairs with j - i <= this are left out.
+    rows, columns : bool
+        Whether windows along rows, and along columns, look for neighbours.
+    same : bool
+        Whether rows and columns are the same windows, with one list of neighbours.
+    normalize : bool
+        Whether windows are z-normalised.
+    rule : Rule
+        Which channels count.
+    order : ndarray of shape (n_channels,), int64
+        Channels: those that count in any case, then the others.
+    network : ndarray of shape (n_comparators, 2), int64
+        Puts the others in order, where they are too many for registers.
+    """
+
+    length: int
+    least_apart: int
+    rows: bool
+    columns: bool
+    same: bool
+    normalize: bool
+    rule: Rule
+    order: np.ndarray
+    network: np.ndarray
+
+
+class BlockArrays(NamedTuple):
+    """Arrays that are filled again for every block.
+
+    Attributes
+    ----------
+    cov, values : ndarray of shape (n_channels, width)
+        Covariances, and estimates of distances in the order of `Walk.order`.
+    first_sums : ndarray of shape (width,), float32
+        Sums over the channels that count in any case.
+    flags : ndarray of shape (width / LANES,), uint8
+        Pairs of a row that are to be looked at.
+    need, needs : ndarray of shape (n_others + 1, ...), float32
+        Sums up to which a pair is near to the window of the row, and to those of the columns of
+        the tile, from `base` on.
+    base : int
+        See there.
+    errors, doubts : ndarray of shape (n_channels,), float64
+        Bounds of errors of covariances of the block, and of the rest of squared distances.
+    allowance : ndarray of shape (n_dimensions,), float64
+        Bounds of errors of sums of the block.
+    window : ndarray of shape (length,), float64
+        A centred window.
+    bounds : PairBounds
+        Of one pair.
+    """
+
+    cov: np.ndarray
+    values: np.ndarray
+    first_sums: np.ndarray
+    flags: np.ndarray
+    need: np.ndarray
+    needs: np.ndarray
+    base: int
+    errors: np.ndarray
+    doubts: np.ndarray
+    allowance: np.ndarray
+    window: np.ndarray
+    bounds: PairBounds
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _open_room(n_channels, first, stop, walk):
+    """Make the arrays to work in, for columns `first` to `stop`."""
+    most, narrow, wide = BLOCK_WIDTHS
+    width = narrow if n_channels <= most else wide
+    n_others, n_dimensions = n_channels - walk.rule.n_included, walk.rule.dimensions.size
+    return BlockArrays(
+        np.zeros((n_channels, width)),
+        np.zeros((n_channels, width), np.float32),
+        np.zeros(width, np.float32),
+        np.zeros(width // LANES, np.uint8),
+        np.full(n_others + 1, np.float32(-1)),
+        np.full((n_others + 1, stop - first + 2 * width), np.float32(-1)),
+        first - width,
+        np.zeros(n_channels),
+        np.zeros(n_channels),
+        np.zeros(n_dimensions),
+        np.empty(walk.length),
+        PairBounds(np.zeros(n_channels), np.zeros(n_channels), np.zeros(n_dimensions),
+                   np.zeros(n_dimensions), np.zeros(n_others)),
+    )  # fmt: skip
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _largest(groups, first, stop, at):
+    """The largest of a bound over windows `first` to `stop`."""
+    most = 0.0
+    for group in range(first // GROUP, min((stop - 1) // GROUP + 1, groups.shape[0])):
+        most = max(most, groups[group, at])
+    return most
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _drift(extents, first, stop, middle):
+    """How far means of windows are from that of the middle one."""
+    most = 0.0
+    for group in range(first // GROUP, min((stop - 1) // GROUP + 1, extents.shape[0])):
+        if extents[group, 0] <= extents[group, 1]:
+            most = max(most, middle - extents[group, 0], extents[group, 1] - middle)
+    return most
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _height(top, a):
+    """Rows of the band that begins at `top`."""
+    for height in HEIGHTS:
+        stop, even = min(top + height, a.stop), True
+        for c in range(a.mean.shape[0]):
+            least, most = np.inf, 0.0
+            for group in range(top // GROUP, (stop - 1) // GROUP + 1):
+                most = max(most, a.groups[c, group, 0])
+                least = min(least, a.groups[c, group, 7])
+            even = even and most <= 1e3 * least
+        if even:
+            break
+    return stop - top
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def doubt(blur, shift, length):
+    """Error of a squared distance that normalised windows leave open: see `_doubt` of `join.py`."""
+    # see "normalised windows" in docs/developer/numerics.rst
+    rounded = 8 * FLOAT64_UNIT * length * np.sqrt(length) * blur
+    return CERTIFIED_ROUNDING * length * length + rounded + 8 * (length * shift) ** 2
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _bound_errors(a, b, rows, columns, room, walk):
+    """Bound the errors of a block of rows and columns; returns whether any is finite."""
+    (top, bottom), (left, right), length = rows, columns, walk.length
+    height = bottom - top
+    n_channels = a.mean.shape[0]
+    for c in range(n_channels):
+        norm, norm_b = (
+            _largest(a.groups[c], top, bottom, 0),
+            _largest(b.groups[c], left, right, 0),
+        )
+        step, step_b = (
+            _largest(a.groups[c], top, bottom, 1),
+            _largest(b.groups[c], left, right, 1),
+        )
+        # see "covariance walk" in docs/developer/numerics.rst
+        error = FLOAT64_UNIT * (height + 4) * (2 * norm * norm_b + 4 * step * step_b)
+        error += FLOAT64_UNIT * (length + 8) * norm * norm_b
+        if walk.normalize:
+            slip = _largest(a.groups[c], top, bottom, 2) + _largest(b.groups[c], left, right, 2)
+            middle = b.mean[c, min((left + right) // 2, b.mean.shape[1] - 1)]
+            drift = 2 * _drift(b.extents[c], left, right, middle)
+            error += FLOAT64_UNIT * (length + 8) * np.sqrt(length) * norm * drift
+            error += length * slip * (drift + slip) + 2 * height * slip * (step + step_b)
+            blur = max(_largest(a.groups[c], top, bottom, 4), _largest(b.groups[c], left, right, 4))
+            shift = max(
+                _largest(a.groups[c], top, bottom, 5), _largest(b.groups[c], left, right, 5)
+            )
+            room.doubts[c] = doubt(blur, shift, length)
+        else:
+            # see "raw windows" in docs/developer/numerics.rst
+            share = FLOAT64_UNIT * length * (16 + 8 * np.sqrt(length))
+            energies = _largest(a.groups[c], top, bottom, 6) + _largest(b.groups[c], left, right, 6)
+            room.doubts[c] = 2 * share * energies
+        room.errors[c] = error
+        scales = _largest(a.groups[c], top, bottom, 3) * _largest(b.groups[c], left, right, 3)
+        room.bounds.low[c] = np.sqrt(error * scales + room.doubts[c])
+    # of the channels with the largest errors
+    sort_few(room.bounds.low, False)
+    total, at = 0.0, 0
+    for k in range(1, n_channels + 1):
+        total += room.bounds.low[n_channels - k]
+        if at < walk.rule.dimensions.size and walk.rule.dimensions[at] == k:
+            room.allowance[at] = total + k * LOST
+            at += 1
+
+
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+def _needed(top, allowance, number):
+    """The estimate in float32 up to which a sum of so many channels may be at most `top`."""
+    # see "channel sums" in docs/developer/numerics.rst
+    need = (top + allowance) * (1 + (number + 5) * FLOAT32_UNIT)
+    return np.float32(min(need, MOST_NEEDED))
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _need_columns(known, first, stop, room, walk):
+    """Write what the columns of a block need."""
+    dimensions, included = walk.rule.dimensions, walk.rule.n_included
+    for at in range(dimensions.size):
+        number, needs = dimensions[at], room.needs[dimensions[at] - included]
+        for j in range(first, stop):
+            top = known.tops[j - known.first, at]
+            needs[j - room.base] = (
+                _needed(top, room.allowance[at], number) if known.open[j] else np.float32(-1)
+            )
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _need_row(known, i, room, walk):
+    """Write what the row needs."""
+    dimensions, included = walk.rule.dimensions, walk.rule.n_included
+    for at in range(dimensions.size):
+        number = dimensions[at]
+        need = _needed(known.tops[i - known.first, at], room.allowance[at], number)
+        room.need[number - included] = need if known.open[i] else np.float32(-1)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _seed(a, b, i, left, room, walk):
+    """Compute the covariances of the first row of a block."""
+    n_windows, width = b.mean.shape[1], room.cov.shape[1]
+    count = min(width, n_windows - left)
+    for c in range(a.mean.shape[0]):
+        center = a.mean[c, i] if walk.normalize else 0.0
+        for t in range(walk.length):
+            room.window[t] = a.points[c, i + t] - center
+        middle = b.mean[c, left + count // 2] if walk.normalize else 0.0
+        room.cov[c, count:] = 0.0
+        seeds(b.points[c], left, middle, room.window, room.cov[c, :count])
+
+
+@njit(nogil=True, cache=True, error_model="numpy", fastmath={"nnan", "ninf", "nsz", "contract"})
+def _spread(cov, lead, trail, scale, alpha, out, own):
+    """Go down one row in a channel, and estimate the distances of its pairs."""
+    p, r, scale_i, alpha_i = own
+    for d in range(out.size):
+        c = cov[d] + p * lead[d] + r * trail[d]
+        cov[d] = c
+        square = np.float32((alpha_i + alpha[d]) - c * (scale_i * scale[d]))
+        out[d] = np.sqrt(greater(square, np.float32(0)))
+
+
+@njit(nogil=True, cache=True, error_model="numpy", fastmath={"nnan", "ninf", "nsz", "contract"})
+def _turn(values):
+    """Let the farthest come first; what is not finite stays last."""
+    for d in range(values.size):
+        values[d] = values[d] if values[d] > MOST_NEEDED else -values[d]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _walk_block(a, b, known, known_b, rows, left, room, walk):
+    """Walk a block from its first row to its last; `left` is the first column of the first row."""
+    (first, stop), width = rows, room.cov.shape[1]
+    n_channels, included = a.mean.shape[0], walk.rule.n_included
+    others = room.values[included:]
+    in_registers = others.shape[0] <= MOST_IN_REGISTERS
+    sign = np.float32(-1 if walk.rule.worst else 1)
+    for i in range(first, stop):
+        j = left + i - first
+        here = slice(j, j + width)
+        for at in range(n_channels):
+            c = walk.order[at]
+            lead, trail = a.lead[c, i], a.trail[c, i]
+            if i == first:
+                lead = trail = 0.0
+            # the factors of columns are those of rows, in the other order
+            if walk.normalize:
+                own = lead, trail, a.scale[c, i], a.alpha[c, i]
+            else:
+                own = -trail, lead, a.scale[c, i], a.alpha[c, i]
+            _spread(room.cov[c], b.trail[c, here], b.lead[c, here], b.scale[c, here],
+                    b.alpha[c, here], room.values[at], own)  # fmt: skip
+        if included:
+            room.first_sums[:] = 0
+            for at in range(included):
+                for d in range(width):
+                    room.first_sums[d] += room.values[at, d]
+        if walk.rule.worst:
+            for at in range(others.shape[0]):
+                _turn(others[at])
+        if not in_registers:
+            order_channels(others, walk.network)
+        if walk.rows:
+            _need_row(known, i, room, walk)
+        near = compare_sums(others, room.first_sums, room.need, room.needs, j - room.base,
+                            room.flags,
+                            not in_registers, sign)  # fmt: skip
+        if near:
+            _look(a, b, known, known_b, i, j, room, walk)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _look(a, b, known, known_b, i, left, room, walk):
+    """Look at the pairs of a row whose flags are set, in float64."""
+    width = room.cov.shape[1]
+    begin, end = max(0, b.first - left), min(width, b.stop - left)
+    # a list of both rows and columns takes each pair twice
+    pairs = 2 * width if walk.same else width
+    make_room(known, a.line, b.line, pairs, walk.length, walk.rule, walk.order)
+    if not walk.same:
+        make_room(known_b, b.line, a.line, pairs, walk.length, walk.rule, walk.order)
+    dimensions, included, bounds = walk.rule.dimensions, walk.rule.n_included, room.bounds
+    for d in range(begin, end):
+        if not room.flags[d // LANES] >> (d % LANES) & 1:
+            continue
+        j = left + d
+        for c in range(room.cov.shape[0]):
+            kind, kind_b = a.line.kind[c, i], b.line.kind[c, j]
+            if a.alpha[c, i] >= FAR or b.alpha[c, j] >= FAR:
+                kind = 2
+            rest = room.doubts[c]
+            if walk.normalize:
+                rest = doubt(
+                    max(a.blur[c, i], b.blur[c, j]), max(a.shift[c, i], b.shift[c, j]), walk.length
+                )
+            scales = a.scale[c, i] * b.scale[c, j]
+            square = a.alpha[c, i] + b.alpha[c, j] - room.cov[c, d] * scales
+            bound_channels(bounds, c, kind, kind_b, square, room.errors[c] * scales + rest)
+        bound_sums(bounds, walk.rule, walk.order)
+        for at in range(dimensions.size):
+            low, up = bounds.sums_low[at], bounds.sums_up[at]
+            if walk.rows and known.open[i]:
+                offer(known, i - known.first, at, j, low, up)
+            if walk.columns and known_b.open[j]:
+                offer(known_b, j - known_b.first, at, i, low, up)
+                need = _needed(
+                    known_b.tops[j - known_b.first, at], room.allowance[at], dimensions[at]
+                )
+                room.needs[dimensions[at] - included, j - room.base] = need
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def search(a, b, known, known_b, walk, cancel):
+    """Nearest windows within a tile, among the pairs that are so far to the right of the diagonal.
+
+    Parameters
+    ----------
+    a, b : ChannelAxis
+        Rows and columns.
+    known, known_b : Known
+        Neighbours of rows and of columns, added to.
+    walk : Walk
+        Options.
+    cancel : ndarray of shape (1,), uint8
+        Turns 1 to stop early.
+    """
+    n_channels, n_windows = a.mean.shape[0], b.mean.shape[1]
+    room = _open_room(n_channels, b.first, b.stop, walk)
+    width = room.cov.shape[1]
+    top = a.first
+    while top < a.stop:
+        bottom = top + _height(top, a)
+        diagonal = max(walk.least_apart + 1, b.first - (bottom - 1))
+        while diagonal < b.stop - top:
+            if cancel[0]:
+                return
+            # rows of the band in which a diagonal of the block has a column of the tile
+            first = max(top, b.first - diagonal - width + 1)
+            stop = min(bottom, b.stop - diagonal)
+            left, right = first + diagonal, min(stop + diagonal + width, n_windows)
+            _bound_errors(a, b, (first, stop), (left, right), room, walk)
+            if walk.columns:
+                inside = max(left, b.first), min(right, b.stop)
+                _need_columns(known_b, inside[0], inside[1], room, walk)
+            _seed(a, b, first, left, room, walk)
+            _walk_block(a, b, known, known_b, (first, stop), left, room, walk)
+            diagonal += width
+        top = bottom
+    measure_all(known, a.line, b.line, walk.length, walk.rule, walk.order)
+    if not walk.same:
+        measure_all(known_b, b.line, a.line, walk.length, walk.rule, walk.order)

@@ -1,0 +1,150 @@
+"""Joins of many channels on all engines against plain loops: kinds of data, rules, tilings."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from reference_channels import channel_join
+
+from skts import config_context
+from skts.engines import ChannelJoin, ChannelRule, ConcatenatedSeries, Join, find_engine, run
+from tests.engines.profile.test_join import KINDS, make_line
+
+
+def make_channels(kinds, n, rng):
+    """A line of several channels."""
+    return [ConcatenatedSeries.of([make_line(kind, n, rng)]) for kind in kinds]
+
+
+def check(work, engine):
+    """Bit by bit the neighbours of the oracle."""
+    found = run(work, engine=engine)
+    both, left, right = channel_join(work)
+    sides = [(found[:2], both)]
+    if work.sides:
+        sides += [(found.left, left), (found.right, right)]
+    for (distances, indices), (wanted, places) in sides:
+        assert_array_equal(distances, wanted)
+        assert_array_equal(indices, places)
+
+
+@pytest.fixture(params=["walk", "numpy"])
+def way(request):
+    """By compiled walks, or by NumPy where the work is small."""
+    if request.param == "walk":
+        request.getfixturevalue("walk")
+    return request.param
+
+
+@pytest.fixture
+def walk(monkeypatch):
+    """By compiled walks, also where the work is small."""
+    monkeypatch.setattr("skts.engines.numba.profile.channel_tiles.prefer_numpy", lambda *_: False)
+    monkeypatch.setattr(
+        "skts.engines.cupy.profile.channel_tiles.ChannelTiles._few_pairs", lambda *_: False
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("precision", ["auto", "float64"])
+def test_kinds_of_data(rng, fast_engine, walk, monkeypatch, kind, normalize, precision):
+    # in float32, whatever its errors
+    monkeypatch.setattr("skts.engines.cupy.profile.channels.MOST_ERROR", 1e300, raising=False)
+    line = make_channels((kind, "walk", kind), 45, rng)
+    options = {"exclusion": 3, "normalize": normalize, "precision": precision}
+    check(ChannelJoin.of(line, None, 7, ChannelRule((1, 2, 3)), **options), fast_engine)
+
+
+RULES = [
+    ChannelRule((2,)),
+    ChannelRule((1, 3, 4), worst=True),
+    ChannelRule((2, 4), include=(1, 3)),
+    ChannelRule((1, 2, 3), include=(2,), worst=True),
+    ChannelRule((4,), include=(0, 1, 2, 3)),
+]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_rules(rng, engine, way, rule):
+    line = make_channels(("gaps", "flat stretches", "noise", "gaps"), 40, rng)
+    check(ChannelJoin.of(line, None, 5, rule, exclusion=2, sides=True), engine)
+
+
+@pytest.mark.parametrize("n_channels", [1, 2, 5, 9, 16, 20, 33, 129])
+@pytest.mark.parametrize("worst", [False, True])
+def test_many_channels(rng, fast_engine, walk, n_channels, worst):
+    """As many as are sorted in registers, and more."""
+    kinds = ["walk", "flat stretches", "gaps", "noise"]
+    line = make_channels([kinds[at % 4] for at in range(n_channels)], 28, rng)
+    dimensions = tuple(sorted({1, max(1, n_channels // 2), n_channels}))
+    work = ChannelJoin.of(line, None, 5, ChannelRule(dimensions, worst=worst), exclusion=4)
+    missing = find_engine(fast_engine).supports(work)
+    if missing is None:
+        check(work, fast_engine)
+    else:
+        assert "joins series of at most 128 channels" in missing
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_two_lines(rng, engine, way, normalize):
+    a, b = (make_channels(("walk", "gaps", "repeats"), n, rng) for n in (35, 50))
+    for rule in (ChannelRule((1, 2, 3)), ChannelRule((1, 3), include=(1,), worst=True)):
+        check(ChannelJoin.of(a, b, 6, rule, normalize=normalize), engine)
+
+
+def test_some_pairs_only(rng, engine, way):
+    line = make_channels(("walk", "gaps", "flat stretches"), 40, rng)
+    excluded = rng.random(36) < 0.3
+    rule = ChannelRule((1, 3))
+    for options in ({"since": 20}, {"excluded": excluded}, {"since": 30, "excluded": excluded}):
+        check(ChannelJoin.of(line, None, 5, rule, exclusion=3, sides=True, **options), engine)
+    other = make_channels(("walk", "noise", "walk"), 25, rng)
+    check(ChannelJoin.of(line, other, 5, rule, excluded=excluded), engine)
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_ties_and_few_points(rng, engine, way, normalize):
+    """Whole numbers: many pairs are equally near, by different channels."""
+    for n in (*range(1, 6), 30):
+        line = [ConcatenatedSeries.of([rng.integers(0, 2, n).astype(float)]) for _ in range(3)]
+        for length in {1, min(n, 2), min(n, 4), n}:
+            rule = ChannelRule((1, 2, 3))
+            work = ChannelJoin.of(line, None, length, rule, exclusion=1, normalize=normalize)
+            check(work, engine)
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_one_channel_is_an_ordinary_join(rng, fast_engine, walk, normalize):
+    (line,) = make_channels(("flat stretches",), 300, rng)
+    options = {"exclusion": 5, "sides": True, "normalize": normalize}
+    found = run(ChannelJoin.of([line], None, 12, ChannelRule((1,)), **options), engine=fast_engine)
+    wanted = run(Join(line, None, 12, **options), engine=fast_engine)
+    for one, other in ((found, wanted), (found.left, wanted.left), (found.right, wanted.right)):
+        assert_array_equal(one[0], other[0])
+        assert_array_equal(one[1], other[1])
+
+
+def test_more_equal_pairs_than_a_list_has_room_for(fast_engine, walk):
+    """A list that is full is measured, and takes all pairs of the next row."""
+    line = [ConcatenatedSeries.of([np.full(900, value)]) for value in (0.0, 1.0, -7.0)]
+    work = ChannelJoin.of(line, None, 5, ChannelRule((1, 3)), exclusion=2)
+    found = run(work, engine=fast_engine, n_jobs=1)
+    places = np.arange(896)
+    assert not found.distances.any()
+    assert_array_equal(found.indices[:, 1], np.where(places < 3, places + 3, 0))
+
+
+def test_several_tiles(rng, fast_engine, walk):
+    """Beyond a cell of the grid: plain code agrees, and each dimension alone."""
+    line = make_channels(("walk", "flat stretches", "noise"), 1_300, rng)
+    options = {"exclusion": 9}
+    with config_context(verify=True):
+        work = ChannelJoin.of(line, None, 20, ChannelRule((1, 2, 3)), **options)
+        found = run(work, engine=fast_engine)
+    for at, number in enumerate((1, 2, 3)):
+        work = ChannelJoin.of(line, None, 20, ChannelRule((number,)), **options)
+        alone = run(work, engine=fast_engine)
+        assert_array_equal(alone.distances[:, 0], found.distances[:, at])
+        assert_array_equal(alone.indices[:, 0], found.indices[:, at])
