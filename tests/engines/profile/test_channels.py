@@ -51,7 +51,7 @@ def walk(monkeypatch):
 @pytest.mark.parametrize("precision", ["auto", "float64"])
 def test_kinds_of_data(rng, fast_engine, walk, monkeypatch, kind, normalize, precision):
     # in float32, whatever its errors
-    monkeypatch.setattr("skts.engines.cupy.profile.channels.MOST_ERROR", 1e300, raising=False)
+    monkeypatch.setattr("skts.engines.cupy.profile.channel_tiles.MOST_ERROR", 1e300)
     line = make_channels((kind, "walk", kind), 45, rng)
     options = {"exclusion": 3, "normalize": normalize, "precision": precision}
     check(ChannelJoin.of(line, None, 7, ChannelRule((1, 2, 3)), **options), fast_engine)

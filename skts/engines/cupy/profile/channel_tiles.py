@@ -29,6 +29,9 @@ LINE_BYTES = 84 + 120 + 64 + 56 + 112
 TO_COMPILE, A_PAIR, A_POINT = 3.0, 4e-8, 4e-12
 #: Distances that are measured at a time in place of the walk.
 AT_A_TIME = 2**20
+#: Largest typical error of a square in float32, as a share of that of windows which do not
+#: correlate: 2 length. Larger ones would list many pairs.
+MOST_ERROR = 4e-3
 #: Pairs that the list has room for: for each window and channel, and at least; its bytes at most.
 PAIRS_PER_WINDOW, LEAST_PAIRS, MOST_BYTES = 5, 2**16, 2**32
 
@@ -61,7 +64,7 @@ class ChannelTiles:
 
     def channel_join(self, reduction: ChannelJoin, tile: Tile, cancel: np.ndarray) -> JoinPart:
         """Nearest windows within a tile, by channels."""
-        from .channels import MOST_ERROR, ChannelWalk, Found, answer, open_side, walk
+        from .channels import ChannelWalk, Found, answer, open_side, walk
 
         length = reduction.length
         within, rule = reduction.within, reduction.rule

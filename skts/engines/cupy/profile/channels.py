@@ -50,9 +50,6 @@ MOST_BANDS = 65535
 #: The first walk takes one of so many blocks: the second lists four times as many pairs as if the
 #: neighbours were known, on random walks, and half as many as after one of eight.
 SAMPLED = 4
-#: Largest typical error of a square in float32, as a share of that of windows which do not
-#: correlate: 2 length. Larger ones would list many pairs.
-MOST_ERROR = 4e-3
 #: Scales of windows whose products float32 holds.
 LEAST_SCALE, MOST_SCALE = 1e-12, 1e12
 #: Roundings of a square that is made in float32, as the kernel has it.
