@@ -27,7 +27,15 @@ from .engines import (
     prepared,
 )
 
-__all__ = ["METRIC", "METRICS", "METRIC_PARAMS", "Distance", "Metric", "distance_of"]
+__all__ = [
+    "AVERAGED",
+    "METRIC",
+    "METRICS",
+    "METRIC_PARAMS",
+    "Distance",
+    "Metric",
+    "distance_of",
+]
 
 
 @dataclass(frozen=True)
@@ -98,6 +106,8 @@ METRICS: dict[str, Metric] = {one.name: one for one in _WARPED} | {
 }
 #: Constraints of the parameters, as scikit-learn writes them.
 METRIC: list[Any] = [StrOptions(set(METRICS))]
+#: Those of averages: the paths of "shape_dtw" are best for descriptors, and not for the points.
+AVERAGED: list[Any] = [StrOptions(set(METRICS) - {"shape_dtw"})]
 METRIC_PARAMS: list[Any] = [dict, None]
 
 #: What has been made of series, as long as these live.

@@ -5,15 +5,24 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 __all__ = ["PreparedStore"]
 
 T = TypeVar("T")
+
+
+class _Entry(NamedTuple):
+    """Something that was made from an array, and its bytes."""
+
+    owner: weakref.ref[np.ndarray]
+    value: Any
+    size: int
 
 
 class PreparedStore:
@@ -28,8 +37,8 @@ class PreparedStore:
     def __init__(self, capacity: int = 2**30) -> None:
         self._capacity = capacity
         self._run = threading.local()
-        self._entries: OrderedDict[tuple[int, Hashable], tuple[Any, int]] = OrderedDict()
-        self._owners: set[int] = set()
+        self._entries: OrderedDict[tuple[int, Hashable], _Entry] = OrderedDict()
+        self._owners: dict[int, weakref.ref[np.ndarray]] = {}
         self.after_fork()
 
     def after_fork(self) -> None:
@@ -83,9 +92,9 @@ class PreparedStore:
             Bytes that it will take, where that is known: room is made before it is built.
         """
         full_key = (id(owner), key)
-        found = self._find(full_key)
+        found = self._find(owner, key)
         if found is not None:
-            known: T = found[0]
+            known: T = found.value
             return known
         gate = None
         try:
@@ -93,26 +102,55 @@ class PreparedStore:
                 gate = self._gates.setdefault(full_key, threading.RLock())
             # workers that need the same thing wait for the first of them, and make no other
             with gate:
-                found = self._find(full_key)
+                found = self._find(owner, key)
                 if found is not None:
-                    known = found[0]
+                    known = found.value
                     return known
                 self.make_room(size)
                 value, size = build()
                 self.settle()
                 with self._lock:
-                    if id(owner) not in self._owners:
-                        self._owners.add(id(owner))
-                        weakref.finalize(owner, self._drop, id(owner))
-                    self._entries[full_key] = (value, size)
+                    self._entries[full_key] = _Entry(self._refer(owner), value, size)
                     self.make_room(0)
             return value
         finally:
             gate = None  # a traceback may keep this frame, and so the lock, alive for long
 
+    def get_of(
+        self,
+        owners: Sequence[np.ndarray],
+        key: Hashable,
+        build: Callable[[], tuple[T, int]],
+    ) -> T:
+        """Return the same for something that is made from several arrays.
+
+        The first owns it; the others are known by their places in memory, and must be the same.
+
+        Parameters
+        ----------
+        owners : sequence of ndarray
+            The arrays from which it is made.
+        key : hashable
+            Which of the things made from them.
+        build : callable
+            Returns the thing and its size in bytes.
+        """
+        first, *others = owners
+
+        def build_both() -> tuple[tuple[T, list[weakref.ref[np.ndarray]]], int]:
+            made, size = build()
+            return (made, list(map(weakref.ref, others))), size
+
+        full_key = key, tuple(map(id, others))
+        made, known = self.get(first, full_key, build_both)
+        if not all(one() is other for one, other in zip(known, others, strict=True)):
+            self.drop(first, full_key)
+            made, _ = self.get(first, full_key, build_both)
+        return made
+
     def holds(self, owner: np.ndarray, key: Hashable) -> bool:
         """Whether something made from an array is there."""
-        return (id(owner), key) in self._entries
+        return self._find(owner, key) is not None
 
     def make_room(self, size: int) -> None:
         """Drop what was used longest ago until so many bytes more would fit."""
@@ -124,12 +162,27 @@ class PreparedStore:
     def settle(self) -> None:
         """Wait until an entry is complete for all workers; for engines that queue their work."""
 
-    def _find(self, full_key: tuple[int, Hashable]) -> tuple[Any, int] | None:
-        """Return the entry of a key, and count it as used last."""
+    def _find(self, owner: np.ndarray, key: Hashable) -> _Entry | None:
+        """Return the entry of an array and a key, and count it as used last."""
+        full_key = id(owner), key
         with self._lock:
-            if full_key in self._entries:
-                self._entries.move_to_end(full_key)
-            return self._entries.get(full_key)
+            found = self._entries.get(full_key)
+            if found is None:
+                return None
+            if found.owner() is not owner:
+                # of an array that was there before. Ctrl-C in the midst of `_drop` ends it: Python
+                # lets no exception out of what it calls when an object dies
+                del self._entries[full_key]
+                return None
+            self._entries.move_to_end(full_key)
+            return found
+
+    def _refer(self, owner: np.ndarray) -> weakref.ref[np.ndarray]:
+        """Return the one reference to an array whose entries go when it dies."""
+        known = self._owners.get(id(owner))
+        if known is None or known() is not owner:
+            known = self._owners[id(owner)] = weakref.ref(owner, partial(self._drop, id(owner)))
+        return known
 
     def drop(self, owner: np.ndarray, key: Hashable) -> None:
         """Forget one thing made from an array."""
@@ -144,12 +197,13 @@ class PreparedStore:
 
     def size(self) -> int:
         """Bytes held."""
-        return sum(size for _, size in list(self._entries.values()))
+        return sum(entry.size for entry in list(self._entries.values()))
 
-    def _drop(self, owner: int) -> None:
+    def _drop(self, place: int, owner: weakref.ref[np.ndarray]) -> None:
         # the garbage collector may call this anywhere, also in the midst of another call of it
         with self._lock:
-            self._owners.discard(owner)
-            for key in list(self._entries):
-                if key[0] == owner:
+            if self._owners.get(place) is owner:
+                del self._owners[place]
+            for key, entry in list(self._entries.items()):
+                if entry.owner is owner:
                     self._entries.pop(key, None)

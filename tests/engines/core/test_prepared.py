@@ -15,8 +15,8 @@ def test_a_thread_that_comes_too_late_leaves_no_gate(monkeypatch):
     store, owner, looked, built = PreparedStore(), np.zeros(3), threading.Event(), threading.Event()
     find = store._find
 
-    def slow_to_go_on(full_key):
-        found = find(full_key)
+    def slow_to_go_on(owner, key):
+        found = find(owner, key)
         if threading.current_thread() is late and not looked.is_set():
             looked.set()
             built.wait(60)
@@ -69,3 +69,21 @@ def test_what_could_not_be_built_leaves_no_gate(error):
     assert raised.value.__traceback__ is not None
     assert not store._gates
     assert store.get(owner, "key", lambda: ("there", 1)) == "there"
+
+
+def test_nothing_is_found_of_an_array_that_was_there_before(monkeypatch):
+    """Ctrl-C in what Python calls when an array dies is lost, and so is the rest of that call."""
+    with monkeypatch.context() as patch:
+        patch.setattr(PreparedStore, "_drop", lambda *_: None)
+        store, owner = PreparedStore(), np.zeros(3)
+        assert store.get(owner, "key", lambda: ("old", 1)) == "old"
+        place = id(owner)
+        del owner
+    # the next array lies where it lay
+    other = np.zeros(3)
+    store._entries[id(other), "key"] = store._entries.pop((place, "key"))
+    store._owners[id(other)] = store._owners.pop(place)
+    assert not store.holds(other, "key")
+    assert store.get(other, "key", lambda: ("new", 1)) == "new"
+    del other
+    assert len(store) == 0 and not store._owners

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -172,19 +172,14 @@ class ChannelTiles:
 
         from .channels import make_axis
 
-        others = tuple(pool.points for pool in pools[1:])
-
-        def build() -> tuple[tuple[ChannelAxis, Any], int]:
+        def build() -> tuple[ChannelAxis, int]:
             known = [self._line(pool, length, normalize) for pool in pools]
             made = make_axis(known, lines, length, normalize, unit)
-            # the other channels stay as long as this is kept: their places in memory name it
-            return (made, others), made.nbytes
+            return made, made.nbytes
 
         frames = tuple(line.frame for line in lines)
-        where = cupy.cuda.Device().id
-        key = ("channels", where, tuple(map(id, others)), length, normalize, unit, frames)
-        axis, _ = self.prepared.get(pools[0].points, key, build)
-        return axis
+        key = "channels", cupy.cuda.Device().id, length, normalize, unit, frames
+        return self.prepared.get_of([pool.points for pool in pools], key, build)
 
     def _looking(self, reduction: ChannelJoin) -> list[np.ndarray]:
         """Windows along rows and columns that are searched."""

@@ -56,9 +56,12 @@ class MemberParts(NamedTuple):
         labels = found.labels
         exponents = _largest_powers(np.full(n_clusters, NOTHING), shapes, labels)
         powers = np.maximum(_powers(shapes) - exponents[labels], -1000)
-        parts = np.ldexp((1 - found.distances) * shapes.norms, powers)
+        # beside the largest of its cluster a part may vanish
+        with np.errstate(under="ignore"):
+            parts = np.ldexp((1 - found.distances) * shapes.norms, powers)
+            squares = parts * parts
         return cls(
-            np.bincount(labels, parts * parts, n_clusters),
+            np.bincount(labels, squares, n_clusters),
             np.bincount(labels, parts, n_clusters),
             np.bincount(labels, minlength=n_clusters),
             exponents,

@@ -155,19 +155,16 @@ class ChannelTiles:
         unit: float,
     ) -> ChannelAxis:
         """The channels of a line, laid together; kept while the first of them lives."""
-        others = tuple(pool.points for pool in pools[1:])
 
-        def build() -> tuple[tuple[ChannelAxis, Any], int]:
+        def build() -> tuple[ChannelAxis, int]:
             known = [self._windows(pool, length, normalize) for pool in pools]
             made = _make_axis(known, lines, length, normalize, unit)
             size = sum(array.nbytes for array in [*made[1:-2], *made.line])
-            # the other channels stay as long as this is kept: their places in memory name it
-            return (made, others), size
+            return made, size
 
         frames = tuple(line.frame for line in lines)
-        key = ("channels", tuple(map(id, others)), length, normalize, unit, frames)
-        axis, _ = self.prepared.get(pools[0].points, key, build)
-        return axis
+        key = "channels", length, normalize, unit, frames
+        return self.prepared.get_of([pool.points for pool in pools], key, build)
 
     def _looking(self, reduction: ChannelJoin) -> list[np.ndarray]:
         """Windows along rows and columns that are searched."""

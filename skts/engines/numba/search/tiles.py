@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
 
 import numpy as np
@@ -115,17 +114,11 @@ class SubsequenceTiles:
     def _queries(self, given: list[np.ndarray], radius: int, normalize: bool) -> AlikeQueries:
         """Queries of one length prepared, once for as long as the arrays live."""
 
-        def build() -> tuple[tuple[AlikeQueries, list[weakref.ref[np.ndarray]]], int]:
-            made = _prepare_queries(given, radius, normalize), [weakref.ref(one) for one in given]
-            return made, _query_bytes(*made[0].points.shape)
+        def build() -> tuple[AlikeQueries, int]:
+            made = _prepare_queries(given, radius, normalize)
+            return made, _query_bytes(*made.points.shape)
 
-        # the first array owns them; the others are known by their addresses while they live
-        key = "queries", radius, normalize, tuple(map(id, given))
-        queries, arrays = self.prepared.get(given[0], key, build)
-        if not all(one() is other for one, other in zip(arrays, given, strict=True)):
-            self.prepared.drop(given[0], key)
-            queries, _ = self.prepared.get(given[0], key, build)
-        return queries
+        return self.prepared.get_of(given, ("queries", radius, normalize), build)
 
 
 def _together(n_windows: int) -> int:
