@@ -4,12 +4,14 @@
 
 Every model has the defaults of its library and one thread, and its own process; the forests have
 100 trees each. The work with the least to do comes first, and the run ends after `--minutes` of
-processor time, warm-ups not counted. A model that takes longer than `--patience` seconds at a set
-is not tried at larger ones. The record, `benchmarks/results/shapelet-peers.json`, is
-written after every model: a run that was ended goes on where it was, since what the record holds
-is not run again (``--afresh`` starts anew). One row for each set, with the accuracy and the seconds
-of each model, and what was left out, and why; then the means over the sets that all models have
-finished, and that all but one have.
+processor time, warm-ups not counted. A model that takes longer than `--patience` seconds by the
+clock at a set, on a machine that may have other users, is not tried at larger ones.
+
+The record, `benchmarks/results/shapelet-peers.json`, is written after every model: a run that was
+ended goes on where it was, since what the record holds is not run again (``--afresh`` starts anew).
+One row for each set, with the accuracy and the seconds of each model, and what was left out, and
+why; then the means over the sets that all models have finished, that all but one have, and that all
+but two have.
 """
 
 import argparse
@@ -33,7 +35,9 @@ MODELS = (
     "skts tree", "skts forest", "skts transform", "wildboar forest", "aeon RDST", "aeon STC",
 )  # fmt: skip
 OUTPUT = "shapelet-peers.json"
-TOO_LONG = "more than {:g} seconds, with starting and warming up"
+TOO_LONG = "more than {:g} seconds by the clock, with starting and warming up"
+#: Begins the reason of what another run may do.
+RETRIED = "after the"
 
 
 def measured(python, model, data, seed, patience):
@@ -68,10 +72,10 @@ def interpreters(options):
 
 
 def means(rows, models):
-    """Mean accuracies and sums of seconds: over the sets of all models, and of all but one."""
+    """Mean accuracies and sums of seconds: of all models, of all but one, and of all but two."""
     finished = {model: sum(model in row for row in rows) for model in models}
     chosen, sizes = list(models), set()
-    for _ in range(2):
+    for _ in range(3):
         both = [row for row in rows if all(model in row for model in chosen)]
         if both and len(both) not in sizes:
             sizes.add(len(both))
@@ -169,16 +173,16 @@ def main():
         for model in options.models:
             library = model.split()[0]
             known = table.left_out.get(model, {}).get(name, "")
-            if known == TOO_LONG.format(options.patience):
-                slow.add(model)
-            if model in row or known == TOO_LONG.format(options.patience):
+            slow |= {model} if known == TOO_LONG.format(options.patience) else set()
+            if model in row or (known and not known.startswith(RETRIED)):
+                # what failed once fails again
                 continue
             if library in missing:
                 table.add(row, model, missing[library])
             elif model in slow:
                 table.add(row, model, "took too long at a smaller set")
             elif table.seconds > 60 * options.minutes:
-                table.add(row, model, f"after the {options.minutes:g} minutes of the run")
+                table.add(row, model, f"{RETRIED} {options.minutes:g} minutes of the run")
             else:
                 found = measured(pythons[library], model, data, options.seed, options.patience)
                 if found == TOO_LONG.format(options.patience):
