@@ -126,7 +126,7 @@ class ChannelJoin(Join):
     a, b, length, exclusion, n_neighbors, sides, normalize, excluded, since, precision : see `Join`
         The same as there; `n_neighbors` and `needed` keep their defaults, and no `precision` is
         without a certificate.
-    hint, device_accumulators : see `Join`
+    needed, hint, device_accumulators : see `Join`
         For engines; `hint` has a column for each dimension.
     channels : tuple of ConcatenatedSeries
         All channels of the line whose windows look for neighbours, `a` first.
