@@ -18,6 +18,7 @@ import numpy as np
 
 from benchmarks._gpu import keep_rows, launch_seconds, make_parser, verdict
 from skts.engines import ConcatenatedSeries, Join, Tile, WindowDistances, find_engine, run
+from skts.motifs import matrix_profile
 
 #: Points, window, kind of series, seconds that an issue is accepted on, seconds we want to reach.
 WHOLE_ROWS = (
@@ -30,6 +31,8 @@ WHOLE_ROWS = (
 )
 #: Type, points, must and reach in Tcells/s.
 KERNEL_ROWS = (("float32", 400_000, 3.5, 4.5), ("float64", 400_000, 1.5, 2.0))
+#: Channels, points, must and reach in seconds of the profiles of every number of channels.
+CHANNEL_ROWS = ((3, 200_000, None, None), (8, 200_000, 0.4, 0.2), (32, 50_000, None, None))
 #: Windows that are checked.
 SAMPLE = 20
 
@@ -79,6 +82,41 @@ def whole_rows(rng):
         }
 
 
+def check_channels(x, length, found, rng):
+    """Whether sampled windows have the nearest neighbours that the CPU finds among all."""
+    lines = [ConcatenatedSeries.of([one]) for one in x]
+    places = np.arange(x.shape[1] - length + 1)
+    chosen = np.sort(rng.choice(places, SAMPLE, replace=False))
+    each = [run(WindowDistances(line, chosen, line, length), engine="numba") for line in lines]
+    counted = np.arange(1, len(x) + 1)[:, np.newaxis, np.newaxis]
+    means = np.sort(each, axis=0).cumsum(axis=0) / counted
+    means[:, np.abs(chosen[:, None] - places) <= -(-length // 4)] = np.inf
+    named = np.take_along_axis(means, found.indices[:, chosen, np.newaxis], axis=2)[:, :, 0]
+    least, distances = means.min(axis=2), found.distances[:, chosen]
+    return all(np.allclose(one, least, rtol=1e-12, atol=0) for one in (named, distances))
+
+
+def channel_rows(rng):
+    """Profiles of every number of channels, by the public function."""
+    for n_channels, n, must, reach in CHANNEL_ROWS:
+        x, elapsed = rng.standard_normal((n_channels, n)).cumsum(axis=1), []
+        for _ in range(6):
+            start = time.perf_counter()
+            found = matrix_profile(x.copy(), window=128, engine="cupy")
+            elapsed.append(time.perf_counter() - start)
+        yield {
+            "work": f"profiles of every number of {n_channels} channels, {n:,} points, window 128",
+            "value": median(elapsed[1:]),
+            "unit": "s",
+            "must": must,
+            "reach": reach,
+            "checked": verdict(
+                check_channels(x, 128, found, rng),
+                f"{SAMPLE} windows against all others on the CPU, to 1e-12",
+            ),
+        }
+
+
 def kernel_rows(rng):
     """The walk alone, by CUDA events around its launches."""
     from skts.engines.cupy.profile import walk
@@ -115,7 +153,7 @@ def main():
     """Run all rows, print and record them."""
     options = make_parser(__doc__, "gpu-join.json").parse_args()
     rng = np.random.default_rng(0)
-    rows = chain(kernel_rows(rng), whole_rows(rng))
+    rows = chain(kernel_rows(rng), whole_rows(rng), channel_rows(rng))
     keep_rows("Matrix profiles on a GPU", rows, options)
 
 

@@ -397,9 +397,9 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
         >>> alarms = []
         >>> for start in range(200, 600, 50):
         ...     scores = detector.update(x[start : start + 50], max_points=200)
-        ...     alarms += [start + int(k) for k in np.flatnonzero(scores > 3)]
+        ...     alarms += [start + int(k) for k in np.flatnonzero(scores > 1.5)]
         >>> alarms[0], alarms[-1]
-        (503, 533)
+        (501, 530)
         """
         check_is_fitted(self)
         self._validate_params()  # set_params may have come after fit

@@ -256,7 +256,9 @@ class TreeGrowth(ABC):
         count = self.model.max_candidates
         if count is None or count >= ends[-1]:
             return None
-        chosen = np.sort(sample_without_replacement(ends[-1], count, random_state=self.random))
+        # of NumPy's integers small ones would overflow
+        drawn = sample_without_replacement(ends[-1], int(count), random_state=self.random)
+        chosen = np.sort(drawn)
         block = np.searchsorted(ends, chosen, side="right")
         inside = chosen - np.concatenate([[0], ends])[block]
         length, row = np.divmod(block, len(members))

@@ -543,12 +543,6 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
         ("kernels", "if columns <= 48 or not strips:", ("48 -> 47", "48 -> 49"), EXAMPLES),
         (
-            "blocks_per_sm",
-            'static_assert(!Cell::BORDERS && !Cell::LOOKS_BACK, "not in registers yet");',
-            ("&&",),
-            COMPILED,
-        ),
-        (
             "narrow_counts",
             "return list(range(5, 270 // (words * (channels + 1)) + 1, 8))",
             ("1 -> 2 #1",),

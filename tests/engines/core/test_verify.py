@@ -131,7 +131,8 @@ def _spoiled(result, kind):
         result.starts[:] += 1
         return result
     if name == "AlignmentSums":
-        return result._replace(costs=np.nextafter(result.costs, np.inf))
+        # the root of the next number may be the same
+        return result._replace(costs=result.costs * (1 + 1e-12))
     if name == "SubgradientSteps":
         return result._replace(costs=np.nextafter(result.costs, np.inf))
     if name == "SoftDTWGradient":

@@ -430,8 +430,8 @@ def test_queries_are_prepared_once_and_known_by_their_arrays(rng, monkeypatch):
     first = engine._queries(given, 2, True)
     assert engine._queries(list(given), 2, True) is first and len(built) == 1
     # others that lie where some of these did, which are gone
-    key = "queries", 2, True, tuple(map(id, given[:2]))
-    stale = real([given[0], given[2]], 2, True), [weakref.ref(given[0]), weakref.ref(given[2])]
+    key = ("queries", 2, True), (id(given[1]),)
+    stale = real([given[0], given[2]], 2, True), [weakref.ref(given[2])]
     engine.prepared.get(given[0], key, lambda: (stale, 0))
     for _ in range(2):
         found = engine._queries(given[:2], 2, True)

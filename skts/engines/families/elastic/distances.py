@@ -70,6 +70,10 @@ class Parameter:
     whole: bool = False
 
 
+#: Points of a descriptor of shape DTW on either side, at most.
+MOST_REACH = 2**31 - 1
+
+
 def _scaled(value: float, rescaling: Rescaling) -> float:
     """Return a parameter times the scale, or the largest number: float32 has neither."""
     return min(value * rescaling.scale, float(np.finfo(np.float64).max))
@@ -609,6 +613,12 @@ class ShapeDTW(Elastic):
 
     metrics: ClassVar[tuple[str, ...]] = ("shape_dtw",)
     described: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Refuse descriptors of more points than any series has."""
+        super().__post_init__()
+        if self.reach > MOST_REACH:
+            raise ValueError(f"reach={self.reach}: it is at most {MOST_REACH}.")
 
     @property
     def width(self) -> int:
