@@ -69,9 +69,7 @@ def examples(engine: str = "numba", *, small: bool = False) -> dict[type, Exampl
             X[:5] + 0.1,
         ),
         DTWNeighbors: Example(lambda: DTWNeighbors(3, radius=9.0, engine=engine), *alone),
-        DiscordDetector: Example(
-            lambda: DiscordDetector(7, n_neighbors=2, side="left", engine=engine), *alone
-        ),
+        DiscordDetector: Example(lambda: DiscordDetector(7, side="left", engine=engine), *alone),
         KShapeClusterer: Example(
             lambda: KShapeClusterer(3, random_state=0, n_init=2, engine=engine), *alone
         ),
@@ -99,7 +97,12 @@ def examples(engine: str = "numba", *, small: bool = False) -> dict[type, Exampl
         ShapeletTreeRegressor: Example(
             # few candidates: the cupy engine measures all of them
             lambda: ShapeletTreeRegressor(
-                min_length=0.8, max_length=0.8, max_depth=2, logic=("and",), engine=engine
+                min_length=0.8,
+                max_length=0.8,
+                max_depth=2,
+                logic=("and",),
+                random_state=0,
+                engine=engine,
             ),
             (X, X[:, 3]),
             (other, other[:, 2]),

@@ -259,17 +259,18 @@ class BestShapelets(Reduction):
         if len(answer.gain) < self.count:
             return
         worst = int(answer.gain[-1])
-        room = Room(
-            self.criterion.labels,
-            (self.series.n_channels, self.series.n_timepoints),
-            self.most,
-        )
-        for row in range(len(answer.gain)):
-            room.take(places.take(np.array([row])))
         for number in sample(int(self.candidates.begins()[-1]), 8):
             one = self.candidates.places(np.array([number]))
+            gain = int(self._plain(one).gain[0])
+            # one that fits beside all that are as good comes before those that are worse
+            room = Room(
+                self.criterion.labels,
+                (self.series.n_channels, self.series.n_timepoints),
+                self.most,
+            )
+            for row in np.flatnonzero(answer.gain >= gain).tolist():
+                room.take(places.take(np.array([row])))
             if room.fits(one)[0]:
-                gain = int(self._plain(one).gain[0])
                 item = f"candidate {number}, beside the last of the shapelets"
                 yield Check(item, worst, gain, gain <= worst)
 
