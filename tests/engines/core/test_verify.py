@@ -92,8 +92,8 @@ def _spoiled(result, kind):
         keep = result.gain < np.median(result.gain)
         return result.take(keep) if isinstance(result, Survivors) else result
     if name == "BestShapelets":
-        # bounds of the best candidates are too low
-        low = result.gain < np.median(result.gain)
+        # bounds of most candidates are too low
+        low = result.gain < np.quantile(result.gain, 0.25)
         return Bounds(np.where(low, result.gain, 0), np.where(low, result.gap, -np.inf))
     if name == "WindowKinds":
         return result._replace(finite=np.ones_like(result.finite))
