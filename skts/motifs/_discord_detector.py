@@ -25,7 +25,8 @@ from ..engines import (
     SpacedNeighbors,
     get_engine,
 )
-from ._motif_finder import _private, _window_lengths, check_kept
+from ._growth import check_kept
+from ._motif_finder import _private, _window_lengths
 from ._search import exclusion_of
 
 __all__ = ["DiscordDetector"]

@@ -11,6 +11,7 @@ many come as leave while the series stays alike, and few windows ever lose all o
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -19,7 +20,7 @@ from ..engines import JoinFound, Nearest, Reduction, least_of_rows
 from ._records import SeriesProfile
 from ._search import BATCH, WindowSet
 
-__all__ = ["KEPT", "KnownNeighbors", "grow_profile", "on_line"]
+__all__ = ["KEPT", "KnownNeighbors", "check_kept", "grow_profile", "on_line"]
 
 #: Neighbours that are known of each window where points leave. While all points of a stream of
 #: noise are replaced, 1,000 windows are searched again 1,100 times with one known neighbour, 110
@@ -249,3 +250,13 @@ def _search_again(
         known.distances[some, :k] = distances
         known.indices[some, :k] = np.where(np.isinf(distances), -1, nearest)
         known.limit[some] = known.distances[some, -1]
+
+
+def check_kept(max_points: Any, longest: int) -> None:
+    """Refuse to keep less than a window."""
+    whole = isinstance(max_points, Integral) and not isinstance(max_points, bool)
+    if max_points is not None and not (whole and max_points >= longest):
+        raise ValueError(
+            f"max_points={max_points!r}: it is a number of points, at least one window of "
+            f"{longest}, or None."
+        )

@@ -35,7 +35,7 @@ from ..engines import (
     get_engine,
 )
 from ._channels import ChannelSearch, ChannelWindows, channels_of_discord, means_of, one_rule
-from ._growth import KnownNeighbors, grow_profile, on_line
+from ._growth import KnownNeighbors, check_kept, grow_profile, on_line
 from ._records import Discord, Motif, SeriesProfile
 from ._search import (
     SAME,
@@ -714,16 +714,6 @@ def _window_lengths(window: Any, series: list[np.ndarray], name: str = "window")
     if not lengths:
         raise ValueError(f"{name} is empty: name at least one length.")
     return lengths
-
-
-def check_kept(max_points: Any, longest: int) -> None:
-    """Refuse to keep less than a window."""
-    whole = isinstance(max_points, Integral) and not isinstance(max_points, bool)
-    if max_points is not None and not (whole and max_points >= longest):
-        raise ValueError(
-            f"max_points={max_points!r}: it is a number of points, at least one window of "
-            f"{longest}, or None."
-        )
 
 
 def _period(series: list[np.ndarray], shortest: int) -> int:
