@@ -115,7 +115,7 @@ def test_ties_and_few_points(rng, engine, way, normalize):
             check(work, engine)
 
 
-@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("normalize", [True, pytest.param(False, marks=pytest.mark.compiles)])
 def test_one_channel_is_an_ordinary_join(rng, fast_engine, walk, normalize):
     (line,) = make_channels(("flat stretches",), 300, rng)
     options = {"exclusion": 5, "sides": True, "normalize": normalize}
