@@ -381,7 +381,8 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
         Notes
         -----
         Without `max_points` scores are those of a `fit` on all points, with the same length of
-        windows, in whatever parts the points come. With it, a window is compared with all windows
+        windows, in whatever parts the points come (where `exclusion` was all windows of a series,
+        it stays so). With it, a window is compared with all windows
         of the points that were kept before its update, and with those of the update before it.
 
         With n points kept, k new ones take the time of about k n pairs of windows. `offset_` stays

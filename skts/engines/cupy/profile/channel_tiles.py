@@ -13,7 +13,6 @@ from ...families.profile.channels import ChannelJoin, nearest_of_all_channels
 from ...families.profile.concatenated import ConcatenatedSeries
 from ...families.profile.join import JoinPart
 from ...families.profile.nearest import Nearest
-from ...families.profile.windows import WindowDistances
 from .channel_programs import MOST_CHANNELS, choose_walk
 
 if TYPE_CHECKING:
@@ -70,8 +69,9 @@ class ChannelTiles:
         within, rule = reduction.within, reduction.rule
         first = max(tile.col, reduction.since) if within else tile.col
         if self._few_pairs(reduction, tile):
-            measure = self._measure_channel(reduction, cancel)
-            return nearest_of_all_channels(reduction, tile, measure, AT_A_TIME, cancel)
+            return nearest_of_all_channels(
+                reduction, tile, self.window_distances, AT_A_TIME, cancel
+            )
         n_cols = tile.shape[1] if within else 0
         nothing = Nearest.none(n_cols, len(rule.dimensions))
         if first >= tile.col_stop:
@@ -132,20 +132,6 @@ class ChannelTiles:
             "profile/channels.cu", name, tile.shape[0] * tile.shape[1] * each, TO_COMPILE
         )
 
-    def _measure_channel(
-        self, reduction: ChannelJoin, cancel: np.ndarray
-    ) -> Callable[[int, np.ndarray, slice], np.ndarray]:
-        """How a channel of some windows is compared with a run of others."""
-
-        def measure(channel: int, rows: np.ndarray, columns: slice) -> np.ndarray:
-            own, other = reduction.channels[channel], reduction.other_channels[channel]
-            work = WindowDistances(own, rows, other, reduction.length, reduction.normalize)
-            return self.window_distances(
-                work, Tile(0, rows.size, columns.start, columns.stop), cancel
-            )
-
-        return measure
-
     def _axes(self, reduction: ChannelJoin) -> tuple[tuple[ChannelAxis, ChannelAxis], float]:
         """Both axes, of all windows, in the order in which channels count; and their unit."""
         length, normalize, rule = reduction.length, reduction.normalize, reduction.rule
@@ -185,16 +171,13 @@ class ChannelTiles:
         """Windows along rows and columns that are searched."""
         from ..transfers import to_host
 
-        length, normalize = reduction.length, reduction.normalize
-        found = []
-        for at, size in enumerate(reduction.shape):
-            looking = np.ones(size, bool)
-            for pair in zip(reduction.channels, reduction.other_channels, strict=True):
-                looking &= ~to_host(self._searched(pair, length, normalize)[at].hidden)
-            if reduction.excluded is not None and (at == 0 or reduction.within):
-                looking &= ~reduction.excluded
-            found.append(looking)
-        return found
+        pairs = list(zip(reduction.channels, reduction.other_channels, strict=True))
+
+        def hidden(channel: int, at: int) -> np.ndarray:
+            both = self._searched(pairs[channel], reduction.length, reduction.normalize)
+            return to_host(both[at].hidden)
+
+        return reduction.looking(hidden)
 
 
 def _pair_bytes(n_channels: int) -> int:

@@ -141,6 +141,29 @@ class ChannelJoin(Join):
     rule: ChannelRule = ChannelRule((1,))
     method: ClassVar[str] = "channel_join"
 
+    def looking(self, hidden: Callable[[int, int], np.ndarray]) -> list[np.ndarray]:
+        """Return which windows along rows and columns are searched.
+
+        Parameters
+        ----------
+        hidden : callable
+            Returns, for a channel and an axis, the windows that no search sees.
+
+        Returns
+        -------
+        list of ndarray of shape (n_windows,), bool
+            For each axis.
+        """
+        found = []
+        for at, size in enumerate(self.shape):
+            looking = np.ones(size, bool)
+            for channel in range(len(self.channels)):
+                looking &= ~hidden(channel, at)
+            if self.excluded is not None and (at == 0 or self.within):
+                looking &= ~self.excluded
+            found.append(looking)
+        return found
+
     @classmethod
     def of(
         cls,
@@ -361,7 +384,7 @@ def nearest_by_channels(means: np.ndarray, places: np.ndarray, admissible: np.nd
 def nearest_of_all_channels(
     reduction: ChannelJoin,
     tile: Tile,
-    measure: Callable[[int, np.ndarray, slice], np.ndarray],
+    window_distances: Callable[[WindowDistances, Tile, np.ndarray], np.ndarray],
     at_a_time: int,
     cancel: np.ndarray,
 ) -> JoinPart:
@@ -373,15 +396,21 @@ def nearest_of_all_channels(
         The work.
     tile : Tile
         Rows and columns.
-    measure : callable
-        Returns the certified distances, in a channel, of some windows to a run of others.
+    window_distances : callable
+        The engine's method, which returns certified distances.
     at_a_time : int
         Distances that are measured at a time, about.
     cancel : ndarray
         Turns 1 on an interrupt.
     """
     within, n_dimensions = reduction.within, len(reduction.rule.dimensions)
-    n_channels = len(reduction.channels)
+    n_channels, length = len(reduction.channels), reduction.length
+
+    def measure(channel: int, rows: np.ndarray, columns: slice) -> np.ndarray:
+        own, other = reduction.channels[channel], reduction.other_channels[channel]
+        work = WindowDistances(own, rows, other, length, reduction.normalize)
+        return window_distances(work, Tile(0, rows.size, columns.start, columns.stop), cancel)
+
     rows = Nearest.none(tile.shape[0], n_dimensions)
     cols = Nearest.none(tile.shape[1] if within else 0, n_dimensions)
     first = max(tile.col, reduction.since) if within else tile.col

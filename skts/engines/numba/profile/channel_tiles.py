@@ -14,7 +14,6 @@ from ...families.profile.concatenated import ConcatenatedSeries
 from ...families.profile.join import JoinPart
 from ...families.profile.lines import step_factors
 from ...families.profile.nearest import Nearest, take_nearer
-from ...families.profile.windows import WindowDistances
 from ...host import by_numpy
 from ...host.small_work import ENTRIES, prefer_numpy
 from .channel_candidates import (
@@ -68,7 +67,7 @@ class ChannelTiles:
 
         if prefer_numpy(seconds, search):
             return nearest_of_all_channels(
-                reduction, tile, self._measure_channel(reduction, cancel), 4 * ENTRIES, cancel
+                reduction, tile, self.window_distances, 4 * ENTRIES, cancel
             )
         a, b = self._axes(reduction)
         n_dimensions = len(reduction.rule.dimensions)
@@ -108,20 +107,6 @@ class ChannelTiles:
             search(b, a, nobody, known(0, tile.row, below), walk(0, False, True), cancel)
             take_nearer(rows, slice(None), below)
         return JoinPart(rows, cols)
-
-    def _measure_channel(
-        self, reduction: ChannelJoin, cancel: np.ndarray
-    ) -> Callable[[int, np.ndarray, slice], np.ndarray]:
-        """How a channel of some windows is compared with a run of others."""
-
-        def measure(channel: int, rows: np.ndarray, columns: slice) -> np.ndarray:
-            own, other = reduction.channels[channel], reduction.other_channels[channel]
-            work = WindowDistances(own, rows, other, reduction.length, reduction.normalize)
-            return self.window_distances(
-                work, Tile(0, rows.size, columns.start, columns.stop), cancel
-            )
-
-        return measure
 
     def _axes(self, reduction: ChannelJoin) -> tuple[ChannelAxis, ChannelAxis]:
         """Both axes, of all windows."""
@@ -168,16 +153,13 @@ class ChannelTiles:
 
     def _looking(self, reduction: ChannelJoin) -> list[np.ndarray]:
         """Windows along rows and columns that are searched."""
-        length, normalize = reduction.length, reduction.normalize
-        found = []
-        for at, size in enumerate(reduction.shape):
-            looking = np.ones(size, bool)
-            for pair in zip(reduction.channels, reduction.other_channels, strict=True):
-                looking &= ~self._searched(pair, length, normalize)[at].hidden
-            if reduction.excluded is not None and (at == 0 or reduction.within):
-                looking &= ~reduction.excluded
-            found.append(looking)
-        return found
+        pairs = list(zip(reduction.channels, reduction.other_channels, strict=True))
+
+        def hidden(channel: int, at: int) -> np.ndarray:
+            both = self._searched(pairs[channel], reduction.length, reduction.normalize)
+            return both[at].hidden
+
+        return reduction.looking(hidden)
 
     def _hints(self, reduction: ChannelJoin) -> list[np.ndarray]:
         """Sums, in the units of the search, that neighbours along rows and columns need not exceed.
