@@ -199,7 +199,11 @@ def _float(title: str, number: type) -> Callable[[Any], Any]:
 
 
 def _structure(title: str, file: str, type: str) -> Callable[[Any], Any]:
-    """Return the converter of a structure: it takes its members by name, or an array of one."""
+    """Return the converter of a structure: it takes its members by name, or an array of one.
+
+    CuPy asks for the address of the bytes, and NumPy takes four times as long to name that of an
+    array with members.
+    """
     members = members_of(file, type)
     plain = all(member.pointer or member.type in TYPES for member in members)
     converters = {m.name: _converter(title, file, m, True) for m in members if plain}
@@ -218,9 +222,9 @@ def _structure(title: str, file: str, type: str) -> Callable[[Any], Any]:
                 raise TypeError(f"{title} has no {min(value.keys() - converters.keys())}.")
             made = np.empty(1, layout)
             made[0] = tuple([one.data.ptr if isinstance(one, array) else one for one in given])
-            return made
+            return made.view(np.uint8)
         if isinstance(value, np.ndarray) and value.size == 1:
-            return value
+            return value.reshape(1).view(np.uint8)
         raise TypeError(f"{title} is a {type}, an array of one element, and got {_kind(value)}.")
 
     return convert
