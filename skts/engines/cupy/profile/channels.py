@@ -50,6 +50,8 @@ MOST_BANDS = 65535
 #: The first walk takes one of so many blocks: the second lists four times as many pairs as if the
 #: neighbours were known, on random walks, and half as many as after one of eight.
 SAMPLED = 4
+#: Parts of a tile that have a list of their own, at most, before float64 walks: it takes thrice as long.
+MOST_PARTS = 16
 #: Scales of windows whose products float32 holds.
 LEAST_SCALE, MOST_SCALE = 1e-12, 1e12
 #: Roundings of a square that is made in float32, as the kernel has it.
@@ -373,13 +375,14 @@ def walk(work: ChannelWalk) -> None:
         _launch(work, laid, rows, 1, entries, sums, count, last)
         listed = read_number(count)
         if listed > work.capacity and not last:
-            if others:
+            n_rows = rows.stop - rows.start
+            if others and n_rows <= max(HEIGHT, (work.rows.stop - work.rows.start) // MOST_PARTS):
                 # float64 may tell more pairs apart
                 laid.keep(work)
                 laid = _Laid.of(work, others.pop(0))
                 waiting.append(rows)
                 continue
-            middle = rows.start + -(-(rows.stop - rows.start) // (2 * HEIGHT)) * HEIGHT
+            middle = rows.start + -(-n_rows // (2 * HEIGHT)) * HEIGHT
             waiting += [slice(middle, rows.stop), slice(rows.start, middle)]
             continue
         kept = _keep(laid, entries, sums, min(listed, work.capacity))
