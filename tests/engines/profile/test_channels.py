@@ -148,3 +148,15 @@ def test_several_tiles(rng, fast_engine, walk):
         alone = run(work, engine=fast_engine)
         assert_array_equal(alone.distances[:, 0], found.distances[:, at])
         assert_array_equal(alone.indices[:, 0], found.indices[:, at])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("room", [50, 600, 5_000])
+@pytest.mark.parametrize("kind", ["walk", "flat stretches"])
+def test_lists_in_parts(rng, walk, monkeypatch, room, kind):
+    """A list may hold the pairs of some bands alone, or not even those of one in float32."""
+    monkeypatch.setattr("skts.engines.cupy.profile.channels.HEIGHT", 64)
+    monkeypatch.setattr("skts.engines.cupy.profile.channels.MOST_PARTS", 3)
+    monkeypatch.setattr("skts.engines.cupy.profile.channel_tiles._capacity", lambda *_: room)
+    line = make_channels([kind] * 17, 400, rng)
+    check(ChannelJoin.of(line, None, 20, ChannelRule((1, 9, 17)), exclusion=5), "cupy")

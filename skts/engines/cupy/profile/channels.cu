@@ -424,14 +424,14 @@ __global__ void __launch_bounds__(32, B) walk_many_channels(
     const int first = max(top, col - diagonal - 31), stop = min(bottom, col_stop - diagonal);
     const int left = first + diagonal;
     constexpr float UP = 1 + (C + 8) * (float)FLOAT32_UNIT;
-    constexpr int Q = power_above((C + 31) / 32), AHEAD = C > 64 ? 16 : C > 32 ? 8 : 8;
+    constexpr int Q = power_above((C + 31) / 32), PART = 32, AHEAD = 8;
 
     __shared__ double errors[C];
     __shared__ float rests[C];
     __shared__ T covs[C][32];
     // not beside covariances of float64, which leave no room
     constexpr bool STAGED = sizeof(T) == 4;
-    __shared__ float distances[STAGED ? C : 1][32];
+    __shared__ float staged[STAGED ? PART : 1][32];
     bound_block<C>(
         errors, rests, groups_a, groups_b, n_windows_a, n_windows_b, first, stop, left, stop + diagonal + 32, length,
         normalize, T(0)
@@ -519,13 +519,13 @@ __global__ void __launch_bounds__(32, B) walk_many_channels(
         };
         float values[C];
         if constexpr (STAGED) {
-#pragma unroll(AHEAD)
-            for (int c = 0; c < C; ++c) distances[c][lane] = distance_of(c);
 #pragma unroll
-            for (int c = 0; c < C; ++c) values[c] = distances[c][lane];
-            // then what is needed, which would else be waited for number by number
+            for (int base = 0; base < C; base += PART) {
 #pragma unroll(AHEAD)
-            for (int c = 0; c < C; ++c) distances[c][lane] = needed(c + 1);
+                for (int c = base; c < min(C, base + PART); ++c) staged[c % PART][lane] = distance_of(c);
+#pragma unroll
+                for (int c = base; c < min(C, base + PART); ++c) values[c] = staged[c % PART][lane];
+            }
         } else {
 #pragma unroll
             for (int c = 0; c < C; ++c) values[c] = distance_of(c);
@@ -533,7 +533,13 @@ __global__ void __launch_bounds__(32, B) walk_many_channels(
         order_channels<M, 0, power_above(C - M)>(values);
         bool near = false;
         add_channels<M, WORST>(values, [&](int number, float total) {
-            const float most = STAGED ? distances[number - 1][lane] : needed(number);
+            const int at = (number - 1) % PART, base = number - 1 - at;
+            // they are fetched together: else each would be waited for
+            if (STAGED && (at == 0 || number == M)) {
+#pragma unroll(AHEAD)
+                for (int c = base; c < min(C, base + PART); ++c) staged[c - base][lane] = needed(c + 1);
+            }
+            const float most = STAGED ? staged[at][lane] : needed(number);
             near |= total <= most && (!WORST || total >= 0);
         });
         unsigned waiting = __ballot_sync(ALL, near && j >= col && j < col_stop);

@@ -22,7 +22,7 @@ from ...families.profile.channels import ChannelRule
 from ...families.profile.lines import step_factors
 from ..loading import blocks_for, load_kernel
 from ..transfers import Near, as_in, module_of, near, read_number, to_host
-from .channel_programs import HEIGHT, ChannelKernel
+from .channel_programs import HEIGHT, MANY, ChannelKernel
 from .lines import DeviceLine, Searched
 
 __all__ = [
@@ -48,8 +48,12 @@ AT_A_TIME, THREADS = 2**23, 128
 #: Most blocks of a launch along its second axis.
 MOST_BANDS = 65535
 #: The first walk takes one of so many blocks: the second lists four times as many pairs as if the
-#: neighbours were known, on random walks, and half as many as after one of eight.
-SAMPLED = 4
+#: neighbours were known, on random walks, and half as many as after one of eight. A pair of many
+#: channels takes longer to walk, and not to measure.
+SAMPLED, SAMPLED_OF_MANY = 4, 8
+#: Where a list has room for fewer pairs a window, the first rows, so many times fewer, tell how many
+#: rows fit; random walks of 8 to 128 channels list 17 to 50.
+ROOMY, FIRST_ROWS = 64, 4
 #: Parts of a tile that have a list of their own, at most, before float64 walks: it takes thrice as long.
 MOST_PARTS = 16
 #: Scales of windows whose products float32 holds.
@@ -365,11 +369,15 @@ def walk(work: ChannelWalk) -> None:
     first, *others = work.kernels
     laid = _Laid.of(work, first)
     blocks = -(-(work.cols.stop - work.cols.start) // (32 * first.diagonals))
-    every = max(1, min(SAMPLED, blocks // SAMPLED))
+    sampled = SAMPLED if first.channels < MANY else SAMPLED_OF_MANY
+    every = max(1, min(sampled, blocks // sampled))
     _launch(work, laid, work.rows, every, None, None, None, False)
     entries, count = cp.empty((work.capacity, 2), np.int32), cp.zeros(1, np.int32)
     sums = cp.empty((first.channels, work.capacity), np.float32)
     waiting = [work.rows]
+    n_windows = work.rows.stop - work.rows.start + work.cols.stop - work.cols.start
+    if first.channels >= MANY and work.capacity < ROOMY * n_windows:
+        waiting = _cut(work.rows, (work.rows.stop - work.rows.start) // FIRST_ROWS)
     while waiting:
         rows = waiting.pop()
         count.fill(0)
@@ -384,14 +392,25 @@ def walk(work: ChannelWalk) -> None:
                 laid = _Laid.of(work, others.pop(0))
                 waiting.append(rows)
                 continue
-            middle = rows.start + -(-n_rows // (2 * HEIGHT)) * HEIGHT
-            waiting += [slice(middle, rows.stop), slice(rows.start, middle)]
+            waiting += _cut(rows, n_rows // 2)
             continue
+        if len(waiting) == 1 and listed:
+            # the others as far as they are likely to fit
+            fitting = (rows.stop - rows.start) * work.capacity * 3 // (listed * 4)
+            waiting = _cut(waiting[0], fitting)
         kept = _keep(laid, entries, sums, min(listed, work.capacity))
         step = AT_A_TIME // first.channels
         for start in range(0, len(kept), step):
             measure(work, kept[start : start + step])
     laid.keep(work)
+
+
+def _cut(rows: slice, count: int) -> list[slice]:
+    """Cut some whole bands, about so many rows, from others; those to be taken first are last."""
+    middle = rows.start + max(1, -(-count // HEIGHT)) * HEIGHT
+    if middle >= rows.stop:
+        return [rows]
+    return [slice(middle, rows.stop), slice(rows.start, middle)]
 
 
 def _keep(laid: _Laid, entries: cp.ndarray, sums: cp.ndarray, count: int) -> cp.ndarray:
