@@ -155,8 +155,12 @@ def test_several_tiles(rng, fast_engine, walk):
 @pytest.mark.parametrize("kind", ["walk", "flat stretches"])
 def test_lists_in_parts(rng, walk, monkeypatch, room, kind):
     """A list may hold the pairs of some bands alone, or not even those of one in float32."""
+    line = make_channels([kind] * 17, 400, rng)
+    work = ChannelJoin.of(line, None, 20, ChannelRule((1, 9, 17)), exclusion=5)
+    expected = run(work, engine="cupy")
     monkeypatch.setattr("skts.engines.cupy.profile.channels.HEIGHT", 64)
     monkeypatch.setattr("skts.engines.cupy.profile.channels.MOST_PARTS", 3)
     monkeypatch.setattr("skts.engines.cupy.profile.channel_tiles._capacity", lambda *_: room)
-    line = make_channels([kind] * 17, 400, rng)
-    check(ChannelJoin.of(line, None, 20, ChannelRule((1, 9, 17)), exclusion=5), "cupy")
+    found = run(work, engine="cupy")
+    assert_array_equal(found.distances, expected.distances)
+    assert_array_equal(found.indices, expected.indices)

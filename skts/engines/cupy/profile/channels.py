@@ -54,7 +54,7 @@ SAMPLED, SAMPLED_OF_MANY = 4, 8
 #: Where a list has room for fewer pairs a window, the first rows, so many times fewer, tell how many
 #: rows fit; random walks of 8 to 128 channels list 17 to 50.
 ROOMY, FIRST_ROWS = 64, 4
-#: Parts of a tile that have a list of their own, at most, before float64 walks: it takes thrice as long.
+#: Parts of a tile that have a list of their own, at most, before float64 walks, thrice as long.
 MOST_PARTS = 16
 #: Scales of windows whose products float32 holds.
 LEAST_SCALE, MOST_SCALE = 1e-12, 1e12
