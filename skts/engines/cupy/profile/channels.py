@@ -51,8 +51,8 @@ MOST_BANDS = 65535
 #: neighbours were known, on random walks, and half as many as after one of eight. A pair of many
 #: channels takes longer to walk, and not to measure.
 SAMPLED, SAMPLED_OF_MANY = 4, 8
-#: Where a list has room for fewer pairs a window, the first rows, so many times fewer, tell how many
-#: rows fit; random walks of 8 to 128 channels list 17 to 50.
+#: Where a list has room for fewer pairs a window, the first rows, so many times fewer, tell how
+#: many rows fit; random walks of 8 to 128 channels list 17 to 50.
 ROOMY, FIRST_ROWS = 64, 4
 #: Parts of a tile that have a list of their own, at most, before float64 walks, thrice as long.
 MOST_PARTS = 16
