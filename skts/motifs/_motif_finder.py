@@ -415,7 +415,7 @@ class MotifFinder(SeriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             raise ValueError(
                 f"update is for series of one channel; these have {self.n_channels_}: use fit."
             )
-        more = check_more_points(points, "one series", self)
+        (more,) = check_more_points(points, "one series", self)
         (pool,) = self._pools
         n_samples = len(pool.lengths)
         if not isinstance(series, Integral) or not -n_samples <= series < n_samples:
