@@ -138,8 +138,8 @@ class DiscordDetector(SeriesMixin, OutlierMixin, BaseEstimator):
 
     NaN and infinities may be anywhere: a window that holds one has no score and is no neighbour; of
     several channels, it takes no part in that channel, and has no score where fewer channels are
-    left than count. Distances of constant windows are those of `skts.motifs.matrix_profile`. A series without any
-    window that has a score counts as normal: its score is 0.
+    left than count. Distances of constant windows are those of `skts.motifs.matrix_profile`. A
+    series without any window that has a score counts as normal: its score is 0.
 
     A single series is one row: ``fit(x.reshape(1, -1))``.
 

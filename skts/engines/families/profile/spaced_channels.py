@@ -12,7 +12,7 @@ from ...core.reduction import Reduction
 from ...core.verify import Check, Sample
 from .channels import ChannelJoin, channel_means, measure_channels
 from .concatenated import ConcatenatedSeries
-from .join import Join, JoinTotal
+from .join import JoinTotal
 from .nearest import Nearest
 from .spaced import SpacedNeighbors
 from .windows import Kinds, plain_profile
@@ -41,7 +41,7 @@ class SpacedChannels(SpacedNeighbors, ChannelJoin):
         """Windows that are compared at a time: each has a distance in every channel."""
         return max(1, super().at_a_time // len(self.channels))
 
-    def with_incumbent(self, total: JoinTotal) -> Join:
+    def with_incumbent(self, total: JoinTotal) -> ChannelJoin:
         """Return the join with the distances beyond which blocks are not needed."""
         rows, cols = (total.lists[at].distances[:, -1:] for at in (0, -1))
         return replace(self, hint=(rows, cols), device_accumulators=None)
