@@ -106,6 +106,8 @@ def examples() -> dict[type[Reduction], list[Example]]:
     )
     long = LongSeries((recording(9000), recording(5000)))
     wanted = tuple(rng.normal(size=n).cumsum() for n in (30, 42, 30))
+    long_both = LongSeries((np.stack([recording(4000), recording(4000)]),))
+    wanted_both = tuple(rng.normal(size=(2, n)).cumsum(axis=1) for n in (30, 42))
     shapes = Shapes.normalized(series(300, 64))
     centers = Shapes.normalized(series(5, 64))
     labels, shifts = (rng.integers(*ends, 300).astype(np.int32) for ends in ((0, 5), (-4, 5)))
@@ -184,6 +186,7 @@ def examples() -> dict[type[Reduction], list[Example]]:
         Example(SubsequenceMatches(wanted, candidates)),
         Example(SubsequenceNeighbors(wanted, long, Warping(window=0.1), n_neighbors=3)),
         Example(SubsequenceNeighbors(wanted, long, n_neighbors=None, radius=4.0)),
+        Example(SubsequenceNeighbors(wanted_both, long_both, Warping(window=0.1), n_neighbors=3)),
         Example(WindowDistances(line, np.arange(0, 2900, 300), both, 40)),
         Example(WindowKinds(line, 40)),
     ]

@@ -108,7 +108,8 @@ class SearchDisplay(PanelsMixin):
         Raises
         ------
         ValueError
-            If there is no such series, series have several channels, or `axes` are not as many as there are panels.
+            If there is no such series, series have several channels, or `axes` are not as many as
+            there are panels.
         """
         check_fitted(estimator, SubsequenceSearch)
         if estimator.n_channels_ > 1:
