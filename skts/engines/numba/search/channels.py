@@ -186,8 +186,9 @@ class _Search:
 
     def cost(self, slack: float = 0.0) -> float:
         """Accumulated cost above which a window is no match."""
-        beyond = (self.limit + slack) * (1 + 1e-9)
-        return float(beyond * beyond if self.warping.squared else beyond)
+        beyond = float((self.limit + slack) * (1 + 1e-9))
+        # a product of floats that is too large is infinite
+        return beyond * beyond if self.warping.squared else beyond
 
     def run(self) -> TileMatches:
         """Bound all windows, and warp those that may match."""
