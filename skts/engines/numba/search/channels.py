@@ -57,7 +57,8 @@ def fill_gaps(line: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Make a line of several channels finite; and where all of them were."""
     pairs = [fill_gaps_of_line(channel) for channel in line]
     filled, finite = (np.stack(part) for part in zip(*pairs, strict=True))
-    return filled, finite.all(axis=0)
+    everywhere: np.ndarray = np.logical_and.reduce(finite)
+    return filled, everywhere
 
 
 def most_bytes(n_channels: int, length: int, n_windows: int) -> int:
