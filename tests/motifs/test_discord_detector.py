@@ -162,6 +162,11 @@ def test_nearest_neighbors_are_those_of_the_profile(fast_engine, rng):
     assert_array_equal(model.window_scores_[0], profile.distances)
     (found,) = discords(x, window=20, n_discords=1, exclusion=19, engine=fast_engine)
     assert np.argmax(model.window_scores_[0]) == found.position
+    both = np.stack([x, make_line("gaps", 300, rng)])
+    model_of_both = DiscordDetector(20, dimensions=1, engine=fast_engine).fit(both[np.newaxis])
+    options = {"dimensions": 1, "counting": "farthest", "engine": fast_engine}
+    found = matrix_profile(both, window=20, exclusion=19, **options).distances
+    assert_array_equal(model_of_both.window_scores_[0], np.where(np.isinf(found), np.nan, found))
     against = model.score_points([x[40:200] + 1.0])
     wanted = matrix_profile(x[40:200] + 1.0, x, window=20, engine=fast_engine).distances
     assert against.shape == (1, 160)

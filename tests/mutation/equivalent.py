@@ -620,7 +620,7 @@ EQUIVALENT: dict[str, list[tuple[str, str, tuple[str, ...] | None, str]]] = {
         ),
         (
             "prepare_query",
-            "rough = dtw_bound(steps + 4, 1, 0.0, 1.0, squared=warping.squared)",
+            "rough = dtw_bound(steps + 4, n_channels, 0.0, 1.0, squared=warping.squared)",
             ("4 -> 5",),
             LOOSER,
         ),
