@@ -566,25 +566,19 @@ class _Scoring(NamedTuple):
             "precision": self.precision,
             "since": since,
         }
-        if len(a) > 1:
-            given = a, b, self.length, self.rule
-            if self.n_neighbors == 1:
-                return ChannelJoin.of(*given, sides=self.left, **options)
+        of_one: type[Join] = Join
+        of_several: type[ChannelJoin] = ChannelJoin
+        if self.n_neighbors > 1:
+            of_one, of_several = SpacedNeighbors, SpacedChannels
             options |= {"n_spaced": self.n_neighbors, "left": self.left}
-            return SpacedChannels.of(*given, **options)
-        lines = a[0], None if b is None else b[0]
-        if self.n_neighbors == 1:
-            if self.left and b is None:
-                n_windows = a[0].points.size - self.length + 1
-                # of later neighbours none
-                options |= {
-                    "sides": True,
-                    "needed": (np.zeros(n_windows), np.full(n_windows, np.inf)),
-                }
-            return Join(*lines, self.length, **options)
-        return SpacedNeighbors(
-            *lines, self.length, n_spaced=self.n_neighbors, left=self.left, **options
-        )
+        elif self.left:
+            n_windows = a[0].points.size - self.length + 1
+            # of later neighbours none
+            needed = np.zeros(n_windows), np.full(n_windows, np.inf)
+            options |= {"sides": True, "needed": needed}
+        if len(a) > 1:
+            return of_several.of(a, b, self.length, self.rule, **options)
+        return of_one(a[0], None if b is None else b[0], self.length, **options)
 
     def cut(self, found: Any, pools: Pools) -> list[np.ndarray]:
         """Scores of the windows of each series, NaN where there is none."""
